@@ -180,13 +180,13 @@ def swin_zip():
 
 
 def names():
-    """Folders of classes whose names are no ASCII."""
+    """Folders of classes whose names are no ASCII, and folders in them."""
     import tarfile
 
     with tarfile.open(os.path.join(make("tar_names"), "train.tar"), "w") as t, \
             zipfile.ZipFile(os.path.join(make("zip_names"), "train.zip"), "w") as z:
         for i in range(N):
-            entry = tarfile.TarInfo(f"{i}/{'a é,b ü,c 日'.split(',')[LABEL[i]]}/x.png")
+            entry = tarfile.TarInfo(f"{'a é,b ü,c 日'.split(',')[LABEL[i]]}/{i}/x.png")
             entry.size = len(IMAGE[i])
             t.addfile(entry, io.BytesIO(IMAGE[i]))
             z.writestr(zipfile.ZipInfo(entry.name), IMAGE[i])
@@ -198,7 +198,9 @@ names()
 lmdb_file("lmdb", lambda i: str(LABEL[i]).encode())
 lmdb_file("lmdb_maps", lambda i: MAP[i])
 lmdb_keys("lmdb_caffe", lambda i: b"%08d_%d.png" % (i, i), datum)
-lmdb_keys("lmdb_paths", lambda i: b"%d/n%03d/x.png" % (i, LABEL[i]), lambda i: IMAGE[i])
+# Keys are sorted: those with more "./" in front come first.
+lmdb_keys("lmdb_paths", lambda i: b"./" * (N - i) + b"n%03d/%d/x.png" % (LABEL[i], i),
+          lambda i: IMAGE[i])
 tfrecord()
 recordio()
 hdf5()

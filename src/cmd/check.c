@@ -191,7 +191,7 @@ static void say_classes(const struct split *s)
     for (int64_t i = 0; i < s->d->n; i++) {
         int32_t label = dataset_label(s->d, i);
 
-        if (label >= 0 && label < s->d->nclass)
+        if (!s->found[i].why && label >= 0 && label < s->d->nclass)
             n[label]++;
     }
     for (int k = 0; k < s->d->nclass; k++) {

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/failure.h"
 #include "base/file.h"
+#include "dataset/class_value.h"
 #include "dataset/lmdb_check.h"
 #include "dataset/lmdb_library.h"
 #include "dataset/lmdb_value.h"
@@ -126,9 +127,19 @@ static int32_t lmdb_number(const MDB_val *value)
     return v;
 }
 
+/* A number or a name; -1: it is neither, as of a label map. */
+static void lmdb_label(struct samples *s, struct sample *to, const MDB_val *value)
+{
+    to->label = lmdb_number(value);
+    if (to->label < 0 && !s->label_maps)
+        class_of_text(s, to, value->mv_data, value->mv_size, "its label");
+    if (to->label == SAMPLE_DAMAGED)
+        to->label = SAMPLE_NO_LABEL;
+}
+
 static void lmdb_key(char key[32], const char *kind, uint64_t i)
 {
-    snprintf(key, 32, "%s-%09llu", kind, (unsigned long long)i + 1);
+    snprintf(key, 32, "%s-%09llu", kind, (unsigned long long)i);
 }
 
 /* Sample i. What is not there is damaged, and found so when it is read. FAILURE_MACHINE
@@ -154,7 +165,7 @@ static int lmdb_add(const struct lmdb *f, MDB_txn *txn, struct samples *s, uint6
     }
     if (rc == 0 && to->image.len) {
         to->label_map.len = value.mv_size;
-        to->label = lmdb_number(&value);
+        lmdb_label(s, to, &value);
     }
     if (rc == FAILURE_MACHINE)
         return rc;
@@ -162,13 +173,32 @@ static int lmdb_add(const struct lmdb *f, MDB_txn *txn, struct samples *s, uint6
     return 0;
 }
 
-/* The samples "image-000000001" to num-samples, whose value is `count`. */
+/* 1 if there is the key of image i, 0 if not; FAILURE_MACHINE and a reason. */
+static int lmdb_has_image(const struct lmdb *f, MDB_txn *txn, uint64_t i,
+                          struct strbuf *why)
+{
+    char name[32];
+    MDB_val value;
+    int rc;
+
+    lmdb_key(name, "image", i);
+    rc = lmdb_get(f, txn, name, &value, why);
+    if (rc == FAILURE_MACHINE)
+        return rc;
+    strbuf_reset(why);
+    return rc == 0;
+}
+
+/* num-samples of them, whose value is `count`, from image-000000000 or image-000000001
+ * on. */
 static int lmdb_list_numbered(const struct lmdb *f, MDB_txn *txn, const MDB_val *count,
                               struct samples *s, struct strbuf *why)
 {
     int32_t n = lmdb_number(count);
-    int rc = 0;
+    int zero = lmdb_has_image(f, txn, 0, why), rc = 0;
 
+    if (zero < 0)
+        return zero;
     if (n < 0)
         strbuf_addstr(why, "'num-samples' is no number");
     if (n > 0 && (uint64_t)n > f->entries) {
@@ -177,7 +207,7 @@ static int lmdb_list_numbered(const struct lmdb *f, MDB_txn *txn, const MDB_val 
         n = -1;
     }
     for (int32_t i = 0; i < n && rc == 0; i++)
-        rc = lmdb_add(f, txn, s, (uint64_t)i, why);
+        rc = lmdb_add(f, txn, s, (uint64_t)i + !zero, why);
     return n < 0 ? FAILURE_DATA : rc;
 }
 
@@ -246,17 +276,6 @@ static int lmdb_list_keys(const struct lmdb *f, MDB_txn *txn, struct samples *s,
     return rc;
 }
 
-/* Is there "image-000000001"? */
-static bool lmdb_has_image(const struct lmdb *f, MDB_txn *txn)
-{
-    char name[32];
-    MDB_val value, key = {0, name};
-
-    lmdb_key(name, "image", 0);
-    key.mv_size = strlen(name);
-    return f->lib->get(txn, f->dbi, &key, &value) == 0;
-}
-
 static int lmdb_list(void *file, struct samples *s, struct strbuf *why)
 {
     struct lmdb *f = file;
@@ -270,9 +289,11 @@ static int lmdb_list(void *file, struct samples *s, struct strbuf *why)
     rc = f->lib->get(txn, f->dbi, &key, &value);
     if (rc == 0) {
         rc = lmdb_list_numbered(f, txn, &value, s, why);
-    } else if (rc == MDB_NOTFOUND && !lmdb_has_image(f, txn)) {
+    } else if (rc == MDB_NOTFOUND && lmdb_has_image(f, txn, 0, why) == 0 &&
+               lmdb_has_image(f, txn, 1, why) == 0) {
         rc = lmdb_list_keys(f, txn, s, why);
     } else {
+        strbuf_reset(why);
         strbuf_addf(why, "'%s': %s", name, f->lib->strerror(rc));
         rc = lmdb_failure(rc);
     }

@@ -1,142 +1,342 @@
 #include "dataset/members.h"
 
 #include <archive_entry.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <xxhash.h>
 
 #include "base/alloc.h"
+#include "base/failure.h"
 #include "base/file.h"
+#include "dataset/class_value.h"
+#include "dataset/member_json.h"
 #include "image/image.h"
 
-/* Has the sample an image, and lacks what others have? */
-static bool members_lacks(const struct members *m)
-{
-    bool whole = m->samples->label_maps ? m->label_map.len > 0 : m->label >= 0;
+enum { CLASS_BYTES = 4096, JSON_BYTES = 1 << 20 };
 
-    return m->name && m->labelled && !whole;
+static void cls_label(struct samples *s, struct sample *to, const char *name,
+                      const struct dataset_bytes *b)
+{
+    class_of_text(s, to, b->data, b->len, path_basename(name));
 }
 
-/* The sample that was lost is this one, or one before it. */
+/* A text may be a caption: only a number is a class for sure. */
+static void txt_label(struct samples *s, struct sample *to, const char *name,
+                      const struct dataset_bytes *b)
+{
+    class_of_text(s, to, b->data, b->len, path_basename(name));
+    if (to->label == SAMPLE_TEXT)
+        to->label = SAMPLE_REMARK;
+    else if (to->label == SAMPLE_DAMAGED)
+        to->label = SAMPLE_NO_LABEL;
+}
+
+/* Members that belong to an image; of those with a class the first row counts. */
+static const struct member_kind {
+    const char *ending;
+    int64_t limit;
+    void (*label)(struct samples *s, struct sample *to, const char *name,
+                  const struct dataset_bytes *b); /* NULL: it is a label map */
+} kinds[] = {{".cls", CLASS_BYTES, cls_label},
+             {".json", JSON_BYTES, member_json_label},
+             {".txt", CLASS_BYTES, txt_label},
+             {".seg.png", 0, NULL},
+             {".mask.png", 0, NULL},
+             {".seg.pgm", 0, NULL},
+             {".mask.pgm", 0, NULL}};
+
+enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
+
+static const struct member_kind *kind_of(const char *name)
+{
+    size_t n = strlen(name);
+
+    for (int k = 0; k < KINDS; k++) {
+        size_t e = strlen(kinds[k].ending);
+
+        if (n > e && strcasecmp(name + n - e, kinds[k].ending) == 0)
+            return &kinds[k];
+    }
+    return NULL;
+}
+
+/* True if the run's samples use members of the kind. */
+static bool is_used(const struct members *m, const struct member_kind *kind)
+{
+    return m->samples->label_maps == (kind->label == NULL);
+}
+
+/* Does the run have an image, and lack what others have? */
+static bool members_lacks(const struct members *m)
+{
+    bool whole = false;
+
+    for (int i = 0; i < m->nother; i++)
+        whole = whole || (is_used(m, m->other[i].kind) && m->other[i].kind <= m->best);
+    return m->nimage && m->best && !whole && !m->damaged;
+}
+
+/* The sample that was lost is the first of this run, or one before it. */
 static void members_find_lost(struct members *m)
 {
     if (m->lost && members_lacks(m))
-        m->label = SAMPLE_DAMAGED;
+        m->damaged = true;
     else if (m->lost)
         samples_add(m->samples, m->lost)->label = SAMPLE_DAMAGED;
     free(m->lost);
     m->lost = NULL;
 }
 
-static void members_flush(struct members *m)
+static void leave_out(struct members *m, enum left_reason why, const char *name)
 {
-    if (m->key)
-        members_find_lost(m);
-    if (m->name) {
-        struct sample *to = samples_add(m->samples, m->name);
+    left_out_add(&m->samples->left, why, &m->samples->mem, name);
+}
 
-        to->image = m->image;
-        to->label_map = m->label_map;
-        to->label = m->label;
+/* The image that a member belongs to: by its own stem, or all that is before the first
+ * dot, of which then the first counts. NULL: there is none. */
+static struct member_image *image_of(struct members *m, const struct member_other *o,
+                                     bool *whole_run)
+{
+    size_t n = strlen(o->name) - strlen(o->kind->ending);
+    char *stem = xstrndup(o->name, n);
+    uintptr_t at = (uintptr_t)strmap_get(&m->stems, stem);
+
+    *whole_run = !at && strcmp(stem, m->key) == 0 && m->nimage;
+    free(stem);
+    return at ? &m->image[at - 1] : *whole_run ? &m->image[0] : NULL;
+}
+
+/* Gives the images what belongs to them; true if the run is one sample. */
+static bool members_join(struct members *m)
+{
+    bool one = false;
+
+    for (int i = 0; i < m->nother; i++) {
+        struct member_other *o = &m->other[i];
+        bool whole_run;
+        struct member_image *to = image_of(m, o, &whole_run);
+
+        if (!to)
+            leave_out(m, LEFT_ALONE, o->name);
+        else if (!o->kind->label)
+            to->label_map = o->part;
+        else if (!to->label || o->kind < to->label->kind)
+            to->label = o;
+        one = one || (whole_run && is_used(m, o->kind));
     }
-    free(m->key);
-    free(m->name);
-    m->key = m->name = NULL;
-    m->image = m->label_map = (struct sample_part){0};
-    m->label = -1;
+    return one;
 }
 
-static const char *members_dot(const char *name)
-{
-    const char *slash = strrchr(name, '/'), *dot = strchr(slash ? slash + 1 : name, '.');
-
-    return dot ? dot : name + strlen(name);
-}
-
-/* "7\n" -> 7 */
-static int members_class(struct members *m, const struct sample_part *part,
-                         struct strbuf *why)
+/* Reads the class of an image. Fails only where the machine does. */
+static int read_label(struct members *m, struct sample *to, const struct member_other *o,
+                      struct strbuf *why)
 {
     struct dataset_bytes bytes = {0};
-    char text[16] = "", *end = text;
-    long v = -1;
+    int rc = 0;
 
-    if (part->len == 0 || part->len >= sizeof(text)) {
-        strbuf_addf(why, "%llu bytes are no class", (unsigned long long)part->len);
-        return -1;
-    }
-    if (m->read(m->file, part, sizeof(text) - 1, &bytes, why) < 0)
-        return -1;
-    memcpy(text, bytes.data, bytes.len);
+    if (o->part.len > (uint64_t)o->kind->limit)
+        samples_damage(m->samples, to, "%s has %" PRIu64 " bytes, no class",
+                       path_basename(o->name), o->part.len);
+    else
+        rc = m->read(m->file, &o->part, o->kind->limit, &bytes, why);
+    if (rc == 0 && to->label != SAMPLE_DAMAGED)
+        o->kind->label(m->samples, to, o->name, &bytes);
     dataset_bytes_release(&bytes);
-    v = strtol(text, &end, 10);
-    if (end == text || end[strspn(end, " \r\n")] || v < 0 || v > INT32_MAX) {
-        strbuf_addf(why, "'%s' is no class", text);
-        return -1;
-    }
-    m->label = (int32_t)v;
-    m->labelled = true;
+    if (rc == FAILURE_MACHINE)
+        return rc;
+    if (rc < 0)
+        samples_damage(m->samples, to, "%s: %s", path_basename(o->name), why->buf);
+    strbuf_reset(why);
     return 0;
 }
 
-static bool members_is_label_map(const char *kind)
+static int members_emit(struct members *m, int i, struct strbuf *why)
 {
-    static const char *const kinds[] = {".seg.png", ".mask.png", ".seg.pgm", ".mask.pgm"};
+    const struct member_image *from = &m->image[i];
+    struct sample *to = samples_add(m->samples, from->name);
 
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-        if (strcmp(kind, kinds[i]) == 0)
+    to->image = from->part;
+    to->label_map = from->label_map;
+    if (i == 0 && m->damaged)
+        to->label = SAMPLE_DAMAGED;
+    else if (from->label && !m->samples->label_maps)
+        return read_label(m, to, from->label, why);
+    return 0;
+}
+
+static void members_clear(struct members *m)
+{
+    for (int i = 0; i < m->nimage; i++)
+        free(m->image[i].name);
+    for (int i = 0; i < m->nother; i++)
+        free(m->other[i].name);
+    strmap_release(&m->stems);
+    m->nimage = m->nother = 0;
+    free(m->key);
+    m->key = NULL;
+    m->damaged = false;
+}
+
+static int members_flush(struct members *m, struct strbuf *why)
+{
+    bool one;
+    int rc = 0;
+
+    if (m->key)
+        members_find_lost(m);
+    one = m->key && members_join(m);
+    for (int i = 0; i < m->nimage && rc == 0; i++)
+        if (i == 0 || !one)
+            rc = members_emit(m, i, why);
+        else
+            leave_out(m, LEFT_MORE, m->image[i].name);
+    members_clear(m);
+    return rc;
+}
+
+static size_t key_length(const char *name)
+{
+    const char *slash = strrchr(name, '/'), *dot = strchr(slash ? slash + 1 : name, '.');
+
+    return dot ? (size_t)(dot - name) : strlen(name);
+}
+
+static void add_image(struct members *m, const char *name, const struct sample_part *part)
+{
+    char *stem = xstrndup(name, strlen(name) - strlen(path_extension(name)));
+
+    GROW(m->image, m->nimage, m->image_cap);
+    m->image[m->nimage++] = (struct member_image){.name = xstrdup(name), .part = *part};
+    if (!strmap_has(&m->stems, stem))
+        strmap_put(&m->stems, stem, (void *)(uintptr_t)m->nimage);
+    free(stem);
+}
+
+struct members members_begin(struct samples *s, void *file, member_read *read)
+{
+    return (struct members){.samples = s, .file = file, .read = read, .first = s->base.n};
+}
+
+/* True if a part of the path begins with a dot, "." and ".." aside. */
+static bool is_hidden(const char *name)
+{
+    for (const char *at = name; at; at = strchr(at, '/'), at = at ? at + 1 : NULL)
+        if (at[0] == '.' && at[strspn(at, ".")] && at[strspn(at, ".")] != '/')
             return true;
     return false;
 }
 
-const char *members_name(struct archive_entry *e)
+const char *members_name(struct samples *s, struct archive_entry *e)
 {
     const char *name = archive_entry_pathname(e);
+    bool file = archive_entry_filetype(e) == AE_IFREG && !archive_entry_hardlink(e);
+    bool link = archive_entry_filetype(e) == AE_IFLNK || archive_entry_hardlink(e);
+    enum left_reason why = link ? LEFT_LINK : LEFT_SPECIAL;
 
     if (!name)
         name = archive_entry_pathname_utf8(e);
-    if (!name || archive_entry_filetype(e) != AE_IFREG || *path_basename(name) == '.')
+    if (!name || archive_entry_filetype(e) == AE_IFDIR)
         return NULL;
-    return name;
+    if (is_hidden(name))
+        why = LEFT_HIDDEN;
+    else if (file)
+        return name;
+    if (s)
+        left_out_add(&s->left, why, &s->mem, name);
+    return NULL;
 }
 
 int members_add(struct members *m, const char *name, const struct sample_part *part,
                 struct strbuf *why)
 {
-    const char *kind = members_dot(name);
-    size_t n = (size_t)(kind - name);
+    const struct member_kind *kind = kind_of(name);
+    size_t n = key_length(name);
+    int rc = 0;
 
     if (!m->key || strncmp(m->key, name, n) != 0 || m->key[n]) {
-        members_flush(m);
+        rc = members_flush(m, why);
         m->key = xstrndup(name, n);
     }
-    if (strcmp(kind, ".cls") == 0) {
-        if (members_class(m, part, why) < 0) {
-            strbuf_addf(why, " in '%s'", name);
-            return -1;
-        }
-    } else if (members_is_label_map(kind)) {
-        m->label_map = *part;
-        m->labelled = true;
-    } else if (image_has_extension(name) && !m->name) {
-        m->image = *part;
-        m->name = xstrdup(name);
+    if (kind) {
+        GROW(m->other, m->nother, m->other_cap);
+        m->other[m->nother++] = (struct member_other){xstrdup(name), kind, *part};
+        if (is_used(m, kind) && (!m->best || kind < m->best))
+            m->best = kind;
+    } else if (image_has_extension(name)) {
+        add_image(m, name, part);
+    } else {
+        leave_out(m, LEFT_KIND, name);
     }
-    return 0;
+    return rc;
 }
 
-void members_lose(struct members *m, const char *name)
+int members_lose(struct members *m, const char *name, struct strbuf *why)
 {
+    int rc;
+
     if (members_lacks(m)) {
-        m->label = SAMPLE_DAMAGED;
+        m->damaged = true;
         name = NULL;
     }
-    members_flush(m);
-    if (name)
+    rc = members_flush(m, why);
+    if (name) {
+        free(m->lost);
         m->lost = xstrdup(name);
+    }
+    return rc;
 }
 
-void members_end(struct members *m)
+struct named_sample {
+    uint64_t hash;
+    int64_t at;
+};
+
+static int by_hash(const void *a, const void *b)
 {
-    members_flush(m);
+    const struct named_sample *x = a, *y = b;
+
+    if (x->hash != y->hash)
+        return x->hash < y->hash ? -1 : 1;
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* Of equal names in a file the last counts, as when it is unpacked. */
+static void drop_twice(struct members *m)
+{
+    struct samples *s = m->samples;
+    size_t n = (size_t)(s->base.n - m->first);
+    struct named_sample *named = xcalloc(n + 1, sizeof(*named));
+    bool *drop = xcalloc(n + 1, sizeof(*drop));
+
+    for (size_t i = 0; i < n; i++) {
+        const char *name = s->sample[m->first + (int64_t)i].name;
+
+        named[i] = (struct named_sample){XXH3_64bits(name, strlen(name)), (int64_t)i};
+    }
+    qsort(named, n, sizeof(*named), by_hash);
+    for (size_t i = 0; i + 1 < n; i++) {
+        const char *name = s->sample[m->first + named[i].at].name;
+
+        if (named[i].hash != named[i + 1].hash ||
+            strcmp(name, s->sample[m->first + named[i + 1].at].name) != 0)
+            continue;
+        drop[named[i].at] = true;
+        leave_out(m, LEFT_TWICE, name);
+    }
+    samples_remove(s, m->first, drop);
+    free(named);
+    free(drop);
+}
+
+int members_end(struct members *m, struct strbuf *why)
+{
+    int rc = members_flush(m, why);
+
     members_find_lost(m);
+    drop_twice(m);
+    free(m->image);
+    free(m->other);
+    return rc;
 }

@@ -19,7 +19,9 @@ struct index_head {
     char magic[8];
     uint64_t sum; /* of all that follows */
     int64_t n;
-    uint64_t names; /* bytes of all names with their zeros, after the rows */
+    uint64_t names; /* bytes of all texts with their zeros, after the rows: a sample's
+                     * name and its text, then the first name of each left[] */
+    int64_t left[LEFT_REASONS];
 };
 
 struct index_row {
@@ -27,7 +29,7 @@ struct index_row {
     int32_t label, file;
 };
 
-static const char index_magic[8] = "trncidx2";
+static const char index_magic[8] = "trncidx3";
 
 static void add_stamp(const char *path, const struct stat *st, struct strbuf *text)
 {
@@ -99,7 +101,12 @@ static bool index_sound(const struct samples *s, const char *text, size_t len)
     for (int64_t i = 0; i < h->n; i++)
         if (row[i].file < 0 || row[i].file >= s->nfile)
             return false;
-    return zeros == (size_t)h->n && text[len - 1] == '\0';
+    return zeros == 2 * (size_t)h->n + LEFT_REASONS && text[len - 1] == '\0';
+}
+
+static const char *next(const char *text)
+{
+    return text + strlen(text) + 1;
 }
 
 bool sample_index_load(struct samples *s, const char *path)
@@ -121,12 +128,27 @@ bool sample_index_load(struct samples *s, const char *path)
     name = arena_copy(&s->mem, (const char *)&row[h->n], h->names);
     s->cap = (size_t)h->n;
     s->sample = xcalloc(s->cap, sizeof(*s->sample));
-    for (int64_t i = 0; i < h->n; i++, name += strlen(name) + 1)
-        s->sample[i] = (struct sample){row[i].image, row[i].label_map, row[i].label,
-                                       row[i].file, name};
+    for (int64_t i = 0; i < h->n; i++, name = next(name)) {
+        const char *of = name;
+
+        name = next(name);
+        s->sample[i] =
+            (struct sample){row[i].image, row[i].label_map,   row[i].label, row[i].file,
+                            of,           *name ? name : NULL};
+    }
+    for (int r = 0; r < LEFT_REASONS; r++, name = next(name)) {
+        s->left.n[r] = h->left[r];
+        s->left.first[r] = name;
+    }
     s->base.n = h->n;
     free(text);
     return true;
+}
+
+/* NULL as an empty text. */
+static void add_text(struct strbuf *out, const char *text)
+{
+    strbuf_add(out, text ? text : "", text ? strlen(text) + 1 : 1);
 }
 
 void sample_index_save(const struct samples *s, const char *path)
@@ -134,9 +156,10 @@ void sample_index_save(const struct samples *s, const char *path)
     struct index_head h = {.n = s->base.n};
     struct strbuf text = STRBUF_INIT;
 
+    size_t names;
+
     memcpy(h.magic, index_magic, sizeof(h.magic));
-    for (int64_t i = 0; i < s->base.n; i++)
-        h.names += strlen(s->sample[i].name) + 1;
+    memcpy(h.left, s->left.n, sizeof(h.left));
     strbuf_add(&text, &h, sizeof(h));
     for (int64_t i = 0; i < s->base.n; i++) {
         const struct sample *at = &s->sample[i];
@@ -144,8 +167,15 @@ void sample_index_save(const struct samples *s, const char *path)
 
         strbuf_add(&text, &row, sizeof(row));
     }
-    for (int64_t i = 0; i < s->base.n; i++)
-        strbuf_add(&text, s->sample[i].name, strlen(s->sample[i].name) + 1);
+    names = text.len;
+    for (int64_t i = 0; i < s->base.n; i++) {
+        add_text(&text, s->sample[i].name);
+        add_text(&text, s->sample[i].text);
+    }
+    for (int r = 0; r < LEFT_REASONS; r++)
+        add_text(&text, s->left.first[r]);
+    h.names = text.len - names;
+    memcpy(text.buf, &h, sizeof(h));
     h.sum = XXH3_64bits(text.buf + offsetof(struct index_head, n),
                         text.len - offsetof(struct index_head, n));
     memcpy(text.buf, &h, sizeof(h));

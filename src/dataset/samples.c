@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -9,11 +11,13 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/failure.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "dataset/class_names.h"
 #include "dataset/class_set.h"
 #include "dataset/read.h"
+#include "dataset/sample_classes.h"
 #include "dataset/sample_index.h"
 #include "dataset/shards.h"
 
@@ -35,6 +39,10 @@ static int read_part(const struct dataset *d, int64_t i, bool label_map, int64_t
     const struct samples *s = of(d);
     const struct sample *at = &s->sample[i];
 
+    if (at->label == SAMPLE_DAMAGED && at->text) {
+        strbuf_addstr(why, at->text);
+        return FAILURE_DATA;
+    }
     return s->type->read(s->open[at->file], at, label_map, limit, out, why);
 }
 
@@ -97,6 +105,7 @@ static void samples_close(struct dataset *d)
     free(s->first);
     free(s->path);
     free(s->sample);
+    free(s->hint);
     arena_release(&s->mem);
     free(s);
 }
@@ -141,8 +150,30 @@ struct sample *samples_add(struct samples *s, const char *name)
     GROW(s->sample, s->base.n, s->cap);
     at = &s->sample[s->base.n++];
     *at = (struct sample){
-        .label = -1, .file = s->listed, .name = arena_strdup(&s->mem, name)};
+        .label = SAMPLE_NO_LABEL, .file = s->listed, .name = arena_strdup(&s->mem, name)};
     return at;
+}
+
+void samples_damage(struct samples *s, struct sample *at, const char *why, ...)
+{
+    char text[512];
+    va_list ap;
+
+    va_start(ap, why);
+    (void)vsnprintf(text, sizeof(text), why, ap);
+    va_end(ap);
+    at->label = SAMPLE_DAMAGED;
+    at->text = arena_strdup(&s->mem, text);
+}
+
+void samples_remove(struct samples *s, int64_t first, const bool *drop)
+{
+    int64_t to = first;
+
+    for (int64_t i = first; i < s->base.n; i++)
+        if (!drop[i - first])
+            s->sample[to++] = s->sample[i];
+    s->base.n = to;
 }
 
 char *samples_companion(const struct container *c, const char *path, int k)
@@ -212,6 +243,8 @@ static void find_samples(struct samples *s, const char *dir)
         if (index && s->base.n)
             sample_index_save(s, index);
     }
+    if (s->base.n == 0)
+        left_out_log(&s->left, s->base.name);
     if (s->base.n == 0 && s->nfile == 1)
         die("'%s' has no samples", s->path[0]);
     if (s->base.n == 0)
@@ -219,91 +252,6 @@ static void find_samples(struct samples *s, const char *dir)
             s->base.name, s->path[0]);
     free(index);
     strbuf_release(&why);
-}
-
-/* The folder of a sample's name, a heap string; NULL: there is none. */
-static char *folder_of(const char *name)
-{
-    const char *from = strncmp(name, "./", 2) == 0 ? name + 2 : name;
-    const char *slash = strrchr(from, '/'), *at = slash;
-
-    if (!slash)
-        return NULL;
-    while (at > from && at[-1] != '/')
-        at--;
-    return xstrndup(at, (size_t)(slash - at));
-}
-
-/* If no sample has a label and all that can be read lie in folders, those are the
- * classes; else false. */
-static bool classes_of_folders(struct samples *s)
-{
-    struct dataset *d = &s->base;
-    char **folder = xcalloc((size_t)d->n, sizeof(*folder));
-    bool is = true;
-    int64_t n = 0;
-
-    for (int64_t i = 0; is && i < d->n; i++) {
-        char *name = s->sample[i].label == -1 ? folder_of(s->sample[i].name) : NULL;
-
-        if (name)
-            folder[n++] = name;
-        is = name || s->sample[i].label == SAMPLE_DAMAGED;
-    }
-    is = is && n > 0;
-    if (is)
-        class_names_sort(d, (const char *const *)folder, n);
-    for (int64_t i = 0, k = 0; is && i < d->n; i++)
-        if (s->sample[i].label == -1)
-            s->sample[i].label = class_names_find(d, folder[k++]);
-    for (int64_t i = 0; i < n; i++)
-        free(folder[i]);
-    free(folder);
-    return is;
-}
-
-/* Classes are counted from 0 from here on. */
-static void count_from(struct samples *s, int first)
-{
-    for (int64_t i = 0; i < s->base.n; i++) {
-        struct sample *at = &s->sample[i];
-
-        if (at->label >= 0 && at->label < first)
-            die("'%s: %s' is of class %d, and DATA.FIRST_CLASS is %d", s->path[at->file],
-                at->name, at->label, first);
-        if (at->label >= 0)
-            at->label -= first;
-    }
-}
-
-/* Ends the program if a sample has no label map, no class, or a class that is not there,
- * and names the first of them. */
-static void check_labels(const struct samples *s, int counted_from)
-{
-    const struct dataset *d = &s->base;
-    struct strbuf name = STRBUF_INIT;
-    int64_t bad = 0, first = -1;
-
-    for (int64_t i = d->n - 1; i >= 0; i--) {
-        const struct sample *at = &s->sample[i];
-        bool good = s->label_maps ? at->label_map.len > 0
-                                  : at->label >= 0 && at->label < d->nclass;
-
-        good = good || at->label == SAMPLE_DAMAGED;
-        bad += !good;
-        first = good ? first : i;
-    }
-    if (!bad)
-        return;
-    dataset_describe(d, first, &name);
-    if (s->label_maps)
-        die("'%s' has no label map (%lld of %lld have none)", name.buf, (long long)bad,
-            (long long)d->n);
-    if (s->sample[first].label < 0)
-        die("'%s' has no class", name.buf);
-    die("'%s' is of class %d, and there are %d classes, counted from %d%s", name.buf,
-        s->sample[first].label + counted_from, d->nclass, counted_from,
-        class_names_advice(d, s->sample[first].label, counted_from));
 }
 
 static void find_shards(struct samples *s)
@@ -315,32 +263,26 @@ static void find_shards(struct samples *s)
         s->first[k + 1] += s->first[k];
 }
 
-/* Names and numbers of the classes of images. */
-static void number_classes(struct samples *s, const char *dir,
-                           const struct label_options *l)
+/* Ends the program if a sample has no label map, and names the first of them. */
+static void check_label_maps(const struct samples *s)
 {
-    struct dataset *d = &s->base;
+    const struct dataset *d = &s->base;
+    struct strbuf name = STRBUF_INIT;
+    int64_t bad = 0, first = -1;
 
-    if (!class_names_read(d, dir)) {
-        if (classes_of_folders(s)) {
-            class_names_count_none(d, l->first);
-            return;
-        }
-        class_names_number(d, l->first, l->classes);
+    for (int64_t i = d->n - 1; i >= 0; i--) {
+        const struct sample *at = &s->sample[i];
+
+        if (at->label_map.len > 0 || at->label == SAMPLE_DAMAGED)
+            continue;
+        bad++;
+        first = i;
     }
-    count_from(s, l->first);
-}
-
-static void name_classes(struct samples *s, const struct dataset_source *o)
-{
-    char *dir = file_is_dir(o->path) ? xstrdup(o->path) : path_dirname(o->path);
-
-    if (s->label_maps)
-        label_options_apply(&s->base, &o->labels);
-    else
-        number_classes(s, dir, &o->labels);
-    free(dir);
-    check_labels(s, o->labels.first);
+    if (!bad)
+        return;
+    dataset_describe(d, first, &name);
+    die("'%s' has no label map (%lld of %lld have none)", name.buf, (long long)bad,
+        (long long)d->n);
 }
 
 struct dataset *samples_open(const struct container *c, const struct dataset_source *o)
@@ -359,8 +301,14 @@ struct dataset *samples_open(const struct container *c, const struct dataset_sou
         o->split && *o->split ? path_join(o->path, o->split) : xstrdup(o->path);
     open_files(s);
     find_samples(s, dir);
+    if (s->label_maps) {
+        label_options_apply(&s->base, &o->labels);
+        check_label_maps(s);
+    } else {
+        sample_classes(s, o, dir);
+    }
+    left_out_log(&s->left, s->base.name);
     find_shards(s);
-    name_classes(s, o);
     free(dir);
     return &s->base;
 }

@@ -7,9 +7,7 @@
  * in the order in which they lie there. Where they lie is read once and kept in an index
  * (sample_index.h).
  *
- * Classes: DATA_PATH/classes.txt names them, a line each, in the order of the labels.
- * Without it, and if no sample has a label, they are the folders of the samples' names
- * (n01440764/x.jpg); otherwise they are the numbers below MODEL.NUM_CLASSES.
+ * sample_classes.h tells what their classes are.
  *
  * Private to src/dataset.
  */
@@ -17,6 +15,7 @@
 #define DATASET_SAMPLES_H
 
 #include "base/arena.h"
+#include "dataset/left_out.h"
 #include "dataset/table.h"
 
 /* Bytes of one file; what `at` counts and `sum` checks, each container decides. */
@@ -26,14 +25,21 @@ struct sample_part {
 
 struct sample {
     struct sample_part image, label_map; /* len 0: there is none */
-    int32_t label;                       /* -1: none */
+    int32_t label;                       /* a class index, or an enum sample_label */
     int32_t file;
     const char *name; /* in samples.mem */
+    const char *text; /* the same: of SAMPLE_TEXT and SAMPLE_REMARK the class; of
+                       * SAMPLE_DAMAGED the reason, NULL: read() tells it */
 };
 
-/* The label of a sample that list() could not read: read() tells why. It passes both as a
- * class and as a label map, so that damage is dealt with as DATA.ON_ERROR says. */
-enum { SAMPLE_DAMAGED = -2 };
+enum sample_label {
+    SAMPLE_NO_LABEL = -1,
+    /* list() could not read it. It passes both as a class and as a label map, so that
+     * damage is dealt with as DATA.ON_ERROR says. */
+    SAMPLE_DAMAGED = -2,
+    SAMPLE_TEXT = -3,
+    SAMPLE_REMARK = -4 /* a text that may be a caption: a class if nothing else is one */
+};
 
 struct samples;
 
@@ -71,10 +77,19 @@ struct samples {
     size_t cap;
     struct arena mem;
     int listed; /* while list() runs: the index of its file */
+    struct left_out left;
+    char *hint; /* why some sample has no class; NULL: nothing is known */
 };
 
 /* For list(): a sample of the file that is being listed; name is copied. */
 struct sample *samples_add(struct samples *s, const char *name);
+
+/* The sample cannot be read, for this reason, of which a copy is kept. */
+__attribute__((format(printf, 3, 4))) void
+samples_damage(struct samples *s, struct sample *at, const char *why, ...);
+
+/* Removes those of samples [first, n) for which drop[i - first]. */
+void samples_remove(struct samples *s, int64_t first, const bool *drop);
 
 /* PATH/train.zip -> PATH/train_map.txt, companion k of the file; a heap string. NULL:
  * there are no such files. */

@@ -1,13 +1,18 @@
 /*
- * DATA.DATASET tar: samples as WebDataset names them (members.h).
+ * DATA.DATASET tar: members as samples (members.h). Hard and symbolic links to members
+ * of the same file count as the files that they name.
  *
  * libarchive reads the headers, once; images are then read from where they lie, so the
  * archive must not be compressed (images are).
  */
 #include <archive.h>
 #include <archive_entry.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/alloc.h"
 #include "base/failure.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/utf8_names.h"
 #include "dataset/members.h"
@@ -20,39 +25,141 @@ static int tar_part(void *file, const struct sample_part *part, int64_t limit,
     return raw_file_read(file, part->at, part->len, limit, out, why);
 }
 
-/* The member that `e` is the header of; where it is cut off, *cut, and its sample is
- * damaged. -1 and a reason. */
-static int tar_member(struct archive *a, struct archive_entry *e, struct raw_file *f,
-                      struct members *m, bool *cut, struct strbuf *why)
+/* Of an archive with links, where the files lie that they may name. */
+struct tar_links {
+    bool met;         /* the archive has links */
+    bool listing;     /* names are being collected, and no samples */
+    struct strmap at; /* a name to its index + 1 */
+    struct sample_part *part;
+    size_t n, cap;
+};
+
+struct tar {
+    struct archive *a;
+    struct raw_file *f;
+    struct members m;
+    struct tar_links *links;
+};
+
+/* A path from the root of the archive, "/a/b", without "." and ".."; NULL: it leaves the
+ * archive. */
+static char *tar_path(const char *dir, size_t ndir, const char *path)
 {
-    struct sample_part part = {.at = (uint64_t)archive_filter_bytes(a, 0),
-                               .len = (uint64_t)archive_entry_size(e)};
-    const char *name = members_name(e);
+    char *from = xasprintf("%.*s/%s", (int)ndir, dir, path);
+    struct strbuf to = STRBUF_INIT;
+    bool inside = true;
+
+    for (const char *at = from; inside && *at; at += strcspn(at, "/")) {
+        size_t n = strcspn(at += strspn(at, "/"), "/");
+
+        if (n == 2 && strncmp(at, "..", n) == 0) {
+            char *slash = to.len ? strrchr(to.buf, '/') : NULL;
+
+            inside = slash != NULL;
+            to.len = slash ? (size_t)(slash - to.buf) : 0;
+            if (slash)
+                *slash = 0;
+        } else if (n && !(n == 1 && *at == '.')) {
+            strbuf_addch(&to, '/');
+            strbuf_add(&to, at, n);
+        }
+    }
+    free(from);
+    if (inside && to.len)
+        return strbuf_detach(&to);
+    strbuf_release(&to);
+    return NULL;
+}
+
+/* The member that a link names; NULL: it is not in the archive. */
+static const struct sample_part *tar_target(const struct tar_links *l,
+                                            struct archive_entry *e)
+{
+    const char *hard = archive_entry_hardlink(e), *soft = archive_entry_symlink(e);
+    const char *name = archive_entry_pathname(e);
+    size_t ndir = name ? (size_t)(path_basename(name) - name) : 0;
+    char *path = hard                             ? tar_path("", 0, hard)
+                 : !soft || !name || *soft == '/' ? NULL
+                                                  : tar_path(name, ndir, soft);
+    uintptr_t at = path ? (uintptr_t)strmap_get(&l->at, path) : 0;
+
+    free(path);
+    return at ? &l->part[at - 1] : NULL;
+}
+
+/* So that links find it. */
+static void tar_note(struct tar_links *l, const char *name,
+                     const struct sample_part *part)
+{
+    char *path = tar_path("", 0, name);
+
+    if (!path)
+        return;
+    GROW(l->part, l->n, l->cap);
+    l->part[l->n++] = *part;
+    strmap_put(&l->at, path, (void *)(uintptr_t)l->n);
+    free(path);
+}
+
+/* The name of the entry that is a file, or a link to one, whose place is *part. */
+static const char *tar_name(struct tar *t, struct archive_entry *e,
+                            struct sample_part *part)
+{
+    bool hard = archive_entry_hardlink(e) != NULL;
+    const struct sample_part *to;
+
+    *part = (struct sample_part){.at = (uint64_t)archive_filter_bytes(t->a, 0),
+                                 .len = (uint64_t)archive_entry_size(e)};
+    if (!hard && archive_entry_filetype(e) != AE_IFLNK)
+        return members_name(t->links->listing ? NULL : t->m.samples, e);
+    t->links->met = true;
+    to = tar_target(t->links, e);
+    if (to) {
+        *part = *to;
+        archive_entry_set_hardlink(e, NULL);
+        archive_entry_set_filetype(e, AE_IFREG);
+    }
+    return members_name(t->links->listing ? NULL : t->m.samples, e);
+}
+
+/* The member that `e` is the header of; where it is cut off, *cut, and its sample is
+ * damaged. A failure of the machine and a reason. */
+static int tar_member(struct tar *t, struct archive_entry *e, bool *cut,
+                      struct strbuf *why)
+{
+    struct sample_part part;
+    const char *name = tar_name(t, e, &part);
     int rc = 0;
 
-    *cut = part.at > f->size || part.len > f->size - part.at;
-    if (name && *cut && !image_has_extension(name)) {
-        members_lose(m, name);
+    *cut = part.at > t->f->size || part.len > t->f->size - part.at;
+    if (t->links->listing) {
+        if (name && !*cut)
+            tar_note(t->links, name, &part);
         return 0;
     }
+    if (name && *cut && !image_has_extension(name))
+        return members_lose(&t->m, name, why);
     if (name)
-        rc = members_add(m, name, &part, why);
+        rc = members_add(&t->m, name, &part, why);
     if (*cut && rc == 0)
-        members_lose(m, NULL);
+        rc = members_lose(&t->m, NULL, why);
     return rc;
 }
 
 /* A header is damaged, or the end is cut off: libarchive goes on with the next header if
  * there is one. */
-static void tar_lose(struct archive *a, struct raw_file *f, struct members *m)
+static int tar_lose(struct tar *t, struct strbuf *why)
 {
-    long long at = (long long)archive_read_header_position(a); /* < 0: at the end */
+    long long at = (long long)archive_read_header_position(t->a); /* < 0: at the end */
     char name[48] = "its end";
 
+    if (t->links->listing)
+        return 0;
     if (at >= 0)
         (void)snprintf(name, sizeof(name), "byte %lld", at);
-    log_warning("'%s': %s: %s", f->path, name, archive_error_string(a));
-    members_lose(m, name);
+    if (!t->links->n) /* else it was told */
+        log_warning("'%s': %s: %s", t->f->path, name, archive_error_string(t->a));
+    return members_lose(&t->m, name, why);
 }
 
 /* Does the file end in zeros, as an archive does that is whole? A failure and a
@@ -70,49 +177,74 @@ static int tar_is_whole(const struct raw_file *f, bool *whole, struct strbuf *wh
 }
 
 /* All members. ARCHIVE_WARN is of names that are no UTF-8. */
-static int tar_members(struct archive *a, struct raw_file *f, struct samples *s,
-                       struct strbuf *why)
+static int tar_members(struct tar *t, struct strbuf *why)
 {
-    struct members m = {.samples = s, .file = f, .read = tar_part, .label = -1};
     struct archive_entry *e;
     bool some = false, lost = false, cut = false, whole;
     int rc, bad = 0;
 
     do {
-        rc = archive_read_next_header(a, &e);
+        rc = archive_read_next_header(t->a, &e);
         if (rc == ARCHIVE_OK || rc == ARCHIVE_WARN) {
-            bad = tar_member(a, e, f, &m, &cut, why);
+            bad = tar_member(t, e, &cut, why);
             some = true;
             lost = false;
-        } else if (rc != ARCHIVE_EOF && (!some || failure_passes(archive_errno(a)))) {
-            strbuf_addf(why, "%s", archive_error_string(a));
+        } else if (rc != ARCHIVE_EOF && (!some || failure_passes(archive_errno(t->a)))) {
+            strbuf_addf(why, "%s", archive_error_string(t->a));
             bad = -1;
         } else if (rc != ARCHIVE_EOF && !lost) {
-            tar_lose(a, f, &m);
+            bad = tar_lose(t, why);
             lost = true;
         }
     } while (!bad && !cut && rc != ARCHIVE_EOF && rc != ARCHIVE_FATAL);
     if (!bad && rc == ARCHIVE_EOF)
-        bad = tar_is_whole(f, &whole, why);
+        bad = tar_is_whole(t->f, &whole, why);
     if (!bad && rc == ARCHIVE_EOF && !whole)
-        members_lose(&m, NULL);
-    members_end(&m);
+        bad = members_lose(&t->m, NULL, why);
     return bad;
 }
 
+static int tar_walk(struct raw_file *f, struct samples *s, struct tar_links *links,
+                    struct strbuf *why)
+{
+    struct tar t = {.a = archive_read_new(),
+                    .f = f,
+                    .m = members_begin(s, f, tar_part),
+                    .links = links};
+    int rc = -1, end;
+
+    archive_read_support_format_tar(t.a);
+    if (archive_read_open_filename(t.a, f->path, 1 << 16) != ARCHIVE_OK)
+        strbuf_addf(why, "%s", archive_error_string(t.a));
+    else
+        rc = tar_members(&t, why);
+    end = members_end(&t.m, why);
+    archive_read_free(t.a);
+    return rc ? rc : end;
+}
+
+/* Reads the headers once and, if there are links, twice more: what they name may come
+ * after them. */
 static int tar_list(void *file, struct samples *s, struct strbuf *why)
 {
     struct raw_file *f = file;
     locale_t before = utf8_names_begin();
-    struct archive *a = archive_read_new();
-    int rc = -1;
+    struct tar_links links = {0};
+    struct left_out left = s->left;
+    int64_t first = s->base.n;
+    int rc = tar_walk(f, s, &links, why);
 
-    archive_read_support_format_tar(a);
-    if (archive_read_open_filename(a, f->path, 1 << 16) != ARCHIVE_OK)
-        strbuf_addf(why, "%s", archive_error_string(a));
-    else
-        rc = tar_members(a, f, s, why);
-    archive_read_free(a);
+    if (rc == 0 && links.met) {
+        s->base.n = first;
+        s->left = left;
+        links.listing = true;
+        rc = tar_walk(f, s, &links, why);
+        links.listing = false;
+        if (rc == 0)
+            rc = tar_walk(f, s, &links, why);
+    }
+    strmap_release(&links.at);
+    free(links.part);
     utf8_names_end(before);
     if (rc < 0)
         (void)raw_file_gzipped(f, why);

@@ -1,7 +1,8 @@
 /*
  * DATA.DATASET zip: SPLIT.zip and, for classes, SPLIT_map.txt beside it, Swin's layout:
  * "PATH<tab>CLASS" on each line, PATH a member's name. Samples are then those of the map,
- * in its order. Without a map the members are named as in a tar (members.h).
+ * in its order. Without a map the members are as in a tar (members.h). Backslashes in
+ * names, which some tools of Windows write, are slashes.
  *
  * libarchive tells where members lie; libzip, which does not, tells how they are stored
  * and their CRC-32. Both read the archive's directory once. Members are then read by any
@@ -19,6 +20,7 @@
 #include "base/failure.h"
 #include "base/file.h"
 #include "base/strmap.h"
+#include "base/utf8.h"
 #include "base/utf8_names.h"
 #include "dataset/list_file.h"
 #include "dataset/members.h"
@@ -105,32 +107,76 @@ static int zip_describe(const struct zip_stat *st, struct sample_part *part,
     return 0;
 }
 
-/* What libzip knows of an archive. */
+/* What libzip knows of an archive, by the names that libarchive gives its members: their
+ * bytes with slashes for backslashes. */
 struct zip_directory {
     zip_t *zip;
-    bool *met; /* by libzip's index: libarchive has come to this member */
+    struct strmap at;   /* a name to the first index + 1 of it that was not met */
+    zip_uint64_t *next; /* by index: the next index + 1 of the same name; 0: none */
 };
 
-/* Where the entry that libarchive is at lies, and how it is stored; -1 and a reason. */
-static int zip_place(struct archive *a, struct archive_entry *e, struct zip_directory *d,
-                     struct sample_part *part, struct strbuf *why)
+static void use_slashes(char *name)
 {
-    const char *name = members_name(e);
+    for (; *name; name++)
+        if (*name == '\\')
+            *name = '/';
+}
+
+static void zip_directory_add(struct zip_directory *d, const char *name, zip_uint64_t i)
+{
+    char *key = xstrdup(name);
+
+    use_slashes(key);
+    d->next[i] = (zip_uint64_t)(uintptr_t)strmap_get(&d->at, key);
+    strmap_put(&d->at, key, (void *)(uintptr_t)(i + 1));
+    free(key);
+}
+
+/* libzip's index of a member, each of them once; -1: it has none of that name. */
+static zip_int64_t zip_directory_find(struct zip_directory *d, const char *name)
+{
+    uintptr_t at = (uintptr_t)strmap_get(&d->at, name);
+
+    if (!at)
+        return -1;
+    strmap_put(&d->at, name, (void *)(uintptr_t)d->next[at - 1]);
+    return (zip_int64_t)at - 1;
+}
+
+/* Where the entry that libarchive is at lies, and how it is stored; its name as text
+ * replaces one that is no UTF-8. -1 and a reason. */
+static int zip_place(struct archive *a, struct archive_entry *e, struct zip_directory *d,
+                     char **name, struct sample_part *part, struct strbuf *why)
+{
     struct zip_stat st;
-    zip_int64_t i = zip_name_locate(d->zip, name, ZIP_FL_ENC_RAW);
+    zip_int64_t i = zip_directory_find(d, *name);
 
     *part = (struct sample_part){.at = (uint64_t)archive_filter_bytes(a, 0),
                                  .len = (uint64_t)archive_entry_size(e)};
     if (i < 0 || zip_stat_index(d->zip, (zip_uint64_t)i, 0, &st) < 0) {
-        strbuf_addf(why, "'%s' is not in the directory at its end", name);
+        strbuf_addf(why, "'%s' is not in the directory at its end", *name);
         return -1;
     }
-    if (d->met[i]) {
-        strbuf_addf(why, "'%s' is in it twice", name);
-        return -1;
+    if (!utf8_valid(*name) && st.name) { /* of code page 437, as Windows writes them */
+        free(*name);
+        *name = xstrdup(st.name);
+        use_slashes(*name);
     }
-    d->met[i] = true;
     return zip_describe(&st, part, why);
+}
+
+/* Of equal names the first comes first. */
+static void zip_directory_read(struct zip_directory *d)
+{
+    zip_int64_t n = zip_get_num_entries(d->zip, 0);
+
+    d->next = xcalloc((size_t)(n > 0 ? n : 0) + 1, sizeof(*d->next));
+    for (zip_int64_t i = n - 1; i >= 0; i--) {
+        const char *name = zip_get_name(d->zip, (zip_uint64_t)i, ZIP_FL_ENC_RAW);
+
+        if (name)
+            zip_directory_add(d, name, (zip_uint64_t)i);
+    }
 }
 
 /* -1 and a reason; only otherwise zip_directory_close() is due. */
@@ -142,7 +188,7 @@ static int zip_directory_open(struct zip_directory *d, const char *path,
 
     d->zip = zip_open(path, ZIP_RDONLY, &code);
     if (d->zip) {
-        d->met = xcalloc((size_t)zip_get_num_entries(d->zip, 0) + 1, sizeof(*d->met));
+        zip_directory_read(d);
         return 0;
     }
     zip_error_init_with_code(&e, code);
@@ -154,15 +200,36 @@ static int zip_directory_open(struct zip_directory *d, const char *path,
 static void zip_directory_close(struct zip_directory *d)
 {
     zip_discard(d->zip);
-    free(d->met);
+    strmap_release(&d->at);
+    free(d->next);
+}
+
+/* Called with each member that is a file. */
+typedef int zip_adder(void *arg, const char *name, const struct sample_part *part,
+                      struct strbuf *why);
+
+/* Calls add() with the entry that libarchive is at. -1 and a reason. */
+static int zip_entry(struct archive *a, struct archive_entry *e, struct zip_directory *d,
+                     struct samples *left, zip_adder *add, void *arg, struct strbuf *why)
+{
+    const char *found = members_name(left, e);
+    char *name = found ? xstrdup(found) : NULL;
+    struct sample_part part;
+    int rc = 0;
+
+    if (!name)
+        return 0;
+    use_slashes(name);
+    if (name[strlen(name) - 1] != '/') /* a folder of Windows */
+        rc = zip_place(a, e, d, &name, &part, why) < 0 ? -1 : add(arg, name, &part, why);
+    free(name);
+    return rc;
 }
 
 /* zip_each() of an archive that has members: of an empty one libarchive says that it is
  * none. */
 static int zip_walk(struct zip_directory *d, const struct raw_file *f,
-                    int (*add)(void *arg, const char *name,
-                               const struct sample_part *part, struct strbuf *why),
-                    void *arg, struct strbuf *why)
+                    struct samples *left, zip_adder *add, void *arg, struct strbuf *why)
 {
     struct archive *a = archive_read_new();
     struct archive_entry *e;
@@ -171,36 +238,31 @@ static int zip_walk(struct zip_directory *d, const struct raw_file *f,
     archive_read_support_format_zip_seekable(a);
     rc = archive_read_open_filename(a, f->path, ZIP_BLOCK);
     while (rc == ARCHIVE_OK && !bad) {
-        struct sample_part part;
-        const char *name;
-
         rc = archive_read_next_header(a, &e);
         if (rc == ARCHIVE_WARN) /* of names that are no UTF-8 */
             rc = ARCHIVE_OK;
-        name = rc == ARCHIVE_OK ? members_name(e) : NULL;
-        if (name)
-            bad = zip_place(a, e, d, &part, why) < 0 || add(arg, name, &part, why) < 0;
+        if (rc == ARCHIVE_OK)
+            bad = zip_entry(a, e, d, left, add, arg, why);
     }
     if (!bad && rc != ARCHIVE_EOF) {
         strbuf_addf(why, "%s", archive_error_string(a));
-        bad = 1;
+        bad = -1;
     }
     archive_read_free(a);
-    return bad ? -1 : 0;
+    return bad;
 }
 
-/* Calls add() with each member; -1 and a reason. */
-static int zip_each(const struct raw_file *f,
-                    int (*add)(void *arg, const char *name,
-                               const struct sample_part *part, struct strbuf *why),
+/* Calls add() with each member; other entries are left out of `left` (NULL: of nothing).
+ * -1 and a reason. */
+static int zip_each(const struct raw_file *f, struct samples *left, zip_adder *add,
                     void *arg, struct strbuf *why)
 {
     locale_t before = utf8_names_begin();
-    struct zip_directory d;
+    struct zip_directory d = {0};
     int rc = zip_directory_open(&d, f->path, why);
 
     if (rc == 0) {
-        rc = zip_get_num_entries(d.zip, 0) ? zip_walk(&d, f, add, arg, why) : 0;
+        rc = zip_get_num_entries(d.zip, 0) ? zip_walk(&d, f, left, add, arg, why) : 0;
         zip_directory_close(&d);
     }
     utf8_names_end(before);
@@ -254,6 +316,7 @@ static int zip_add_line(struct samples *s, const struct zip_names *z,
                     at->number, at->text);
         return -1;
     }
+    use_slashes(at->text);
     i = (size_t)(uintptr_t)strmap_get(&z->at, at->text);
     if (i == 0) {
         strbuf_addf(why, "%s:%d: the archive has no '%s'", l->path, at->number, at->text);
@@ -269,7 +332,7 @@ static int zip_list_map(struct raw_file *f, struct samples *s, const struct list
                         struct strbuf *why)
 {
     struct zip_names z = {0};
-    int rc = zip_each(f, zip_add_name, &z, why);
+    int rc = zip_each(f, NULL, zip_add_name, &z, why);
 
     for (int i = 0; rc == 0 && i < l->n; i++)
         rc = zip_add_line(s, &z, l, &l->line[i], why);
@@ -288,10 +351,12 @@ static int zip_list(void *file, struct samples *s, struct strbuf *why)
     if (!s->label_maps && list_file_read(&l, "", map)) {
         rc = zip_list_map(f, s, &l, why);
     } else {
-        struct members m = {.samples = s, .file = f, .read = zip_part, .label = -1};
+        struct members m = members_begin(s, f, zip_part);
+        int end;
 
-        rc = zip_each(f, zip_add_member, &m, why);
-        members_end(&m);
+        rc = zip_each(f, s, zip_add_member, &m, why);
+        end = members_end(&m, why);
+        rc = rc ? rc : end;
     }
     list_file_release(&l);
     free(map);

@@ -1,0 +1,52 @@
+#include "dataset/left_out.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/strbuf.h"
+#include "image/image.h"
+
+/* Ends in the names of images' endings if `endings`. */
+static const struct {
+    const char *what;
+    bool endings, quiet;
+} reasons[LEFT_REASONS] = {
+    [LEFT_KIND] = {"members that are no class or label map and do not end in ", true,
+                   false},
+    [LEFT_LINK] = {"links to files that are not in the archive", false, false},
+    [LEFT_SPECIAL] = {"members that are no files", false, false},
+    [LEFT_ALONE] = {"classes and label maps without an image next to them", false, false},
+    [LEFT_MORE] = {"further images of a sample that has one", false, false},
+    [LEFT_TWICE] = {"members that are there again later, by the same name", false, false},
+    [LEFT_BESIDE] = {"images outside the class folders", false, false},
+    [LEFT_NO_IMAGE] = {"records without an image", false, false},
+    [LEFT_HIDDEN] = {"hidden members", false, true},
+};
+
+void left_out_add(struct left_out *l, enum left_reason why, struct arena *mem,
+                  const char *name)
+{
+    if (l->n[why]++ == 0)
+        l->first[why] = arena_strdup(mem, name);
+}
+
+void left_out_log(const struct left_out *l, const char *name)
+{
+    for (int r = 0; r < LEFT_REASONS; r++) {
+        struct strbuf what = STRBUF_INIT;
+
+        if (!l->n[r])
+            continue;
+        strbuf_addstr(&what, reasons[r].what);
+        if (reasons[r].endings)
+            image_add_extensions(&what);
+        if (reasons[r].quiet)
+            log_debug("'%s': left out: %s (%lld), such as '%s'", name, what.buf,
+                      (long long)l->n[r], l->first[r]);
+        else
+            log_warning("'%s': left out: %s (%lld), such as '%s'", name, what.buf,
+                        (long long)l->n[r], l->first[r]);
+        strbuf_release(&what);
+    }
+}
