@@ -32,6 +32,7 @@ struct image_decoder {
     struct image stored;          /* before its orientation is applied */
     int channels;                 /* wanted: image_decoder_channels */
     void *state[DECODERS];        /* of each format */
+    struct strbuf warning;        /* of the image that was read */
     void *device;                 /* of limits.jpeg; NULL: none */
 };
 
@@ -70,6 +71,7 @@ void image_decoder_free(struct image_decoder *d)
     if (d->device)
         d->limits.jpeg->close(d->device);
     image_release(&d->stored);
+    strbuf_release(&d->warning);
     free(d);
 }
 
@@ -119,7 +121,7 @@ const char *image_extension_of(const void *data, size_t len)
 bool image_is_lossy(const void *data, size_t len)
 {
     const struct decoder *format = decoder_find(data, len);
-    struct decoder_file f = {data, len, NULL};
+    struct decoder_file f = {.data = data, .len = len};
 
     return format && (format->is_lossy ? format->is_lossy(&f) : format->lossy);
 }
@@ -209,7 +211,9 @@ int image_decoder_open(struct image_decoder *d, const void *data, size_t len, in
     if (i == DECODERS)
         return decode_unknown(data, len, why);
     d->format = decoders[i];
-    d->file = (struct decoder_file){data, len, d->state[i]};
+    strbuf_reset(&d->warning);
+    d->file =
+        (struct decoder_file){data, len, d->state[i], d->limits.truncated, &d->warning};
     rc = decode_failure(d->format, d->format->open(&d->file, &d->w, &d->h, why),
                         decode_header_memory(len), why);
     if (rc == 0)
@@ -262,6 +266,29 @@ int decoder_other_channels(const char *what, int has, int wanted, struct strbuf 
     strbuf_addf(why, "it has %d %s%s, and MODEL.IN_CHANS is %d", has, what,
                 has == 1 ? "" : "s", wanted);
     return FAILURE_DATA;
+}
+
+void decoder_warn(const struct decoder_file *f, const char *text)
+{
+    if (f->warning && !f->warning->len)
+        strbuf_addstr(f->warning, text);
+}
+
+int decoder_cut(const struct decoder_file *f, struct strbuf *why)
+{
+    static const char text[] = "the file is cut off";
+
+    if (!f->truncated) {
+        strbuf_addstr(why, text);
+        return FAILURE_DATA;
+    }
+    decoder_warn(f, text);
+    return 0;
+}
+
+const char *image_decoder_warning(const struct image_decoder *d)
+{
+    return d->warning.len ? d->warning.buf : NULL;
 }
 
 /* RGB to grey, in place. */

@@ -1,8 +1,9 @@
 /*
  * What decode.c knows of the file formats of images: a row each, in the file of the
  * library that reads it (jpeg.c, png_plain.c and stb.c, webp.c, tiff.c, avif.c,
- * jpeg2000.c) or of our own reader (pnm.c). A new format is its file, which defines
- * decoder_NAME, and a word in DECODER_TABLE; nothing else names it. Private to src/image.
+ * jpeg2000.c) or of our own reader (bmp.c, gif.c, ico.c, pnm.c, tga.c). A new format is
+ * its file, which defines decoder_NAME, and a word in DECODER_TABLE; nothing else names
+ * it. Private to src/image.
  */
 #ifndef IMAGE_DECODER_H
 #define IMAGE_DECODER_H
@@ -15,8 +16,17 @@
 struct decoder_file {
     const void *data;
     size_t len;
-    void *state; /* of state_new; NULL: the format keeps nothing */
+    void *state;            /* of state_new; NULL: the format keeps nothing */
+    bool truncated;         /* image_limits.truncated */
+    struct strbuf *warning; /* gets what decoder_warn() is told; NULL: nobody asks */
 };
+
+/* Keeps the first warning: damage in spite of which the image is read. */
+void decoder_warn(const struct decoder_file *f, const char *text);
+
+/* Of a file that is cut off: 0 and a warning where such are read, and what is missing is
+ * to be black or the first color; else FAILURE_DATA and the reason. */
+int decoder_cut(const struct decoder_file *f, struct strbuf *why);
 
 struct decoder {
     const char *name;         /* "JPEG", for messages */
@@ -30,7 +40,8 @@ struct decoder {
     bool hides_memory;
     bool shrinks; /* read() can decode at 1/2, 1/4 and 1/8 */
 
-    /* By the first bytes, which no two formats may share. */
+    /* By the first bytes, which no two formats may share. TGA, the last, has no magic
+     * number: its header must make sense. */
     bool (*is)(const void *data, size_t len);
     /* One for each image_decoder; both NULL: nothing is kept. */
     void *(*state_new)(void);
@@ -56,7 +67,9 @@ struct decoder {
 /* All formats, in the order in which they are tried and listed. */
 #define DECODER_TABLE(ROW)                                                               \
     ROW(jpeg)                                                                            \
-    ROW(png) ROW(webp) ROW(tiff) ROW(bmp) ROW(gif) ROW(pnm) ROW(avif) ROW(jpeg2000)
+    ROW(png)                                                                             \
+    ROW(webp) ROW(tiff) ROW(bmp) ROW(gif) ROW(pnm) ROW(avif) ROW(jpeg2000) ROW(ico)      \
+        ROW(tga)
 #define DECODER_DECLARE(name) extern const struct decoder decoder_##name;
 DECODER_TABLE(DECODER_DECLARE)
 

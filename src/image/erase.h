@@ -19,7 +19,7 @@
 struct erase {
     double probability; /* 0: off */
     enum erase_mode mode;
-    int count;                               /* boxes, at most */
+    int count; /* boxes, at most */
     struct erase_levels levels;
 };
 

@@ -13,11 +13,12 @@
  * JPEG goes through libjpeg-turbo, and through its libjpeg interface: TurboJPEG 2.1
  * cannot decode a part of an image, and skipping the rows and columns outside the crop
  * saves a third of the time of a random resized crop. PNGs of 8 bits that are not
- * interlaced go through libdeflate and our own filters (png_plain.h), other PNGs, BMP and
- * GIF (its first frame) through stb_image, WebP (of an animation the first frame, on
+ * interlaced go through libdeflate and our own filters (png_plain.h), other PNGs through
+ * stb_image, WebP (of an animation the first frame, on
  * black) through libwebp, TIFF (the first image, 8 bits or less) through libtiff, AVIF
- * (the first image) through libavif, JPEG 2000 through OpenJPEG, PPM and PGM (binary)
- * through our own reader. The format is told from the first bytes, never from the name.
+ * (the first image) through libavif, JPEG 2000 through OpenJPEG; BMP, GIF (the first
+ * frame), PNM, TGA, and ICO (the largest image) through readers of our own. The format is
+ * told from the first bytes, never from the name.
  *
  * Every image becomes RGB, as in Pillow's convert("RGB"): grey is repeated, palettes are
  * looked up (also where a GIF says that a colour is transparent), alpha is dropped
@@ -79,10 +80,11 @@ void image_release(struct image *img);
 struct image_limits {
     int64_t max_pixels; /* 0: 178,956,970, Pillow's limit */
     int64_t max_bytes;  /* of the file; 0: 256 MiB */
-    bool rotate;        /* not a limit: images are read as their EXIF orientation says */
-    const struct jpeg_device *jpeg; /* not a limit either: decodes whole JPEGs that end
-                                     * with their end marker, if it can; NULL: libjpeg
-                                     * does */
+    /* Not limits: files that are cut off are read as far as they go, with a warning; */
+    bool truncated;
+    bool rotate;                    /* images are read as their EXIF orientation says; */
+    const struct jpeg_device *jpeg; /* decodes whole JPEGs that end with their end marker,
+                                     * if it can; NULL: libjpeg does */
 };
 
 struct image_limits image_limits_or_default(const struct image_limits *limits);
@@ -135,5 +137,9 @@ void image_decoder_channels(struct image_decoder *d, int channels);
  */
 int image_decoder_read(struct image_decoder *d, const struct image_part *part,
                        struct image *img, struct strbuf *why);
+
+/* Of the last image that was read: damage in spite of which it was, such as a bad Huffman
+ * code or, with limits.truncated, an end that is missing. NULL: none. The decoder's. */
+const char *image_decoder_warning(const struct image_decoder *d);
 
 #endif

@@ -295,7 +295,7 @@ static const uint8_t *jpeg_exif(const struct decoder_file *f, size_t *len)
 
 const struct decoder decoder_jpeg = {
     .name = "JPEG",
-    .extension = {".jpg", ".jpeg", ".jpe", ".jfif"},
+    .extension = {".jpg", ".jpeg", ".jpe", ".jfif", ".mpo"},
     .lossy = true,
     .device = true,
     .shrinks = true,

@@ -214,7 +214,7 @@ int label_read(struct label_reader *r, const void *data, size_t len,
                     (long long)l.max_bytes);
         return -1;
     }
-    if (len >= 2 && !memcmp(data, "P5", 2))
+    if (len >= 3 && !memcmp(data, "P5", 2))
         return pnm_label(r, data, len, l.max_pixels, why);
     if (len < 8 || png_sig_cmp(data, 0, 8))
         return png_refuse(data, len, why);

@@ -1,39 +1,49 @@
 /*
- * Binary PGM and PPM (netpbm's pgm(5) and ppm(5)): P5 or P6, width, height, the largest
- * value, one white space, then the samples, of two bytes, the high one first, if that
- * value is above 255. stb_image does not look whether a file ends early, reads 16-bit
- * ones past their end, and takes no notice of a largest value below 255.
+ * PBM, PGM, and PPM (netpbm's manual pages of these names): P1 to P3 plain, that is
+ * numbers as text, P4 to P6 binary. After width, height, and, but for PBM, the largest
+ * value come the samples; binary ones above 255 have two bytes, the high one first. As
+ * Pillow reads them, except that grey of more than 8 bits is scaled, where Pillow clips it.
  */
 #include <ctype.h>
+#include <math.h>
 #include <string.h>
 
+#include "base/failure.h"
 #include "image/decoder.h"
 #include "image/label.h"
 #include "image/pnm.h"
 
 struct pnm {
     int w, h, most; /* the largest value */
-    int channels, bytes;
-    const uint8_t *sample;
+    int channels;
+    int bits; /* of a sample in a binary file: 1, 8 or 16 */
+    bool plain;
+    size_t at; /* where the samples begin */
 };
 
 static bool pnm_is(const void *data, size_t len)
 {
-    return len >= 2 && (!memcmp(data, "P5", 2) || !memcmp(data, "P6", 2));
+    const uint8_t *d = data;
+
+    return len >= 3 && d[0] == 'P' && d[1] >= '1' && d[1] <= '6' &&
+           (isspace(d[2]) || d[2] == '#');
 }
 
-/* The next number of the header, after white space and comments; -1: there is none. */
+/* Passes white space and comments, which end with their line. */
+static void pnm_space(const uint8_t *d, size_t len, size_t *at)
+{
+    for (; *at < len && (isspace(d[*at]) || d[*at] == '#'); ++*at)
+        if (d[*at] == '#')
+            while (*at < len && d[*at] != '\n' && d[*at] != '\r')
+                ++*at;
+}
+
+/* The next number, after white space and comments; -1: there is none. */
 static int pnm_number(const uint8_t *d, size_t len, size_t *at)
 {
     int v = -1;
 
-    while (*at < len && (isspace(d[*at]) || d[*at] == '#')) {
-        if (d[*at] == '#')
-            while (*at < len && d[*at] != '\n')
-                ++*at;
-        else
-            ++*at;
-    }
+    pnm_space(d, len, at);
     for (; *at < len && isdigit(d[*at]) && v < 100000000; ++*at)
         v = (v < 0 ? 0 : 10 * v) + d[*at] - '0';
     return v;
@@ -41,19 +51,19 @@ static int pnm_number(const uint8_t *d, size_t len, size_t *at)
 
 static int pnm_header(struct pnm *p, const uint8_t *d, size_t len, struct strbuf *why)
 {
-    size_t at = 2;
+    int kind = (d[1] - '1') % 3; /* bits, grey, RGB */
 
-    p->channels = d[1] == '6' ? 3 : 1;
-    p->w = pnm_number(d, len, &at);
-    p->h = pnm_number(d, len, &at);
-    p->most = pnm_number(d, len, &at);
-    p->bytes = p->most > 255 ? 2 : 1;
-    if (p->w < 0 || p->h < 0 || p->most < 1 || p->most > 65535 || at >= len ||
-        !isspace(d[at])) {
+    *p = (struct pnm){.plain = d[1] <= '3', .channels = kind == 2 ? 3 : 1, .at = 2};
+    p->w = pnm_number(d, len, &p->at);
+    p->h = pnm_number(d, len, &p->at);
+    p->most = kind ? pnm_number(d, len, &p->at) : 1;
+    p->bits = kind == 0 ? 1 : p->most > 255 ? 16 : 8;
+    if (p->w < 0 || p->h < 0 || p->most < 1 || p->most > 65535 || p->at >= len ||
+        !isspace(d[p->at])) {
         strbuf_addf(why, "not a header of a P%c file", d[1]);
-        return -1;
+        return FAILURE_DATA;
     }
-    p->sample = d + at + 1;
+    p->at++;
     return 0;
 }
 
@@ -62,56 +72,130 @@ static int pnm_open(const struct decoder_file *f, int *w, int *h, struct strbuf 
     struct pnm p;
 
     if (pnm_header(&p, f->data, f->len, why) < 0)
-        return -1;
+        return FAILURE_DATA;
     *w = p.w;
     *h = p.h;
     return 0;
 }
 
-/* In [0, 255], rounded, as Pillow reads PPM. */
-static uint8_t pnm_value(const struct pnm *p, const uint8_t *s)
+/* In [0, 255], as Pillow rounds: half to even. */
+static uint8_t pnm_value(const struct pnm *p, int v)
 {
-    int v = p->bytes == 2 ? s[0] << 8 | s[1] : s[0];
-
-    v = v < p->most ? v : p->most;
-    return (uint8_t)((v * 255 + p->most / 2) / p->most);
+    if (p->most == 255)
+        return (uint8_t)v;
+    return (uint8_t)rint((double)(v < p->most ? v : p->most) / p->most * 255);
 }
 
-static void pnm_row(const struct pnm *p, const uint8_t *s, int w, uint8_t *to)
-{
-    int step = p->channels * p->bytes;
+/* ---- binary ---- */
 
-    if (p->channels == 3 && p->most == 255) {
-        memcpy(to, s, (size_t)w * 3);
-        return;
+static size_t pnm_stride(const struct pnm *p)
+{
+    return ((size_t)p->w * (size_t)(p->channels * p->bits) + 7) / 8;
+}
+
+/* Pixels [x, x + n) of a row, which may have one value: 1 is black in PBM. */
+static void pnm_row(const struct pnm *p, const uint8_t *row, int x, int n, uint8_t *to)
+{
+    int bytes = p->bits / 8, step = p->channels * bytes;
+
+    for (int i = x; i < x + n; i++, to += 3)
+        for (int c = 0; c < 3; c++) {
+            const uint8_t *s = row + (size_t)i * (size_t)step +
+                               (p->channels == 3 ? (size_t)(c * bytes) : 0);
+
+            if (p->bits == 1)
+                to[c] = row[i / 8] >> (7 - i % 8) & 1 ? 0 : 255;
+            else
+                to[c] = pnm_value(p, bytes == 2 ? s[0] << 8 | s[1] : *s);
+        }
+}
+
+static int pnm_binary(const struct pnm *p, const struct decoder_file *f,
+                      const struct image_part *part, struct image *img,
+                      struct strbuf *why)
+{
+    size_t stride = pnm_stride(p), rows = stride ? (f->len - p->at) / stride : 0;
+
+    if (rows < (size_t)p->h && decoder_cut(f, why) < 0)
+        return FAILURE_DATA;
+    image_resize_room(img, part->w, part->h);
+    img->x = part->x;
+    img->y = part->y;
+    for (int y = 0; y < part->h; y++) {
+        const uint8_t *row =
+            (const uint8_t *)f->data + p->at + (size_t)(part->y + y) * stride;
+        uint8_t *to = img->pixel + (size_t)y * img->stride;
+
+        if ((size_t)(part->y + y) >= rows)
+            memset(to, 0, img->stride);
+        else if (p->channels == 3 && p->most == 255)
+            memcpy(to, row + 3 * (size_t)part->x, img->stride);
+        else
+            pnm_row(p, row, part->x, part->w, to);
     }
-    for (int x = 0; x < w; x++, s += step, to += 3)
-        for (int c = 0; c < 3; c++)
-            to[c] = pnm_value(p, s + (p->channels == 3 ? c * p->bytes : 0));
+    return 0;
+}
+
+/* ---- plain ---- */
+
+/* The next sample; -1 and a reason, if there is one: *why stays empty at the file's end.
+ * In a PBM digits need no space between them. */
+static int pnm_text(const struct pnm *p, const struct decoder_file *f, size_t *at,
+                    struct strbuf *why)
+{
+    const uint8_t *d = f->data;
+    int v;
+
+    pnm_space(d, f->len, at);
+    if (*at >= f->len)
+        return -1;
+    if (p->bits == 1 && (d[*at] == '0' || d[*at] == '1'))
+        return d[(*at)++] == '0';
+    v = p->bits == 1 ? -1 : pnm_number(d, f->len, at);
+    if (v >= 0 && v <= p->most && (*at == f->len || isspace(d[*at]) || d[*at] == '#'))
+        return v;
+    strbuf_addf(why, "damaged: no sample from 0 to %d at byte %zu", p->most, *at);
+    return -1;
+}
+
+/* Reads samples up to the last row of the part; those of the part go into img. */
+static int pnm_plain(const struct pnm *p, const struct decoder_file *f,
+                     const struct image_part *part, struct image *img, struct strbuf *why)
+{
+    size_t at = p->at;
+    int row = p->w * p->channels, x0 = part->x * p->channels,
+        x1 = (part->x + part->w) * p->channels;
+
+    image_resize_room(img, part->w, part->h);
+    img->x = part->x;
+    img->y = part->y;
+    memset(img->pixel, 0, img->stride * (size_t)img->h);
+    for (int y = 0; y < p->h; y++)
+        for (int x = 0; x < row; x++) {
+            int v = pnm_text(p, f, &at, why);
+            uint8_t *to;
+
+            if (v < 0)
+                return why->len ? FAILURE_DATA : decoder_cut(f, why);
+            if (y < part->y || y >= part->y + part->h || x < x0 || x >= x1)
+                continue;
+            to = img->pixel + (size_t)(y - part->y) * img->stride;
+            if (p->channels == 3)
+                to[x - x0] = pnm_value(p, v);
+            else
+                memset(to + 3 * (x - x0), pnm_value(p, v), 3);
+        }
+    return 0;
 }
 
 static int pnm_read(const struct decoder_file *f, const struct image_part *part,
                     struct image *img, struct strbuf *why)
 {
-    const uint8_t *d = f->data;
     struct pnm p;
-    size_t size;
 
-    if (pnm_header(&p, d, f->len, why) < 0)
-        return -1;
-    size = (size_t)p.channels * (size_t)p.bytes;
-    if ((size_t)p.w * (size_t)p.h > (size_t)(d + f->len - p.sample) / size) {
-        strbuf_addstr(why, "the file is cut off");
-        return -1;
-    }
-    image_resize_room(img, part->w, part->h);
-    img->x = part->x;
-    img->y = part->y;
-    for (int y = 0; y < part->h; y++)
-        pnm_row(&p,
-                p.sample + ((size_t)(part->y + y) * (size_t)p.w + (size_t)part->x) * size,
-                part->w, img->pixel + (size_t)y * img->stride);
-    return 0;
+    if (pnm_header(&p, f->data, f->len, why) < 0)
+        return FAILURE_DATA;
+    return (p.plain ? pnm_plain : pnm_binary)(&p, f, part, img, why);
 }
 
 int pnm_label(struct label_reader *r, const void *data, size_t len, int64_t max_pixels,
@@ -129,12 +213,12 @@ int pnm_label(struct label_reader *r, const void *data, size_t len, int64_t max_
                     p.most);
         return -1;
     }
-    if (n > (const uint8_t *)data + len - p.sample) {
+    if ((uint64_t)n > len - p.at) {
         strbuf_addstr(why, "the file is cut off");
         return -1;
     }
     label_reader_room(r, p.w, p.h);
-    memcpy(r->pixel, p.sample, (size_t)n);
+    memcpy(r->pixel, (const uint8_t *)data + p.at, (size_t)n);
     return 0;
 }
 
@@ -146,7 +230,7 @@ static size_t pnm_memory(const struct decoder_file *f, int w, int h)
 
 const struct decoder decoder_pnm = {
     .name = "PPM",
-    .extension = {".ppm", ".pgm"},
+    .extension = {".ppm", ".pgm", ".pbm", ".pnm"},
     .is = pnm_is,
     .open = pnm_open,
     .memory = pnm_memory,

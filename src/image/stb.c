@@ -1,5 +1,5 @@
 /*
- * All that knows stb_image: BMP, GIF, and the PNGs that png_plain.c does not read.
+ * All that knows stb_image: the PNGs that png_plain.c does not read.
  *
  * Quirks: it inflates a PNG into a buffer that doubles without end, so its allocator is
  * ours and refuses more than the header justifies; it reports lengths as int.
@@ -13,7 +13,6 @@
 #include "base/error.h"
 #include "base/failure.h"
 #include "image/decoder.h"
-#include "image/gif_frame.h"
 #include "image/png_chunks.h"
 #include "image/png_plain.h"
 
@@ -42,8 +41,6 @@ static void *stb_realloc(void *old, size_t size)
 #define STB_IMAGE_IMPLEMENTATION
 #define STB_IMAGE_STATIC
 #define STBI_ONLY_PNG
-#define STBI_ONLY_BMP
-#define STBI_ONLY_GIF
 #define STBI_NO_STDIO
 #define STBI_MALLOC    stb_malloc
 #define STBI_REALLOC   stb_realloc
@@ -74,85 +71,11 @@ static int stb_fail(struct strbuf *why)
     return stb_no_memory ? FAILURE_MACHINE : FAILURE_DATA;
 }
 
-static uint32_t stb_little_endian(const uint8_t *p, int n)
-{
-    uint32_t v = 0;
-
-    while (n--)
-        v = v << 8 | p[n];
-    return v;
-}
-
-/*
- * Are all indices within the palette? stb_image takes the palette's length from where the
- * pixels begin, and gives what lies on its stack for an index beyond. `pixels`: their
- * offset in the file.
- */
-static int stb_bmp_colours(const uint8_t *d, uint64_t pixels, int w, int h,
-                           struct strbuf *why)
-{
-    int64_t header = stb_little_endian(d + 14, 4);
-    int bits = (int)stb_little_endian(d + (header == 12 ? 24 : 28), 2);
-    int64_t row = ((int64_t)w * bits + 31) / 32 * 4;
-    int64_t colours =
-        header == 12 ? ((int64_t)pixels - 38) / 3 : ((int64_t)pixels - 14 - header) / 4;
-
-    if (bits != 1 && bits != 4 && bits != 8)
-        return 0;
-    for (int64_t y = 0; y < h; y++)
-        for (int64_t x = 0; x < w; x++) {
-            int byte = d[(int64_t)pixels + y * row + x * bits / 8];
-            int index = byte >> (8 - bits - x * bits % 8) & ((1 << bits) - 1);
-
-            if (index >= colours) {
-                strbuf_addf(why, "colour %d of a palette of %lld", index,
-                            (long long)colours);
-                return -1;
-            }
-        }
-    return 0;
-}
-
-/* Are all rows in the file? stb_image reads zeros past its end. It has refused compressed
- * BMPs before. */
-static int stb_bmp_check(const uint8_t *d, size_t len, int w, int h, struct strbuf *why)
-{
-    bool old = len > 18 && stb_little_endian(d + 14, 4) == 12;
-    uint64_t bits, row;
-
-    if (len >= 30) {
-        uint64_t pixels = stb_little_endian(d + 10, 4);
-
-        bits = stb_little_endian(d + (old ? 24 : 28), 2);
-        row = ((uint64_t)w * bits + 31) / 32 * 4;
-        if (pixels + row * (uint64_t)h <= len)
-            return stb_bmp_colours(d, pixels, w, h, why);
-    }
-    strbuf_addstr(why, "the file is cut off");
-    return -1;
-}
-
-static bool stb_starts(const void *data, size_t len, const char *magic, size_t n)
-{
-    return len >= n && !memcmp(data, magic, n);
-}
-
 static bool stb_is_png(const void *data, size_t len)
 {
-    return stb_starts(data, len, "\x89PNG\r\n\x1a\n", 8);
+    return len >= 8 && !memcmp(data, "\x89PNG\r\n\x1a\n", 8);
 }
 
-static bool stb_is_bmp(const void *data, size_t len)
-{
-    return stb_starts(data, len, "BM", 2);
-}
-
-static bool stb_is_gif(const void *data, size_t len)
-{
-    return stb_starts(data, len, "GIF8", 4);
-}
-
-/* The size by stb_image, whose height of a BMP may be negative. */
 static int stb_open(const struct decoder_file *f, int *w, int *h, struct strbuf *why)
 {
     int channels;
@@ -173,17 +96,6 @@ static int stb_open_png(const struct decoder_file *f, int *w, int *h, struct str
     if (f->len <= INT_MAX && png_chunks_size(f->data, f->len, w, h))
         return 0;
     return stb_open(f, w, h, why);
-}
-
-static int stb_open_bmp(const struct decoder_file *f, int *w, int *h, struct strbuf *why)
-{
-    int rc = stb_open(f, w, h, why);
-
-    if (rc < 0)
-        return rc;
-    if (*h < 0 && *h > INT_MIN)
-        *h = -*h; /* the rows are stored from top to bottom */
-    return 0;
 }
 
 /* Decodes the whole image, w x h, whose file has been checked, and copies the part. */
@@ -210,12 +122,6 @@ static int stb_read_channels(const uint8_t *data, size_t len, int w, int h,
                img->stride);
     free(pixel);
     return 0;
-}
-
-static int stb_read(const uint8_t *data, size_t len, int w, int h,
-                    const struct image_part *part, struct image *img, struct strbuf *why)
-{
-    return stb_read_channels(data, len, w, h, part, IMAGE_RGB, img, why);
 }
 
 static int stb_png_channels(const struct decoder_file *f, const struct image_part *part,
@@ -262,43 +168,6 @@ static int stb_bands_png(const struct decoder_file *f, const struct image_part *
     return stb_png_channels(f, part, channels, img, why);
 }
 
-static int stb_read_bmp(const struct decoder_file *f, const struct image_part *part,
-                        struct image *img, struct strbuf *why)
-{
-    int w, h, rc = stb_open_bmp(f, &w, &h, why);
-
-    if (rc == 0)
-        rc = stb_bmp_check(f->data, f->len, w, h, why);
-    return rc < 0 ? rc : stb_read(f->data, f->len, w, h, part, img, why);
-}
-
-/* Decodes a copy of the file in which no colour is transparent, so that each pixel has
- * its palette's colour, as in Pillow's convert("RGB"): stb_image leaves transparent ones
- * black. */
-static int stb_read_gif(const struct decoder_file *f, const struct image_part *part,
-                        struct image *img, struct strbuf *why)
-{
-    const uint8_t *d = f->data;
-    struct gif_frame frame;
-    uint8_t *opaque = NULL;
-    int w, h, rc = stb_open(f, &w, &h, why);
-
-    if (rc == 0)
-        rc = gif_frame_check(d, f->len, why);
-    if (rc < 0)
-        return rc;
-    frame = gif_frame_find(d, f->len);
-    if (frame.transparent) {
-        opaque = xmemdup(d, f->len);
-        opaque[frame.transparent] &= 0xfe;
-    }
-    rc = stb_read(opaque ? opaque : d, f->len, w, h, part, img, why);
-    free(opaque);
-    if (rc == 0)
-        gif_frame_fill(&frame, frame.transparent ? d[frame.transparent + 3] : 0, img);
-    return rc;
-}
-
 /* Bytes: the pixels as stored, twice while they are inflated, and as RGB. */
 static size_t stb_png_memory(const struct decoder_file *f, int w, int h)
 {
@@ -307,18 +176,6 @@ static size_t stb_png_memory(const struct decoder_file *f, int w, int h)
     size_t bits = f->len > 25 ? (size_t)d[24] * channels[d[25] & 7] : 64;
 
     return (size_t)w * (size_t)h * (bits > 16 ? bits / 4 + 3 : 7) + f->len;
-}
-
-static size_t stb_bmp_memory(const struct decoder_file *f, int w, int h)
-{
-    (void)f;
-    return (size_t)w * (size_t)h * 10;
-}
-
-/* Bytes: three images of the canvas, at most four bytes per pixel, and the result. */
-static size_t stb_gif_memory(const struct decoder_file *f, int w, int h)
-{
-    return (size_t)w * (size_t)h * 15 + f->len;
 }
 
 static void *stb_png_state(void)
@@ -347,22 +204,4 @@ const struct decoder decoder_png = {
     .memory = stb_png_memory,
     .read = stb_read_png,
     .bands = stb_bands_png,
-};
-
-const struct decoder decoder_bmp = {
-    .name = "BMP",
-    .extension = {".bmp"},
-    .is = stb_is_bmp,
-    .open = stb_open_bmp,
-    .memory = stb_bmp_memory,
-    .read = stb_read_bmp,
-};
-
-const struct decoder decoder_gif = {
-    .name = "GIF",
-    .extension = {".gif"},
-    .is = stb_is_gif,
-    .open = stb_open,
-    .memory = stb_gif_memory,
-    .read = stb_read_gif,
 };

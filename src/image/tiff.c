@@ -270,7 +270,8 @@ static int tiff_page(TIFF *t, struct tiff_source *s, const struct tiff_layout *l
     image_room(img, part->w, part->h, l->out);
     img->x = part->x;
     img->y = part->y;
-    memory = xmalloc(plane * (size_t)(l->planes == 1 ? 1 : l->planes + 1));
+    /* libtiff leaves bytes unset where an uncompressed strip is shorter than its rows */
+    memory = xcalloc((size_t)(l->planes == 1 ? 1 : l->planes + 1), plane);
     s->pixels = true;
     good = tiff_pixels(t, l, part, img, memory, memory + (l->planes == 1 ? 0 : plane));
     s->pixels = false;
