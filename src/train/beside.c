@@ -1,13 +1,9 @@
 #include "train/beside.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,6 +14,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/process.h"
 #include "io/json.h"
 #include "train/checkpoint.h"
 
@@ -48,8 +45,7 @@ static void drop_item(struct beside *b, int i)
     if (unlink(b->item[i].path) && errno != ENOENT)
         log_warning("cannot delete '%s': %s", b->item[i].path, strerror(errno));
     free(b->item[i].path);
-    memmove(&b->item[i], &b->item[i + 1],
-            (size_t)(b->n - i - 1) * sizeof(*b->item));
+    memmove(&b->item[i], &b->item[i + 1], (size_t)(b->n - i - 1) * sizeof(*b->item));
     b->n--;
 }
 
@@ -165,57 +161,48 @@ void beside_best(const struct beside *b, int64_t step)
 
 /* ---- the evaluator ---- */
 
-/* An evaluator is no process of the run's group: launchers' variables are taken away. */
-static void leave_group(void)
+/* An evaluator is no process of the run's group: it does not get launchers' variables. */
+static char **environment(void)
 {
-    extern char **environ;
-    static const char *const of_launchers[] = {"OMPI_", "PMIX_", "PMI_", "SLURM_", NULL};
+    char **env;
+    int n = 0, kept = 0;
 
-    for (int k = 0; of_launchers[k]; k++)
-        for (int i = 0; environ[i];) {
-            size_t len = strlen(of_launchers[k]);
-            char name[128];
-
-            if (strncmp(environ[i], of_launchers[k], len) != 0 ||
-                strcspn(environ[i], "=") >= sizeof(name)) {
-                i++;
-                continue;
-            }
-            (void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(environ[i], "="),
-                           environ[i]);
-            (void)unsetenv(name);
-        }
-    (void)unsetenv("WORLD_SIZE");
-}
-
-/* In the child: becomes an evaluator. */
-static _Noreturn void become(const struct beside *b)
-{
-    char *config = path_join(b->dir, "config.yaml");
-    char *where = path_join(b->dir, BESIDE_SOCKET), self[4096] = "";
-    const char *word[] = {self,       "eval",   "--cfg",       config,
-                          "--beside", where,    "--device",    b->cfg->train.validate_device,
-                          "--resume", "",       "--log-level", "warning",
-                          NULL};
-
-    (void)!readlink("/proc/self/exe", self, sizeof(self) - 1);
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    (void)setpriority(PRIO_PROCESS, 0, 10); /* training comes first */
-    leave_group();
-    (void)execv(self, (char *const *)(uintptr_t)word);
-    _exit(127);
+    while (environ[n])
+        n++;
+    env = xcalloc((size_t)n + 1, sizeof(*env));
+    for (int i = 0; i < n; i++)
+        if (!process_owns(environ[i]))
+            env[kept++] = environ[i];
+    return env;
 }
 
 static void start(struct beside *b)
 {
-    b->child = fork();
-    if (!b->child)
-        become(b);
-    if (b->child < 0) {
-        b->child = 0;
+    char *config = path_join(b->dir, "config.yaml");
+    char *where = path_join(b->dir, BESIDE_SOCKET), **env = environment();
+    const char *word[] = {
+        "trainc",   "eval", "--cfg",       config,
+        "--beside", where,  "--device",    b->cfg->train.validate_device,
+        "--resume", "",     "--log-level", "warning",
+        NULL};
+    struct process p = {.words = word,
+                        .program = PROCESS_SELF,
+                        .env = env,
+                        .death = SIGKILL,
+                        .nice = 10}; /* training comes first */
+    struct strbuf why = STRBUF_INIT;
+
+    b->child = process_start(&p, &why);
+    b->heard = clock_now();
+    if (!b->child) {
         b->failures++;
-        log_warning("cannot start an evaluator: %s", strerror(errno));
+        b->not_before = clock_now() + b->failures;
+        log_warning("no evaluator: %s", why.buf);
     }
+    strbuf_release(&why);
+    free(config);
+    free(where);
+    free(env);
 }
 
 static void hang_up(struct beside *b)
@@ -228,24 +215,47 @@ static void hang_up(struct beside *b)
         b->item[i].told = b->item[i].known;
 }
 
-/* Notices that the evaluator has ended, which is no reason for training to end. */
-static void reap(struct beside *b)
+/* The evaluator is gone, which is no reason for training to end. */
+static void lost(struct beside *b, const char *how)
 {
-    int status;
-
-    if (!b->child || waitpid(b->child, &status, WNOHANG) <= 0)
-        return;
     b->child = 0;
     hang_up(b);
     b->failures++;
     b->not_before = clock_now() + b->failures;
-    log_warning("the evaluator ended (%s %d): %s",
-                WIFSIGNALED(status) ? "signal" : "exit code",
-                WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
-                b->failures < MOST_FAILURES ? "it is started again"
-                                            : "it has ended too often, and what is left "
-                                              "is validated when the run is started "
-                                              "again");
+    log_warning("the evaluator %s: %s", how,
+                b->failures < MOST_FAILURES
+                    ? "it is started again"
+                    : "this was once too often, and what is left is validated when the "
+                      "run is started again");
+}
+
+static void reap(struct beside *b)
+{
+    int status;
+    char *how;
+
+    if (!b->child || waitpid(b->child, &status, WNOHANG) <= 0)
+        return;
+    how = xasprintf("ended (%s %d)", WIFSIGNALED(status) ? "signal" : "exit code",
+                    WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    lost(b, how);
+    free(how);
+}
+
+/* One that hangs counts as one that has ended. After what it said was heard. */
+static void check_life(struct beside *b)
+{
+    char *how;
+
+    if ((!b->child && b->peer < 0) || !beside_left(b) ||
+        clock_now() - b->heard < b->cfg->dist.timeout)
+        return;
+    if (b->child)
+        process_end(b->child, 0);
+    how = xasprintf("gave no sign of life for %g seconds (DIST.TIMEOUT) and was killed",
+                    b->cfg->dist.timeout);
+    lost(b, how);
+    free(how);
 }
 
 bool beside_gave_up(const struct beside *b)
@@ -256,8 +266,10 @@ bool beside_gave_up(const struct beside *b)
 static void look_after(struct beside *b)
 {
     reap(b);
-    if (b->peer < 0)
+    if (b->peer < 0) {
         b->peer = accept4(b->listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        b->heard = b->peer < 0 ? b->heard : clock_now();
+    }
     if (b->peer < 0 && !b->child && b->failures < MOST_FAILURES && beside_left(b) &&
         clock_now() >= b->not_before)
         start(b);
@@ -281,6 +293,7 @@ static void tell(struct beside *b)
     json_end(&w);
     strbuf_addch(&line, '\n');
     i->told = send(b->peer, line.buf, line.len, MSG_NOSIGNAL) == (ssize_t)line.len;
+    b->heard = clock_now();
     if (!i->told)
         hang_up(b);
     strbuf_release(&line);
@@ -294,30 +307,44 @@ static void hear(struct beside *b)
 
     while (b->peer >= 0 && n > 0) {
         n = recv(b->peer, text, sizeof(text), MSG_DONTWAIT);
-        if (n > 0)
+        if (n > 0) {
             strbuf_add(&b->said, text, (size_t)n);
-        else if (!n || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR))
+            b->heard = clock_now();
+        }
+        if (!n || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR))
             hang_up(b);
     }
 }
 
-/* Takes the first whole line out of b->said. False: there is none, or it is no result. */
-static bool take_line(struct beside *b, struct beside_result *r)
+/* Takes the first whole line out of b->said. False: there is none. */
+static bool take_line(struct beside *b, struct strbuf *line)
 {
     char *end = b->said.len ? memchr(b->said.buf, '\n', b->said.len) : NULL;
     struct strbuf rest = STRBUF_INIT;
-    bool good;
 
     if (!end)
         return false;
-    *end = '\0';
-    good = beside_result_get(b->said.buf, r);
-    if (!good)
-        log_warning("the evaluator says '%.100s', which is no result", b->said.buf);
+    strbuf_reset(line);
+    strbuf_add(line, b->said.buf, (size_t)(end - b->said.buf));
     strbuf_add(&rest, end + 1, b->said.len - (size_t)(end + 1 - b->said.buf));
     strbuf_release(&b->said);
     b->said = rest;
-    return good;
+    return true;
+}
+
+/* Takes lines up to the first result. False: there is none. */
+static bool take_result(struct beside *b, struct beside_result *r)
+{
+    struct strbuf line = STRBUF_INIT;
+    bool found = false;
+
+    while (!found && take_line(b, &line)) {
+        found = beside_result_get(line.buf, r);
+        if (!found && strcmp(line.buf, BESIDE_ALIVE) != 0)
+            log_warning("the evaluator says '%.100s', which is no result", line.buf);
+    }
+    strbuf_release(&line);
+    return found;
 }
 
 bool beside_next(struct beside *b, struct beside_result *r)
@@ -325,7 +352,7 @@ bool beside_next(struct beside *b, struct beside_result *r)
     look_after(b);
     tell(b);
     hear(b);
-    while (take_line(b, r))
+    while (take_result(b, r))
         for (int i = 0; i < b->n; i++)
             if (b->item[i].step == r->step && !b->item[i].known) {
                 b->item[i].known = true;
@@ -334,6 +361,7 @@ bool beside_next(struct beside *b, struct beside_result *r)
                 tell(b);
                 return true;
             }
+    check_life(b);
     return false;
 }
 
@@ -360,10 +388,8 @@ void beside_close(struct beside *b)
         return;
     path = path_join(b->dir, BESIDE_SOCKET);
     hang_up(b);
-    if (b->child) {
-        (void)kill(b->child, SIGTERM);
-        (void)waitpid(b->child, NULL, 0);
-    }
+    if (b->child)
+        process_end(b->child, 5);
     (void)close(b->listening);
     (void)unlink(path);
     free(path);

@@ -6,6 +6,8 @@
  *   training   {"evaluate": "RUN/validate_step_400.safetensors", "step": 400, "epoch": 3}
  *   evaluator  {"step": 400, "epoch": 3, "images": 10000, "seconds": 21.4,
  *               "val_loss": ..., "val_top1": ..., "ema_top1": ..., "val_iou": [...]}
+ *              {"alive": true}          while it works; without any line for DIST.TIMEOUT
+ *                                       seconds it counts as ended
  *
  * What waits to be evaluated is a file, another name of a checkpoint of the run, so that
  * neither the end of a process nor KEEP_CHECKPOINTS takes it away. It is deleted when a
@@ -33,6 +35,7 @@
 #include "train/segmentation.h"
 
 #define BESIDE_SOCKET "validate.sock"
+#define BESIDE_ALIVE  "{\"alive\": true}"
 
 struct beside_result {
     int64_t step, epoch, images;
@@ -48,6 +51,7 @@ struct beside {
     pid_t child;         /* the evaluator that we started; 0: none */
     int failures;        /* ends of the evaluator since its last result */
     double not_before;   /* clock_now() of its next start */
+    double heard;        /* and of its last sign of life */
     struct strbuf said;  /* by the evaluator: lines not taken yet */
     struct beside_item {
         int64_t step, epoch;

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -27,6 +28,21 @@ struct evaluator {
     struct evaluation evaluation;
     int peer;
 };
+
+static int training = -1; /* evaluator.peer, for: */
+
+/* Tells training that this process does not hang. A line that has no room now is not
+ * missed. */
+static void say_alive(void)
+{
+    static const char line[] = BESIDE_ALIVE "\n";
+    static double last;
+
+    if (clock_now() - last < 1)
+        return;
+    last = clock_now();
+    (void)send(training, line, sizeof(line) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
 
 static void paint(struct evaluator *v, const char *file, int64_t epoch)
 {
@@ -94,9 +110,9 @@ static bool obey(struct evaluator *v, const char *line)
 
     if (!json_is_string(file))
         die("training says '%.100s', which names no checkpoint", line);
-    goes_on = answer(v, json_string_value(file),
-                     json_integer_value(json_object_get(o, "step")),
-                     json_integer_value(json_object_get(o, "epoch")));
+    goes_on =
+        answer(v, json_string_value(file), json_integer_value(json_object_get(o, "step")),
+               json_integer_value(json_object_get(o, "epoch")));
     json_decref(o);
     return goes_on;
 }
@@ -134,6 +150,8 @@ int trainer_eval_beside(struct config *cfg, const char *socket)
     signals_install(0);
     (void)signal(SIGINT, SIG_IGN); /* Ctrl-C means training, which ends this process */
     progress_init(PROGRESS_OFF);
+    training = v.peer;
+    progress_watch(say_alive);
     feed_open(&v.feed, cfg, false);
     session_init(
         &v.session, cfg,

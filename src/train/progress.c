@@ -122,11 +122,20 @@ static int columns(void)
     return ioctl(STDERR_FILENO, TIOCGWINSZ, &w) || !w.ws_col ? 100 : w.ws_col;
 }
 
+static void (*watcher)(void);
+
+void progress_watch(void (*fn)(void))
+{
+    watcher = fn;
+}
+
 void progress_show(const struct progress *p)
 {
     struct strbuf s = STRBUF_INIT;
     double now = clock_now();
 
+    if (watcher)
+        watcher();
     if (!progress_active() || (now - drawn_at < 0.1 && p->done < p->total))
         return;
     progress_text(&s, p, columns());

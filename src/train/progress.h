@@ -30,6 +30,8 @@ struct progress {
 };
 
 void progress_show(const struct progress *p);
+/* Also if nothing is drawn, `fn` is called by progress_show(), after each batch. */
+void progress_watch(void (*fn)(void));
 void progress_wipe(void);
 
 /* The bar's text without the carriage return, for tests: `width` columns at most. */

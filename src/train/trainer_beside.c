@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -142,14 +143,29 @@ static void at_checkpoint(struct trainer *t)
         beside_forget(&t->beside);
 }
 
+static void say_waiting(const struct trainer *t, double *said)
+{
+    enum { EVERY = 60 };
+    int left = t->beside.dir ? beside_left(&t->beside) : 0;
+
+    if (!left || clock_now() - *said < EVERY)
+        return;
+    *said = clock_now();
+    log_info("waiting for the evaluator: %d checkpoint%s not validated yet", left,
+             left == 1 ? " is" : "s are");
+}
+
 /* For what is left, unless the run is asked to stop. All processes come here. */
 static void wait_for_results(struct trainer *t)
 {
+    double said = -HUGE_VAL;
+
     while (!trainer_asked_to_stop(t)) {
         hear(t);
         if (!dist_max(t->beside.dir && !beside_gave_up(&t->beside) &&
                       beside_left(&t->beside)))
             break;
+        say_waiting(t, &said);
         (void)usleep(20000);
     }
     if (t->beside.dir && beside_left(&t->beside))

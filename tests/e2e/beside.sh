@@ -59,6 +59,36 @@ wait $pid || { cat log; fail "a killed evaluator ends the run"; }
 same beside "a killed evaluator"
 echo "ok: a killed evaluator"
 
+# One that hangs, before it says a word or while it works, is killed after DIST.TIMEOUT and
+# started again; a run that is asked to leave does not wait for it. The program was replaced.
+rm -rf beside
+cp "$trainc" own
+own=("./own" "${beside[@]:1}")
+"${own[@]}" DIST.TIMEOUT=2 >log 2>&1 &
+pid=$!
+cp own new && mv new own
+for ((i = 0; i < 200; i++)); do child=$(pgrep -P $pid -f "eval --cfg") && break; sleep 0.02; done
+kill -STOP $child || fail "no evaluator"
+wait $pid || { cat log; fail "an evaluator that hangs ends the run"; }
+grep -q "the evaluator gave no sign of life for 2 seconds (DIST.TIMEOUT) and was killed: it is started again" log &&
+  grep -q "waiting for the evaluator: [1-6] checkpoint" log || { cat log; fail "an evaluator that hangs: not said"; }
+same beside "an evaluator that hangs"
+rm -rf beside
+"${beside[@]}" >log 2>&1 &
+pid=$!
+for ((i = 0; i < 200; i++)); do child=$(pgrep -P $pid -f "eval --cfg") && break; sleep 0.02; done
+kill -STOP $child
+for ((i = 0; i < 100; i++)); do grep -q "waiting for the evaluator" log && break; sleep 0.1; done
+kill -TERM $pid
+for ((i = 0; i < 100; i++)); do kill -0 $pid 2>/dev/null || break; sleep 0.1; done
+kill -0 $pid 2>/dev/null && fail "SIGTERM: the run waits for an evaluator that hangs"
+kill -9 $pid $child 2>/dev/null
+wait $pid
+"${beside[@]}" >log 2>&1 || { cat log; fail "after an evaluator that hangs"; }
+same beside "after an evaluator that hangs"
+[ -z "$(pgrep -f "$dir/beside")" ] || fail "an evaluator that hangs is left"
+echo "ok: an evaluator that hangs"
+
 # The run is killed before the last results are there, and after.
 for lines in 1 3 5; do
   rm -rf beside
