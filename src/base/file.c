@@ -157,7 +157,9 @@ int dir_make_all(const char *path)
         if (c && c != '/')
             continue;
         *s = '\0';
-        if (mkdir(p, 0777) && errno != EEXIST)
+        if (!mkdir(p, 0777))
+            (void)file_fsync_dir_of(p); /* what it will hold outlives a power loss */
+        else if (errno != EEXIST)
             rc = -1;
         *s = c;
         if (!c)
@@ -221,17 +223,24 @@ char **dir_list(const char *path, int *n)
 {
     DIR *d = opendir(path);
     char **names = NULL;
-    int cap = 0;
+    int cap = 0, error;
 
     *n = d ? 0 : -1;
-    for (struct dirent *e; d && (e = readdir(d));) {
+    for (struct dirent *e; d && (errno = 0, e = readdir(d));) {
         if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
             continue;
         GROW(names, *n, cap);
         names[(*n)++] = xstrdup(e->d_name);
     }
+    error = errno;
     if (d)
         (void)closedir(d);
+    if (d && error) { /* half of a list would be taken for all of it */
+        dir_list_free(names, *n);
+        names = NULL;
+        *n = -1;
+    }
+    errno = error;
     if (*n > 0)
         qsort(names, (size_t)*n, sizeof(*names), by_bytes);
     return names;
@@ -255,6 +264,8 @@ int file_copy(const char *from, const char *to)
     while (n > 0 && (n = read(in, piece, PIECE)) > 0)
         if (file_write(out, piece, (size_t)n))
             n = -1;
+    if (!n && fsync(out))
+        n = -1;
     error = errno;
     free(piece);
     if (in >= 0)

@@ -22,7 +22,7 @@ int file_write(int fd, const void *data, size_t len);
 bool file_exists(const char *path);
 bool file_same(const char *a, const char *b); /* one file or folder under two names */
 bool file_is_dir(const char *path);
-/* `to` becomes a whole copy of `from`, or is not there: -1 and errno. */
+/* `to` becomes a whole copy of `from` on the disk, or is not there: -1 and errno. */
 int file_copy(const char *from, const char *to);
 int file_fsync_dir_of(const char *path);
 int dir_make_all(const char *path); /* mkdir -p */
@@ -34,7 +34,7 @@ char *path_home(const char *path);            /* ~ and ~/x in $HOME, as a shell 
 const char *path_basename(const char *path);  /* into `path` */
 const char *path_extension(const char *path); /* ".jpg", or "" */
 
-/* Names in a directory in byte order, without . and ..; *n < 0: cannot be read. */
+/* Names in a directory in byte order, without . and ..; *n < 0: cannot be read (errno). */
 char **dir_list(const char *path, int *n);
 void dir_list_free(char **names, int n);
 

@@ -189,8 +189,20 @@ void output_open(struct output *o, const struct session *s, const struct run_sta
     if (o->tensorboard && !resumed)
         put_config(o, s->cfg);
     flush_events(o);
+    (void)file_fsync_dir_of(metrics); /* files that are new */
     o->open = true;
     free(metrics);
+}
+
+int output_log(const void *output, int i)
+{
+    const struct output *o = output;
+
+    if (!o->open)
+        return -1;
+    return i == 0   ? o->metrics.lines.fd
+           : i == 1 ? o->summary.lines.fd
+                    : (o->tensorboard ? o->events.fd : -1);
 }
 
 void output_close(struct output *o)

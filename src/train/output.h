@@ -68,6 +68,9 @@ void output_open(struct output *o, const struct session *s, const struct run_sta
                  const struct class_list *classes, int64_t step, bool resumed);
 void output_close(struct output *o);
 
+/* Files that a checkpoint relies on, for saves.h: metrics.jsonl, summary.csv, events. */
+int output_log(const void *output, int i);
+
 /*
  * The x of an update in TensorBoard: the update, or what follows state->axis where a run
  * with other epochs went beyond that. It never goes back: points after it would be lost.

@@ -1,5 +1,9 @@
 /* The row of train/hooks.h that makes the report of a run, and its parts elsewhere: the
  * last validation, and the page once the result is known. */
+#include <stdlib.h>
+
+#include "base/file.h"
+#include "base/log.h"
 #include "dist/group.h"
 #include "train/hooks.h"
 #include "train/report_hooks.h"
@@ -47,6 +51,25 @@ bool report_evaluate(struct trainer *t)
         run_files_report(t->output.dir, &r, t->cfg);
     report_release(&r);
     return whole;
+}
+
+void report_catch_up(struct trainer *t)
+{
+    char *path = t->output.dir ? path_join(t->output.dir, "report/report.json") : NULL;
+    bool missing = dist_is_first() && !file_exists(path);
+    struct report r;
+
+    free(path);
+    if (!t->cfg->log.report || !t->resumed || t->train_images || t->diverged ||
+        trainer_asked_to_stop(t) || !dist_max(missing))
+        return;
+    log_info("report/ is missing: the run is validated for it");
+    report_init(&r, t->feed.val, &t->feed.classes);
+    r.model = t->cfg->model.name;
+    if (evaluate_report(&t->session, &t->feed, "Val", &t->evaluation, &r) &&
+        dist_is_first())
+        run_files_report(t->output.dir, &r, t->cfg);
+    report_release(&r);
 }
 
 void report_end(const struct trainer *t)

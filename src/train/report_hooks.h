@@ -8,6 +8,10 @@
  * cut off. */
 bool report_evaluate(struct trainer *t);
 
+/* After the last hook. A run that was done already, whose report/ a power loss or a full disk
+ * has cost, is validated for it. */
+void report_catch_up(struct trainer *t);
+
 /* Once t->result is whole: result.json and report.html. Of a run that ends in die() both
  * are written then (struct result). */
 void report_end(const struct trainer *t);

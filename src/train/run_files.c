@@ -13,6 +13,7 @@
 #include "config/schema.h"
 #include "image/encode.h"
 #include "io/csv.h"
+#include "io/json.h"
 #include "models/count.h"
 #include "page/page.h"
 #include "train/data_config.h"
@@ -186,13 +187,25 @@ static void write_page(const char *dir)
     free(above);
 }
 
+/* True if it tells of a whole run with the same step and exit code. */
+static bool is_current(const char *path, const struct result *r, int code)
+{
+    json_t *o = json_load_file(path, 0, NULL);
+    bool same = json_integer_value(json_object_get(o, "steps")) == r->steps &&
+                json_integer_value(json_object_get(o, "exit")) == code &&
+                json_is_integer(json_object_get(o, "exit"));
+
+    json_decref(o);
+    return same;
+}
+
 void run_files_end(const char *dir, const struct result *r, int code, const char *error,
                    bool trained)
 {
     char *path = path_join(dir, "result.json");
     struct strbuf s = STRBUF_INIT;
 
-    if (trained || !file_exists(path)) {
+    if (trained || !is_current(path, r, code)) {
         result_add(&s, r, code, error);
         put_file(dir, "result.json", &s);
     }

@@ -1,6 +1,7 @@
 #include "train/saves.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -29,10 +30,11 @@ struct save {
 /* The checkpoint under way, and the thread that writes it. */
 struct saves_writer {
     struct checkpoint copy;
-    char name[64]; /* of the numbered file */
-    bool best;     /* write `best`, too */
-    bool busy;     /* saves_wait() is due */
-    bool threaded; /* there is a thread to join */
+    char name[64];       /* of the numbered file */
+    bool best;           /* write `best`, too */
+    bool busy;           /* saves_wait() is due */
+    bool threaded;       /* there is a thread to join */
+    int log[SAVES_LOGS]; /* descriptors of our own; -1: none */
     pthread_t thread;
     atomic_bool done;
     struct saves_end end;
@@ -41,6 +43,7 @@ struct saves_writer {
 struct save_list {
     struct save *item;
     int n, cap;
+    int unknown; /* errno of a folder that cannot be read */
 };
 
 #define ENDING ".safetensors"
@@ -109,6 +112,7 @@ static struct save_list list_saves(const char *dir, bool tell)
     int n;
     char **name = dir_list(dir, &n);
 
+    l.unknown = n < 0 && errno != ENOENT ? errno : 0;
     for (int i = 0; i < n; i++) {
         bool numbered;
 
@@ -128,9 +132,20 @@ static void free_saves(struct save_list *l)
     free(l->item);
 }
 
+/* At the start: a folder that cannot be read must not be taken for an empty one, whose
+ * checkpoints would be overwritten. */
+static struct save_list all_saves(const char *dir, bool tell)
+{
+    struct save_list l = list_saves(dir, tell);
+
+    if (l.unknown)
+        die("cannot read the folder '%s': %s", dir, strerror(l.unknown));
+    return l;
+}
+
 bool saves_exist(const char *dir)
 {
-    struct save_list l = list_saves(dir, false);
+    struct save_list l = all_saves(dir, false);
     int n = l.n;
 
     free_saves(&l);
@@ -139,7 +154,7 @@ bool saves_exist(const char *dir)
 
 int64_t saves_newest(const char *dir)
 {
-    struct save_list l = list_saves(dir, false);
+    struct save_list l = all_saves(dir, false);
     int64_t done = l.n && !l.item[0].damaged ? l.item[0].mark.done : -1;
 
     free_saves(&l);
@@ -329,6 +344,18 @@ static bool write_best(const struct saves *v, bool best)
     return written;
 }
 
+/* What was said of updates is on the disk before a checkpoint that goes on after them. */
+static void sync_logs(struct saves_writer *w)
+{
+    for (int i = 0; i < SAVES_LOGS; i++)
+        if (w->log[i] >= 0) {
+            if (fsync(w->log[i]))
+                log_warning("lines of the logs may be missing after a power loss: %s",
+                            strerror(errno));
+            (void)close(w->log[i]);
+        }
+}
+
 static struct saves_end write_all(const struct saves *v)
 {
     struct saves_writer *w = v->writer;
@@ -365,6 +392,7 @@ static void *writer_thread(void *arg)
 {
     const struct saves *v = arg;
 
+    sync_logs(v->writer);
     v->writer->end = write_all(v);
     atomic_store(&v->writer->done, true);
     return NULL;
@@ -390,6 +418,19 @@ struct saves_end saves_wait(struct saves *v)
         pthread_join(w->thread, NULL);
     w->busy = false;
     return w->end;
+}
+
+/* Duplicates, as the run may replace its files meanwhile. If there are too many open, they
+ * are synced now. */
+static void take_logs(struct saves *v)
+{
+    for (int i = 0; i < SAVES_LOGS; i++) {
+        int fd = v->log ? v->log(v->log_arg, i) : -1;
+
+        v->writer->log[i] = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+        if (fd >= 0 && v->writer->log[i] < 0)
+            (void)fsync(fd);
+    }
 }
 
 /* All signals are blocked in the thread: the main thread takes them. If there can be no
@@ -422,6 +463,7 @@ void saves_start(struct saves *v, const struct session *s, const struct run_stat
     w = v->writer;
     if (w->busy)
         BUG("a checkpoint while another one is being written");
+    take_logs(v);
     checkpoint_take(&w->copy, s, state, v->classes, v->config);
     w->best = before != NULL;
     if (before)
@@ -441,6 +483,22 @@ void saves_release(struct saves *v)
     v->writer = NULL;
 }
 
+/* `last` becomes what is resumed, which a killed process may have left without that name;
+ * predict, eval, and export are given it. */
+static void name_last(const struct saves *v, const char *path)
+{
+    char *last = path_join(v->dir, last_name), *tmp = xasprintf("%s" ATOMIC_ENDING, last);
+
+    if (!file_same(path, last) && link_as(v, path, last_name)) {
+        (void)unlink(tmp);
+        if (file_copy(path, tmp) || rename(tmp, last) || file_fsync_dir_of(last))
+            log_warning("'%s' is not the checkpoint that was resumed: %s", last,
+                        strerror(errno));
+    }
+    free(last);
+    free(tmp);
+}
+
 /* Is item i another name of a file that came before it in the list? */
 static bool seen_before(const struct save_list *l, int i)
 {
@@ -452,7 +510,7 @@ static bool seen_before(const struct save_list *l, int i)
 
 bool saves_resume(const struct saves *v, struct session *s, struct run_state *state)
 {
-    struct save_list l = list_saves(v->dir, true);
+    struct save_list l = all_saves(v->dir, true);
     int loaded = -1, n = l.n;
 
     for (int i = 0; i < n && loaded < 0; i++) {
@@ -470,6 +528,8 @@ bool saves_resume(const struct saves *v, struct session *s, struct run_state *st
         die("none of the %d checkpoints in '%s' can be loaded: move them away to start "
             "over, or choose another TAG",
             n, v->dir);
+    if (loaded >= 0 && !v->reads_only)
+        name_last(v, l.item[loaded].path);
     if (loaded >= 0)
         log_info("resumed from '%s': epoch %lld, step %lld", l.item[loaded].path,
                  (long long)state->epoch, (long long)l.item[loaded].mark.step);

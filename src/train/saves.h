@@ -9,7 +9,8 @@
  * A save copies the run's arrays and leaves the rest to a thread, which writes the whole
  * new file and moves `last` to it; saves_rotate() then deletes numbered files beyond the
  * KEEP_CHECKPOINTS newest. If the process is killed meanwhile, the older files are
- * intact. `best` is written before its numbered name: a run that is killed between the
+ * intact; `last` is then made the one that is resumed. Lines of metrics.jsonl and others are
+ * synced before a checkpoint that goes on after them. `best` is written before its numbered name: a run that is killed between the
  * two goes on from `best`, and a checkpoint that tells of a best one never lies without
  * it. Where there are no hard links, `last` and `best` are files of their own. Other
  * files are left alone, whatever their names.
@@ -25,11 +26,18 @@
 
 #include "train/checkpoint.h"
 
+enum { SAVES_LOGS = 3 };
+
 struct saves {
     const char *dir; /* the caller's */
     const struct class_list *classes;
-    const char *config;          /* YAML */
-    int keep;                    /* TRAIN.KEEP_CHECKPOINTS */
+    const char *config; /* YAML */
+    int keep;           /* TRAIN.KEEP_CHECKPOINTS */
+    bool reads_only;    /* another process writes the folder */
+    /* Returns a file that has to be on the disk before a checkpoint, i < SAVES_LOGS; -1: no
+     * such one. NULL: there are none. */
+    int (*log)(const void *arg, int i);
+    const void *log_arg;
     struct saves_writer *writer; /* NULL at first */
 };
 

@@ -194,6 +194,7 @@ static void leave(struct trainer *t)
     if (!t->diverged && !asked && !done && t->state.val_step != t->step)
         validate_late(t);
     hooks_call(t, HOOK_END);
+    report_catch_up(t);
     dist_barrier(); /* the last checkpoint is there before any process ends */
 }
 

@@ -103,9 +103,9 @@ static void log_unshared(const struct trainer *t)
         log_info("DIST.SHARD_OPTIMIZER has no effect: %s", alone);
     if (d->half_gradients && (alone || p->level == AMP_O0 || p->accumulation.group > 1))
         log_info("DIST.HALF_GRADIENTS has no effect: %s",
-                 alone                    ? alone
-                 : p->level == AMP_O0     ? "all weights are used in fp32"
-                                          : "with TRAIN.ACCUMULATION_STEPS sums travel");
+                 alone                ? alone
+                 : p->level == AMP_O0 ? "all weights are used in fp32"
+                                      : "with TRAIN.ACCUMULATION_STEPS sums travel");
 }
 
 static void log_start(const struct trainer *t)
@@ -184,8 +184,8 @@ static void adopt_updates(struct trainer *t, int64_t step)
 
     log_warning("the checkpoint counts %lld updates per epoch, this run %lld: it goes on "
                 "after %lld images of epoch %lld%s",
-                (long long)then, (long long)now,
-                (long long)(updates * update_images(p)), (long long)t->state.epoch,
+                (long long)then, (long long)now, (long long)(updates * update_images(p)),
+                (long long)t->state.epoch,
                 updates * update_images(p) == images ? "" : ", and does a few again");
     if (updates)
         go_on_at(t, t->state.epoch, updates);
@@ -319,6 +319,9 @@ void trainer_start(struct trainer *t, struct config *cfg)
         .classes = &t->feed.classes,
         .config = t->output.config,
         .keep = (int)cfg->train.keep_checkpoints,
+        .reads_only = !dist_is_first(),
+        .log = output_log,
+        .log_arg = &t->output,
     };
     log_start(t);
     if (dist_is_first())

@@ -129,6 +129,7 @@ static void test_saves(void **state)
     free(newest);
     assert_true(saves_resume(&v, &b.s, &got));
     assert_int_equal(session_control(&b.s).step, 4);
+    assert_true(same_file("last.safetensors", "ckpt_epoch_3.safetensors"));
     for (int i = 0; i < 2; i++) {
         char *file =
             path_join(ckpt_dir, i ? "best.safetensors" : "ckpt_epoch_3.safetensors");
