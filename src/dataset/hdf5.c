@@ -1,4 +1,5 @@
-/* See hdf5_library.h. One read at a time: the library is not safe for threads. */
+/* See hdf5_library.h. One read at a time: the library is not safe for threads; functions
+ * that do not say otherwise are called with hdf5_lock. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,19 +7,9 @@
 
 #include "base/alloc.h"
 #include "base/failure.h"
-#include "dataset/hdf5_library.h"
+#include "dataset/hdf5_rows.h"
 #include "dataset/pairs.h"
 #include "dataset/samples.h"
-
-/* A dataset of the HDF5 file, a sample in each row; id < 0: it is not there. */
-struct rows {
-    hdf5_id id;
-    int rank;
-    hdf5_size dims[4];
-    bool files; /* a row is an encoded file of variable length, not pixels */
-    bool bytes; /* of unsigned bytes */
-    int kind;   /* class of its type, of what has variable length that of its elements */
-};
 
 struct hdf5 {
     const struct hdf5_library *lib;
@@ -27,70 +18,10 @@ struct hdf5 {
     struct rows images, label_maps, labels;
 };
 
-/* Called with hdf5_lock, as all functions here are that do not say otherwise. */
-static void rows_type(const struct hdf5 *f, struct rows *r)
-{
-    const struct hdf5_library *lib = f->lib;
-    hdf5_id type = lib->Dget_type(r->id), element = -1;
-
-    r->kind = lib->Tget_class(type);
-    r->files = r->kind == HDF5_VLEN;
-    if (r->files) {
-        element = lib->Tget_super(type);
-        r->kind = lib->Tget_class(element);
-        (void)lib->Tclose(type);
-        type = element;
-    }
-    r->bytes =
-        r->kind == HDF5_INTEGER && lib->Tget_size(type) == 1 && lib->Tget_sign(type) == 0;
-    (void)lib->Tclose(type);
-}
-
-static int rows_open(const struct hdf5 *f, const char *name, struct rows *r,
-                     struct strbuf *why)
-{
-    const struct hdf5_library *lib = f->lib;
-    hdf5_id space;
-
-    r->id = -1;
-    if (lib->Lexists(f->file, name, 0) <= 0)
-        return 0;
-    r->id = lib->Dopen2(f->file, name, 0);
-    if (r->id < 0) {
-        strbuf_addf(why, "'%s' is no dataset", name);
-        return -1;
-    }
-    space = lib->Dget_space(r->id);
-    r->rank = lib->Sget_simple_extent_ndims(space);
-    if (r->rank >= 1 && r->rank <= 4)
-        (void)lib->Sget_simple_extent_dims(space, r->dims, NULL);
-    (void)lib->Sclose(space);
-    rows_type(f, r);
-    return 0;
-}
-
 /* Of a row of pixels or class values. */
 static int channels_of(const struct rows *r)
 {
     return r->rank == 4 ? (int)r->dims[3] : 1;
-}
-
-/* "[120, 3, 32, 32] of floats" */
-static void rows_tell(const struct rows *r, struct strbuf *to)
-{
-    const char *kind = r->kind == HDF5_INTEGER  ? "integers"
-                       : r->kind == HDF5_FLOAT  ? "floats"
-                       : r->kind == HDF5_STRING ? "strings"
-                       : r->kind == HDF5_OPAQUE ? "opaque bytes"
-                                                : "another type";
-
-    if (r->rank < 1 || r->rank > 4)
-        strbuf_addf(to, "%d dimensions", r->rank);
-    for (int i = 0; i < r->rank && r->rank <= 4; i++)
-        strbuf_addf(to, "%s%llu%s", i ? ", " : "[", r->dims[i],
-                    i + 1 < r->rank ? "" : "]");
-    strbuf_addf(to, " of %s%s", r->bytes ? "uint8" : kind,
-                r->files ? " of variable length" : "");
 }
 
 /* colours: images, which may have them. */
@@ -114,18 +45,6 @@ static int rows_check(const struct rows *r, const char *name, bool colours, hdf5
     return -1;
 }
 
-/* n numbers: [n], [n, 1] and so on. */
-static bool is_list(const struct rows *r, hdf5_size n)
-{
-    if (r->files || (r->kind != HDF5_INTEGER && r->kind != HDF5_FLOAT) || r->rank < 1 ||
-        r->rank > 4 || r->dims[0] != n)
-        return false;
-    for (int i = 1; i < r->rank; i++)
-        if (r->dims[i] != 1)
-            return false;
-    return true;
-}
-
 /* In bytes: a bound of the rows, as a damaged header can claim any number of them. */
 static hdf5_size file_size(const char *path)
 {
@@ -143,9 +62,9 @@ static int hdf5_start(struct hdf5 *f, struct strbuf *why)
         strbuf_addstr(why, "it is no HDF5 file that can be read");
         return -1;
     }
-    if (rows_open(f, "images", &f->images, why) < 0 ||
-        rows_open(f, "labels", &f->labels, why) < 0 ||
-        rows_open(f, "label_maps", &f->label_maps, why) < 0)
+    if (rows_open(f->lib, f->file, "images", &f->images, why) < 0 ||
+        rows_open(f->lib, f->file, "labels", &f->labels, why) < 0 ||
+        rows_open(f->lib, f->file, "label_maps", &f->label_maps, why) < 0)
         return -1;
     if (f->images.id < 0) {
         strbuf_addstr(why, "it has no dataset 'images'");
@@ -159,11 +78,13 @@ static int hdf5_start(struct hdf5 *f, struct strbuf *why)
     if (rows_check(&f->images, "images", true, n, why) < 0 ||
         rows_check(&f->label_maps, "label_maps", false, n, why) < 0)
         return -1;
-    if (f->labels.id < 0 || is_list(&f->labels, n))
+    if (rows_check_filters(f->lib, &f->images, "images", why) < 0)
+        return -1;
+    if (f->labels.id < 0 || labels_fit(&f->labels, n))
         return 0;
     strbuf_addstr(why, "'labels' is ");
     rows_tell(&f->labels, why);
-    strbuf_addf(why, ": a list of %llu classes is expected", n);
+    strbuf_addf(why, ": %llu classes are expected, numbers, strings or one-hot rows", n);
     return -1;
 }
 
@@ -217,57 +138,6 @@ static void *hdf5_open(const char *path, struct strbuf *why)
     return f;
 }
 
-/* One place of the library's error stack, the innermost first: the read() that failed
- * tells its errno. */
-static int rows_on_error(unsigned depth, const struct hdf5_error *e, void *err)
-{
-    const char *text = e->description ? e->description : "";
-    const char *number = strstr(text, "errno = ");
-    int *found = err;
-
-    (void)depth;
-    if (!*found && number)
-        *found = (int)strtol(number + 8, NULL, 10);
-    else if (!*found && strstr(text, "memory allocation failed"))
-        *found = ENOMEM;
-    return 0;
-}
-
-/* What the last call of the library failed of, by its error stack. */
-static int rows_failure(const struct hdf5_library *lib, struct strbuf *why)
-{
-    int err = 0;
-
-    (void)lib->Ewalk2(0, 0, rows_on_error, &err);
-    if (!failure_passes(err))
-        return FAILURE_DATA;
-    strbuf_addstr(why, strerror(err));
-    return FAILURE_MACHINE;
-}
-
-/* Row i into `to`: room for its pixels or, if r->files, a struct hdf5_bytes. A failure
- * and a reason. */
-static int rows_read(const struct hdf5 *f, const struct rows *r, uint64_t i, hdf5_id type,
-                     void *to, struct strbuf *why)
-{
-    const struct hdf5_library *lib = f->lib;
-    hdf5_size start[4] = {i}, count[4] = {1, r->dims[1], r->dims[2], r->dims[3]};
-    hdf5_id space = lib->Dget_space(r->id);
-    hdf5_id memory = lib->Screate_simple(r->rank, count, NULL);
-    int rc = lib->Sselect_hyperslab(space, HDF5_SELECT_SET, start, NULL, count, NULL);
-
-    if (rc >= 0)
-        rc = lib->Dread(r->id, type, memory, space, 0, to);
-    if (rc < 0) {
-        rc = rows_failure(lib, why);
-        strbuf_addf(why, "%srow %llu cannot be read", why->len ? ": " : "",
-                    (unsigned long long)i);
-    }
-    (void)lib->Sclose(space);
-    (void)lib->Sclose(memory);
-    return rc < 0 ? rc : 0;
-}
-
 static int too_long(uint64_t len, int64_t limit, struct strbuf *why)
 {
     if (len <= (uint64_t)limit)
@@ -285,7 +155,7 @@ static int read_file(const struct hdf5 *f, const struct rows *r, uint64_t i,
     hdf5_size one = 1;
     struct hdf5_bytes got = {0};
     hdf5_id type = lib->Tvlen_create(*lib->uint8);
-    int rc = rows_read(f, r, i, type, &got, why);
+    int rc = rows_read(f->lib, r, i, type, &got, why);
 
     if (rc == 0)
         rc = too_long(got.len, limit, why);
@@ -326,7 +196,7 @@ static int read_pixels(const struct hdf5 *f, const struct rows *r, uint64_t i,
     head = snprintf((char *)out->data, 40, "P%d %llu %llu 255\n", channels == 3 ? 6 : 5,
                     (unsigned long long)w, (unsigned long long)h);
     out->len = (size_t)head + n;
-    return rows_read(f, r, i, *f->lib->uint8, out->data + head, why);
+    return rows_read(f->lib, r, i, *f->lib->uint8, out->data + head, why);
 }
 
 /* Without the lock. What a disk did not give the library may keep as zeros, and return as
@@ -349,33 +219,17 @@ static int hdf5_read(void *file, const struct sample *at, bool label_map, int64_
     return rc;
 }
 
-/* All labels at once, which others keep as floats, too; a heap array. NULL: there are
- * none, or a reason. */
-static double *read_labels(const struct hdf5 *f, uint64_t n, struct strbuf *why)
-{
-    double *label;
-
-    if (f->labels.id < 0 || n == 0)
-        return NULL;
-    label = xcalloc((size_t)n, sizeof(*label));
-    if (f->lib->Dread(f->labels.id, *f->lib->real64, 0, 0, 0, label) >= 0)
-        return label;
-    strbuf_addstr(why, "'labels' cannot be read");
-    free(label);
-    return NULL;
-}
-
 /* Without the lock. */
 static int hdf5_list(void *file, struct samples *s, struct strbuf *why)
 {
     const struct hdf5 *f = file;
     uint64_t n = f->images.dims[0];
-    double *label;
+    int64_t first = s->base.n;
+    bool maps = s->label_maps && f->label_maps.id >= 0;
+    bool classes = !s->label_maps && f->labels.id >= 0;
+    int rc;
 
-    pthread_mutex_lock(&hdf5_lock);
-    label = read_labels(f, n, why);
-    pthread_mutex_unlock(&hdf5_lock);
-    for (uint64_t i = 0; i < n && !why->len; i++) {
+    for (uint64_t i = 0; i < n; i++) {
         char name[32];
         struct sample *to;
 
@@ -384,11 +238,15 @@ static int hdf5_list(void *file, struct samples *s, struct strbuf *why)
         /* Lengths are not known before rows are read: 1 stands for "it is there". */
         to->image = (struct sample_part){.at = i, .len = 1};
         to->label_map = (struct sample_part){.at = i, .len = f->label_maps.id >= 0};
-        if (label && label[i] >= 0 && label[i] <= INT32_MAX)
-            to->label = label[i] == (int32_t)label[i] ? (int32_t)label[i] : -1;
     }
-    free(label);
-    return why->len ? -1 : 0;
+    pthread_mutex_lock(&hdf5_lock);
+    rc = maps ? rows_check_filters(f->lib, &f->label_maps, "label_maps", why) : 0;
+    if (classes)
+        rc = rows_check_filters(f->lib, &f->labels, "labels", why);
+    if (classes && rc == 0)
+        rc = labels_read(f->lib, &f->labels, s, &s->sample[first], n, why);
+    pthread_mutex_unlock(&hdf5_lock);
+    return rc;
 }
 
 const struct container container_hdf5 = {

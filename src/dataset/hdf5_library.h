@@ -5,7 +5,7 @@
  * DATA.DATASET hdf5: datasets of a file, of which row i is sample i:
  *   images      encoded files (variable-length uint8), or pixels (uint8 [n, h, w, 3], grey
  *               [n, h, w, 1] or [n, h, w])
- *   labels      classes (any numbers, n of them)
+ *   labels      classes: n numbers or strings, or one-hot rows [n, classes]
  *   label_maps  encoded files, or values (uint8 [n, h, w])
  *
  * The library is not safe for threads: whoever calls it holds the lock.
@@ -26,7 +26,14 @@ typedef unsigned long long hdf5_size;
 enum { HDF5_SELECT_SET = 0, HDF5_READ_ONLY = 0, HDF5_TRUNCATE = 2 };
 
 /* H5T_class_t */
-enum { HDF5_INTEGER, HDF5_FLOAT, HDF5_STRING = 3, HDF5_OPAQUE = 5, HDF5_VLEN = 9 };
+enum {
+    HDF5_INTEGER,
+    HDF5_FLOAT,
+    HDF5_STRING = 3,
+    HDF5_OPAQUE = 5,
+    HDF5_ENUM = 8,
+    HDF5_VLEN = 9
+};
 
 struct hdf5_bytes { /* hvl_t */
     size_t len;
@@ -79,6 +86,14 @@ struct hdf5_library {
     int (*Pset_chunk)(hdf5_id list, int rank, const hdf5_size *dims);
     int (*Pset_obj_track_times)(hdf5_id list, bool on);
     int (*Pclose)(hdf5_id list);
+    hdf5_id (*Dget_create_plist)(hdf5_id data);
+    int (*Pget_nfilters)(hdf5_id list);
+    int (*Pget_filter2)(hdf5_id list, unsigned i, unsigned *flags, size_t *nvalue,
+                        unsigned *value, size_t nname, char *name, unsigned *config);
+    int (*Zfilter_avail)(int id);
+    int (*Tis_variable_str)(hdf5_id type);
+    hdf5_id (*Gopen2)(hdf5_id at, const char *name, hdf5_id access);
+    int (*Gclose)(hdf5_id group);
     const hdf5_id *uint8, *int64, *real64,
         *dataset_create; /* of the library: read after open() */
 };

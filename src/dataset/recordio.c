@@ -159,23 +159,24 @@ static int record_read(const struct raw_file *f, uint64_t at, int64_t limit,
     return 0;
 }
 
-/* Bytes of a record before the image's file; -1: the record is not that long. */
+/* Bytes of a record before the image's file, `len` if there is none; -1: the record is
+ * not that long. */
 static int64_t head_length(const struct record_head *h, uint64_t len)
 {
     uint64_t n = sizeof(*h) + 4 * (uint64_t)h->flag;
 
-    return n < len ? (int64_t)n : -1;
+    return n <= len ? (int64_t)n : -1;
 }
 
 /* The head of the record at byte `at` of `len` bytes, its only label, and what is before
- * the image: *before, <= 0 if the record is too short. */
+ * the image: *before, < 0 if the record is too short. */
 static int read_head(const struct raw_file *f, uint64_t at, uint64_t len,
                      struct record_head *h, int64_t *before, struct strbuf *why)
 {
     int rc = raw_file_get(f, at + 8, h, sizeof(*h), why);
 
     *before = rc == 0 ? head_length(h, len) : -1;
-    if (*before > 0 && h->flag)
+    if (*before >= 0 && h->flag)
         rc = raw_file_get(f, at + 8 + sizeof(*h), &h->label, sizeof(h->label), why);
     return rc;
 }
@@ -187,7 +188,8 @@ static int32_t class_of(float label)
                                                                         : -1;
 }
 
-/* Adds the sample whose record is at byte `at`, a SAMPLE_DAMAGED one if it is damaged.
+/* Adds the sample whose record is at byte `at`, a SAMPLE_DAMAGED one if it is damaged. A
+ * record that ends after its labels is none, as those that name the identities of faces.
  * FAILURE_DATA: where the next record is cannot be told. FAILURE_MACHINE and a reason:
  * nothing can be told of it now, and nothing is added. */
 static int add_record(const struct raw_file *f, struct samples *s, uint64_t at,
@@ -205,6 +207,10 @@ static int add_record(const struct raw_file *f, struct samples *s, uint64_t at,
         return head;
     strbuf_reset(why);
     snprintf(name, sizeof(name), "byte %llu", (unsigned long long)at);
+    if (head == 0 && before == (int64_t)len) {
+        left_out_add(&s->left, LEFT_NO_IMAGE, &s->mem, name);
+        return rc;
+    }
     to = samples_add(s, name);
     to->image.at = at;
     to->label = SAMPLE_DAMAGED;

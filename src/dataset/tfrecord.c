@@ -11,9 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/crc32c.h"
 #include "base/failure.h"
 #include "base/log.h"
+#include "dataset/class_value.h"
 #include "dataset/example.pb-c.h"
 #include "dataset/pairs.h"
 #include "dataset/raw_file.h"
@@ -21,7 +23,9 @@
 #include "dataset/unpack_memory.h"
 
 static const char *const image_names[] = {"image/encoded", "image", "image_raw", NULL};
-static const char *const label_names[] = {"image/class/label", "label", NULL};
+/* A class as a whole number of any type, a text, or a one-hot vector. */
+static const char *const label_names[] = {"image/class/label", "label", "class",
+                                          "image/class/text", NULL};
 static const char *const label_map_names[] = {"image/segmentation/class/encoded",
                                               "label_map", "mask", NULL};
 
@@ -81,14 +85,17 @@ static int record_at(const struct raw_file *f, uint64_t at, struct dataset_bytes
     return -1;
 }
 
-/* The feature that is called by the first of these names that there is; NULL: none. */
-static const Trainc__Feature *find(const Trainc__Example *e, const char *const *names)
+/* The feature that is called by the first of these names that there is, *found; NULL:
+ * none. */
+static const Trainc__Feature *find(const Trainc__Example *e, const char *const *names,
+                                   const char **found)
 {
     for (const char *const *name = names; e->features && *name; name++)
         for (size_t i = 0; i < e->features->n_feature; i++) {
             const Trainc__Features__Entry *entry = e->features->feature[i];
 
-            if (entry->key && strcmp(entry->key, *name) == 0)
+            *found = *name;
+            if (entry->key && entry->value && strcmp(entry->key, *name) == 0)
                 return entry->value;
         }
     return NULL;
@@ -97,7 +104,8 @@ static const Trainc__Feature *find(const Trainc__Example *e, const char *const *
 static const ProtobufCBinaryData *bytes_of(const Trainc__Example *e,
                                            const char *const *names)
 {
-    const Trainc__Feature *f = find(e, names);
+    const char *found;
+    const Trainc__Feature *f = find(e, names, &found);
 
     if (!f || f->kind_case != TRAINC__FEATURE__KIND_BYTES_LIST ||
         f->bytes_list->n_value < 1)
@@ -116,21 +124,96 @@ static int example_of(const struct dataset_bytes *b, Trainc__Example **e,
     return *e ? 0 : unpack_failure(&m, "the record is no tf.train.Example", why);
 }
 
-static void fill(struct sample *to, const Trainc__Example *e)
+/* The numbers of a feature, a heap array of *n; NULL: it has none. */
+static double *numbers_of(const Trainc__Feature *f, size_t *n)
+{
+    bool ints = f->kind_case == TRAINC__FEATURE__KIND_INT64_LIST;
+    bool floats = f->kind_case == TRAINC__FEATURE__KIND_FLOAT_LIST;
+    double *v;
+
+    *n = ints ? f->int64_list->n_value : floats ? f->float_list->n_value : 0;
+    if (!*n)
+        return NULL;
+    v = xcalloc(*n, sizeof(*v));
+    for (size_t i = 0; i < *n; i++)
+        v[i] = ints ? (double)f->int64_list->value[i] : (double)f->float_list->value[i];
+    return v;
+}
+
+/* "2 values of float: 0.25, 0.75" */
+static void tell_numbers(const Trainc__Feature *f, const double *v, size_t n,
+                         struct strbuf *out)
+{
+    enum { SHOWN = 4 };
+
+    strbuf_addf(out, "%zu value%s of %s", n, n == 1 ? "" : "s",
+                f->kind_case == TRAINC__FEATURE__KIND_FLOAT_LIST ? "float" : "int64");
+    for (size_t i = 0; i < n && i < SHOWN; i++)
+        strbuf_addf(out, "%s%.6g", i ? ", " : ": ", v[i]);
+    if (n > SHOWN)
+        strbuf_addstr(out, ", ...");
+}
+
+static void fill_label(struct samples *s, struct sample *to, const char *name,
+                       const Trainc__Feature *f)
+{
+    struct strbuf has = STRBUF_INIT;
+    size_t n;
+    double *v = numbers_of(f, &n);
+
+    if (v)
+        to->label = n == 1 ? class_of_number(v[0]) : class_of_one_hot(v, n);
+    if (v && to->label < 0)
+        tell_numbers(f, v, n, &has);
+    else if (!v && f->kind_case == TRAINC__FEATURE__KIND_BYTES_LIST &&
+             f->bytes_list->n_value == 1)
+        class_of_text(s, to, f->bytes_list->value[0].data, f->bytes_list->value[0].len,
+                      "its label");
+    else if (!v && f->kind_case == TRAINC__FEATURE__KIND_BYTES_LIST)
+        strbuf_addf(&has, "%zu values of bytes", f->bytes_list->n_value);
+    else if (!v)
+        strbuf_addstr(&has, "no values");
+    if (has.len)
+        samples_damage(
+            s, to,
+            "feature '%s' has %s; a class is expected: a whole number, a name, "
+            "or a one-hot list",
+            name, has.buf);
+    strbuf_release(&has);
+    free(v);
+}
+
+/* Says once which features there are. */
+static void tell_features(struct samples *s, const Trainc__Example *e)
+{
+    struct strbuf names = STRBUF_INIT;
+
+    if (s->hint)
+        return;
+    for (size_t i = 0; e->features && i < e->features->n_feature && i < 12; i++)
+        strbuf_addf(&names, "%s'%.60s'", i ? ", " : "",
+                    e->features->feature[i]->key ? e->features->feature[i]->key : "");
+    s->hint = xasprintf("a feature '%s' or '%s' is expected, and these are there: %s",
+                        label_names[0], label_names[1], names.buf);
+    strbuf_release(&names);
+}
+
+static void fill(struct samples *s, struct sample *to, const Trainc__Example *e)
 {
     const ProtobufCBinaryData *image = bytes_of(e, image_names);
     const ProtobufCBinaryData *label_map = bytes_of(e, label_map_names);
-    const Trainc__Feature *label = find(e, label_names);
+    const char *name;
+    const Trainc__Feature *label = find(e, label_names, &name);
 
     if (!image)
         return;
     to->label = -1;
     to->image.len = image->len;
     to->label_map.len = label_map ? label_map->len : 0;
-    if (label && label->kind_case == TRAINC__FEATURE__KIND_INT64_LIST &&
-        label->int64_list->n_value == 1 && label->int64_list->value[0] >= 0 &&
-        label->int64_list->value[0] <= INT32_MAX)
-        to->label = (int32_t)label->int64_list->value[0];
+    if (label && !s->label_maps)
+        fill_label(s, to, name, label);
+    else if (!label)
+        tell_features(s, e);
 }
 
 /* Adds the sample whose record is at byte `at`, a SAMPLE_DAMAGED one if it is damaged.
@@ -152,7 +235,7 @@ static int add_record(const struct raw_file *f, struct samples *s, uint64_t at,
     to->image.at = to->label_map.at = at;
     to->label = SAMPLE_DAMAGED;
     if (e)
-        fill(to, e);
+        fill(s, to, e);
     if (e)
         trainc__example__free_unpacked(e, NULL);
     strbuf_reset(why);

@@ -110,7 +110,8 @@ static const struct hdf5_row {
     {{{"images", 4, {2, 2, 2, 3}, 0}, {"labels", 1, {MANY}, 0}},
      false,
      1,
-     "'labels' is [1099511627776] of uint8: a list of 2 classes is expected"},
+     "'labels' is [1099511627776] of uint8: 2 classes are expected, numbers, strings or "
+     "one-hot rows"},
     {{{"images", 4, {2, 2, 2, 3}, 0}, {"labels", 2, {2, 3}, 'i'}},
      false,
      1,
