@@ -115,7 +115,7 @@ static const struct hdf5_row {
     {{{"images", 4, {2, 2, 2, 3}, 0}, {"labels", 2, {2, 3}, 'i'}},
      false,
      1,
-     "'labels' is [2, 3] of integers: a list of 2 classes"},
+     "its label has 3 values, which are not one-hot"},
     {{{"images", 4, {2, 2, 2, 3}, 'r'}, {"labels", 1, {2}, 0}},
      false,
      1,
