@@ -1,6 +1,8 @@
 #include "cmd/init.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,9 +15,10 @@
 #include "image/image.h"
 
 /* Usual names of splits, in the order in which they are tried. */
-static const char *const train_names[] = {"train", "training", "Train", "Training", "trn"};
-static const char *const val_names[] = {"val",        "valid",   "validation", "Val",
-                                        "Validation", "dev",     "test",       "testing",
+static const char *const train_names[] = {"train", "training", "Train", "Training",
+                                          "trn"};
+static const char *const val_names[] = {"val",        "valid",  "validation", "Val",
+                                        "Validation", "dev",    "test",       "testing",
                                         "Test",       "Testing"};
 enum {
     TRAIN_NAMES = sizeof(train_names) / sizeof(*train_names),
@@ -28,11 +31,21 @@ enum {
 static const struct {
     const char *image, *label;
 } pair_folders[] = {
-    {"images/$", "labels/$"},      {"images/$", "masks/$"}, {"images/$", "annotations/$"},
-    {"img/$", "mask/$"},           {"$/images", "$/masks"}, {"$/images", "$/labels"},
-    {"$/image", "$/label"},        {"$", "$annot"},         {"$", "$_labels"},
-    {"images", "masks"},           {"images", "labels"},    {"images", "annotations"},
-    {"image", "label"},            {"img", "mask"},         {"imgs", "masks"},
+    {"images/$", "labels/$"},
+    {"images/$", "masks/$"},
+    {"images/$", "annotations/$"},
+    {"img/$", "mask/$"},
+    {"$/images", "$/masks"},
+    {"$/images", "$/labels"},
+    {"$/image", "$/label"},
+    {"$", "$annot"},
+    {"$", "$_labels"},
+    {"images", "masks"},
+    {"images", "labels"},
+    {"images", "annotations"},
+    {"image", "label"},
+    {"img", "mask"},
+    {"imgs", "masks"},
     {"JPEGImages", "SegmentationClass"},
 };
 enum { PAIR_FOLDERS = sizeof(pair_folders) / sizeof(*pair_folders) };
@@ -95,6 +108,8 @@ static bool find_splits(struct init_layout *l)
 struct lists {
     const char *dir;
     struct strbuf train, val;
+    struct strbuf classes; /* the lines of classes.txt; empty: there is none */
+    bool numbers;          /* the lists have indices into classes.txt, not names */
     int n;
 };
 
@@ -137,8 +152,12 @@ static void use_lists(struct init_layout *l, struct lists *s, bool label_maps,
               l->path, found);
     check_list(s->dir, "train.txt", &s->train);
     check_list(s->dir, "val.txt", &s->val); /* before anything is written */
+    if (s->classes.len)
+        check_list(s->dir, "classes.txt", &s->classes);
     write_list(s->dir, "train.txt", &s->train);
     write_list(s->dir, "val.txt", &s->val);
+    if (s->classes.len)
+        write_list(s->dir, "classes.txt", &s->classes);
     l->own_path = realpath(s->dir, NULL);
     l->path = l->own_path ? l->own_path : s->dir;
     l->storage = storage_find("list");
@@ -170,7 +189,8 @@ static char *stem_of(const char *name)
 /* The label map of an image: NAME.png, NAME_mask.png, ...; NULL: there is none. */
 static char *label_of(const char *dir, const char *image)
 {
-    static const char *const ends[] = {"", "_mask", "_label", "_labels", "_L", "_seg", "_gt"};
+    static const char *const ends[] = {"",   "_mask", "_label", "_labels",
+                                       "_L", "_seg",  "_gt"};
     char *stem = stem_of(image), *found = NULL;
 
     for (size_t i = 0; i < sizeof(ends) / sizeof(*ends) && !found; i++) {
@@ -216,8 +236,8 @@ static int add_pairs_of(struct lists *l, const char *path, int row, const char *
 {
     char *image = folder_of(path, pair_folders[row].image, split);
     char *label = folder_of(path, pair_folders[row].label, split);
-    int n = file_is_dir(image) && file_is_dir(label) ? add_pairs(l, image, label, which)
-                                                     : 0;
+    int n =
+        file_is_dir(image) && file_is_dir(label) ? add_pairs(l, image, label, which) : 0;
 
     free(image);
     free(label);
@@ -259,14 +279,43 @@ static bool find_pairs(struct init_layout *l, const char *dir)
 static void add_image(struct lists *s, const struct dataset *d, int64_t i, int64_t before)
 {
     struct strbuf name = STRBUF_INIT;
-    char *full;
+    int32_t label = dataset_label(d, i);
+    char *full, number[16];
 
+    (void)snprintf(number, sizeof(number), "%d", label);
     dataset_describe(d, i, &name);
     full = realpath(name.buf, NULL);
     if (full)
-        add_line(s, before % VAL_EACH == 0, full, d->class_name[dataset_label(d, i)]);
+        add_line(s, before % VAL_EACH == 0, full,
+                 s->numbers ? number : d->class_name[label]);
     free(full);
     strbuf_release(&name);
+}
+
+/* True if a list would read the name as a class index, or cut it. */
+static bool is_no_list_name(const char *name)
+{
+    return !name[strspn(name, "0123456789")] || strpbrk(name, "\t\r") ||
+           isspace((unsigned char)*name);
+}
+
+/* A line of classes.txt, which has no comments, control characters, or spaces around. */
+static void add_class_line(struct strbuf *to, const char *name)
+{
+    if (strchr("# ", *name))
+        strbuf_addch(to, '_');
+    for (const char *c = name; *c; c++)
+        strbuf_addch(to, (unsigned char)*c < ' ' || (*c == ' ' && !c[1]) ? '_' : *c);
+    strbuf_addch(to, '\n');
+}
+
+/* If names cannot stand in a list, lists have indices into classes.txt. */
+static void add_classes(struct lists *s, const struct dataset *d)
+{
+    for (int c = 0; c < d->nclass; c++)
+        s->numbers = s->numbers || is_no_list_name(d->class_name[c]);
+    for (int c = 0; s->numbers && c < d->nclass; c++)
+        add_class_line(&s->classes, d->class_name[c]);
 }
 
 /* Is there one folder per class, without splits or below `split` alone? Lists them. */
@@ -287,6 +336,7 @@ static bool find_classes(struct init_layout *l, const char *dir, const char *spl
         return true;
     }
     d = folder->open(&source);
+    add_classes(&s, d);
     seen = xcalloc((size_t)d->nclass, sizeof(*seen));
     for (int64_t i = 0; i < d->n; i++)
         add_image(&s, d, i, seen[dataset_label(d, i)]++);

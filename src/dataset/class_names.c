@@ -28,10 +28,13 @@ bool class_names_read(struct dataset *d, const char *dir)
     return is;
 }
 
-void class_names_number(struct dataset *d, int first, int n)
+void class_names_number(struct dataset *d, int first, int n, int32_t largest)
 {
+    enum { MOST = 1 << 24 }; /* as MODEL.NUM_CLASSES; a larger index is damage */
     size_t cap = 0;
 
+    if (!n && largest < MOST)
+        n = largest + 1 - first;
     for (int c = 0; c < n; c++) {
         char *name = xasprintf("%d", first + c);
 

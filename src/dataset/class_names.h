@@ -9,8 +9,9 @@
  * the program. */
 bool class_names_read(struct dataset *d, const char *dir);
 
-/* n names: "0", "1", ..., or from another number on. */
-void class_names_number(struct dataset *d, int first, int n);
+/* n names, "0", "1", ..., or from `first` on; n 0: up to `largest`, the largest index that
+ * the data set has. */
+void class_names_number(struct dataset *d, int first, int n, int32_t largest);
 
 /* From `name`, of which some may be the same, in byte order; the texts are copied. */
 void class_names_sort(struct dataset *d, const char *const *name, int64_t n);

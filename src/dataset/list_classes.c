@@ -205,6 +205,16 @@ static void class_list_number(struct class_list *l, struct dataset *d, bool list
     strmap_release(&map);
 }
 
+/* The largest class index of a list with numbers. */
+static int32_t class_list_largest(const struct class_list *l)
+{
+    int32_t largest = 0;
+
+    for (int64_t i = 0; i < l->n; i++)
+        largest = l->row[i].label > largest ? l->row[i].label : largest;
+    return largest;
+}
+
 static void class_list_name(struct class_list *l, struct dataset *d,
                             const struct dataset_source *s)
 {
@@ -216,7 +226,7 @@ static void class_list_name(struct class_list *l, struct dataset *d,
         return;
     }
     if (!listed)
-        class_names_number(d, s->labels.first, s->labels.classes);
+        class_names_number(d, s->labels.first, s->labels.classes, class_list_largest(l));
     for (int64_t i = 0; i < l->n; i++) {
         int32_t number = l->row[i].label;
 

@@ -277,6 +277,15 @@ static void check_all_damaged(const struct samples *s)
         name.buf, s->sample[0].text ? s->sample[0].text : "damaged");
 }
 
+static int32_t largest_label(const struct samples *s)
+{
+    int32_t largest = 0;
+
+    for (int64_t i = 0; i < s->base.n; i++)
+        largest = s->sample[i].label > largest ? s->sample[i].label : largest;
+    return largest;
+}
+
 /* Without classes.txt. */
 static void number_or_name(struct samples *s, const struct counts *c,
                            const struct label_options *l, bool folders)
@@ -289,7 +298,7 @@ static void number_or_name(struct samples *s, const struct counts *c,
         class_names_count_none(d, l->first);
         return;
     }
-    class_names_number(d, l->first, l->classes);
+    class_names_number(d, l->first, l->classes, largest_label(s));
     count_from(s, l->first);
     look_up_texts(s);
 }
