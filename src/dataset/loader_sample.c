@@ -27,28 +27,29 @@ void loader_worker_release(struct loader_worker *w)
 }
 
 /*
- * Decodes the whole image into the cache, if it may go there: an image that could be
- * decoded at less than full size may not, since its pixels would depend on the cache.
+ * Decodes the image and keeps it, if there is room: a JPEG at the scale of its smallest
+ * crop, whether it is kept or not, so that no pixel depends on what the cache has room
+ * for.
  */
-static bool loader_cache_fill(struct loader_worker *w, const struct loader_source *s,
-                              int64_t sample, struct image *img)
+static int loader_cache_fill(struct loader_worker *w, const struct loader_source *s,
+                             int64_t sample, struct image *img, struct strbuf *why)
 {
     struct transformer *m = &w->transformer;
-    struct strbuf unused = STRBUF_INIT;
-    bool filled = false;
-    int width, height;
+    struct image_part part = {.shrink = 1};
+    int rc;
 
     image_decoder_channels(m->decoder, transform_channels(s->transform));
-    if (image_decoder_open(m->decoder, w->bytes.data, w->bytes.len, &width, &height,
-                           &unused) == 0 &&
-        !transform_may_shrink(s->transform, width, height) &&
-        image_decoder_read(m->decoder, NULL, &m->image, &unused) == 0) {
+    rc = image_decoder_open(m->decoder, w->bytes.data, w->bytes.len, &part.w, &part.h,
+                            why);
+    if (rc < 0)
+        return rc;
+    if (image_decoder_shrinks(m->decoder))
+        part.shrink = transform_least_shrink(s->transform, part.w, part.h);
+    rc = image_decoder_read(m->decoder, &part, &m->image, why);
+    if (rc == 0)
         cache_put(s->cache, sample, &m->image, NULL);
-        *img = m->image;
-        filled = true;
-    }
-    strbuf_release(&unused); /* transform_file will say it again */
-    return filled;
+    *img = m->image;
+    return rc;
 }
 
 /* A label map belongs to an image of its size. */
@@ -116,7 +117,8 @@ static int loader_segment(struct loader_worker *w, const struct loader_source *s
     if (s->cache && cache_get(s->cache, key->sample, &img, &cached)) {
         transform_label(m, t, key, cached, img.w, img.h, label_map);
         stage_end(m->times, STAGE_RESIZE, &from);
-        return transform_image(m, t, key, &img, pixel, why);
+        transform_image(m, t, key, &img, pixel);
+        return 0;
     }
     rc = dataset_label_map(s->data, key->sample, &s->limits, &w->bytes, label, why);
     stage_end(m->times, STAGE_DECODE, &from);
@@ -136,7 +138,8 @@ static int loader_segment(struct loader_worker *w, const struct loader_source *s
         cache_put(s->cache, key->sample, &w->fitted, w->small.pixel);
         transform_label(m, t, key, w->small.pixel, w->small.w, w->small.h, label_map);
         stage_end(m->times, STAGE_RESIZE, &from);
-        return transform_image(m, t, key, &w->fitted, pixel, why);
+        transform_image(m, t, key, &w->fitted, pixel);
+        return 0;
     }
     transform_label(m, t, key, label->pixel, label->w, label->h, label_map);
     stage_end(m->times, STAGE_RESIZE, &from);
@@ -156,15 +159,20 @@ static int sample_once(struct loader_worker *w, const struct loader_source *s,
 
     if (label_map)
         return loader_segment(w, s, &key, pixel, label_map, why);
-    if (s->cache && cache_get(s->cache, sample, &img, &label))
-        return transform_image(m, s->transform, &key, &img, pixel, why);
+    if (s->cache && cache_get(s->cache, sample, &img, &label)) {
+        transform_image(m, s->transform, &key, &img, pixel);
+        return 0;
+    }
     rc = dataset_read(s->data, sample, s->limits.max_bytes, &w->bytes, why);
     stage_end(m->times, STAGE_READ, &from);
     if (rc < 0)
         return rc;
-    if (s->cache && loader_cache_fill(w, s, sample, &img)) {
+    if (s->cache) {
+        rc = loader_cache_fill(w, s, sample, &img, why);
         stage_end(m->times, STAGE_DECODE, &from);
-        return transform_image(m, s->transform, &key, &img, pixel, why);
+        if (rc == 0)
+            transform_image(m, s->transform, &key, &img, pixel);
+        return rc;
     }
     return transform_file(m, s->transform, &key, w->bytes.data, w->bytes.len, pixel, why);
 }

@@ -47,17 +47,22 @@ static int transform_shrink(const struct transform *t, double cw, double ch, int
     return 1;
 }
 
-bool transform_may_shrink(const struct transform *t, int w, int h)
+int transform_least_shrink(const struct transform *t, int w, int h)
 {
+    double area = (double)w * h * t->scale[0], cw = w, ch = h;
     int rw = t->w, rh = t->h;
 
     if (t->kind == TRANSFORM_PAD_CROP)
-        return false;
+        return 1;
     if (t->kind == TRANSFORM_SEGMENT)
         transform_segment_fit(t, w, h, &rw, &rh);
     if (t->kind == TRANSFORM_CENTRE)
         transform_centre_size(t, w, h, &rw, &rh);
-    return transform_shrink(t, w, h, rw, rh) > 1;
+    if (t->kind == TRANSFORM_RANDOM_CROP) {
+        cw = fmin(w, rint(sqrt(area * t->ratio[0])));
+        ch = fmin(h, rint(sqrt(area / t->ratio[1])));
+    }
+    return transform_shrink(t, cw, ch, rw, rh);
 }
 
 /* Takes the centred window of `want` outputs or, if there are fewer, all of them with
@@ -211,24 +216,38 @@ static void transform_resize(struct transformer *m, const struct transform *t,
            &(struct resize_target){dst, stride, p->flip});
 }
 
-static int transform_pad_crop(const struct transform *t, const struct augment_key *k,
-                              const struct image *img, uint8_t *dst, struct strbuf *why)
+/* The image, enlarged so that it covers the w x h crop where it does not, as
+ * TRANSFORM_CENTRE enlarges it: into m->scratch, or as it is. */
+static const struct image *
+transform_cover(struct transformer *m, const struct transform *t, const struct image *img)
 {
-    int spare_x = img->w + 2 * t->pad - t->w, spare_y = img->h + 2 * t->pad - t->h;
+    struct transform fit = {.resize = t->w > t->h ? t->w : t->h};
+    struct resize_axis x, y;
+    int w, h;
+
+    if (img->w >= t->w && img->h >= t->h)
+        return img;
+    transform_centre_size(&fit, img->w, img->h, &w, &h);
+    x = resize_axis_all(0, img->w, w);
+    y = resize_axis_all(0, img->h, h);
+    image_resize_room(&m->scratch, w, h);
+    resize(&m->resizer, img, &x, &y, t->filter,
+           &(struct resize_target){m->scratch.pixel, m->scratch.stride, false});
+    return &m->scratch;
+}
+
+static void transform_pad_crop(struct transformer *m, const struct transform *t,
+                               const struct augment_key *k, const struct image *img,
+                               uint8_t *dst)
+{
+    const struct image *from = transform_cover(m, t, img);
     struct philox r = augment_draw(k, AUGMENT_CROP, 0);
     struct pad_crop c = {
         .mode = t->pad_mode, .w = t->w, .h = t->h, .flip = augment_flip(k, &t->flip)};
 
-    if (spare_x < 0 || spare_y < 0) {
-        strbuf_addf(why,
-                    "%d x %d pixels, padded by %d, are too few for a crop of %d x %d",
-                    img->w, img->h, t->pad, t->w, t->h);
-        return -1;
-    }
-    c.x = augment_integer(r.v[0], 0, spare_x) - t->pad;
-    c.y = augment_integer(r.v[1], 0, spare_y) - t->pad;
-    pad_crop(img, &c, dst);
-    return 0;
+    c.x = augment_integer(r.v[0], 0, from->w + 2 * t->pad - t->w) - t->pad;
+    c.y = augment_integer(r.v[1], 0, from->h + 2 * t->pad - t->h) - t->pad;
+    pad_crop(from, &c, dst);
 }
 
 static void transform_jitter(const struct transform *t, const struct augment_key *k,
@@ -291,21 +310,19 @@ void transformer_release(struct transformer *m)
 
 /* Three channels of a decoded image, through geometry and colours. `p` is not set for
  * TRANSFORM_PAD_CROP. */
-static int transform_three(struct transformer *m, const struct transform *t,
-                           const struct augment_key *k, const struct transform_plan *p,
-                           const struct image *img, const uint8_t fill[3], uint8_t *dst,
-                           struct strbuf *why)
+static void transform_three(struct transformer *m, const struct transform *t,
+                            const struct augment_key *k, const struct transform_plan *p,
+                            const struct image *img, const uint8_t fill[3], uint8_t *dst)
 {
     double from = stage_begin(m->times);
 
     if (t->kind != TRANSFORM_PAD_CROP)
         transform_resize(m, t, p, img, fill, dst);
-    else if (transform_pad_crop(t, k, img, dst, why) < 0)
-        return -1;
+    else
+        transform_pad_crop(m, t, k, img, dst);
     stage_end(m->times, STAGE_RESIZE, &from);
     transform_finish(m, t, k, fill, dst);
     stage_end(m->times, STAGE_AUGMENT, &from);
-    return 0;
 }
 
 /* The channels from `first` on, the last one repeated where there are fewer than
@@ -359,9 +376,9 @@ static bool transform_put_off(struct transformer *m, const struct transform *t,
     return true;
 }
 
-static int transform_decoded(struct transformer *m, const struct transform *t,
-                             const struct augment_key *k, const struct transform_plan *p,
-                             const struct image *img, uint8_t *dst, struct strbuf *why)
+static void transform_decoded(struct transformer *m, const struct transform *t,
+                              const struct augment_key *k, const struct transform_plan *p,
+                              const struct image *img, uint8_t *dst)
 {
     int n = transform_channels(t);
     size_t pixels = (size_t)t->w * (size_t)t->h;
@@ -374,10 +391,12 @@ static int transform_decoded(struct transformer *m, const struct transform *t,
 
         stage_end(m->times, STAGE_RESIZE, &from);
         if (later)
-            return 0;
+            return;
     }
-    if (n == IMAGE_RGB)
-        return transform_three(m, t, k, p, img, t->fill, dst, why);
+    if (n == IMAGE_RGB) {
+        transform_three(m, t, k, p, img, t->fill, dst);
+        return;
+    }
     image_resize_room(&m->made, t->w, t->h);
     for (int first = 0; first < n; first += IMAGE_RGB) {
         uint8_t fill[IMAGE_RGB];
@@ -386,18 +405,15 @@ static int transform_decoded(struct transformer *m, const struct transform *t,
         for (int c = 0; c < IMAGE_RGB; c++)
             fill[c] = t->fill[first + c < n ? first + c : n - 1];
         transform_take(img, first, &m->three);
-        if (transform_three(m, t, k, p, &m->three, fill, m->made.pixel, why) < 0)
-            return -1;
+        transform_three(m, t, k, p, &m->three, fill, m->made.pixel);
         for (size_t i = 0; i < pixels; i++)
             memcpy(dst + i * (size_t)n + first, m->made.pixel + i * IMAGE_RGB,
                    (size_t)last);
     }
-    return 0;
 }
 
-int transform_image(struct transformer *m, const struct transform *t,
-                    const struct augment_key *k, const struct image *whole, uint8_t *dst,
-                    struct strbuf *why)
+void transform_image(struct transformer *m, const struct transform *t,
+                     const struct augment_key *k, const struct image *whole, uint8_t *dst)
 {
     struct transform_plan p;
 
@@ -405,7 +421,7 @@ int transform_image(struct transformer *m, const struct transform *t,
     m->h = whole->h;
     if (t->kind != TRANSFORM_PAD_CROP)
         transform_plan(t, k, whole->w, whole->h, &p);
-    return transform_decoded(m, t, k, &p, whole, dst, why);
+    transform_decoded(m, t, k, &p, whole, dst);
 }
 
 int transform_file(struct transformer *m, const struct transform *t,
@@ -428,7 +444,8 @@ int transform_file(struct transformer *m, const struct transform *t,
         stage_end(m->times, STAGE_DECODE, &from);
         if (rc < 0)
             return rc;
-        return transform_image(m, t, k, &m->image, dst, why);
+        transform_image(m, t, k, &m->image, dst);
+        return 0;
     }
     transform_plan(t, k, w, h, &p);
     part = transform_part(t, image_decoder_shrinks(m->decoder), &p, w, h);
@@ -436,7 +453,8 @@ int transform_file(struct transformer *m, const struct transform *t,
     stage_end(m->times, STAGE_DECODE, &from);
     if (rc < 0)
         return rc;
-    return transform_decoded(m, t, k, &p, &m->image, dst, why);
+    transform_decoded(m, t, k, &p, &m->image, dst);
+    return 0;
 }
 
 /* The source pixel nearest to pixel `at` of the result on one axis; -1: outside the

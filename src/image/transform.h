@@ -4,7 +4,8 @@
  * normalisation is the device's business.
  *
  *   TRANSFORM_RANDOM_CROP  random resized crop (training on photographs)
- *   TRANSFORM_PAD_CROP     pad, crop w x h at a random place (CIFAR)
+ *   TRANSFORM_PAD_CROP     pad, crop w x h at a random place (CIFAR); a smaller image is
+ *                          first enlarged until it covers the crop
  *   TRANSFORM_SEGMENT      resize to the largest size of the same aspect that fits w x h,
  *                          times a random factor, then crop or pad to w x h at a random
  *                          place, flip, shift; `fill` where the image does not reach
@@ -96,8 +97,9 @@ int transform_channels(const struct transform *t);
 /* Bytes of a sample: h w channels, or resize_place() with resize_later. */
 size_t transform_size(const struct transform *t);
 
-/* Could some sample of a w x h image be decoded at less than full size? */
-bool transform_may_shrink(const struct transform *t, int w, int h);
+/* The s of 8, 4, 2, 1 at which a w x h JPEG has all that its samples need: that of the
+ * smallest crop. */
+int transform_least_shrink(const struct transform *t, int w, int h);
 
 /* What one thread needs, reused. */
 struct transformer {
@@ -116,19 +118,16 @@ struct transformer {
 void transformer_init(struct transformer *m, const struct image_limits *limits);
 void transformer_release(struct transformer *m);
 
-/*
- * One sample from the bytes of a file into dst (transform_size() bytes). -1 and a reason
- * without the file's name if it is damaged or, for TRANSFORM_PAD_CROP, too small.
- */
+/* One sample from the bytes of a file into dst (transform_size() bytes). -1 and a reason
+ * without the file's name if it is damaged. */
 int transform_file(struct transformer *m, const struct transform *t,
                    const struct augment_key *k, const void *data, size_t len,
                    uint8_t *dst, struct strbuf *why);
 
 /* The same from a decoded image of as many channels; the same pixels as long as nothing
  * would be shrunk. */
-int transform_image(struct transformer *m, const struct transform *t,
-                    const struct augment_key *k, const struct image *whole, uint8_t *dst,
-                    struct strbuf *why);
+void transform_image(struct transformer *m, const struct transform *t,
+                     const struct augment_key *k, const struct image *whole, uint8_t *dst);
 
 /*
  * The label map (w x h bytes of src, of the same size as the image that it belongs
