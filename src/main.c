@@ -24,8 +24,10 @@
 #include "config/schema.h"
 #include "cpu/spin.h"
 #include "dist/launch.h"
+#include "session/job.h"
 #include "session/model_config.h"
 #include "train/hub_config.h"
+#include "train/job_data.h"
 
 /* Started without them, we would write messages into the files that take their places. */
 static void open_standard_files(void)
@@ -117,6 +119,22 @@ static void choose_log(const struct verb *v, const struct cmdline *line)
         log_to_stdout();
 }
 
+/* What follows from the job; of verbs that do not train, the model's own input alone. */
+static void follow_job(struct config *cfg, const struct verb *v)
+{
+    struct job job = {.world = 1};
+    bool trains = verb_reads(v, "TRAIN.EPOCHS");
+
+    if (trains) {
+        job = job_look(cfg);
+        job_preset_model(cfg, &job);
+        model_preset(cfg);
+    }
+    job_preset_input(cfg);
+    if (trains)
+        job_preset(cfg, &job);
+}
+
 /* Everything that is wrong is printed before anything is touched. */
 static int run(const struct verb *v, struct cmdline *line, struct problems *p)
 {
@@ -131,6 +149,8 @@ static int run(const struct verb *v, struct cmdline *line, struct problems *p)
     pretrained_preset(&cfg);
     hub_config_preset(&cfg, p);
     model_preset(&cfg);
+    if (!p->nerror && job_decides(&cfg))
+        follow_job(&cfg, v);
     input_preset(&cfg);
     if (v->check && !prints)
         v->check(&cfg, line, p);

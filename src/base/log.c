@@ -30,9 +30,9 @@ void log_level_set(enum log_level level)
     threshold = level;
 }
 
-void log_mute(void)
+void log_mute(bool on)
 {
-    mute = true;
+    mute = on;
 }
 
 void log_to_stdout(void)

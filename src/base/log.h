@@ -8,12 +8,15 @@
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 
+#include <stdbool.h>
+
 enum log_level { LOG_ERROR, LOG_WARNING, LOG_INFO, LOG_DEBUG };
 
 /* Lines above `level` are not shown; the file gets everything up to INFO. */
 void log_level_set(enum log_level level);
-/* From now on this thread says errors alone, and leaves the file to others. */
-void log_mute(void);
+/* Until it is called with false, this thread says errors alone, and writes nothing to the
+ * file. */
+void log_mute(bool on);
 
 /*
  * For a program whose log is its output. Each line is flushed. One that cannot be written

@@ -14,14 +14,14 @@
 #include "base/hostmem.h"
 #include "cmd/cmd.h"
 #include "config/dump.h"
+#include "config/schema.h"
+#include "session/job.h"
+#include "session/model_config.h"
 
 enum {
     TINY = 64,           /* up to this median shorter side, pixels: nets of CIFAR */
+    LEAST_SIDE = 16,     /* of their input */
     SMALL = 160,         /* up to this: images of 128 pixels rather than 224 */
-    FEW_IMAGES = 20000,  /* with fewer: ResNet-18 rather than 50 */
-    GOAL_UPDATES = 10000, /* of a run from scratch */
-    LEAST_EPOCHS = 10,
-    MOST_EPOCHS = 100,
     SEGMENT_SIDE = 8,    /* sides are multiples of it: ERFNet halves them three times */
     SEGMENT_WIDTH = 1024 /* at most, pixels */
 };
@@ -29,7 +29,8 @@ enum {
 struct printer {
     const struct init_layout *l;
     const struct init_facts *f;
-    int64_t batch, epochs, updates; /* updates: per epoch */
+    struct config *cfg; /* gets what is printed, for what follows from it */
+    struct job job;
 };
 
 /* "  KEY: value  # why". */
@@ -70,27 +71,6 @@ static void put_text(const char *key, const char *text, const char *why)
     strbuf_release(&s);
 }
 
-/* The largest power of two up to `most` that an epoch has at least 16 times; 2, or all
- * images, where they are fewer. */
-static int64_t batch_of(int64_t images, int64_t most)
-{
-    int64_t batch = 2;
-
-    while (batch < most && 32 * batch <= images)
-        batch *= 2;
-    return batch < images ? batch : images;
-}
-
-static void plan_run(struct printer *p, int64_t most_batch)
-{
-    p->batch = batch_of(p->f->train, most_batch);
-    p->updates = p->f->train / p->batch;
-    p->epochs = (GOAL_UPDATES + p->updates - 1) / p->updates;
-    p->epochs = p->epochs < LEAST_EPOCHS  ? LEAST_EPOCHS
-                : p->epochs > MOST_EPOCHS ? MOST_EPOCHS
-                                          : p->epochs;
-}
-
 static void print_head(const struct printer *p)
 {
     const struct init_facts *f = p->f;
@@ -127,7 +107,6 @@ static void print_data(const struct printer *p)
     else
         put_text("  VAL_SPLIT", l->train,
                  "NONE WAS FOUND: scores are of the training images");
-    put_int("  BATCH_SIZE", p->batch, "what an epoch has at least 16 times, and fits");
     put_raw("  NUM_WORKERS", "auto", "as many loader threads as cores");
     if (f->bytes < memory / 4)
         put("  CACHE", "decoded", "decoded images take %s of %s", bytes.buf, of.buf);
@@ -139,39 +118,18 @@ static void print_data(const struct printer *p)
 
 /* ---- a class per image ---- */
 
-struct choice_of_net {
-    const char *name, *why;
-    int size; /* pixels */
-    int64_t batch;
-    bool small; /* a net of CIFAR */
-};
-
 static int shorter_side(const struct init_facts *f)
 {
     return f->width < f->height ? f->width : f->height;
 }
 
-static struct choice_of_net choose_net(const struct init_facts *f)
+static int input_size(const struct init_facts *f)
 {
-    int side = shorter_side(f);
-    struct choice_of_net c = {"resnet50", "many images: depth pays", 224, 128, false};
+    int side = shorter_side(f), even = f->uniform ? side : side / 8 * 8;
 
-    if (side <= TINY) {
-        int size = side / 8 * 8;
-
-        return (struct choice_of_net){"resnet20", "images this small want the nets of CIFAR",
-                                      size < 16 ? 16 : size, 128, true};
-    }
-    if (f->train < FEW_IMAGES)
-        c = (struct choice_of_net){
-            "resnet18", "few images: --pretrained resnet18.a1_in1k is worth more than "
-                        "depth",
-            224, 64, false};
-    if (side <= SMALL) {
-        c.size = 128;
-        c.batch = 128;
-    }
-    return c;
+    if (side > TINY)
+        return side > SMALL ? 224 : 128;
+    return even < LEAST_SIDE ? LEAST_SIDE : even;
 }
 
 static void print_balance(const struct init_facts *f)
@@ -184,68 +142,74 @@ static void print_balance(const struct init_facts *f)
                100.0 * (double)f->most / (double)f->train);
 }
 
-static void print_classifier_train(const struct printer *p, bool small)
+static void print_defaults(void)
 {
-    double decay = 1 - 1 / fmax(20, (double)p->updates * 2);
+    put_raw("DEFAULTS", "job",
+            "what no line sets follows from the job; the end of this file "
+            "shows it");
+}
+
+/* "[DATA.]KEY", as the configuration has it. */
+static void adopt(struct printer *p, const char *key, const char *value)
+{
+    config_set_for(p->cfg, key, value, "init");
+}
+
+static void adopt_int(struct printer *p, const char *key, int64_t value)
+{
     char text[32];
 
-    printf("TRAIN:\n");
-    put("  EPOCHS", (snprintf(text, sizeof(text), "%" PRId64, p->epochs), text),
-        "%" PRId64 " updates of %" PRId64 " images per epoch; %d in all would be enough, "
-        "and %d epochs at the most",
-        p->updates, p->batch, GOAL_UPDATES, MOST_EPOCHS);
-    put_int("  WARMUP_EPOCHS", p->epochs / 20 > 1 ? p->epochs / 20 : 1,
-            "a twentieth of them");
-    put_raw("  BASE_LR", "0.1", "SGD from scratch, for SCALE_LR_BASE images per update; "
-                                 "0.01 with pretrained weights");
-    put_raw("  WARMUP_LR", "0.001", "where the warm-up begins");
-    put_raw("  MIN_LR", "0.0", "where the cosine ends");
-    put_int("  SCALE_LR_BASE", small ? 128 : 256,
-            "the batch that BASE_LR is for: scaled to yours");
-    put_raw("  WEIGHT_DECAY", small ? "5.0e-4" : "1.0e-4", "as in the recipes of configs/");
-    put_raw("  CLIP_GRAD", "0.0", "SGD with batch norm does not need it");
-    printf("  OPTIMIZER:\n");
-    put_raw("    NAME", "sgd", "convolutions learn best with it");
-    put_raw("    NESTEROV", "True", "as in the recipes of configs/");
-    printf("  EMA:\n");
-    put_raw("    ENABLE", "True", "EMA weights score better at no cost");
-    (void)snprintf(text, sizeof(text), "%.4f", decay);
-    put_raw("    DECAY", text, "over the last two epochs");
+    (void)snprintf(text, sizeof(text), "%" PRId64, value);
+    adopt(p, key, text);
+}
+
+/* As comments, so that it still follows when something is changed. */
+static void print_followers(struct printer *p)
+{
+    model_preset(p->cfg);
+    job_preset_input(p->cfg);
+    input_preset(p->cfg);
+    job_preset(p->cfg, &p->job);
+    printf(
+        "#\n# What follows from that today, and from --epochs, --lr, --pretrained, ...: "
+        "see\n# trainc config --cfg THIS. To fix a value, add its line to this file, or "
+        "its flag.\n");
+    for (const struct schema *row = schema_table; row->key; row++) {
+        const char *where = config_where(p->cfg, row->key);
+        struct strbuf s = STRBUF_INIT;
+
+        if (!where || strncmp(where, CONFIG_JOB_WHERE, strlen(CONFIG_JOB_WHERE)) != 0)
+            continue;
+        strbuf_addf(&s, "#   %s: ", row->key);
+        value_add_yaml(&s, config_get(p->cfg, row->key));
+        printf("%-37s # %s\n", s.buf, where + strlen(CONFIG_JOB_WHERE));
+        strbuf_release(&s);
+    }
 }
 
 static void print_classifier(struct printer *p)
 {
     const struct init_facts *f = p->f;
-    struct choice_of_net c = choose_net(f);
+    int size = input_size(f);
     char text[32];
+    const char *why, *net = job_net(&p->job, &why);
 
-    plan_run(p, c.batch);
     print_head(p);
+    print_defaults();
     printf("MODEL:\n");
-    put_raw("  NAME", c.name, c.why);
+    put_raw("  NAME", net, why);
     put_int("  NUM_CLASSES", f->classes, "counted");
     print_balance(f);
     if (f->grey)
         put_int("  IN_CHANS", 1, "no image that was looked at has colours");
-    put_raw("  DROP_PATH_RATE", "0.0", "for deep nets");
-    put_raw("  LABEL_SMOOTHING", "0.1", "calibrated, and forgives wrong labels");
     print_data(p);
-    put("  IMG_SIZE", (snprintf(text, sizeof(text), "%d", c.size), text),
+    put("  IMG_SIZE", (snprintf(text, sizeof(text), "%d", size), text),
         "the median of the shorter side is %d%s", shorter_side(f),
-        shorter_side(f) < c.size ? ": enlarged" : "");
-    put_raw("  CROP_PCT", c.small ? "1.0" : "0.875",
-             c.small ? "every pixel counts" : "the usual crop in the centre");
-    print_classifier_train(p, c.small);
-    printf("AUG:\n");
-    if (c.small)
-        put_int("  PAD_CROP", c.size / 8, "shifts instead of random crops");
-    put_raw("  COLOR_JITTER", f->grey ? "0.0" : "0.2", f->grey ? "grey" : "mild");
-    put_raw("  AUTO_AUGMENT", "none", "stronger than a few thousand images need; "
-                                       "rand-m9-mstd0.5-inc1 for long runs");
-    put_raw("  REPROB", "0.0", "random erasing: for long runs");
-    put_raw("  MIXUP", f->train < FEW_IMAGES ? "0.2" : "0.0",
-             f->train < FEW_IMAGES ? "few images: mixed ones are more" : "many images");
-    put_raw("  CUTMIX", "0.0", "what MIXUP does, stronger: for long runs");
+        shorter_side(f) < size ? ": enlarged" : "");
+    adopt(p, "MODEL.NAME", net);
+    adopt_int(p, "MODEL.IN_CHANS", f->grey ? 1 : 3);
+    adopt_int(p, "DATA.IMG_SIZE", size);
+    print_followers(p);
 }
 
 /* ---- label maps ---- */
@@ -285,29 +249,6 @@ static bool is_uneven(const struct init_facts *f)
     return most > 3 * least;
 }
 
-static void print_segment_train(const struct printer *p)
-{
-    printf("TRAIN:\n");
-    put_int("  EPOCHS", p->epochs, "about 10000 updates, where that is not too many epochs");
-    put_int("  WARMUP_EPOCHS", 0, "Adam starts without");
-    put_raw("  BASE_LR", "1.0e-3", "Adam on ERFNet with this batch");
-    put_raw("  MIN_LR", "0.0", "where the schedule ends");
-    put_raw("  SCALE_LR", "False", "the rate is for this batch");
-    put_raw("  WEIGHT_DECAY", "1.0e-4", "as in ERFNet's own recipe");
-    put_raw("  WEIGHT_DECAY_1D", "True", "the same");
-    put_raw("  CLIP_GRAD", "0.0", "the same");
-    if (is_uneven(p->f))
-        put_raw("  CLASS_WEIGHTS", "auto",
-                 "the classes' pixels differ by more than 3 to 1: rare ones count more");
-    printf("  LR_SCHEDULER:\n");
-    put_raw("    NAME", "poly", "usual for segmentation");
-    printf("  OPTIMIZER:\n");
-    put_raw("    NAME", "adam", "the same");
-    printf("  EMA:\n");
-    put_raw("    ENABLE", "True", "EMA weights score better at no cost");
-    put_raw("    DECAY", "0.998", "over some hundred updates");
-}
-
 static void print_segment(struct printer *p)
 {
     const struct init_facts *f = p->f;
@@ -317,26 +258,29 @@ static void print_segment(struct printer *p)
     int w = (int)(f->width * scale) / SEGMENT_SIDE * SEGMENT_SIDE;
     int h = (int)(f->height * scale) / SEGMENT_SIDE * SEGMENT_SIDE;
 
-    plan_run(p, 8);
     print_head(p);
+    print_defaults();
     printf("MODEL:\n");
     put_raw("  NAME", "erfnet", "label maps: a class per pixel");
-    put_int("  NUM_CLASSES", classes, set ? "those of DATA.CLASS_SET"
-                                          : "values 0 to the largest that was seen");
+    put_int("  NUM_CLASSES", classes,
+            set ? "those of DATA.CLASS_SET" : "values 0 to the largest that was seen");
     print_shares(f);
     print_data(p);
     if (set)
         put_raw("  CLASS_SET", set, "what this layout holds");
     put_int("  IMG_WIDTH", w > SEGMENT_SIDE ? w : SEGMENT_SIDE,
-            scale < 1 ? "the median is wider: at most 1024" : "the median, a multiple of 8");
+            scale < 1 ? "the median is wider: at most 1024"
+                      : "the median, a multiple of 8");
     put_int("  IMG_HEIGHT", h > SEGMENT_SIDE ? h : SEGMENT_SIDE, "the same");
-    put_raw("  INTERPOLATION", "bilinear", "as in ERFNet's own recipe");
-    put_raw("  MEAN", "[0.0, 0.0, 0.0]", "pixels in [0, 1], neither shifted");
-    put_raw("  STD", "[1.0, 1.0, 1.0]", "nor scaled");
-    print_segment_train(p);
-    printf("AUG:\n");
-    put_raw("  RESIZE_SCALE", "[0.75, 1.5]", "things come near and far");
-    put_raw("  COLOR_JITTER", "0.2", "mild");
+    if (is_uneven(f)) {
+        printf("TRAIN:\n");
+        put_raw("  CLASS_WEIGHTS", "auto",
+                "the classes' pixels differ by more than 3 to 1: rare ones count more");
+    }
+    adopt(p, "MODEL.NAME", "erfnet");
+    adopt_int(p, "DATA.IMG_WIDTH", w > SEGMENT_SIDE ? w : SEGMENT_SIDE);
+    adopt_int(p, "DATA.IMG_HEIGHT", h > SEGMENT_SIDE ? h : SEGMENT_SIDE);
+    print_followers(p);
 }
 
 static int init_run(struct config *cfg, const struct cmdline *line)
@@ -344,11 +288,15 @@ static int init_run(struct config *cfg, const struct cmdline *line)
     char *path = realpath(line->arg[0].text, NULL);
     struct init_layout l;
     struct init_facts f;
-    struct printer p = {.l = &l, .f = &f};
+    struct printer p = {.l = &l, .f = &f, .cfg = cfg};
 
-    (void)cfg;
     init_layout(&l, path ? path : line->arg[0].text, cmdline_value(line, "--lists"));
     init_look(&f, &l);
+    p.job = (struct job){.images = f.train,
+                         .side = f.width < f.height ? f.width : f.height,
+                         .uniform = f.uniform,
+                         .glyphs = f.glyphs,
+                         .world = 1};
     if (l.label_maps)
         print_segment(&p);
     else

@@ -40,6 +40,8 @@ struct init_facts {
     int64_t least, most;          /* images of these; 0 with label maps */
     int looked;                   /* images that were decoded */
     int width, height, shortest;  /* medians, and the shortest side of all */
+    bool uniform;                 /* all are squares of one size */
+    bool glyphs;                  /* classes are numbers or letters: session/job.h */
     bool grey;                    /* none of them has colours */
     double bytes;                 /* of all training images, decoded */
     /* Label maps, of those that were looked at: */

@@ -8,6 +8,7 @@
 #include "cmd/init.h"
 #include "dataset/label.h"
 #include "image/image.h"
+#include "train/job_data.h"
 
 enum { LOOKS = 300, MOST_BYTES = 256 << 20 };
 
@@ -102,6 +103,9 @@ static void look_at_some(struct init_facts *f, const struct init_layout *l,
         die("'%s': none of the %lld images that were tried can be read", l->path,
             (long long)n);
     f->grey = !k->colours;
+    f->uniform = true;
+    for (int i = 0; i < f->looked; i++)
+        f->uniform = f->uniform && k->w[i] == k->w[0] && k->h[i] == k->w[0];
     for (int i = 0; i < f->looked; i++)
         f->bytes += 3.0 * k->w[i] * k->h[i] * (double)d->n / f->looked;
     f->width = middle(k->w, f->looked);
@@ -125,6 +129,7 @@ static void count_classes(struct init_facts *f, const struct dataset *d)
         most = count[c] > count[most] ? c : most;
     }
     f->classes = d->nclass;
+    f->glyphs = f->grey && job_are_glyphs(d);
     f->least = count[least];
     f->most = count[most];
     f->least_name = xstrdup(d->class_name[least]);

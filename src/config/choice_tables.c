@@ -88,6 +88,13 @@ const struct choice choices_ema_devices[] = {
     {0},
 };
 
+const struct choice choices_defaults[] = {
+    {"auto", DEFAULTS_AUTO, NULL},
+    {"job", DEFAULTS_JOB, NULL},
+    {"swin", DEFAULTS_SWIN, NULL},
+    {0},
+};
+
 const struct choice choices_class_weights[] = {
     {"none", CLASS_WEIGHTS_NONE, NULL},
     {"auto", CLASS_WEIGHTS_AUTO, NULL},

@@ -69,6 +69,7 @@ enum { BATCH_SIZE_AUTO = 0 };
 
 /* TRAIN.EMA.DEVICE: on the device of the run, or in host memory */
 enum { EMA_DEVICE_DEVICE, EMA_DEVICE_CPU };
+enum { DEFAULTS_AUTO, DEFAULTS_JOB, DEFAULTS_SWIN };
 
 /* AUG.MIXUP_MODE: one coefficient per batch, pair of samples, or sample */
 enum { MIXUP_MODE_BATCH, MIXUP_MODE_PAIR, MIXUP_MODE_ELEM };

@@ -83,6 +83,13 @@ const char *config_where(const struct config *cfg, const char *key)
     return entry(cfg, key)->where;
 }
 
+bool config_is_given(const struct config *cfg, const char *key)
+{
+    const char *where = config_where(cfg, key);
+
+    return where && strncmp(where, CONFIG_JOB_WHERE, strlen(CONFIG_JOB_WHERE)) != 0;
+}
+
 bool config_is_default(const struct config *cfg, const char *key)
 {
     return value_equal(config_get(cfg, key), config_default(key));
@@ -121,7 +128,7 @@ void config_warn_unread(const struct config *cfg, struct problems *p, const char
     char *text;
     va_list ap;
 
-    if (!where || config_is_default(cfg, key))
+    if (!config_is_given(cfg, key) || config_is_default(cfg, key))
         return;
     va_start(ap, why);
     if (vasprintf(&text, why, ap) < 0)

@@ -68,6 +68,9 @@ void config_preset(struct config *cfg, const char *key, const char *text,
  * "configs/a.yaml:3:5", "--opts #2", "--lr"; NULL: the default. */
 const struct value *config_get(const struct config *cfg, const char *key);
 const char *config_where(const struct config *cfg, const char *key);
+#define CONFIG_JOB_WHERE "job: " /* begins it for what session/job.h has set */
+/* True if a user has set the key. */
+bool config_is_given(const struct config *cfg, const char *key);
 /* Has the key its default value, whoever set it? So it is in a saved config.yaml. */
 bool config_is_default(const struct config *cfg, const char *key);
 

@@ -68,6 +68,7 @@ bool config_load(struct config *cfg, const struct cmdline *line, struct problems
     cfgnode_freeze(tree);
     config_bind(cfg, tree);
     cfg->words = line->words ? arena_strdup(tree->mem, line->words) : NULL;
+    cfg->from_file = line->ncfg || line->saved;
     cfg->doubt = p->nerror > p->nkey;
     config_check_rules(cfg, p);
     return !p->nerror;

@@ -120,6 +120,11 @@ const struct schema schema_table[] = {
         .help = "configuration files to load first, relative to this file"),
     ROW("VERSION", version, .def = "1", RANGE(1, 1),
         .help = "version of the configuration format"),
+    ROW("DEFAULTS", defaults, NEUTRAL, .def = "auto", .choices = choices_defaults,
+        .help =
+            "what keys are that nothing sets: job: they follow from the images, the "
+            "model, and the length of the run, see docs/fine-tuning.md; swin: those of "
+            "Swin's recipe; auto: swin with a configuration file, else job"),
     ROW("OUTPUT", output, NEUTRAL, PATH, .flag = "--output", .metavar = "DIR",
         .help = "folder for all runs; this one writes to OUTPUT/NAME/TAG"),
     ROW("TAG", tag, NEUTRAL, .def = "default", .check = check_below, .flag = "--tag",
@@ -199,8 +204,9 @@ const struct schema schema_table[] = {
     ROW("AMP.GROWTH_INTERVAL", amp.growth_interval, .def = "2000", RANGE(1, NO_LIMIT),
         .help = "good steps in a row before the loss scale grows"),
     ROW("AMP.NUM_LOSSES", amp.num_losses, .def = "1", RANGE(1, 8),
-        .help = "as many as LOSSES has: each has a loss scale and a backward phase of its "
-                "own, as in Apex; 1: one for their sum"),
+        .help =
+            "as many as LOSSES has: each has a loss scale and a backward phase of its "
+            "own, as in Apex; 1: one for their sum"),
     ROW("AMP.MIN_SCALE", amp.min_scale, .def = "1.0", ABOVE(0, 1e30),
         .help = "floor of the loss scale"),
     ROW("AMP.MAX_SKIPS", amp.max_skips, NEUTRAL, .def = "25", RANGE(1, NO_LIMIT),
@@ -220,9 +226,10 @@ const struct schema schema_table[] = {
     ROW("CUDNN.ALLOW_TF32", cudnn.allow_tf32, .def = "True",
         .help = "fp32 GEMMs and convolutions may round their factors to TF32"),
     ROW("CUDNN.FUSE", cudnn.fuse, .def = "True",
-        .help = "a plan of cuDNN may compute what follows a convolution or its gradient, "
-                "too, or all of attention, and a layer norm the sum in front of it; False: "
-                "each of them alone, the rest in kernels of their own"),
+        .help =
+            "a plan of cuDNN may compute what follows a convolution or its gradient, "
+            "too, or all of attention, and a layer norm the sum in front of it; False: "
+            "each of them alone, the rest in kernels of their own"),
     ROW("CUDNN.WORKSPACE_LIMIT", cudnn.workspace_limit, .def = "268435456",
         RANGE(1, NO_LIMIT), .help = "largest workspace of an engine in bytes"),
     ROW("CUDNN.CACHE", cudnn.cache, NEUTRAL, PATH, .def = "auto", .metavar = "DIR",
@@ -337,8 +344,9 @@ const struct schema schema_table[] = {
                 "file in DATA.DATA_PATH, which all runs on the machine share"),
     ROW("DATA.DECODE", data.decode, .def = "host", .choices = choices_placements,
         .flag = "--decode",
-        .help = "who decodes JPEGs; device: nvJPEG on a GPU, whose pixels differ a little "
-                "from libjpeg's, and the host where that is missing"),
+        .help =
+            "who decodes JPEGs; device: nvJPEG on a GPU, whose pixels differ a little "
+            "from libjpeg's, and the host where that is missing"),
     ROW("DATA.RESIZE", data.resize, .def = "host", .choices = choices_placements,
         .flag = "--resize",
         .help = "who resizes training images, which has to be followed by no "
@@ -377,9 +385,10 @@ const struct schema schema_table[] = {
             "as in Swin: DATA.DATASET imagenet is read from zip files, see zip there"),
     ROW("DATA.CACHE_MODE", data.cache_mode, NEUTRAL, .def = "part",
         .choices = choices_cache_modes, .flag = "--cache-mode",
-        .help = "Swin's cache of zip files: full and part keep the images' files in memory "
-                "as DATA.CACHE encoded does; with part each of several processes has its "
-                "own part of the images in every epoch; no: DATA.CACHE counts"),
+        .help =
+            "Swin's cache of zip files: full and part keep the images' files in memory "
+            "as DATA.CACHE encoded does; with part each of several processes has its "
+            "own part of the images in every epoch; no: DATA.CACHE counts"),
     ROW("DATA.PIN_MEMORY", data.pin_memory, NEUTRAL, .def = "True", .flag = "--pin-mem",
         .help = "keep batches in memory that the system does not move, where the device "
                 "copies faster from it"),
@@ -436,8 +445,9 @@ const struct schema schema_table[] = {
         .flag = "--smoothing, --label-smoothing",
         .help = "share of the target that is spread over all classes"),
     ROW("MODEL.SYNC_BN", model.sync_bn, .def = "False", .flag = "--sync-bn",
-        .help = "of several processes, batch norms take their statistics over the batches "
-                "of all"),
+        .help =
+            "of several processes, batch norms take their statistics over the batches "
+            "of all"),
     ROW("MODEL.SYNC_BN_GROUP", model.sync_bn_group, .def = "0", RANGE(0, 1048576),
         .help = "SYNC_BN over so many processes each, by rank; 0: all"),
     ROW("MODEL.INIT", model.init, .flag = "--init",
@@ -504,6 +514,10 @@ const struct schema schema_table[] = {
         .metavar = "N", .help = "epochs, warm-up included"),
     ROW("TRAIN.WARMUP_EPOCHS", train.warmup_epochs, .def = "20", RANGE(0, EPOCHS),
         .flag = "--warmup-epochs", .metavar = "N", .help = "epochs of linear warm-up"),
+    ROW("TRAIN.WARMUP_SHARE", train.warmup_share, .def = "None", .nullable = true,
+        RANGE(0, 1), .flag = "--warmup-share",
+        .help = "the warm-up takes at most this share of the run; None: WARMUP_EPOCHS as "
+                "they are, or a tenth if they would be the whole run"),
     ROW("TRAIN.MAX_STEPS", train.max_steps, NEUTRAL, .def = "0", RANGE(0, NO_LIMIT),
         .flag = "--max-steps", .metavar = "N",
         .help = "stop after that many optimizer steps; 0: no limit"),
@@ -691,9 +705,11 @@ const struct schema schema_table[] = {
         .flag = "--remode", .help = "random erasing: what fills the box"),
     ROW("AUG.RECOUNT", aug.recount, .def = "1", RANGE(1, 1000), .flag = "--recount",
         .metavar = "N", .help = "random erasing: boxes, at most"),
-    ROW("AUG.ON_DEVICE", aug.on_device, NEUTRAL, .def = "False", .flag = "--aug-on-device",
-        .help = "flip (of label maps, too), colour jitter and random erasing by the device "
-                "that trains, not by the loader; the same pixels"),
+    ROW("AUG.ON_DEVICE", aug.on_device, NEUTRAL, .def = "False",
+        .flag = "--aug-on-device",
+        .help =
+            "flip (of label maps, too), colour jitter and random erasing by the device "
+            "that trains, not by the loader; the same pixels"),
     ROW("AUG.REPEATS", aug.repeats, .def = "1", RANGE(0, 100), .flag = "--aug-repeats",
         .metavar = "N",
         .help =

@@ -89,6 +89,7 @@ struct config_model {
 
 struct config_train {
     int64_t start_epoch, epochs, warmup_epochs;
+    struct float_opt warmup_share;
     double weight_decay, base_lr, warmup_lr, min_lr, clip_grad;
     bool auto_resume;
     int64_t accumulation_steps;
@@ -183,6 +184,7 @@ struct config {
     bool fused_window_process, fused_layernorm;
     const char *device; /* auto, cpu, ref, cuda, cuda:N, h200 or FILE.json */
     int64_t threads, version;
+    int defaults;
 
     struct config_amp amp;
     struct config_cuda cuda;
@@ -200,6 +202,7 @@ struct config {
     /* Not keys; last. */
     struct cfgnode *tree; /* frozen: what the fields were made from, and what set it */
     const char *words;    /* the command line's, see config/cmdline.h; NULL: none */
+    bool from_file; /* a file of --cfg, or of weights, has set keys */
     bool doubt; /* something was not understood: what has no place may have been meant */
 };
 

@@ -100,7 +100,7 @@ static void *work(void *arg)
 
     member_set(&w->member, true);
     if (w->member.rank)
-        log_mute();
+        log_mute(true);
     w->code = crew.fn(crew.arg);
     member_set(NULL, true);
     return NULL;

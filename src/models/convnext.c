@@ -151,6 +151,7 @@ static const struct layer_rule layers[] = {
 
 const struct model_family convnext_family = {
     .type = "convnext",
+    .layer_norm = true,
     .task = MODEL_CLASSIFY,
     .models = models,
     .reads = reads,

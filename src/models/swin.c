@@ -75,6 +75,7 @@ static const struct model custom = {
 
 const struct model_family swin_family = {
     .type = "swin",
+    .layer_norm = true,
     .task = MODEL_CLASSIFY,
     .models = models,
     .reads = swin_reads,

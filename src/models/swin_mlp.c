@@ -55,6 +55,7 @@ static const struct model custom = {
 
 const struct model_family swin_mlp_family = {
     .type = "swin_mlp",
+    .layer_norm = true,
     .task = MODEL_CLASSIFY,
     .models = models,
     .reads = swin_reads,

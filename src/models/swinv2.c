@@ -118,6 +118,7 @@ static const struct model custom = {
 
 const struct model_family swinv2_family = {
     .type = "swinv2",
+    .layer_norm = true,
     .task = MODEL_CLASSIFY,
     .models = models,
     .reads = swin_reads,

@@ -73,6 +73,7 @@ struct model_family {
     const struct model_grid *grids;  /* NULL: none */
     /* Layers that depend on the classes, NULL at the end; NULL: that of the logits. */
     const char *const *heads;
+    bool layer_norm;    /* its norms are layer norms: adaptive optimizers train it */
     int default_stages; /* of models/stages.h: so many of the last; 0: all */
     /* Classifiers of 21,841 classes have them in the order of models/imagenet22k.h: for
      * 1000 classes rows are picked. */

@@ -196,6 +196,7 @@ static const struct layer_rule layers[] = {
 
 const struct model_family vit_family = {
     .type = "vit",
+    .layer_norm = true,
     .task = MODEL_CLASSIFY,
     .models = models,
     .reads = reads,

@@ -38,6 +38,8 @@ void pretrained_tell(const struct config *cfg);
  * are off where there are none.
  */
 void input_preset(struct config *cfg);
+#define INPUT_WHERE                                                                      \
+    CONFIG_JOB_WHERE "the input of " /* begins it for the model's own input */
 /* Have DATA.MEAN and STD as many numbers? Part of model_check. */
 void input_check(const struct config *cfg, struct problems *p);
 /* DATA.MEAN and STD of a channel. */

@@ -107,7 +107,7 @@ static void plan_counts(struct plan *p, const struct config *cfg, int64_t images
     p->accumulation.group = (int)(steps < batches ? steps : batches);
     p->updates_per_epoch = accumulation_updates(&p->accumulation);
     p->updates = cfg->train.epochs * p->updates_per_epoch;
-    p->warmup_updates = schedule_warmup_epochs(cfg) * p->updates_per_epoch;
+    p->warmup_updates = schedule_warmup(cfg, p->updates_per_epoch);
 }
 
 static void plan_schedule(struct plan *p, const struct config *cfg)

@@ -172,15 +172,18 @@ void schedule_check(const struct config *cfg, struct problems *p)
 
 void schedule_note_warmup(const struct config *cfg, struct problems *p)
 {
-    int i = names_find(&schedule_names, cfg->train.lr_scheduler.name);
+    const struct config_train *t = &cfg->train;
+    int i = names_find(&schedule_names, t->lr_scheduler.name);
 
-    if (i >= 0 && !schedules[i].warms_up_by &&
-        cfg->train.warmup_epochs > cfg->train.epochs)
-        problems_note(p, config_where(cfg, "TRAIN.EPOCHS"),
-                      "the warm-up of %lld epochs (TRAIN.WARMUP_EPOCHS) is shortened to "
-                      "the %lld of the run, which is all of it: --warmup-epochs says how "
-                      "many",
-                      (long long)cfg->train.warmup_epochs, (long long)cfg->train.epochs);
+    if (i < 0 || schedules[i].warms_up_by || !t->epochs || t->warmup_epochs < t->epochs ||
+        t->warmup_share.has)
+        return;
+    problems_warn(
+        p, config_where(cfg, "TRAIN.EPOCHS"),
+        "the warm-up of %lld epochs (TRAIN.WARMUP_EPOCHS) leaves nothing of the "
+        "%lld of the run: it is shortened to a tenth; --warmup-epochs or "
+        "--warmup-share sets another",
+        (long long)t->warmup_epochs, (long long)t->epochs);
 }
 
 const struct lr_schedule *schedule_of_config(const struct config *cfg)
@@ -192,11 +195,15 @@ const struct lr_schedule *schedule_of_config(const struct config *cfg)
     return &schedules[i];
 }
 
-int64_t schedule_warmup_epochs(const struct config *cfg)
+int64_t schedule_warmup(const struct config *cfg, int64_t updates_per_epoch)
 {
     const struct config_train *t = &cfg->train;
+    int64_t warmup = t->warmup_epochs * updates_per_epoch;
+    int64_t total = t->epochs * updates_per_epoch;
+    double share = t->warmup_share.has ? t->warmup_share.value : warmup < total ? 1 : 0.1;
+    int64_t most = (int64_t)(share * (double)total);
 
-    return t->warmup_epochs < t->epochs ? t->warmup_epochs : t->epochs;
+    return warmup < most ? warmup : most;
 }
 
 struct schedule schedule_fill(const struct config *cfg, int64_t updates_per_epoch,
@@ -208,7 +215,7 @@ struct schedule schedule_fill(const struct config *cfg, int64_t updates_per_epoc
         .kind = (int)row->kind,
         .warmup_prefix = t->lr_scheduler.warmup_prefix,
         .total = t->epochs * updates_per_epoch,
-        .warmup = schedule_warmup_epochs(cfg) * updates_per_epoch,
+        .warmup = schedule_warmup(cfg, updates_per_epoch),
         .base = t->base_lr * factor,
         .warmup_start = t->warmup_lr * factor,
         .min = t->min_lr * factor,

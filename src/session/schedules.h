@@ -36,14 +36,15 @@ extern const struct names schedule_names;
  * other? For the check() of verbs that have a configuration. */
 void schedule_check(const struct config *cfg, struct problems *p);
 
-/* Says so if a run will shorten its warm-up. */
+/* Warns if a run will shorten its warm-up for want of epochs. */
 void schedule_note_warmup(const struct config *cfg, struct problems *p);
 
 /* The row of TRAIN.LR_SCHEDULER.NAME, which is checked. */
 const struct lr_schedule *schedule_of_config(const struct config *cfg);
 
-/* TRAIN.WARMUP_EPOCHS, but no more than there are. */
-int64_t schedule_warmup_epochs(const struct config *cfg);
+/* Updates of the warm-up: those of TRAIN.WARMUP_EPOCHS, at most TRAIN.WARMUP_SHARE of the
+ * run; a tenth of it, if they would be the whole run. */
+int64_t schedule_warmup(const struct config *cfg, int64_t updates_per_epoch);
 
 /* `factor`: of all rates (session/plan.h). */
 struct schedule schedule_fill(const struct config *cfg, int64_t updates_per_epoch,

@@ -79,7 +79,7 @@ static void data_check_unread(const struct config *cfg, struct problems *p,
 {
     bool none = cfg->aug.crop_mode == CROP_MODE_NONE;
 
-    if ((none || data_pads(cfg)) && !segment_config(cfg) && config_where(cfg, key) &&
+    if ((none || data_pads(cfg)) && !segment_config(cfg) && config_is_given(cfg, key) &&
         !config_is_default(cfg, key))
         problems_warn(p, config_where(cfg, key),
                       "%s has no effect: training crops are %s (AUG.CROP_MODE%s)", key,

@@ -97,26 +97,20 @@ static void check_unused(const struct config *cfg, struct problems *p, const cha
                      "%s is not for label maps, which would no longer fit", key);
 }
 
-static void warn_unread(const struct config *cfg, struct problems *p, const char *key,
-                        const char *why)
-{
-    if (!config_is_default(cfg, key))
-        problems_warn(p, config_where(cfg, key), "%s has no effect: %s", key, why);
-}
-
 static void check_unread(const struct config *cfg, struct problems *p)
 {
     const char *crop = "images with label maps are cropped as AUG.RESIZE_SCALE says",
                *whole = "images with label maps are evaluated whole";
 
-    warn_unread(cfg, p, "AUG.SCALE", crop);
-    warn_unread(cfg, p, "AUG.RATIO", crop);
-    warn_unread(cfg, p, "AUG.INTERPOLATION", "label maps have DATA.INTERPOLATION");
-    warn_unread(cfg, p, "DATA.CROP_PCT", whole);
-    warn_unread(cfg, p, "TEST.CROP", whole);
-    warn_unread(cfg, p, "DATA.FIRST_CLASS", "label maps have DATA.CLASS_SET");
+    config_warn_unread(cfg, p, "AUG.SCALE", "%s", crop);
+    config_warn_unread(cfg, p, "AUG.RATIO", "%s", crop);
+    config_warn_unread(cfg, p, "AUG.INTERPOLATION", "label maps have DATA.INTERPOLATION");
+    config_warn_unread(cfg, p, "DATA.CROP_PCT", "%s", whole);
+    config_warn_unread(cfg, p, "TEST.CROP", "%s", whole);
+    config_warn_unread(cfg, p, "DATA.FIRST_CLASS", "label maps have DATA.CLASS_SET");
     if (cfg->data.labels == LABELS_TRAIN_IDS && !*cfg->data.class_set)
-        warn_unread(cfg, p, "DATA.LABELS", "without DATA.CLASS_SET labels are classes");
+        config_warn_unread(cfg, p, "DATA.LABELS",
+                           "without DATA.CLASS_SET labels are classes");
 }
 
 static void check_augmentation(const struct config *cfg, struct problems *p)

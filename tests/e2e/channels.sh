@@ -48,7 +48,7 @@ for run in "grey 1" "rgba 4" "bands 5"; do
   [ "$(score <log)" = "$trained" ] || fail "eval: another score: $name"
   "$trainc" predict --weights "$saved" "$name/val" >predicted 2>log || fail "predict: $name"
   [ "$(wc -l <predicted)" = "$(find "$name/val" -type f | wc -l)" ] || fail "predict: lines: $name"
-  grep -q "MEAN: \[0.449\]" "out_$name/resnet20/default/config.yaml" || fail "no mean of RGB: $name"
+  grep -q "MEAN: \[0.4733" "out_$name/resnet20/default/config.yaml" || fail "no mean of RGB: $name"
   # RGB's weights, of which the first layer is adapted and told in one line.
   train "$name" "$channels" --pretrained "$weights" --tag tuned || fail "fine-tuning: $name"
   told "conv1.weight: the file has 16x3x3x3, the model 16x${channels}x3x3: for"

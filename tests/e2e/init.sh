@@ -87,6 +87,35 @@ trains grey grey
 is grey.yaml IN_CHANS 1
 is grey.yaml NAME resnet18
 is grey.yaml IMG_SIZE 224
+# Classes that are numbers, images of 8 pixels: the lists have indices, and no image counts as
+# damaged. A run of few epochs learns.
+mkdir -p digits/{0..11}
+for c in {0..11}; do
+  for i in {1..30}; do
+    { printf 'P5\n8 8\n255\n'; head -c $((c * 5)) /dev/zero; head -c $((64 - c * 5)) /dev/urandom; } >"digits/$c/$i.pgm"
+  done
+done
+trains digits digits --lists digits.d
+is digits.yaml NUM_CLASSES 12
+is digits.yaml IMG_SIZE 16
+grep -qE 'damaged|cannot decode' log && { cat log; fail "digits: images are left out"; }
+[ "$(sed -n 3p digits.d/classes.txt)" = 10 ] || fail "digits: classes.txt"
+[ "$(cut -f2 digits.d/val.txt | sort -un | tr '\n' ' ')" = "0 1 2 3 4 5 6 7 8 9 10 11 " ] || fail "digits: the classes of val.txt"
+"$trainc" --cfg digits.yaml --epochs 8 --output few --device cpu >log 2>&1 || { cat log; fail "digits: a short run"; }
+awk '/^Max accuracy/ { sub("%", "", $3); best = $3 } END { exit best < 60 }' log || { grep Max log; fail "digits: a short run does not learn"; }
+# Values that nobody has set are explained, and follow from what somebody has.
+"$trainc" config --cfg digits.yaml --epochs 10 >log 2>&1
+grep -q 'SCALE_LR: false  # job: ' log || fail "no reason for SCALE_LR"
+grep -q 'EPOCHS: 10  # --epochs' log || fail "EPOCHS does not stay"
+grep -q "RAMP_STEPS: 2[0-9].0  # job: a tenth of the run" log || { grep RAMP log; fail "the EMA does not follow the epochs"; }
+"$trainc" config --cfg digits.yaml --opts DEFAULTS=swin | grep '# job' && fail "DEFAULTS swin has values of the job"
+"$trainc" config --data-path split --output o >log 2>&1
+grep -q 'NAME: resnet20  # job: ' log && grep -q 'PAD_CROP: 4  # job: ' log || fail "without a file, nothing follows from the images"
+"$trainc" config --cfg <(echo 'MODEL: {NAME: resnet20, TYPE: resnet}') --data-path split | grep '# job' && fail "a recipe's values do not stay"
+# A list of numbers without names.
+mkdir numbers && cp -r flat numbers/i && (cd numbers && k=0; for c in i/*; do for f in "$c"/*; do echo "$f $k"; done; k=$((k + 1)); done >train.txt; cp train.txt val.txt)
+trains numbers numbers
+is numbers.yaml NUM_CLASSES 3
 # What is said of the size is true of each: many images (a list that names two of them again
 # and again) of a median side of 40, 100, 150, 180 and 300 pixels.
 for want in 40:resnet20:40: 100:resnet50:128:enlarged 150:resnet50:128: 180:resnet50:224:enlarged 300:resnet50:224:; do

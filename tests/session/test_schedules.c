@@ -109,7 +109,7 @@ static void test_fill(void **state)
     }
 }
 
-/* A trial run of a few epochs need not say that its warm-up is shorter, but is told. */
+/* A warm-up that would be the whole run is shortened to a tenth, with a warning. */
 static void test_short_run(void **state)
 {
     struct problems p = {0};
@@ -122,11 +122,21 @@ static void test_short_run(void **state)
     schedule_note_warmup(&cfg, &p);
     assert_int_equal(p.n, 1);
     assert_non_null(strstr(p.item[0].text,
-                           "the warm-up of 20 epochs (TRAIN.WARMUP_EPOCHS) "
-                           "is shortened to the 5 of the run"));
-    s = schedule_fill(&cfg, 7, 1);
-    assert_int_equal(s.warmup, 5 * 7);
-    assert_true(schedule_lr(&s, 5 * 7) == s.min);
+                           "the warm-up of 20 epochs (TRAIN.WARMUP_EPOCHS) leaves "
+                           "nothing of the 5 of the run: it is shortened to a tenth"));
+    s = schedule_fill(&cfg, 70, 1);
+    assert_int_equal(s.warmup, 35);
+    assert_true(schedule_lr(&s, 35) == s.base);
+    config_set(&cfg, "TRAIN.WARMUP_EPOCHS", "5");
+    assert_int_equal(schedule_fill(&cfg, 70, 1).warmup, 35);
+    config_set(&cfg, "TRAIN.WARMUP_EPOCHS", "4");
+    assert_int_equal(schedule_fill(&cfg, 70, 1).warmup, 4 * 70);
+    config_set(&cfg, "TRAIN.WARMUP_SHARE", "0.1");
+    assert_int_equal(schedule_fill(&cfg, 70, 1).warmup, 35);
+    config_set(&cfg, "TRAIN.EPOCHS", "300");
+    assert_int_equal(schedule_fill(&cfg, 70, 1).warmup, 4 * 70);
+    config_set(&cfg, "TRAIN.EPOCHS", "0");
+    assert_int_equal(schedule_fill(&cfg, 70, 1).warmup, 0);
     problems_release(&p);
     config_release(&cfg);
 }

@@ -1,0 +1,547 @@
+/* Defaults that follow from the job: see session/job.h. */
+#include "session/job.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "config/names.h"
+#include "config/value.h"
+#include "image/image.h"
+#include "session/model_config.h"
+#include "session/optimizer_config.h"
+
+enum {
+    TINY = 64,            /* up to this side, pixels: nets of CIFAR, and padded crops */
+    SMALL = 160,          /* up to this: inputs of 128 pixels rather than 224 */
+    FEW_IMAGES = 20000,   /* with fewer: ResNet-18 rather than 50 */
+    MANY_IMAGES = 100000, /* from here on, and with MANY_EPOCHS: strong augmentation */
+    MANY_EPOCHS = 90,
+    SCRATCH_UPDATES = 10000, /* of a run */
+    TUNING_UPDATES = 2000,
+};
+
+/* What the rows look at. */
+struct view {
+    const struct config *cfg;
+    const struct job *job;
+    const struct model *model;  /* NULL: MODEL.NAME is none */
+    bool segment, tuned;        /* tuned: it starts from pretrained weights */
+    int64_t batch;              /* images per update, of all devices */
+    int64_t per_epoch, updates; /* 0: not known */
+    bool mild;                  /* few images, or a short run */
+    struct strbuf value, why;
+};
+
+static struct view view_of(const struct config *cfg, const struct job *job)
+{
+    struct strbuf unused = STRBUF_INIT;
+    struct view v = {.cfg = cfg, .job = job, .tuned = *cfg->model.pretrained};
+    int64_t batch = cfg->data.batch_size > 0 ? cfg->data.batch_size : 128;
+
+    v.model = model_find(cfg->model.type, cfg->model.name, &unused);
+    v.segment = v.model && v.model->family->task == MODEL_SEGMENT;
+    v.batch = batch * job->world * cfg->train.accumulation_steps;
+    if (job->images)
+        v.per_epoch = job->images > v.batch ? job->images / v.batch : 1;
+    v.updates = v.per_epoch * cfg->train.epochs;
+    v.mild = job->images < MANY_IMAGES || cfg->train.epochs < MANY_EPOCHS || v.tuned;
+    strbuf_release(&unused);
+    return v;
+}
+
+static void set_value(struct view *v, const char *text)
+{
+    strbuf_addstr(&v->value, text);
+}
+
+static void set_number(struct view *v, double x)
+{
+    strbuf_addf(&v->value, "%.3g", x);
+    if (!strpbrk(v->value.buf, ".e"))
+        strbuf_addstr(&v->value, ".0");
+}
+
+/* ---- optimizers ---- */
+
+/* Rates of a batch: `power` 1 grows with the batch, 0.5 with its root (Goyal et al. 2017;
+ * Malladi et al. 2022 for adaptive ones). */
+static const struct rates {
+    const char *optimizer;
+    double scratch, tuned; /* rates of REFERENCE_BATCH */
+    double power;
+    double decay;
+} rates[] = {
+    {"sgd", 0.1, 0.02, 1, 5e-4},     {"adamw", 1e-3, 2e-4, 0.5, 0.05},
+    {"adam", 1e-3, 2e-4, 0.5, 1e-4}, {"rmsprop", 1e-3, 2e-4, 0.5, 1e-4},
+    {"lion", 2e-4, 4e-5, 0.5, 0.2},  {"lamb", 2e-3, 5e-4, 0.5, 0.02},
+    {"lars", 1, 0.2, 1, 5e-4},
+};
+enum { REFERENCE_BATCH = 128 };
+
+static const struct rates *rates_of(const struct config *cfg)
+{
+    for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++)
+        if (!strcmp(rates[i].optimizer, cfg->train.optimizer.name))
+            return &rates[i];
+    return NULL;
+}
+
+/* Convolutions with batch norm learn well with SGD; the others need an adaptive one. */
+static bool row_optimizer(struct view *v)
+{
+    bool sgd = v->model && !v->model->family->layer_norm;
+
+    if (!v->model)
+        return false;
+    set_value(v, v->segment ? "adam" : sgd ? "sgd" : "adamw");
+    strbuf_addf(&v->why, "%s",
+                v->segment ? "usual for segmentation"
+                : sgd      ? "convolutions with batch norm"
+                           : "attention and layer norms");
+    return true;
+}
+
+static bool row_base_lr(struct view *v)
+{
+    const struct rates *r = rates_of(v->cfg);
+    double of, rate;
+
+    if (!r)
+        return false;
+    of = v->tuned ? r->tuned : r->scratch;
+    rate = of * pow((double)v->batch / REFERENCE_BATCH, r->power);
+    rate = fmin(rate, 4 * of);
+    set_number(v, v->segment ? fmin(4 * rate, r->scratch) : rate);
+    strbuf_addf(&v->why, "%s %s with %" PRId64 " images per update", r->optimizer,
+                v->tuned ? "from pretrained weights" : "from scratch", v->batch);
+    return true;
+}
+
+static bool row_warmup_lr(struct view *v)
+{
+    set_number(v, v->cfg->train.base_lr / 100);
+    strbuf_addstr(&v->why, "a hundredth of TRAIN.BASE_LR");
+    return true;
+}
+
+static bool row_min_lr(struct view *v)
+{
+    set_value(v, "0.0");
+    strbuf_addstr(&v->why, "the rate ends at 0");
+    return true;
+}
+
+static bool row_scale_lr(struct view *v)
+{
+    set_value(v, "False");
+    strbuf_addstr(&v->why, "TRAIN.BASE_LR is for the batch that is used");
+    return true;
+}
+
+static bool row_weight_decay(struct view *v)
+{
+    const struct rates *r = rates_of(v->cfg);
+
+    if (!r)
+        return false;
+    set_number(v, v->tuned && r->power == 1 ? r->decay / 5 : r->decay);
+    strbuf_addf(&v->why, "%s %s", r->optimizer,
+                v->tuned ? "from pretrained weights" : "from scratch");
+    return true;
+}
+
+static bool row_clip_grad(struct view *v)
+{
+    const struct rates *r = rates_of(v->cfg);
+
+    if (!r || r->power != 1)
+        return false;
+    set_value(v, "0.0");
+    strbuf_addf(&v->why, "%s with batch norm needs none", r->optimizer);
+    return true;
+}
+
+static bool row_layer_decay(struct view *v)
+{
+    if (!v->tuned || !v->model || !v->model->family->layer_norm ||
+        !v->model->family->layers)
+        return false;
+    set_value(v, "0.8");
+    strbuf_addstr(&v->why, "pretrained: early layers change least");
+    return true;
+}
+
+/* ---- the course of the run ---- */
+
+static bool row_batch(struct view *v)
+{
+    const struct config *cfg = v->cfg;
+    int64_t most = v->segment ? 8 : config_width(cfg) <= SMALL ? 128 : 64, batch;
+
+    if (!v->job->images)
+        return false;
+    batch = job_batch(v->job->images / v->job->world, most);
+    strbuf_addf(&v->value, "%" PRId64, batch);
+    strbuf_addf(&v->why, "%" PRId64 " images: an epoch has %" PRId64 " batches",
+                v->job->images, v->job->images / v->job->world / batch);
+    return true;
+}
+
+static bool row_epochs(struct view *v)
+{
+    int64_t goal = v->tuned ? TUNING_UPDATES : SCRATCH_UPDATES, n;
+    int64_t least = v->tuned ? 5 : 10, most = v->tuned ? 30 : 100;
+
+    if (!v->per_epoch)
+        return false;
+    n = (goal + v->per_epoch - 1) / v->per_epoch;
+    n = n < least ? least : n > most ? most : n;
+    strbuf_addf(&v->value, "%" PRId64, n);
+    strbuf_addf(&v->why,
+                "%" PRId64 " updates each: about %" PRId64 " in all, %" PRId64
+                " to %" PRId64 " epochs%s",
+                v->per_epoch, goal, least, most, v->tuned ? " of fine-tuning" : "");
+    return true;
+}
+
+static bool row_warmup(struct view *v)
+{
+    set_value(v, "5");
+    strbuf_addstr(&v->why, "or a tenth of the run, if that is less");
+    return true;
+}
+
+static bool row_warmup_share(struct view *v)
+{
+    set_value(v, "0.1");
+    strbuf_addstr(&v->why, "a short run has a short warm-up");
+    return true;
+}
+
+static bool row_ema(struct view *v)
+{
+    set_value(v, "True");
+    strbuf_addstr(&v->why, "EMA weights score better at little cost");
+    return true;
+}
+
+/* Averages over a twenty-fifth of the run, during which the rate is close to its end. */
+static bool row_ema_decay(struct view *v)
+{
+    double over = fmin(fmax((double)v->updates / 25, 1), 5000);
+
+    if (!v->updates || !v->cfg->train.ema.enable)
+        return false;
+    strbuf_addf(&v->value, "%.5g", 1 - 1 / over);
+    strbuf_addf(&v->why, "over %.0f of the run's %" PRId64 " updates", over, v->updates);
+    return true;
+}
+
+static bool row_ema_ramp(struct view *v)
+{
+    if (!v->updates || !v->cfg->train.ema.enable)
+        return false;
+    strbuf_addf(&v->value, "%.1f", fmax(1, rint((double)v->updates / 10)));
+    strbuf_addstr(&v->why, "a tenth of the run");
+    return true;
+}
+
+static bool row_schedule(struct view *v)
+{
+    if (!v->segment)
+        return false;
+    set_value(v, "poly");
+    strbuf_addstr(&v->why, "usual for segmentation");
+    return true;
+}
+
+/* ---- regularization and augmentation ---- */
+
+/* "few images", or what else keeps augmentation mild. */
+static void why_mild(struct view *v)
+{
+    if (v->tuned)
+        strbuf_addstr(&v->why, "pretrained weights: mild");
+    else if (v->job->images < MANY_IMAGES)
+        strbuf_addf(&v->why, "%" PRId64 " images: mild", v->job->images);
+    else
+        strbuf_addf(&v->why, "%lld epochs: mild", (long long)v->cfg->train.epochs);
+}
+
+static bool row_drop_path(struct view *v)
+{
+    if (!v->job->images || !v->mild)
+        return false;
+    set_value(v, "0.0");
+    why_mild(v);
+    return true;
+}
+
+/* Label maps are not smoothed or mixed. */
+static bool row_of_pixels(struct view *v)
+{
+    set_value(v, "0.0");
+    strbuf_addstr(&v->why, "label maps are not smoothed or mixed");
+    return true;
+}
+
+static bool row_smoothing(struct view *v)
+{
+    return v->segment && row_of_pixels(v);
+}
+
+static bool row_mixup(struct view *v)
+{
+    bool mixes = !v->tuned && v->job->images < FEW_IMAGES && v->cfg->train.epochs >= 50 &&
+                 v->updates >= 2000;
+
+    if (v->segment)
+        return row_of_pixels(v);
+    if (!v->job->images || !v->mild)
+        return false;
+    set_value(v, mixes && !v->job->glyphs ? "0.2" : "0.0");
+    why_mild(v);
+    return true;
+}
+
+static bool row_cutmix(struct view *v)
+{
+    if (v->segment)
+        return row_of_pixels(v);
+    if (!v->job->images || !v->mild)
+        return false;
+    set_value(v, "0.0");
+    why_mild(v);
+    return true;
+}
+
+/* Crops of a padded image: for images that are as large as the input. */
+static bool row_pad_crop(struct view *v)
+{
+    int size = (int)v->cfg->data.img_size;
+
+    if (v->segment || !v->job->uniform || size > TINY || v->job->side > size)
+        return false;
+    strbuf_addf(&v->value, "%d", size / 8 > 1 ? size / 8 : 1);
+    strbuf_addf(&v->why, "all images have %d pixels: shifts instead of random crops",
+                v->job->side);
+    return true;
+}
+
+static bool row_crop_scale(struct view *v)
+{
+    if (v->segment || !v->job->images || !v->mild || v->cfg->aug.pad_crop > 0)
+        return false;
+    set_value(v, "[0.35, 1.0]");
+    why_mild(v);
+    return true;
+}
+
+static bool row_resize_scale(struct view *v)
+{
+    if (!v->segment)
+        return false;
+    set_value(v, "[0.75, 1.5]");
+    strbuf_addstr(&v->why, "things come near and far");
+    return true;
+}
+
+static bool row_hflip(struct view *v)
+{
+    if (!v->job->glyphs || v->segment)
+        return false;
+    set_value(v, "0.0");
+    strbuf_addstr(&v->why, "classes are numbers or letters, which are others mirrored");
+    return true;
+}
+
+static bool row_jitter(struct view *v)
+{
+    bool grey = v->cfg->model.in_chans == 1;
+
+    if (!v->segment && (!v->job->images || !v->mild))
+        return false;
+    if (v->cfg->model.in_chans != 1 && v->cfg->model.in_chans != IMAGE_RGB)
+        return false;
+    set_value(v, grey ? "0.0" : "0.2");
+    if (grey)
+        strbuf_addstr(&v->why, "grey images");
+    else if (v->segment)
+        strbuf_addstr(&v->why, "mild");
+    else
+        why_mild(v);
+    return true;
+}
+
+static bool row_policy(struct view *v)
+{
+    if (v->segment || !v->job->images || !v->mild)
+        return false;
+    set_value(v, "none");
+    why_mild(v);
+    return true;
+}
+
+static bool row_erase(struct view *v)
+{
+    if (v->segment || !v->job->images || !v->mild)
+        return false;
+    set_value(v, "0.0");
+    why_mild(v);
+    return true;
+}
+
+/* A row sees what those before it have set. */
+static const struct row {
+    const char *key;
+    bool (*say)(struct view *v); /* the value and the reason; false: leave it */
+} rows[] = {
+    {"DATA.BATCH_SIZE", row_batch},
+    {"TRAIN.EPOCHS", row_epochs},
+    {"TRAIN.WARMUP_EPOCHS", row_warmup},
+    {"TRAIN.WARMUP_SHARE", row_warmup_share},
+    {"TRAIN.OPTIMIZER.NAME", row_optimizer},
+    {"TRAIN.BASE_LR", row_base_lr},
+    {"TRAIN.WARMUP_LR", row_warmup_lr},
+    {"TRAIN.MIN_LR", row_min_lr},
+    {"TRAIN.SCALE_LR", row_scale_lr},
+    {"TRAIN.LR_SCHEDULER.NAME", row_schedule},
+    {"TRAIN.WEIGHT_DECAY", row_weight_decay},
+    {"TRAIN.CLIP_GRAD", row_clip_grad},
+    {"TRAIN.LAYER_DECAY", row_layer_decay},
+    {"TRAIN.EMA.ENABLE", row_ema},
+    {"TRAIN.EMA.DECAY", row_ema_decay},
+    {"TRAIN.EMA.RAMP_STEPS", row_ema_ramp},
+    {"MODEL.DROP_PATH_RATE", row_drop_path},
+    {"MODEL.LABEL_SMOOTHING", row_smoothing},
+    {"AUG.PAD_CROP", row_pad_crop},
+    {"AUG.SCALE", row_crop_scale},
+    {"AUG.RESIZE_SCALE", row_resize_scale},
+    {"AUG.HFLIP", row_hflip},
+    {"AUG.COLOR_JITTER", row_jitter},
+    {"AUG.AUTO_AUGMENT", row_policy},
+    {"AUG.REPROB", row_erase},
+    {"AUG.MIXUP", row_mixup},
+    {"AUG.CUTMIX", row_cutmix},
+};
+enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
+
+const char *const *job_keys(void)
+{
+    static const char *key[ROWS + 1];
+
+    for (int i = 0; i < ROWS; i++)
+        key[i] = rows[i].key;
+    return key;
+}
+
+bool job_decides(const struct config *cfg)
+{
+    return cfg->defaults == DEFAULTS_JOB ||
+           (cfg->defaults == DEFAULTS_AUTO && !cfg->from_file);
+}
+
+void job_preset(struct config *cfg, const struct job *job)
+{
+    for (int i = 0; i < ROWS; i++) {
+        struct view v = view_of(cfg, job);
+        struct strbuf where = STRBUF_INIT;
+
+        if (!config_where(cfg, rows[i].key) && rows[i].say(&v)) {
+            strbuf_addf(&where, CONFIG_JOB_WHERE "%s", v.why.buf);
+            config_preset(cfg, rows[i].key, v.value.buf, where.buf);
+        }
+        strbuf_release(&where);
+        strbuf_release(&v.value);
+        strbuf_release(&v.why);
+    }
+}
+
+int64_t job_batch(int64_t images, int64_t most)
+{
+    int64_t batch = 2;
+
+    while (batch < most && 32 * batch <= images)
+        batch *= 2;
+    return batch < images ? batch : images > 0 ? images : 1;
+}
+
+const char *job_net(const struct job *job, const char **why)
+{
+    if (job->side <= TINY) {
+        *why = "images this small want the nets of CIFAR";
+        return "resnet20";
+    }
+    *why = job->images < FEW_IMAGES
+               ? "few images: pretrained weights are worth more than depth"
+               : "many images: depth pays";
+    return job->images < FEW_IMAGES ? "resnet18" : "resnet50";
+}
+
+void job_preset_model(struct config *cfg, const struct job *job)
+{
+    struct strbuf where = STRBUF_INIT;
+    const char *why, *name;
+
+    if (!job->side || config_where(cfg, "MODEL.NAME") ||
+        config_where(cfg, "MODEL.TYPE") || *cfg->model.pretrained)
+        return;
+    name = job_net(job, &why);
+    strbuf_addf(&where, CONFIG_JOB_WHERE "%s", why);
+    config_preset(cfg, "MODEL.NAME", name, where.buf);
+    strbuf_release(&where);
+}
+
+/* ---- the model's input ---- */
+
+static void preset_numbers(struct config *cfg, const char *key, const double *of,
+                           const char *where)
+{
+    struct strbuf text = STRBUF_INIT;
+
+    strbuf_addf(&text, "[%.8g, %.8g, %.8g]", of[0], of[1], of[2]);
+    config_preset(cfg, key, text.buf, where);
+    strbuf_release(&text);
+}
+
+static void preset_size(struct config *cfg, const char *key, int size, const char *where)
+{
+    struct strbuf text = STRBUF_INIT;
+
+    strbuf_addf(&text, "%d", size);
+    config_preset(cfg, key, text.buf, where);
+    strbuf_release(&text);
+}
+
+void job_preset_input(struct config *cfg)
+{
+    struct strbuf text = STRBUF_INIT, where = STRBUF_INIT;
+    const struct model *m = model_find(cfg->model.type, cfg->model.name, &text);
+    const struct pretrained *tag =
+        strchr(cfg->model.name, '.')
+            ? pretrained_find(cfg->model.name, strlen(cfg->model.name))
+            : NULL;
+
+    strbuf_reset(&text);
+    if (m && m->size) {
+        strbuf_addf(&where, INPUT_WHERE "%s", cfg->model.name);
+        if (m->height && !config_where(cfg, "DATA.IMG_SIZE")) {
+            preset_size(cfg, "DATA.IMG_WIDTH", m->size, where.buf);
+            preset_size(cfg, "DATA.IMG_HEIGHT", m->height, where.buf);
+        } else if (!m->height) {
+            preset_size(cfg, "DATA.IMG_SIZE", tag ? tag->size : m->size, where.buf);
+        }
+        preset_numbers(cfg, "DATA.MEAN", tag ? tag->mean : m->mean, where.buf);
+        preset_numbers(cfg, "DATA.STD", tag ? tag->std : m->std, where.buf);
+        strbuf_addf(&text, "%.8g", tag ? tag->crop_pct : m->crop_pct);
+        config_preset(cfg, "DATA.CROP_PCT", text.buf, where.buf);
+        config_preset(cfg, "DATA.INTERPOLATION",
+                      (tag ? tag->bilinear : m->bilinear) ? "bilinear" : "bicubic",
+                      where.buf);
+        if (tag && tag->squash)
+            config_preset(cfg, "TEST.CROP", "False", where.buf);
+    }
+    strbuf_release(&text);
+    strbuf_release(&where);
+}

@@ -1,0 +1,114 @@
+#include "train/job_data.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "dataset/table.h"
+#include "dist/launch.h"
+#include "image/image.h"
+#include "session/devices.h"
+#include "train/data_config.h"
+
+enum { LOOKS = 64, MOST_BYTES = 256 << 20 };
+
+static int by_number(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+/* True if no pixel has a color, as scans and renderings of glyphs. */
+static bool is_grey(const struct image *img)
+{
+    for (int y = 0; y < img->h; y++) {
+        const uint8_t *p = img->pixel + (size_t)y * img->stride;
+
+        for (int x = 0; x < img->w; x++, p += 3)
+            if (p[0] != p[1] || p[1] != p[2])
+                return false;
+    }
+    return true;
+}
+
+/* Some images, evenly: the sizes in their headers. */
+static void look_at_images(struct job *job, const struct dataset *d)
+{
+    struct image_decoder *decoder = image_decoder_new(NULL);
+    struct dataset_bytes bytes = {0};
+    struct strbuf why = STRBUF_INIT;
+    int64_t n = d->n < LOOKS ? d->n : LOOKS;
+    struct image img = {0};
+    int side[LOOKS], looked = 0;
+
+    job->glyphs = job_are_glyphs(d);
+    job->uniform = true;
+    for (int64_t i = 0; i < n; i++) {
+        int w, h;
+
+        if (dataset_read(d, i * d->n / n, MOST_BYTES, &bytes, &why) < 0 ||
+            image_decoder_open(decoder, bytes.data, bytes.len, &w, &h, &why) < 0)
+            continue;
+        if (job->glyphs && image_decoder_read(decoder, NULL, &img, &why) == 0)
+            job->glyphs = is_grey(&img);
+        side[looked] = w < h ? w : h;
+        job->uniform = job->uniform && w == h && w == side[0];
+        looked++;
+    }
+    qsort(side, (size_t)looked, sizeof(*side), by_number);
+    job->side = looked ? side[looked / 2] : 0;
+    job->uniform = job->uniform && looked;
+    strbuf_release(&why);
+    dataset_bytes_release(&bytes);
+    image_release(&img);
+    image_decoder_free(decoder);
+}
+
+bool job_are_glyphs(const struct dataset *d)
+{
+    for (int c = 0; c < d->nclass; c++) {
+        const char *name = d->class_name[c];
+
+        if (name[strspn(name, "0123456789")] &&
+            !(isalpha((unsigned char)*name) && !name[1]))
+            return false;
+    }
+    return d->nclass > 0;
+}
+
+/* True if the split can be opened without ending the program for want of it. */
+static bool is_there(const struct config *cfg)
+{
+    struct problems p = {0};
+    bool there = *cfg->data.data_path && storage_find(cfg->data.dataset);
+
+    if (there)
+        data_check_split(cfg, DATA_TRAIN, &p);
+    there = there && !p.nerror;
+    problems_release(&p);
+    return there;
+}
+
+struct job job_look(const struct config *cfg)
+{
+    const struct storage *row = storage_find(cfg->data.dataset);
+    struct dist_launch l = dist_launched();
+    struct job job = {.world = l.world > 1 ? l.world : device_count(cfg)};
+    struct dataset *d;
+
+    if (row && row->generated) {
+        job.images = cfg->data.train_num_samples;
+        return job;
+    }
+    if (!is_there(cfg))
+        return job;
+    log_mute(true); /* the run says it again */
+    d = data_open(cfg, DATA_TRAIN);
+    job.images = d->n;
+    if (!dataset_has_labels(d)) {
+        look_at_images(&job, d);
+    }
+    dataset_close(d);
+    log_mute(false);
+    return job;
+}
