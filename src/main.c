@@ -149,7 +149,7 @@ static int run(const struct verb *v, struct cmdline *line, struct problems *p)
     pretrained_preset(&cfg);
     hub_config_preset(&cfg, p);
     model_preset(&cfg);
-    if (!p->nerror && job_decides(&cfg))
+    if (!p->nerror && job_decides(&cfg) && !known_only(line))
         follow_job(&cfg, v);
     input_preset(&cfg);
     if (v->check && !prints)

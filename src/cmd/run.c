@@ -156,8 +156,6 @@ void run_check(const struct config *cfg, bool train, struct problems *p)
     model_check_whole(cfg, p);
     optimizer_config_check(cfg, p);
     schedule_check(cfg, p);
-    if (train)
-        schedule_note_warmup(cfg, p);
     device_check_run(cfg, p);
     check_file(cfg, "MODEL.RESUME", cfg->model.resume, p);
     if (train)
@@ -170,6 +168,8 @@ void run_check(const struct config *cfg, bool train, struct problems *p)
     if (train)
         data_check_split(cfg, DATA_TRAIN, p);
     data_check_split(cfg, DATA_VAL, p);
+    if (train && !p->nerror)
+        schedule_note_warmup(cfg, p);
 }
 
 void run_take_config(const struct verb *v, struct cmdline *line)

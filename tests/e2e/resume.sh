@@ -140,13 +140,13 @@ done
 # A damaged newest checkpoint is named and passed over; if none is left, the run stops.
 "${train[@]}" --max-steps 24 >log 2>&1 || fail "MAX_STEPS"
 for f in $run/last.safetensors $run/ckpt_step_24.safetensors; do
-  printf 'x' | dd of=$f bs=1 seek=100000 conv=notrunc 2>/dev/null
+  printf 'damaged!' | dd of=$f bs=1 seek=100000 conv=notrunc 2>/dev/null
 done
 "${train[@]}" >log 2>&1 || fail "damaged newest: does not go on"
 grep -q "passed over: .*ckpt_step_24" log || grep -q "passed over: .*last" log ||
   fail "damaged newest: not named"
 cmp -s $run/last.safetensors undisturbed/last.safetensors || fail "damaged newest: weights"
-for f in $run/*.safetensors; do printf 'x' | dd of="$f" bs=1 seek=100000 conv=notrunc 2>/dev/null; done
+for f in $run/*.safetensors; do printf 'damaged!' | dd of="$f" bs=1 seek=100000 conv=notrunc 2>/dev/null; done
 "${train[@]}" >log 2>&1 && fail "all damaged: starts over"
 grep -q "none of the .* checkpoints" log || fail "all damaged: no clear message"
 rm -rf out
