@@ -10,7 +10,9 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/strbuf.h"
 #include "cmd/run.h"
+#include "dataset/split.h"
 
 /* What the sweep gives each run. */
 static bool is_ours(const char *word)
@@ -26,7 +28,7 @@ static bool is_ours(const char *word)
 
 struct choice_of_runs {
     char **axis;
-    int naxis, axis_cap, random;
+    int naxis, axis_cap, random, folds;
     uint64_t seed;
     const char *list;
 };
@@ -43,6 +45,8 @@ static void parse(struct sweep *s, struct choice_of_runs *c, int argc, char **ar
             }
         } else if ((v = run_own_value("--list", argc, argv, &i))) {
             c->list = v;
+        } else if ((v = run_own_value("--folds", argc, argv, &i))) {
+            c->folds = (int)run_number("--folds", v, 2, SPLIT_MOST_BINS);
         } else if ((v = run_own_value("--random", argc, argv, &i))) {
             c->random = (int)run_number("--random", v, 1, 10000);
         } else if ((v = run_own_value("--sample-seed", argc, argv, &i))) {
@@ -64,12 +68,29 @@ static void parse(struct sweep *s, struct choice_of_runs *c, int argc, char **ar
     }
 }
 
-static void open_sweep(struct sweep *s, const struct choice_of_runs *c)
+/* --folds N: DATA.FOLD=1/N,2/N,... as the last axis. */
+static void add_folds(struct choice_of_runs *c)
+{
+    struct strbuf axis = STRBUF_INIT;
+
+    strbuf_addstr(&axis, "DATA.FOLD=");
+    for (int k = 1; k <= c->folds; k++)
+        strbuf_addf(&axis, "%s%d/%d", k > 1 ? "," : "", k, c->folds);
+    GROW(c->axis, c->naxis, c->axis_cap);
+    c->axis[c->naxis++] = strbuf_detach(&axis);
+}
+
+static void open_sweep(struct sweep *s, struct choice_of_runs *c)
 {
     if (!s->output)
         usage("sweep needs --output DIR, the folder of its runs");
-    if (!c->naxis && !c->list)
-        usage("sweep needs --grid KEY=VALUE,VALUE ... or --list FILE");
+    if (!c->naxis && !c->list && !c->folds)
+        usage("sweep needs --grid KEY=VALUE,VALUE ..., --folds N, or --list FILE");
+    if (c->folds && (s->halvings || c->random || c->list))
+        usage("--folds runs every fold of every combination, so it does not go with "
+              "--halving, --random, or --list");
+    if (c->folds)
+        add_folds(c);
     if (c->naxis)
         sweep_grid_add_axes(&s->grid, c->axis, c->naxis);
     if (c->list)
@@ -111,6 +132,9 @@ static const struct cmd_flag sweep_flags[] = {
     {"--output", "DIR", "folder of all runs; started again, finished ones are kept"},
     {"--grid", "KEY=A,B,... ...",
      "every combination of these values; KEY=FROM:TO:STEP counts"},
+    {"--folds", "N",
+     "cross-validation: every combination is trained N times, with DATA.FOLD 1/N to N/N, "
+     "and mean and deviation over the folds are reported"},
     {"--list", "FILE",
      "one run per line: KEY=VALUE and flags, with quotes as in a shell; # begins a "
      "comment"},
@@ -132,7 +156,9 @@ const struct verb cmd_sweep = {
     .about =
         "All other arguments are those of trainc train. Each run has its folder below "
         "--output, its log and result in DIR/sweep; DIR/sweep.csv has one row per run, "
-        "the best first. A run that fails is reported with its last line; the others go "
+        "the best first; runs that differ in fold or seed alone have a row of their mean "
+        "and deviation in DIR/sweep_mean.csv. A run that fails is reported with its last "
+        "line; the others go "
         "on.",
     .flags = sweep_flags,
     .main = sweep_main,

@@ -6,6 +6,7 @@
  *   DIR/sweep/NAME.args     its arguments
  *   DIR/sweep/NAME.json     its result; NAME.1.json: that of its first rung
  *   DIR/sweep.csv           one row per run, the best first
+ *   DIR/sweep_mean.csv      mean and deviation over runs that differ in fold or seed
  *
  * Successive halving (Jamieson and Talwalkar 2016, arXiv 1502.07943) with R halvings: all
  * runs get 1/2^R of their updates, the better half of them twice as many, and so on; the
@@ -64,5 +65,8 @@ int sweep_by_score(const void *a, const void *b, void *sweep);
 
 /* The table on stdout and in sweep.csv; the exit code. */
 int sweep_tell(const struct sweep *s);
+/* Mean and deviation over the runs that differ in DATA.FOLD, DATA.SPLIT_SEED or SEED
+ * alone, on stdout and in sweep_mean.csv; nothing where no runs do. */
+void sweep_report_means(const struct sweep *s);
 
 #endif

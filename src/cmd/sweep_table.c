@@ -80,6 +80,7 @@ int sweep_tell(const struct sweep *s)
             (void *)(uintptr_t)s);
     print_table(s, order);
     write_table(s, order);
+    sweep_report_means(s);
     free(order);
     return failed ? EXIT_FAILED : EXIT_OK;
 }

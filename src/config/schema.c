@@ -294,6 +294,25 @@ const struct schema schema_table[] = {
     ROW("DATA.VAL_SPLIT", data.val_split, .def = "val", .flag = "--val-split",
         .metavar = "NAME",
         .help = "name of the validation images below DATA_PATH, see DATA.DATASET"),
+    ROW("DATA.VAL_FRACTION", data.val_fraction, .def = "0.0", RANGE(0, 0.9),
+        .flag = "--val-fraction", .metavar = "SHARE",
+        .help = "this share of each class of DATA.TRAIN_SPLIT validates, and the rest "
+                "trains; 0: DATA.VAL_SPLIT validates"),
+    ROW("DATA.FOLD", data.fold, .flag = "--fold", .metavar = "K/N",
+        .help = "cross-validation: DATA.TRAIN_SPLIT is divided into N stratified folds; "
+                "fold K validates, and the others train"),
+    ROW("DATA.GROUP", data.group, .flag = "--group", .metavar = "REGEX",
+        .help = "with VAL_FRACTION or FOLD, images of a group stay together: those whose "
+                "file names agree in what this extended regular expression (its first "
+                "parenthesis) matches: '^([^_]*)_'"),
+    ROW("DATA.SPLIT_SEED", data.split_seed, .def = "0", RANGE(0, NO_LIMIT),
+        .flag = "--split-seed", .metavar = "N",
+        .help = "seed of VAL_FRACTION, FOLD, FRACTION and MAX_VAL_IMAGES"),
+    ROW("DATA.FRACTION", data.fraction, .def = "1.0", ABOVE(0, 1), .flag = "--fraction",
+        .metavar = "SHARE", .help = "share of the training images to use, of each class"),
+    ROW("DATA.MAX_VAL_IMAGES", data.max_val_images, .def = "0", RANGE(0, NO_LIMIT),
+        .flag = "--max-val-images", .metavar = "N",
+        .help = "validation images to use at most; 0: all"),
     ROW("DATA.TRAIN_NUM_SAMPLES", data.train_num_samples, .def = "2048",
         RANGE(1, NO_LIMIT), .flag = "--train-num-samples", .metavar = "N",
         .help = "training images of a data set that is generated"),

@@ -57,6 +57,9 @@ struct config_data {
     double mask_ratio;
     const char *train_split, *val_split;
     int64_t train_num_samples, val_num_samples;
+    double val_fraction, fraction;
+    const char *fold, *group;
+    int64_t split_seed, max_val_images;
     int64_t val_batch_size;
     struct float_list mean, std;
     double crop_pct;

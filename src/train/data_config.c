@@ -17,6 +17,7 @@
 #include "dist/launch.h"
 #include "session/augment_config.h"
 #include "session/model_config.h"
+#include "train/data_part.h"
 #include "train/segment_config.h"
 
 _Static_assert((int)PAD_MODE_CONSTANT == (int)PAD_CONSTANT &&
@@ -190,6 +191,7 @@ void data_check(const struct config *cfg, struct problems *p)
     data_check_names(cfg, p);
     data_check_keys(cfg, p);
     data_check_cache_mode(cfg, p);
+    data_part_check(cfg, p);
     segment_check(cfg, p);
     strbuf_release(&why);
 }
@@ -201,7 +203,8 @@ static struct dataset_source data_source(const struct config *cfg, enum data_spl
 
     return (struct dataset_source){
         .path = cfg->data.data_path,
-        .split = train ? cfg->data.train_split : cfg->data.val_split,
+        .split = train || data_part_is_carved(cfg) ? cfg->data.train_split
+                                                   : cfg->data.val_split,
         .labels = {.set = class_set_find(cfg->data.class_set),
                    .classes = (int)cfg->model.num_classes,
                    .first = (int)cfg->data.first_class,
@@ -305,7 +308,7 @@ struct dataset *data_open(const struct config *cfg, enum data_split split)
 
     if (row && !row->generated && !*s.path)
         usage("DATA.DATA_PATH is empty: the folder of the data set is needed");
-    d = dataset_open(cfg->data.dataset, &s);
+    d = data_part(cfg, split, dataset_open(cfg->data.dataset, &s));
     data_hold(cfg, split, d);
     if (split == DATA_TRAIN && data_parts(cfg))
         log_info("'%s': each of %d processes has its own part of the images in every "
