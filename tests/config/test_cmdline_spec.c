@@ -13,7 +13,7 @@ static void test_prefixes(void **state)
          "error: unrecognized arguments: +amp\n"},
         {"+b3|++no-amp|--lr=1", "DATA.BATCH_SIZE=3 AMP_ENABLE=False TRAIN.BASE_LR=1", ""},
         {"+f|a|++file=b|+fc", "own:+f, ++file=a own:+f, ++file=b own:+f, ++file=c", ""},
-        {"--file|a", "arg:a rest:--file", "error: unrecognized arguments: --file\n"},
+        {"--qqxx|a", "arg:a rest:--qqxx", "error: unrecognized arguments: --qqxx\n"},
         {"--seed|+3|--lr|+.5", "SEED=+3 TRAIN.BASE_LR=+.5", ""},
         {"--tag|++amp", "AMP_ENABLE=True",
          "error: argument --tag: expected one argument\n"},
