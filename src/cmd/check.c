@@ -28,6 +28,7 @@ enum find {
     FIND_DUPLICATE,
     FIND_TINY,
     FIND_EMPTY,
+    FIND_WARNED,
     FINDS
 };
 
@@ -41,6 +42,7 @@ static const struct {
     [FIND_TINY] = {"tiny",
                    "the shorter side is less than a quarter of what is trained on"},
     [FIND_EMPTY] = {"empty", "a label map in which no pixel counts"},
+    [FIND_WARNED] = {"warned", "damaged, and decoded as far as it goes"},
 };
 
 struct split {
@@ -98,6 +100,8 @@ static void report_alone(struct check *c, const struct split *s, int64_t i)
     (void)snprintf(size, sizeof(size), "%d x %d", f->w, f->h);
     if (f->why)
         report(c, FIND_DAMAGED, s, i, f->why);
+    else if (f->warning)
+        report(c, FIND_WARNED, s, i, f->warning);
     else if ((f->w < f->h ? f->w : f->h) < c->least)
         report(c, FIND_TINY, s, i, size);
     if (!f->why && f->empty)
@@ -235,9 +239,7 @@ static void read_split(struct check *c, const struct config *cfg, enum data_spli
 {
     struct split *s = &c->split[which];
     struct inspect_options o = {
-        .limits = {.max_pixels = cfg->data.max_pixels,
-                   .max_bytes = cfg->data.max_bytes,
-                   .rotate = cfg->data.exif_rotate},
+        .limits = data_limits(cfg),
         .threads = data_workers(cfg),
         .progress = show,
         .arg = s,

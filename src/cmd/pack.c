@@ -132,6 +132,7 @@ static void check_manifest(const struct pack_run *r)
     json_put_string(&w, "interpolation",
                     how->filter == RESIZE_BILINEAR ? "bilinear" : "bicubic");
     json_put_bool(&w, "exif_rotate", how->limits.rotate);
+    json_put_bool(&w, "load_truncated_images", how->limits.truncated);
     json_put_int(&w, "shard", r->o.shard);
     json_end(&w);
     strbuf_addch(&text, '\n');
@@ -294,9 +295,7 @@ static int pack_run(struct config *cfg, const struct cmdline *line)
                      .filter = cfg->data.interpolation == INTERPOLATION_BILINEAR
                                    ? RESIZE_BILINEAR
                                    : RESIZE_BICUBIC,
-                     .limits = {.max_pixels = cfg->data.max_pixels,
-                                .max_bytes = cfg->data.max_bytes,
-                                .rotate = cfg->data.exif_rotate}},
+                     .limits = data_limits(cfg)},
         .out = r.out,
         .shard = run_flag_number(line, "--shard", SHARD, 0, INT64_MAX),
         .threads = data_workers(cfg) > 0 ? data_workers(cfg) : 1,
@@ -329,7 +328,7 @@ static const char *const pack_reads[] = {
     "DATA.DATASET",     "DATA.DATA_PATH",   "DATA.TRAIN_SPLIT", "DATA.VAL_SPLIT",
     "DATA.LABELS",      "DATA.NUM_WORKERS", "DATA.ON_ERROR",    "DATA.INTERPOLATION",
     "DATA.MAX_PIXELS",  "DATA.MAX_BYTES",   "DATA.CLASS_SET",   "MODEL.NUM_CLASSES",
-    "DATA.EXIF_ROTATE", "DATA.FIRST_CLASS", "LOG.PROGRESS",     NULL};
+    "DATA.EXIF_ROTATE", "DATA.LOAD_TRUNCATED_IMAGES", "DATA.FIRST_CLASS", "LOG.PROGRESS",     NULL};
 
 static void pack_check(const struct config *cfg, const struct cmdline *line,
                        struct problems *p)

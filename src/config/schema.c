@@ -382,6 +382,11 @@ const struct schema schema_table[] = {
         .help = "largest image in pixels; larger ones count as damaged"),
     ROW("DATA.MAX_BYTES", data.max_bytes, .def = "268435456", RANGE(1, NO_LIMIT),
         .help = "largest image file in bytes; larger ones count as damaged"),
+    ROW("DATA.LOAD_TRUNCATED_IMAGES", data.load_truncated_images, .def = "False",
+        .flag = "--load-truncated-images",
+        .help =
+            "read files that are cut off as far as they go, with a warning, as Pillow "
+            "does with ImageFile.LOAD_TRUNCATED_IMAGES; False: they are damaged"),
     ROW("DATA.EXIF_ROTATE", data.exif_rotate, .def = "False", .flag = "--exif-rotate",
         .help = "read images as their EXIF orientation says, as Pillow's "
                 "ImageOps.exif_transpose does; False: as they are stored, as torchvision "

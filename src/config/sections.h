@@ -66,7 +66,7 @@ struct config_data {
     int on_error;
     double max_bad_share;
     int64_t max_pixels, max_bytes, prefetch;
-    bool exif_rotate;
+    bool load_truncated_images, exif_rotate;
     bool shuffle, drop_last;
     int64_t shuffle_shards;
     int cache;

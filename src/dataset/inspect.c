@@ -58,6 +58,8 @@ static int look_at(const struct inspection *s, struct inspector *w, int64_t i,
     rc = image_decoder_open(w->decoder, w->bytes.data, w->bytes.len, &f->w, &f->h, why);
     if (rc == 0)
         rc = image_decoder_read(w->decoder, NULL, &w->image, why);
+    if (rc == 0 && image_decoder_warning(w->decoder))
+        f->warning = xstrdup(image_decoder_warning(w->decoder));
     return rc < 0 || !dataset_has_labels(s->d) ? rc : check_label(s, w, i, f, why);
 }
 
@@ -70,6 +72,7 @@ static void inspect_one(const struct inspection *s, struct inspector *w, int64_t
 
     do {
         strbuf_reset(&why);
+        free(f->warning);
         *f = (struct inspected){0};
         rc = look_at(s, w, i, f, &why);
         image_gate_leave();
@@ -121,7 +124,9 @@ struct inspected *inspect(const struct dataset *d, const struct inspect_options 
 
 void inspect_free(struct inspected *found, int64_t n)
 {
-    for (int64_t i = 0; found && i < n; i++)
+    for (int64_t i = 0; found && i < n; i++) {
         free(found[i].why);
+        free(found[i].warning);
+    }
     free(found);
 }

@@ -14,6 +14,7 @@
 
 struct inspected {
     char *why;        /* the image or its label map cannot be used: the reason; or NULL */
+    char *warning;    /* damage in spite of which the image was decoded; or NULL */
     int w, h;         /* of the image; 0: not known */
     uint64_t content; /* XXH3 of the image file's bytes, also if it is damaged; 0: none */
     bool empty;       /* a label map in which no pixel counts */

@@ -9,6 +9,7 @@
  */
 #include "dataset/loader.h"
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "dataset/hold.h"
@@ -51,6 +52,7 @@ static bool loader_take(struct loader *l, struct ticket *t)
 static void loader_make(struct loader *l, struct loader_worker *w, struct slot *s, int at)
 {
     struct loader_sight seen = {.worker = w->number, .at = at, .stages = &w->log};
+    const struct image_decoder *d = w->transformer.decoder;
     bool machine = false;
     char *reason;
 
@@ -62,10 +64,15 @@ static void loader_make(struct loader *l, struct loader_worker *w, struct slot *
         seen.batch = s->batch.number;
         l->o.observe(&seen, l->o.observe_arg);
     }
-    if (!reason)
+    if (!reason && !image_decoder_warning(d))
         return;
     pthread_mutex_lock(&l->lock);
-    slot_add_fault(s, at, seen.sample, reason, machine);
+    if (reason)
+        slot_add_fault(s, at, seen.sample, reason,
+                       machine ? FAULT_MACHINE : FAULT_DAMAGED);
+    if (image_decoder_warning(d) && s->batch.sample[at] >= 0)
+        slot_add_fault(s, at, s->batch.sample[at], xstrdup(image_decoder_warning(d)),
+                       FAULT_WARNED);
     pthread_mutex_unlock(&l->lock);
 }
 

@@ -29,6 +29,9 @@
  * damaged, the loader has failed: loader_next has no more batches, and loader_failure
  * tells why. It does so at the same batch in every run.
  *
+ * An image that is decoded in spite of damage (image_decoder_warning) is a sample as any
+ * other; the first ten are named once each, and all are counted.
+ *
  * Failures of the machine (no memory, no descriptors, EIO, ESTALE) are tried again, with
  * pauses of several seconds in all; if they last, the loader has failed, whatever
  * on_error says. The memory that decoding takes is bounded over all loaders
@@ -127,9 +130,10 @@ bool loader_too_many(int64_t bad, int64_t n, double share, int few);
 const char *loader_failure(const struct loader *l);
 
 struct loader_stats {
-    double wait_seconds; /* spent in loader_next: waiting or, without workers, working */
-    int64_t samples;     /* delivered, damaged ones included */
-    int64_t bad_files;   /* different ones, so far */
+    double wait_seconds;  /* spent in loader_next: waiting or, without workers, working */
+    int64_t samples;      /* delivered, damaged ones included */
+    int64_t bad_files;    /* different ones, so far */
+    int64_t warned_files; /* the same of those decoded in spite of damage */
     int64_t cached, cached_bytes; /* samples of the cache, and their size */
     struct stage_times stages;    /* the sum over all threads, estimated from every eighth
                                 * sample; STAGE_COPY is what loader_add_copy was told */

@@ -13,7 +13,8 @@ void slot_clear_faults(struct slot *s)
     s->nfault = 0;
 }
 
-void slot_add_fault(struct slot *s, int at, int64_t sample, char *reason, bool machine)
+void slot_add_fault(struct slot *s, int at, int64_t sample, char *reason,
+                    enum slot_cause cause)
 {
     struct slot_fault *f;
 
@@ -22,7 +23,7 @@ void slot_add_fault(struct slot *s, int at, int64_t sample, char *reason, bool m
     f->at = at;
     f->sample = sample;
     f->reason = reason;
-    f->machine = machine;
+    f->cause = cause;
 }
 
 static int slot_compare_faults(const void *a, const void *b)
@@ -43,7 +44,7 @@ static void loader_name(struct loader *l, const struct slot_fault *f)
     const struct dataset *d = l->source.data;
     struct strbuf name = STRBUF_INIT;
 
-    l->bad[f->sample] = 1;
+    l->bad[f->sample] |= 1 << FAULT_DAMAGED;
     l->stats.bad_files++;
     dataset_describe(d, f->sample, &name);
     if (l->o.on_error == LOADER_FAIL)
@@ -57,6 +58,25 @@ static void loader_name(struct loader *l, const struct slot_fault *f)
                                "share of %g that DATA.MAX_BAD_SHARE allows",
                                d->name, (long long)l->stats.bad_files, (long long)d->n,
                                l->o.max_bad_share);
+}
+
+/* Counts an image that was decoded in spite of damage, and names the first ones. */
+static void loader_warn(struct loader *l, const struct slot_fault *f)
+{
+    enum { NAMED = 10 };
+    struct strbuf name = STRBUF_INIT;
+
+    l->bad[f->sample] |= 1 << FAULT_WARNED;
+    if (l->stats.warned_files++ > NAMED)
+        return;
+    dataset_describe(l->source.data, f->sample, &name);
+    if (l->stats.warned_files <= NAMED)
+        log_warning("'%s' is damaged and was decoded as far as it goes: %s", name.buf,
+                    f->reason);
+    else
+        log_warning("more damaged images were decoded as far as they go: the result file "
+                    "and `trainc check` count them");
+    strbuf_release(&name);
 }
 
 /* What the machine could not do, after several tries, ends the run: to leave the sample
@@ -77,9 +97,13 @@ bool loader_report(struct loader *l, struct slot *s)
     if (s->nfault)
         qsort(s->fault, (size_t)s->nfault, sizeof(*s->fault), slot_compare_faults);
     for (int i = 0; i < s->nfault && !l->failure; i++)
-        if (s->fault[i].machine)
+        if (s->fault[i].cause == FAULT_MACHINE)
             loader_give_up(l, &s->fault[i]);
-        else if (!l->bad[s->fault[i].sample])
+        else if (l->bad[s->fault[i].sample] & 1 << s->fault[i].cause)
+            continue;
+        else if (s->fault[i].cause == FAULT_WARNED)
+            loader_warn(l, &s->fault[i]);
+        else
             loader_name(l, &s->fault[i]);
     return !l->failure;
 }

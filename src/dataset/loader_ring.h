@@ -24,7 +24,7 @@ struct slot {
         int at; /* in the batch */
         int64_t sample;
         char *reason;
-        bool machine; /* it is not the file's */
+        enum slot_cause { FAULT_DAMAGED, FAULT_MACHINE, FAULT_WARNED } cause;
     } * fault;
     int nfault, fault_cap;
 };
@@ -33,7 +33,7 @@ struct loader {
     struct loader_options o;
     struct loader_source source;
     int64_t batches; /* of an epoch */
-    uint8_t *bad;    /* by sample: named already */
+    uint8_t *bad;    /* by sample: 1 << slot_cause if it was named for that */
     char *failure;   /* NULL: none */
     struct loader_stats stats;
     struct loader_worker own; /* of the caller, without workers */
@@ -43,7 +43,7 @@ struct loader {
     pthread_cond_t work, ready, idle;
     atomic_bool hurry; /* leave tickets unfinished */
     bool stop;
-    int active; /* tickets in workers' hands */
+    int active;  /* tickets in workers' hands */
     int started; /* threads that have a number */
     uint64_t epoch;
     struct sampler_windows windows; /* of the epoch; {0}: none */
@@ -60,7 +60,8 @@ size_t loader_sample_size(const struct loader *l);
 size_t loader_label_map_size(const struct loader *l);
 
 /* One place of a batch; returns the reason if the file of its *sample is damaged or, with
- * *machine, if it or another could not be read. */
+ * *machine, if it or another could not be read. w->transformer's decoder has the warning
+ * of the image that takes the place. */
 char *loader_fill(struct loader *l, struct loader_worker *w, struct batch *b, int at,
                   int64_t *sample, bool *machine);
 
@@ -68,7 +69,8 @@ char *loader_fill(struct loader *l, struct loader_worker *w, struct batch *b, in
 void *loader_thread(void *arg);
 
 /* Keeps the reason. */
-void slot_add_fault(struct slot *s, int at, int64_t sample, char *reason, bool machine);
+void slot_add_fault(struct slot *s, int at, int64_t sample, char *reason,
+                    enum slot_cause cause);
 void slot_clear_faults(struct slot *s);
 
 /* Names the batch's damaged files. False: they are too many. */

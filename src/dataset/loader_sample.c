@@ -202,6 +202,7 @@ int loader_sample(struct loader_worker *w, const struct loader_source *s, uint64
     bool measure = w->samples++ % MEASURED == 0 || w->observed;
     int rc;
 
+    image_decoder_forget(w->transformer.decoder);
     w->log.n = 0;
     w->measured.log = w->observed ? &w->log : NULL;
     do {

@@ -291,6 +291,11 @@ const char *image_decoder_warning(const struct image_decoder *d)
     return d->warning.len ? d->warning.buf : NULL;
 }
 
+void image_decoder_forget(struct image_decoder *d)
+{
+    strbuf_reset(&d->warning);
+}
+
 /* RGB to grey, in place. */
 static void decode_grey(struct image *img)
 {

@@ -68,8 +68,8 @@ struct decoder {
 #define DECODER_TABLE(ROW)                                                               \
     ROW(jpeg)                                                                            \
     ROW(png)                                                                             \
-    ROW(webp) ROW(tiff) ROW(bmp) ROW(gif) ROW(pnm) ROW(avif) ROW(jpeg2000) ROW(ico)      \
-        ROW(tga)
+    ROW(webp)                                                                            \
+    ROW(tiff) ROW(bmp) ROW(gif) ROW(pnm) ROW(avif) ROW(jpeg2000) ROW(ico) ROW(tga)
 #define DECODER_DECLARE(name) extern const struct decoder decoder_##name;
 DECODER_TABLE(DECODER_DECLARE)
 

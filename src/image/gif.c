@@ -110,6 +110,7 @@ static int gif_header(struct gif *g, const struct decoder_file *f, struct strbuf
 struct gif_codes {
     const uint8_t *d;
     size_t len, at, block; /* the next byte, and what is left of its block */
+    bool truncated;
     uint32_t bits;
     int have;        /* bits that were read ahead */
     int least, size; /* bits of a code at first, and now */
@@ -122,16 +123,20 @@ struct gif_codes {
     int begin;
 };
 
-/* -1: the data end. A block counts only if the file holds all of it. */
+/* -1: the data end. A block of which the file holds a part counts if `truncated`. */
 static int gif_code(struct gif_codes *c)
 {
     int code;
 
     while (c->have < c->size) {
         if (c->block == 0) {
-            if (c->at >= c->len || c->len - c->at < c->d[c->at] + 1u)
+            if (c->at >= c->len)
                 return -1;
             c->block = c->d[c->at++];
+            if (c->block > c->len - c->at && !c->truncated)
+                return -1;
+            if (c->block > c->len - c->at)
+                c->block = c->len - c->at;
             continue;
         }
         c->bits |= (uint32_t)c->d[c->at++] << c->have;
@@ -271,7 +276,7 @@ static int gif_read(const struct decoder_file *f, const struct image_part *part,
                     struct image *img, struct strbuf *why)
 {
     struct gif g;
-    struct gif_codes c = {.d = f->data, .len = f->len};
+    struct gif_codes c = {.d = f->data, .len = f->len, .truncated = f->truncated};
     uint8_t *canvas;
     int rc = gif_header(&g, f, why);
 

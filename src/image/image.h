@@ -35,12 +35,16 @@
  * stores, exactly so many: a PNG's grey and alpha or RGBA, the 8-bit samples of a TIFF's
  * pixels, or the pages of a TIFF that has several, which must be grey and of one size.
  *
- * A damaged JPEG is an error, also where libjpeg only warns and paints the rest grey.
+ * Damage that libjpeg and libtiff only warn about, such as a bad Huffman code, is decoded
+ * as far as it goes, as in Pillow, with image_decoder_warning(). Files that are cut off are
+ * errors, and PNGs with a wrong checksum, unless limits.truncated says that they are to
+ * be decoded in the same way: JPEG, PNG, TIFF, BMP, GIF, PNM, TGA, and ICO. What is
+ * missing of them is black, grey, or the first color of the palette.
+ *
  * What lies below or beside the part that is read is not looked at, except that a JPEG
  * that does not end with its end marker is always decoded whole, so that a truncated file
  * is found whatever part is wanted. A part has exactly the pixels that it has in the
- * whole image. Files of the other formats that are cut off are errors, and PNGs with a
- * wrong checksum.
+ * whole image.
  *
  * Limits against decompression bombs are checked before any pixel is decoded: the file's
  * size, the header's width times height, the memory that libjpeg and stb_image may take,
@@ -141,5 +145,7 @@ int image_decoder_read(struct image_decoder *d, const struct image_part *part,
 /* Of the last image that was read: damage in spite of which it was, such as a bad Huffman
  * code or, with limits.truncated, an end that is missing. NULL: none. The decoder's. */
 const char *image_decoder_warning(const struct image_decoder *d);
+/* Forgets it, for callers that may read no image before they ask again. */
+void image_decoder_forget(struct image_decoder *d);
 
 #endif

@@ -2,9 +2,9 @@
  * All that knows libjpeg-turbo, through its libjpeg interface (image.h says why).
  *
  * Quirks: errors leave by longjmp, so everything that the guarded part touches lives in
- * the struct; warnings are errors here, except those that do not touch pixels; a cropped
- * decode differs from the whole one in the outermost chroma sample, so we ask for a
- * margin; tables outlive an image unless the object is made anew, and would be used for a
+ * the struct; a cropped decode differs from the whole one in the outermost chroma sample,
+ * so we ask for a margin; of damaged data it may differ anywhere, so those are decoded
+ * whole; where the data end early libjpeg makes up an end and warns; tables outlive an image unless the object is made anew, and would be used for a
  * later image that has none of its own.
  */
 #include <setjmp.h>
@@ -35,7 +35,10 @@ struct jpeg {
 
     const uint8_t *data;
     size_t len;
-    bool in_header; /* jpeg_header() is at work */
+    bool in_header;                /* jpeg_header() is at work */
+    bool truncated;                /* data that end early are a warning, too */
+    bool started;                  /* `img` has pixels */
+    char warning[JMSG_LENGTH_MAX]; /* the first one since jpeg_open(); empty: none */
     const struct image_part *part;
     struct image *img;
     uint8_t *row; /* of CMYK, or one that nobody wants */
@@ -55,18 +58,24 @@ static void jpeg_on_error(j_common_ptr c)
     longjmp(j->jump, 1);
 }
 
-/* Warnings have level -1, traces 0 and up. */
+/* Warnings have level -1, traces 0 and up. What does not touch pixels is passed over: bytes
+ * in front of the first block or after the last, for one. The others are kept, as with
+ * them libjpeg decodes what it can; an end that is missing is an error. */
 static void jpeg_on_message(j_common_ptr c, int level)
 {
+    struct jpeg *j = jpeg_of(c);
     int code = c->err->msg_code;
 
     if (level >= 0 || code == JWRN_JFIF_MAJOR || code == JWRN_ADOBE_XFORM ||
         code == JWRN_NOT_SEQUENTIAL)
         return;
     if (code == JWRN_EXTRANEOUS_DATA &&
-        (jpeg_of(c)->in_header || c->err->msg_parm.i[1] == JPEG_EOI))
-        return; /* bytes in front of the first block, or after the last */
-    jpeg_on_error(c);
+        (j->in_header || c->err->msg_parm.i[1] == JPEG_EOI))
+        return;
+    if (code == JWRN_JPEG_EOF && !j->truncated)
+        jpeg_on_error(c);
+    if (!*j->warning)
+        c->err->format_message(c, j->warning);
 }
 
 static void jpeg_on_progress(j_common_ptr c)
@@ -138,6 +147,9 @@ static int jpeg_open(const struct decoder_file *f, int *w, int *h, struct strbuf
 
     j->data = f->data;
     j->len = f->len;
+    j->truncated = f->truncated;
+    j->started = false;
+    *j->warning = '\0';
     rc = jpeg_guard(j, jpeg_header, why);
     if (rc < 0)
         return rc;
@@ -237,6 +249,9 @@ static void jpeg_pixels(struct jpeg *j)
     jpeg_start_decompress(&j->c);
     jpeg_columns(j, p->x / s, (p->x + p->w + s - 1) / s, &x, &w);
     image_resize_room(j->img, (int)w, y1 - y0);
+    if (j->truncated)
+        memset(j->img->pixel, 0, j->img->stride * (size_t)j->img->h);
+    j->started = true;
     j->img->x = (int)x;
     j->img->y = y0;
     if (y0 > 0)
@@ -255,18 +270,64 @@ static size_t jpeg_memory(const struct decoder_file *f, int w, int h)
     return (size_t)w * (size_t)h * (j->c.progressive_mode ? 9 : 3);
 }
 
-static int jpeg_read(const struct decoder_file *f, const struct image_part *part,
-                     struct image *img, struct strbuf *why)
+/* After jpeg_open(). */
+static int jpeg_part(struct jpeg *j, const struct image_part *part, struct strbuf *why)
 {
-    struct jpeg *j = f->state;
     /* libjpeg's own memory: at most the coefficients of a progressive file, 16
      * bits each. */
     int64_t pixels = (int64_t)j->c.image_width * j->c.image_height;
 
     j->c.mem->max_memory_to_use = (long)(16 * pixels + (16 << 20));
     j->part = part;
-    j->img = img;
+    j->started = false;
     return jpeg_guard(j, jpeg_pixels, why);
+}
+
+/* The header and then a part, once more. */
+static int jpeg_again(struct jpeg *j, const struct image_part *part, struct strbuf *why)
+{
+    int rc;
+
+    strbuf_reset(why);
+    rc = jpeg_guard(j, jpeg_header, why);
+    return rc < 0 ? rc : jpeg_part(j, part, why);
+}
+
+/* Forgets the last scan, whose header may be cut off; false: there is none. */
+static bool jpeg_drop_scan(struct jpeg *j)
+{
+    size_t at = j->len;
+
+    while (at >= 2 && (j->data[at - 2] != 0xff || j->data[at - 1] != 0xda))
+        at--;
+    j->len = at >= 2 ? at - 2 : 0;
+    return j->len > 0;
+}
+
+/* The pixels of a damaged image are those of the whole, whatever part is wanted. */
+static int jpeg_read(const struct decoder_file *f, const struct image_part *part,
+                     struct image *img, struct strbuf *why)
+{
+    struct jpeg *j = f->state;
+    struct image_part all = {0, 0, (int)j->c.image_width, (int)j->c.image_height,
+                             part->shrink};
+    bool some = part->w < all.w || part->h < all.h;
+    int rc;
+
+    j->img = img;
+    rc = jpeg_part(j, part, why);
+    if (some && (*j->warning || rc == FAILURE_DATA))
+        rc = jpeg_again(j, &all, why);
+    if (rc == FAILURE_DATA && j->truncated && !j->started && jpeg_drop_scan(j))
+        rc = jpeg_again(j, &all, why);
+    if (rc == FAILURE_DATA && j->truncated && j->started) {
+        decoder_warn(f, why->buf);
+        strbuf_reset(why);
+        return 0;
+    }
+    if (rc == 0 && *j->warning)
+        decoder_warn(f, j->warning);
+    return rc;
 }
 
 /* Looks for EXIF's APP1 among the segments up to the first scan. */

@@ -14,6 +14,7 @@
 #include "base/failure.h"
 #include "image/decoder.h"
 #include "image/png_chunks.h"
+#include "image/png_cut.h"
 #include "image/png_plain.h"
 
 /* Bytes that one allocation of this thread may have; set from the header
@@ -148,7 +149,12 @@ static int stb_png_channels(const struct decoder_file *f, const struct image_par
 static int stb_read_png(const struct decoder_file *f, const struct image_part *part,
                         struct image *img, struct strbuf *why)
 {
-    return stb_png_channels(f, part, IMAGE_RGB, img, why);
+    int w, h, rc = stb_png_channels(f, part, IMAGE_RGB, img, why);
+
+    if (rc != FAILURE_DATA || !f->truncated || !png_chunks_size(f->data, f->len, &w, &h))
+        return rc;
+    strbuf_reset(why);
+    return png_cut_read(f, w, h, part, img, why);
 }
 
 /* Grey and alpha, or RGBA, which a palette with transparent colours is, too. */

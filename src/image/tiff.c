@@ -4,8 +4,8 @@
  *
  * Quirks: its messages go to handlers of the process, which threads would share; we give
  * each file handlers of its own and empty those, for the few that still go there. Where
- * it only warns about pixels (of a JPEG that ends early, for one) it makes them up, so
- * such warnings are errors, and so are those about tags that matter. Each of its
+ * it only warns about pixels (of a JPEG that ends early, for one) it makes them up, and so
+ * does Pillow; warnings about tags that matter are errors. Each of its
  * allocations is limited: while the header is read to what the file's length justifies,
  * then to what the size in the header does.
  */
@@ -22,10 +22,12 @@
 
 /* The file, and the first thing that libtiff said about it. */
 struct tiff_source {
+    const struct decoder_file *file;
     const uint8_t *data;
     size_t len, at;
-    bool pixels; /* they are being read: a warning is an error */
+    bool pixels; /* they are being read: warnings are of them */
     char reason[200];
+    char warning[200]; /* the first one about pixels */
 };
 
 static bool tiff_is(const void *data, size_t len)
@@ -75,7 +77,11 @@ tiff_on_warning(TIFF *t, void *user, const char *module, const char *format, va_
     (void)t;
     (void)module;
     vsnprintf(text, sizeof(text), format, ap);
-    if (!*s->reason && (s->pixels || tiff_matters(text)))
+    if (strstr(text, "Old-style LZW codes")) /* which it reads */
+        return 1;
+    if (s->pixels && !*s->warning)
+        memcpy(s->warning, text, sizeof(text));
+    if (!s->pixels && !*s->reason && tiff_matters(text))
         memcpy(s->reason, text, sizeof(text));
     return 1;
 }
@@ -171,7 +177,7 @@ static int tiff_start(struct tiff_source *s, size_t allowed, TIFF **open,
 
 static int tiff_open(const struct decoder_file *f, int *w, int *h, struct strbuf *why)
 {
-    struct tiff_source s = {.data = f->data, .len = f->len};
+    struct tiff_source s = {.file = f, .data = f->data, .len = f->len};
     TIFF *t;
     int rc = tiff_start(&s, 16 * f->len + (1 << 16), &t, why);
 
@@ -197,7 +203,8 @@ static bool tiff_is_cut(TIFF *t, size_t len)
     return false;
 }
 
-/* The strip or tile at pixel (x, y), of one plane, into `to`. False: damaged. */
+/* The strip or tile at pixel (x, y), of one plane, into `to`. False: damaged. Bytes that
+ * libtiff does not set are 0. */
 static bool tiff_block(TIFF *t, const struct tiff_layout *l, int x, int y, int plane,
                        uint8_t *to)
 {
@@ -205,6 +212,7 @@ static bool tiff_block(TIFF *t, const struct tiff_layout *l, int x, int y, int p
     tmsize_t size = (tmsize_t)l->row * rows, got;
     uint32_t ux = (uint32_t)x, uy = (uint32_t)y;
 
+    memset(to, 0, (size_t)size);
     if (l->tiled)
         got = TIFFReadEncodedTile(t, TIFFComputeTile(t, ux, uy, 0, (uint16_t)plane), to,
                                   size);
@@ -213,16 +221,17 @@ static bool tiff_block(TIFF *t, const struct tiff_layout *l, int x, int y, int p
     return got == size;
 }
 
-/* All planes of a block, interleaved into `to`; `one` has room for a plane of it. */
-static bool tiff_planes(TIFF *t, const struct tiff_layout *l, int x, int y, uint8_t *one,
-                        uint8_t *to)
+/* All planes of a block, interleaved into `to`; `one` has room for a plane of it. False:
+ * damaged; with `lenient` what can be read is. */
+static bool tiff_planes(TIFF *t, const struct tiff_layout *l, int x, int y, bool lenient,
+                        uint8_t *one, uint8_t *to)
 {
     size_t n = l->row * (size_t)l->block_h, step = (size_t)l->step;
 
     if (l->planes == 1)
-        return tiff_block(t, l, x, y, 0, to);
+        return tiff_block(t, l, x, y, 0, to) || lenient;
     for (int p = 0; p < l->planes; p++) {
-        if (!tiff_block(t, l, x, y, p, one))
+        if (!tiff_block(t, l, x, y, p, one) && !lenient)
             return false;
         for (size_t i = 0; i < n; i++)
             to[i * step + (size_t)p] = one[i];
@@ -233,7 +242,7 @@ static bool tiff_planes(TIFF *t, const struct tiff_layout *l, int x, int y, uint
 /* The part into `img`, block (strip or tile) by block; `block` has room for one, `one`
  * for a plane of it. */
 static bool tiff_pixels(TIFF *t, const struct tiff_layout *l, const struct image_part *p,
-                        struct image *img, uint8_t *one, uint8_t *block)
+                        bool lenient, struct image *img, uint8_t *one, uint8_t *block)
 {
     int bw = l->block_w, bh = l->block_h;
 
@@ -244,7 +253,7 @@ static bool tiff_pixels(TIFF *t, const struct tiff_layout *l, const struct image
             int y0 = y > p->y ? y : p->y,
                 y1 = y + bh < p->y + p->h ? y + bh : p->y + p->h;
 
-            if (!tiff_planes(t, l, x, y, one, block))
+            if (!tiff_planes(t, l, x, y, lenient, one, block))
                 return false;
             for (int r = y0; r < y1; r++)
                 tiff_layout_row(l, block + (size_t)(r - y) * l->row * (size_t)l->planes,
@@ -259,23 +268,28 @@ static bool tiff_pixels(TIFF *t, const struct tiff_layout *l, const struct image
 static int tiff_page(TIFF *t, struct tiff_source *s, const struct tiff_layout *l,
                      const struct image_part *part, struct image *img, struct strbuf *why)
 {
+    const struct decoder_file *f = s->file;
     size_t plane = l->row * (size_t)l->block_h;
     uint8_t *memory;
     bool good;
 
-    if (tiff_is_cut(t, s->len)) {
-        strbuf_addstr(why, "the file is cut off");
-        return -1;
-    }
+    if (tiff_is_cut(t, s->len) && decoder_cut(f, why) < 0)
+        return FAILURE_DATA;
     image_room(img, part->w, part->h, l->out);
     img->x = part->x;
     img->y = part->y;
-    /* libtiff leaves bytes unset where an uncompressed strip is shorter than its rows */
     memory = xcalloc((size_t)(l->planes == 1 ? 1 : l->planes + 1), plane);
     s->pixels = true;
-    good = tiff_pixels(t, l, part, img, memory, memory + (l->planes == 1 ? 0 : plane));
+    good = tiff_pixels(t, l, part, f->truncated, img, memory,
+                       memory + (l->planes == 1 ? 0 : plane));
     s->pixels = false;
     free(memory);
+    if (*s->warning)
+        decoder_warn(f, s->warning);
+    if (good && f->truncated && *s->reason && !tiff_no_memory(s->reason)) {
+        decoder_warn(f, s->reason);
+        *s->reason = '\0';
+    }
     return good && !*s->reason ? 0 : tiff_fail(s, why);
 }
 
@@ -346,7 +360,7 @@ static int tiff_part(TIFF *t, struct tiff_source *s, const struct image_part *pa
 static int tiff_bands(const struct decoder_file *f, const struct image_part *part,
                       int channels, struct image *img, struct strbuf *why)
 {
-    struct tiff_source s = {.data = f->data, .len = f->len};
+    struct tiff_source s = {.file = f, .data = f->data, .len = f->len};
     int w, h, rc = tiff_open(f, &w, &h, why);
     TIFF *t;
 
@@ -367,7 +381,7 @@ static int tiff_read(const struct decoder_file *f, const struct image_part *part
 
 static bool tiff_is_lossy(const struct decoder_file *f)
 {
-    struct tiff_source s = {.data = f->data, .len = f->len};
+    struct tiff_source s = {.file = f, .data = f->data, .len = f->len};
     struct strbuf unused = STRBUF_INIT;
     uint16_t how = COMPRESSION_NONE;
     TIFF *t;

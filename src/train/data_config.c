@@ -358,11 +358,12 @@ static void data_interpolate(const struct config *cfg, struct transform *t)
     t->filter_random = how == AUG_INTERPOLATION_RANDOM;
 }
 
-static struct image_limits data_limits(const struct config *cfg)
+struct image_limits data_limits(const struct config *cfg)
 {
     return (struct image_limits){
         .max_pixels = cfg->data.max_pixels,
         .max_bytes = cfg->data.max_bytes,
+        .truncated = cfg->data.load_truncated_images,
         .rotate = cfg->data.exif_rotate,
     };
 }

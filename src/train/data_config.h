@@ -45,6 +45,9 @@ int64_t data_epoch_images(const struct config *cfg, int64_t samples);
 void data_loader_options(const struct config *cfg, enum data_split split,
                          struct loader_options *o);
 
+/* How images are read: their largest size, their orientation, damage. */
+struct image_limits data_limits(const struct config *cfg);
+
 /*
  * The classes' pixels in the label maps of `train`, as the model sees them; kept in a
  * file in DATA_PATH. Damaged files are treated as DATA.ON_ERROR and MAX_BAD_SHARE say.

@@ -47,6 +47,8 @@ static void put_data(struct json_writer *w, const struct result *r)
     json_end(w);
     json_put_known(w, "damaged_train_samples", r->damaged_train, 0);
     json_put_known(w, "damaged_val_samples", r->damaged_val, 0);
+    json_put_known(w, "warned_train_samples", r->warned_train, 0);
+    json_put_known(w, "warned_val_samples", r->warned_val, 0);
 }
 
 void result_add(struct strbuf *text, const struct result *r, int code, const char *error)
@@ -129,6 +131,7 @@ static void reset(struct result *r, const char *path)
     r->peak_memory_bytes = r->library_memory_bytes = r->device_syncs = r->device_waits =
         -1;
     r->damaged_train = r->damaged_val = -1;
+    r->warned_train = r->warned_val = -1;
     r->train_loss = r->images_per_second = (double)NAN;
     r->device_open_seconds = r->first_step_seconds = (double)NAN;
     r->train_seconds = r->data_wait_seconds = (double)NAN;

@@ -31,9 +31,10 @@ struct result {
     double train_seconds, data_wait_seconds; /* in training, and what of it waited */
     struct stage_times data_stages;          /* work of the loader of training */
     int64_t damaged_train, damaged_val;      /* samples left out; -1: not known */
-    double device_open_seconds; /* until the device could be asked for plans */
-    double first_step_seconds;  /* from the start until the first batch was handed over */
-    int64_t peak_memory_bytes;  /* 0 or less: not known */
+    int64_t warned_train, warned_val; /* decoded in spite of damage; -1: not known */
+    double device_open_seconds;       /* until the device could be asked for plans */
+    double first_step_seconds; /* from the start until the first batch was handed over */
+    int64_t peak_memory_bytes; /* 0 or less: not known */
     int64_t library_memory_bytes;       /* of a GPU, beside that; -1: not known */
     int64_t device_syncs, device_waits; /* see struct device_waits; -1: not known */
     double began;                       /* clock_now() at the start, for wall_seconds */

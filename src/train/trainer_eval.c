@@ -124,6 +124,7 @@ static int eval(void *arg)
             paint(&s, &f);
     }
     r.damaged_val = loader_stats(f.val_loader).bad_files;
+    r.warned_val = loader_stats(f.val_loader).warned_files;
     if (feed_failure(&f))
         die("%s", feed_failure(&f));
     if (signals_pending())

@@ -119,9 +119,14 @@ void trainer_fill_result(struct trainer *t)
         r->data_wait_seconds = stats.wait_seconds;
         r->data_stages = stats.stages;
         r->damaged_train = stats.bad_files;
+        r->warned_train = stats.warned_files;
     }
-    if (t->feed.val_loader)
-        r->damaged_val = loader_stats(t->feed.val_loader).bad_files;
+    if (t->feed.val_loader) {
+        struct loader_stats stats = loader_stats(t->feed.val_loader);
+
+        r->damaged_val = stats.bad_files;
+        r->warned_val = stats.warned_files;
+    }
     if (t->train_images)
         r->images_per_second = (double)t->train_images / (t->train_seconds + 1e-9);
     fill_device(r, &t->session);

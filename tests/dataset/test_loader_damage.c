@@ -1,5 +1,6 @@
 /* Files that cannot be read: left out or replaced, reported in an order that does not
  * depend on the workers, and too many of them. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -14,6 +15,7 @@
 #include "tests/child.h"
 #include "tests/dataset/loader_run.h"
 #include "tests/dataset/open_storage.h"
+#include "tests/image/make_jpeg.h"
 #include "tests/make_folder.h"
 #include "tests/pack/pack_dir.h"
 #include "tests/test.h"
@@ -408,9 +410,49 @@ static void a_mapped_file_is_named(void **state)
     remove_temp_dir(dir);
 }
 
+/* A JPEG whose scan ends early with the mark of its end: a sample as any other, named and counted once. */
+static void what_is_decoded_in_spite_of_damage_is_counted(void **state)
+{
+    char *dir = make_images();
+    struct loader_options o = training_options(2);
+    struct dataset *d;
+    struct loader *l;
+    const struct batch *b;
+    struct make_jpeg m = {.w = 60, .h = 50};
+    char *path = path_join(dir, "class0/00.jpg");
+    size_t len;
+    uint8_t *data = make_jpeg(&m, &len);
+    FILE *file = fopen(path, "wb");
+
+    (void)state;
+    for (size_t i = 0; i + 30 < len; i++)
+        if (data[i] == 0xff && data[i + 1] == 0xda)
+            memcpy(data + i + 28, "\xff\xd9", 2);
+    assert_non_null(file);
+    assert_int_equal(fwrite(data, 1, len, file), len);
+    assert_int_equal(fclose(file), 0);
+    o.drop_last = false;
+    d = open_folder(dir);
+    l = loader_open(d, &o);
+    for (uint64_t epoch = 0; epoch < 2; epoch++) {
+        loader_start_epoch(l, epoch, 0);
+        while ((b = loader_next(l)))
+            loader_release_batch(l, b);
+        assert_null(loader_failure(l));
+        assert_int_equal(loader_stats(l).warned_files, 1);
+        assert_int_equal(loader_stats(l).bad_files, 0);
+    }
+    loader_close(l);
+    dataset_close(d);
+    free(data);
+    free(path);
+    remove_temp_dir(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_decoded_in_spite_of_damage_is_counted),
         cmocka_unit_test(damaged_files_are_left_out),
         cmocka_unit_test(damaged_files_are_replaced),
         cmocka_unit_test(many_are_replaced),

@@ -1,0 +1,159 @@
+/*
+ * Damage in spite of which an image is decoded: what libjpeg only warns about, and files that
+ * are cut off where limits.truncated takes them.
+ */
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/philox.h"
+#include "tests/image/decode_image.h"
+#include "tests/image/make_jpeg.h"
+#include "tests/test.h"
+
+#define FOLDER "tests/golden/image_decode"
+
+static char *read_golden(const char *name, size_t *len)
+{
+    char *path = path_join(FOLDER, name), *data = file_read(path, len);
+
+    assert_non_null(data);
+    free(path);
+    return data;
+}
+
+/* Where the bytes 0xff and `low` to `high` stand after `at`. */
+static size_t marker_after(const uint8_t *d, size_t len, size_t at, int low, int high)
+{
+    for (; at + 1 < len; at++)
+        if (d[at] == 0xff && d[at + 1] >= low && d[at + 1] <= high)
+            return at;
+    fail_msg("no marker");
+    return 0;
+}
+
+/* Six bytes before the first restart marker: no pixel depends on them. */
+static void bytes_before_a_restart_marker(void **state)
+{
+    struct image_decoder *d = image_decoder_new(NULL);
+    struct strbuf why = STRBUF_INIT;
+    struct image clean = {0}, odd = {0};
+    size_t len, at;
+    char *data = read_golden("restart.jpg", &len);
+    uint8_t *more = xmalloc(len + 6);
+
+    (void)state;
+    at = marker_after((uint8_t *)data, len, 0, 0xda, 0xda);
+    at = marker_after((uint8_t *)data, len, at + 2, 0xd0, 0xd7);
+    memcpy(more, data, at);
+    memset(more + at, 0x55, 6);
+    memcpy(more + at + 6, data + at, len - at);
+    assert_int_equal(decode_image(d, data, len, NULL, &clean, &why), 0);
+    assert_null(image_decoder_warning(d));
+    if (decode_image(d, more, len + 6, NULL, &odd, &why) < 0)
+        fail_msg("%s", why.buf);
+    assert_non_null(strstr(image_decoder_warning(d), "6 extraneous bytes"));
+    assert_memory_equal(clean.pixel, odd.pixel, clean.stride * (size_t)clean.h);
+    decode_check_parts(more, len + 6, 1);
+    image_decoder_forget(d);
+    assert_null(image_decoder_warning(d));
+    free(data);
+    free(more);
+    image_release(&clean);
+    image_release(&odd);
+    strbuf_release(&why);
+    image_decoder_free(d);
+}
+
+/* Wrong bytes within the scan: decoded, with a warning, and parts are parts of that. */
+static void bad_codes_are_decoded(void **state)
+{
+    struct image_decoder *d = image_decoder_new(NULL);
+    struct strbuf why = STRBUF_INIT;
+    struct image img = {0};
+    int warned = 0;
+
+    (void)state;
+    for (uint64_t k = 0; k < 60; k++) {
+        struct make_jpeg m = {.w = 173, .h = 131, .progressive = k & 1};
+        size_t len, scan, at;
+        uint8_t *data = make_jpeg(&m, &len);
+        struct philox v = philox(11, PHILOX_TEST, k, 0);
+
+        scan = marker_after(data, len, 0, 0xda, 0xda) + 16;
+        at = scan + philox_below(v.v[0], (uint32_t)(len - scan - 10));
+        for (int i = 0; i < 9; i++)
+            data[at + (size_t)i] = (uint8_t)(v.v[1] >> 3 * i & 0x7f);
+        if (decode_image(d, data, len, NULL, &img, &why) == 0) { /* not in a table */
+            warned += image_decoder_warning(d) != NULL;
+            decode_check_parts(data, len, k);
+        }
+        free(data);
+    }
+    assert_in_range(warned, 10, 60);
+    image_release(&img);
+    strbuf_release(&why);
+    image_decoder_free(d);
+}
+
+/* Files cut off: refused, or with limits.truncated decoded with a warning, and the first
+ * (or, of those stored upside down, the last) row is that of the whole. */
+static void cut_files_are_taken_where_asked(void **state)
+{
+    static const struct {
+        const char *name;
+        size_t cut;
+        bool upside_down;
+    } files[] = {{"rgb.jpg", 20, false},     {"progressive.jpg", 20, false},
+                 {"rgb.png", 24, false},     {"grey16.png", 24, false},
+                 {"palette.png", 24, false}, {"rgb.ppm", 20, false},
+                 {"plain.ppm", 20, false},   {"bits.pbm", 20, false},
+                 {"palette.gif", 20, false}, {"rgb.bmp", 20, true},
+                 {"rle8.bmp", 60, true},     {"down.bmp", 20, false},
+                 {"rgb24.tga", 20, true},    {"runs24.tga", 20, true},
+                 {"full.ico", 200, true},    {"rgb.tif", 20, false}};
+    struct image_limits limits = {.truncated = true};
+    struct image_decoder *strict = image_decoder_new(NULL),
+                         *lenient = image_decoder_new(&limits);
+    struct strbuf why = STRBUF_INIT;
+    struct image whole = {0}, img = {0};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        size_t len, row, cut;
+        char *data = read_golden(files[i].name, &len);
+
+        cut = len - files[i].cut;
+        assert_int_equal(decode_image(lenient, data, len, NULL, &whole, &why), 0);
+        assert_null(image_decoder_warning(lenient));
+        assert_int_equal(decode_image(strict, data, cut, NULL, &img, &why), -1);
+        if (decode_image(lenient, data, cut, NULL, &img, &why) < 0)
+            fail_msg("%s: %s", files[i].name, why.buf);
+        if (!image_decoder_warning(lenient))
+            fail_msg("%s: no warning", files[i].name);
+        assert_int_equal(img.h, whole.h);
+        row = (size_t)(files[i].upside_down ? img.h - 1 : 0) * img.stride;
+        if (!strstr(files[i].name, "progressive") &&
+            memcmp(img.pixel + row, whole.pixel + row, img.stride) != 0)
+            fail_msg("%s: the first row differs", files[i].name);
+        free(data);
+    }
+    image_release(&whole);
+    image_release(&img);
+    strbuf_release(&why);
+    image_decoder_free(strict);
+    image_decoder_free(lenient);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bytes_before_a_restart_marker),
+        cmocka_unit_test(bad_codes_are_decoded),
+        cmocka_unit_test(cut_files_are_taken_where_asked),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
