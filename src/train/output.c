@@ -169,7 +169,7 @@ static void put_config(struct output *o, const struct config *cfg)
 void output_open(struct output *o, const struct session *s, const struct run_state *state,
                  const struct class_list *classes, int64_t step, bool resumed)
 {
-    bool validated = step < (state->epoch + 1) * state->updates_per_epoch;
+    bool validated = state->val_step == step; /* else it is validated again */
     char *metrics = path_join(o->dir, "metrics.jsonl");
     struct control c = session_control(s);
 

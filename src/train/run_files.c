@@ -1,6 +1,7 @@
 #include "train/run_files.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -187,13 +188,22 @@ static void write_page(const char *dir)
     free(above);
 }
 
-/* True if it tells of a whole run with the same step and exit code. */
+/* True if the number `key` is x; of NaN, if there is none. */
+static bool is_number(const json_t *o, const char *key, double x)
+{
+    const json_t *v = json_object_get(o, key);
+
+    return json_is_number(v) ? json_number_value(v) == x : isnan(x);
+}
+
+/* True if it tells of the same step, scores, and end. */
 static bool is_current(const char *path, const struct result *r, int code)
 {
     json_t *o = json_load_file(path, 0, NULL);
-    bool same = json_integer_value(json_object_get(o, "steps")) == r->steps &&
-                json_integer_value(json_object_get(o, "exit")) == code &&
-                json_is_integer(json_object_get(o, "exit"));
+    bool same = is_number(o, "exit", code) && is_number(o, "steps", (double)r->steps) &&
+                is_number(o, "val_loss", r->val.value[SCORE_LOSS]) &&
+                is_number(o, "best_epoch",
+                          r->best_score < 0 ? (double)NAN : (double)r->best_epoch);
 
     json_decref(o);
     return same;

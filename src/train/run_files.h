@@ -24,7 +24,7 @@ void run_files_begin(const char *dir, const struct session *s);
 void run_files_report(const char *dir, struct report *r, const struct config *cfg);
 
 /* At the end. result.json, unless this process has done no update and there is one of the
- * same step and exit code, and report.html. `error`: why the run failed, or NULL. */
+ * same step, scores, and exit code, and report.html. `error`: why the run failed, or NULL. */
 void run_files_end(const char *dir, const struct result *r, int code, const char *error,
                    bool trained);
 

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "dist/group.h"
 #include "train/hooks.h"
+#include "train/signals.h"
 #include "train/trainer_run.h"
 
 bool trainer_validates_beside(const struct trainer *t)
@@ -186,8 +187,12 @@ static void at_end(struct trainer *t)
         trainer_save(t, t->step % t->session.plan.updates_per_epoch == 0);
         trainer_collect(t);
     }
-    if (t->beside.dir && beside_gave_up(&t->beside) && !t->code)
+    if (!t->beside.dir || t->code || !beside_left(&t->beside))
+        return;
+    if (beside_gave_up(&t->beside))
         t->code = EXIT_FAILED;
+    else if (signals_pending()) /* trained, but not done */
+        t->code = trainer_signal_code(t);
 }
 
 const struct hook hook_beside = {

@@ -87,6 +87,9 @@ bool trainer_beside_due(const struct trainer *t);
 /* Has any process reason to stop? All ask at the same places, and get the same answer. */
 bool trainer_asked_to_stop(struct trainer *t);
 
+/* The exit code of a run that a signal has ended before it was done. */
+int trainer_signal_code(const struct trainer *t);
+
 /* False: cut off by a signal or by damaged files, and nothing has changed. */
 bool trainer_validate(struct trainer *t);
 /* Waits for the checkpoint that is being written, if any, and takes note of how it ended:

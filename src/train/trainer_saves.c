@@ -80,14 +80,20 @@ static void at_epoch(struct trainer *t)
         trainer_save(t, true);
 }
 
+int trainer_signal_code(const struct trainer *t)
+{
+    int code = (int)t->cfg->train.signal_exit_code;
+
+    return code ? code : 128 + signals_pending();
+}
+
 static int exit_code(const struct trainer *t)
 {
     bool done = t->state.epoch >= t->cfg->train.epochs;
-    int sig = signals_pending(), code = (int)t->cfg->train.signal_exit_code;
 
     if (t->diverged || t->save_failed || feed_failure(&t->feed))
         return EXIT_FAILED;
-    return !sig || done ? EXIT_OK : code ? code : 128 + sig;
+    return !signals_pending() || done ? EXIT_OK : trainer_signal_code(t);
 }
 
 /* What an epoch under way has done, and all that is still on its way to the disk. */
@@ -95,14 +101,16 @@ static void at_end(struct trainer *t)
 {
     bool done = t->state.epoch >= t->cfg->train.epochs;
     bool unsaved = !done && !t->replay && t->saved_step != t->step;
+    int64_t epoch_end = t->state.epoch * t->session.plan.updates_per_epoch;
     int sig = signals_pending();
 
     (void)trainer_asked_to_stop(t);
     if (sig && !done && !t->diverged)
         log_info("%s: %sleaving at update %lld", signals_name(sig),
                  unsaved ? "saving and " : "", (long long)t->step);
+    /* what was validated after its checkpoint takes the name of that */
     if (!t->diverged && (unsaved || t->late_val))
-        trainer_save(t, false);
+        trainer_save(t, t->late_val && t->step == epoch_end);
     trainer_collect(t);
     if (t->save_failed && !t->diverged)
         log_warning("the last checkpoint could not be saved");

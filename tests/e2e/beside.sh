@@ -82,9 +82,11 @@ for ((i = 0; i < 100; i++)); do grep -q "waiting for the evaluator" log && break
 kill -TERM $pid
 for ((i = 0; i < 100; i++)); do kill -0 $pid 2>/dev/null || break; sleep 0.1; done
 kill -0 $pid 2>/dev/null && fail "SIGTERM: the run waits for an evaluator that hangs"
-kill -9 $pid $child 2>/dev/null
+kill -9 $child 2>/dev/null
 wait $pid
+[ $? = 143 ] || fail "SIGTERM: not validated, and the exit code says it is done"
 "${beside[@]}" >log 2>&1 || { cat log; fail "after an evaluator that hangs"; }
+grep -q '"best_epoch"' "beside/$run/result.json" || fail "result.json is that of the run before, which has no scores"
 same beside "after an evaluator that hangs"
 [ -z "$(pgrep -f "$dir/beside")" ] || fail "an evaluator that hangs is left"
 echo "ok: an evaluator that hangs"

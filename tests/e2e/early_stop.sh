@@ -26,6 +26,14 @@ for again in 1 2; do
   grep -q '"epochs": 4,' result.json && grep -q '"best_epoch": 0,' result.json || fail "the result: $(cat result.json)"
 done
 grep -q "resumed from" log || fail "the second start does not resume"
+# Validated late, as the epoch in which it stops is none of TRAIN.EVAL_FREQ: once, however
+# often it is started again.
+for again in 1 2 3; do
+  "${train[@]}" --early-stop 1 --output late TRAIN.EVAL_FREQ=2 >log 2>&1 || { cat log; fail "late: exit code"; }
+  [ "$(grep -c '"kind":"val"' late/resnet20/default/metrics.jsonl)" = 2 ] ||
+    { grep '"kind":"val"' late/resnet20/default/metrics.jsonl; fail "late: validated again ($again)"; }
+  [ "$(ls late/resnet20/default/ckpt_* | wc -l)" = "$(ls late/resnet20/default/ckpt_epoch_* | wc -l)" ] || fail "late: two checkpoints of one update"
+done
 "${train[@]}" --early-stop 5 >log 2>&1 || { cat log; fail "a larger number"; }
 [ "$(epochs)" = 6 ] || fail "a larger number: $(epochs) epochs"
 "${train[@]}" >log 2>&1 || { cat log; fail "without"; }

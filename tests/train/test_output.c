@@ -41,8 +41,10 @@ static int64_t axis; /* of the checkpoint: TensorBoard's x */
  * of five; `epoch` 1: after the validation, 0: before it. */
 static void open_at(struct output *o, int64_t epoch, bool resumed)
 {
-    const struct run_state state = {
-        .epoch = epoch, .updates_per_epoch = 5, .axis = resumed ? axis : 0};
+    const struct run_state state = {.epoch = epoch,
+                                    .updates_per_epoch = 5,
+                                    .val_step = epoch ? 5 : -1,
+                                    .axis = resumed ? axis : 0};
     struct control c = session_control(&r.s);
 
     c.step = c.updates = resumed ? 5 : 0;
