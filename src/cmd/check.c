@@ -15,6 +15,7 @@
 #include "dataset/inspect.h"
 #include "dataset/table.h"
 #include "io/csv.h"
+#include "session/plan.h"
 #include "train/data_config.h"
 #include "train/progress.h"
 
@@ -50,12 +51,14 @@ struct split {
     struct dataset *d; /* NULL: there is none */
     struct inspected *found;
     double start;
+    struct survey survey; /* of its label maps */
 };
 
 struct check {
     struct split split[SPLITS];
     int64_t count[FINDS];
     int64_t least; /* pixels of a side that is not tiny */
+    int refused, remarks;
     struct strbuf csv;
 };
 
@@ -219,9 +222,63 @@ static int say_findings(const struct check *c)
         any = true;
         wrong = wrong || f <= FIND_LEAK;
     }
-    if (!any)
-        puts("nothing to object to");
-    return wrong ? EXIT_FAILED : EXIT_OK;
+    if (!any && !c->refused)
+        puts(c->remarks ? "no mistakes beside what is remarked above"
+                        : "nothing to object to");
+    return wrong || c->refused ? EXIT_FAILED : EXIT_OK;
+}
+
+/* ---- what training refuses at once ---- */
+
+/* NULL: nothing. Frees it. */
+static void refuse(struct check *c, char *why)
+{
+    if (!why)
+        return;
+    printf("%-9s %s\n", "refused", why);
+    csv_add_text(&c->csv, "");
+    strbuf_addstr(&c->csv, ",refused,,");
+    csv_add_text(&c->csv, why);
+    strbuf_addch(&c->csv, '\n');
+    c->refused++;
+    free(why);
+}
+
+/* Tells how values of label maps are replaced: what is read is not what the files say. */
+static void remark_label_map(struct check *c, const struct config *cfg,
+                             const struct split *s)
+{
+    const struct int_table *map = &cfg->data.label_map;
+    int64_t total = 0;
+
+    for (int v = 0; v < 256; v++)
+        total += s->survey.count[v];
+    for (int i = 0; i < map->n && total; i++) {
+        int64_t v = map->item[i].item[0], to = s->d->map[v];
+
+        printf("%-9s %s: the value %" PRId64 " is read as %" PRId64, "remark", s->name, v,
+               map->item[i].item[1]);
+        if (to < s->d->nclass)
+            printf(" ('%s', %.1f %% of all pixels)", s->d->class_name[to],
+                   100.0 * (double)s->survey.count[to] / (double)total);
+        puts(" (DATA.LABEL_MAP)");
+        c->remarks++;
+    }
+}
+
+static void judge(struct check *c, struct config *cfg)
+{
+    const struct dataset *train = c->split[0].d, *val = c->split[1].d;
+    const char *key;
+
+    for (int k = 0; k < SPLITS; k++)
+        if (c->split[k].d && (k == 0 || dataset_has_labels(c->split[k].d))) {
+            refuse(c, survey_judge(&c->split[k].survey, c->split[k].d, &c->remarks));
+            remark_label_map(c, cfg, &c->split[k]);
+        }
+    refuse(c, data_misfit(cfg, train, val, &key));
+    if (train && config_where(cfg, "DATA.BATCH_SIZE"))
+        refuse(c, plan_too_few(cfg, data_epoch_images(cfg, train->n), 1));
 }
 
 static bool is_there(const struct config *cfg, enum data_split which)
@@ -241,6 +298,7 @@ static void read_split(struct check *c, const struct config *cfg, enum data_spli
     struct inspect_options o = {
         .limits = data_limits(cfg),
         .threads = data_workers(cfg),
+        .survey = &s->survey,
         .progress = show,
         .arg = s,
     };
@@ -275,6 +333,7 @@ static int check_run(struct config *cfg, const struct cmdline *line)
     for (int k = 0; k < SPLITS; k++)
         read_split(&c, cfg, (enum data_split)k);
     report_twins(&c);
+    judge(&c, cfg);
     code = say_findings(&c);
     if (out && atomic_write_out(out, c.csv.buf, c.csv.len))
         die("cannot write '%s': %s", out, strerror(errno));
@@ -300,8 +359,9 @@ static const struct cmd_flag check_flags[] = {
     {0},
 };
 
-static const char *const check_reads[] = {"DATA.", "MODEL.NUM_CLASSES", "MODEL.IN_CHANS",
-                                          "LOG.PROGRESS", NULL};
+static const char *const check_reads[] = {
+    "DATA.",          "MODEL.NAME",   "MODEL.TYPE", "MODEL.NUM_CLASSES",
+    "MODEL.IN_CHANS", "LOG.PROGRESS", NULL};
 
 const struct verb cmd_check = {
     .name = "check",
@@ -310,8 +370,8 @@ const struct verb cmd_check = {
         "Reads both splits of DATA.DATA_PATH as training would, by DATA.NUM_WORKERS "
         "threads, and lists files that are damaged or do not fit their label maps, that "
         "are there twice, in two classes or in both splits (byte for byte), that are "
-        "tiny, "
-        "and label maps without a pixel that counts. The exit code is 1 if a file is "
+        "tiny, label maps without a pixel that counts, and what training would refuse at "
+        "once. The exit code is 1 if training would refuse the data, or if a file is "
         "damaged, in two classes or in both splits.",
     .flags = check_flags,
     .reads = check_reads,

@@ -12,9 +12,12 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/hostmem.h"
+#include "base/log.h"
 #include "cmd/cmd.h"
 #include "config/dump.h"
 #include "config/schema.h"
+#include "dataset/class_set.h"
+#include "dataset/survey.h"
 #include "session/job.h"
 #include "session/model_config.h"
 
@@ -263,11 +266,15 @@ static void print_segment(struct printer *p)
     printf("MODEL:\n");
     put_raw("  NAME", "erfnet", "label maps: a class per pixel");
     put_int("  NUM_CLASSES", classes,
-            set ? "those of DATA.CLASS_SET" : "values 0 to the largest that was seen");
+            set         ? "those of DATA.CLASS_SET"
+            : f->binary ? "masks of 0 and 255: two classes"
+                        : "values 0 to the largest that was seen");
     print_shares(f);
     print_data(p);
     if (set)
         put_raw("  CLASS_SET", set, "what this layout holds");
+    else if (f->binary)
+        put_raw("  LABEL_MAP", "[[255, 1]]", "255 is class 1; else it would be ignored");
     put_int("  IMG_WIDTH", w > SEGMENT_SIDE ? w : SEGMENT_SIDE,
             scale < 1 ? "the median is wider: at most 1024"
                       : "the median, a multiple of 8");
@@ -281,6 +288,33 @@ static void print_segment(struct printer *p)
     adopt_int(p, "DATA.IMG_WIDTH", w > SEGMENT_SIDE ? w : SEGMENT_SIDE);
     adopt_int(p, "DATA.IMG_HEIGHT", h > SEGMENT_SIDE ? h : SEGMENT_SIDE);
     print_followers(p);
+}
+
+/* Warns of what training would warn of, or refuse. */
+static void judge(const struct init_layout *l, const struct init_facts *f)
+{
+    enum { MAPS = 64 };
+    static const int64_t binary[2] = {255, 1};
+    static const struct int_list row = {binary, 2};
+    int classes = f->classes;
+    const char *set = l->label_maps ? set_of(l, &classes) : NULL;
+    struct dataset_source s = init_source(l, l->train, classes);
+    struct survey survey = {0};
+    int warnings = 0;
+    struct dataset *d;
+    char *why;
+
+    s.labels.set = set ? class_set_find(set) : NULL;
+    if (f->binary && !set)
+        s.labels.replace = (struct int_table){&row, 1};
+    d = l->storage->open(&s);
+    if (l->label_maps)
+        survey_labels(&survey, d, NULL, MAPS);
+    why = survey_judge(&survey, d, &warnings);
+    if (why)
+        log_warning("%s", why);
+    free(why);
+    dataset_close(d);
 }
 
 static int init_run(struct config *cfg, const struct cmdline *line)
@@ -301,6 +335,8 @@ static int init_run(struct config *cfg, const struct cmdline *line)
         print_segment(&p);
     else
         print_classifier(&p);
+    (void)fflush(stdout);
+    judge(&l, &f);
     init_facts_release(&f);
     init_layout_release(&l);
     free(path);

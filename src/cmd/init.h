@@ -47,7 +47,8 @@ struct init_facts {
     /* Label maps, of those that were looked at: */
     double share[INIT_VALUES]; /* of the pixels, by value */
     int top;                   /* the largest value but 255 */
-    bool has_ignored;          /* 255 is among them */
+    bool has_ignored;          /* 255 is among them, and ignored */
+    bool binary;               /* they hold 0 and 255 alone: 255 is read as 1 */
 };
 
 void init_look(struct init_facts *f, const struct init_layout *l);

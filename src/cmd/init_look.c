@@ -147,6 +147,12 @@ static void count_values(struct init_facts *f)
         sum += f->share[v];
         f->top = f->share[v] > 0 ? v : f->top;
     }
+    if (f->top == 0 && f->has_ignored) { /* masks of 0 and 255 */
+        f->binary = true;
+        f->has_ignored = false;
+        f->top = 1;
+        sum += f->share[1] = f->share[LABEL_IGNORE];
+    }
     for (int v = 0; v < LABEL_IGNORE; v++)
         f->share[v] /= sum > 0 ? sum : 1;
     if (f->top < 0)

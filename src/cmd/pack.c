@@ -57,7 +57,9 @@ static struct dataset_source source_of(const struct pack_run *r, const char *spl
         .labels = {.set = class_set_find(cfg->data.class_set),
                    .classes = (int)cfg->model.num_classes,
                    .first = (int)cfg->data.first_class,
-                   .train_ids = cfg->data.labels == LABELS_TRAIN_IDS},
+                   .train_ids = cfg->data.labels == LABELS_TRAIN_IDS,
+                   .replace = cfg->data.label_map,
+                   .reduce_zero = cfg->data.reduce_zero_label},
         .label_maps = r->label_maps,
     };
 }

@@ -404,6 +404,12 @@ const struct schema schema_table[] = {
     ROW("DATA.LABELS", data.labels, .def = "ids", .choices = choices_label_kinds,
         .help = "what Cityscapes' label files hold: ids (labelIds) or train_ids "
                 "(labelTrainIds)"),
+    ROW("DATA.LABEL_MAP", data.label_map, .def = "[]", RANGE(0, 255),
+        .help = "segmentation: [[255, 1]] reads the value 255 of label files as 1; other "
+                "values stay, and [v, 255] ignores v"),
+    ROW("DATA.REDUCE_ZERO_LABEL", data.reduce_zero_label, .def = "False",
+        .help = "segmentation: the value 0 of label files is ignored, and the others "
+                "become one less, after DATA.LABEL_MAP, as in mmsegmentation"),
     ROW("DATA.ZIP_MODE", data.zip_mode, NEUTRAL, .def = "False", .flag = "--zip",
         .help =
             "as in Swin: DATA.DATASET imagenet is read from zip files, see zip there"),

@@ -75,6 +75,8 @@ struct config_data {
     const char *class_set;
     struct str_list class_names;
     int labels;
+    struct int_table label_map;
+    bool reduce_zero_label;
 };
 
 /* Keys of a family, MODEL.FAMILY.*, have no fields: session/model_options.c. */

@@ -201,17 +201,17 @@ bool dataset_same_classes(const char *a_name, const char *const *a, int na,
     return false;
 }
 
-void dataset_check_classes(const struct dataset *a, const struct dataset *b)
+bool dataset_fits(const struct dataset *a, const struct dataset *b, struct strbuf *why)
 {
-    struct strbuf an = STRBUF_INIT, bn = STRBUF_INIT, why = STRBUF_INIT;
+    struct strbuf an = STRBUF_INIT, bn = STRBUF_INIT;
+    bool same;
 
     strbuf_addf(&an, "'%s'", a->name);
     strbuf_addf(&bn, "'%s'", b->name);
-    if (!dataset_same_classes(an.buf, (const char *const *)a->class_name, a->nclass,
-                              bn.buf, (const char *const *)b->class_name, b->nclass,
-                              &why))
-        die("%s", why.buf);
+    same =
+        dataset_same_classes(an.buf, (const char *const *)a->class_name, a->nclass,
+                             bn.buf, (const char *const *)b->class_name, b->nclass, why);
     strbuf_release(&an);
     strbuf_release(&bn);
-    strbuf_release(&why);
+    return same;
 }

@@ -107,7 +107,7 @@ bool dataset_same_classes(const char *a_name, const char *const *a, int na,
                           const char *b_name, const char *const *b, int nb,
                           struct strbuf *why);
 
-/* Ends the program if the two data sets have different classes. */
-void dataset_check_classes(const struct dataset *a, const struct dataset *b);
+/* False and such a sentence if the two data sets have different classes. */
+bool dataset_fits(const struct dataset *a, const struct dataset *b, struct strbuf *why);
 
 #endif

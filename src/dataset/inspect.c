@@ -18,6 +18,7 @@ struct inspection {
     const struct inspect_options *o;
     struct inspected *found;
     atomic_llong next, done;
+    pthread_mutex_t lock; /* of o->survey */
 };
 
 /* What one thread needs, reused. */
@@ -26,6 +27,7 @@ struct inspector {
     struct image image;
     struct label_reader label;
     struct dataset_bytes bytes;
+    struct survey survey; /* of its samples */
 };
 
 static int check_label(const struct inspection *s, struct inspector *w, int64_t i,
@@ -41,6 +43,7 @@ static int check_label(const struct inspection *s, struct inspector *w, int64_t 
                     l->w, l->h);
         return FAILURE_DATA;
     }
+    survey_add(&w->survey, l->pixel, (int64_t)l->w * l->h);
     f->empty = true;
     for (int64_t p = 0; p < (int64_t)l->w * l->h && f->empty; p++)
         f->empty = l->pixel[p] == LABEL_IGNORE;
@@ -99,6 +102,11 @@ static void *work(void *arg)
         if (s->o->progress)
             s->o->progress(done, s->d->n, s->o->arg);
     }
+    if (s->o->survey) {
+        pthread_mutex_lock(&s->lock);
+        survey_merge(s->o->survey, &w.survey);
+        pthread_mutex_unlock(&s->lock);
+    }
     image_decoder_free(w.decoder);
     image_release(&w.image);
     label_reader_release(&w.label);
@@ -108,7 +116,7 @@ static void *work(void *arg)
 
 struct inspected *inspect(const struct dataset *d, const struct inspect_options *o)
 {
-    struct inspection s = {.d = d, .o = o};
+    struct inspection s = {.d = d, .o = o, .lock = PTHREAD_MUTEX_INITIALIZER};
     int n = o->threads > 1 ? o->threads - 1 : 0, started = 0;
     pthread_t *thread = xcalloc((size_t)n + 1, sizeof(*thread));
 

@@ -10,6 +10,7 @@
 #define DATASET_INSPECT_H
 
 #include "dataset/dataset.h"
+#include "dataset/survey.h"
 #include "image/image.h"
 
 struct inspected {
@@ -23,6 +24,7 @@ struct inspected {
 struct inspect_options {
     struct image_limits limits;
     int threads;
+    struct survey *survey; /* of label maps, for what is added; NULL: not wanted */
     void (*progress)(int64_t done, int64_t total,
                      void *arg); /* any thread; may be NULL */
     void *arg;

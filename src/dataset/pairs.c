@@ -115,8 +115,27 @@ static const struct dataset_type pairs_type = {
     .stamp_label = pairs_stamp_label,
 };
 
-const char *const pairs_reads[] = {"DATA.CLASS_SET", "DATA.CLASS_NAMES", "DATA.LABELS",
-                                   NULL};
+const char *const pairs_reads[] = {
+    "DATA.CLASS_SET", "DATA.CLASS_NAMES",       "DATA.LABELS",
+    "DATA.LABEL_MAP", "DATA.REDUCE_ZERO_LABEL", NULL};
+
+/* The values of label files are read as others before the class set says what they
+ * mean. */
+static void replace_values(const struct label_options *o, uint8_t map[256])
+{
+    uint8_t of[256], read[256];
+
+    memcpy(of, map, sizeof(of));
+    for (int v = 0; v < 256; v++)
+        read[v] = (uint8_t)v;
+    for (int i = 0; i < o->replace.n; i++)
+        read[o->replace.item[i].item[0]] = (uint8_t)o->replace.item[i].item[1];
+    for (int v = 0; v < 256; v++) {
+        if (o->reduce_zero && read[v] != LABEL_IGNORE)
+            read[v] = read[v] ? (uint8_t)(read[v] - 1) : LABEL_IGNORE;
+        map[v] = of[read[v]];
+    }
+}
 
 void label_options_apply(struct dataset *d, const struct label_options *o)
 {
@@ -133,6 +152,7 @@ void label_options_apply(struct dataset *d, const struct label_options *o)
         d->class_name[c] = strbuf_detach(&text);
     }
     class_set_map(o->set, o->classes, o->train_ids, d->map);
+    replace_values(o, d->map);
 }
 
 struct pairs *pairs_new(const struct dataset_source *s, const char *name)

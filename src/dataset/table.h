@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/fields.h"
 #include "base/names.h"
 #include "dataset/dataset.h"
 
@@ -26,6 +27,8 @@ struct label_options {
     int first; /* of classes that are numbers, the first: 0 or 1 */
     const char *const *names; /* of each class; NULL: those of the set */
     bool train_ids; /* Cityscapes: *_labelTrainIds.png in place of *_labelIds.png */
+    struct int_table replace; /* rows [v, w]: value v of label files is read as w */
+    bool reduce_zero; /* then 0 is ignored, and other values become one less */
 };
 
 /* Classes of a data set of label maps, and the meaning of their values. */

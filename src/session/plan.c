@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "dist/group.h"
 #include "session/model_config.h"
@@ -72,6 +73,17 @@ void plan_set_scales(const struct plan *p, struct control *c)
             .scale = several && k < p->scaler.losses ? p->first_scale : 0};
 }
 
+char *plan_too_few(const struct config *cfg, int64_t images, int world)
+{
+    if (!cfg->data.drop_last || cfg->data.batch_size <= 0 ||
+        images >= cfg->data.batch_size * world)
+        return NULL;
+    return xasprintf(
+        "the training set has %lld images, fewer than DATA.BATCH_SIZE %lld%s",
+        (long long)images, (long long)cfg->data.batch_size,
+        world > 1 ? " in each process: take fewer" : ": take fewer, or --no-drop-last");
+}
+
 static void plan_counts(struct plan *p, const struct config *cfg, int64_t images)
 {
     int64_t steps = cfg->train.accumulation_steps, batches = steps;
@@ -92,12 +104,8 @@ static void plan_counts(struct plan *p, const struct config *cfg, int64_t images
                       (long long)p->tail, p->world);
     batches += p->tail > 0;
     if (!batches)
-        config_refuse(cfg, KEYS("DATA.BATCH_SIZE"),
-                      "the training set has %lld images, fewer than DATA.BATCH_SIZE "
-                      "%lld%s",
-                      (long long)images, (long long)cfg->data.batch_size,
-                      p->world > 1 ? " in each process: take fewer"
-                                   : ": take fewer, or --no-drop-last");
+        config_refuse(cfg, KEYS("DATA.BATCH_SIZE"), "%s",
+                      plan_too_few(cfg, images, p->world));
     if (batches > INT_MAX)
         usage("an epoch has %lld batches, more than can be counted", (long long)batches);
     p->batch = cfg->data.batch_size;

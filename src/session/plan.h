@@ -114,6 +114,10 @@ void plan_release(struct plan *p);
 /* Makes the groups of processes; all call it at the same time. Later plans find them. */
 void plan_meet(const struct config *cfg);
 
+/* Why the images of an epoch are too few for a batch in each process, a heap string; NULL:
+ * they are enough. */
+char *plan_too_few(const struct config *cfg, int64_t images, int world);
+
 /* Several processes that train with mixup or cutmix need even batches (ops/share.h). */
 void plan_check_pairs(const struct config *cfg);
 

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/cores.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -209,7 +210,9 @@ static struct dataset_source data_source(const struct config *cfg, enum data_spl
                    .classes = (int)cfg->model.num_classes,
                    .first = (int)cfg->data.first_class,
                    .names = names->n ? names->item : NULL,
-                   .train_ids = cfg->data.labels == LABELS_TRAIN_IDS},
+                   .train_ids = cfg->data.labels == LABELS_TRAIN_IDS,
+                   .replace = cfg->data.label_map,
+                   .reduce_zero = cfg->data.reduce_zero_label},
         .samples = train ? cfg->data.train_num_samples : cfg->data.val_num_samples,
         .width = label_maps ? config_width(cfg) : (int)cfg->data.img_size,
         .height = label_maps ? config_height(cfg) : (int)cfg->data.img_size,
@@ -315,6 +318,57 @@ struct dataset *data_open(const struct config *cfg, enum data_split split)
                  "epoch, as in Swin (DATA.CACHE_MODE part)",
                  d->name, dist_launched().world);
     return d;
+}
+
+/* Where classes are numbers, nothing but the configuration says how many there are. */
+static void warn_of_default(const struct config *cfg, const struct dataset *d)
+{
+    int32_t most = 0;
+
+    for (int64_t i = 0; i < d->n; i++)
+        most = dataset_label(d, i) > most ? dataset_label(d, i) : most;
+    if (most + 1 < d->nclass)
+        log_warning(
+            "'%s' has no class after '%s', and MODEL.NUM_CLASSES is %lld, its default: "
+            "set it if there are fewer (--num-classes)",
+            d->name, d->class_name[most], (long long)cfg->model.num_classes);
+}
+
+/* The class count of the data, unless the configuration insists on one. */
+static void adopt_classes(struct config *cfg, const struct dataset *d)
+{
+    struct strbuf n = STRBUF_INIT;
+
+    if (d->nclass == cfg->model.num_classes && !segment_config(cfg) &&
+        !config_where(cfg, "MODEL.NUM_CLASSES") &&
+        !storage_find(cfg->data.dataset)->generated)
+        warn_of_default(cfg, d);
+    if (d->nclass == cfg->model.num_classes || segment_config(cfg) ||
+        config_where(cfg, "MODEL.NUM_CLASSES"))
+        return;
+    strbuf_addf(&n, "%d", d->nclass);
+    config_set(cfg, "MODEL.NUM_CLASSES", n.buf);
+    log_info("MODEL.NUM_CLASSES is %d, the classes of '%s'", d->nclass, d->name);
+    strbuf_release(&n);
+}
+
+char *data_misfit(struct config *cfg, const struct dataset *train,
+                  const struct dataset *val, const char **key)
+{
+    const struct dataset *any = train ? train : val;
+    struct strbuf why = STRBUF_INIT;
+
+    *key = NULL;
+    if (train && val && !dataset_fits(train, val, &why))
+        return strbuf_detach(&why);
+    if (!any)
+        return NULL;
+    adopt_classes(cfg, any);
+    if (any->nclass == cfg->model.num_classes)
+        return NULL;
+    *key = "MODEL.NUM_CLASSES";
+    return xasprintf("'%s' has %d classes, and MODEL.NUM_CLASSES is %lld", any->name,
+                     any->nclass, (long long)cfg->model.num_classes);
 }
 
 /* Damaged files that are never too many: DATA.MAX_BAD_SHARE of a small data set is less

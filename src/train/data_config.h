@@ -27,6 +27,14 @@ void data_check_split(const struct config *cfg, enum data_split split,
  */
 struct dataset *data_open(const struct config *cfg, enum data_split split);
 
+/*
+ * The class count of the data becomes MODEL.NUM_CLASSES unless the configuration insists on
+ * one. Why the splits do not fit one another or the configuration, a heap string, and the
+ * key to blame or NULL; NULL: they fit. `train` may be NULL, or `val`.
+ */
+char *data_misfit(struct config *cfg, const struct dataset *train,
+                  const struct dataset *val, const char **key);
+
 /* DATA.NUM_WORKERS, auto resolved. */
 int data_workers(const struct config *cfg);
 

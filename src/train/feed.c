@@ -7,11 +7,10 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/strbuf.h"
-#include "dataset/table.h"
+#include "dataset/survey.h"
 #include "dist/group.h"
 #include "train/class_weights.h"
 #include "train/data_config.h"
-#include "train/segment_config.h"
 #include "train/signals.h"
 
 static void *host_alloc(size_t size, void *session)
@@ -72,54 +71,48 @@ struct lent_batch feed_lend(struct loader *l, const struct batch *b)
                                b,        copied,         b->key,    b->job};
 }
 
-/* Where classes are numbers, nothing but the configuration says how many there are. */
-static void warn_of_default(const struct config *cfg, const struct dataset *d)
+/* Ends the program if nothing can be learned from the training set; warns of what is odd. */
+static void judge(const struct feed *f)
 {
-    int32_t most = 0;
+    enum { TRAIN_MAPS = 64, VAL_MAPS = 32 };
+    const struct dataset *d[] = {f->train, f->val};
 
-    for (int64_t i = 0; i < d->n; i++)
-        most = dataset_label(d, i) > most ? dataset_label(d, i) : most;
-    if (most + 1 < d->nclass)
-        log_warning(
-            "'%s' has no class after '%s', and MODEL.NUM_CLASSES is %lld, its default: "
-            "set it if there are fewer (--num-classes)",
-            d->name, d->class_name[most], (long long)cfg->model.num_classes);
-}
+    for (int k = 0; k < 2; k++) {
+        struct survey s = {0};
+        int warnings = 0;
+        char *why;
 
-/* The class count of the data, unless the configuration insists on one. */
-static void adopt_classes(struct config *cfg, const struct dataset *d)
-{
-    struct strbuf n = STRBUF_INIT;
-
-    if (d->nclass == cfg->model.num_classes && !segment_config(cfg) &&
-        !config_where(cfg, "MODEL.NUM_CLASSES") &&
-        !storage_find(cfg->data.dataset)->generated)
-        warn_of_default(cfg, d);
-    if (d->nclass == cfg->model.num_classes || segment_config(cfg) ||
-        config_where(cfg, "MODEL.NUM_CLASSES"))
-        return;
-    strbuf_addf(&n, "%d", d->nclass);
-    config_set(cfg, "MODEL.NUM_CLASSES", n.buf);
-    log_info("MODEL.NUM_CLASSES is %d, the classes of '%s'", d->nclass, d->name);
-    strbuf_release(&n);
+        if (!d[k] || (k && !dataset_has_labels(d[k])))
+            continue;
+        if (dataset_has_labels(d[k]))
+            survey_labels(&s, d[k], NULL, k ? VAL_MAPS : TRAIN_MAPS);
+        why = survey_judge(&s, d[k], &warnings);
+        if (why && k == 0)
+            die("%s", why);
+        if (why)
+            log_warning("%s", why);
+        free(why);
+    }
 }
 
 static void open_data(struct feed *f, struct config *cfg, bool train)
 {
     const struct dataset *any;
+    const char *key = NULL;
+    char *why;
 
     *f = (struct feed){.cfg = cfg};
     if (train)
         f->train = data_open(cfg, DATA_TRAIN);
     f->val = data_open(cfg, DATA_VAL);
+    why = data_misfit(cfg, f->train, f->val, &key);
+    if (why && key)
+        config_refuse(cfg, KEYS(key), "%s", why);
+    if (why)
+        die("%s", why);
     if (train)
-        dataset_check_classes(f->train, f->val);
+        judge(f);
     any = train ? f->train : f->val;
-    adopt_classes(cfg, any);
-    if (any->nclass != cfg->model.num_classes)
-        config_refuse(cfg, KEYS("MODEL.NUM_CLASSES"),
-                      "'%s' has %d classes, and MODEL.NUM_CLASSES is %lld", any->name,
-                      any->nclass, (long long)cfg->model.num_classes);
     f->classes.name = (const char *const *)any->class_name;
     f->classes.n = any->nclass;
     f->class_weight = xcalloc((size_t)any->nclass, sizeof(*f->class_weight));

@@ -88,6 +88,28 @@ static void check_classes(const struct config *cfg, struct problems *p)
                      set->name);
 }
 
+static void check_label_map(const struct config *cfg, struct problems *p)
+{
+    const struct int_table *map = &cfg->data.label_map;
+
+    for (int i = 0; i < map->n; i++) {
+        const struct int_list *row = &map->item[i];
+
+        if (row->n != 2) {
+            config_blame(cfg, p, KEYS("DATA.LABEL_MAP"),
+                         "DATA.LABEL_MAP: rows [VALUE, VALUE] are expected, as in "
+                         "[[255, 1]], and row %d has %d numbers",
+                         i, row->n);
+            return;
+        }
+        for (int k = 0; k < i; k++)
+            if (map->item[k].item[0] == row->item[0])
+                config_blame(cfg, p, KEYS("DATA.LABEL_MAP"),
+                             "DATA.LABEL_MAP: rows %d and %d are both of the value %lld",
+                             k, i, (long long)row->item[0]);
+    }
+}
+
 /* Defaults mean classifiers; what somebody has changed must not be passed over. */
 static void check_unused(const struct config *cfg, struct problems *p, const char *key,
                          bool used)
@@ -127,8 +149,9 @@ static void check_augmentation(const struct config *cfg, struct problems *p)
 }
 
 /* Keys of label maps; without them they must have their defaults. */
-static const char *const label_keys[] = {"DATA.CLASS_SET", "DATA.CLASS_NAMES",
-                                         "DATA.LABELS", "AUG.SHIFT", "AUG.RESIZE_SCALE"};
+static const char *const label_keys[] = {
+    "DATA.CLASS_SET", "DATA.CLASS_NAMES", "DATA.LABEL_MAP",  "DATA.REDUCE_ZERO_LABEL",
+    "DATA.LABELS",    "AUG.SHIFT",        "AUG.RESIZE_SCALE"};
 
 enum { LABEL_KEYS = sizeof(label_keys) / sizeof(label_keys[0]) };
 
@@ -184,6 +207,7 @@ void segment_check(const struct config *cfg, struct problems *p)
                      cfg->data.dataset, m->name);
     check_classes(cfg, p);
     check_names(cfg, p);
+    check_label_map(cfg, p);
     check_augmentation(cfg, p);
     check_unread(cfg, p);
 }

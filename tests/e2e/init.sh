@@ -17,12 +17,15 @@ is() { [ "$(value "$1" "$2")" = "$3" ] || fail "$1: $2 is '$(value "$1" "$2")', 
 trains() { # NAME, then the arguments of init
   local name=$1
   shift
-  "$trainc" init "$@" >"$name.yaml" 2>log || { cat log; fail "$name: init"; return; }
+  "$trainc" init "$@" >"$name.yaml" 2>"$name.log" || { cat "$name.log"; fail "$name: init"; return; }
   grep -E '^ +[A-Z_]+: [^ ]' "$name.yaml" | grep -v '# .' && fail "$name: values without a reason"
   "$trainc" config --check --cfg "$name.yaml" >log 2>&1 && [ ! -s log ] || { cat log; fail "$name: the configuration is not clean"; }
   "$trainc" --cfg "$name.yaml" --output "out.$name" --device cpu --opts TRAIN.MAX_STEPS=1 >log 2>&1 ||
     { cat log; fail "$name: it does not train"; }
-  grep -q 'warning' log && { grep warning log; fail "$name: training warns"; }
+  # Classes without a pixel are told by both.
+  grep -o 'no pixel of the .*' "$name.log" >told
+  grep -q 'no pixel of the' log && { grep -qFf told log && [ -s told ] || { cat log; fail "$name: init does not warn of absent classes"; }; }
+  grep -v 'no pixel of the' log | grep -q 'warning' && { grep warning log; fail "$name: training warns"; }
 }
 
 "$trainc" synth shapes --out split --classes 3 --train 60 --val 30 --size 32 2>/dev/null || exit 1

@@ -1,0 +1,165 @@
+#include "dataset/survey.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "dataset/label.h"
+#include "image/gate.h"
+
+enum { SHOWN = 5 };
+
+void survey_add(struct survey *s, const uint8_t *pixel, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        s->count[pixel[i]]++;
+    s->maps++;
+}
+
+void survey_merge(struct survey *to, const struct survey *from)
+{
+    for (int v = 0; v < 256; v++)
+        to->count[v] += from->count[v];
+    to->maps += from->maps;
+}
+
+void survey_labels(struct survey *s, const struct dataset *d,
+                   const struct image_limits *limits, int64_t most)
+{
+    int64_t n = d->n < most ? d->n : most;
+    struct image_limits with = image_limits_or_default(limits);
+    struct label_reader r = {0};
+    struct dataset_bytes bytes = {0};
+
+    for (int64_t i = 0; i < n; i++) {
+        struct strbuf why = STRBUF_INIT;
+
+        if (dataset_label_map(d, i * d->n / n, &with, &bytes, &r, &why) == 0)
+            survey_add(s, r.pixel, (int64_t)r.w * r.h);
+        image_gate_leave();
+        strbuf_release(&why);
+    }
+    label_reader_release(&r);
+    dataset_bytes_release(&bytes);
+}
+
+/* True if label files have a value of the class: "void" of a class set has none. */
+static bool has_value(const struct dataset *d, int c)
+{
+    for (int v = 0; v < 256; v++)
+        if (d->map[v] == c)
+            return true;
+    return false;
+}
+
+/* "'a', 'b' and 7 more": the classes without a pixel or an image; how many. */
+static int add_absent(const struct dataset *d, int nclass, const int64_t *count,
+                      struct strbuf *out)
+{
+    bool maps = dataset_has_labels(d);
+    int n = 0;
+
+    for (int c = 0; c < nclass; c++) {
+        if (count[c] || (maps && !has_value(d, c)))
+            continue;
+        if (n++ < SHOWN)
+            strbuf_addf(out, "%s'%.100s'", n > 1 ? ", " : "", d->class_name[c]);
+    }
+    if (n > SHOWN)
+        strbuf_addf(out, " and %d more", n - SHOWN);
+    return n;
+}
+
+/* The only class that has pixels; -1: there are more; -2: none has. */
+static int only_class(const struct survey *s, const struct dataset *d)
+{
+    int only = -2;
+
+    for (int c = 0; c < d->nclass; c++)
+        if (s->count[c])
+            only = only == -2 ? c : -1;
+    return only;
+}
+
+/* What to do about label maps of a class and ignored pixels alone. */
+static const char *binary_advice(const struct dataset *d, int only, double ignored)
+{
+    return only == 0 && ignored > 0 && d->map[0] == 0 && d->map[255] == LABEL_IGNORE
+               ? ": for masks of 0 and 255, DATA.LABEL_MAP [[255, 1]] with "
+                 "MODEL.NUM_CLASSES 2 makes 255 the second class"
+               : "";
+}
+
+static char *judge_label_maps(const struct survey *s, const struct dataset *d,
+                              int *warnings)
+{
+    struct strbuf absent = STRBUF_INIT;
+    int64_t total = 0;
+    double ignored;
+    char *why = NULL;
+    int only = only_class(s, d), n;
+
+    for (int v = 0; v < 256; v++)
+        total += s->count[v];
+    if (!total)
+        return NULL;
+    ignored = 100 * (double)s->count[LABEL_IGNORE] / (double)total;
+    n = add_absent(d, d->nclass, s->count, &absent);
+    if (only == -2)
+        why = xasprintf("'%s': no pixel of the %lld label maps that were read has a "
+                        "class: all are ignored (255)",
+                        d->name, (long long)s->maps);
+    else if (d->nclass == 1)
+        why = xasprintf("'%s': there is nothing to learn: each pixel of the %lld label "
+                        "maps that were read is of the one class '%s' or ignored "
+                        "(%.1f %%)%s",
+                        d->name, (long long)s->maps, d->class_name[0], ignored,
+                        binary_advice(d, only, ignored));
+    else if (only >= 0)
+        log_warning("'%s': each pixel of the %lld label maps that were read is of the "
+                    "one class '%s' or ignored (%.1f %%)%s",
+                    d->name, (long long)s->maps, d->class_name[only], ignored,
+                    binary_advice(d, only, ignored));
+    else if (n)
+        log_warning("'%s': no pixel of the %lld label maps that were read is of the "
+                    "class%s %s",
+                    d->name, (long long)s->maps, n > 1 ? "es" : "", absent.buf);
+    *warnings += !why && (only >= 0 || n);
+    strbuf_release(&absent);
+    return why;
+}
+
+static void judge_classes(const struct dataset *d, int *warnings)
+{
+    int64_t *count = xcalloc((size_t)d->nclass + 1, sizeof(*count));
+    struct strbuf absent = STRBUF_INIT;
+    int n, some = 0, end = 0; /* end: after the last class that has images */
+
+    for (int64_t i = 0; i < d->n; i++) {
+        int32_t label = dataset_label(d, i);
+
+        if (label >= 0 && label < d->nclass)
+            some += count[label]++ == 0;
+        end = label >= end ? label + 1 : end;
+    }
+    /* Where classes are numbers, MODEL.NUM_CLASSES may just be its default. */
+    n = add_absent(d, d->nclass <= 2 * end ? d->nclass : end, count, &absent);
+    if (some == 1)
+        log_warning("'%s' has images of one class alone: a net that always says so is "
+                    "right, and nothing is learned",
+                    d->name);
+    else if (n && d->n)
+        log_warning("'%s' has no image of the class%s %s", d->name, n > 1 ? "es" : "",
+                    absent.buf);
+    *warnings += some == 1 || (n && d->n);
+    strbuf_release(&absent);
+    free(count);
+}
+
+char *survey_judge(const struct survey *s, const struct dataset *d, int *warnings)
+{
+    if (dataset_has_labels(d))
+        return judge_label_maps(s, d, warnings);
+    judge_classes(d, warnings);
+    return NULL;
+}

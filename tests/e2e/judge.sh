@@ -1,0 +1,79 @@
+#!/bin/bash
+# What nothing can be learned from is told at the start, in the same words by init, check,
+# and train: masks of 0 and 255, one value, all ignored, one class, splits that differ.
+#
+#   tests/e2e/judge.sh [TRAINC]
+set -u
+trainc=$(realpath "${1:-${TRAINC:-./trainc}}")
+dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-judge.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+fails=0
+
+fail() { echo "FAILED: $*"; cat log; fails=$((fails + 1)); }
+check() { "$trainc" check "$@" -j 1 >log 2>&1; }
+train() { "$trainc" "$@" -j 1 --device cpu --output "out$RANDOM" --opts TRAIN.MAX_STEPS=1 LOG.REPORT=False >log 2>&1; }
+
+# masks NAME OCTAL...: four images of each split, and label maps of these values in turn, half of each map.
+masks() {
+  local name=$1 i
+  shift
+  mkdir -p "$name"
+  for i in 0 1 2 3 4 5 6 7; do
+    { printf 'P6\n16 16\n255\n'; head -c 768 /dev/urandom; } >"$name/$i.ppm"
+    { printf 'P5\n16 16\n255\n'; for half in "$1" "${!#}"; do for _ in {1..128}; do printf "%b" "\\0$half"; done; done; } >"$name/$i.pgm"
+    echo "$i.ppm $i.pgm"
+  done >"$name/all.txt"
+  head -4 "$name/all.txt" >"$name/train.txt" && tail -4 "$name/all.txt" >"$name/val.txt" && rm "$name/all.txt"
+}
+
+masks binary 0 377
+"$trainc" init binary >binary.yaml 2>log || fail "init"
+grep -q '^  NUM_CLASSES: 2 ' binary.yaml && grep -q '^  LABEL_MAP: \[\[255, 1\]\] ' binary.yaml || fail "init of masks of 0 and 255: $(grep -E 'CLASSES|LABEL' binary.yaml)"
+[ -s log ] && fail "init of masks of 0 and 255 warns of what it proposes"
+check --cfg binary.yaml --opts DATA.LABEL_MAP=[] || fail "check of masks of 0 and 255: exit code"
+grep -q "each pixel of the 4 label maps that were read is of the one class 'class0' or ignored (50.0 %): for masks of 0 and 255, DATA.LABEL_MAP" log || fail "check of masks of 0 and 255"
+grep -q "nothing to object to" log && fail "check has nothing to object to"
+check --cfg binary.yaml --opts DATA.LABEL_MAP=[] MODEL.NUM_CLASSES=1 && fail "check of one class of pixels: exit code"
+grep -q "^refused .*there is nothing to learn: each pixel of the 4 label maps" log || fail "check of one class of pixels"
+train --cfg binary.yaml --opts DATA.LABEL_MAP=[] MODEL.NUM_CLASSES=1 && fail "train on one class of pixels: exit code"
+grep -q "there is nothing to learn: each pixel of the 4 label maps" log || fail "train on one class of pixels"
+check --cfg binary.yaml || fail "check of what init wrote"
+grep -q "remark *train: the value 255 is read as 1 ('class1', 50.0 % of all pixels)" log || fail "the remark"
+train --cfg binary.yaml || fail "train of what init wrote"
+grep -q "warning" log && fail "train of what init wrote warns"
+grep -q "class1 .* 50.000 %" log || fail "the second class has half of the pixels"
+
+# Values 0, 5: with LABEL_MAP and REDUCE_ZERO_LABEL [0 ignored, 2 -> 1] of two classes, one is left.
+masks five 0 5
+check --cfg binary.yaml --data-path five --opts "DATA.LABEL_MAP=[[5, 2]]" DATA.REDUCE_ZERO_LABEL=True || fail "REDUCE_ZERO_LABEL"
+grep -q "of the one class 'class1' or ignored (50.0 %)" log || fail "REDUCE_ZERO_LABEL ignores 0 and moves 2"
+check --cfg binary.yaml --data-path five --opts "DATA.LABEL_MAP=[[5, 1]]" || fail "5 as 1"
+check --cfg binary.yaml --data-path five && fail "5 is no class"
+masks all 377 377
+for verb in check train; do
+  $verb --cfg binary.yaml --data-path all --opts DATA.LABEL_MAP=[] && fail "$verb: all ignored: exit code"
+  grep -q "no pixel of the 4 label maps that were read has a class: all are ignored" log || fail "$verb: all ignored"
+done
+
+# Classes of images: one alone, splits that differ, too few for a batch.
+"$trainc" synth shapes --out shapes --classes 2 --train 8 --val 4 --size 16 2>/dev/null || exit 1
+net=(--model resnet20 --img-size 16 --dataset folder)
+mkdir -p one/train && cp -r "$(ls -d shapes/train/* | head -1)" one/train && cp -r one/train one/val
+for verb in check train; do
+  $verb "${net[@]}" --data-path one --batch-size 2 || [ $verb = check ] || fail "$verb: one class"
+  grep -q "warning: .*has images of one class alone" log || fail "$verb: one class is told"
+done
+"$trainc" init one >/dev/null 2>log && grep -q "has images of one class alone" log || fail "init: one class is told"
+mkdir other && cp -r shapes/train other && mkdir -p other/val/images && cp "$(ls -d shapes/val/* | head -1)"/* other/val/images
+for verb in check train; do
+  $verb "${net[@]}" --data-path other --batch-size 2 && fail "$verb: other classes: exit code"
+  grep -q "the classes of 'other/train' (2) and of 'other/val' (1) differ" log || fail "$verb: other classes"
+  $verb "${net[@]}" --data-path shapes --batch-size 9 && fail "$verb: too few: exit code"
+  grep -q "the training set has 8 images, fewer than DATA.BATCH_SIZE 9" log || fail "$verb: too few images"
+  $verb "${net[@]}" --data-path shapes --batch-size 2 --num-classes 5 && fail "$verb: NUM_CLASSES: exit code"
+  grep -q "'shapes/train' has 2 classes, and MODEL.NUM_CLASSES is 5" log || fail "$verb: NUM_CLASSES"
+done
+
+[ $fails = 0 ] && echo "judge: passed"
+exit $((fails > 0))
