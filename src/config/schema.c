@@ -765,6 +765,9 @@ const struct schema schema_table[] = {
     /* validation */
     ROW("TEST.CROP", test.crop, .def = "True",
         .help = "resize and crop the centre; False: resize to the input size"),
+    ROW("TEST.SHRINK", test.shrink, .def = "False", .flag = "--test-shrink",
+        .help = "decode large JPEGs at a smaller scale, as training does: faster, and "
+                "some images get another class; False: whole, as Pillow does"),
     ROW("TEST.SEQUENTIAL", test.sequential, .def = "False", .no_effect = validation,
         .help = "Swin's order of validation"),
     ROW("TEST.SHUFFLE", test.shuffle, .def = "False", .no_effect = validation,

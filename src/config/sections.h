@@ -166,7 +166,7 @@ struct config_aug {
 };
 
 struct config_test {
-    bool crop, sequential, shuffle;
+    bool crop, shrink, sequential, shuffle;
 };
 
 struct config_log {

@@ -13,10 +13,10 @@ char *cache_path(const struct dataset *d, const struct transform *t,
     struct strbuf s = STRBUF_INIT;
     char *path;
 
-    strbuf_addf(&s, "1 %016" PRIx64 " %d %d %d %d %d %d %d ", dataset_digest(d),
+    strbuf_addf(&s, "2 %016" PRIx64 " %d %d %d %d %d %d %d %d ", dataset_digest(d),
                 limits->rotate + (limits->jpeg ? 2 : 0) + (limits->truncated ? 4 : 0),
                 (int)t->kind, t->w, t->h, transform_channels(t), (int)t->filter,
-                t->label_divisor > 0);
+                t->label_divisor > 0, transform_is_fixed(t));
     strbuf_addf(&s, "%.17g %.17g %.17g %.17g %.17g %.17g %.17g %d", t->scale[0],
                 t->scale[1], t->ratio[0], t->ratio[1], t->factor[0], t->factor[1],
                 t->shrink_gap, t->resize);

@@ -52,6 +52,18 @@ static int loader_cache_fill(struct loader_worker *w, const struct loader_source
     return rc;
 }
 
+/* What is made of the image in every epoch is smaller than the image. */
+static void loader_cache_result(const struct loader_source *s, int64_t sample,
+                                uint8_t *pixel)
+{
+    const struct transform *t = s->transform;
+    struct image img = {
+        .w = t->w, .h = t->h, .channels = transform_channels(t), .pixel = pixel};
+
+    img.stride = (size_t)img.w * (size_t)img.channels;
+    cache_put(s->cache, sample, &img, NULL);
+}
+
 /* A label map belongs to an image of its size. */
 static int loader_check_size(const struct loader_source *s, int64_t sample, int w, int h,
                              const struct label_reader *label, struct strbuf *why)
@@ -160,21 +172,27 @@ static int sample_once(struct loader_worker *w, const struct loader_source *s,
     if (label_map)
         return loader_segment(w, s, &key, pixel, label_map, why);
     if (s->cache && cache_get(s->cache, sample, &img, &label)) {
-        transform_image(m, s->transform, &key, &img, pixel);
+        if (transform_is_fixed(s->transform))
+            memcpy(pixel, img.pixel, transform_size(s->transform));
+        else
+            transform_image(m, s->transform, &key, &img, pixel);
         return 0;
     }
     rc = dataset_read(s->data, sample, s->limits.max_bytes, &w->bytes, why);
     stage_end(m->times, STAGE_READ, &from);
     if (rc < 0)
         return rc;
-    if (s->cache) {
+    if (s->cache && !transform_is_fixed(s->transform)) {
         rc = loader_cache_fill(w, s, sample, &img, why);
         stage_end(m->times, STAGE_DECODE, &from);
         if (rc == 0)
             transform_image(m, s->transform, &key, &img, pixel);
         return rc;
     }
-    return transform_file(m, s->transform, &key, w->bytes.data, w->bytes.len, pixel, why);
+    rc = transform_file(m, s->transform, &key, w->bytes.data, w->bytes.len, pixel, why);
+    if (rc == 0 && s->cache)
+        loader_cache_result(s, sample, pixel);
+    return rc;
 }
 
 /* A large image has left large buffers. */

@@ -101,6 +101,9 @@ size_t transform_size(const struct transform *t);
  * smallest crop. */
 int transform_least_shrink(const struct transform *t, int w, int h);
 
+/* True if every epoch makes the same of an image, without its label map. */
+bool transform_is_fixed(const struct transform *t);
+
 /* What one thread needs, reused. */
 struct transformer {
     struct image_decoder *decoder;

@@ -26,6 +26,14 @@ size_t transform_size(const struct transform *t)
                            : (size_t)t->w * (size_t)t->h * (size_t)channels;
 }
 
+bool transform_is_fixed(const struct transform *t)
+{
+    return (t->kind == TRANSFORM_CENTRE || t->kind == TRANSFORM_STRETCH) &&
+           !(t->flip.probability > 0) && !t->flip.alternate && !t->policy.kind &&
+           !(t->jitter[0] > 0 || t->jitter[1] > 0 || t->jitter[2] > 0) &&
+           !(t->erase.probability > 0) && !t->filter_random && !t->resize_later;
+}
+
 bool transform_segment_fits(const struct transform *t)
 {
     return t->factor[0] == t->factor[1] && (t->factor[0] == 0 || t->factor[0] == 1);

@@ -428,8 +428,13 @@ static struct transform data_transform(const struct config *cfg, enum data_split
     struct transform t = transform_for_evaluation(size, (int)(size / cfg->data.crop_pct));
     bool train = split == DATA_TRAIN;
 
-    if (segment_config(cfg))
-        return segment_transform(cfg, train);
+    if (segment_config(cfg)) {
+        t = segment_transform(cfg, train);
+        t.shrink_gap = train || cfg->test.shrink ? t.shrink_gap : 0;
+        return t;
+    }
+    if (!train && !cfg->test.shrink)
+        t.shrink_gap = 0;
     if (train && data_pads(cfg)) {
         t = transform_for_small_training(size);
         t.pad = (int)cfg->aug.pad_crop;

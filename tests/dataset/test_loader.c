@@ -307,6 +307,33 @@ static void the_cache_keeps_shrunken_images(void **state)
     remove_temp_dir(dir);
 }
 
+/* Of a transform that is the same in every epoch its results are kept. */
+static void the_cache_keeps_results(void **state)
+{
+    char *dir = make_images();
+    struct dataset *d = open_folder(dir);
+    uint64_t want[8], got[8];
+
+    (void)state;
+    for (int64_t bytes = 0; bytes <= 1 << 20; bytes += 1 << 20) {
+        struct loader_options o = training_options(2);
+        struct loader *l;
+
+        o.transform = transform_for_evaluation(SIDE, SIDE + 4);
+        o.cache_bytes = bytes;
+        l = loader_open(d, &o);
+        run_epoch(l, 0, 0, bytes ? got : want);
+        if (bytes)
+            assert_memory_equal(got, want, 4 * sizeof(want[0]));
+        run_epoch(l, 0, 0, got);
+        assert_memory_equal(got, want, 4 * sizeof(want[0]));
+        assert_true(loader_stats(l).cached_bytes <= d->n * (3 * SIDE * SIDE + 200));
+        loader_close(l);
+    }
+    dataset_close(d);
+    remove_temp_dir(dir);
+}
+
 static void a_full_cache_needs_no_files(void **state)
 {
     char *dir = make_images();
@@ -510,6 +537,7 @@ int main(void)
         cmocka_unit_test(abandoned_epochs_leave_no_trace),
         cmocka_unit_test(the_cache_changes_nothing),
         cmocka_unit_test(the_cache_keeps_shrunken_images),
+        cmocka_unit_test(the_cache_keeps_results),
         cmocka_unit_test(a_full_cache_needs_no_files),
         cmocka_unit_test(closing_stops_at_once),
         cmocka_unit_test(waiting_is_measured),

@@ -306,9 +306,34 @@ static void synthetic_needs_no_path(void **state)
     config_release(&cfg);
 }
 
+/* Validation decodes images whole, as Pillow does; training may decode them smaller. */
+static void validation_decodes_whole(void **state)
+{
+    struct config cfg;
+    struct loader_options o;
+
+    (void)state;
+    for (int segment = 0; segment < 2; segment++) {
+        config_init(&cfg);
+        if (segment) {
+            config_set(&cfg, "MODEL.TYPE", "erfnet");
+            config_set(&cfg, "MODEL.NAME", "erfnet");
+        }
+        data_loader_options(&cfg, DATA_VAL, &o);
+        assert_true(o.transform.shrink_gap == 0);
+        data_loader_options(&cfg, DATA_TRAIN, &o);
+        assert_true(o.transform.shrink_gap == 2);
+        config_set(&cfg, "TEST.SHRINK", "True");
+        data_loader_options(&cfg, DATA_VAL, &o);
+        assert_true(o.transform.shrink_gap == 2);
+        config_release(&cfg);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(validation_decodes_whole),
         cmocka_unit_test(training_defaults_are_swins),
         cmocka_unit_test(keys_reach_the_loader),
         cmocka_unit_test(crop_modes_reach_the_loader),
