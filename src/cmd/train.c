@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/strbuf.h"
 #include "cmd/cmd.h"
+#include "cmd/lr_find.h"
 #include "cmd/run.h"
 #include "session/devices.h"
 #include "session/schedules.h"
@@ -39,6 +40,7 @@ static void train_check(const struct config *cfg, const struct cmdline *line,
 
     run_check(cfg, train, p);
     hook_commands_check(cfg, p);
+    lr_find_check(cfg, line, p);
     if (train)
         check_beside(cfg, p);
     else
@@ -50,12 +52,15 @@ static int train_run(struct config *cfg, const struct cmdline *line)
 {
     const char *result = cmdline_value(line, "--result");
 
+    if (lr_find_asked(line))
+        return lr_find_run(cfg, line);
     return cfg->eval_mode || cfg->throughput_mode ? trainer_eval(cfg, result, NULL)
                                                   : trainer_train(cfg, result);
 }
 
 static const struct cmd_flag train_flags[] = {
     RUN_RESULT_FLAG,
+    LR_FIND_FLAGS,
     CMD_KNOWN_FLAGS,
     {0},
 };

@@ -1,5 +1,7 @@
 #include "session/schedules.h"
 
+#include <math.h>
+
 #include "base/error.h"
 #include "config/names.h"
 
@@ -87,6 +89,20 @@ static void fill_plateau(struct schedule *s, const struct config *cfg,
     s->patience = cfg->train.lr_scheduler.patience_epochs;
 }
 
+/* From a hundred-millionth of BASE_LR up to it, in TRAIN.MAX_STEPS or the whole run. */
+static void fill_range(struct schedule *s, const struct config *cfg,
+                       int64_t updates_per_epoch)
+{
+    static const double span = 1e8;
+    int64_t steps = cfg->train.max_steps ? cfg->train.max_steps : s->total;
+
+    (void)updates_per_epoch;
+    s->warmup = 0;
+    s->every = 1;
+    s->rate = pow(span, 1 / (double)(steps > 1 ? steps - 1 : 1));
+    s->base /= span;
+}
+
 static const struct lr_schedule schedules[] = {
     {
         .name = "cosine",
@@ -146,6 +162,15 @@ static const struct lr_schedule schedules[] = {
         .check = check_plateau,
         .fill = fill_plateau,
         .judge = plateau_judge,
+    },
+    {
+        .name = "range",
+        .help = "up to BASE_LR by the same factor at each step: a range test, see "
+                "train --lr-find",
+        .kind = SCHEDULE_STEP,
+        .reads = (const char *const[]){NULL},
+        .warms_up_by = "itself",
+        .fill = fill_range,
     },
     {.name = NULL},
 };

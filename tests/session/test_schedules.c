@@ -61,7 +61,7 @@ static void test_rules(void **state)
 {
     (void)state;
     CHECK("TRAIN.LR_SCHEDULER.NAME must be one of cosine, linear, step, multistep, poly, "
-          "onecycle, constant, plateau, not 'cosin' (did you mean cosine?)",
+          "onecycle, constant, plateau, range, not 'cosin' (did you mean cosine?)",
           NAME, "cosin");
     CHECK(NULL, "TRAIN.EPOCHS", "5");
     CHECK(NULL, "TRAIN.EPOCHS", "5", NAME, "onecycle");

@@ -1,0 +1,220 @@
+#include "cmd/lr_find.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "cmd/run.h"
+#include "dist/launch.h"
+#include "session/devices.h"
+#include "session/session.h"
+#include "train/data_config.h"
+#include "train/evaluate.h"
+#include "train/feed.h"
+#include "train/pretrained.h"
+
+enum { STEPS = 100, LEAST_STEPS = 20, MOST_STEPS = 100000, LINES = 25, WIDTH = 48 };
+
+static const double smoothing = 0.9, diverged = 4;
+
+bool lr_find_asked(const struct cmdline *line)
+{
+    return cmdline_has(line, "--lr-find");
+}
+
+void lr_find_check(const struct config *cfg, const struct cmdline *line,
+                   struct problems *p)
+{
+    if (!lr_find_asked(line)) {
+        if (cmdline_value(line, "--lr-find-steps"))
+            problems_warn(p, "--lr-find-steps", "has no effect without --lr-find");
+        return;
+    }
+    if (dist_launched().world > 1 || device_count(cfg) > 1)
+        problems_error(p, "--lr-find", "the test runs on one device: give DEVICE one");
+    if (cfg->eval_mode || cfg->throughput_mode)
+        problems_error(p, "--lr-find", "EVAL_MODE and THROUGHPUT_MODE do not train");
+    if (*cfg->model.resume)
+        problems_error(p, "--lr-find",
+                       "the test starts from initial weights or those of "
+                       "MODEL.PRETRAINED, not from --resume");
+}
+
+int lr_find_smooth(struct lr_find_point *p, int n)
+{
+    double mean = 0, least = INFINITY;
+
+    for (int i = 0; i < n; i++) {
+        mean = smoothing * mean + (1 - smoothing) * p[i].loss;
+        p[i].smooth = mean / (1 - pow(smoothing, i + 1));
+        if (!(p[i].smooth <= diverged * least) && i)
+            return i;
+        least = fmin(least, p[i].smooth);
+    }
+    return n;
+}
+
+int lr_find_steepest(const struct lr_find_point *p, int n)
+{
+    int least = 0, best = -1;
+    double most = 0;
+
+    for (int i = 1; i < n; i++)
+        least = p[i].smooth < p[least].smooth ? i : least;
+    for (int i = 1; i < least; i++) {
+        double slope =
+            (p[i - 1].smooth - p[i + 1].smooth) / log(p[i + 1].lr / p[i - 1].lr);
+
+        if (slope > most) {
+            most = slope;
+            best = i;
+        }
+    }
+    return best;
+}
+
+/* The program is the run's, but for the course of the rate. */
+static void set_course(struct config *cfg, int64_t steps)
+{
+    char text[32];
+
+    (void)snprintf(text, sizeof(text), "%" PRId64, steps);
+    config_set_for(cfg, "TRAIN.LR_SCHEDULER.NAME", "range", "--lr-find");
+    config_set_for(cfg, "TRAIN.MAX_STEPS", text, "--lr-find");
+    config_set_for(cfg, "TRAIN.BASE_LR", "10", "--lr-find");
+    config_set_for(cfg, "TRAIN.SCALE_LR", "False", "--lr-find");
+    config_set_for(cfg, "TRAIN.WARMUP_EPOCHS", "0", "--lr-find");
+    config_set_for(cfg, "TRAIN.EMA.ENABLE", "False", "--lr-find");
+}
+
+struct test {
+    struct feed feed;
+    struct session session;
+    struct lr_find_point *point;
+    int n, most;
+    struct metrics before; /* of the last snapshot */
+};
+
+static void take_losses(struct test *t)
+{
+    struct snapshot s;
+
+    while (session_next_snapshot(&t->session, &s)) {
+        struct metrics m = metrics_since(&s.metrics, &t->before);
+
+        t->before = s.metrics;
+        if (t->n == t->most)
+            continue;
+        t->point[t->n] =
+            (struct lr_find_point){.lr = schedule_lr(&t->session.plan.schedule, t->n),
+                                   .loss = m.nonfinite ? (double)NAN : metrics_loss(&m)};
+        t->n++;
+    }
+}
+
+/* A whole number of updates; ends early when the loss is over four times the least. */
+static void run_steps(struct test *t)
+{
+    uint64_t epoch = 0;
+    int updates = 0;
+
+    loader_start_epoch(t->feed.train_loader, epoch, 0);
+    while (updates < t->most && (t->n < 2 || lr_find_smooth(t->point, t->n) == t->n)) {
+        const struct batch *b = loader_next(t->feed.train_loader);
+        struct lent_batch lent;
+
+        if (!b && !feed_failure(&t->feed)) {
+            session_drain(&t->session);
+            loader_start_epoch(t->feed.train_loader, ++epoch, 0);
+            b = loader_next(t->feed.train_loader);
+        }
+        if (!b)
+            die("%s", feed_failure(&t->feed) ? feed_failure(&t->feed)
+                                             : "an epoch has no batch");
+        lent = feed_lend(t->feed.train_loader, b);
+        updates += session_step_lent(&t->session, &lent);
+        take_losses(t);
+    }
+    session_drain(&t->session);
+    take_losses(t);
+}
+
+/* A line per few steps: rate, smoothed loss, and a bar from the least to the largest. */
+static void print_curve(const struct lr_find_point *p, int n, int steepest)
+{
+    double least = INFINITY, most = -INFINITY;
+    int lines = n < LINES ? n : LINES, marked = -1;
+
+    for (int i = 0; i < n; i++) {
+        least = fmin(least, p[i].smooth);
+        most = fmax(most, p[i].smooth);
+    }
+    puts("learning rate      loss");
+    for (int k = 0; k < lines; k++) {
+        int i = k * n / lines, next = (k + 1) * n / lines;
+        double share = most > least ? (p[i].smooth - least) / (most - least) : 0;
+        bool here = steepest >= i && steepest < next;
+
+        marked = here ? k : marked;
+        printf("%13.2e %9.4f |%.*s%s\n", p[i].lr, p[i].smooth, (int)rint(WIDTH * share),
+               "################################################",
+               here ? "  <- falls fastest" : "");
+    }
+}
+
+static void print_answer(const struct config *cfg, const struct test *t, double base)
+{
+    int n = lr_find_smooth(t->point, t->n), i = lr_find_steepest(t->point, n), least = 0;
+
+    for (int k = 1; k < n; k++)
+        least = t->point[k].smooth < t->point[least].smooth ? k : least;
+    print_curve(t->point, n, i);
+    if (i < 0) {
+        printf("no suggestion: the loss does not fall in %d steps\n", t->n);
+        return;
+    }
+    printf("suggestion: --lr %.2g (where the loss falls fastest; it is least at %.2g)\n",
+           t->point[i].lr, t->point[least].lr);
+    printf("the rate is for %" PRId64 " images per update, without TRAIN.SCALE_LR: add "
+           "--no-scale-lr\nwhere a recipe has it; this run's is %.3g\n",
+           t->session.plan.batch * cfg->train.accumulation_steps, base);
+}
+
+int lr_find_run(struct config *cfg, const struct cmdline *line)
+{
+    const struct config_train *c = &cfg->train;
+    int steps =
+        (int)run_flag_number(line, "--lr-find-steps", STEPS, LEAST_STEPS, MOST_STEPS);
+    double scale = c->scale_lr ? (double)(cfg->data.batch_size * c->accumulation_steps) /
+                                     (double)c->scale_lr_base
+                               : 1;
+    double base = c->base_lr * scale;
+    struct test t = {.most = steps};
+    struct session *s = &t.session;
+
+    set_course(cfg, steps);
+    t.point = xcalloc((size_t)steps, sizeof(*t.point));
+    feed_open(&t.feed, cfg, true);
+    session_init(
+        s, cfg,
+        &(struct session_options){.train = true,
+                                  .eval = true, /* for the feed */
+                                  .images = data_epoch_images(cfg, t.feed.train->n),
+                                  .class_weight = t.feed.class_weight});
+    if (!s->plan.updates_per_epoch)
+        die("an epoch has no update");
+    session_alloc(s);
+    if (*cfg->model.pretrained)
+        pretrained_load(s, cfg->model.pretrained);
+    session_mix(s, s->plan.mix_off_epoch > 0);
+    feed_start(&t.feed, s);
+    run_steps(&t);
+    print_answer(cfg, &t, base);
+    feed_close(&t.feed);
+    session_release(s);
+    free(t.point);
+    return EXIT_OK;
+}
