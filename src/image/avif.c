@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/failure.h"
 #include "image/decoder.h"
+#include "image/exif.h"
 
 /* The layout of the library's structs is part of its number. */
 #if AVIF_VERSION >= 1000000
@@ -74,7 +75,6 @@ static bool avif_is(const void *data, size_t len)
 
 struct avif_state {
     avifDecoder *decoder; /* NULL: none was needed so far */
-    uint8_t exif[26];     /* a block with the orientation alone */
 };
 
 static void *avif_state_new(void)
@@ -111,7 +111,6 @@ static int avif_open(const struct decoder_file *f, int *w, int *h, struct strbuf
     if (!s->decoder)
         die("out of memory: no decoder of AVIF");
     s->decoder->maxThreads = 1;
-    s->decoder->ignoreExif = s->decoder->ignoreXMP = AVIF_TRUE;
     s->decoder->strictFlags = AVIF_STRICT_DISABLED; /* as lenient as Pillow */
     r = lib.set_memory(s->decoder, f->data, f->len);
     if (r == AVIF_RESULT_OK)
@@ -125,26 +124,19 @@ static int avif_open(const struct decoder_file *f, int *w, int *h, struct strbuf
 
 /* irot turns anticlockwise by quarters, then imir exchanges top and bottom (0) or left and
  * right (1). */
-static int avif_orientation(const avifImage *image)
+static int avif_orientation(const struct decoder_file *f)
 {
+    const avifImage *image = ((struct avif_state *)f->state)->decoder->image;
     static const int of[4][3] = {{1, 4, 2}, {8, 5, 7}, {3, 2, 4}, {6, 7, 5}};
     int angle = image->transformFlags & AVIF_TRANSFORM_IROT ? image->irot.angle & 3 : 0;
     int mirror = 0;
 
+    if (!(image->transformFlags & (AVIF_TRANSFORM_IROT | AVIF_TRANSFORM_IMIR)) &&
+        !image->exif.size)
+        return exif_orientation_xmp(image->xmp.data, image->xmp.size);
     if (image->transformFlags & AVIF_TRANSFORM_IMIR)
         mirror = 1 + (image->imir.AVIF_AXIS & 1);
     return of[angle][mirror];
-}
-
-static const uint8_t *avif_exif(const struct decoder_file *f, size_t *len)
-{
-    static const uint8_t block[26] = "II*\0\10\0\0\0\1\0\22\1\3\0\1\0\0\0";
-    struct avif_state *s = f->state;
-
-    memcpy(s->exif, block, sizeof(block));
-    s->exif[18] = (uint8_t)avif_orientation(s->decoder->image);
-    *len = sizeof(s->exif);
-    return s->exif;
 }
 
 static int avif_read(const struct decoder_file *f, const struct image_part *part,
@@ -191,7 +183,7 @@ const struct decoder decoder_avif = {
     .state_new = avif_state_new,
     .state_free = avif_state_free,
     .open = avif_open,
-    .exif = avif_exif,
+    .orientation = avif_orientation,
     .memory = avif_memory,
     .read = avif_read,
 };

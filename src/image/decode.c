@@ -169,12 +169,11 @@ static int decode_check_size(const struct image_decoder *d, struct strbuf *why)
 
 static int decode_orientation(const struct image_decoder *d)
 {
-    const uint8_t *exif = NULL;
-    size_t len;
+    int found = 0;
 
-    if (d->limits.rotate && d->format->exif)
-        exif = d->format->exif(&d->file, &len);
-    return exif ? exif_orientation(exif, len) : 1;
+    if (d->limits.rotate && d->format->orientation)
+        found = d->format->orientation(&d->file);
+    return found ? found : 1;
 }
 
 /* Header reading takes a small multiple of the file's length at most (tiff.c). */

@@ -49,9 +49,9 @@ struct decoder {
     /* The size in the header, without memory for pixels. A failure of base/failure.h,
      * with a reason. */
     int (*open)(const struct decoder_file *f, int *w, int *h, struct strbuf *why);
-    /* The file's EXIF block, without the "Exif\0\0" before it; NULL: it has none. And
-     * NULL as a member: no file of the format. */
-    const uint8_t *(*exif)(const struct decoder_file *f, size_t *len);
+    /* The orientation of exif.h, from EXIF or else XMP; 0: the file has none. NULL: no
+     * file of the format has. */
+    int (*orientation)(const struct decoder_file *f);
     /* Bytes that read() may take at the most, beside the file. */
     size_t (*memory)(const struct decoder_file *f, int w, int h);
     /* After open() of the same file: a part that lies in the image, as

@@ -1,6 +1,9 @@
 #include "image/exif.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/alloc.h"
 
 /* Big endian ("MM") or little ("II"). */
 static unsigned exif_number(const uint8_t *p, int bytes, bool big)
@@ -20,11 +23,11 @@ int exif_orientation(const uint8_t *block, size_t len)
     unsigned n;
 
     if (len < 8 || (memcmp(block, "II*\0", 4) != 0 && memcmp(block, "MM\0*", 4) != 0))
-        return 1;
+        return 0;
     big = *block == 'M';
     at = exif_number(block + 4, 4, big);
     if (at > len - 2)
-        return 1;
+        return 0;
     n = exif_number(block + at, 2, big);
     for (at += 2; n > 0 && at + ENTRY <= len; n--, at += ENTRY) {
         unsigned v = exif_number(block + at + 8, 2, big);
@@ -33,7 +36,58 @@ int exif_orientation(const uint8_t *block, size_t len)
             exif_number(block + at + 2, 2, big) == SHORT)
             return v >= 1 && v <= 8 ? (int)v : 1;
     }
-    return 1;
+    return 0;
+}
+
+int exif_orientation_xmp(const uint8_t *packet, size_t len)
+{
+    static const char name[] = "tiff:Orientation";
+    const size_t n = sizeof(name) - 1;
+    const uint8_t *end = len ? packet + len : packet;
+
+    for (const uint8_t *p = packet; len >= n + 2 && p; p++) {
+        const uint8_t *v;
+
+        p = memmem(p, (size_t)(end - p), name, n);
+        if (!p)
+            break;
+        v = p + n;
+        v += end - v > 2 && v[0] == '=' && v[1] == '"' ? 2 : end - v > 1 && *v == '>';
+        if (v > p + n && v < end && *v >= '0' && *v <= '9')
+            return *v >= '1' && *v <= '8' ? *v - '0' : 1;
+    }
+    return 0;
+}
+
+static int exif_hex(uint8_t c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 32;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+int exif_orientation_text(const uint8_t *text, size_t len)
+{
+    enum { PREFIX = 6 }; /* "Exif\0\0" */
+    uint8_t *block = xmalloc(len / 2 + 1);
+    size_t at = 0, n = 0, skip;
+    int lines = 0, high = -1, found;
+
+    for (; at < len && lines < 3; at++)
+        lines += text[at] == '\n';
+    for (; at < len; at++) {
+        int v = exif_hex(text[at]);
+
+        if (v >= 0 && high >= 0)
+            block[n++] = (uint8_t)(high << 4 | v);
+        if (v >= 0)
+            high = high >= 0 ? -1 : v;
+    }
+    skip = n >= PREFIX && !memcmp(block, "Exif\0\0", PREFIX) ? PREFIX : 0;
+    found = exif_orientation(block + skip, n - skip);
+    free(block);
+    return found;
 }
 
 static bool mirrors_x(int orientation)

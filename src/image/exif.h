@@ -11,9 +11,17 @@
 
 #include "image/image.h"
 
-/* From an EXIF block, which is a TIFF's header and first directory; 1 if there is none,
- * or it is none of the numbers. */
+/* From an EXIF block, which is a TIFF's header and first directory; 1 if it is none of the
+ * numbers, 0 if the block has none. */
 int exif_orientation(const uint8_t *block, size_t len);
+
+/* From an XMP packet: the digit after tiff:Orientation=" or tiff:Orientation>, as Pillow
+ * looks for it; 1 and 0 as above. */
+int exif_orientation_xmp(const uint8_t *packet, size_t len);
+
+/* From ImageMagick's text "Raw profile type exif": three lines, then the block in
+ * hexadecimal. */
+int exif_orientation_text(const uint8_t *text, size_t len);
 
 static inline bool exif_swaps(int orientation)
 {

@@ -27,8 +27,9 @@
  * instead), except in TIFF, where they are refused. The EXIF orientation is ignored, as
  * in torchvision's and timm's loaders: published weights were trained and measured so.
  * That of a TIFF is ignored, too, though Pillow applies it. With image_limits.rotate it
- * counts, as in Pillow's ImageOps.exif_transpose, in JPEG, PNG, WebP and TIFF: sizes and
- * parts are then those of the image as it is shown, and a rotated image is not shrunken.
+ * counts, as in Pillow's ImageOps.exif_transpose, from EXIF or else XMP, in JPEG, PNG,
+ * WebP, TIFF, and AVIF: sizes and parts are then those of the image as it is shown, and a
+ * rotated image is not shrunken.
  *
  * image_decoder_channels() asks for another number of channels: one is grey, Pillow's
  * convert("L") of the above; two, or more than three, are the channels that the file

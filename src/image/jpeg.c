@@ -19,6 +19,7 @@
 #include "base/alloc.h"
 #include "base/failure.h"
 #include "image/decoder.h"
+#include "image/exif.h"
 
 enum {
     JPEG_MAX_SCANS = 256, /* real progressive files have about 10 */
@@ -330,13 +331,15 @@ static int jpeg_read(const struct decoder_file *f, const struct image_part *part
     return rc;
 }
 
-/* Looks for EXIF's APP1 among the segments up to the first scan. */
-static const uint8_t *jpeg_exif(const struct decoder_file *f, size_t *len)
+/* The data of the first APP1 segment before the scan that begins with `name`; NULL: there is
+ * none. */
+static const uint8_t *jpeg_app1(const struct decoder_file *f, const char *name,
+                                size_t name_len, size_t *len)
 {
     const uint8_t *d = f->data;
     size_t at = 2;
 
-    while (at + 10 < f->len && d[at] == 0xff && d[at + 1] != 0xda) {
+    while (at + 4 < f->len && d[at] == 0xff && d[at + 1] != 0xda) {
         size_t n = (size_t)d[at + 2] << 8 | d[at + 3];
 
         if (d[at + 1] == 0xff) { /* fill */
@@ -345,13 +348,27 @@ static const uint8_t *jpeg_exif(const struct decoder_file *f, size_t *len)
         }
         if (n < 2 || n > f->len - at - 2)
             return NULL;
-        if (d[at + 1] == 0xe1 && n >= 8 && memcmp(d + at + 4, "Exif\0\0", 6) == 0) {
-            *len = n - 8;
-            return d + at + 10;
+        if (d[at + 1] == 0xe1 && n >= 2 + name_len &&
+            memcmp(d + at + 4, name, name_len) == 0) {
+            *len = n - 2 - name_len;
+            return d + at + 4 + name_len;
         }
         at += 2 + n;
     }
     return NULL;
+}
+
+static int jpeg_orientation(const struct decoder_file *f)
+{
+    static const char exif[] = "Exif\0", xmp[] = "http://ns.adobe.com/xap/1.0/";
+    size_t len;
+    const uint8_t *data = jpeg_app1(f, exif, sizeof(exif), &len);
+    int found = data ? exif_orientation(data, len) : 0;
+
+    if (found)
+        return found;
+    data = jpeg_app1(f, xmp, sizeof(xmp), &len);
+    return data ? exif_orientation_xmp(data, len) : 0;
 }
 
 const struct decoder decoder_jpeg = {
@@ -364,7 +381,7 @@ const struct decoder decoder_jpeg = {
     .state_new = jpeg_new,
     .state_free = jpeg_free,
     .open = jpeg_open,
-    .exif = jpeg_exif,
+    .orientation = jpeg_orientation,
     .memory = jpeg_memory,
     .read = jpeg_read,
 };

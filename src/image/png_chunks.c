@@ -1,11 +1,13 @@
 #include "image/png_chunks.h"
 
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <libdeflate.h>
 
 #include "base/alloc.h"
+#include "image/exif.h"
 
 static uint32_t big_endian(const uint8_t *p)
 {
@@ -71,18 +73,76 @@ uint8_t *png_chunks_fill(const uint8_t *d, size_t *len)
     return NULL;
 }
 
-const uint8_t *png_chunks_exif(const uint8_t *d, size_t size, size_t *len)
-{
-    for (size_t at = 8; at + 12 <= size;) {
-        size_t n = big_endian(d + at);
+/* What a file may say of its orientation, by the place; 0: it does not. */
+struct png_says {
+    int exif, raw, xmp;
+};
 
-        if (n > size - at - 12)
-            return NULL;
-        if (memcmp(d + at + 4, "eXIf", 4) == 0) {
-            *len = n;
-            return d + at + 8;
-        }
-        at += 12 + n;
+/* A keyword's text. */
+static void says_text(struct png_says *s, const char *keyword, const uint8_t *text,
+                      size_t len)
+{
+    bool raw = !strcmp(keyword, "Raw profile type exif") ||
+               !strcmp(keyword, "Raw profile type APP1");
+
+    if (raw && !s->raw)
+        s->raw = exif_orientation_text(text, len);
+    else if (!strcmp(keyword, "XML:com.adobe.xmp") && !s->xmp)
+        s->xmp = exif_orientation_xmp(text, len);
+}
+
+/* The same of text that is deflated, up to 1 MiB of it. */
+static void says_packed(struct png_says *s, const char *keyword, const uint8_t *data,
+                        size_t len)
+{
+    enum { MOST = 1 << 20 };
+    struct libdeflate_decompressor *inflate = libdeflate_alloc_decompressor();
+    uint8_t *text = xmalloc(MOST);
+    size_t got;
+
+    if (inflate && libdeflate_zlib_decompress(inflate, data, len, text, MOST, &got) ==
+                       LIBDEFLATE_SUCCESS)
+        says_text(s, keyword, text, got);
+    libdeflate_free_decompressor(inflate);
+    free(text);
+}
+
+/* tEXt: keyword, 0, text; zTXt: keyword, 0, method, packed text; iTXt: keyword, 0, whether
+ * it is packed, method, language, 0, translated keyword, 0, text. */
+static void says_chunk(struct png_says *s, const uint8_t *kind, const uint8_t *data,
+                       size_t len)
+{
+    const uint8_t *zero = memchr(data, 0, len), *end = data + len, *at;
+    bool packed = !memcmp(kind, "zTXt", 4);
+
+    if (!zero)
+        return;
+    at = zero + 1 + packed;
+    if (!memcmp(kind, "iTXt", 4)) {
+        packed = end - zero > 1 && zero[1] != 0;
+        at = end - zero > 3 ? memchr(zero + 3, 0, (size_t)(end - zero - 3)) : NULL;
+        at = at ? memchr(at + 1, 0, (size_t)(end - at - 1)) : NULL;
+        at = at ? at + 1 : end + 1;
     }
-    return NULL;
+    if (at <= end)
+        (packed ? says_packed : says_text)(s, (const char *)data, at, (size_t)(end - at));
+}
+
+int png_chunks_orientation(const uint8_t *d, size_t len)
+{
+    struct png_says s = {0};
+
+    for (size_t at = 8, n; at + 12 <= len; at += 12 + n) {
+        const uint8_t *kind = d + at + 4;
+
+        n = big_endian(d + at);
+        if (n > len - at - 12)
+            break;
+        if (!memcmp(kind, "eXIf", 4) && !s.exif)
+            s.exif = exif_orientation(kind + 4, n);
+        else if (!memcmp(kind, "tEXt", 4) || !memcmp(kind, "zTXt", 4) ||
+                 !memcmp(kind, "iTXt", 4))
+            says_chunk(&s, kind, kind + 4, n);
+    }
+    return s.exif ? s.exif : s.raw ? s.raw : s.xmp;
 }

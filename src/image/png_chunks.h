@@ -31,7 +31,8 @@ int png_chunks_check(const uint8_t *d, size_t len, struct strbuf *why);
  */
 uint8_t *png_chunks_fill(const uint8_t *d, size_t *len);
 
-/* The data of eXIf, of *len bytes; NULL: there is none. */
-const uint8_t *png_chunks_exif(const uint8_t *d, size_t size, size_t *len);
+/* The orientation of exif.h, from eXIf, from the text "Raw profile type exif" (ImageMagick's)
+ * or "... APP1", or from XMP, in this order; 0: there is none. */
+int png_chunks_orientation(const uint8_t *d, size_t len);
 
 #endif

@@ -194,9 +194,9 @@ static void stb_png_state_free(void *state)
     png_plain_free(state);
 }
 
-static const uint8_t *stb_png_exif(const struct decoder_file *f, size_t *len)
+static int stb_png_orientation(const struct decoder_file *f)
 {
-    return png_chunks_exif(f->data, f->len, len);
+    return png_chunks_orientation(f->data, f->len);
 }
 
 const struct decoder decoder_png = {
@@ -206,7 +206,7 @@ const struct decoder decoder_png = {
     .state_new = stb_png_state,
     .state_free = stb_png_state_free,
     .open = stb_open_png,
-    .exif = stb_png_exif,
+    .orientation = stb_png_orientation,
     .memory = stb_png_memory,
     .read = stb_read_png,
     .bands = stb_bands_png,

@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "base/failure.h"
 #include "image/decoder.h"
+#include "image/exif.h"
 #include "image/tiff_layout.h"
 
 /* The file, and the first thing that libtiff said about it. */
@@ -401,11 +402,24 @@ static size_t tiff_memory(const struct decoder_file *f, int w, int h)
     return (size_t)w * (size_t)h * 12;
 }
 
-/* The orientation is a tag of the first directory, as in EXIF, which is a TIFF. */
-static const uint8_t *tiff_exif(const struct decoder_file *f, size_t *len)
+/* The orientation is a tag of the first directory, as in EXIF, which is a TIFF; or it is in
+ * the XMP packet of a tag. */
+static int tiff_orientation(const struct decoder_file *f)
 {
-    *len = f->len;
-    return f->data;
+    struct tiff_source s = {.file = f, .data = f->data, .len = f->len};
+    struct strbuf unused = STRBUF_INIT;
+    int found = exif_orientation(f->data, f->len);
+    const uint8_t *packet;
+    uint32_t len;
+    TIFF *t;
+
+    if (!found && tiff_start(&s, 16 * f->len + (1 << 16), &t, &unused) == 0) {
+        if (TIFFGetField(t, TIFFTAG_XMLPACKET, &len, &packet) && packet)
+            found = exif_orientation_xmp(packet, len);
+        TIFFClose(t);
+    }
+    strbuf_release(&unused);
+    return found;
 }
 
 const struct decoder decoder_tiff = {
@@ -415,7 +429,7 @@ const struct decoder decoder_tiff = {
     .is = tiff_is,
     .is_lossy = tiff_is_lossy,
     .open = tiff_open,
-    .exif = tiff_exif,
+    .orientation = tiff_orientation,
     .memory = tiff_memory,
     .read = tiff_read,
     .bands = tiff_bands,

@@ -14,7 +14,9 @@
 
 #include "base/error.h"
 #include "base/failure.h"
+#include "image/bytes.h"
 #include "image/decoder.h"
+#include "image/exif.h"
 
 enum { WEBP_MARGIN = 2 }; /* pixels: one chroma sample */
 
@@ -179,25 +181,40 @@ static size_t webp_memory(const struct decoder_file *f, int w, int h)
     return (size_t)w * (size_t)h * 8;
 }
 
-static const uint8_t *webp_exif(const struct decoder_file *f, size_t *len)
+/* The data of a chunk of the file; NULL: there is none. */
+static const uint8_t *webp_chunk(const struct decoder_file *f, const char *name,
+                                 size_t *len)
 {
     const uint8_t *d = f->data;
 
     for (size_t at = 12; at + 8 <= f->len;) {
-        uint32_t n = d[at + 4] | (uint32_t)d[at + 5] << 8 | (uint32_t)d[at + 6] << 16 |
-                     (uint32_t)d[at + 7] << 24;
-        size_t skip =
-            n >= 6 && n <= f->len - at - 8 && !memcmp(d + at + 8, "Exif\0\0", 6) ? 6 : 0;
+        uint32_t n = le32(d + at + 4);
 
         if (n > f->len - at - 8)
             return NULL;
-        if (memcmp(d + at, "EXIF", 4) == 0) {
-            *len = n - skip;
-            return d + at + 8 + skip;
+        if (memcmp(d + at, name, 4) == 0) {
+            *len = n;
+            return d + at + 8;
         }
         at += 8 + (size_t)n + (n & 1);
     }
     return NULL;
+}
+
+static int webp_orientation(const struct decoder_file *f)
+{
+    size_t len, skip;
+    const uint8_t *data = webp_chunk(f, "EXIF", &len);
+    int found = 0;
+
+    if (data) {
+        skip = len >= 6 && !memcmp(data, "Exif\0\0", 6) ? 6 : 0;
+        found = exif_orientation(data + skip, len - skip);
+    }
+    if (found)
+        return found;
+    data = webp_chunk(f, "XMP ", &len);
+    return data ? exif_orientation_xmp(data, len) : 0;
 }
 
 const struct decoder decoder_webp = {
@@ -207,7 +224,7 @@ const struct decoder decoder_webp = {
     .is = webp_is,
     .is_lossy = webp_is_lossy,
     .open = webp_open,
-    .exif = webp_exif,
+    .orientation = webp_orientation,
     .memory = webp_memory,
     .read = webp_read,
 };
