@@ -32,6 +32,7 @@ libprotobuf-c-dev
 protobuf-c-compiler
 liblmdb-dev
 libhdf5-dev
+libcurl4-openssl-dev
 libcmocka-dev
 openmpi-bin
 $*
