@@ -7,7 +7,7 @@
 #   DEB_COMPRESSION=gzip              takes 3 s; xz, the default, takes a minute, and gives a file of half the size
 #
 # Dependencies are those of the binary (dpkg-shlibdeps). What it opens when it is used, for
-# LMDB, HDF5, AVIF, JPEG 2000 and MPI, is recommended or suggested. No licence stands in the
+# LMDB, HDF5, AVIF, JPEG 2000, downloads and MPI, is recommended or suggested. No licence stands in the
 # sources, and the package says so.
 set -eu
 cd "$(dirname "$0")/.."
@@ -60,7 +60,7 @@ Architecture: $arch
 Maintainer: $maintainer
 Installed-Size: $(du -sk "$root/usr" | cut -f1)
 Depends: $depends
-Recommends: libopenjp2-7
+Recommends: libopenjp2-7, libcurl4 | libcurl4t64 | libcurl3-gnutls
 Suggests: liblmdb0, libhdf5-103-1 | libhdf5-310, libavif15 | libavif16, openmpi-bin
 Section: science
 Priority: optional

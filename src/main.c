@@ -28,6 +28,7 @@
 #include "session/model_config.h"
 #include "train/hub_config.h"
 #include "train/job_data.h"
+#include "train/weights_fetch.h"
 
 /* Started without them, we would write messages into the files that take their places. */
 static void open_standard_files(void)
@@ -135,6 +136,27 @@ static void follow_job(struct config *cfg, const struct verb *v)
         job_preset(cfg, &job);
 }
 
+/* Prints the mistakes; returns the exit code. */
+static int refuse(const struct verb *v, const struct cmdline *line, struct problems *p,
+                  bool understood, int code)
+{
+    if (understood && v->refuse)
+        v->refuse(line, p, code);
+    problems_print(p);
+    if (!understood)
+        (void)fprintf(stderr, "trainc: see `trainc help %s`\n", v->name);
+    return code;
+}
+
+/* Runs the verb, after the weights that it needs have been downloaded. */
+static int fetch_and_run(const struct verb *v, struct config *cfg,
+                         const struct cmdline *line, struct problems *p)
+{
+    if (!weights_fetch_wanted(cfg, p))
+        return refuse(v, line, p, true, EXIT_FAILED);
+    return v->run(cfg, line);
+}
+
 /* Everything that is wrong is printed before anything is touched. */
 static int run(const struct verb *v, struct cmdline *line, struct problems *p)
 {
@@ -147,7 +169,7 @@ static int run(const struct verb *v, struct cmdline *line, struct problems *p)
     run_take_config(v, line);
     (void)config_load(&cfg, line, p);
     pretrained_preset(&cfg);
-    hub_config_preset(&cfg, p);
+    hub_config_preset(&cfg, !p->nerror && verb_reads(v, "MODEL.NAME"), p);
     model_preset(&cfg);
     if (!p->nerror && job_decides(&cfg) && !known_only(line))
         follow_job(&cfg, v);
@@ -157,12 +179,7 @@ static int run(const struct verb *v, struct cmdline *line, struct problems *p)
     if (!prints)
         verb_check_read(v, &cfg, line, p);
     if (p->nerror) {
-        if (understood && v->refuse && !prints)
-            v->refuse(line, p);
-        problems_print(p);
-        if (!understood)
-            (void)fprintf(stderr, "trainc: see `trainc help %s`\n", v->name);
-        code = EXIT_USAGE;
+        code = refuse(v, line, p, understood, EXIT_USAGE);
     } else {
         if (!dist_launched().rank) /* warnings of all processes are the same */
             problems_print(p);
@@ -172,7 +189,7 @@ static int run(const struct verb *v, struct cmdline *line, struct problems *p)
         else if (line->print)
             print_config(&cfg, line->print);
         else
-            code = v->run(&cfg, line);
+            code = fetch_and_run(v, &cfg, line, p);
     }
     config_release(&cfg);
     return code;

@@ -53,7 +53,7 @@ struct verb {
                   struct problems *p);
     /* Called after mistakes, if none is in the command line: writes them where programs
      * look (--result). May be NULL. */
-    void (*refuse)(const struct cmdline *line, const struct problems *p);
+    void (*refuse)(const struct cmdline *line, const struct problems *p, int code);
     int (*run)(struct config *cfg, const struct cmdline *line);
     /* In place of all that: gets the arguments as they are, --help excepted. */
     int (*main)(int argc, char **argv);

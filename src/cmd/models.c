@@ -51,8 +51,11 @@ static void list_pretrained(const struct config *cfg, const struct cmdline *line
 
     if (!*glob || !strcmp(glob, PRETRAINED_AUTO))
         glob = line->narg ? line->arg[0].text : "*";
-    models_list_pretrained(glob, cmdline_value(line, "--exclude"),
-                           cmdline_has(line, "--cached"));
+    if (cmdline_has(line, "--download"))
+        models_download(cfg, glob);
+    else
+        models_list_pretrained(glob, cmdline_value(line, "--exclude"),
+                               cmdline_has(line, "--cached"));
 }
 
 static int models_run(struct config *cfg, const struct cmdline *line)
@@ -63,14 +66,14 @@ static int models_run(struct config *cfg, const struct cmdline *line)
     size_t n = 0, cap = 0;
     int width = 20; /* of the names */
 
-    if (*cfg->model.pretrained || cmdline_has(line, "--cached")) {
+    if (*cfg->model.pretrained || cmdline_has(line, "--cached") ||
+        cmdline_has(line, "--download")) {
         list_pretrained(cfg, line);
         return EXIT_OK;
     }
     for (int i = 0; model_families[i]; i++) {
         for (const struct model *m = model_families[i]->models; m->name; m++) {
-            if (fnmatch(glob, m->name, 0) ||
-                (exclude && !fnmatch(exclude, m->name, 0)))
+            if (fnmatch(glob, m->name, 0) || (exclude && !fnmatch(exclude, m->name, 0)))
                 continue;
             GROW(row, n, cap);
             row[n++] = m;
@@ -95,10 +98,15 @@ static int models_run(struct config *cfg, const struct cmdline *line)
     return 0;
 }
 
-static const char *const models_reads[] = {"MODEL.PRETRAINED", NULL};
+static const char *const models_reads[] = {"MODEL.PRETRAINED", "MODEL.OFFLINE",
+                                           "LOG.PROGRESS", NULL};
 
 static const struct cmd_flag models_flags[] = {
     {"--cached", NULL, "the public weights that are on this machine"},
+    {"--download", NULL,
+     "with --pretrained NAME: download these weights into the cache, and print where "
+     "they "
+     "are"},
     {"--exclude", "GLOB", "leave out what this matches, too"},
     {0},
 };

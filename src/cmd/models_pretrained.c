@@ -10,6 +10,7 @@
 #include "models/pretrained.h"
 #include "models/table.h"
 #include "train/weights_cache.h"
+#include "train/weights_fetch.h"
 
 static int by_name(const void *a, const void *b)
 {
@@ -44,8 +45,7 @@ static void print_row(const struct pretrained *p, int width)
     free(path);
 }
 
-/* One line for each thing, for people and scripts/fetch_weights.sh. A revision is of the
- * hub. */
+/* One line for each thing. A revision is of the hub. */
 static void print_places(const struct pretrained_request *r)
 {
     char *path = weights_cache_find(r);
@@ -123,4 +123,32 @@ void models_list_pretrained(const char *glob, const char *exclude, bool cached)
     if (n == 1)
         print_details(row[0], r.revision);
     free(row);
+}
+
+void models_download(const struct config *cfg, const char *name)
+{
+    struct pretrained_request r;
+    struct strbuf why = STRBUF_INIT, reason = STRBUF_INIT;
+    char *path;
+
+    if (!pretrained_parse(name, "", &r, &why) || r.dir) {
+        if (!why.len)
+            strbuf_addf(&why, "'%s' names no weights to download", name);
+        usage("--download: %s", why.buf);
+    }
+    path = weights_cache_find(&r);
+    if (!path && weights_may_fetch(cfg, &reason)) {
+        if (r.hub)
+            free(weights_fetch_config(cfg, &r, &reason));
+        path = weights_fetch(cfg, &r, &why);
+    } else if (!path) {
+        weights_say_missing(&r, &why);
+        strbuf_addf(&why, " (not downloaded: %s)", reason.buf);
+    }
+    if (!path)
+        die("%s", why.buf);
+    puts(path);
+    strbuf_release(&reason);
+    strbuf_release(&why);
+    free(path);
 }

@@ -22,6 +22,7 @@
 #include "train/result.h"
 #include "train/saves.h"
 #include "train/weights_cache.h"
+#include "train/weights_fetch.h"
 
 static void check_file(const struct config *cfg, const char *key, const char *path,
                        struct problems *p)
@@ -49,26 +50,29 @@ static void check_weights(const struct config *cfg, const char *path, struct pro
     strbuf_release(&why);
 }
 
-/* Is MODEL.PRETRAINED, if it is set, a file of weights or a name in a cache? */
+/* MODEL.PRETRAINED, if it is set, is a file of weights, or a name, whose weights are in a
+ * cache or will be downloaded. */
 static void check_pretrained(const struct config *cfg, struct problems *p)
 {
     int before = p->nerror;
     const char *text = cfg->model.pretrained;
     struct strbuf why = STRBUF_INIT;
-    char *path = *text ? weights_path(text, cfg->model.name, &why) : NULL;
+    char *path =
+        *text ? weights_wanted(cfg, "MODEL.PRETRAINED", text, cfg->model.name, &why)
+              : NULL;
 
     pretrained_check(cfg, p);
     if (path)
         check_file(cfg, "MODEL.PRETRAINED", path, p);
     if (path && p->nerror == before && !strcmp(path, text))
         check_weights(cfg, path, p); /* those of a cache are read whole, for their hash */
-    else if (!path && *text)
+    else if (why.len)
         config_blame(cfg, p, KEYS("MODEL.PRETRAINED"), "MODEL.PRETRAINED: %s", why.buf);
     strbuf_release(&why);
     free(path);
 }
 
-/* Is MODEL.TEACHER, if it is set, a file or a name of public weights in a cache? */
+/* The same of MODEL.TEACHER. */
 static void check_teacher(const struct config *cfg, struct problems *p)
 {
     const char *text = cfg->model.teacher;
@@ -77,10 +81,10 @@ static void check_teacher(const struct config *cfg, struct problems *p)
     char *path;
 
     strbuf_reset(&why);
-    path = *text && m ? weights_path(text, m->name, &why) : NULL;
+    path = *text && m ? weights_wanted(cfg, "MODEL.TEACHER", text, m->name, &why) : NULL;
     if (path)
         check_file(cfg, "MODEL.TEACHER", path, p);
-    else if (*text && m)
+    else if (why.len && m)
         config_blame(cfg, p, KEYS("MODEL.TEACHER"), "MODEL.TEACHER: %s", why.buf);
     strbuf_release(&why);
     free(path);
@@ -214,7 +218,8 @@ void run_adopt_classes(struct config *cfg, const json_t *list)
     size_t of_file = json_array_size(list);
     size_t n = of_file ? of_file : (size_t)(row ? row->classes : hub_config_classes(cfg));
     char *text = xasprintf("%zu", n);
-    char *where = xasprintf(PRETRAINED_WHERE "%s", row ? row->name : cfg->model.pretrained);
+    char *where =
+        xasprintf(PRETRAINED_WHERE "%s", row ? row->name : cfg->model.pretrained);
 
     if (n)
         config_preset(cfg, "MODEL.NUM_CLASSES", text, of_file ? "the weights" : where);
@@ -331,7 +336,7 @@ void run_keep_out(const struct cmdline *line)
         die("--json -: %s", strerror(errno));
 }
 
-void run_refuse(const struct cmdline *line, const struct problems *p)
+void run_refuse(const struct cmdline *line, const struct problems *p, int code)
 {
     const char *path = cmdline_value(line, "--result");
     struct strbuf text = STRBUF_INIT;
@@ -340,6 +345,6 @@ void run_refuse(const struct cmdline *line, const struct problems *p)
         if (p->item[i].kind == PROBLEM_ERROR)
             strbuf_addf(&text, "%s%s", text.len ? "\n" : "", p->item[i].text);
     if (path)
-        result_write_refused(path, text.buf);
+        result_write_refused(path, code, text.buf);
     strbuf_release(&text);
 }

@@ -62,7 +62,7 @@ const char *run_own_value(const char *flag, int argc, char **argv, int *i);
 /* With --json - the standard output is JSON alone, and what is for people goes beside. */
 void run_keep_out(const struct cmdline *line);
 
-/* Writes --result, if it is given, with the exit code 2 and the mistakes. */
-void run_refuse(const struct cmdline *line, const struct problems *p);
+/* Writes --result, if it is given, with the exit code and the mistakes. */
+void run_refuse(const struct cmdline *line, const struct problems *p, int code);
 
 #endif

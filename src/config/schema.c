@@ -439,8 +439,11 @@ const struct schema schema_table[] = {
         .metavar = "[WEIGHTS]", .bare = "auto",
         .help =
             "weights to start from: a file of safetensors or of torch.save (.pth), or "
-            "a name of `trainc models --pretrained`, hf-hub:OWNER/NAME of the hub's "
-            "cache, or local-dir:FOLDER; auto, or the flag alone: those of MODEL.NAME"),
+            "a name of `trainc models --pretrained` or hf-hub:OWNER/NAME, which are "
+            "downloaded once, or local-dir:FOLDER; auto, or the flag alone: those of "
+            "MODEL.NAME"),
+    ROW("MODEL.OFFLINE", model.offline, NEUTRAL, .def = "False", .flag = "--offline",
+        .help = "download nothing: weights by name are those that are on this machine"),
     ROW("MODEL.PRETRAINED_SKIP", model.pretrained_skip, NEUTRAL, .def = "[]",
         .help = "patterns of names that the weights and the model need not share: "
                 "decoder.* starts afresh"),

@@ -82,6 +82,7 @@ struct config_data {
 /* Keys of a family, MODEL.FAMILY.*, have no fields: session/model_options.c. */
 struct config_model {
     const char *type, *name, *pretrained, *resume, *teacher, *teacher_model;
+    bool offline;
     struct str_list pretrained_skip;
     int64_t num_classes, in_chans;
     bool features_only;

@@ -172,7 +172,7 @@ static size_t on_body(char *data, size_t size, size_t n, void *arg)
     return len;
 }
 
-/* A number without a sign, which *text moves behind, or -1. */
+/* Returns a number without a sign and moves *text past it, or returns -1. */
 static int64_t number(const char **text)
 {
     char *end;

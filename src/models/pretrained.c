@@ -125,6 +125,23 @@ void pretrained_suggest(const char *text, struct strbuf *why)
     strbuf_addstr(why, "; 'trainc models --pretrained' lists them");
 }
 
+/* True if it may be a part of a path: letters, digits, - _ . but no . or .. itself. */
+static bool is_part(const char *text, size_t len)
+{
+    static const char part[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                               "0123456789-_.";
+
+    return len && strspn(text, part) >= len && strspn(text, ".") < len;
+}
+
+/* Such parts, with slashes between them. */
+static bool is_revision(const char *text)
+{
+    size_t len = strcspn(text, "/");
+
+    return is_part(text, len) && (!text[len] || is_revision(text + len + 1));
+}
+
 /* "OWNER/NAME[@REVISION]" */
 static bool parse_hub(const char *text, struct pretrained_request *r, struct strbuf *why)
 {
@@ -133,8 +150,10 @@ static bool parse_hub(const char *text, struct pretrained_request *r, struct str
 
     if (text[len])
         r->revision = text + len + 1;
-    if (!slash || slash == text || slash + 1 == text + len) {
-        strbuf_addf(why, "'%s' is no OWNER/NAME of the hub", text);
+    if (!slash || !is_part(text, (size_t)(slash - text)) ||
+        !is_part(slash + 1, len - (size_t)(slash + 1 - text)) ||
+        (r->revision && !is_revision(r->revision))) {
+        strbuf_addf(why, "'%s' is no OWNER/NAME[@REVISION] of the hub", text);
         return false;
     }
     if (begins(text, "timm/"))

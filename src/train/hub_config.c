@@ -10,6 +10,7 @@
 #include "io/json.h"
 #include "session/model_config.h"
 #include "train/weights_cache.h"
+#include "train/weights_fetch.h"
 
 struct hub {
     struct config *cfg;
@@ -18,17 +19,25 @@ struct hub {
     const char *where; /* for keys */
 };
 
+/* True if MODEL.PRETRAINED is of a repository of the hub or a folder. */
+static bool is_of_hub(const struct config *cfg, struct pretrained_request *r)
+{
+    struct strbuf unused = STRBUF_INIT;
+    bool is = *cfg->model.pretrained &&
+              pretrained_parse(cfg->model.pretrained, cfg->model.name, r, &unused) &&
+              !r->row;
+
+    strbuf_release(&unused);
+    return is;
+}
+
 /* The file beside the weights; NULL: these are not of the hub, or it is not there. */
 static char *find_file(const struct config *cfg)
 {
     struct pretrained_request r;
-    struct strbuf unused = STRBUF_INIT;
-    char *weights = NULL, *folder, *path = NULL;
+    char *weights = is_of_hub(cfg, &r) ? weights_cache_find(&r) : NULL;
+    char *folder, *path = NULL;
 
-    if (*cfg->model.pretrained &&
-        pretrained_parse(cfg->model.pretrained, cfg->model.name, &r, &unused) && !r.row)
-        weights = weights_cache_find(&r);
-    strbuf_release(&unused);
     if (!weights)
         return NULL;
     folder = path_dirname(weights);
@@ -163,13 +172,35 @@ static void preset(const struct hub *h, const json_t *j)
     preset_images(h, images ? images : j);
 }
 
-void hub_config_preset(struct config *cfg, struct problems *p)
+/* Of a repository whose weights are in no cache. */
+static char *fetch_file(const struct config *cfg, struct problems *p)
+{
+    struct pretrained_request r;
+    struct strbuf why = STRBUF_INIT;
+    char *weights = NULL, *path = NULL;
+
+    if (is_of_hub(cfg, &r) && !r.dir) {
+        weights = weights_cache_find(&r);
+        if (!weights)
+            path = weights_fetch_config(cfg, &r, &why);
+    }
+    if (why.len)
+        config_blame(cfg, p, KEYS("MODEL.PRETRAINED"), "MODEL.PRETRAINED: %s", why.buf);
+    strbuf_release(&why);
+    free(weights);
+    return path;
+}
+
+void hub_config_preset(struct config *cfg, bool fetch, struct problems *p)
 {
     struct strbuf why = STRBUF_INIT;
-    char *path = find_file(cfg);
+    char *path = fetch ? fetch_file(cfg, p) : NULL;
     char *where = xasprintf(PRETRAINED_WHERE "%s", cfg->model.pretrained);
-    json_t *j = path ? read_object(path, &why) : NULL;
+    json_t *j;
 
+    if (!path)
+        path = find_file(cfg);
+    j = path ? read_object(path, &why) : NULL;
     if (j)
         preset(&(struct hub){cfg, p, path, where}, j);
     else if (path)

@@ -16,10 +16,11 @@ struct problems;
 
 /*
  * Sets MODEL.NAME, MODEL.IN_CHANS and the keys of images that nothing else has set:
- * before model_preset(). Nothing where there is no such file. What is wrong with it, or
- * cannot be done as it says, is a problem.
+ * before model_preset(). Nothing where there is no such file, which with `fetch` is
+ * downloaded if the weights are going to be. What is wrong with it, or cannot be done as
+ * it says, is a problem.
  */
-void hub_config_preset(struct config *cfg, struct problems *p);
+void hub_config_preset(struct config *cfg, bool fetch, struct problems *p);
 
 /* Its number of classes; 0: it does not say. */
 int hub_config_classes(const struct config *cfg);

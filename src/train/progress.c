@@ -61,9 +61,32 @@ static void add_bar(struct strbuf *s, double share, int room)
 /* What a narrow terminal leaves out; the loss, the first of the postfix, goes last. */
 enum { NO_BAR = 1, NO_SPEED, NO_CLOCK };
 
+static void add_done(struct strbuf *s, const struct progress *p)
+{
+    if (!p->bytes) {
+        strbuf_addf(s, " %lld/%lld [", (long long)p->done, (long long)p->total);
+        return;
+    }
+    strbuf_addch(s, ' ');
+    strbuf_add_bytes(s, (double)p->done);
+    strbuf_addch(s, '/');
+    strbuf_add_bytes(s, (double)p->total);
+    strbuf_addstr(s, " [");
+}
+
+static void add_rate(struct strbuf *s, const struct progress *p)
+{
+    if (!p->bytes) {
+        strbuf_addf(s, "%.0f img/s", p->images_per_second);
+        return;
+    }
+    strbuf_add_bytes(s, p->seconds > 0 ? (double)(p->done - p->initial) / p->seconds : 0);
+    strbuf_addstr(s, "/s");
+}
+
 static void add_tail(struct strbuf *s, const struct progress *p, int level, int postfix)
 {
-    strbuf_addf(s, " %lld/%lld [", (long long)p->done, (long long)p->total);
+    add_done(s, p);
     if (level < NO_CLOCK) {
         add_clock(s, p->seconds);
         strbuf_addch(s, '<');
@@ -74,8 +97,10 @@ static void add_tail(struct strbuf *s, const struct progress *p, int level, int 
             strbuf_addch(s, '?');
         strbuf_addstr(s, level < NO_SPEED || postfix ? ", " : "");
     }
-    if (level < NO_SPEED)
-        strbuf_addf(s, "%.0f img/s%s", p->images_per_second, postfix ? ", " : "");
+    if (level < NO_SPEED) {
+        add_rate(s, p);
+        strbuf_addstr(s, postfix ? ", " : "");
+    }
     strbuf_addf(s, "%.*s]", postfix, p->postfix);
 }
 

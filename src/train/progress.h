@@ -27,6 +27,7 @@ struct progress {
     double images_per_second;
     const char *postfix; /* after the rate; may be empty */
     int64_t initial;     /* done before, by the run that this one goes on with */
+    bool bytes;          /* of a download: their rate in place of the images' */
 };
 
 void progress_show(const struct progress *p);

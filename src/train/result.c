@@ -141,14 +141,14 @@ static void reset(struct result *r, const char *path)
         result_path = path;
 }
 
-void result_write_refused(const char *path, const char *error)
+void result_write_refused(const char *path, int code, const char *error)
 {
     struct result r;
 
     if (written_refuse(path, WRITTEN_JSON))
         return; /* what lies there is more than one mistake more */
     reset(&r, path);
-    (void)write_result(&r, EXIT_USAGE, error);
+    (void)write_result(&r, code, error);
 }
 
 /* What a signal in the start leaves behind: a handler can only write what is ready. */

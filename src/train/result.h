@@ -50,7 +50,7 @@ struct result {
  */
 void result_begin(struct result *r, const char *path, int signal_code);
 /* For a run that never started: the exit code is 2. */
-void result_write_refused(const char *path, const char *error);
+void result_write_refused(const char *path, int code, const char *error);
 /* Appends the JSON text; `error`: why it failed, or NULL. */
 void result_add(struct strbuf *text, const struct result *r, int code, const char *error);
 /* Writes the file; returns `code`, or 1 if the file cannot be written. */

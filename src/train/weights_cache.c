@@ -1,6 +1,5 @@
 #include "train/weights_cache.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,89 +8,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/sha256.h"
-
-/* $NAME/UNDER, with ~ as the libraries take it, or NULL. */
-static char *below(const char *name, const char *under)
-{
-    const char *value = getenv(name);
-    char *top = value && *value ? path_home(value) : NULL;
-    char *path = top && *under ? path_join(top, under) : NULL;
-
-    if (!path)
-        return top;
-    free(top);
-    return path;
-}
-
-static char *cache_of(const char *const env[][2], const char *home)
-{
-    char *path = NULL;
-
-    for (int i = 0; env[i][0] && !path; i++)
-        path = below(env[i][0], env[i][1]);
-    if (!path)
-        path = below("HOME", home);
-    return path ? path : xstrdup(home);
-}
-
-static char *hub_cache(void)
-{
-    static const char *const env[][2] = {{"HF_HUB_CACHE", ""},
-                                         {"HUGGINGFACE_HUB_CACHE", ""},
-                                         {"HF_HOME", "hub"},
-                                         {"XDG_CACHE_HOME", "huggingface/hub"},
-                                         {NULL, NULL}};
-
-    return cache_of(env, ".cache/huggingface/hub");
-}
-
-static char *torch_cache(void)
-{
-    static const char *const env[][2] = {{"TORCH_HOME", "hub/checkpoints"},
-                                         {"XDG_CACHE_HOME", "torch/hub/checkpoints"},
-                                         {NULL, NULL}};
-
-    return cache_of(env, ".cache/torch/hub/checkpoints");
-}
-
-/* models--OWNER--NAME in the hub's cache. */
-static char *hub_folder(const struct pretrained_request *r)
-{
-    char *cache = hub_cache(), *folder;
-
-    if (r->row) {
-        folder = xasprintf("%s/models--timm--%s", cache, r->row->name);
-    } else {
-        int owner = (int)strcspn(r->hub, "/");
-
-        folder = xasprintf("%s/models--%.*s--%.*s", cache, owner, r->hub,
-                           r->hub_len - owner - 1, r->hub + owner + 1);
-    }
-    free(cache);
-    return folder;
-}
-
-/* The commit of the revision; a heap string. "main" itself if nothing says. */
-static char *commit_of(const char *folder, const char *revision)
-{
-    char *path = xasprintf("%s/refs/%s", folder, revision), *text;
-    size_t len = 0;
-
-    text = file_read_most(path, 256, &len);
-    free(path);
-    if (!text)
-        return xstrdup(revision);
-    text[strcspn(text, " \r\n")] = '\0';
-    return text;
-}
-
-/* timm's order of names in a folder. */
-static const char *const hub_file[] = {
-    "model.safetensors",           "pytorch_model.bin",
-    "pytorch_model.pth",           "model.pth",
-    "open_clip_model.safetensors", "open_clip_pytorch_model.safetensors",
-    "open_clip_pytorch_model.bin", "open_clip_pytorch_model.pth",
-    NULL};
+#include "train/hub_env.h"
+#include "train/weights_places.h"
 
 /* In a folder of the user's the first of any other name, too, by ending as timm does. */
 static char *find_ending(const char *folder)
@@ -115,8 +33,8 @@ static char *find_ending(const char *folder)
 
 static char *find_in(const char *folder)
 {
-    for (int i = 0; hub_file[i]; i++) {
-        char *path = path_join(folder, hub_file[i]);
+    for (int i = 0; weights_hub_file[i]; i++) {
+        char *path = path_join(folder, weights_hub_file[i]);
 
         if (file_exists(path))
             return path;
@@ -152,8 +70,8 @@ static char *find_alone(const char *folder)
 
 static char *find_hub(const struct pretrained_request *r)
 {
-    char *folder = hub_folder(r);
-    char *commit = commit_of(folder, r->revision ? r->revision : "main");
+    char *folder = weights_hub_folder(r);
+    char *commit = weights_commit(folder, r->revision ? r->revision : "main");
     char *snapshot = xasprintf("%s/snapshots/%s", folder, commit);
     char *path = find_in(snapshot);
 
@@ -165,18 +83,9 @@ static char *find_hub(const struct pretrained_request *r)
     return path;
 }
 
-static char *torch_place(const struct pretrained_request *r)
-{
-    const char *last = r->row ? strrchr(r->row->url, '/') : NULL;
-    char *cache = torch_cache(), *path = last ? path_join(cache, last + 1) : NULL;
-
-    free(cache);
-    return path;
-}
-
 static char *find_torch(const struct pretrained_request *r)
 {
-    char *path = torch_place(r);
+    char *path = weights_torch_place(r);
 
     if (path && file_exists(path))
         return path;
@@ -184,10 +93,16 @@ static char *find_torch(const struct pretrained_request *r)
     return NULL;
 }
 
-char *weights_cache_find(const struct pretrained_request *r)
+bool weights_torch_first(void)
 {
     const char *old = getenv("TIMM_USE_OLD_CACHE");
-    bool torch_first = old && *old && strcmp(old, "0") != 0;
+
+    return old && *old && strcmp(old, "0") != 0;
+}
+
+char *weights_cache_find(const struct pretrained_request *r)
+{
+    bool torch_first = weights_torch_first();
     char *path;
 
     if (r->dir) {
@@ -205,10 +120,10 @@ char *weights_cache_place(const struct pretrained_request *r, bool hub)
     char *folder, *commit, *path;
 
     if (!hub)
-        return torch_place(r);
-    folder = hub_folder(r);
-    commit = commit_of(folder, r->revision ? r->revision : "main");
-    path = xasprintf("%s/snapshots/%s/%s", folder, commit, hub_file[0]);
+        return weights_torch_place(r);
+    folder = weights_hub_folder(r);
+    commit = weights_commit(folder, r->revision ? r->revision : "main");
+    path = xasprintf("%s/snapshots/%s/%s", folder, commit, weights_hub_file[0]);
     free(commit);
     free(folder);
     return path;
@@ -216,23 +131,33 @@ char *weights_cache_place(const struct pretrained_request *r, bool hub)
 
 char *weights_cache_url(const struct pretrained_request *r, bool hub)
 {
-    const char *revision = r->revision ? r->revision : "main";
-
     if (!hub)
-        return r->row && *r->row->url ? xstrdup(r->row->url) : NULL;
-    if (r->row)
-        return xasprintf("https://huggingface.co/timm/%s/resolve/%s/%s", r->row->name,
-                         revision, hub_file[0]);
-    return xasprintf("https://huggingface.co/%.*s/resolve/%s/%s", r->hub_len, r->hub,
-                     revision, hub_file[0]);
+        return r->row && *r->row->url ? hub_mirrored(r->row->url) : NULL;
+    return weights_hub_url(r, r->revision ? r->revision : "main", weights_hub_file[0]);
 }
 
-static void say_missing(const char *text, const struct pretrained_request *r,
-                        struct strbuf *why)
+void weights_name(const struct pretrained_request *r, struct strbuf *s)
+{
+    if (r->row)
+        strbuf_addstr(s, r->row->name);
+    else
+        strbuf_addf(s, "%.*s", r->hub_len, r->hub);
+    if (r->revision)
+        strbuf_addf(s, "@%s", r->revision);
+}
+
+void weights_say_by_hand(const struct pretrained_request *r, struct strbuf *why)
 {
     bool hub = !r->row || !*r->row->url || r->revision;
-    char *url, *place;
+    char *url = weights_cache_url(r, hub), *place = weights_cache_place(r, hub);
 
+    strbuf_addf(why, "fetch %s and save it as '%s'", url, place);
+    free(url);
+    free(place);
+}
+
+void weights_say_missing(const struct pretrained_request *r, struct strbuf *why)
+{
     if (r->dir && !file_is_dir(r->dir)) {
         strbuf_addf(why, "there is no folder '%s'", r->dir);
         return;
@@ -241,20 +166,13 @@ static void say_missing(const char *text, const struct pretrained_request *r,
         strbuf_addf(why,
                     "the folder '%s' has no weights: %s, or any .safetensors, .pth, "
                     ".pth.tar or .bin",
-                    r->dir, hub_file[0]);
+                    r->dir, weights_hub_file[0]);
         return;
     }
-    url = weights_cache_url(r, hub);
-    place = weights_cache_place(r, hub);
-    if (r->row)
-        strbuf_addf(why, "the weights %s", r->row->name);
-    else
-        strbuf_addf(why, "the weights '%s'", text);
-    strbuf_addf(why, " are in no cache: %s goes to '%s'", url, place);
-    strbuf_addf(why, " (scripts/fetch_weights.sh %s)",
-                r->row && !r->revision ? r->row->name : text);
-    free(url);
-    free(place);
+    strbuf_addstr(why, "the weights ");
+    weights_name(r, why);
+    strbuf_addstr(why, " are in no cache: ");
+    weights_say_by_hand(r, why);
 }
 
 char *weights_path(const char *text, const char *model, struct strbuf *why)
@@ -265,7 +183,7 @@ char *weights_path(const char *text, const char *model, struct strbuf *why)
     if (pretrained_parse(text, model, &r, why)) {
         path = weights_cache_find(&r);
         if (!path)
-            say_missing(text, &r, why);
+            weights_say_missing(&r, why);
     } else if (!why->len && !file_exists(text)) {
         strbuf_addf(why, "there is no file '%s'", text);
         pretrained_suggest(text, why);
@@ -275,29 +193,18 @@ char *weights_path(const char *text, const char *model, struct strbuf *why)
     return path;
 }
 
-/* The digits after the last dash of NAME-14fe96d1.pth; NULL: it has none. */
-static const char *hash_in_name(const char *path)
-{
-    const char *dash = strrchr(path_basename(path), '-');
-    int n = 0;
-
-    while (dash && isxdigit((unsigned char)dash[1 + n]))
-        n++;
-    return n >= 8 && dash && dash[1 + n] == '.' ? dash + 1 : NULL;
-}
-
-/* Does a file that has its SHA-256 in its name, the first digits, have it? hex gets it;
- * true if the name has none. Dies if it cannot be read. */
+/* True if the file has the SHA-256 that its name begins to spell, or the name spells none;
+ * hex gets it. Dies if it cannot be read. */
 static bool hash_is_right(const char *path, char hex[65])
 {
-    const char *want = hash_in_name(path);
-    size_t len = want ? strcspn(want, ".") : 0;
+    const char *want;
+    size_t len = weights_hash_in_name(path, &want);
 
-    if (!want)
+    if (!len)
         return true;
     if (sha256_file(path, hex))
         die("cannot read '%s': %s", path, strerror(errno));
-    return len <= 64 && !strncmp(hex, want, len);
+    return !strncmp(hex, want, len);
 }
 
 char *weights_path_checked(const char *text, const char *model)

@@ -1,18 +1,17 @@
 #!/bin/bash
 # Weights by name: found in the caches of the Hugging Face hub and of torch.hub, and images
-# prepared as the weights need it; what is said if they are not there; fetched from a server.
+# prepared as the weights need it; what is said if they are not there, and nothing may be
+# downloaded (download.sh has that).
 #
 #   tests/e2e/pretrained.sh [TRAINC]
 set -u
 trainc=$(realpath "${1:-./trainc}")
-here=$(realpath "$(dirname "$0")/../..")
 dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-pretrained.XXXXXX")
-server=
-trap '[ -z "$server" ] || kill "$server" 2>/dev/null; rm -rf "$dir"' EXIT
+trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
 fails=0
-unset HF_HUB_CACHE HUGGINGFACE_HUB_CACHE TORCH_HOME XDG_CACHE_HOME TIMM_USE_OLD_CACHE
-export HOME=$dir/home HF_HOME=$dir/hf TRAINC=$trainc
+unset HF_HUB_CACHE HUGGINGFACE_HUB_CACHE TORCH_HOME XDG_CACHE_HOME TIMM_USE_OLD_CACHE HF_ENDPOINT TRAINC_MIRROR
+export HOME=$dir/home HF_HOME=$dir/hf HF_HUB_OFFLINE=1
 
 fail() { echo "FAILED: $*"; tail -3 log; fails=$((fails + 1)); }
 told() { # PATTERN, of what failed with code 2
@@ -29,7 +28,7 @@ name=test_resnet.r160_in1k
 hub=$HF_HOME/hub/models--timm--$name
 predict=("$trainc" predict --device cpu --num-classes 3 --pretrained)
 "${predict[@]}" $name shapes/val >log 2>&1
-told "the weights $name are in no cache: https://huggingface.co/timm/$name/resolve/main/model.safetensors goes to '$hub/snapshots/main/model.safetensors' (scripts/fetch_weights.sh $name)"
+told "the weights $name are in no cache: fetch https://huggingface.co/timm/$name/resolve/main/model.safetensors and save it as '$hub/snapshots/main/model.safetensors' (not downloaded: HF_HUB_OFFLINE is set)"
 mkdir -p "$hub/refs" "$hub/snapshots/0123abc" "$hub/snapshots/v2"
 printf 0123abc >"$hub/refs/main"
 cp w.safetensors "$hub/snapshots/0123abc/model.safetensors"
@@ -48,7 +47,7 @@ grep -q "^MODEL.PRETRAINED $name sets DATA.IMG_SIZE 160, DATA.CROP_PCT 0.95, DAT
 "${predict[@]}" $name --crop-pct 0.5 shapes/val 2>log >/dev/null
 grep -q "sets DATA.IMG_SIZE 160, DATA.INTERPOLATION" log || fail "a key of the user's is told as the weights'"
 "${predict[@]}" hf-hub:timm/$name@v2 shapes/val >log 2>&1
-told "resolve/v2/model.safetensors goes to '$hub/snapshots/v2/model.safetensors' (scripts/fetch_weights.sh hf-hub:timm/$name@v2)"
+told "resolve/v2/model.safetensors and save it as '$hub/snapshots/v2/model.safetensors'"
 cp w.safetensors "$hub/snapshots/v2/model.safetensors"
 "${predict[@]}" hf-hub:timm/$name@v2 shapes/val 2>log | cmp -s - by_file || fail "predict of a revision"
 # They go out by name, too: as ONNX with the images that they are for, and in 8 bits.
@@ -161,7 +160,7 @@ told "no public weights match 'nosuch'"
 
 # Names of old, and of a release's file.
 "${predict[@]}" tv_resnet50 shapes/val >log 2>&1
-told "the weights resnet50.tv_in1k are in no cache: .*/resnet50-0676ba61.pth'"
+told "the weights resnet50.tv_in1k are in no cache: .*/resnet50-0676ba61.pth' "
 "$trainc" config --model gluon_resnet50_v1d --print-config=diff >log 2>&1
 grep -q "NAME: resnet50d.gluon_in1k" log || fail "a model's name of old"
 "$trainc" predict --device cpu --model tv_resnet34 shapes/val --pretrained >log 2>&1
@@ -193,83 +192,5 @@ echo damaged >"$torch/resnet18-f37072fd.pth"
 "${predict[@]}" resnet18.tv_in1k shapes/val >log 2>&1
 [ $? = 1 ] && grep -q "is damaged: its SHA-256 begins with" log || fail "a damaged file in the cache"
 rm "$torch/resnet18-f37072fd.pth"
-
-# Fetching, from a server that has the files under the paths of their URLs, and says of the
-# hub's which commit they are of and what their SHA-256 is.
-rm -r "$hub"
-mkdir -p site/timm/$name/resolve/main site/models
-cp w.safetensors site/timm/$name/resolve/main/model.safetensors
-echo damaged >site/models/resnet18-f37072fd.pth
-commit=0123456789012345678901234567890123456789
-cat >server.py <<EOF
-import hashlib, http.server, os
-class Handler(http.server.SimpleHTTPRequestHandler):
-    def end_headers(self):
-        path = self.translate_path(self.path)
-        if "/resolve/" in self.path and os.path.isfile(path):
-            sum = hashlib.sha256(open(path, "rb").read()).hexdigest()
-            self.send_header("X-Repo-Commit", "$commit")
-            self.send_header("X-Linked-ETag", '"' + ("0" * 64 if os.path.exists("lie") else sum) + '"')
-        super().end_headers()
-server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
-print("port", server.server_port, flush=True)
-server.serve_forever()
-EOF
-if command -v python3 >/dev/null; then
-  (cd site && exec python3 -u ../server.py) >served 2>served.log &
-  server=$!
-  for _ in $(seq 100); do
-    port=$(sed -n 's/^port //p' served)
-    [ -z "$port" ] || break
-    sleep 0.1
-  done
-  export MIRROR=http://127.0.0.1:$port
-  touch site/lie
-  "$here/scripts/fetch_weights.sh" $name >log 2>&1
-  [ $? = 1 ] && grep -q "is damaged: SHA-256 begins with .*, not 00000000" log || fail "fetching what is not as the hub says"
-  [ -z "$(find "$hub" -type f 2>/dev/null)" ] || fail "what is damaged stays"
-  rm site/lie
-else
-  export MIRROR=file://$dir/site
-  commit=main
-fi
-"$here/scripts/fetch_weights.sh" $name >log 2>&1 && grep -q "snapshots/$commit/model.safetensors" log || fail "fetching"
-[ "$(cat "$hub/refs/main")" = $commit ] || fail "fetching: refs/main"
-[ $commit = main ] || ! grep -q unchecked log || fail "fetching: the hub's checksum is not read"
-"${predict[@]}" $name shapes/val 2>log | cmp -s - by_file || fail "predict with what was fetched"
-for again in $name timm/$name hf-hub:timm/$name; do
-  "$here/scripts/fetch_weights.sh" $again >log 2>&1 && grep -q "already there" log || fail "fetching $again twice"
-done
-mkdir -p site/timm/$name/resolve/v7
-cp w.safetensors site/timm/$name/resolve/v7/pytorch_model.bin
-"$here/scripts/fetch_weights.sh" hf-hub:timm/$name@v7 >log 2>&1 && [ "$(cat "$hub/refs/v7")" = ${commit/main/v7} ] ||
-  fail "fetching a revision, as pytorch_model.bin"
-"${predict[@]}" hf-hub:timm/$name@v7 shapes/val 2>log | cmp -s - by_file || fail "predict with a revision that was fetched"
-"$here/scripts/fetch_weights.sh" resnet18.tv_in1k >log 2>&1
-[ $? = 1 ] && grep -q "is damaged: SHA-256 begins with" log || fail "fetching a damaged file"
-[ -z "$(ls "$torch")" ] || fail "a damaged file stays"
-# Its name tells the SHA-256 of this text.
-path=rwightman/pytorch-image-models/releases/download/v0.1-weights
-mkdir -p site/$path
-printf "weights 18373626" >site/$path/resnet101d_ra2-2803ffab.pth
-"$here/scripts/fetch_weights.sh" resnet101d.ra2_in1k >log 2>&1 && [ "$(cat log)" = "$torch/resnet101d_ra2-2803ffab.pth" ] ||
-  fail "fetching a file whose name tells its SHA-256"
-"$trainc" predict --device cpu --pretrained resnet101d.ra2_in1k shapes/val >log 2>&1
-[ $? = 1 ] && grep -q "resnet101d_ra2-2803ffab.pth': no weights" log || fail "a file whose name tells its SHA-256 is refused"
-"$here/scripts/fetch_weights.sh" resnet34.tv_in1k >log 2>&1
-[ $? = 1 ] && [ "$(grep -c "cannot fetch" log)" = 2 ] || fail "fetching what is not there"
-mkdir -p site/timm/resnet34.tv_in1k/resolve/main && cp w.safetensors site/timm/resnet34.tv_in1k/resolve/main/model.safetensors
-"$here/scripts/fetch_weights.sh" resnet34.tv_in1k >log 2>&1 &&
-  grep -q "cannot fetch $MIRROR/models/resnet34-b627a593.pth" log && grep -q "resnet34.tv_in1k/snapshots/.*/model.safetensors$" log ||
-  fail "fetching from the hub what is nowhere else"
-rm -r "$HF_HOME/hub/models--me--net"
-mkdir -p site/me/net/resolve/main
-cp local/* site/me/net/resolve/main/
-"${other[@]}" shapes/val >log 2>&1
-told "the weights 'hf-hub:me/net' are in no cache: .*(scripts/fetch_weights.sh hf-hub:me/net)"
-"$here/scripts/fetch_weights.sh" hf-hub:me/net >log 2>&1 || fail "fetching another owner's weights"
-"${other[@]}" shapes/val 2>log | cmp -s - by_file || fail "predict with another owner's weights"
-"$here/scripts/fetch_weights.sh" 'resnet18.*' >log 2>&1
-told "means several weights"
 
 [ $fails = 0 ]
