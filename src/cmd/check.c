@@ -12,12 +12,14 @@
 #include "base/log.h"
 #include "cmd/cmd.h"
 #include "cmd/run.h"
+#include "dataset/class_set.h"
 #include "dataset/inspect.h"
 #include "dataset/table.h"
 #include "io/csv.h"
 #include "session/plan.h"
 #include "train/data_config.h"
 #include "train/progress.h"
+#include "train/segment_config.h"
 
 enum { SPLITS = 2, SHOWN = 10 /* findings of a kind that are printed */ };
 
@@ -281,20 +283,24 @@ static void judge(struct check *c, struct config *cfg)
         refuse(c, plan_too_few(cfg, data_epoch_images(cfg, train->n), 1));
 }
 
-static bool is_there(const struct config *cfg, enum data_split which)
+/* NULL: the split is there; else what is missing, a heap string. */
+static char *missing(const struct config *cfg, enum data_split which)
 {
     struct problems p = {0};
-    bool is;
+    char *text = NULL;
 
     data_check_split(cfg, which, &p);
-    is = !p.nerror;
+    for (int i = 0; i < p.n && !text; i++)
+        if (p.item[i].kind == PROBLEM_ERROR)
+            text = xstrdup(p.item[i].text);
     problems_release(&p);
-    return is;
+    return text;
 }
 
 static void read_split(struct check *c, const struct config *cfg, enum data_split which)
 {
     struct split *s = &c->split[which];
+    char *none;
     struct inspect_options o = {
         .limits = data_limits(cfg),
         .threads = data_workers(cfg),
@@ -303,9 +309,12 @@ static void read_split(struct check *c, const struct config *cfg, enum data_spli
         .arg = s,
     };
 
+    none = missing(cfg, which);
     s->name = which == DATA_TRAIN ? cfg->data.train_split : cfg->data.val_split;
-    if (!is_there(cfg, which)) {
-        log_warning("there is no '%s'", s->name);
+    if (none) { /* one split alone can be checked, and evaluated */
+        log_warning("there is no '%s', and training refuses that: %s", s->name, none);
+        c->remarks++;
+        free(none);
         return;
     }
     s->d = data_open(cfg, which);
@@ -321,10 +330,47 @@ static void read_split(struct check *c, const struct config *cfg, enum data_spli
         report_alone(c, s, i);
 }
 
+/* Label maps without a class set and MODEL.NUM_CLASSES: any value may be a class. */
+static bool any_class(struct config *cfg)
+{
+    const struct class_set *set = class_set_find(cfg->data.class_set);
+    char n[16];
+
+    if (!segment_config(cfg) || config_where(cfg, "MODEL.NUM_CLASSES"))
+        return false;
+    (void)snprintf(n, sizeof(n), "%d", set ? set->n : LABEL_CLASSES);
+    config_set(cfg, "MODEL.NUM_CLASSES", n);
+    return !set;
+}
+
+/* The classes are then 0 to the largest value. */
+static void count_classes(struct check *c, struct config *cfg)
+{
+    int top = 0;
+    char n[16];
+
+    for (int k = 0; k < SPLITS; k++)
+        for (int v = top; v < LABEL_CLASSES; v++)
+            top = c->split[k].survey.count[v] ? v : top;
+    for (int k = 0; k < SPLITS; k++) {
+        struct dataset *d = c->split[k].d;
+
+        for (int i = top + 1; d && i < d->nclass; i++)
+            free(d->class_name[i]);
+        if (d)
+            d->nclass = top + 1;
+    }
+    (void)snprintf(n, sizeof(n), "%d", top + 1);
+    config_set(cfg, "MODEL.NUM_CLASSES", n);
+    printf("label maps: the largest class value is %d (MODEL.NUM_CLASSES is not set)\n",
+           top);
+}
+
 static int check_run(struct config *cfg, const struct cmdline *line)
 {
     const char *out = cmdline_value(line, "--out");
     struct check c = {0};
+    bool any = any_class(cfg);
     int h = config_height(cfg), w = config_width(cfg), code;
 
     c.least = (h < w ? h : w) / 4;
@@ -333,6 +379,8 @@ static int check_run(struct config *cfg, const struct cmdline *line)
     for (int k = 0; k < SPLITS; k++)
         read_split(&c, cfg, (enum data_split)k);
     report_twins(&c);
+    if (any)
+        count_classes(&c, cfg);
     judge(&c, cfg);
     code = say_findings(&c);
     if (out && atomic_write_out(out, c.csv.buf, c.csv.len))
@@ -348,9 +396,16 @@ static int check_run(struct config *cfg, const struct cmdline *line)
 static void check_check(const struct config *cfg, const struct cmdline *line,
                         struct problems *p)
 {
+    char *train, *val;
+
+    segment_by_data();
     data_check(cfg, p);
-    if (!p->nerror && !is_there(cfg, DATA_TRAIN) && !is_there(cfg, DATA_VAL))
+    train = p->nerror ? NULL : missing(cfg, DATA_TRAIN);
+    val = p->nerror ? NULL : missing(cfg, DATA_VAL);
+    if (train && val)
         data_check_split(cfg, DATA_TRAIN, p);
+    free(train);
+    free(val);
     run_check_writable(line, "--out", WRITTEN_TABLE, p);
 }
 

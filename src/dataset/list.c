@@ -192,6 +192,12 @@ static bool list_has_pairs(const struct dataset_source *s)
     return has && image_has_extension(line);
 }
 
+static bool list_has_label_maps(const struct dataset_source *s)
+{
+    return (list_has(s, LIST_PAIRS) && list_has_pairs(s)) ||
+           (list_has(s, LIST_IMAGES) && list_has(s, LIST_LABELS));
+}
+
 static bool list_probe(const struct dataset_source *s)
 {
     if (list_classes_probe(s))
@@ -257,6 +263,7 @@ const struct storage storage_list = {
     .labels = STORAGE_EITHER,
     .reads = list_reads,
     .probe = list_probe,
+    .has_label_maps = list_has_label_maps,
     .check = list_check,
     .open = list_open,
 };

@@ -252,6 +252,10 @@ static void check_labels(const struct samples *s, int counted_from)
     if (!bad)
         return;
     dataset_describe(d, first, &name);
+    if (s->sample[first].label < 0 && s->sample[first].label_map.len && !s->hint)
+        die("'%s' has a label map and no class: name a model that segments (--model "
+            "erfnet)",
+            name.buf);
     if (s->sample[first].label < 0)
         die("'%s' has no class (%lld of %lld samples have none)%s%s", name.buf,
             (long long)bad, (long long)d->n, s->hint ? ": " : "", s->hint ? s->hint : "");

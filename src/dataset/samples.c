@@ -194,6 +194,28 @@ bool samples_probe(const struct container *c, const struct dataset_source *s)
     return n > 0;
 }
 
+/* The first file's first sample tells it. */
+bool samples_has_label_maps(const struct container *c, const struct dataset_source *o)
+{
+    struct samples s = {.type = c, .label_maps = true};
+    struct strbuf why = STRBUF_INIT;
+    void *file;
+    bool has = false;
+
+    s.path = shards_find(c, o, &s.nfile, NULL);
+    file = s.nfile ? c->open(s.path[0], &why) : NULL;
+    if (file && c->list(file, &s, &why) == 0 && s.base.n)
+        has = s.sample[0].label < 0 && s.sample[0].label_map.len > 0;
+    if (file)
+        c->close(file);
+    dir_list_free(s.path, s.nfile);
+    free(s.sample);
+    free(s.hint);
+    arena_release(&s.mem);
+    strbuf_release(&why);
+    return has;
+}
+
 bool samples_check(const struct container *c, const struct dataset_source *s,
                    struct strbuf *why)
 {

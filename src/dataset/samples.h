@@ -97,6 +97,7 @@ char *samples_companion(const struct container *c, const char *path, int k);
 
 /* The members of struct storage. */
 bool samples_probe(const struct container *c, const struct dataset_source *s);
+bool samples_has_label_maps(const struct container *c, const struct dataset_source *s);
 bool samples_check(const struct container *c, const struct dataset_source *s,
                    struct strbuf *why);
 struct dataset *samples_open(const struct container *c, const struct dataset_source *s);
@@ -109,6 +110,10 @@ extern const char *const container_reads[]; /* storage.reads */
     static bool id##_probe(const struct dataset_source *s)                               \
     {                                                                                    \
         return samples_probe(&container_##id, s);                                        \
+    }                                                                                    \
+    static bool id##_has_label_maps(const struct dataset_source *s)                      \
+    {                                                                                    \
+        return samples_has_label_maps(&container_##id, s);                               \
     }                                                                                    \
     static bool id##_check(const struct dataset_source *s, struct strbuf *why)           \
     {                                                                                    \
@@ -124,6 +129,7 @@ extern const char *const container_reads[]; /* storage.reads */
         .labels = STORAGE_EITHER,                                                        \
         .reads = keys,                                                                   \
         .probe = id##_probe,                                                             \
+        .has_label_maps = id##_has_label_maps,                                           \
         .check = id##_check,                                                             \
         .open = id##_open_all,                                                           \
     }

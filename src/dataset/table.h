@@ -24,11 +24,11 @@
 struct label_options {
     const struct class_set *set; /* NULL: values 0 .. classes - 1 */
     int classes;
-    int first; /* of classes that are numbers, the first: 0 or 1 */
+    int first;                /* of classes that are numbers, the first: 0 or 1 */
     const char *const *names; /* of each class; NULL: those of the set */
     bool train_ids; /* Cityscapes: *_labelTrainIds.png in place of *_labelIds.png */
     struct int_table replace; /* rows [v, w]: value v of label files is read as w */
-    bool reduce_zero; /* then 0 is ignored, and other values become one less */
+    bool reduce_zero;         /* then 0 is ignored, and other values become one less */
 };
 
 /* Classes of a data set of label maps, and the meaning of their values. */
@@ -71,6 +71,9 @@ struct storage {
     /* For hints: does the source look like this storage? A quick look, which must not
      * claim what another storage's is, and never ends the program. */
     bool (*probe)(const struct dataset_source *s);
+    /* Of STORAGE_EITHER: do the samples have label maps, and no class per image? False also
+     * if that cannot be told; never ends the program. */
+    bool (*has_label_maps)(const struct dataset_source *s);
     /* Before hours of work: is the split there? The caller has checked the path. Reads no
      * file. False, and `why` gets what is missing: "'/data' has no folder 'train'". */
     bool (*check)(const struct dataset_source *s, struct strbuf *why);

@@ -17,6 +17,47 @@ static const struct model *find_model(const struct config *cfg)
     return m;
 }
 
+/* Keys of label maps; without them they must have their defaults. */
+static const char *const label_keys[] = {
+    "DATA.CLASS_SET",         "DATA.CLASS_NAMES", "DATA.LABELS",     "DATA.LABEL_MAP",
+    "DATA.REDUCE_ZERO_LABEL", "AUG.SHIFT",        "AUG.RESIZE_SCALE"};
+
+enum { LABEL_KEYS = sizeof(label_keys) / sizeof(label_keys[0]) };
+
+static bool by_data;
+
+void segment_by_data(void)
+{
+    by_data = true;
+}
+
+/* True if no model is named, so that the data are asked. */
+static bool asks_data(const struct config *cfg)
+{
+    return by_data && !config_where(cfg, "MODEL.NAME") &&
+           !config_where(cfg, "MODEL.TYPE");
+}
+
+/* Asks the data once. */
+static bool data_has_label_maps(const struct config *cfg, const struct storage *row)
+{
+    static int known = -1;
+    struct dataset_source s = {.path = cfg->data.data_path,
+                               .split = cfg->data.train_split};
+
+    if (known >= 0)
+        return known;
+    known = 0;
+    for (int i = 0; i < LABEL_KEYS; i++)
+        known |= !config_is_default(cfg, label_keys[i]);
+    if (!known && row->has_label_maps && *s.path)
+        known = row->has_label_maps(&s);
+    s.split = cfg->data.val_split;
+    if (!known && row->has_label_maps && *s.path)
+        known = row->has_label_maps(&s);
+    return known;
+}
+
 bool segment_config(const struct config *cfg)
 {
     const struct storage *row = storage_find(cfg->data.dataset);
@@ -24,6 +65,8 @@ bool segment_config(const struct config *cfg)
 
     if (!row || row->labels != STORAGE_EITHER)
         return row && row->labels == STORAGE_LABEL_MAPS;
+    if (asks_data(cfg))
+        return data_has_label_maps(cfg, row);
     return m && m->family->task == MODEL_SEGMENT;
 }
 
@@ -76,11 +119,13 @@ static void check_classes(const struct config *cfg, struct problems *p)
     const struct class_set *set = class_set_find(cfg->data.class_set);
     long long classes = cfg->model.num_classes;
 
-    if (set && set->n != classes && reads(cfg, "DATA.CLASS_SET"))
+    if (set && set->n != classes && reads(cfg, "DATA.CLASS_SET") &&
+        (!asks_data(cfg) || config_where(cfg, "MODEL.NUM_CLASSES")))
         config_blame(cfg, p, KEYS("DATA.CLASS_SET"),
                      "DATA.CLASS_SET %s has %d classes, and MODEL.NUM_CLASSES is %lld",
                      set->name, set->n, classes);
-    model_check_labels(cfg, p);
+    if (!asks_data(cfg) || config_where(cfg, "MODEL.NUM_CLASSES"))
+        model_check_labels(cfg, p);
     if (cfg->data.labels == LABELS_TRAIN_IDS && set && !set->has_ids)
         config_blame(cfg, p, KEYS("DATA.LABELS"),
                      "DATA.LABELS train_ids are 19 classes: DATA.CLASS_SET %s is not "
@@ -148,13 +193,6 @@ static void check_augmentation(const struct config *cfg, struct problems *p)
                      cfg->aug.crop_mode != CROP_MODE_NONE);
 }
 
-/* Keys of label maps; without them they must have their defaults. */
-static const char *const label_keys[] = {
-    "DATA.CLASS_SET", "DATA.CLASS_NAMES", "DATA.LABEL_MAP",  "DATA.REDUCE_ZERO_LABEL",
-    "DATA.LABELS",    "AUG.SHIFT",        "AUG.RESIZE_SCALE"};
-
-enum { LABEL_KEYS = sizeof(label_keys) / sizeof(label_keys[0]) };
-
 bool segment_refuses(const struct config *cfg, const char *key)
 {
     int i = 0;
@@ -183,7 +221,14 @@ static void check_images(const struct config *cfg, const struct model *m,
                          struct problems *p)
 {
     for (int i = 0; i < LABEL_KEYS; i++)
-        if (!config_is_default(cfg, label_keys[i]))
+        if (config_is_default(cfg, label_keys[i]))
+            continue;
+        else if (storage_find(cfg->data.dataset)->labels == STORAGE_EITHER && m)
+            config_blame(cfg, p, KEYS(label_keys[i]),
+                         "%s is for label maps, and %s labels whole images: name a model "
+                         "that segments (--model erfnet)",
+                         label_keys[i], m->name);
+        else
             config_blame(cfg, p, KEYS(label_keys[i]),
                          "%s is for label maps, which DATA.DATASET %s does not have",
                          label_keys[i], cfg->data.dataset);
@@ -201,7 +246,7 @@ void segment_check(const struct config *cfg, struct problems *p)
         check_images(cfg, m, p);
         return;
     }
-    if (m && m->family->task != MODEL_SEGMENT)
+    if (m && m->family->task != MODEL_SEGMENT && !asks_data(cfg))
         config_blame(cfg, p, KEYS("DATA.DATASET"),
                      "DATA.DATASET %s has label maps, and %s labels whole images",
                      cfg->data.dataset, m->name);

@@ -12,6 +12,10 @@
  * of one that has both if the model segments. */
 bool segment_config(const struct config *cfg);
 
+/* For a verb without a model: from here on the data, or keys of label maps, say whether
+ * there are label maps, unless the configuration names a model. */
+void segment_by_data(void);
+
 /* What is wrong with the keys of label maps, or that they are set without label maps. */
 void segment_check(const struct config *cfg, struct problems *p);
 /* Without label maps: is it a key that segment_check wants to be left at its default? */

@@ -75,5 +75,14 @@ for verb in check train; do
   grep -q "'shapes/train' has 2 classes, and MODEL.NUM_CLASSES is 5" log || fail "$verb: NUM_CLASSES"
 done
 
+# Without --model check asks the data, or the keys of label maps, what the samples have; train
+# says what it lacks.
+check --dataset list --data-path five && grep -q "label maps: the largest class value is 5 (MODEL.NUM_CLASSES is not set)" log || fail "check of label maps without a model"
+"$trainc" pack --dataset list --data-path five --label-maps --num-classes 6 --to tar --out tar >log 2>&1 || fail "pack"
+check --dataset tar --data-path tar && grep -q "the largest class value is 5" log || fail "check of a tar of label maps without a model"
+check --dataset list --data-path five --num-classes 6 --model erfnet && ! grep -q "no effect" log || fail "check --model"
+train --dataset tar --data-path tar --class-set camvid11 && fail "train on label maps by a classifier"
+grep -q "name a model that segments (--model erfnet)" log || fail "what train lacks"
+
 [ $fails = 0 ] && echo "judge: passed"
 exit $((fails > 0))
