@@ -90,7 +90,9 @@ static void keep(void *owner, const void *token)
  * for the step before that one. Returns the time then, seconds of clock_now(). */
 static double one_step(struct bench *b)
 {
-    struct lent_batch lent = {.pixels = b->pixels, .labels = b->labels, .release = keep,
+    struct lent_batch lent = {.pixels = b->pixels,
+                              .labels = b->labels,
+                              .release = keep,
                               .keys = b->keys,
                               .jobs = b->jobs};
 
@@ -215,12 +217,8 @@ static void bench_open(struct bench *b, struct config *cfg, const struct cmdline
 
     b->cfg = cfg;
     b->which = infer ? SESSION_EVAL : SESSION_TRAIN;
-    if (weights) {
-        json_t *classes = run_saved_classes(weights);
-
-        run_adopt_classes(cfg, classes);
-        json_decref(classes);
-    }
+    if (weights)
+        json_decref(run_classes(cfg, line, weights));
     if (infer)
         config_set(cfg, "TRAIN.EMA.ENABLE", "False");
     session_init(s, cfg, &(struct session_options){.train = !infer, .eval = infer});
@@ -406,7 +404,8 @@ static const struct cmd_flag bench_flags[] = {
     {"--against", "FILE",
      "compare with an earlier result, of --json or of train --result: exit code 1 if it "
      "was faster by more than --min-ratio allows"},
-    {"--min-ratio", "R", "the least new speed over the old one that is good enough (0.9)"},
+    {"--min-ratio", "R",
+     "the least new speed over the old one that is good enough (0.9)"},
     {"--measured", "FILE", "with --against: compare that result, and measure nothing"},
     {0},
 };

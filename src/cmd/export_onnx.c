@@ -73,7 +73,7 @@ static void put_meta(struct onnx *x, const struct session *s, const json_t *clas
 }
 
 /* One image, fp32, on the CPU: the graph that is exported, and the weights. */
-static void settle(struct config *cfg, const json_t *classes)
+static void settle(struct config *cfg)
 {
     static const char *const set[][2] = {
         {"DATA.BATCH_SIZE", "1"},      {"DATA.VAL_BATCH_SIZE", "1"}, {"DEVICE", "cpu"},
@@ -82,7 +82,6 @@ static void settle(struct config *cfg, const json_t *classes)
 
     for (size_t i = 0; i < sizeof(set) / sizeof(*set); i++)
         config_set(cfg, set[i][0], set[i][1]);
-    run_adopt_classes(cfg, classes);
 }
 
 int export_onnx_run(struct config *cfg, const struct cmdline *line)
@@ -90,14 +89,14 @@ int export_onnx_run(struct config *cfg, const struct cmdline *line)
     char *weights = run_own_weights(cfg, line);
     const char *out = cmdline_value(line, "--onnx");
     const struct onnx_options o = {.fold_bn = cmdline_has(line, "--fold-bn")};
-    json_t *classes = run_saved_classes(weights);
+    json_t *classes = run_classes(cfg, line, weights);
     struct strbuf why = STRBUF_INIT;
     const struct build *b;
     struct session s;
     struct onnx *x;
     float *flat;
 
-    settle(cfg, classes);
+    settle(cfg);
     session_init(&s, cfg, &(struct session_options){.eval = true});
     session_alloc(&s);
     pretrained_load_all(&s, weights, "the configuration", &(struct class_list){0});

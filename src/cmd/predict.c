@@ -69,11 +69,11 @@ static bool segments(const struct config *cfg)
     return model_of_config(cfg)->family->task == MODEL_SEGMENT;
 }
 
-static void predict_open(struct predict *p, struct config *cfg, const char *weights)
+static void predict_open(struct predict *p, struct config *cfg,
+                         const struct cmdline *line, const char *weights)
 {
-    json_t *list = run_saved_classes(weights);
+    json_t *list = run_classes(cfg, line, weights);
 
-    run_adopt_classes(cfg, list);
     p->cfg = cfg;
     p->classes = (int)cfg->model.num_classes;
     p->set = class_set_find(cfg->data.class_set);
@@ -166,7 +166,7 @@ static int predict_run(struct config *cfg, const struct cmdline *line)
         answers_check_places(&p);
     }
     weights = run_own_weights(cfg, line);
-    predict_open(&p, cfg, weights);
+    predict_open(&p, cfg, line, weights);
     predict_all(&p);
     bad = infer_close(&p.infer);
     predict_close(&p);

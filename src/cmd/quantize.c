@@ -175,10 +175,9 @@ static int quantize_run(struct config *cfg, const struct cmdline *line)
     char *weights = run_own_weights(cfg, line);
     const char *count = cmdline_value(line, "-n");
     struct quantizing q = {.infer.observe = true};
-    json_t *classes = run_saved_classes(weights);
+    json_t *classes = run_classes(cfg, line, weights);
     int64_t bad;
 
-    run_adopt_classes(cfg, classes);
     config_set(cfg, "AMP_ENABLE", "False");
     config_set(cfg, "AMP_OPT_LEVEL", "O0");
     config_set(cfg, "QUANT.ENABLE", "False");

@@ -12,6 +12,7 @@
 #include "config/problems.h"
 #include "dist/launch.h"
 #include "io/weights_file.h"
+#include "models/imagenet_names.h"
 #include "session/devices.h"
 #include "session/model_config.h"
 #include "session/optimizer_config.h"
@@ -194,7 +195,9 @@ void run_take_config(const struct verb *v, struct cmdline *line)
     strbuf_release(&why);
 }
 
-json_t *run_saved_classes(const char *weights)
+/* The names of the classes that the weights were trained with, a JSON array; NULL: the file
+ * has none. */
+static json_t *saved_classes(const char *weights)
 {
     struct strbuf why = STRBUF_INIT;
     struct weights_file file;
@@ -212,7 +215,8 @@ json_t *run_saved_classes(const char *weights)
     return list;
 }
 
-void run_adopt_classes(struct config *cfg, const json_t *list)
+/* Sets MODEL.NUM_CLASSES to the length of the list, unless the configuration sets it. */
+static void adopt_classes(struct config *cfg, const json_t *list)
 {
     const struct pretrained *row = pretrained_of_config(cfg);
     size_t of_file = json_array_size(list);
@@ -225,6 +229,33 @@ void run_adopt_classes(struct config *cfg, const json_t *list)
         config_preset(cfg, "MODEL.NUM_CLASSES", text, of_file ? "the weights" : where);
     free(where);
     free(text);
+}
+
+/* Of public weights whose classifier is that of ImageNet-1k, or whose config.json names
+ * its classes. */
+static json_t *public_classes(const struct config *cfg)
+{
+    const struct pretrained *row = pretrained_of_config(cfg);
+    json_t *list;
+
+    if (cfg->data.class_names.n || *cfg->data.class_set)
+        return NULL;
+    if (!row)
+        return hub_config_labels(cfg);
+    if (row->classes != IMAGENET_1K || cfg->model.num_classes != IMAGENET_1K)
+        return NULL;
+    list = json_array();
+    for (int c = 0; c < IMAGENET_1K; c++)
+        json_array_append_new(list, json_string(imagenet_names[c]));
+    return list;
+}
+
+json_t *run_classes(struct config *cfg, const struct cmdline *line, const char *weights)
+{
+    json_t *list = saved_classes(weights);
+
+    adopt_classes(cfg, list);
+    return list || cmdline_value(line, "--weights") ? list : public_classes(cfg);
 }
 
 /* Was the key set by the command line rather than by a file? */

@@ -30,11 +30,13 @@ char *run_own_weights(const struct config *cfg, const struct cmdline *line);
 /* Called before the configuration is loaded. Without --cfg it takes the configuration
  * from the verb's weights, if they hold one; --opts and flags are applied after it. */
 void run_take_config(const struct verb *v, struct cmdline *line);
-/* The names of the classes that the weights were trained with, a JSON array that the
- * caller releases; NULL: the file has none. */
-json_t *run_saved_classes(const char *weights);
-/* Sets MODEL.NUM_CLASSES to the length of the list, unless the configuration sets it. */
-void run_adopt_classes(struct config *cfg, const json_t *list);
+/*
+ * The names of the classes of weights that are used as they are (run_own_weights): those
+ * in the file, ImageNet's of public weights, or those of a config.json. A JSON array that the caller releases;
+ * NULL: none are known. Sets MODEL.NUM_CLASSES to what the weights have, unless the
+ * configuration sets it.
+ */
+json_t *run_classes(struct config *cfg, const struct cmdline *line, const char *weights);
 /* For eval: are there weights, and would those that the command line names be taken? */
 void run_check_weights(const struct config *cfg, const struct cmdline *line,
                        struct problems *p);

@@ -227,3 +227,23 @@ int hub_config_classes(const struct config *cfg)
     free(path);
     return v > 0 && v < 1 << 24 ? (int)v : 0;
 }
+
+json_t *hub_config_labels(const struct config *cfg)
+{
+    struct strbuf unused = STRBUF_INIT;
+    char *path = find_file(cfg);
+    json_t *j = path ? read_object(path, &unused) : NULL;
+    json_t *list = json_incref(json_object_get(j, "label_names"));
+    size_t n = json_array_size(list);
+    bool good = n == (size_t)cfg->model.num_classes;
+
+    for (size_t i = 0; i < n; i++)
+        good &= json_is_string(json_array_get(list, i));
+    json_decref(j);
+    strbuf_release(&unused);
+    free(path);
+    if (good)
+        return list;
+    json_decref(list);
+    return NULL;
+}

@@ -11,6 +11,7 @@
 #define TRAIN_HUB_CONFIG_H
 
 #include "config/config.h"
+#include "io/json.h"
 
 struct problems;
 
@@ -21,6 +22,10 @@ struct problems;
  * it says, is a problem.
  */
 void hub_config_preset(struct config *cfg, bool fetch, struct problems *p);
+
+/* Its "label_names", an array of strings that the caller releases; NULL: it has none, or
+ * other than MODEL.NUM_CLASSES. */
+json_t *hub_config_labels(const struct config *cfg);
 
 /* Its number of classes; 0: it does not say. */
 int hub_config_classes(const struct config *cfg);

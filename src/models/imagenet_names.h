@@ -1,0 +1,9 @@
+/* What the classes of ImageNet-1k are called, in the order of public weights. */
+#ifndef MODELS_IMAGENET_NAMES_H
+#define MODELS_IMAGENET_NAMES_H
+
+#include "models/imagenet22k.h"
+
+extern const char *const imagenet_names[IMAGENET_1K];
+
+#endif
