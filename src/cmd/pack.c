@@ -135,6 +135,9 @@ static void check_manifest(const struct pack_run *r)
                     how->filter == RESIZE_BILINEAR ? "bilinear" : "bicubic");
     json_put_bool(&w, "exif_rotate", how->limits.rotate);
     json_put_bool(&w, "load_truncated_images", how->limits.truncated);
+    json_put_double(&w, "range_low", how->limits.range.lo);
+    json_put_double(&w, "range_high", how->limits.range.hi);
+    json_put_int(&w, "range_kind", how->limits.range.kind);
     json_put_int(&w, "shard", r->o.shard);
     json_end(&w);
     strbuf_addch(&text, '\n');
@@ -326,11 +329,15 @@ static const struct cmd_flag pack_flags[] = {
     {0},
 };
 
-static const char *const pack_reads[] = {
-    "DATA.DATASET",     "DATA.DATA_PATH",   "DATA.TRAIN_SPLIT", "DATA.VAL_SPLIT",
-    "DATA.LABELS",      "DATA.NUM_WORKERS", "DATA.ON_ERROR",    "DATA.INTERPOLATION",
-    "DATA.MAX_PIXELS",  "DATA.MAX_BYTES",   "DATA.CLASS_SET",   "MODEL.NUM_CLASSES",
-    "DATA.EXIF_ROTATE", "DATA.LOAD_TRUNCATED_IMAGES", "DATA.FIRST_CLASS", "LOG.PROGRESS",     NULL};
+static const char *const pack_reads[] = {"DATA.DATASET",     "DATA.DATA_PATH",
+                                         "DATA.TRAIN_SPLIT", "DATA.VAL_SPLIT",
+                                         "DATA.LABELS",      "DATA.NUM_WORKERS",
+                                         "DATA.ON_ERROR",    "DATA.INTERPOLATION",
+                                         "DATA.MAX_PIXELS",  "DATA.MAX_BYTES",
+                                         "DATA.CLASS_SET",   "MODEL.NUM_CLASSES",
+                                         "DATA.EXIF_ROTATE", "DATA.LOAD_TRUNCATED_IMAGES",
+                                         "DATA.RANGE",       "DATA.FIRST_CLASS",
+                                         "LOG.PROGRESS",     NULL};
 
 static void pack_check(const struct config *cfg, const struct cmdline *line,
                        struct problems *p)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/value_range.h"
 #include "config/choice_tables.h"
 #include "config/records.h"
 #include "config/sections.h"
@@ -39,6 +40,14 @@ static const char *check_below(const char *text)
             return "a name without '..', so that the run stays below OUTPUT";
     }
     return NULL;
+}
+
+static const char *check_range(const char *text)
+{
+    struct value_range unused;
+
+    return value_range_parse(text, &unused) ? NULL
+                                            : "auto, LO,HI, or LO%,HI%, LO below HI";
 }
 
 /* .type and .offset both come from the field, so the row and the struct cannot differ. */
@@ -387,6 +396,11 @@ const struct schema schema_table[] = {
         .help =
             "read files that are cut off as far as they go, with a warning, as Pillow "
             "does with ImageFile.LOAD_TRUNCATED_IMAGES; False: they are damaged"),
+    ROW("DATA.RANGE", data.range, .def = "auto", .check = check_range, .flag = "--range",
+        .metavar = "LO,HI",
+        .help = "TIFFs and PNGs of more than 8 bits: the values that become black and "
+                "white, LO,HI, or LO%,HI% for percentiles of each image; auto: the range "
+                "of the type, of floats the image's smallest to largest"),
     ROW("DATA.EXIF_ROTATE", data.exif_rotate, .def = "False", .flag = "--exif-rotate",
         .help = "read images as their EXIF orientation says, as Pillow's "
                 "ImageOps.exif_transpose does; False: as they are stored, as torchvision "

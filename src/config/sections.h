@@ -67,6 +67,7 @@ struct config_data {
     double max_bad_share;
     int64_t max_pixels, max_bytes, prefetch;
     bool load_truncated_images, exif_rotate;
+    const char *range; /* base/value_range.h */
     bool shuffle, drop_last;
     int64_t shuffle_shards;
     int cache;

@@ -20,6 +20,8 @@ char *cache_path(const struct dataset *d, const struct transform *t,
     strbuf_addf(&s, "%.17g %.17g %.17g %.17g %.17g %.17g %.17g %d", t->scale[0],
                 t->scale[1], t->ratio[0], t->ratio[1], t->factor[0], t->factor[1],
                 t->shrink_gap, t->resize);
+    strbuf_addf(&s, " %d %.17g %.17g", (int)limits->range.kind, limits->range.lo,
+                limits->range.hi);
     if (dataset_has_labels(d))
         strbuf_add(&s, d->map, sizeof(d->map));
     path = xasprintf("%s/.trainc-cache-%016" PRIx64, dir,

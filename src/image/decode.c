@@ -211,8 +211,8 @@ int image_decoder_open(struct image_decoder *d, const void *data, size_t len, in
         return decode_unknown(data, len, why);
     d->format = decoders[i];
     strbuf_reset(&d->warning);
-    d->file =
-        (struct decoder_file){data, len, d->state[i], d->limits.truncated, &d->warning};
+    d->file = (struct decoder_file){
+        data, len, d->state[i], d->limits.truncated, d->limits.range, &d->warning};
     rc = decode_failure(d->format, d->format->open(&d->file, &d->w, &d->h, why),
                         decode_header_memory(len), why);
     if (rc == 0)

@@ -16,9 +16,10 @@
 struct decoder_file {
     const void *data;
     size_t len;
-    void *state;            /* of state_new; NULL: the format keeps nothing */
-    bool truncated;         /* image_limits.truncated */
-    struct strbuf *warning; /* gets what decoder_warn() is told; NULL: nobody asks */
+    void *state;              /* of state_new; NULL: the format keeps nothing */
+    bool truncated;           /* image_limits.truncated */
+    struct value_range range; /* image_limits.range */
+    struct strbuf *warning;   /* gets what decoder_warn() is told; NULL: nobody asks */
 };
 
 /* Keeps the first warning: damage in spite of which the image is read. */

@@ -24,7 +24,7 @@
  * looked up (also where a GIF says that a colour is transparent), alpha is dropped
  * without blending, CMYK and YCCK are read as Adobe writes them in JPEGs (inverted) and
  * become R = C K / 255. 16-bit samples keep their high byte (Pillow clips 16-bit grey
- * instead), except in TIFF, where they are refused. The EXIF orientation is ignored, as
+ * instead), unless limits.range says which values become black and white. The EXIF orientation is ignored, as
  * in torchvision's and timm's loaders: published weights were trained and measured so.
  * That of a TIFF is ignored, too, though Pillow applies it. With image_limits.rotate it
  * counts, as in Pillow's ImageOps.exif_transpose, from EXIF or else XMP, in JPEG, PNG,
@@ -61,6 +61,7 @@
 
 #include "base/jpeg_device.h"
 #include "base/strbuf.h"
+#include "base/value_range.h"
 
 /* Readable bytes after the last pixel of every image, for loads wider than a pixel. */
 enum { IMAGE_SLACK = 64 };
@@ -87,6 +88,7 @@ struct image_limits {
     int64_t max_bytes;  /* of the file; 0: 256 MiB */
     /* Not limits: files that are cut off are read as far as they go, with a warning; */
     bool truncated;
+    struct value_range range;       /* of samples of more than 8 bits: TIFF, PNG */
     bool rotate;                    /* images are read as their EXIF orientation says; */
     const struct jpeg_device *jpeg; /* decodes whole JPEGs that end with their end marker,
                                      * if it can; NULL: libjpeg does */

@@ -125,6 +125,40 @@ static int stb_read_channels(const uint8_t *data, size_t len, int w, int h,
     return 0;
 }
 
+/* A PNG of 16 bits whose range is said. */
+static int stb_read_range(const struct decoder_file *f, int w, int h,
+                          const struct image_part *part, struct image *img,
+                          struct strbuf *why)
+{
+    int stored;
+    uint16_t *pixel;
+    float *value;
+    size_t n = (size_t)w * (size_t)h * 3;
+    double lo, hi;
+
+    stb_allowed = (size_t)w * (size_t)h * 16 + 2 * f->len + (1 << 20);
+    stb_no_memory = false;
+    pixel = stbi_load_16_from_memory(f->data, (int)f->len, &w, &h, &stored, 3);
+    if (!pixel)
+        return stb_fail(why);
+    value = xmalloc(n * sizeof(*value));
+    for (size_t i = 0; i < n; i++)
+        value[i] = pixel[i];
+    free(pixel);
+    value_range_of(&f->range, value, n, &lo, &hi);
+    image_resize_room(img, part->w, part->h);
+    img->x = part->x;
+    img->y = part->y;
+    for (int y = 0; y < part->h; y++)
+        for (int x = 0; x < 3 * part->w; x++)
+            img->pixel[(size_t)y * img->stride + (size_t)x] = value_range_byte(
+                value[3 * ((size_t)(part->y + y) * (size_t)w + (size_t)part->x) +
+                      (size_t)x],
+                lo, hi);
+    free(value);
+    return 0;
+}
+
 static int stb_png_channels(const struct decoder_file *f, const struct image_part *part,
                             int channels, struct image *img, struct strbuf *why)
 {
@@ -136,6 +170,9 @@ static int stb_png_channels(const struct decoder_file *f, const struct image_par
         rc = png_chunks_check(f->data, len, why);
     if (rc < 0)
         return rc;
+    if (f->range.kind != RANGE_AUTO && channels == IMAGE_RGB &&
+        ((const uint8_t *)f->data)[24] == 16)
+        return stb_read_range(f, w, h, part, img, why);
     rc = png_plain_read(f->state, f->data, len, part, channels, img, why);
     if (rc <= 0)
         return rc;
@@ -181,7 +218,9 @@ static size_t stb_png_memory(const struct decoder_file *f, int w, int h)
     const uint8_t *d = f->data;
     size_t bits = f->len > 25 ? (size_t)d[24] * channels[d[25] & 7] : 64;
 
-    return (size_t)w * (size_t)h * (bits > 16 ? bits / 4 + 3 : 7) + f->len;
+    return (size_t)w * (size_t)h * (bits > 16 ? bits / 4 + 3 : 7) +
+           (f->range.kind != RANGE_AUTO && bits >= 16 ? (size_t)w * (size_t)h * 30 : 0) +
+           f->len;
 }
 
 static void *stb_png_state(void)

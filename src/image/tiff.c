@@ -19,6 +19,7 @@
 #include "base/failure.h"
 #include "image/decoder.h"
 #include "image/exif.h"
+#include "image/tiff_deep.h"
 #include "image/tiff_layout.h"
 
 /* The file, and the first thing that libtiff said about it. */
@@ -265,6 +266,16 @@ static bool tiff_pixels(TIFF *t, const struct tiff_layout *l, const struct image
     return true;
 }
 
+/* What follows from what libtiff has said about the pixels. */
+static int tiff_end(struct tiff_source *s, bool good, struct strbuf *why)
+{
+    if (good && s->file->truncated && *s->reason && !tiff_no_memory(s->reason)) {
+        decoder_warn(s->file, s->reason);
+        *s->reason = '\0';
+    }
+    return good && !*s->reason ? 0 : tiff_fail(s, why);
+}
+
 /* The part of the open page, whose layout is known, into `img`. */
 static int tiff_page(TIFF *t, struct tiff_source *s, const struct tiff_layout *l,
                      const struct image_part *part, struct image *img, struct strbuf *why)
@@ -287,11 +298,27 @@ static int tiff_page(TIFF *t, struct tiff_source *s, const struct tiff_layout *l
     free(memory);
     if (*s->warning)
         decoder_warn(f, s->warning);
-    if (good && f->truncated && *s->reason && !tiff_no_memory(s->reason)) {
-        decoder_warn(f, s->reason);
-        *s->reason = '\0';
-    }
-    return good && !*s->reason ? 0 : tiff_fail(s, why);
+    return tiff_end(s, good, why);
+}
+
+/* The same of a page of more than 8 bits. */
+static int tiff_deep(TIFF *t, struct tiff_source *s, const struct image_part *part,
+                     struct image *img, struct strbuf *why)
+{
+    const struct decoder_file *f = s->file;
+    bool good;
+
+    if (tiff_check_codec(t, why) < 0 ||
+        (tiff_is_cut(t, s->len) && decoder_cut(f, why) < 0))
+        return FAILURE_DATA;
+    s->pixels = true;
+    good = tiff_deep_read(t, f, part, img, why);
+    s->pixels = false;
+    if (*s->warning)
+        decoder_warn(f, s->warning);
+    if (!good && why->len)
+        return FAILURE_DATA;
+    return tiff_end(s, good, why);
 }
 
 /* Counts the pages, up to one more than `channels`. */
@@ -352,6 +379,8 @@ static int tiff_part(TIFF *t, struct tiff_source *s, const struct image_part *pa
     }
     if (pages > 1)
         return decoder_other_channels("page", pages, channels, why);
+    if (channels == IMAGE_RGB && tiff_deep_is(t))
+        return tiff_deep(t, s, part, img, why);
     if (channels == IMAGE_RGB ? tiff_layout_init(&l, t, why) < 0
                               : tiff_layout_bands(&l, t, channels, why) < 0)
         return -1;
@@ -395,11 +424,12 @@ static bool tiff_is_lossy(const struct decoder_file *f)
     return how == COMPRESSION_JPEG || how == COMPRESSION_OJPEG;
 }
 
-/* Bytes: a block may be the whole image, in four planes; its pixels come on top. */
+/* Bytes: a block may be the whole image, in four planes; its pixels come on top. Those of
+ * more than 8 bits are three floats, twice while a range is sought. */
 static size_t tiff_memory(const struct decoder_file *f, int w, int h)
 {
     (void)f;
-    return (size_t)w * (size_t)h * 12;
+    return (size_t)w * (size_t)h * 48;
 }
 
 /* The orientation is a tag of the first directory, as in EXIF, which is a TIFF; or it is in

@@ -61,6 +61,13 @@ static int tiff_check_compression(const struct tiff_tags *g, struct strbuf *why)
     return -1;
 }
 
+int tiff_check_codec(TIFF *t, struct strbuf *why)
+{
+    struct tiff_tags g = tiff_tags(t);
+
+    return tiff_check_compression(&g, why);
+}
+
 static int tiff_check_samples(const struct tiff_tags *g, struct strbuf *why)
 {
     if (g->format != SAMPLEFORMAT_UINT)

@@ -4,8 +4,8 @@
  *
  * Read are grey levels (1, 2, 4 or 8 bits, white or black first), palettes of the same,
  * and with 8 bits grey and alpha, RGB, RGBA, CMYK and JPEG's YCbCr; stored pixel by pixel
- * or plane by plane, in strips or tiles. All else has a reason, that which PIL clips or
- * turns into other colours (16 bits, numbers with a sign, floats) among it.
+ * or plane by plane, in strips or tiles. More bits, numbers with a sign, and floats are
+ * those of tiff_deep.h. All else has a reason.
  */
 #ifndef IMAGE_TIFF_LAYOUT_H
 #define IMAGE_TIFF_LAYOUT_H
@@ -34,6 +34,9 @@ struct tiff_layout {
 
 /* -1 with a reason, or the sides, which may be anything above 0. */
 int tiff_size(TIFF *t, int *w, int *h, struct strbuf *why);
+
+/* -1 with a reason: a compression that is not read. */
+int tiff_check_codec(TIFF *t, struct strbuf *why);
 
 /* Pixels that a strip or tile may have in an image of so many. */
 size_t tiff_block_limit(int w, int h);

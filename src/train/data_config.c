@@ -414,12 +414,15 @@ static void data_interpolate(const struct config *cfg, struct transform *t)
 
 struct image_limits data_limits(const struct config *cfg)
 {
-    return (struct image_limits){
+    struct image_limits l = {
         .max_pixels = cfg->data.max_pixels,
         .max_bytes = cfg->data.max_bytes,
         .truncated = cfg->data.load_truncated_images,
         .rotate = cfg->data.exif_rotate,
     };
+
+    (void)value_range_parse(cfg->data.range, &l.range); /* the schema has checked it */
+    return l;
 }
 
 static struct transform data_transform(const struct config *cfg, enum data_split split)
