@@ -67,7 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (size < 1)
         return 0;
-    log_mute();
+    log_mute(true);
     error_at_exit(on_die, NULL);
     path = fuzz_train(endings[data[0] % 2], data + 1, size - 1);
     open_list(path, data[0] % 4 >= 2);

@@ -51,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint8_t *copy = xmalloc(size + 1);
     char *path;
 
-    log_mute();
+    log_mute(true);
     memcpy(copy, data, size);
     if (size % 2 == 0 && size >= 16) {
         uint64_t sum = XXH3_64bits(copy + 16, size - 16);
