@@ -11,7 +11,7 @@ import json
 import sys
 
 import torch
-from timm.layers import resample_abs_pos_embed
+from timm.layers import resample_abs_pos_embed, resize_rel_pos_bias_table
 from torch.nn import functional as F
 
 CHANNELS = 3
@@ -37,5 +37,11 @@ for prefix, a, b in CASES:
         digest = [float(f"{v:.8g}") for v in y.flatten()[:: max(1, y.numel() // 50)].tolist()]
         out.append(dict(prefix=prefix, side=a, to=b, antialias=antialias,
                         sum=float(y.double().abs().sum()), every=max(1, y.numel() // 50), y=digest))
+for a, b in ((13, 15), (13, 23), (23, 13), (13, 11), (27, 47)):
+    x = values(a * a)[0]
+    y = resize_rel_pos_bias_table(x, (b // 2 + 1, b // 2 + 1), (b * b, CHANNELS))
+    every = max(1, y.numel() // 50)
+    out.append(dict(prefix=0, side=a, to=b, geometric=True, every=every,
+                    sum=float(y.double().abs().sum()), y=[float(f"{v:.8g}") for v in y.flatten()[::every].tolist()]))
 with open(sys.argv[1], "w") as f:
     f.write(json.dumps(out, separators=(",", ":")).replace("},", "},\n") + "\n")

@@ -221,6 +221,10 @@ static void bench_open(struct bench *b, struct config *cfg, const struct cmdline
         json_decref(run_classes(cfg, line, weights));
     if (infer)
         config_set(cfg, "TRAIN.EMA.ENABLE", "False");
+    /* The configuration in the weights may have a batch for validation of its own. */
+    if (infer && cmdline_key(line, "DATA.BATCH_SIZE") &&
+        !cmdline_key(line, "DATA.VAL_BATCH_SIZE"))
+        config_set(cfg, "DATA.VAL_BATCH_SIZE", "0");
     session_init(s, cfg, &(struct session_options){.train = !infer, .eval = infer});
     if (s->plan.amp_slow)
         log_warning("%s", s->plan.amp_remark);

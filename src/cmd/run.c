@@ -101,6 +101,9 @@ void run_check_own_weights(const struct config *cfg, const struct cmdline *line,
         problems_error(p, "--weights", "there is no file '%s'%s%s%s", weights,
                        name ? " (--pretrained " : "", name ? weights : "",
                        name ? ")" : "");
+    else if (weights && file_is_dir(weights))
+        problems_error(p, "--weights", "'%s' is a folder, not a file of weights",
+                       weights);
     else if (weights && !line->saved && !config_where(cfg, "MODEL.NAME") &&
              !config_where(cfg, "MODEL.TYPE"))
         problems_error(p, "--weights",
@@ -186,12 +189,12 @@ void run_take_config(const struct verb *v, struct cmdline *line)
 
     if (line->ncfg || !path || !file_exists(path) || file_is_dir(path))
         return;
-    if (!weights_file_open(&file, path, true, &why)) {
-        text = weights_file_meta(&file, file.ours ? "config" : RUN_CONFIG_META);
-        line->saved = text ? arena_strdup(&line->mem, text) : NULL;
-        line->saved_name = path;
-    }
-    weights_file_close(&file); /* its faults are reported when the weights are loaded */
+    if (weights_file_open(&file, path, true, &why) || weights_file_verify(&file, &why))
+        usage("%s", why.buf);
+    text = weights_file_meta(&file, file.ours ? "config" : RUN_CONFIG_META);
+    line->saved = text ? arena_strdup(&line->mem, text) : NULL;
+    line->saved_name = path;
+    weights_file_close(&file);
     strbuf_release(&why);
 }
 

@@ -28,7 +28,7 @@ void run_check_own_weights(const struct config *cfg, const struct cmdline *line,
                            struct problems *p);
 char *run_own_weights(const struct config *cfg, const struct cmdline *line);
 /* Called before the configuration is loaded. Without --cfg it takes the configuration
- * from the verb's weights, if they hold one; --opts and flags are applied after it. */
+ * from the verb's weights, if they hold one, and exits if these are damaged; --opts and flags are applied after it. */
 void run_take_config(const struct verb *v, struct cmdline *line);
 /*
  * The names of the classes of weights that are used as they are (run_own_weights): those

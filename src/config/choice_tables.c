@@ -70,6 +70,13 @@ const struct choice choices_label_kinds[] = {
     {0},
 };
 
+const struct choice choices_bias_tables[] = {
+    {"auto", BIAS_TABLES_AUTO, NULL},
+    {"timm", BIAS_TABLES_TIMM, NULL},
+    {"microsoft", BIAS_TABLES_MICROSOFT, NULL},
+    {0},
+};
+
 const struct choice choices_validates[] = {
     {"inline", VALIDATE_INLINE, NULL},
     {"beside", VALIDATE_BESIDE, NULL},

@@ -461,6 +461,11 @@ const struct schema schema_table[] = {
     ROW("MODEL.PRETRAINED_SKIP", model.pretrained_skip, NEUTRAL, .def = "[]",
         .help = "patterns of names that the weights and the model need not share: "
                 "decoder.* starts afresh"),
+    ROW("MODEL.PRETRAINED_TABLES", model.pretrained_tables, NEUTRAL, .def = "auto",
+        .choices = choices_bias_tables,
+        .help = "how Swin's tables of position biases become those of another window: "
+                "timm (steps that grow geometrically) or microsoft (bicubic); auto: "
+                "microsoft for weights with Microsoft's names, else timm"),
     ROW("MODEL.TEACHER", model.teacher, PATH, .flag = "--teacher", .metavar = "FILE",
         .help =
             "weights of a teacher, for a loss of type distill: a checkpoint, or a state "

@@ -85,6 +85,7 @@ struct config_model {
     const char *type, *name, *pretrained, *resume, *teacher, *teacher_model;
     bool offline;
     struct str_list pretrained_skip;
+    int pretrained_tables; /* enum bias_tables */
     int64_t num_classes, in_chans;
     bool features_only;
     struct int_list out_indices;

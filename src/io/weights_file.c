@@ -43,7 +43,9 @@ int weights_file_open(struct weights_file *f, const char *path, bool ema,
 
 int weights_file_verify(const struct weights_file *f, struct strbuf *why)
 {
-    return f->ours ? safetensors_verify(&f->safetensors, why) : 0;
+    return f->ours || weights_file_meta(f, "xxh3")
+               ? safetensors_verify(&f->safetensors, why)
+               : 0;
 }
 
 void weights_file_close(struct weights_file *f)

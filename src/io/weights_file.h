@@ -32,7 +32,7 @@ int weights_file_open(struct weights_file *f, const char *path, bool ema,
                       struct strbuf *why);
 void weights_file_close(struct weights_file *f);
 
-/* Reads a file of ours whole and compares its checksum; others have none. */
+/* Reads a file that trainc wrote whole and compares its checksum; others have none. */
 int weights_file_verify(const struct weights_file *f, struct strbuf *why);
 
 /* NULL: no such tensor, no such key (PyTorch's files have none). */

@@ -119,8 +119,8 @@ static struct tensor *decoder(struct builder *b, struct tensor *x,
                             .kernel = 2, .stride = 2, .bias = 1);
 }
 
-/* The head of erfnet_encoder, whose parameters the full net has, too, but does not
- * use. */
+/* The head of erfnet_encoder. The full net has its parameters and does not use them; a
+ * net that ends with a stage (MODEL.FEATURES_ONLY) lacks them. */
 static void unused_head(struct builder *b, int64_t channels, int64_t classes)
 {
     struct init init = init_rule_init(INIT_RULE_PYTORCH, channels, classes);
@@ -144,7 +144,7 @@ static struct tensor *erfnet_build(struct builder *b, const void *arch,
     if (a->encoder_only)
         return conv2d(b, x, "encoder.output_conv", .out = (int)o->classes, .kernel = 1,
                       .bias = 1, .init = INIT_RULE_PYTORCH);
-    if (!o->stages)
+    if (!o->stages || o->stages->last >= MODEL_STAGES)
         unused_head(b, x->dim[1], o->classes);
     return decoder(b, x, o);
 }

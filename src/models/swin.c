@@ -88,7 +88,6 @@ const struct model_family swin_family = {
     .layers = swin_layers,
     .grids = swin_grids,
     .imagenet22k = true,
-    .other_name = swin_other_name,
     .computed = swin_computed,
     .build = swin_build,
     .check = check,

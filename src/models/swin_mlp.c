@@ -67,7 +67,6 @@ const struct model_family swin_mlp_family = {
     .no_decay = swin_no_decay,
     .layers = swin_layers,
     .grids = swin_grids,
-    .other_name = swin_other_name,
     .computed = swin_computed,
     .build = swin_mlp_build,
     .check = check,

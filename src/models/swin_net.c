@@ -1,8 +1,5 @@
 #include "models/swin_net.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/error.h"
 #include "models/stages.h"
 #include "ops/add.h"
@@ -37,25 +34,14 @@ const struct layer_rule swin_layers[] = {
     {.pattern = NULL},
 };
 
-/* As Microsoft resizes them. */
-const struct model_grid swin_grids[] = {{"relative_position_bias_table", false},
-                                        {"absolute_pos_embed", false},
-                                        {NULL, false}};
+const struct model_grid swin_grids[] = {
+    {"relative_position_bias_table", GRID_GEOMETRIC, GRID_BICUBIC},
+    {"absolute_pos_embed", GRID_BICUBIC, GRID_BICUBIC},
+    {.end = NULL},
+};
 
 const char *const swin_computed[] = {"relative_position_index", "relative_coords_table",
                                      "attn_mask", NULL};
-
-void swin_other_name(const char *name, struct strbuf *other)
-{
-    int stage, n = 0;
-
-    if (!strncmp(name, "head.fc.", 8))
-        strbuf_addf(other, "head.%s", name + 8);
-    else if (sscanf(name, "layers.%d.downsample.%n", &stage, &n) == 1 && n)
-        strbuf_addf(other, "layers.%d.downsample.%s", stage - 1, name + n);
-    else
-        strbuf_addstr(other, name);
-}
 
 const char *swin_name(const struct swin *s, const char *prefix, const char *suffix)
 {

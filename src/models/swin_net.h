@@ -102,7 +102,6 @@ const char *const *swin_check(const struct swin_kind *kind, const struct model *
 extern const char *const swin_reads[], *const swin_no_decay[], *const swin_computed[];
 extern const struct layer_rule swin_layers[];
 extern const struct model_grid swin_grids[];
-void swin_other_name(const char *name, struct strbuf *other);
 
 /* For model_family.custom_keys. */
 #define SWIN_CUSTOM_KEYS(p)                                                              \

@@ -131,7 +131,6 @@ const struct model_family swinv2_family = {
     .layers = swin_layers,
     .grids = swin_grids,
     .imagenet22k = true,
-    .other_name = swin_other_name,
     .computed = swin_computed,
     .build = swinv2_build,
     .check = check,

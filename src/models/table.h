@@ -46,10 +46,13 @@ struct model {
     const void *arch; /* for the family's build() */
 };
 
+/* How parameters on a grid become those of another grid: train/weight_grid.h. */
+enum grid_method { GRID_BICUBIC, GRID_ANTIALIAS, GRID_GEOMETRIC };
+
 /* Parameters on a square grid of positions; a file of another grid is resized. */
 struct model_grid {
     const char *end; /* of their names; NULL ends an array */
-    bool antialias;  /* train/weight_grid.h */
+    enum grid_method timm, microsoft;
 };
 
 struct model_family {
@@ -79,9 +82,6 @@ struct model_family {
      * 1000 classes rows are picked. */
     bool imagenet22k;
 
-    /* Where nets like this are published with other names, too: that of a parameter, into
-     * `other`. NULL: nowhere. */
-    void (*other_name)(const char *name, struct strbuf *other);
     /* Files may have buffers with such words in their names, which the net computes. NULL
      * at the end; NULL: none. */
     const char *const *computed;

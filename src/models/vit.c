@@ -156,7 +156,8 @@ static const char *const *check(const struct model *m, const struct model_option
 }
 
 static const char *const no_decay[] = {"pos_embed", "cls_token", "dist_token", NULL};
-static const struct model_grid grids[] = {{"pos_embed", true}, {NULL, false}}; /* timm */
+static const struct model_grid grids[] = {{"pos_embed", GRID_ANTIALIAS, GRID_ANTIALIAS},
+                                          {.end = NULL}};
 static const char *const heads[] = {"head", "head_dist", NULL};
 static const char *const reads[] = {"MODEL.NUM_CLASSES", "MODEL.DROP_RATE",
                                     "MODEL.DROP_PATH_RATE", "MODEL.INIT", NULL};

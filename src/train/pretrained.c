@@ -8,11 +8,13 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "config/choices.h"
 #include "io/weights_file.h"
 #include "session/model_config.h"
 #include "session/state.h"
 #include "train/quantize.h"
 #include "train/remake.h"
+#include "train/schemes.h"
 #include "train/statedict.h"
 #include "train/weights_cache.h"
 
@@ -20,12 +22,15 @@ struct loading {
     struct session *s;
     struct weights_file file;
     const struct model_family *family;
-    const char *prefix;      /* in front of every name in the file */
-    bool other;              /* names in the file are by family->other_name */
-    const char *const *head; /* layers of the classifier, NULL at the end */
+    const char *prefix;          /* in front of every name in the file */
+    const struct scheme *scheme; /* whose names the file has; NULL: timm's */
+    struct scheme_names names;   /* the file's tensors by the model's names */
+    const char *const *head;     /* layers of the classifier, NULL at the end */
     float *flat;
     bool *used;                  /* for each tensor of the file */
     int loaded, fresh, missing;  /* tensors; fresh: that start afresh */
+    int surplus;                 /* of the missing: tensors of the file alone */
+    char *first_missing;         /* its name and the reason, a heap string */
     struct strbuf skipped_names; /* the first three that patterns let pass */
     int nskipped;
     bool skipped; /* a pattern was needed */
@@ -77,11 +82,10 @@ static const struct safetensors_tensor *find(const struct loading *l, const char
     struct strbuf full = STRBUF_INIT;
     const struct safetensors_tensor *t;
 
+    if (l->scheme)
+        return scheme_names_find(&l->names, name);
     strbuf_addstr(&full, l->prefix);
-    if (l->other)
-        l->family->other_name(name, &full);
-    else
-        strbuf_addstr(&full, name);
+    strbuf_addstr(&full, name);
     t = weights_file_find(&l->file, full.buf);
     strbuf_release(&full);
     return t;
@@ -95,17 +99,49 @@ static void add_dims(struct strbuf *s, int ndim, const int64_t *dim)
         strbuf_addstr(s, "scalar");
 }
 
+/* "the file has 4x3, the model 5x3" */
+static void add_shapes(struct strbuf *s, const struct tensor *t,
+                       const struct safetensors_tensor *file)
+{
+    struct statedict_shape shape = statedict_shape(t);
+
+    strbuf_addstr(s, "the file has ");
+    add_dims(s, file->ndim, file->dims);
+    strbuf_addstr(s, ", the model ");
+    add_dims(s, shape.ndim, shape.dims);
+}
+
 static void report_shape(const struct tensor *t, const struct safetensors_tensor *file,
                          const char *what)
 {
-    struct statedict_shape shape = statedict_shape(t);
     struct strbuf s = STRBUF_INIT;
 
-    strbuf_addf(&s, "%s: the file has ", t->name);
-    add_dims(&s, file->ndim, file->dims);
-    strbuf_addstr(&s, ", the model ");
-    add_dims(&s, shape.ndim, shape.dims);
-    log_warning("pretrained: %s%s", s.buf, what);
+    add_shapes(&s, t, file);
+    log_warning("pretrained: %s: %s%s", t->name, s.buf, what);
+    strbuf_release(&s);
+}
+
+/* Counts a tensor that does not fit and keeps the first for the error; the debug log has
+ * all. Names are the file's: control characters are replaced. */
+static void miss(struct loading *l, const char *name, const char *why)
+{
+    char *text = xasprintf("%s: %s", name, why);
+
+    one_line(text);
+    log_debug("pretrained: %s", text);
+    if (l->missing++)
+        free(text);
+    else
+        l->first_missing = text;
+}
+
+static void miss_shape(struct loading *l, const struct tensor *t,
+                       const struct safetensors_tensor *file)
+{
+    struct strbuf s = STRBUF_INIT;
+
+    add_shapes(&s, t, file);
+    miss(l, t->name, s.buf);
     strbuf_release(&s);
 }
 
@@ -143,12 +179,40 @@ static const struct remake *remake_of(const struct loading *l, const struct tens
     return r && (r->always || !l->all) ? r : NULL;
 }
 
+/* True if Swin's tables for another window are made as Microsoft's loader makes them. */
+static bool by_microsoft(const struct loading *l)
+{
+    int64_t tables = l->s->cfg->model.pretrained_tables;
+
+    if (tables != BIAS_TABLES_AUTO)
+        return tables == BIAS_TABLES_MICROSOFT;
+    return l->scheme && l->scheme->microsoft;
+}
+
 /* A pattern can skip a whole decoder: the log has the first names and the number. */
 static void skip(struct loading *l, const char *name, const char *what)
 {
     log_debug("pretrained: %s: %s", name, what);
     if (l->nskipped++ < 3)
         strbuf_addf(&l->skipped_names, "%s%s", l->skipped_names.len ? ", " : "", name);
+}
+
+/* The place in the file of what find() returned. */
+static size_t file_index(const struct loading *l, const struct safetensors_tensor *t)
+{
+    return l->scheme ? ((const struct scheme_item *)t)->of : (size_t)(t - l->file.tensor);
+}
+
+/* As weights_file_read(), and a part of a tensor as well. `data` has room for all of it. */
+static int read_tensor(const struct loading *l, const struct safetensors_tensor *t,
+                       char *data, struct strbuf *why)
+{
+    const struct safetensors_tensor *whole = &l->file.tensor[file_index(l, t)];
+    int rc = weights_file_read(&l->file, whole, data, why);
+
+    if (!rc && l->scheme && t->offset)
+        memmove(data, data + t->offset, t->size);
+    return rc;
 }
 
 static void load_one(struct loading *l, const struct segment *seg, void *packed)
@@ -159,7 +223,7 @@ static void load_one(struct loading *l, const struct segment *seg, void *packed)
     const struct remake *remake = file ? remake_of(l, t, file) : NULL;
 
     if (file)
-        l->used[file - l->file.tensor] = true;
+        l->used[file_index(l, file)] = true;
     if (!file && statedict_is_counter(t)) {
         l->flat[seg->offset] = 0;
     } else if (!file && unread(l, t)) {
@@ -170,18 +234,22 @@ static void load_one(struct loading *l, const struct segment *seg, void *packed)
         skip(l, t->name, "not in the file, starts afresh");
         l->fresh++;
     } else if (!file) {
-        log_warning("pretrained: %s: not in the file", t->name);
-        l->missing++;
+        miss(l, t->name, "not in the file");
     } else if (!remake && !statedict_fits(t, file)) {
         bool fresh = unread(l, t) || losses_is_aux(t->name) ||
                      (of_head(l, t->name) && !l->all && other_classes(l)) ||
                      may_skip(l, t->name);
 
-        report_shape(t, file, fresh ? ": starts afresh" : "");
-        *(fresh ? &l->fresh : &l->missing) += 1;
-    } else if (weights_file_read(&l->file, file, packed, &why)) {
+        if (fresh) {
+            report_shape(t, file, ": starts afresh");
+            l->fresh++;
+        } else {
+            miss_shape(l, t, file);
+        }
+    } else if (read_tensor(l, file, packed, &why)) {
         die("%s", why.buf);
-    } else if (!(remake ? remake_load(remake, l->family, seg, l->flat, file, packed)
+    } else if (!(remake ? remake_load(remake, l->family, seg, l->flat, file, packed,
+                                      by_microsoft(l))
                         : statedict_unpack(seg, l->flat, packed, file->dtype))) {
         die("'%s': %s has the dtype %s", l->file.path, t->name,
             safetensors_dtype_name(file->dtype));
@@ -225,14 +293,15 @@ static void report_unused(struct loading *l)
     for (size_t i = 0; i < l->file.n && !l->s->plan.nout; i++) {
         const char *name = l->file.tensor[i].name;
 
-        if (l->used[i] || expected_extra(l, name))
+        if (l->used[i] || expected_extra(l, name) ||
+            (l->scheme && !scheme_keeps(l->scheme, name)))
             continue;
         if (may_skip(l, name) || may_skip(l, without_prefix(l, name))) {
             skip(l, name, "not in the model, passed over");
             continue;
         }
-        log_warning("pretrained: %s: not in the model", name);
-        l->missing++;
+        miss(l, name, "not in the model");
+        l->surplus++;
     }
 }
 
@@ -317,21 +386,50 @@ static char *best_prefix(struct loading *l, int *most)
     return best;
 }
 
-/* Sets l->other, and returns the prefix, a heap string: with both most tensors are
- * found. */
+/* How many of the model's tensors the file has by the names of a scheme. */
+static int count_names(const struct loading *l, const struct scheme_names *names)
+{
+    const struct flat *f = session_flat(l->s);
+    int n = 0;
+
+    for (int i = 0; i < f->nsegment; i++)
+        n += scheme_names_find(names, f->segment[i].tensor->name) != NULL;
+    return n;
+}
+
+/* Sets l->scheme, l->names, and l->prefix, a heap string: those by which the file has the
+ * most of the model's tensors. Dies if the file is of a net that no model here is. */
 static char *find_names(struct loading *l)
 {
-    int own, other = 0;
-    char *prefix = best_prefix(l, &own), *again = NULL;
+    int most;
+    char *prefix = best_prefix(l, &most);
 
-    l->other = l->family->other_name != NULL;
-    if (l->other)
-        again = best_prefix(l, &other);
-    l->other = other > own;
-    free(l->other ? prefix : again);
-    if (l->other)
-        log_info("pretrained '%s': names as Microsoft has them", l->file.path);
-    return l->other ? again : prefix;
+    l->prefix = prefix;
+    for (const struct scheme *s = schemes; s->name; s++) {
+        struct scheme_names names = {0};
+        int n;
+
+        if (strcmp(s->family, l->family->type) != 0 ||
+            !scheme_names_make(&names, s, l->file.tensor, l->file.n))
+            continue;
+        if (s->refuse)
+            die("'%s' does not fit %s: %s", l->file.path, l->s->cfg->model.name,
+                s->refuse);
+        n = count_names(l, &names);
+        if (n > most) {
+            most = n;
+            scheme_names_release(&l->names);
+            l->names = names;
+            l->scheme = s;
+        } else {
+            scheme_names_release(&names);
+        }
+    }
+    if (!l->scheme)
+        return prefix;
+    log_info("pretrained '%s': the names are those of %s", l->file.path, l->scheme->name);
+    free(prefix);
+    return xstrdup("");
 }
 
 static void *packed_room(const struct weights_file *file)
@@ -359,10 +457,12 @@ static void finish(struct loading *l, const char *path)
     struct session *s = l->s;
 
     if (l->missing)
-        die("'%s' does not fit %s: %d of its tensors, see above"
-            "%s",
-            path, s->cfg->model.name, l->missing,
-            l->all ? "" : " (MODEL.PRETRAINED_SKIP lets patterns of names pass)");
+        die("'%s' does not fit %s: %d of %d tensors fit, %d of model and file do not, "
+            "the "
+            "first: %s (LOG.LEVEL debug lists them%s)",
+            path, s->cfg->model.name, session_flat(s)->nsegment - l->missing + l->surplus,
+            session_flat(s)->nsegment, l->missing, l->first_missing,
+            l->all ? "" : "; MODEL.PRETRAINED_SKIP lets patterns of names pass");
     session_set(s, MEMORY_WEIGHTS, l->flat);
     if (session_has_ema(s))
         session_set(s, MEMORY_EMA, l->flat);
@@ -397,8 +497,6 @@ static void load(struct session *s, const char *text, bool all, const char *what
     quantize_check_file(&l.file, s->cfg->quant.enable);
     class_list_check(path, weights_file_meta(&l.file, "classes"), what, classes,
                      s->cfg->data.check_classes);
-    if (all && s->cfg->model.pretrained_skip.n)
-        log_info("MODEL.PRETRAINED_SKIP: passed over, as every weight is needed here");
     l.head = l.family->heads ? l.family->heads : last;
     l.prefix = prefix = find_names(&l);
     l.flat = xcalloc((size_t)f->weights_len, sizeof(float));
@@ -417,6 +515,7 @@ static void load(struct session *s, const char *text, bool all, const char *what
     free(prefix);
     free(l.flat);
     free(l.used);
+    scheme_names_release(&l.names);
     strbuf_release(&l.skipped_names);
 }
 

@@ -42,11 +42,13 @@ static bool grid_takes(const struct model_family *f, bool head, const struct ten
 }
 
 static void grid_make(const struct model_family *f, const struct tensor *t,
-                      const float *src, const int64_t *dims, float *dst)
+                      const float *src, const int64_t *dims, bool microsoft, float *dst)
 {
+    const struct model_grid *g = grid_of(f, t->name);
+
     weight_grid_resize(src, weight_grid_of(dims[t->ndim - 2]), dst,
                        weight_grid_of(t->dim[t->ndim - 2]), t->dim[t->ndim - 1],
-                       grid_of(f, t->name)->antialias);
+                       microsoft ? g->microsoft : g->timm);
 }
 
 /* Are all dims but the i-th the same? */
@@ -69,12 +71,13 @@ static bool rows_take(const struct model_family *f, bool head, const struct tens
 }
 
 static void rows_make(const struct model_family *f, const struct tensor *t,
-                      const float *src, const int64_t *dims, float *dst)
+                      const float *src, const int64_t *dims, bool microsoft, float *dst)
 {
     int64_t len = tensor_len(t) / IMAGENET_1K;
 
     (void)f;
     (void)dims;
+    (void)microsoft;
     for (int i = 0; i < IMAGENET_1K; i++)
         memcpy(dst + i * len, src + imagenet22k_rows[i] * len,
                (size_t)len * sizeof(*dst));
@@ -116,17 +119,18 @@ void remake_channels(const float *src, int64_t n, int64_t channels, float *dst)
 }
 
 static void first_make(const struct model_family *f, const struct tensor *t,
-                       const float *src, const int64_t *dims, float *dst)
+                       const float *src, const int64_t *dims, bool microsoft, float *dst)
 {
     int64_t channels = t->dim[WEIGHT_I];
 
     (void)f;
     (void)dims;
+    (void)microsoft;
     remake_channels(src, tensor_len(t) / channels, channels, dst);
 }
 
 static const struct remake remakes[] = {
-    {": resized, bicubic", false, grid_takes, grid_make},
+    {": resized", true, grid_takes, grid_make},
     {": the rows of ImageNet-1k", false, rows_take, rows_make},
     {": for grey images, the sum over R, G and B", true, grey_takes, first_make},
     {": for other channels, R, G and B in turn, times 3 / channels", true, bands_take,
@@ -145,7 +149,8 @@ const struct remake *remake_find(const struct model_family *f, bool head,
 
 bool remake_load(const struct remake *r, const struct model_family *f,
                  const struct segment *seg, float *flat,
-                 const struct safetensors_tensor *file, const void *packed)
+                 const struct safetensors_tensor *file, const void *packed,
+                 bool microsoft)
 {
     struct tensor shape = *seg->tensor;
     struct segment from = {.tensor = &shape};
@@ -157,7 +162,7 @@ bool remake_load(const struct remake *r, const struct model_family *f,
     src = xcalloc((size_t)from.len, sizeof(*src));
     ok = statedict_unpack(&from, src, packed, file->dtype);
     if (ok)
-        r->make(f, seg->tensor, src, file->dims, flat + seg->offset);
+        r->make(f, seg->tensor, src, file->dims, microsoft, flat + seg->offset);
     free(src);
     return ok;
 }

@@ -22,7 +22,7 @@ struct remake {
                   const struct safetensors_tensor *file);
     /* `src` with the dims of the file and `dst`, both in the order of our memory. */
     void (*make)(const struct model_family *f, const struct tensor *t, const float *src,
-                 const int64_t *dims, float *dst);
+                 const int64_t *dims, bool microsoft, float *dst);
 };
 
 /* How `file`, which does not fit `t`, becomes `t`; NULL: not. `head`: a classifier's. */
@@ -30,10 +30,12 @@ const struct remake *remake_find(const struct model_family *f, bool head,
                                  const struct tensor *t,
                                  const struct safetensors_tensor *file);
 
-/* The bytes `packed` into the segment's place in `flat`. False: another dtype. */
+/* The bytes `packed` into the segment's place in `flat`; `microsoft`: by the method of
+ * Microsoft's loader where it is not timm's. False: another dtype. */
 bool remake_load(const struct remake *r, const struct model_family *f,
                  const struct segment *seg, float *flat,
-                 const struct safetensors_tensor *file, const void *packed);
+                 const struct safetensors_tensor *file, const void *packed,
+                 bool microsoft);
 
 /* fp32 [n, 3] to [n, channels], where n is outputs x height x width. */
 void remake_channels(const float *src, int64_t n, int64_t channels, float *dst);

@@ -66,13 +66,56 @@ static void taps_antialias(struct taps *t, int64_t i, int64_t in, int64_t out)
         t->weight[k] /= sum;
 }
 
-static struct taps *taps_new(int64_t in, int64_t out, bool antialias)
+/* Where the offsets 0 to half of the old table lie: 0, 1, 1 + q, 1 + q + q^2, ... */
+static void geometric_places(double *place, int64_t half, int64_t most)
 {
+    double left = 1.01, right = 1.5, q = 1.01, step;
+
+    while (right - left > 1e-6) {
+        q = (left + right) / 2;
+        if ((1 - pow(q, (double)half)) / (1 - q) > (double)most)
+            right = q;
+        else
+            left = q;
+    }
+    place[0] = 0;
+    step = 1;
+    for (int64_t i = 1; i <= half; i++, step *= q)
+        place[i] = place[i - 1] + step;
+}
+
+/* Both sides are odd: offsets from -half to half. */
+static void taps_geometric(struct taps *t, int64_t i, int64_t in, int64_t out)
+{
+    int64_t half = in / 2, offset = i - out / 2, far = offset < 0 ? -offset : offset;
+    double *place = xcalloc((size_t)half + 1, sizeof(*place)), share = 0;
+    int64_t k = 0, sign = offset < 0 ? -1 : 1;
+
+    geometric_places(place, half, out / 2);
+    while (k < half && place[k + 1] <= (double)far)
+        k++;
+    if (k < half)
+        share = ((double)far - place[k]) / (place[k + 1] - place[k]);
+    t->first = 0;
+    t->n = in;
+    t->weight[half + sign * k] += 1 - share;
+    if (k < half)
+        t->weight[half + sign * (k + 1)] += share;
+    free(place);
+}
+
+static struct taps *taps_new(int64_t in, int64_t out, enum grid_method method)
+{
+    static void (*const make[])(struct taps * t, int64_t i, int64_t in, int64_t out) = {
+        [GRID_BICUBIC] = taps_plain,
+        [GRID_ANTIALIAS] = taps_antialias,
+        [GRID_GEOMETRIC] = taps_geometric,
+    };
     struct taps *t = xcalloc((size_t)out, sizeof(*t));
 
     for (int64_t i = 0; i < out; i++) {
         t[i].weight = xcalloc((size_t)in + 1, sizeof(double));
-        (antialias ? taps_antialias : taps_plain)(&t[i], i, in, out);
+        make[method](&t[i], i, in, out);
     }
     return t;
 }
@@ -85,9 +128,9 @@ static void taps_free(struct taps *t, int64_t out)
 }
 
 void weight_grid_resize(const float *src, struct weight_grid from, float *dst,
-                        struct weight_grid to, int64_t channels, bool antialias)
+                        struct weight_grid to, int64_t channels, enum grid_method method)
 {
-    struct taps *taps = taps_new(from.side, to.side, antialias);
+    struct taps *taps = taps_new(from.side, to.side, method);
     const float *grid = src + from.prefix * channels;
 
     memcpy(dst, src, (size_t)(from.prefix * channels) * sizeof(*dst));

@@ -115,10 +115,10 @@ static void test_pretrained(void **state)
     }
 
     write_state_dict(&a, "", "layer3.1.conv2.weight");
-    check_dies(load_pretrained, &b, "does not fit resnet20: 1 of its tensors");
+    check_dies(load_pretrained, &b, "115 of 116 tensors fit, 1 of");
     fc_inputs = 32; /* as many classes, of another model */
     write_state_dict(&a, "", "");
-    check_dies(load_pretrained, &b, "does not fit resnet20: 1 of its tensors");
+    check_dies(load_pretrained, &b, "115 of 116 tensors fit, 1 of");
     load_pretrained(&c); /* other classes: it starts afresh anyway */
     fc_inputs = 0;
     run_release(&a);
@@ -138,7 +138,7 @@ static void test_skip(void **state)
     run_init(&some, (const char *[]){"MODEL.PRETRAINED_SKIP",
                                      "['layer?.3.*', 'layer?.4.*']", NULL});
     write_state_dict(&deep, "module.", "");
-    check_dies(load_pretrained, &strict, "does not fit resnet20: 60 of its tensors");
+    check_dies(load_pretrained, &strict, "116 of 116 tensors fit, 60 of");
     load_pretrained(&some);
     (void)run_weights(&deep);
     (void)run_weights(&some);
@@ -188,6 +188,19 @@ static void test_told(void **state)
         "MODEL.SWIN.DEPTHS", "[2, 1]", "MODEL.SWIN.NUM_HEADS", "[1, 2]",                 \
         "MODEL.SWIN.APE", "True"
 
+/* Microsoft's name of a parameter. */
+static void swin_other_name(const char *name, struct strbuf *other)
+{
+    int stage, n = 0;
+
+    if (!strncmp(name, "head.fc.", 8))
+        strbuf_addf(other, "head.%s", name + 8);
+    else if (sscanf(name, "layers.%d.downsample.%n", &stage, &n) == 1 && n)
+        strbuf_addf(other, "layers.%d.downsample.%s", stage - 1, name + n);
+    else
+        strbuf_addstr(other, name);
+}
+
 static void add_other(struct safetensors_writer *w, const char *name, const float *v,
                       const struct tensor *t)
 {
@@ -234,18 +247,9 @@ static void check_resized(struct run *from, struct run *to, const char *name,
     assert_int_equal(a->len != b->len, resized);
     weight_grid_resize(from->weights + a->offset,
                        weight_grid_of(a->tensor->dim[t->ndim - 2]), want,
-                       weight_grid_of(t->dim[t->ndim - 2]), c, false);
+                       weight_grid_of(t->dim[t->ndim - 2]), c, GRID_BICUBIC);
     assert_memory_equal(want, to->weights + b->offset, (size_t)b->len * sizeof(*want));
     free(want);
-}
-
-static void check_other_name(const char *name, const char *want)
-{
-    struct strbuf s = STRBUF_INIT;
-
-    swin_other_name(name, &s);
-    assert_string_equal(s.buf, want);
-    strbuf_release(&s);
 }
 
 static void test_microsoft(void **state)
@@ -254,10 +258,6 @@ static void test_microsoft(void **state)
     const struct flat *f;
 
     (void)state;
-    check_other_name("head.fc.bias", "head.bias");
-    check_other_name("layers.1.downsample.norm.weight",
-                     "layers.0.downsample.norm.weight");
-    check_other_name("layers.1.blocks.0.norm1.bias", "layers.1.blocks.0.norm1.bias");
     run_init(&from, (const char *[]){SWIN, "MODEL.SWIN.WINDOW_SIZE", "4", NULL});
     run_init(&same,
              (const char *[]){SWIN, "MODEL.SWIN.WINDOW_SIZE", "4", "SEED", "7", NULL});
@@ -399,8 +399,7 @@ static void put_object(FILE *f, const struct flat *w, const char *prefix)
     put_text(f, "model_ema");
     fputs("}(", f);
     for (int i = 0; i < w->nsegment; i++) {
-        (void)snprintf(name, sizeof(name), "%s%s", prefix,
-                       w->segment[i].tensor->name);
+        (void)snprintf(name, sizeof(name), "%s%s", prefix, w->segment[i].tensor->name);
         (void)snprintf(key, sizeof(key), "%d", i);
         put_text(f, name);
         put_tensor(f, &w->segment[i], key);

@@ -35,7 +35,9 @@ static void check_case(const json_t *j)
     for (int64_t i = 0; i < rows * CHANNELS; i++)
         x[i] = (float)((double)(7919 * i % 101) / 50 - 1);
     weight_grid_resize(x, from, y, to, CHANNELS,
-                       json_is_true(json_object_get(j, "antialias")));
+                       json_is_true(json_object_get(j, "geometric"))   ? GRID_GEOMETRIC
+                       : json_is_true(json_object_get(j, "antialias")) ? GRID_ANTIALIAS
+                                                                       : GRID_BICUBIC);
     for (int64_t i = 0; i < n; i++)
         sum += fabs(y[i]);
     check_near(sum, json_number_value(json_object_get(j, "sum")), 1e-6 * (double)n);
@@ -52,7 +54,7 @@ static void test_resize(void **state)
     json_t *j = json_load_file("tests/golden/train/weight_grid.json", 0, NULL);
 
     (void)state;
-    assert_int_equal(json_array_size(j), 14);
+    assert_int_equal(json_array_size(j), 19);
     for (size_t i = 0; i < json_array_size(j); i++)
         check_case(json_array_get(j, i));
     json_decref(j);
