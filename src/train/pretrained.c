@@ -129,10 +129,13 @@ static void miss(struct loading *l, const char *name, const char *why)
 
     one_line(text);
     log_debug("pretrained: %s", text);
-    if (l->missing++)
+    l->missing++;
+    if (l->first_missing && l->surplus) {
         free(text);
-    else
+    } else { /* segments are in reverse order */
+        free(l->first_missing);
         l->first_missing = text;
+    }
 }
 
 static void miss_shape(struct loading *l, const struct tensor *t,
@@ -300,8 +303,8 @@ static void report_unused(struct loading *l)
             skip(l, name, "not in the model, passed over");
             continue;
         }
-        miss(l, name, "not in the model");
         l->surplus++;
+        miss(l, name, "not in the model");
     }
 }
 
