@@ -13,6 +13,7 @@
 #include "dist/launch.h"
 #include "io/weights_file.h"
 #include "models/imagenet_names.h"
+#include "models/imagenet_synsets.h"
 #include "session/devices.h"
 #include "session/model_config.h"
 #include "session/optimizer_config.h"
@@ -234,23 +235,41 @@ static void adopt_classes(struct config *cfg, const json_t *list)
     free(text);
 }
 
-/* Of public weights whose classifier is that of ImageNet-1k, or whose config.json names
- * its classes. */
+/* The WordNet ids of ImageNet's larger sets; NULL: `n` is the size of none. */
+static json_t *synset_names(int n)
+{
+    int32_t *id = xcalloc(IMAGENET_21K, sizeof(*id));
+    int count = imagenet_synsets(n, id);
+    json_t *list = count == n ? json_array() : NULL;
+
+    for (int c = 0; list && c < n; c++)
+        json_array_append_new(list, json_sprintf("n%08d", id[c]));
+    free(id);
+    return list;
+}
+
+static json_t *class_names_1k(void)
+{
+    json_t *list = json_array();
+
+    for (int c = 0; c < IMAGENET_1K; c++)
+        json_array_append_new(list, json_string(imagenet_names[c]));
+    return list;
+}
+
+/* Of public weights whose classifier is one of ImageNet's, or whose config.json names its
+ * classes. */
 static json_t *public_classes(const struct config *cfg)
 {
     const struct pretrained *row = pretrained_of_config(cfg);
-    json_t *list;
 
     if (cfg->data.class_names.n || *cfg->data.class_set)
         return NULL;
     if (!row)
         return hub_config_labels(cfg);
-    if (row->classes != IMAGENET_1K || cfg->model.num_classes != IMAGENET_1K)
+    if (row->classes != cfg->model.num_classes || strstr(row->name, ".ms_in22k"))
         return NULL;
-    list = json_array();
-    for (int c = 0; c < IMAGENET_1K; c++)
-        json_array_append_new(list, json_string(imagenet_names[c]));
-    return list;
+    return row->classes == IMAGENET_1K ? class_names_1k() : synset_names(row->classes);
 }
 
 json_t *run_classes(struct config *cfg, const struct cmdline *line, const char *weights)
