@@ -7,10 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 
 static char *read_all(int fd, size_t most, size_t *len)
 {
@@ -251,6 +253,18 @@ void dir_list_free(char **names, int n)
     for (int i = 0; i < n; i++)
         free(names[i]);
     free(names);
+}
+
+int file_lock(int fd, double seconds)
+{
+    double until = clock_now() + seconds;
+
+    while (flock(fd, LOCK_EX | LOCK_NB)) {
+        if ((errno != EWOULDBLOCK && errno != EINTR) || clock_now() >= until)
+            return -1;
+        (void)usleep(10000);
+    }
+    return 0;
 }
 
 int file_copy(const char *from, const char *to)

@@ -24,6 +24,12 @@ bool file_same(const char *a, const char *b); /* one file or folder under two na
 bool file_is_dir(const char *path);
 /* `to` becomes a whole copy of `from` on the disk, or is not there: -1 and errno. */
 int file_copy(const char *from, const char *to);
+/*
+ * Locks an open file against other processes (flock), waiting at most so many seconds: who
+ * has it may be stopped. Returns -1 with EWOULDBLOCK then, and another errno where the file
+ * system has no locks.
+ */
+int file_lock(int fd, double seconds);
 int file_fsync_dir_of(const char *path);
 int dir_make_all(const char *path); /* mkdir -p */
 

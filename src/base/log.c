@@ -48,7 +48,7 @@ void log_before_line(void (*wipe)(void))
 void log_open(const char *path)
 {
     log_close();
-    file = fopen(path, "a");
+    file = fopen(path, "ae");
     if (!file)
         die("cannot open log '%s': %s", path, strerror(errno));
     pthread_mutex_lock(&lock);

@@ -82,7 +82,7 @@ static int holds(const char *dir, const char *manifest)
 /* Dies if it cannot; frees the data and the path. */
 static void write_file(char *path, unsigned char *data, size_t len)
 {
-    FILE *f = fopen(path, "wb");
+    FILE *f = fopen(path, "wbe");
 
     if (!f || fwrite(data, 1, len, f) != len || fclose(f))
         die("cannot write '%s': %s", path, strerror(errno));

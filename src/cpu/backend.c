@@ -43,7 +43,7 @@ static void nothing(void *arg, int thread)
 static size_t cache_size(void)
 {
     size_t most = (size_t)sysconf(_SC_NPROCESSORS_ONLN) * CORE_CACHE;
-    FILE *f = fopen("/sys/devices/system/cpu/cpu0/cache/index3/size", "r");
+    FILE *f = fopen("/sys/devices/system/cpu/cpu0/cache/index3/size", "re");
     char line[32] = ""; /* "36608K" */
     size_t kib, size;
 

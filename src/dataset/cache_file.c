@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 
 enum { ALIGN = 16, GROW_BY = 16 << 20 };
 
@@ -73,6 +74,9 @@ static int make(int fd, int64_t n, uint64_t most)
     return pwrite(fd, &h, sizeof(h), 0) == (ssize_t)sizeof(h) ? 0 : -1;
 }
 
+/* Seconds for a lock, which others hold for an instant; without it nothing is cached. */
+enum { PATIENCE = 10 };
+
 /* An open file that is sound, its lock released; -1. One that is not is replaced, not
  * written over: others may have it mapped. */
 static int open_sound(const char *path, int64_t n, uint64_t *most)
@@ -84,7 +88,7 @@ static int open_sound(const char *path, int64_t n, uint64_t *most)
         struct stat st;
         bool good;
 
-        if (fd < 0 || flock(fd, LOCK_EX) < 0 || fstat(fd, &st) < 0) {
+        if (fd < 0 || file_lock(fd, PATIENCE) < 0 || fstat(fd, &st) < 0) {
             if (fd >= 0)
                 close(fd);
             return -1;
@@ -145,7 +149,7 @@ static bool grow(struct cache_file *f, uint64_t end)
     bool good = true;
 
     pthread_mutex_lock(&f->grow);
-    if (flock(f->fd, LOCK_EX) < 0)
+    if (file_lock(f->fd, PATIENCE) < 0)
         good = false;
     size = atomic_load(&h->size);
     if (good && size < end) {

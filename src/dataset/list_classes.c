@@ -153,7 +153,7 @@ static void class_list_read_json(struct class_list *l)
 
 static bool starts_with_bracket(const char *path)
 {
-    FILE *f = fopen(path, "r");
+    FILE *f = fopen(path, "re");
     int c = ' ';
 
     while (f && c != EOF && isspace(c))
@@ -301,7 +301,7 @@ static bool line_has_class(FILE *f)
 bool list_classes_probe(const struct dataset_source *s)
 {
     char *name = class_list_find(s), *path = name ? path_join(s->path, name) : NULL;
-    FILE *f = path ? fopen(path, "r") : NULL;
+    FILE *f = path ? fopen(path, "re") : NULL;
     bool is = f && line_has_class(f);
 
     if (f)

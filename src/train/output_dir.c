@@ -7,11 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -139,22 +136,15 @@ static void check_config(const struct output *o)
  */
 static int lock_dir(const char *dir, const struct config *cfg)
 {
-    double patience = fmin(20, cfg->dist.timeout / 2), until = clock_now() + patience;
+    double patience = fmin(20, cfg->dist.timeout / 2);
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool said = false;
 
-    while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB)) {
-        if (errno != EWOULDBLOCK)
-            return fd;
-        if (!said)
-            log_warning("another run is writing to '%s': waiting up to %g s for its end",
-                        dir, patience);
-        said = true;
-        if (clock_now() >= until)
-            busy("another run is writing to '%s': wait for it, or choose another TAG",
-                 dir);
-        (void)usleep(50000);
-    }
+    if (fd < 0 || !file_lock(fd, 0) || errno != EWOULDBLOCK)
+        return fd;
+    log_warning("another run is writing to '%s': waiting up to %g s for its end", dir,
+                patience);
+    if (file_lock(fd, patience) && errno == EWOULDBLOCK)
+        busy("another run is writing to '%s': wait for it, or choose another TAG", dir);
     return fd;
 }
 

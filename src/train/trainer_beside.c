@@ -44,7 +44,9 @@ static void add_newest(struct trainer *t)
 
 static void begin(struct trainer *t)
 {
-    t->judged_epoch = -1;
+    int64_t upe = t->session.plan.updates_per_epoch;
+
+    t->judged_epoch = upe > 0 ? t->state.val_step / upe - 1 : -1;
     if (!trainer_validates_beside(t) || !dist_is_first())
         return;
     beside_open(&t->beside, t->cfg, t->output.dir, t->step,

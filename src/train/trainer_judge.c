@@ -68,12 +68,15 @@ static void judge_rate(struct trainer *t)
              (long long)p->schedule.patience, now->lr, before);
 }
 
-/* Since so many epochs nothing was better (TRAIN.EARLY_STOP). */
+/* Since so many epochs nothing was better (TRAIN.EARLY_STOP). An epoch without a score
+ * decides nothing: its weights may be the best. */
 static void stop_early(struct trainer *t)
 {
     int64_t most = t->cfg->train.early_stop;
     const struct run_state *s = &t->state;
-    int64_t last = trainer_validates_beside(t) ? t->judged_epoch : s->epoch - 1;
+    int64_t last = trainer_validates_beside(t) ? t->judged_epoch
+                   : s->val_step == t->step    ? s->epoch - 1
+                                               : -1;
 
     if (!most || s->best_score < 0 || s->epoch >= t->cfg->train.epochs ||
         last - s->best_epoch < most)

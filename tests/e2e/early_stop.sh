@@ -26,10 +26,15 @@ for again in 1 2; do
   grep -q '"epochs": 4,' result.json && grep -q '"best_epoch": 0,' result.json || fail "the result: $(cat result.json)"
 done
 grep -q "resumed from" log || fail "the second start does not resume"
-# Validated late, as the epoch in which it stops is none of TRAIN.EVAL_FREQ: once, however
-# often it is started again.
+# An epoch without a score stops nothing; one that MAX_STEPS ends is validated once, however
+# often the run is started again.
+for again in 1 2; do
+  "${train[@]}" --early-stop 1 --output sparse TRAIN.EVAL_FREQ=2 >log 2>&1 || { cat log; fail "sparse: exit code"; }
+  [ "$(wc -l <sparse/resnet20/default/summary.csv)" = 5 ] || fail "sparse: stopped by an epoch without a score ($again)"
+done
+updates=$(sed -n 's/.* \([0-9]*\) updates of .*/\1/p' log)
 for again in 1 2 3; do
-  "${train[@]}" --early-stop 1 --output late TRAIN.EVAL_FREQ=2 >log 2>&1 || { cat log; fail "late: exit code"; }
+  "${train[@]}" --max-steps $((3 * updates)) --output late TRAIN.EVAL_FREQ=2 >log 2>&1 || { cat log; fail "late: exit code"; }
   [ "$(grep -c '"kind":"val"' late/resnet20/default/metrics.jsonl)" = 2 ] ||
     { grep '"kind":"val"' late/resnet20/default/metrics.jsonl; fail "late: validated again ($again)"; }
   [ "$(ls late/resnet20/default/ckpt_* | wc -l)" = "$(ls late/resnet20/default/ckpt_epoch_* | wc -l)" ] || fail "late: two checkpoints of one update"
