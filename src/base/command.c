@@ -54,8 +54,8 @@ static void reap(struct command *c)
 {
     int place = place_of(c->pid);
 
-    process_forget(c->pid);
     (void)kill(-c->pid, SIGKILL);
+    process_forget(c->pid); /* not before: this process may be killed in between */
     if (place < COMMANDS_MOST)
         running[place] = 0;
     while (waitpid(c->pid, &c->status, 0) < 0 && errno == EINTR)

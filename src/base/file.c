@@ -255,7 +255,7 @@ void dir_list_free(char **names, int n)
     free(names);
 }
 
-int file_lock(int fd, double seconds)
+int file_flock(int fd, double seconds)
 {
     double until = clock_now() + seconds;
 

@@ -29,7 +29,7 @@ int file_copy(const char *from, const char *to);
  * has it may be stopped. Returns -1 with EWOULDBLOCK then, and another errno where the file
  * system has no locks.
  */
-int file_lock(int fd, double seconds);
+int file_flock(int fd, double seconds);
 int file_fsync_dir_of(const char *path);
 int dir_make_all(const char *path); /* mkdir -p */
 

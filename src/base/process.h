@@ -34,7 +34,7 @@ struct process {
     bool group;               /* it leads a process group of its own */
     /*
      * And all of that group is killed when this process ends. A shell outside of the
-     * group watches for that; process_forget() before the group is gone.
+     * group watches for that; process_forget() once it is killed, before it is reaped.
      */
     bool guarded;
 };

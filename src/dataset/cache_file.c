@@ -88,7 +88,7 @@ static int open_sound(const char *path, int64_t n, uint64_t *most)
         struct stat st;
         bool good;
 
-        if (fd < 0 || file_lock(fd, PATIENCE) < 0 || fstat(fd, &st) < 0) {
+        if (fd < 0 || file_flock(fd, PATIENCE) < 0 || fstat(fd, &st) < 0) {
             if (fd >= 0)
                 close(fd);
             return -1;
@@ -149,7 +149,7 @@ static bool grow(struct cache_file *f, uint64_t end)
     bool good = true;
 
     pthread_mutex_lock(&f->grow);
-    if (file_lock(f->fd, PATIENCE) < 0)
+    if (file_flock(f->fd, PATIENCE) < 0)
         good = false;
     size = atomic_load(&h->size);
     if (good && size < end) {

@@ -139,11 +139,11 @@ static int lock_dir(const char *dir, const struct config *cfg)
     double patience = fmin(20, cfg->dist.timeout / 2);
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-    if (fd < 0 || !file_lock(fd, 0) || errno != EWOULDBLOCK)
+    if (fd < 0 || !file_flock(fd, 0) || errno != EWOULDBLOCK)
         return fd;
     log_warning("another run is writing to '%s': waiting up to %g s for its end", dir,
                 patience);
-    if (file_lock(fd, patience) && errno == EWOULDBLOCK)
+    if (file_flock(fd, patience) && errno == EWOULDBLOCK)
         busy("another run is writing to '%s': wait for it, or choose another TAG", dir);
     return fd;
 }

@@ -113,11 +113,11 @@ done
 # Stopped ones never leave: a run that finds its folder in use is tried again.
 "$trainc" train "${train[@]}" --epochs 500 --output "$dir/h" --tag seed=1 --seed 1 >log 2>&1 &
 pid=$!
-for ((i = 0; i < 500; i++)); do [ -e h/resnet20/seed=1/log.txt ] && break; sleep 0.01; done
+for ((i = 0; i < 3000; i++)); do [ -e h/resnet20/seed=1/log.txt ] && break; sleep 0.01; done
 kill -STOP $pid || fail "a run is over too early"
 "$trainc" sweep "${train[@]}" --epochs 500 --max-steps 2 --dist-timeout 1 --grid SEED=1 --output "$dir/h" >table 2>log2 &
 sweep=$!
-for ((i = 0; i < 100; i++)); do grep -q "waiting up to" h/sweep/*.log 2>/dev/null && break; sleep 0.1; done
+for ((i = 0; i < 600; i++)); do grep -q "waiting up to" h/sweep/*.log 2>/dev/null && break; sleep 0.1; done
 kill -9 $pid
 wait $pid 2>/dev/null
 wait $sweep || { cat log2 h/sweep/*.log; fail "a folder that another process has for now fails the run"; }
