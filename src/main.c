@@ -171,7 +171,8 @@ static int run(const struct verb *v, struct cmdline *line, struct problems *p)
     pretrained_preset(&cfg);
     hub_config_preset(&cfg, !p->nerror && verb_reads(v, "MODEL.NAME"), p);
     model_preset(&cfg);
-    if (!p->nerror && job_decides(&cfg) && !known_only(line))
+    if (!p->nerror && job_decides(&cfg) && !known_only(line) &&
+        verb_reads(v, "DATA.IMG_SIZE"))
         follow_job(&cfg, v);
     input_preset(&cfg);
     if (v->check && !prints)

@@ -460,9 +460,10 @@ void job_preset(struct config *cfg, const struct job *job)
 
 int64_t job_batch(int64_t images, int64_t most)
 {
-    int64_t batch = 2;
+    enum { LEAST = 16, BATCHES = 16 };
+    int64_t batch = images >= 4 * LEAST ? LEAST : 2;
 
-    while (batch < most && 32 * batch <= images)
+    while (batch < most && 2 * BATCHES * batch <= images)
         batch *= 2;
     return batch < images ? batch : images > 0 ? images : 1;
 }

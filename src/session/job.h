@@ -42,7 +42,8 @@ void job_preset_input(struct config *cfg);
 void job_preset(struct config *cfg, const struct job *job);
 
 /* The batch of a run on so many images: the largest power of two up to `most` that an
- * epoch has at least 16 times; all images, where they are fewer than two. */
+ * epoch has at least 16 times, but not under 16 images from 64 on: batch norm wants them;
+ * all images, where they are fewer than two. */
 int64_t job_batch(int64_t images, int64_t most);
 
 /* The net for images of this shorter side: "resnet20"; and the reason. */

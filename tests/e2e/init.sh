@@ -90,6 +90,7 @@ trains grey grey
 is grey.yaml IN_CHANS 1
 is grey.yaml NAME resnet18
 is grey.yaml IMG_SIZE 224
+grep -q 'CROP_PCT: 0.95 *# the input of resnet18' grey.yaml || { cat grey.yaml; fail "the input of another model"; }
 # Classes that are numbers, images of 8 pixels: the lists have indices, and no image counts as
 # damaged. A run of few epochs learns.
 mkdir -p digits/{0..11}
