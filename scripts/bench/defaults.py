@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+"""What runs learn that name no value: trainc's defaults against those of others.
+
+    defaults.py --trainc ./trainc --out DIR DATA...        a row per data set and program
+    defaults.py --out DIR --table                          the rows so far, as Markdown
+
+DATA is NAME=FOLDER, of train/CLASS/IMAGE and val/CLASS/IMAGE, or `digits` (scikit-learn's).
+trainc's run is `trainc init FOLDER >x.yaml; trainc --cfg x.yaml`, nothing else typed. Every
+other program then gets as many seconds of CPU time: an epoch is measured, and the number of
+epochs follows. CPU time, because a loaded machine stretches the time on the clock.
+
+    timm         train.py of its repository (--timm FILE), --model resnet18
+    ultralytics  classify, yolo11n-cls.yaml
+    fastai       vision_learner(resnet18), aug_transforms(), fit_one_cycle
+
+--programs names those to run, --limit the CPU seconds that trainc's run may take. All start from
+scratch. With --weights FILE (a state dict of --model) all that can start from it, too. Programs
+that are not installed are left out, and the table says so. Rows are in DIR/rows.jsonl.
+"""
+import argparse
+import csv
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def digits(folder):
+    """scikit-learn's digits as 8 x 8 PNGs, every tenth of a class for validation."""
+    import numpy
+    import PIL.Image
+    import sklearn.datasets
+
+    seen = {}
+    data = sklearn.datasets.load_digits()
+    for i, (image, label) in enumerate(zip(data.images, data.target)):
+        n = seen[label] = seen.get(label, -1) + 1
+        to = os.path.join(folder, "val" if n % 10 == 0 else "train", str(label))
+        os.makedirs(to, exist_ok=True)
+        pixels = (image * 255 / 16).round().astype(numpy.uint8)
+        PIL.Image.fromarray(pixels).save(os.path.join(to, f"{i:04d}.png"))
+
+
+def run(command, log, env=None, limit=None):
+    """Runs it; returns the CPU seconds of it and its children, and its output."""
+    def cap():
+        if limit:
+            resource.setrlimit(resource.RLIMIT_CPU, (int(limit), int(limit) + 10))
+
+    with open(log, "w", encoding="utf-8") as out:
+        child = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT,
+                                 env={**os.environ, **(env or {})}, preexec_fn=cap)
+        _, status, usage = os.wait4(child.pid, 0)
+    with open(log, encoding="utf-8", errors="replace") as file:
+        text = file.read()
+    if status:
+        raise RuntimeError(f"{command[0]} failed, see {log}: {text[-300:]}")
+    return usage.ru_utime + usage.ru_stime, text
+
+
+def classes_of(folder):
+    return len(os.listdir(os.path.join(folder, "train")))
+
+
+def trainc(args, name, folder, out):
+    recipe = os.path.join(out, "x.yaml")
+    with open(recipe, "w", encoding="utf-8") as file:
+        subprocess.run([args.trainc, "init", folder], stdout=file, check=True)
+    seconds, text = run([args.trainc, "--cfg", recipe, "--output", os.path.join(out, "runs")],
+                        os.path.join(out, "log"), limit=args.limit)
+    best = [float(x) for x in re.findall(r"Max accuracy: ([0-9.]+)%", text)]
+    epochs = len(re.findall(r"^Max accuracy", text, re.M))
+    return {"seconds": seconds, "accuracy": best[-1], "epochs": epochs}
+
+
+def in_time(seconds, once):
+    """once(epochs) -> (CPU seconds, accuracy): as many epochs as fit, from two short runs
+    (what is not an epoch counts, too)."""
+    one, _ = once(1)
+    two, _ = once(2)
+    each = max(two - one, 0.05 * one)
+    epochs = max(1, int((seconds - (one - each)) / each))
+    used, best = once(epochs)
+    return {"seconds": used, "accuracy": best, "epochs": epochs}
+
+
+def timm(args, name, folder, out, seconds):
+    if not args.timm:
+        raise ImportError("--timm is not given")
+
+    def once(epochs):
+        command = [sys.executable, args.timm, "--data-dir", folder, "--model", "resnet18",
+                   "--num-classes", str(classes_of(folder)), "--epochs", str(epochs),
+                   "--device", "cpu", "--output", os.path.join(out, "runs"), "--workers", "1",
+                   "--val-split", "val", "--experiment", str(epochs)]
+        used, _ = run(command, os.path.join(out, f"log{epochs}"))
+        with open(os.path.join(out, "runs", str(epochs), "summary.csv"), encoding="utf-8") as file:
+            best = max(float(row["eval_top1"]) for row in csv.DictReader(file))
+        return used, best
+
+    return in_time(seconds, once)
+
+
+def ultralytics(args, name, folder, out, seconds):
+    import ultralytics as found
+
+    code = ("from ultralytics import YOLO; import sys; "
+            "r = YOLO('yolo11n-cls.yaml').train(data=sys.argv[1], epochs=int(sys.argv[2]), "
+            "device='cpu', project=sys.argv[3], exist_ok=True, workers=1, plots=False)")
+
+    def once(epochs):
+        runs = os.path.join(out, f"runs{epochs}")
+        used, _ = run([sys.executable, "-c", code, folder, str(epochs), runs],
+                      os.path.join(out, f"log{epochs}"), {"YOLO_AUTOINSTALL": "false"})
+        for root, _, files in os.walk(runs):
+            if "results.csv" in files:
+                with open(os.path.join(root, "results.csv"), encoding="utf-8") as file:
+                    rows = [{k.strip(): v for k, v in r.items()} for r in csv.DictReader(file)]
+                return used, max(100 * float(r["metrics/accuracy_top1"]) for r in rows)
+        raise RuntimeError(f"no results.csv below {runs}")
+
+    del found
+    return in_time(seconds, once)
+
+
+FASTAI = """
+import sys
+from fastai.vision.all import *
+dls = ImageDataLoaders.from_folder(sys.argv[1], train='train', valid='val',
+    item_tfms=Resize(224), batch_tfms=aug_transforms(), num_workers=0, device='cpu')
+learn = vision_learner(dls, resnet18, metrics=accuracy, pretrained=False)
+with learn.no_bar():
+    learn.fit_one_cycle(int(sys.argv[2]))
+print('best', max(v[2] for v in learn.recorder.values))
+"""
+
+
+def fastai(args, name, folder, out, seconds):
+    import fastai as found
+
+    def once(epochs):
+        used, text = run([sys.executable, "-c", FASTAI, folder, str(epochs)],
+                         os.path.join(out, f"log{epochs}"))
+        return used, 100 * float(re.findall(r"^best ([0-9.e-]+)", text, re.M)[-1])
+
+    del found
+    return in_time(seconds, once)
+
+
+OTHERS = {"timm": timm, "ultralytics": ultralytics, "fastai": fastai}
+
+
+def rows_of(out):
+    path = os.path.join(out, "rows.jsonl")
+    if not os.path.exists(path):
+        return []
+    with open(path, encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
+
+
+def add_row(out, row):
+    with open(os.path.join(out, "rows.jsonl"), "a", encoding="utf-8") as file:
+        file.write(json.dumps(row) + "\n")
+    print(row, flush=True)
+
+
+def table(out):
+    rows = {}
+    for row in rows_of(out):
+        rows.setdefault(row["data"], {})[row["program"]] = row
+    names = ["trainc", *OTHERS]
+    print("| data | CPU time | " + " | ".join(names) + " |\n|---|---|" + "---|" * len(names))
+    for data, found in rows.items():
+        cells = []
+        for name in names:
+            row = found.get(name, {})
+            cells.append(f"{row['accuracy']:.1f} % ({row['epochs']} epochs)"
+                         if "accuracy" in row else row.get("why", "not measured"))
+        seconds = found.get("trainc", {}).get("seconds")
+        print(f"| {data} | {f'{seconds:.0f} s' if seconds else ''} | " + " | ".join(cells) + " |")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", nargs="*")
+    parser.add_argument("--trainc", default="./trainc")
+    parser.add_argument("--out", required=True)
+    parser.add_argument("--timm", help="train.py of timm's repository")
+    parser.add_argument("--programs", nargs="*", default=["trainc", *OTHERS])
+    parser.add_argument("--limit", type=float, default=3600, help="CPU seconds of trainc's run")
+    parser.add_argument("--table", action="store_true")
+    args = parser.parse_args()
+    os.makedirs(args.out, exist_ok=True)
+    for item in args.data:
+        name, _, folder = item.partition("=")
+        if name == "digits" and not folder:
+            folder = os.path.join(args.out, "digits.data")
+            if not os.path.exists(folder):
+                digits(folder)
+        folder = os.path.abspath(folder)
+        done = {r["program"]: r for r in rows_of(args.out) if r["data"] == name}
+        for program in args.programs:
+            out = os.path.join(args.out, f"{name}.{program}")
+            if program in done:
+                continue
+            os.makedirs(out, exist_ok=True)
+            began = time.time()
+            try:
+                if program == "trainc":
+                    row = trainc(args, name, folder, out)
+                else:
+                    row = OTHERS[program](args, name, folder, out, done["trainc"]["seconds"])
+            except ImportError as why:
+                row = {"why": f"not installed: {why}"}
+            except RuntimeError as why:
+                print(why, file=sys.stderr)
+                row = {"why": "failed"}
+            row.update(data=name, program=program, clock=time.time() - began)
+            done[program] = row
+            add_row(args.out, row)
+    if args.table:
+        table(args.out)
+
+
+if __name__ == "__main__":
+    main()
