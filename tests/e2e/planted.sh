@@ -12,4 +12,10 @@ printf 'README.md\ts/no such words//\tnothing\n' >"${TMPDIR:-/tmp}/trainc-bugs.$
 scripts/planted.sh --check "${TMPDIR:-/tmp}/trainc-bugs.$$" >/dev/null && fails=1 && echo "FAILED: a line that changes nothing"
 rm -f "${TMPDIR:-/tmp}/trainc-bugs.$$"
 
+# scripts/torture.sh runs for hours, and not here: it is read.
+bash -n scripts/torture.sh && ${CC:-gcc} -fsyntax-only -Wall scripts/torture/disturb.c || fails=1
+if command -v python3 >/dev/null; then
+  for f in scripts/torture/*.py; do python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' "$f" || fails=1; done
+fi
+
 [ $fails = 0 ] && echo "planted: passed" || { echo "planted: failed"; exit 1; }
