@@ -13,14 +13,13 @@
 #include "ops/bias_grad.h"
 #include "ops/conv2d.h"
 #include "ops/image.h"
-#include "ops/optimizer.h"
 #include "ops/relu.h"
 
 struct own_state {
     const struct conv_loops *loops;
-    struct conv_shape shape; /* of the forward convolution */
+    struct conv_shape shape;  /* of the forward convolution */
     int bias, add, relu_mask; /* what is read, or for gradients written, or -1 */
-    bool fold, relu;         /* fold: the bias is derived */
+    bool fold, relu;          /* fold: the bias is derived */
 };
 
 /* Fills in the shape of a node; x and y are those of the forward convolution. */
@@ -139,7 +138,7 @@ static void derive_chain(struct region *r, const struct device *dev, struct own_
 /* NULL if rounding errors of these loops do no harm in this graph; else a reason. */
 static const char *loops_decline(const struct conv_loops *loops, const struct graph *g)
 {
-    return loops->rounds_zeros && optimizer_is_adaptive(g)
+    return loops->rounds_zeros && g->keeps_zeros
                ? "the optimizer would make steps of its rounding errors"
                : NULL;
 }

@@ -76,17 +76,6 @@ const struct optimizer_attrs *optimizer_attrs(const struct node *n)
     return row_of(n->op) ? n->attrs : NULL;
 }
 
-bool optimizer_is_adaptive(const struct graph *g)
-{
-    for (int i = g->nnode - 1; i >= 0; i--) {
-        const struct optimizer *o = row_of(g->node[i]->op);
-
-        if (o && o->adaptive)
-            return true;
-    }
-    return false;
-}
-
 static const char *segments_check(const struct update *u, int64_t len)
 {
     int64_t end = 0;

@@ -67,9 +67,6 @@ void optimizer_node(struct builder *b, const struct optimizer *o, const struct u
 /* The attributes of an optimizer's node; NULL: n is something else. */
 const struct optimizer_attrs *optimizer_attrs(const struct node *n);
 
-/* Has the graph an update by one that is adaptive? */
-bool optimizer_is_adaptive(const struct graph *g);
-
 /* For the ops: shape and flops. */
 const char *optimizer_shape(struct node *n);
 int64_t optimizer_flops(const struct node *n);

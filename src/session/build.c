@@ -288,6 +288,8 @@ void build_init(struct build *t, const struct plan *p, enum build_kind kind, boo
     graph_freeze(t->graph, p->freeze, p->nfreeze);
     graph_share_norms(t->graph, p->norms);
     graph_share_batch(t->graph, p->group, p->own);
+    if (training && optimizer_groups_adaptive(&p->groups))
+        graph_keep_zeros(t->graph);
     build_forward(t, &b, p, training, training && mixes);
     if (training) {
         build_backward(t, &b, p);
@@ -299,14 +301,15 @@ void build_init(struct build *t, const struct plan *p, enum build_kind kind, boo
     build_rules(t, p);
     precision_by_rules(t->graph, p->level, p->half, &t->rules);
     if (p->group && kind == BUILD_TRAIN)
-        buckets_add(t->graph, &(struct bucket_options){
-                                  .group = p->group,
-                                  .bytes = p->bucket_bytes,
-                                  .half = p->half_gradients,
-                                  .dtype = p->half,
-                                  .accumulation = p->accumulation,
-                                  .begin = build_shares_grads(t, p) ? t->shard.begin : NULL,
-                              });
+        buckets_add(t->graph,
+                    &(struct bucket_options){
+                        .group = p->group,
+                        .bytes = p->bucket_bytes,
+                        .half = p->half_gradients,
+                        .dtype = p->half,
+                        .accumulation = p->accumulation,
+                        .begin = build_shares_grads(t, p) ? t->shard.begin : NULL,
+                    });
     if (t->logits && !training)
         graph_output(t->graph, t->logits);
     for (int i = 0; i < p->nout; i++)

@@ -164,9 +164,8 @@ void optimizer_groups_init(struct optimizer_groups *g, const struct config *cfg)
         if (!o)
             usage("%s: there is no optimizer '%s'", GROUPS, c->name);
         h = hyperparameters_of(cfg, c);
-        g->group[g->n++] =
-            (struct optimizer_group){c->match, use_of(g, o, &h), c->lr_scale,
-                                     c->weight_decay};
+        g->group[g->n++] = (struct optimizer_group){c->match, use_of(g, o, &h),
+                                                    c->lr_scale, c->weight_decay};
     }
     g->group[g->n++] = (struct optimizer_group){.lr_scale = 1};
 }
@@ -191,6 +190,14 @@ bool optimizer_groups_trust(const struct optimizer_groups *g)
 {
     for (int i = 0; i < g->nuse; i++)
         if (g->use[i].optimizer->trust)
+            return true;
+    return false;
+}
+
+bool optimizer_groups_adaptive(const struct optimizer_groups *g)
+{
+    for (int i = 0; i < g->nuse; i++)
+        if (g->use[i].optimizer->adaptive)
             return true;
     return false;
 }
@@ -254,17 +261,21 @@ static void refuse(const struct config *cfg, const struct flat *f, int i, int ma
     struct strbuf near = STRBUF_INIT, begin = STRBUF_INIT;
 
     if (first)
-        config_refuse(cfg, KEYS(GROUPS), "%s: what '%s' of its item %d matches is not "
-                      "trained (TRAIN.FREEZE)", GROUPS, match, i);
+        config_refuse(cfg, KEYS(GROUPS),
+                      "%s: what '%s' of its item %d matches is not "
+                      "trained (TRAIN.FREEZE)",
+                      GROUPS, match, i);
     if (matches)
-        config_refuse(cfg, KEYS(GROUPS), "%s: what '%s' of its item %d matches belongs "
-                      "to items before it: the first match counts", GROUPS, match, i);
+        config_refuse(cfg, KEYS(GROUPS),
+                      "%s: what '%s' of its item %d matches belongs "
+                      "to items before it: the first match counts",
+                      GROUPS, match, i);
     add_near(&near, f, match);
     add_beginnings(&begin, f);
     config_refuse(cfg, KEYS(GROUPS),
                   "%s: no parameter of %s matches '%s' of its item %d%s: names begin "
-                  "with %s", GROUPS, cfg->model.name, match, i, near.len ? near.buf : "",
-                  begin.buf);
+                  "with %s",
+                  GROUPS, cfg->model.name, match, i, near.len ? near.buf : "", begin.buf);
 }
 
 void optimizer_groups_check_matches(const struct config *cfg,

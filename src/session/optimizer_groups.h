@@ -52,5 +52,7 @@ const struct optimizer_use *optimizer_use_of(const struct optimizer_groups *g,
 
 /* Has one of them trust ratios? */
 bool optimizer_groups_trust(const struct optimizer_groups *g);
+/* True if one of them is adaptive (ops/optimizer.h). */
+bool optimizer_groups_adaptive(const struct optimizer_groups *g);
 
 #endif
