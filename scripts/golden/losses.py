@@ -38,6 +38,10 @@ def focal(z, labels, gamma=2.0, smoothing=0.0, lam=None):
     return loss[ok].mean()
 
 
+def cross_entropy(z, labels, smoothing):
+    return F.cross_entropy(z, labels, ignore_index=IGNORE, label_smoothing=smoothing)
+
+
 def dice(z, labels, smooth=1.0, squared=False):
     p = rows(z).softmax(1)
     y = labels.flatten()
@@ -106,6 +110,8 @@ def main():
         case(distill, images, labels, teacher=draw(5, 6), hard=True),
         case(distill, pixels, maps, teacher=draw(2, 5, 3, 4), temperature=0.5),
         case(distill, pixels, maps, teacher=draw(2, 5, 3, 4), hard=True),
+        case(cross_entropy, pixels, maps, smoothing=0.1),
+        case(focal, pixels, maps, gamma=2.0, smoothing=0.3),
     ]
     with open(sys.argv[1] + "/losses.json", "w") as f:
         json.dump({"cases": cases}, f, allow_nan=False)

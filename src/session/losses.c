@@ -32,6 +32,9 @@ static struct tensor *build_cross_entropy2d(struct builder *b,
     struct cross_entropy2d_attrs a = {.layer = o->layer, .ignore = LABEL_IGNORE};
 
     (void)lam;
+    if (o->smoothing > 0) /* focal with gamma 0 is the smoothed cross entropy */
+        return focal(b, logits, labels, NULL, o->layer, .gamma = 0,
+                     .smoothing = o->smoothing, .ignore = LABEL_IGNORE);
     a.weighted = o->class_weight != NULL;
     for (int64_t k = 0; o->class_weight && k < logits->dim[IMAGE_C]; k++)
         a.weight[k] = o->class_weight[k];
@@ -51,10 +54,8 @@ static struct tensor *build_focal(struct builder *b, const struct loss_options *
                                   struct tensor *logits, struct tensor *labels,
                                   struct tensor *lam)
 {
-    bool pixels = tensor_is_image(logits);
-
     return focal(b, logits, labels, lam, o->layer, .gamma = o->gamma,
-                 .smoothing = pixels ? 0 : o->smoothing, .ignore = LABEL_IGNORE);
+                 .smoothing = o->smoothing, .ignore = LABEL_IGNORE);
 }
 
 static struct tensor *build_dice(struct builder *b, const struct loss_options *o,
@@ -198,10 +199,9 @@ static void check_stage(const struct config *cfg, const struct model *m, int i,
     model_stages_list(m, &o, (int)cfg->model.in_chans, config_height(cfg),
                       config_width(cfg), &all);
     if (c->stage >= all.n)
-        config_blame(
-            cfg, p, KEYS("LOSSES"),
-            "LOSSES: its item %d is of stage %lld, and the last of %s is %d", i,
-            (long long)c->stage, m->name, all.n - 1);
+        config_blame(cfg, p, KEYS("LOSSES"),
+                     "LOSSES: its item %d is of stage %lld, and the last of %s is %d", i,
+                     (long long)c->stage, m->name, all.n - 1);
     arena_release(&mem);
 }
 
@@ -257,6 +257,28 @@ static void check_teacher(const struct config *cfg, const struct model *m, bool 
     strbuf_release(&why);
 }
 
+/* PyTorch smooths with the weights of all classes; here one excludes the other. */
+static void check_weighted_smoothing(const struct config *cfg, const struct model *m,
+                                     struct problems *p)
+{
+    const struct float_list *w = &cfg->train.class_weights;
+
+    if (!m || m->family->task != MODEL_SEGMENT ||
+        (!w->item && w->n == CLASS_WEIGHTS_NONE))
+        return;
+    for (int i = 0; i < cfg->losses.n; i++) {
+        const struct loss *l = loss_find(item_of(cfg, i)->type);
+
+        if (l && l->weighted && item_of(cfg, i)->smoothing.has &&
+            item_of(cfg, i)->smoothing.value > 0)
+            config_blame(
+                cfg, p, KEYS("LOSSES", "TRAIN.CLASS_WEIGHTS"),
+                "LOSSES: item %d smooths labels of pixels, which does not go with "
+                "TRAIN.CLASS_WEIGHTS: set one of them",
+                i);
+    }
+}
+
 /* Do the items of LOSSES make sense together? */
 static void check_list(const struct config *cfg, const struct model *m,
                        struct problems *p)
@@ -280,6 +302,7 @@ static void check_list(const struct config *cfg, const struct model *m,
     if (!weighted && (w->item || w->n != CLASS_WEIGHTS_NONE))
         config_blame(cfg, p, KEYS("TRAIN.CLASS_WEIGHTS", "LOSSES"),
                      "TRAIN.CLASS_WEIGHTS: of the losses only cross_entropy reads them");
+    check_weighted_smoothing(cfg, m, p);
     check_teacher(cfg, m, teacher, p);
 }
 
@@ -338,14 +361,16 @@ bool losses_is_aux(const char *name)
 
 /* ---- of a configuration ------------------------------------------------------------ */
 
-static struct loss_options defaults_of(const struct config *cfg,
+/* MODEL.LABEL_SMOOTHING is of whole images (model_check); pixels are smoothed where an item
+ * of LOSSES says so. */
+static struct loss_options defaults_of(const struct config *cfg, enum model_task task,
                                        const float *class_weight)
 {
     struct config_loss c;
 
     config_loss_default(&c);
     return (struct loss_options){
-        .smoothing = (float)cfg->model.label_smoothing,
+        .smoothing = task == MODEL_SEGMENT ? 0 : (float)cfg->model.label_smoothing,
         .threshold = (float)cfg->train.loss.target_thresh.value,
         .has_threshold = cfg->train.loss.target_thresh.has,
         .sum_classes = cfg->train.loss.sum_classes,
@@ -361,10 +386,11 @@ static struct loss_options defaults_of(const struct config *cfg,
     };
 }
 
-static struct loss_options options_of(const struct config *cfg, const float *class_weight,
+static struct loss_options options_of(const struct config *cfg, enum model_task task,
+                                      const float *class_weight,
                                       const struct config_loss *c)
 {
-    struct loss_options o = defaults_of(cfg, class_weight);
+    struct loss_options o = defaults_of(cfg, task, class_weight);
 
     if (c->smoothing.has)
         o.smoothing = (float)c->smoothing.value;
@@ -390,20 +416,20 @@ static const struct loss *known(const char *name)
     return l;
 }
 
-int losses_of_config(const struct config *cfg, const float *class_weight,
-                     struct loss_item item[LOSSES_MOST])
+int losses_of_config(const struct config *cfg, enum model_task task,
+                     const float *class_weight, struct loss_item item[LOSSES_MOST])
 {
     if (!cfg->losses.n)
         item[0] = (struct loss_item){
             .loss = known(cfg->train.loss.name),
-            .o = defaults_of(cfg, class_weight),
+            .o = defaults_of(cfg, task, class_weight),
             .weight = 1,
             .stage = -1,
         };
     for (int i = 0; i < cfg->losses.n && i < LOSSES_MOST; i++)
         item[i] = (struct loss_item){
             .loss = known(item_of(cfg, i)->type),
-            .o = options_of(cfg, class_weight, item_of(cfg, i)),
+            .o = options_of(cfg, task, class_weight, item_of(cfg, i)),
             .weight = (float)item_of(cfg, i)->weight,
             .stage = (int)item_of(cfg, i)->stage,
         };

@@ -77,7 +77,7 @@ void loss_check(const struct config *cfg, const struct model *m, struct problems
 bool losses_is_aux(const char *name);
 
 /* The losses of LOSSES, or the one of TRAIN.LOSS.NAME: how many. All is checked. */
-int losses_of_config(const struct config *cfg, const float *class_weight,
-                     struct loss_item item[LOSSES_MOST]);
+int losses_of_config(const struct config *cfg, enum model_task task,
+                     const float *class_weight, struct loss_item item[LOSSES_MOST]);
 
 #endif

@@ -224,7 +224,7 @@ static void plan_losses(struct plan *p, const struct config *cfg)
 {
     bool teacher = false;
 
-    p->nloss = losses_of_config(cfg, p->class_weight, p->loss);
+    p->nloss = losses_of_config(cfg, p->model->family->task, p->class_weight, p->loss);
     for (int i = 0; i < p->nloss; i++)
         teacher |= p->loss[i].loss->teacher;
     if (!teacher)

@@ -84,6 +84,10 @@ static struct tensor *loss_of(struct trial *t, struct tensor *labels, int ndim,
     const char *type = json_string_value(json_object_get(w, "loss_type"));
     bool has_lam = json_is_array(json_object_get(w, "lam"));
 
+    /* as session/losses.c builds the smoothed loss of pixels */
+    if (!strcmp(type, "cross_entropy"))
+        return focal(&t->b, t->logits, labels, NULL, "loss", .gamma = 0,
+                     .smoothing = (float)number(w, "smoothing", 0), .ignore = 255);
     if (!strcmp(type, "focal"))
         return focal(&t->b, t->logits, labels,
                      has_lam ? input(t, "lam", DTYPE_F32, 1, dim) : NULL, "loss",
