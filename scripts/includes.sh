@@ -62,3 +62,13 @@ awk '
   }
   END { exit bad }
 ' cuda/*.cu cuda/*.h
+# Names of files and classes are foreign text: verbs print through base/say.h, which makes it
+# safe. help, manual, and completion print texts of the program alone.
+awk '
+  FILENAME ~ /(help|manual|completion)\.c$/ { next }
+  /(^|[^a-z_"])(printf|puts|putchar|vprintf) ?\(/ && !/format\(printf/ {
+    print FILENAME ":" FNR ": print with say() (base/say.h)"
+    bad = 1
+  }
+  END { exit bad }
+' src/cmd/*.c

@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/median.h"
 #include "base/philox.h"
+#include "base/say.h"
 #include "cmd/bench_against.h"
 #include "cmd/bench_convs.h"
 #include "cmd/bench_copy.h"
@@ -249,11 +250,11 @@ static void bench_steps(struct config *cfg, const struct cmdline *line,
     time_steps(&b, seconds);
     tell_skips(&b);
     step = median(b.seconds, b.nsteps);
-    printf("%s: %.1f img/s, %.2f ms per step (median of %d), batch %" PRId64
-           ", %s, %s: %s; peak %.2f GiB in the process\n",
-           cfg->model.name, (double)b.batch / step, step * 1e3, b.nsteps, b.batch,
-           compute_of(s), s->backend->name, s->backend->describe(s->device),
-           (double)peak_rss() / (1 << 30));
+    say("%s: %.1f img/s, %.2f ms per step (median of %d), batch %" PRId64
+        ", %s, %s: %s; peak %.2f GiB in the process\n",
+        cfg->model.name, (double)b.batch / step, step * 1e3, b.nsteps, b.batch,
+        compute_of(s), s->backend->name, s->backend->describe(s->device),
+        (double)peak_rss() / (1 << 30));
     if (convs) {
         c = bench_convs(s, CONV_RUNS);
         bench_convs_print(&c, step, (double)s->plan.batch, trace);

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/say.h"
 #include "base/strbuf.h"
 #include "io/json.h"
 
@@ -30,8 +31,9 @@ static json_t *read_result(const char *text, const char *name, struct strbuf *wh
     json_t *j = json_parse(text, strlen(text), why);
 
     if (j && (!json_is_object(j) || !has_figures(j))) {
-        strbuf_addf(why, "'%s' has no %s above 0 and no steps: a result of trainc bench "
-                         "or train has",
+        strbuf_addf(why,
+                    "'%s' has no %s above 0 and no steps: a result of trainc bench "
+                    "or train has",
                     name, speed);
         json_decref(j);
         return NULL;
@@ -116,9 +118,7 @@ static const json_t *find_step(const json_t *list, size_t at, const json_t *othe
 
     for (i = 0; i < at; i++)
         like += is_step(json_array_get(list, i), step);
-    json_array_foreach(other, i, s)
-        if (is_step(s, step) && !like--)
-            return s;
+    json_array_foreach(other, i, s) if (is_step(s, step) && !like--) return s;
     return NULL;
 }
 
@@ -149,14 +149,14 @@ static int compare_steps(const json_t *now, const json_t *before, double least,
         if (ratio >= least)
             continue;
         below++;
-        printf("%s, %s, %s: %.4f ms, before %.4f ms: ratio %.3f\n", text_of(step, "row"),
-               text_of(step, "dtype"), text_of(step, "kernel"), ms_of(step), ms_of(was),
-               ratio);
+        say("%s, %s, %s: %.4f ms, before %.4f ms: ratio %.3f\n", text_of(step, "row"),
+            text_of(step, "dtype"), text_of(step, "kernel"), ms_of(step), ms_of(was),
+            ratio);
     }
     if (missing == (int)json_array_size(now))
         usage("--against: the two results have no step in common");
     if (missing)
-        printf("%d steps are new and not compared\n", missing);
+        say("%d steps are new and not compared\n", missing);
     return below;
 }
 
@@ -166,7 +166,7 @@ static void compare_speed(const json_t *now, const json_t *before,
     double a = json_number_value(json_object_get(now, speed));
     double b = json_number_value(json_object_get(before, speed)), ratio = a / b;
 
-    printf("%.1f img/s, before %.1f ('%s'): ratio %.3f\n", a, b, before_name, ratio);
+    say("%.1f img/s, before %.1f ('%s'): ratio %.3f\n", a, b, before_name, ratio);
     if (!(ratio >= least))
         die("%.1f img/s is %.3f of the %.1f of '%s', and at least %g is asked for "
             "(--min-ratio)",
@@ -197,7 +197,7 @@ void bench_against(const char *now_text, const char *now_name, const char *befor
             die("%d steps have less than %g of the speed that they have in '%s' "
                 "(--min-ratio)",
                 below, least, before_name);
-        printf("no step below a ratio of %g: the slowest %.3f\n", least, worst);
+        say("no step below a ratio of %g: the slowest %.3f\n", least, worst);
     }
     json_decref(now);
     json_decref(before);

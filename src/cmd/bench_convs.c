@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/median.h"
 #include "base/philox.h"
+#include "base/say.h"
 #include "cases/op_bench.h"
 #include "cpu/backend.h"
 #include "cpu/kernels.h"
@@ -277,11 +278,11 @@ static void print_all(const struct bench_convs *c, double step, double batch)
         sum[c->conv[i].direction] += c->conv[i].library;
         flops += c->conv[i].flops;
     }
-    printf("convolutions alone: %.1f img/s", batch / all);
+    say("convolutions alone: %.1f img/s", batch / all);
     for (int j = 0; j < CONV_DIRECTIONS; j++)
-        printf(", %s %.1f ms", direction_name[j], sum[j] * 1e3);
-    printf(", %.0f GFLOP/s; the step runs at %.1f %% of that\n",
-           (double)flops / all * 1e-9, 100 * all / step);
+        say(", %s %.1f ms", direction_name[j], sum[j] * 1e3);
+    say(", %.0f GFLOP/s; the step runs at %.1f %% of that\n", (double)flops / all * 1e-9,
+        100 * all / step);
 }
 
 static void print_pair(const char *layer, const char *kernel, int count,
@@ -289,9 +290,9 @@ static void print_pair(const char *layer, const char *kernel, int count,
 {
     double library = c->library + c->more;
 
-    printf("%-28s %-24s %5d %9.3f %9.1f %9.3f %9.1f %6.2f\n", layer, kernel, count,
-           c->own * 1e3, (double)c->flops / c->own * 1e-9, library * 1e3,
-           (double)c->flops / library * 1e-9, library / c->own);
+    say("%-28s %-24s %5d %9.3f %9.1f %9.3f %9.1f %6.2f\n", layer, kernel, count,
+        c->own * 1e3, (double)c->flops / c->own * 1e-9, library * 1e3,
+        (double)c->flops / library * 1e-9, library / c->own);
 }
 
 /* Each kernel of our own once, in the order of first use. */
@@ -326,8 +327,8 @@ void bench_convs_print(const struct bench_convs *c, double step, double batch, b
         own += c->conv[i].kernel != NULL;
     if (!own)
         return;
-    printf("\n%-28s %-24s %5s %9s %9s %9s %9s %6s\n", "our own", "kernel", "steps", "ms",
-           "GFLOP/s", "library", "GFLOP/s", "ratio");
+    say("\n%-28s %-24s %5s %9s %9s %9s %9s %6s\n", "our own", "kernel", "steps", "ms",
+        "GFLOP/s", "library", "GFLOP/s", "ratio");
     for (int i = 0; each && i < c->nconv; i++)
         if (c->conv[i].kernel)
             print_pair(c->conv[i].layer, c->conv[i].kernel, 1, &c->conv[i]);

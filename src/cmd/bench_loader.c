@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/say.h"
 #include "io/json.h"
 #include "io/written.h"
 #include "session/devices.h"
@@ -143,11 +144,11 @@ static void bench_print_stages(const struct stage_times *t, int64_t samples)
     struct strbuf s = STRBUF_INIT;
 
     stage_times_show(t, &s);
-    printf("stages: %s; ", s.buf);
+    say("stages: %s; ", s.buf);
     for (int i = 0; i < STAGES; i++)
-        printf("%s%s %.1f", i ? ", " : "", stage_name((enum stage)i),
-               1e6 * t->seconds[i] / (double)samples);
-    printf(" us per image\n");
+        say("%s%s %.1f", i ? ", " : "", stage_name((enum stage)i),
+            1e6 * t->seconds[i] / (double)samples);
+    say(" us per image\n");
     strbuf_release(&s);
 }
 
@@ -198,10 +199,10 @@ void bench_loader(const struct config *cfg, double seconds, struct strbuf *json)
     stage_times_add(&stats.stages, &from.stages, -1);
     rate = (double)(to.samples - from.samples) / (to.wall - from.wall);
     per_core = (double)(to.samples - from.samples) / (to.cpu - from.cpu);
-    printf("loader: %.0f images/s, %.0f images/s per core (%lld images of '%s' to %dx%d, "
-           "%d workers%s)\n",
-           rate, per_core, (long long)d->n, d->name, o.transform.w, o.transform.h,
-           o.workers, stats.cached_bytes ? ", cached" : "");
+    say("loader: %.0f images/s, %.0f images/s per core (%lld images of '%s' to %dx%d, "
+        "%d workers%s)\n",
+        rate, per_core, (long long)d->n, d->name, o.transform.w, o.transform.h, o.workers,
+        stats.cached_bytes ? ", cached" : "");
     bench_print_stages(&stats.stages, to.samples - from.samples);
     bench_add_json(json, &o, rate, per_core, &stats, to.samples - from.samples);
     loader_close(l);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/say.h"
 #include "cases/case_run.h"
 #include "cases/op_bench.h"
 #include "cmd/bench_copy.h"
@@ -57,15 +58,14 @@ struct shares {
 static void print_step(const struct table *t, const char *row, const struct region *r,
                        const struct bench_step *s, const struct shares *share, bool below)
 {
-    printf("%-24s %-5s %-26s %9.4f %9.1f %9.1f %6.0f%%%s ", row, dtype_name(t->dtype),
-           r->kernel->name, s->seconds * 1e3, (double)s->flops / s->seconds * 1e-9,
-           (double)s->bytes / s->seconds * 1e-9, 100 * share->of_copy,
-           below ? " *" : "  ");
+    say("%-24s %-5s %-26s %9.4f %9.1f %9.1f %6.0f%%%s ", row, dtype_name(t->dtype),
+        r->kernel->name, s->seconds * 1e3, (double)s->flops / s->seconds * 1e-9,
+        (double)s->bytes / s->seconds * 1e-9, 100 * share->of_copy, below ? " *" : "  ");
     if (share->of_bare > 0)
-        printf("%6.0f%%  ", 100 * share->of_bare);
+        say("%6.0f%%  ", 100 * share->of_bare);
     for (int k = 0; k < r->nnode; k++)
-        printf(" %s", r->node[k]->op->name);
-    putchar('\n');
+        say(" %s", r->node[k]->op->name);
+    say("\n");
     (void)fflush(stdout);
 }
 
@@ -167,8 +167,8 @@ static void bench_rows(struct table *t, const struct bench_ops *o)
     const struct op_case *row;
     bool bare = t->backend->moves != NULL;
 
-    printf("%-24s %-5s %-26s %9s %9s %9s %7s    %s%s\n", "row", "dtype", "kernel", "ms",
-           "GFLOP/s", "GB/s", "of copy", bare ? "of bare  " : "", "ops");
+    say("%-24s %-5s %-26s %9s %9s %9s %7s    %s%s\n", "row", "dtype", "kernel", "ms",
+        "GFLOP/s", "GB/s", "of copy", bare ? "of bare  " : "", "ops");
     for (int i = 0; (row = op_case_at(i)); i++)
         for (int k = 0; k < 3; k++) {
             struct case_options c = {.bench = true, .dtype = dtypes[k]};
@@ -191,8 +191,8 @@ void bench_ops(const struct backend *backend, struct device *dev,
 
     t.copy.before = bench_copy(backend, dev);
     t.good = backend->moves ? good_bare : good_gpu;
-    printf("%s: %s; copy %.1f GB/s\n", backend->name, backend->describe(dev),
-           t.copy.before * 1e-9);
+    say("%s: %s; copy %.1f GB/s\n", backend->name, backend->describe(dev),
+        t.copy.before * 1e-9);
     written_begin(&w);
     json_put_string(&w, "device", backend->describe(dev));
     json_put_double(&w, "copy_gb_per_second", t.copy.before * 1e-9);
@@ -203,6 +203,6 @@ void bench_ops(const struct backend *backend, struct device *dev,
     json_put_int(&w, "below_mark", t.below);
     json_end(&w);
     strbuf_addch(o->json, '\n');
-    printf("* under %.0f %% of a copy: %d of %d steps that only move memory\n",
-           100 * t.good, t.below, t.moves);
+    say("* under %.0f %% of a copy: %d of %d steps that only move memory\n", 100 * t.good,
+        t.below, t.moves);
 }

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/median.h"
+#include "base/say.h"
 #include "cases/op_bench.h"
 #include "ops/control.h"
 
@@ -128,13 +129,13 @@ static double refresh_seconds(struct program *p, int runs)
 static void print_step(const struct region *r, const struct bench_step *s,
                        double bandwidth)
 {
-    printf("%-28s %-24s %9.3f %9.1f %9.1f %6.0f%%", r->anchor->layer, r->kernel->name,
-           s->seconds * 1e3, (double)s->flops / s->seconds * 1e-9,
-           (double)s->bytes / s->seconds * 1e-9,
-           100 * (double)s->bytes / s->seconds / bandwidth);
+    say("%-28s %-24s %9.3f %9.1f %9.1f %6.0f%%", r->anchor->layer, r->kernel->name,
+        s->seconds * 1e3, (double)s->flops / s->seconds * 1e-9,
+        (double)s->bytes / s->seconds * 1e-9,
+        100 * (double)s->bytes / s->seconds / bandwidth);
     for (int k = 0; k < r->nnode; k++)
-        printf("%s%s", k ? " + " : "  ", r->node[k]->op->name);
-    putchar('\n');
+        say("%s%s", k ? " + " : "  ", r->node[k]->op->name);
+    say("\n");
 }
 
 /* One line for each kernel, in the order of first use. */
@@ -145,8 +146,8 @@ static void print_kernels(const struct program *p, const struct bench_step *s,
 
     for (int i = 0; i < p->nregion; i++)
         all += s[i].seconds;
-    printf("\n%-28s %5s %9s %6s %9s %9s %7s\n", "kernel", "steps", "ms", "share",
-           "GFLOP/s", "GB/s", "of copy");
+    say("\n%-28s %5s %9s %6s %9s %9s %7s\n", "kernel", "steps", "ms", "share", "GFLOP/s",
+        "GB/s", "of copy");
     for (int i = 0; i < p->nregion; i++) {
         const struct kernel *k = p->region[i]->kernel;
         struct bench_step sum = {0};
@@ -163,13 +164,13 @@ static void print_kernels(const struct program *p, const struct bench_step *s,
             count++;
         }
         if (!seen)
-            printf("%-28s %5d %9.3f %5.1f%% %9.1f %9.1f %6.0f%%\n", k->name, count,
-                   sum.seconds * 1e3, 100 * sum.seconds / all,
-                   (double)sum.flops / sum.seconds * 1e-9,
-                   (double)sum.bytes / sum.seconds * 1e-9,
-                   100 * (double)sum.bytes / sum.seconds / bandwidth);
+            say("%-28s %5d %9.3f %5.1f%% %9.1f %9.1f %6.0f%%\n", k->name, count,
+                sum.seconds * 1e3, 100 * sum.seconds / all,
+                (double)sum.flops / sum.seconds * 1e-9,
+                (double)sum.bytes / sum.seconds * 1e-9,
+                100 * (double)sum.bytes / sum.seconds / bandwidth);
     }
-    printf("%-28s %5d %9.3f\n", "all steps", p->nregion, all * 1e3);
+    say("%-28s %5d %9.3f\n", "all steps", p->nregion, all * 1e3);
 }
 
 void bench_program_print(struct program *p, int runs, double bandwidth)
@@ -177,12 +178,12 @@ void bench_program_print(struct program *p, int runs, double bandwidth)
     struct bench_step *s = xcalloc((size_t)p->nregion + 1, sizeof(*s));
 
     bench_program(p, runs, s);
-    printf("%-28s %-24s %9s %9s %9s %7s  %s\n", "layer", "kernel", "ms", "GFLOP/s",
-           "GB/s", "of copy", "ops");
+    say("%-28s %-24s %9s %9s %9s %7s  %s\n", "layer", "kernel", "ms", "GFLOP/s", "GB/s",
+        "of copy", "ops");
     for (int i = 0; i < p->nregion; i++)
         print_step(p->region[i], &s[i], bandwidth);
     print_kernels(p, s, bandwidth);
-    printf("%-28s %5d %9.3f\n", "packing weights", p->nderived,
-           refresh_seconds(p, runs) * 1e3);
+    say("%-28s %5d %9.3f\n", "packing weights", p->nderived,
+        refresh_seconds(p, runs) * 1e3);
     free(s);
 }

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/say.h"
 #include "cmd/cmd.h"
 #include "cmd/run.h"
 #include "dataset/class_set.h"
@@ -89,10 +90,10 @@ static void report(struct check *c, enum find what, const struct split *s, int64
 
     dataset_describe(s->d, i, &name);
     if (c->count[what]++ < SHOWN)
-        printf("%-9s %s: %s\n", finds[what].name, name.buf, detail);
-    csv_add_text(&c->csv, name.buf);
+        say("%-9s %s: %s\n", finds[what].name, name.buf, detail);
+    csv_add_name(&c->csv, name.buf);
     strbuf_addf(&c->csv, ",%s,%s,", finds[what].name, s->name);
-    csv_add_text(&c->csv, detail);
+    csv_add_name(&c->csv, detail);
     strbuf_addch(&c->csv, '\n');
     strbuf_release(&name);
 }
@@ -188,8 +189,8 @@ static void say_sizes(const struct split *s)
         w[1] = f->w > w[1] ? f->w : w[1];
         h[1] = f->h > h[1] ? f->h : h[1];
     }
-    printf("%s: %" PRId64 " images, %d to %d wide and %d to %d high", s->name, s->d->n,
-           w[0], w[1], h[0], h[1]);
+    say("%s: %" PRId64 " images, %d to %d wide and %d to %d high", s->name, s->d->n, w[0],
+        w[1], h[0], h[1]);
 }
 
 static void say_classes(const struct split *s)
@@ -207,9 +208,8 @@ static void say_classes(const struct split *s)
         least = n[k] < n[least] ? k : least;
         most = n[k] > n[most] ? k : most;
     }
-    printf("; %d classes of %" PRId64 " ('%s') to %" PRId64 " ('%s') images",
-           s->d->nclass, n[least], s->d->class_name[least], n[most],
-           s->d->class_name[most]);
+    say("; %d classes of %" PRId64 " ('%s') to %" PRId64 " ('%s') images", s->d->nclass,
+        n[least], s->d->class_name[least], n[most], s->d->class_name[most]);
     free(n);
 }
 
@@ -220,13 +220,13 @@ static int say_findings(const struct check *c)
     for (int f = 0; f < FINDS; f++) {
         if (!c->count[f])
             continue;
-        printf("%" PRId64 " %s: %s\n", c->count[f], finds[f].name, finds[f].help);
+        say("%" PRId64 " %s: %s\n", c->count[f], finds[f].name, finds[f].help);
         any = true;
         wrong = wrong || f <= FIND_LEAK;
     }
     if (!any && !c->refused)
-        puts(c->remarks ? "no mistakes beside what is remarked above"
-                        : "nothing to object to");
+        say("%s\n", c->remarks ? "no mistakes apart from the remarks above"
+                               : "no problems found");
     return wrong || c->refused ? EXIT_FAILED : EXIT_OK;
 }
 
@@ -237,7 +237,7 @@ static void refuse(struct check *c, char *why)
 {
     if (!why)
         return;
-    printf("%-9s %s\n", "refused", why);
+    say("%-9s %s\n", "refused", why);
     csv_add_text(&c->csv, "");
     strbuf_addstr(&c->csv, ",refused,,");
     csv_add_text(&c->csv, why);
@@ -258,12 +258,12 @@ static void remark_label_map(struct check *c, const struct config *cfg,
     for (int i = 0; i < map->n && total; i++) {
         int64_t v = map->item[i].item[0], to = s->d->map[v];
 
-        printf("%-9s %s: the value %" PRId64 " is read as %" PRId64, "remark", s->name, v,
-               map->item[i].item[1]);
+        say("%-9s %s: the value %" PRId64 " is read as %" PRId64, "remark", s->name, v,
+            map->item[i].item[1]);
         if (to < s->d->nclass)
-            printf(" ('%s', %.1f %% of all pixels)", s->d->class_name[to],
-                   100.0 * (double)s->survey.count[to] / (double)total);
-        puts(" (DATA.LABEL_MAP)");
+            say(" ('%s', %.1f %% of all pixels)", s->d->class_name[to],
+                100.0 * (double)s->survey.count[to] / (double)total);
+        say(" (DATA.LABEL_MAP)\n");
         c->remarks++;
     }
 }
@@ -324,7 +324,7 @@ static void read_split(struct check *c, const struct config *cfg, enum data_spli
     say_sizes(s);
     if (!dataset_has_labels(s->d) && s->d->nclass)
         say_classes(s);
-    putchar('\n');
+    say("\n");
     (void)fflush(stdout);
     for (int64_t i = 0; i < s->d->n; i++)
         report_alone(c, s, i);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/say.h"
 #include "cmd/cmd.h"
 #include "config/cfgnode.h"
 #include "config/dump.h"
@@ -71,7 +72,8 @@ static void print_keys(const struct config *cfg, const char *name, bool names)
         if (names)
             strbuf_addf(&s, "%s: ", row->key);
         value_add_yaml(&s, config_get(cfg, row->key));
-        puts(s.buf);
+        strbuf_addch(&s, '\n');
+        say_text(s.buf);
         strbuf_release(&s);
     }
 }
@@ -94,7 +96,7 @@ static int config_run(struct config *cfg, const struct cmdline *line)
         print_keys(cfg, line->arg[i].text, names);
     if (!line->narg) {
         config_print_names(&s, cfg, flags, cmd_key_names);
-        fputs(s.buf, stdout);
+        say_text(s.buf);
     }
     strbuf_release(&s);
     return EXIT_OK;

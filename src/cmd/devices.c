@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/say.h"
 #include "base/strbuf.h"
 #include "cmd/cmd.h"
 #include "session/devices.h"
@@ -14,7 +15,7 @@ static void print_lines(const char *text)
     while (*text) {
         size_t len = strcspn(text, "\n");
 
-        printf("%-6s %.*s\n", "", (int)len, text);
+        say("%-6s %.*s\n", "", (int)len, text);
         text += len + (text[len] != 0);
     }
 }
@@ -26,10 +27,10 @@ static void print_one(const struct backend *b, const struct device_options *o)
     if (device_available(b, 0, &why)) {
         struct device *dev = b->open(o);
 
-        printf("%-6s %s\n", b->name, b->describe(dev));
+        say("%-6s %s\n", b->name, b->describe(dev));
         b->close(dev);
     } else {
-        printf("%-6s cannot be used: %s\n", b->name, why.buf);
+        say("%-6s cannot be used: %s\n", b->name, why.buf);
     }
     print_lines(b->help);
     if (b->report)
@@ -74,7 +75,8 @@ static void print_json(const struct device_options *o)
         (void)json_array_append_new(all, one_json(device_at(i), o));
     all = json_pack("{so}", "devices", all);
     text = json_dumps(all, JSON_INDENT(2));
-    puts(text);
+    say_text(text);
+    say_text("\n");
     free(text);
     json_decref(all);
 }

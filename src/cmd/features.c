@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/say.h"
 #include "cmd/cmd.h"
 #include "cmd/infer.h"
 #include "cmd/run.h"
@@ -214,8 +215,8 @@ static void print_stages(const struct features *f)
         strbuf_reset(&shape);
         for (int d = 0; d < a.ndim; d++)
             strbuf_addf(&shape, "%s%lld", d ? " x " : "", (long long)a.dim[d]);
-        printf("%d %-24s %-24s channels %d, reduction %d\n", f->infer.session.plan.out[i],
-               s->name, shape.buf, s->channels, s->reduction);
+        say("%d %-24s %-24s channels %d, reduction %d\n", f->infer.session.plan.out[i],
+            s->name, shape.buf, s->channels, s->reduction);
     }
     strbuf_release(&shape);
 }

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/hostmem.h"
 #include "base/log.h"
+#include "base/say.h"
 #include "cmd/cmd.h"
 #include "config/dump.h"
 #include "config/schema.h"
@@ -41,13 +42,13 @@ __attribute__((format(printf, 3, 4))) static void put(const char *key, const cha
                                                       const char *why, ...)
 {
     va_list ap;
-    int n = printf("%s: %s", key, value);
+    int n = say("%s: %s", key, value);
 
-    printf("%*s# ", n < 34 ? 34 - n : 1, "");
+    say("%*s# ", n < 34 ? 34 - n : 1, "");
     va_start(ap, why);
-    (void)vprintf(why, ap);
+    say_v(why, ap);
     va_end(ap);
-    putchar('\n');
+    say("\n");
 }
 
 static void put_int(const char *key, int64_t v, const char *why)
@@ -78,15 +79,15 @@ static void print_head(const struct printer *p)
 {
     const struct init_facts *f = p->f;
 
-    printf("# '%s': %s.\n", p->l->path, p->l->found);
-    printf("# %" PRId64 " images for training, %" PRId64 " for validation; of %d that "
-           "were looked at the\n# median is %d x %d pixels, the shortest side %d.\n",
-           f->train, f->val, f->looked, f->width, f->height, f->shortest);
+    say("# '%s': %s.\n", p->l->path, p->l->found);
+    say("# %" PRId64 " images for training, %" PRId64 " for validation; of %d that "
+        "were looked at the\n# median is %d x %d pixels, the shortest side %d.\n",
+        f->train, f->val, f->looked, f->width, f->height, f->shortest);
     if (f->most)
-        printf("# %d classes, from %" PRId64 " images (%s) to %" PRId64 " (%s).\n",
-               f->classes, f->least, f->least_name, f->most, f->most_name);
-    printf("#\n#   trainc check --cfg THIS    reads every image once\n#   trainc --cfg "
-           "THIS\n");
+        say("# %d classes, from %" PRId64 " images (%s) to %" PRId64 " (%s).\n",
+            f->classes, f->least, f->least_name, f->most, f->most_name);
+    say("#\n#   trainc check --cfg THIS    reads every image once\n#   trainc --cfg "
+        "THIS\n");
 }
 
 static void print_data(const struct printer *p)
@@ -98,7 +99,7 @@ static void print_data(const struct printer *p)
 
     strbuf_add_bytes(&bytes, f->bytes);
     strbuf_add_bytes(&of, memory);
-    printf("DATA:\n");
+    say("DATA:\n");
     put_text("  DATASET", l->storage->name, "how the files lie");
     put_text("  DATA_PATH", l->path, "the folder");
     put_text("  TRAIN_SPLIT", l->train, *l->train ? "found" : "there are no splits");
@@ -138,11 +139,11 @@ static int input_size(const struct init_facts *f)
 static void print_balance(const struct init_facts *f)
 {
     if (f->most > 2 * f->least)
-        printf("  # The largest class has %.1f times the images of the smallest: always "
-               "guessing it\n  # is right in %.1f %%. Look at the recall of each class "
-               "in report.html.\n",
-               (double)f->most / (double)(f->least ? f->least : 1),
-               100.0 * (double)f->most / (double)f->train);
+        say("  # The largest class has %.1f times the images of the smallest: always "
+            "guessing it\n  # is right in %.1f %%. Look at the recall of each class "
+            "in report.html.\n",
+            (double)f->most / (double)(f->least ? f->least : 1),
+            100.0 * (double)f->most / (double)f->train);
 }
 
 static void print_defaults(void)
@@ -173,8 +174,7 @@ static void print_followers(struct printer *p)
     job_preset_input(p->cfg);
     input_preset(p->cfg);
     job_preset(p->cfg, &p->job);
-    printf(
-        "#\n# What follows from that today, and from --epochs, --lr, --pretrained, ...: "
+    say("#\n# What follows from that today, and from --epochs, --lr, --pretrained, ...: "
         "see\n# trainc config --cfg THIS. To fix a value, add its line to this file, or "
         "its flag.\n");
     for (const struct schema *row = schema_table; row->key; row++) {
@@ -185,7 +185,7 @@ static void print_followers(struct printer *p)
             continue;
         strbuf_addf(&s, "#   %s: ", row->key);
         value_add_yaml(&s, config_get(p->cfg, row->key));
-        printf("%-37s # %s\n", s.buf, where + strlen(CONFIG_JOB_WHERE));
+        say("%-37s # %s\n", s.buf, where + strlen(CONFIG_JOB_WHERE));
         strbuf_release(&s);
     }
 }
@@ -199,7 +199,7 @@ static void print_classifier(struct printer *p)
 
     print_head(p);
     print_defaults();
-    printf("MODEL:\n");
+    say("MODEL:\n");
     put_raw("  NAME", net, why);
     put_int("  NUM_CLASSES", f->classes, "counted");
     print_balance(f);
@@ -235,10 +235,10 @@ static const char *set_of(const struct init_layout *l, int *classes)
 
 static void print_shares(const struct init_facts *f)
 {
-    printf("  # Shares of the pixels by value:");
+    say("  # Shares of the pixels by value:");
     for (int v = 0; v <= f->top; v++)
-        printf("%s %d: %.1f %%", v % 6 ? "," : "\n  #  ", v, 100 * f->share[v]);
-    printf("%s\n", f->has_ignored ? "; 255 is ignored" : "");
+        say("%s %d: %.1f %%", v % 6 ? "," : "\n  #  ", v, 100 * f->share[v]);
+    say("%s\n", f->has_ignored ? "; 255 is ignored" : "");
 }
 
 static bool is_uneven(const struct init_facts *f)
@@ -263,7 +263,7 @@ static void print_segment(struct printer *p)
 
     print_head(p);
     print_defaults();
-    printf("MODEL:\n");
+    say("MODEL:\n");
     put_raw("  NAME", "erfnet", "label maps: a class per pixel");
     put_int("  NUM_CLASSES", classes,
             set         ? "those of DATA.CLASS_SET"
@@ -280,7 +280,7 @@ static void print_segment(struct printer *p)
                       : "the median, a multiple of 8");
     put_int("  IMG_HEIGHT", h > SEGMENT_SIDE ? h : SEGMENT_SIDE, "the same");
     if (is_uneven(f)) {
-        printf("TRAIN:\n");
+        say("TRAIN:\n");
         put_raw("  CLASS_WEIGHTS", "auto",
                 "the classes' pixels differ by more than 3 to 1: rare ones count more");
     }

@@ -110,13 +110,27 @@ struct lists {
     struct strbuf train, val;
     struct strbuf classes; /* the lines of classes.txt; empty: there is none */
     bool numbers;          /* the lists have indices into classes.txt, not names */
-    int n;
+    int n, left_out;
 };
+
+/* A line of a list cannot hold these. */
+static bool breaks_line(const char *name)
+{
+    return strpbrk(name, "\t\n\r") != NULL;
+}
 
 static void add_line(struct lists *l, bool val, const char *image, const char *label)
 {
     struct strbuf *to = val ? &l->val : &l->train;
 
+    if (breaks_line(image) || breaks_line(label)) {
+        if (!l->left_out++)
+            log_warning(
+                "'%s' is left out: a list cannot hold a name with a tab or a line "
+                "break",
+                breaks_line(image) ? image : label);
+        return;
+    }
     strbuf_addf(to, "%s\t%s\n", image, label);
     l->n++;
 }
@@ -154,6 +168,8 @@ static void use_lists(struct init_layout *l, struct lists *s, bool label_maps,
     check_list(s->dir, "val.txt", &s->val); /* before anything is written */
     if (s->classes.len)
         check_list(s->dir, "classes.txt", &s->classes);
+    if (s->left_out > 1)
+        log_warning("%d images are left out of the lists for their names", s->left_out);
     write_list(s->dir, "train.txt", &s->train);
     write_list(s->dir, "val.txt", &s->val);
     if (s->classes.len)
@@ -295,7 +311,7 @@ static void add_image(struct lists *s, const struct dataset *d, int64_t i, int64
 /* True if a list would read the name as a class index, or cut it. */
 static bool is_no_list_name(const char *name)
 {
-    return !name[strspn(name, "0123456789")] || strpbrk(name, "\t\r") ||
+    return !name[strspn(name, "0123456789")] || breaks_line(name) ||
            isspace((unsigned char)*name);
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/say.h"
 #include "cmd/run.h"
 #include "dist/launch.h"
 #include "session/devices.h"
@@ -152,16 +153,16 @@ static void print_curve(const struct lr_find_point *p, int n, int steepest)
         least = fmin(least, p[i].smooth);
         most = fmax(most, p[i].smooth);
     }
-    puts("learning rate      loss");
+    say("learning rate      loss\n");
     for (int k = 0; k < lines; k++) {
         int i = k * n / lines, next = (k + 1) * n / lines;
         double share = most > least ? (p[i].smooth - least) / (most - least) : 0;
         bool here = steepest >= i && steepest < next;
 
         marked = here ? k : marked;
-        printf("%13.2e %9.4f |%.*s%s\n", p[i].lr, p[i].smooth, (int)rint(WIDTH * share),
-               "################################################",
-               here ? "  <- falls fastest" : "");
+        say("%13.2e %9.4f |%.*s%s\n", p[i].lr, p[i].smooth, (int)rint(WIDTH * share),
+            "################################################",
+            here ? "  <- falls fastest" : "");
     }
 }
 
@@ -173,14 +174,14 @@ static void print_answer(const struct config *cfg, const struct test *t, double 
         least = t->point[k].smooth < t->point[least].smooth ? k : least;
     print_curve(t->point, n, i);
     if (i < 0) {
-        printf("no suggestion: the loss does not fall in %d steps\n", t->n);
+        say("no suggestion: the loss does not fall in %d steps\n", t->n);
         return;
     }
-    printf("suggestion: --lr %.2g (where the loss falls fastest; it is least at %.2g)\n",
-           t->point[i].lr, t->point[least].lr);
-    printf("the rate is for %" PRId64 " images per update, without TRAIN.SCALE_LR: add "
-           "--no-scale-lr\nwhere a recipe has it; this run's is %.3g\n",
-           t->session.plan.batch * cfg->train.accumulation_steps, base);
+    say("suggestion: --lr %.2g (where the loss falls fastest; it is least at %.2g)\n",
+        t->point[i].lr, t->point[least].lr);
+    say("the rate is for %" PRId64 " images per update, without TRAIN.SCALE_LR: add "
+        "--no-scale-lr\nwhere a recipe has it; this run's is %.3g\n",
+        t->session.plan.batch * cfg->train.accumulation_steps, base);
 }
 
 int lr_find_run(struct config *cfg, const struct cmdline *line)

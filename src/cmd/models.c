@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/say.h"
 #include "base/strbuf.h"
 #include "cmd/cmd.h"
 #include "cmd/models_pretrained.h"
@@ -28,21 +29,21 @@ static void print_row(const struct model *m, int width)
     struct strbuf params = STRBUF_INIT;
 
     strbuf_add_grouped(&params, c.params);
-    printf("%-*s %-8s %13s %8.2f %5d %8d  %s%s\n", width, m->name, m->family->type,
-           params.buf, (double)c.macs / 1e9, m->size, m->classes,
-           m->recipe ? "configs/" : "-", m->recipe ? m->recipe : "");
+    say("%-*s %-8s %13s %8.2f %5d %8d  %s%s\n", width, m->name, m->family->type,
+        params.buf, (double)c.macs / 1e9, m->size, m->classes,
+        m->recipe ? "configs/" : "-", m->recipe ? m->recipe : "");
     strbuf_release(&params);
 }
 
 /* How the public weights of the default tag are evaluated. */
 static void print_details(const struct model *m)
 {
-    printf("\ninput    shorter side to %d pixels (%s), then the middle %d x %d\n",
-           (int)(m->size / m->crop_pct), m->bilinear ? "bilinear" : "bicubic", m->size,
-           m->size);
-    printf("mean     %g, %g, %g\nstd      %g, %g, %g\n", m->mean[0], m->mean[1],
-           m->mean[2], m->std[0], m->std[1], m->std[2]);
-    printf("weights  %s\n", *m->tags ? m->tags : "none are public");
+    say("\ninput    shorter side to %d pixels (%s), then the middle %d x %d\n",
+        (int)(m->size / m->crop_pct), m->bilinear ? "bilinear" : "bicubic", m->size,
+        m->size);
+    say("mean     %g, %g, %g\nstd      %g, %g, %g\n", m->mean[0], m->mean[1], m->mean[2],
+        m->std[0], m->std[1], m->std[2]);
+    say("weights  %s\n", *m->tags ? m->tags : "none are public");
 }
 
 static void list_pretrained(const struct config *cfg, const struct cmdline *line)
@@ -88,8 +89,8 @@ static int models_run(struct config *cfg, const struct cmdline *line)
     if (!n)
         usage("no model's name matches '%s'", glob);
     qsort(row, n, sizeof(*row), by_name);
-    printf("%-*s %-8s %13s %8s %5s %8s  %s\n", width, "MODEL.NAME", "TYPE", "parameters",
-           "GMACs", "size", "classes", "recipe");
+    say("%-*s %-8s %13s %8s %5s %8s  %s\n", width, "MODEL.NAME", "TYPE", "parameters",
+        "GMACs", "size", "classes", "recipe");
     for (size_t i = 0; i < n; i++)
         print_row(row[i], width);
     if (n == 1)

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/say.h"
 #include "models/pretrained.h"
 #include "models/table.h"
 #include "train/weights_cache.h"
@@ -40,8 +41,8 @@ static void print_row(const struct pretrained *p, int width)
 
     if (p->top1 > 0)
         (void)snprintf(top, sizeof(top), "%7.3f %7.3f", p->top1, p->top5);
-    printf("%-*s %4d %6.3f %7d %s  %-14s %s\n", width, p->name, p->size, p->crop_pct,
-           p->classes, top, *p->licence ? p->licence : "-", path ? "cached" : "");
+    say("%-*s %4d %6.3f %7d %s  %-14s %s\n", width, p->name, p->size, p->crop_pct,
+        p->classes, top, *p->licence ? p->licence : "-", path ? "cached" : "");
     free(path);
 }
 
@@ -54,20 +55,20 @@ static void print_places(const struct pretrained_request *r)
         char *url = weights_cache_url(r, hub), *place = weights_cache_place(r, hub);
 
         if (url)
-            printf("url      %s\nplace    %s\n", url, place);
+            say("url      %s\nplace    %s\n", url, place);
         free(url);
         free(place);
     }
-    printf("cached   %s\n", path ? path : "no");
+    say("cached   %s\n", path ? path : "no");
     free(path);
 }
 
 static void print_details(const struct pretrained *p, const char *revision)
 {
-    printf("\ninput    %d x %d pixels, crop %g (%s%s)\n", p->size, p->size, p->crop_pct,
-           p->bilinear ? "bilinear" : "bicubic", p->squash ? ", stretched" : "");
-    printf("mean     %g, %g, %g\nstd      %g, %g, %g\n", p->mean[0], p->mean[1],
-           p->mean[2], p->std[0], p->std[1], p->std[2]);
+    say("\ninput    %d x %d pixels, crop %g (%s%s)\n", p->size, p->size, p->crop_pct,
+        p->bilinear ? "bilinear" : "bicubic", p->squash ? ", stretched" : "");
+    say("mean     %g, %g, %g\nstd      %g, %g, %g\n", p->mean[0], p->mean[1], p->mean[2],
+        p->std[0], p->std[1], p->std[2]);
     print_places(&(struct pretrained_request){.row = p, .revision = revision});
 }
 
@@ -116,8 +117,8 @@ void models_list_pretrained(const char *glob, const char *exclude, bool cached)
         usage("no public weights match '%s'", glob);
     if (n)
         qsort(row, n, sizeof(*row), by_name);
-    printf("%-*s %4s %6s %7s %7s %7s  %-14s %s\n", width, "weights", "size", "crop",
-           "classes", "top-1", "top-5", "licence", "on this machine");
+    say("%-*s %4s %6s %7s %7s %7s  %-14s %s\n", width, "weights", "size", "crop",
+        "classes", "top-1", "top-5", "licence", "on this machine");
     for (size_t i = 0; i < n; i++)
         print_row(row[i], width);
     if (n == 1)
@@ -147,7 +148,7 @@ void models_download(const struct config *cfg, const char *name)
     }
     if (!path)
         die("%s", why.buf);
-    puts(path);
+    say("%s\n", path);
     strbuf_release(&reason);
     strbuf_release(&why);
     free(path);

@@ -90,16 +90,6 @@ static void predict_close(struct predict *p)
     images_release(&p->images);
 }
 
-/* Prints a name with '?' for control characters, as each answer is one line. */
-void predict_print_clean(const char *text)
-{
-    char *copy = xstrdup(text);
-
-    one_line(copy);
-    fputs(copy, stdout);
-    free(copy);
-}
-
 static void predict_all(struct predict *p)
 {
     const struct tensor *z = p->infer.session.build[SESSION_EVAL].logits;

@@ -44,7 +44,4 @@ void segment_check_places(const struct predict *p);
 /* Writes the label map and the overlay of image i. */
 void segment_image(struct predict *p, int64_t i, const float *logits);
 
-/* Names of files and classes may hold anything, and the answer is a line. */
-void predict_print_clean(const char *text);
-
 #endif

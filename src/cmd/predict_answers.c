@@ -11,6 +11,7 @@
 #include "base/atomic.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/say.h"
 #include "cmd/predict.h"
 #include "io/csv.h"
 #include "io/written.h"
@@ -31,7 +32,7 @@ void answers_check_places(const struct predict *p)
 static void add_column(struct strbuf *s, const char *text)
 {
     strbuf_addch(s, ',');
-    csv_add_text(s, text);
+    csv_add_name(s, text);
 }
 
 static void begin_table(struct predict *p)
@@ -101,20 +102,16 @@ static int by_logit(const void *a, const void *b)
 static void add_line(const struct predict *p, const char *path, const struct ranked *r,
                      const double *of)
 {
-    predict_print_clean(path);
-    putchar(':');
-    for (int k = 0; k < p->top; k++) {
-        fputs(k ? ", " : " ", stdout);
-        predict_print_clean(p->name[r[k].class]);
-        printf(" %.4f", of[r[k].class]);
-    }
-    putchar('\n');
+    say("%s:", path);
+    for (int k = 0; k < p->top; k++)
+        say("%s%s %.4f", k ? ", " : " ", p->name[r[k].class], of[r[k].class]);
+    say("\n");
 }
 
 static void add_row(struct predict *p, const char *path, const struct ranked *r,
                     const double *of)
 {
-    csv_add_text(&p->table, path);
+    csv_add_name(&p->table, path);
     for (int k = 0; k < p->top; k++) {
         add_column(&p->table, p->name[r[k].class]);
         strbuf_addf(&p->table, ",%.6g", of[r[k].class]);

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/say.h"
 #include "base/strbuf.h"
 #include "base/strmap.h"
 #include "cmd/predict.h"
@@ -102,8 +103,8 @@ static uint8_t *read_rgb(const struct predict *p, const char *path, int *w, int 
 }
 
 /* Its shares of the classes, as a line and for --json. */
-static void say(struct predict *p, const char *path, const char *labels,
-                const char *overlay, const double *share)
+static void add_answer(struct predict *p, const char *path, const char *labels,
+                       const char *overlay, const double *share)
 {
     struct strbuf line = STRBUF_INIT;
 
@@ -112,8 +113,7 @@ static void say(struct predict *p, const char *path, const char *labels,
         if (share[c] > 0)
             strbuf_addf(&line, "%s %s %.1f %%", said++ ? "," : "", p->name[c],
                         100 * share[c]);
-    predict_print_clean(line.buf);
-    putchar('\n');
+    say("%s\n", line.buf);
     strbuf_release(&line);
     if (!p->json)
         return;
@@ -146,7 +146,7 @@ void segment_image(struct predict *p, int64_t i, const float *logits)
     write_labels(p, labels, label, w, h);
     for (int c = 0; c < 256; c++)
         share[c] = (double)n[c] / (double)w / (double)h;
-    say(p, path, labels, overlay, share);
+    add_answer(p, path, labels, overlay, share);
     free(label);
     free(rgb);
     free(labels);

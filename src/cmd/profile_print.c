@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/atomic.h"
 #include "base/error.h"
+#include "base/say.h"
 #include "cmd/profile.h"
 #include "io/json.h"
 #include "io/written.h"
@@ -73,16 +74,15 @@ static void print_layers(const struct profile *p)
     double sum = profile_steps_sum(p);
     char text[16];
 
-    printf("\nlayers, of an update\n%-28s %9s %9s %9s %6s %9s %8s %8s\n", "layer",
-           "forward", "backward", "update", "share", "GFLOP/s", "GB/s", "floor");
+    say("\nlayers, of an update\n%-28s %9s %9s %9s %6s %9s %8s %8s\n", "layer", "forward",
+        "backward", "update", "share", "GFLOP/s", "GB/s", "floor");
     for (int i = 0; i < all.n; i++) {
         const struct layer *l = &all.of[i];
         double t = layer_seconds(l);
 
-        printf("%-28s %6.3f ms %6.3f ms %6.3f ms %5.1f%% %9.1f %8.1f %8s\n", l->name,
-               1e3 * l->seconds[0], 1e3 * l->seconds[1], 1e3 * l->seconds[2],
-               100 * t / sum, l->flops / t * 1e-9, l->bytes / t * 1e-9,
-               floor_text(t, l->floor, text));
+        say("%-28s %6.3f ms %6.3f ms %6.3f ms %5.1f%% %9.1f %8.1f %8s\n", l->name,
+            1e3 * l->seconds[0], 1e3 * l->seconds[1], 1e3 * l->seconds[2], 100 * t / sum,
+            l->flops / t * 1e-9, l->bytes / t * 1e-9, floor_text(t, l->floor, text));
     }
     free(all.of);
 }
@@ -91,21 +91,21 @@ static void print_step(const struct profile_step *s, double sum)
 {
     char text[16];
 
-    printf("%-28s %-26s %6.3f ms %5.1f%% %9.1f %8.1f %8s ", s->region->anchor->layer,
-           s->region->kernel->name, 1e3 * profile_step_total(s),
-           100 * profile_step_total(s) / sum, (double)s->flops / s->seconds * 1e-9,
-           (double)s->bytes / s->seconds * 1e-9, floor_text(s->seconds, s->floor, text));
+    say("%-28s %-26s %6.3f ms %5.1f%% %9.1f %8.1f %8s ", s->region->anchor->layer,
+        s->region->kernel->name, 1e3 * profile_step_total(s),
+        100 * profile_step_total(s) / sum, (double)s->flops / s->seconds * 1e-9,
+        (double)s->bytes / s->seconds * 1e-9, floor_text(s->seconds, s->floor, text));
     for (int k = 0; k < s->region->nnode; k++)
-        printf("%s%s", k ? " + " : " ", s->region->node[k]->op->name);
+        say("%s%s", k ? " + " : " ", s->region->node[k]->op->name);
     if (fabs(s->per_update - 1) > 0.01)
-        printf(" (%.3g times per update)", s->per_update);
-    putchar('\n');
+        say(" (%.3g times per update)", s->per_update);
+    say("\n");
 }
 
 static void print_head(const char *what)
 {
-    printf("\n%s\n%-28s %-26s %9s %6s %9s %8s %8s  %s\n", what, "layer", "kernel", "time",
-           "share", "GFLOP/s", "GB/s", "floor", "ops");
+    say("\n%s\n%-28s %-26s %9s %6s %9s %8s %8s  %s\n", what, "layer", "kernel", "time",
+        "share", "GFLOP/s", "GB/s", "floor", "ops");
 }
 
 static void print_steps(const struct profile *p)
@@ -131,8 +131,8 @@ static void print_worst(const struct profile *p, int most)
         lost += profile_lost(worst[i]);
     }
     if (p->has_limits)
-        printf("%d steps, %.3f ms above their floors: %.1f%% of all steps' time\n", n,
-               1e3 * lost, 100 * lost / sum);
+        say("%d steps, %.3f ms above their floors: %.1f%% of all steps' time\n", n,
+            1e3 * lost, 100 * lost / sum);
     free(worst);
 }
 
@@ -142,44 +142,43 @@ static void print_data(const struct profile *p)
     double wall = p->ended - p->began, work = stage_times_sum(&l->stages);
     double n = l->samples > 0 ? (double)l->samples : 1;
 
-    printf("\ndata: waited %.1f ms of %.1f s, %.1f%%; the loader's %d workers made %lld "
-           "images\n",
-           1e3 * p->waited, wall, 100 * p->waited / wall, data_workers(p->cfg),
-           (long long)l->samples);
-    printf("%-28s %12s %6s\n", "stage", "us per image", "share");
+    say("\ndata: waited %.1f ms of %.1f s, %.1f%%; the loader's %d workers made %lld "
+        "images\n",
+        1e3 * p->waited, wall, 100 * p->waited / wall, data_workers(p->cfg),
+        (long long)l->samples);
+    say("%-28s %12s %6s\n", "stage", "us per image", "share");
     for (int i = 0; i < STAGES; i++)
-        printf("%-28s %12.1f %5.1f%%\n", stage_name((enum stage)i),
-               1e6 * l->stages.seconds[i] / n,
-               work > 0 ? 100 * l->stages.seconds[i] / work : 0);
-    printf("%-28s %12.1f        a thread makes %.0f images/s; training takes %.0f\n",
-           "all", 1e6 * work / n, work > 0 ? n / work : 0,
-           (double)p->updates * profile_images(p) / wall);
+        say("%-28s %12.1f %5.1f%%\n", stage_name((enum stage)i),
+            1e6 * l->stages.seconds[i] / n,
+            work > 0 ? 100 * l->stages.seconds[i] / work : 0);
+    say("%-28s %12.1f        a thread makes %.0f images/s; training takes %.0f\n", "all",
+        1e6 * work / n, work > 0 ? n / work : 0,
+        (double)p->updates * profile_images(p) / wall);
 }
 
 static void print_waits(const struct profile *p)
 {
     double wall = p->ended - p->began, n = (double)p->updates;
 
-    printf("\nwhere an update's %.3f ms go (mean of %lld)\n", 1e3 * wall / n,
-           (long long)p->updates);
-    printf("  %-34s %9.3f ms %5.1f%%\n", "waiting for data", 1e3 * p->waited / n,
-           100 * p->waited / wall);
+    say("\nwhere an update's %.3f ms go (mean of %lld)\n", 1e3 * wall / n,
+        (long long)p->updates);
+    say("  %-34s %9.3f ms %5.1f%%\n", "waiting for data", 1e3 * p->waited / n,
+        100 * p->waited / wall);
     if (p->session.backend->async) {
-        printf("  %-34s %9.3f ms %5.1f%%  (the steps, each alone: %.3f ms)\n",
-               "launching, and waiting for the GPU", 1e3 * p->ran / n,
-               100 * p->ran / wall, 1e3 * profile_steps_sum(p));
+        say("  %-34s %9.3f ms %5.1f%%  (the steps, each alone: %.3f ms)\n",
+            "launching, and waiting for the GPU", 1e3 * p->ran / n, 100 * p->ran / wall,
+            1e3 * profile_steps_sum(p));
     } else {
-        printf("  %-34s %9.3f ms %5.1f%%\n", "steps of the program",
-               1e3 * (p->ran - p->refreshed) / n, 100 * (p->ran - p->refreshed) / wall);
-        printf("  %-34s %9.3f ms %5.1f%%\n", "between them: packing weights, input",
-               1e3 * p->refreshed / n, 100 * p->refreshed / wall);
+        say("  %-34s %9.3f ms %5.1f%%\n", "steps of the program",
+            1e3 * (p->ran - p->refreshed) / n, 100 * (p->ran - p->refreshed) / wall);
+        say("  %-34s %9.3f ms %5.1f%%\n", "between them: packing weights, input",
+            1e3 * p->refreshed / n, 100 * p->refreshed / wall);
     }
-    printf("  %-34s %9.3f ms %5.1f%%\n", "rest: the host's own",
-           1e3 * (wall - p->waited - p->ran) / n,
-           100 * (wall - p->waited - p->ran) / wall);
+    say("  %-34s %9.3f ms %5.1f%%\n", "rest: the host's own",
+        1e3 * (wall - p->waited - p->ran) / n, 100 * (wall - p->waited - p->ran) / wall);
     if (p->session.backend->waits)
-        printf("  the host waited for the whole device %lld times, for one event %lld\n",
-               (long long)p->waits.sync, (long long)p->waits.await);
+        say("  the host waited for the whole device %lld times, for one event %lld\n",
+            (long long)p->waits.sync, (long long)p->waits.await);
 }
 
 static void print_limits(const struct profile *p)
@@ -189,16 +188,16 @@ static void print_limits(const struct profile *p)
     double floor = 0;
 
     if (!p->has_limits) {
-        printf("limits of the device: not known\n");
+        say("limits of the device: not known\n");
         return;
     }
     for (int k = 0; (s = profile_step_at(p, k)); k++)
         floor += s->floor * s->per_update;
-    printf("limits of the device: %.1f GB/s, %.0f GFLOP/s%s; all steps at them: %.3f ms "
-           "of their %.3f ms\n",
-           l->bandwidth * 1e-9, profile_peak(p) * 1e-9,
-           p->measured_limits ? " (a large copy and a large GEMM, measured now)" : "",
-           1e3 * floor, 1e3 * profile_steps_sum(p));
+    say("limits of the device: %.1f GB/s, %.0f GFLOP/s%s; all steps at them: %.3f ms "
+        "of their %.3f ms\n",
+        l->bandwidth * 1e-9, profile_peak(p) * 1e-9,
+        p->measured_limits ? " (a large copy and a large GEMM, measured now)" : "",
+        1e3 * floor, 1e3 * profile_steps_sum(p));
 }
 
 void profile_print(const struct profile *p, int worst, bool brief)
@@ -207,12 +206,12 @@ void profile_print(const struct profile *p, int worst, bool brief)
     struct strbuf advice = STRBUF_INIT;
     double update = profile_update_median(p);
 
-    printf("%s on %s (%s), %s, batch %lld%s: %lld updates\n", p->cfg->model.name,
-           s->backend->name, s->backend->describe(s->device), s->plan.compute,
-           (long long)s->plan.batch, s->plan.accumulation.group > 1 ? ", accumulated" : "",
-           (long long)p->updates);
-    printf("an update takes %.3f ms (median): %.1f img/s\n", 1e3 * update,
-           profile_images(p) / update);
+    say("%s on %s (%s), %s, batch %lld%s: %lld updates\n", p->cfg->model.name,
+        s->backend->name, s->backend->describe(s->device), s->plan.compute,
+        (long long)s->plan.batch, s->plan.accumulation.group > 1 ? ", accumulated" : "",
+        (long long)p->updates);
+    say("an update takes %.3f ms (median): %.1f img/s\n", 1e3 * update,
+        profile_images(p) / update);
     print_limits(p);
     print_layers(p);
     if (!brief)
@@ -222,7 +221,8 @@ void profile_print(const struct profile *p, int worst, bool brief)
     print_data(p);
     print_waits(p);
     (void)profile_advice(p, &advice);
-    printf("\nwhat to change\n%s", advice.buf);
+    say("\nwhat to change\n");
+    say_text(advice.buf);
     (void)fflush(stdout);
     strbuf_release(&advice);
 }
@@ -332,8 +332,7 @@ void profile_json(const struct profile *p, int worst, const char *path)
     json_put_double(&w, "update_ms_mean",
                     1e3 * (p->ended - p->began) / (double)p->updates);
     json_put_double(&w, "program_ms_mean", 1e3 * p->ran / (double)p->updates);
-    json_put_double(&w, "bandwidth",
-                    p->has_limits ? p->limits.bandwidth : (double)NAN);
+    json_put_double(&w, "bandwidth", p->has_limits ? p->limits.bandwidth : (double)NAN);
     json_put_double(&w, "flop_per_second", profile_peak(p));
     put_layers(&w, p);
     put_steps(&w, p, worst);

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/say.h"
 #include "cases/op_bench.h"
 
 bool step_limits(const struct program *p, struct device_limits *l)
@@ -51,8 +52,8 @@ struct step_floor step_floor_all(const struct program *p, const struct device_li
 static void print_kernels(const struct program *p, const struct device_limits *l,
                           double all)
 {
-    printf("  %-28s %5s %10s %6s %10s  %s\n", "kernel", "steps", "predicted", "share",
-           "floor", "bound by");
+    say("  %-28s %5s %10s %6s %10s  %s\n", "kernel", "steps", "predicted", "share",
+        "floor", "bound by");
     for (int i = 0; i < p->nregion; i++) {
         const struct kernel *k = p->region[i]->kernel;
         struct step_floor sum = {0};
@@ -71,9 +72,9 @@ static void print_kernels(const struct program *p, const struct device_limits *l
             sum.predicted += f.predicted;
         }
         if (!seen)
-            printf("  %-28s %5d %7.3f ms %5.1f%% %7.3f ms  memory in %d of %d\n", k->name,
-                   count, 1e3 * sum.predicted, 100 * sum.predicted / all, 1e3 * sum.floor,
-                   moving, count);
+            say("  %-28s %5d %7.3f ms %5.1f%% %7.3f ms  memory in %d of %d\n", k->name,
+                count, 1e3 * sum.predicted, 100 * sum.predicted / all, 1e3 * sum.floor,
+                moving, count);
     }
 }
 
@@ -84,18 +85,17 @@ void step_floor_print(const struct program *p, int64_t batch)
 
     if (!p->backend->limits)
         return;
-    printf("\ntime of a step, predicted\n");
+    say("\ntime of a step, predicted\n");
     if (!step_limits(p, &l)) {
-        printf("  unknown: the device's clocks or the width of its memory are\n");
+        say("  unknown: the device's clocks or the width of its memory are\n");
         return;
     }
     all = step_floor_all(p, &l);
-    printf("  floor %.2f ms, %.0f img/s: each step at the full %.2f TB/s, or the %.0f "
-           "TFLOP/s (TF32 %.0f, fp32 %.0f) of its GEMMs\n",
-           1e3 * all.floor, (double)batch / all.floor, l.bandwidth * 1e-12,
-           l.half * 1e-12, l.tf32 * 1e-12, l.fp32 * 1e-12);
-    printf(
-        "  predicted %.2f ms, %.0f img/s: at %.0f %% of that bandwidth, %.0f %% of the "
+    say("  floor %.2f ms, %.0f img/s: each step at the full %.2f TB/s, or the %.0f "
+        "TFLOP/s (TF32 %.0f, fp32 %.0f) of its GEMMs\n",
+        1e3 * all.floor, (double)batch / all.floor, l.bandwidth * 1e-12, l.half * 1e-12,
+        l.tf32 * 1e-12, l.fp32 * 1e-12);
+    say("  predicted %.2f ms, %.0f img/s: at %.0f %% of that bandwidth, %.0f %% of the "
         "GEMMs' rate, no step below %.1f us\n",
         1e3 * all.predicted, (double)batch / all.predicted, 100 * STEP_BANDWIDTH_SHARE,
         100 * STEP_PRODUCT_SHARE, 1e6 * STEP_LEAST);

@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/atomic.h"
 #include "base/error.h"
+#include "base/say.h"
 #include "base/strbuf.h"
 #include "cases/op_bench.h"
 #include "cmd/cmd.h"
@@ -106,11 +107,11 @@ static void print_stages(const struct session *s)
     for (int i = 0; i < s->plan.nout; i++) {
         const struct model_stage *g = session_stage(s, i);
 
-        printf("stage %d: %s, %d channels of %d x %d, reduction %d\n", s->plan.out[i],
-               g->name, g->channels, g->width, g->height, g->reduction);
+        say("stage %d: %s, %d channels of %d x %d, reduction %d\n", s->plan.out[i],
+            g->name, g->channels, g->width, g->height, g->reduction);
     }
     if (s->plan.nout)
-        putchar('\n');
+        say("\n");
 }
 
 static void print_layers(const struct summary *s)
@@ -120,17 +121,17 @@ static void print_layers(const struct summary *s)
     char shape[TENSOR_TEXT];
 
     print_stages(&s->session);
-    printf("%-28s %-16s %-26s %12s %12s\n", "layer", "op", "output", "parameters",
-           "MMACs/image");
+    say("%-28s %-16s %-26s %12s %12s\n", "layer", "op", "output", "parameters",
+        "MMACs/image");
     for (int i = 0; i < g->nnode; i++) {
         const struct node *n = g->node[i];
         int64_t macs = n->op->macs ? n->op->macs(n) / s->batch : 0;
 
         if (n->phase != PHASE_FORWARD || n->op == g->ops->cast || !n->op->nout)
             continue;
-        printf("%-28s %-16s %-26s %12s %12.2f\n", n->layer, n->op->name,
-               tensor_text(n->out[0], shape), grouped(&params, model_node_params(g, n)),
-               (double)macs / 1e6);
+        say("%-28s %-16s %-26s %12s %12.2f\n", n->layer, n->op->name,
+            tensor_text(n->out[0], shape), grouped(&params, model_node_params(g, n)),
+            (double)macs / 1e6);
     }
     strbuf_release(&params);
 }
@@ -140,31 +141,31 @@ static void print_memory(const struct summary *s)
     struct strbuf text = STRBUF_INIT;
     size_t total = 0;
 
-    printf("\nmemory\n");
-    printf("  %-24s %12s", "activations", bytes(&text, s->stored));
-    printf("  of which backward reads %s\n", bytes(&text, s->kept));
+    say("\nmemory\n");
+    say("  %-24s %12s", "activations", bytes(&text, s->stored));
+    say("  of which backward reads %s\n", bytes(&text, s->kept));
     for (int m = MEMORY_NONE + 1; m < MEMORY_COUNT; m++) {
         size_t need = session_bytes(&s->session, (enum memory)m);
 
         if (!need)
             continue;
         total += need;
-        printf("  %-24s %12s", memory_name((enum memory)m), bytes(&text, need));
+        say("  %-24s %12s", memory_name((enum memory)m), bytes(&text, need));
         if (m == MEMORY_ARENA) {
-            printf("  lower bound %s", bytes(&text, s->program->lower_bound));
-            printf(", %.1f %% above it",
-                   s->program->lower_bound
-                       ? 100.0 * (double)need / (double)s->program->lower_bound - 100
-                       : 0);
+            say("  lower bound %s", bytes(&text, s->program->lower_bound));
+            say(", %.1f %% above it",
+                s->program->lower_bound
+                    ? 100.0 * (double)need / (double)s->program->lower_bound - 100
+                    : 0);
         }
-        putchar('\n');
+        say("\n");
     }
     if (session_slot_bytes(&s->session)) {
-        printf("  %-24s %12s\n", "batches on their way",
-               bytes(&text, session_slot_bytes(&s->session)));
+        say("  %-24s %12s\n", "batches on their way",
+            bytes(&text, session_slot_bytes(&s->session)));
         total += session_slot_bytes(&s->session);
     }
-    printf("  %-24s %12s\n", "total", bytes(&text, total));
+    say("  %-24s %12s\n", "total", bytes(&text, total));
     strbuf_release(&text);
 }
 
@@ -177,12 +178,12 @@ static void print_fit(const struct summary *s)
 
     if (!n->backend->memory || !n->backend->memory(n->device, &m))
         return;
-    printf("  %-24s %12s\n", "libraries, about", bytes(&text, m.reserve));
-    printf("  %-24s %12s", "free on the device", bytes(&text, m.free));
-    printf(" of %s\n", bytes(&text, m.total));
+    say("  %-24s %12s\n", "libraries, about", bytes(&text, m.reserve));
+    say("  %-24s %12s", "free on the device", bytes(&text, m.free));
+    say(" of %s\n", bytes(&text, m.total));
     strbuf_reset(&text);
     if (!fit_check(n, &text))
-        printf("  %s\n", text.buf);
+        say("  %s\n", text.buf);
     strbuf_release(&text);
 }
 
@@ -205,19 +206,19 @@ static void print_claims(const struct program *p)
 {
     struct strbuf detail = STRBUF_INIT;
 
-    printf("\nclaims: the steps of the program, in order\n%-9s %-28s %-26s %s\n", "phase",
-           "layer", "kernel", "nodes");
+    say("\nclaims: the steps of the program, in order\n%-9s %-28s %-26s %s\n", "phase",
+        "layer", "kernel", "nodes");
     for (int i = 0; i < p->nregion; i++) {
         const struct region *r = p->region[i];
 
-        printf("%-9s %-28s %-26s", phase_name(r->anchor->phase), r->anchor->layer,
-               r->kernel->name);
+        say("%-9s %-28s %-26s", phase_name(r->anchor->phase), r->anchor->layer,
+            r->kernel->name);
         for (int k = 0; k < r->nnode; k++)
-            printf("%s%s", k ? " + " : " ", r->node[k]->op->name);
+            say("%s%s", k ? " + " : " ", r->node[k]->op->name);
         for (int k = 0; k < r->ncopy; k++)
-            printf(" + (%s)", r->copy[k]->op->name);
+            say(" + (%s)", r->copy[k]->op->name);
         add_detail(&detail, p, i);
-        printf("%s%s\n", detail.len ? ": " : "", detail.buf);
+        say("%s%s\n", detail.len ? ": " : "", detail.buf);
     }
     strbuf_release(&detail);
 }
@@ -258,10 +259,10 @@ static void print_declines(const struct program *p, bool all)
                 times++;
             }
         if (!title)
-            printf("\ndeclined: op, kernel, why, how often, the first layer\n");
+            say("\ndeclined: op, kernel, why, how often, the first layer\n");
         title = true;
-        printf("%-20s %-26s %s, %d x, %s\n", d->node->op->name, d->kernel->name,
-               d->reason, times, d->node->layer);
+        say("%-20s %-26s %s, %d x, %s\n", d->node->op->name, d->kernel->name, d->reason,
+            times, d->node->layer);
     }
     free(done);
 }
@@ -271,16 +272,16 @@ static void print_head(const struct summary *s)
     const struct plan *plan = &s->session.plan;
     struct strbuf text = STRBUF_INIT;
 
-    printf("%s: batch %" PRId64 ", %dx%d pixels, %s at O%d, %s\n\n", s->cfg->model.name,
-           s->batch, config_width(s->cfg), config_height(s->cfg), plan->compute,
-           (int)plan->level, s->session.backend->describe(s->session.device));
+    say("%s: batch %" PRId64 ", %dx%d pixels, %s at O%d, %s\n\n", s->cfg->model.name,
+        s->batch, config_width(s->cfg), config_height(s->cfg), plan->compute,
+        (int)plan->level, s->session.backend->describe(s->session.device));
     print_layers(s);
-    printf("\nparameters  %s", grouped(&text, s->count.params));
-    printf(" in %d tensors\nGMACs       %.3f", s->count.tensors,
-           (double)s->count.macs / 1e9);
-    printf(" per image, forward (%s)\n", grouped(&text, s->count.macs));
-    printf("outputs     %s elements per image, of layers with MACs\n",
-           grouped(&text, s->count.acts));
+    say("\nparameters  %s", grouped(&text, s->count.params));
+    say(" in %d tensors\nGMACs       %.3f", s->count.tensors,
+        (double)s->count.macs / 1e9);
+    say(" per image, forward (%s)\n", grouped(&text, s->count.macs));
+    say("outputs     %s elements per image, of layers with MACs\n",
+        grouped(&text, s->count.acts));
     strbuf_release(&text);
 }
 
@@ -419,8 +420,8 @@ static void summary_check(const struct config *cfg, const struct cmdline *line,
     model_check(cfg, p);
     device_check(cfg, p);
     if (device_count(cfg) > 1)
-        config_blame(cfg, p, KEYS("DEVICE"),
-                     "DEVICE %s: a summary is of one device", cfg->device);
+        config_blame(cfg, p, KEYS("DEVICE"), "DEVICE %s: a summary is of one device",
+                     cfg->device);
     optimizer_config_check(cfg, p);
     schedule_check(cfg, p);
     data_check_names(cfg, p);
@@ -454,8 +455,9 @@ static int summary_run(struct config *cfg, const struct cmdline *line)
 static const struct cmd_flag summary_flags[] = {
     {"--json", "FILE",
      "also write the numbers and the claims to FILE; -: alone on the standard output"},
-    {"--world", "N", "what N processes would send, and how much of it during the backward "
-                     "phase"},
+    {"--world", "N",
+     "what N processes would send, and how much of it during the backward "
+     "phase"},
     {"--link", "GBPS", "GB per second at which gradients travel, of each process (1.25)"},
     {"--step-ms", "T", "a step's measured time, for --world on a CPU"},
     {"--all", NULL, "list what every kernel declined, of other ops too"},

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "base/say.h"
 #include "base/strbuf.h"
 #include "graph/flat.h"
 
@@ -19,12 +20,12 @@ static void print_group(const struct optimizer_groups *g, const struct flat *f, 
             tensors++;
         }
     strbuf_add_grouped(&params, n);
-    printf("  %-24s %-8s %12s parameters in %d tensors, rate x %g",
-           group->match ? group->match : "all others",
-           g->use[group->use].optimizer->name, params.buf, tensors, group->lr_scale);
+    say("  %-24s %-8s %12s parameters in %d tensors, rate x %g",
+        group->match ? group->match : "all others", g->use[group->use].optimizer->name,
+        params.buf, tensors, group->lr_scale);
     if (group->weight_decay.has)
-        printf(", weight decay %g", group->weight_decay.value);
-    putchar('\n');
+        say(", weight decay %g", group->weight_decay.value);
+    say("\n");
     strbuf_release(&params);
 }
 
@@ -34,7 +35,7 @@ void summary_groups_print(const struct session *s, const struct graph *graph)
 
     if (g->n == 1 || s->cfg->model.features_only)
         return;
-    printf("\ngroups of the optimizer\n");
+    say("\ngroups of the optimizer\n");
     for (int i = 0; i < g->n; i++)
         print_group(g, graph->flat, i);
 }

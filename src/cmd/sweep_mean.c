@@ -11,6 +11,7 @@
 #include "base/atomic.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/say.h"
 #include "base/strbuf.h"
 #include "io/csv.h"
 
@@ -105,20 +106,20 @@ static int best_first(const void *a, const void *b)
 static void print_number(double v)
 {
     if (isnan(v))
-        printf("%-12s", "-");
+        say("%-12s", "-");
     else
-        printf("%-12.6g", v);
+        say("%-12.6g", v);
 }
 
 static void print(const struct table *t)
 {
-    printf("\n%-12s%-12s%-10sarguments\n", "mean", "deviation", "runs");
+    say("\n%-12s%-12s%-10sarguments\n", "mean", "deviation", "runs");
     for (int i = 0; i < t->n; i++) {
         const struct repeats *r = &t->row[i];
 
         print_number(mean(r));
         print_number(deviation(r));
-        printf("%d of %-5d%s\n", r->scores, r->runs, *r->words ? r->words : "(all)");
+        say("%d of %-5d%s\n", r->scores, r->runs, *r->words ? r->words : "(all)");
     }
 }
 

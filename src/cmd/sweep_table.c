@@ -11,6 +11,7 @@
 #include "base/atomic.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/say.h"
 #include "base/strbuf.h"
 #include "io/csv.h"
 
@@ -55,16 +56,16 @@ static void write_table(const struct sweep *s, const int *order)
 
 static void print_table(const struct sweep *s, const int *order)
 {
-    printf("%-12s %10s %-8s run\n", s->metric ? s->metric : "score", "updates", "state");
+    say("%-12s %10s %-8s run\n", s->metric ? s->metric : "score", "updates", "state");
     for (int i = 0; i < s->grid.n; i++) {
         const struct outcome *o = &s->outcome[order[i]];
 
         if (isnan(o->value))
-            printf("%-12s", "-");
+            say("%-12s", "-");
         else
-            printf("%-12.6g", o->value);
-        printf(" %10lld %-8s %s%s%s\n", (long long)o->steps, state_of(s, o),
-               s->grid.run[order[i]].name, o->last ? ": " : "", o->last ? o->last : "");
+            say("%-12.6g", o->value);
+        say(" %10lld %-8s %s%s%s\n", (long long)o->steps, state_of(s, o),
+            s->grid.run[order[i]].name, o->last ? ": " : "", o->last ? o->last : "");
     }
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/say.h"
 #include "base/strbuf.h"
 #include "cases/op_bench.h"
 #include "cmd/step_floor.h"
@@ -112,13 +113,13 @@ static void print_bucket(const struct course *c, int i)
     struct strbuf size = STRBUF_INIT;
 
     strbuf_add_bytes(&size, (double)t->bytes);
-    printf("  %6d %8d %10s", i, b->ngrad, size.buf);
+    say("  %6d %8d %10s", i, b->ngrad, size.buf);
     if (c->timed)
-        printf(" %9.3f ms %9.3f ms %9.3f ms", 1e3 * t->ready, 1e3 * t->begins,
-               1e3 * t->ends);
+        say(" %9.3f ms %9.3f ms %9.3f ms", 1e3 * t->ready, 1e3 * t->begins,
+            1e3 * t->ends);
     else
-        printf("  after %5.1f %% of a step", 100 * t->ready);
-    printf("  %s\n", b->grad[b->ngrad - 1]->name);
+        say("  after %5.1f %% of a step", 100 * t->ready);
+    say("  %s\n", b->grad[b->ngrad - 1]->name);
     strbuf_release(&size);
 }
 
@@ -127,10 +128,10 @@ static void print_weights(const struct course *c)
     struct strbuf size = STRBUF_INIT;
 
     strbuf_add_bytes(&size, (double)c->weights);
-    printf("  %s of weights travel after the update", size.buf);
+    say("  %s of weights travel after the update", size.buf);
     if (c->timed)
-        printf(", in %.3f ms, which nothing hides", 1e3 * c->gathers);
-    printf("\n");
+        say(", in %.3f ms, which nothing hides", 1e3 * c->gathers);
+    say("\n");
     strbuf_release(&size);
 }
 
@@ -143,27 +144,27 @@ void world_print(const struct program *p, const struct world *w)
     course_of(&c, p, w);
     whole = c.step + c.exposed + c.gathers;
     strbuf_add_bytes(&size, (double)c.bytes);
-    printf("\n%d processes: %s of gradients travel%s in %d buckets, each as soon as its "
-           "last gradient is there\n  %6s %8s %10s%s  last gradient\n",
-           w->processes, size.buf, w->shard ? ", to the process that has their share," : "",
-           c.buckets.n, "bucket", "tensors", "bytes",
-           c.timed ? "        ready       begins         ends" : "  ready");
+    say("\n%d processes: %s of gradients travel%s in %d buckets, each as soon as its "
+        "last gradient is there\n  %6s %8s %10s%s  last gradient\n",
+        w->processes, size.buf, w->shard ? ", to the process that has their share," : "",
+        c.buckets.n, "bucket", "tensors", "bytes",
+        c.timed ? "        ready       begins         ends" : "  ready");
     for (int i = 0; i < c.buckets.n; i++)
         print_bucket(&c, i);
     if (c.timed)
-        printf("  at %.3g GB/s they take %.3f ms, %.0f %% of that during the backward "
-               "phase: a step of %.3f ms becomes %.3f ms, efficiency %.1f %%\n",
-               w->link / 1e9, 1e3 * c.sent, 100 * overlap(&c), 1e3 * c.step,
-               1e3 * whole, 100 * c.step / whole);
+        say("  at %.3g GB/s they take %.3f ms, %.0f %% of that during the backward "
+            "phase: a step of %.3f ms becomes %.3f ms, efficiency %.1f %%\n",
+            w->link / 1e9, 1e3 * c.sent, 100 * overlap(&c), 1e3 * c.step, 1e3 * whole,
+            100 * c.step / whole);
     else
-        printf("  the backward phase ends after %.1f %% of a step's FLOPs; --step-ms T "
-               "(see trainc bench) gives times\n",
-               100 * c.backward);
+        say("  the backward phase ends after %.1f %% of a step's FLOPs; --step-ms T "
+            "(see trainc bench) gives times\n",
+            100 * c.backward);
     if (w->shard)
         print_weights(&c);
     strbuf_reset(&size);
     strbuf_add_bytes(&size, c.each);
-    printf("  each process sends %s an update\n", size.buf);
+    say("  each process sends %s an update\n", size.buf);
     course_release(&c);
     strbuf_release(&size);
 }

@@ -42,14 +42,28 @@ static bool keep_all(const char *line, void *arg)
     return true;
 }
 
-void csv_add_text(struct strbuf *s, const char *name)
+/* True if a spreadsheet would take the cell for a formula (OWASP, "CSV injection"). A
+ * number is none. */
+static bool is_formula(const char *text)
 {
-    bool quote = strpbrk(name, ",\"") != NULL;
-    char *clean = xstrdup(name);
+    char *end;
+
+    if (!*text || !strchr("=+-@", *text))
+        return false;
+    (void)strtod(text, &end);
+    return *end != '\0';
+}
+
+static void add_cell(struct strbuf *s, const char *text, bool foreign)
+{
+    bool quote = strpbrk(text, ",\"") != NULL;
+    char *clean = xstrdup(text);
 
     one_line(clean);
     if (quote)
         strbuf_addch(s, '"');
+    if (foreign && is_formula(clean))
+        strbuf_addch(s, '\'');
     for (const char *c = clean; *c; c++) {
         if (*c == '"')
             strbuf_addch(s, '"');
@@ -58,6 +72,16 @@ void csv_add_text(struct strbuf *s, const char *name)
     if (quote)
         strbuf_addch(s, '"');
     free(clean);
+}
+
+void csv_add_text(struct strbuf *s, const char *text)
+{
+    add_cell(s, text, false);
+}
+
+void csv_add_name(struct strbuf *s, const char *name)
+{
+    add_cell(s, name, true);
 }
 
 void csv_open(struct csv *c, const char *path, const char *const *column, int columns,

@@ -19,8 +19,12 @@
 #include "base/strbuf.h"
 #include "io/lines.h"
 
-/* A text as a cell: in quotes if need be (RFC 4180), and on one line. */
+/* A text of ours as a cell: in quotes if need be (RFC 4180), and on one line. */
 void csv_add_text(struct strbuf *s, const char *text);
+/* The same of a name of a file or class, which is foreign: what a spreadsheet would take
+ * for a formula (=, +, -, @ first, and no number) gets an apostrophe in front, as OWASP
+ * advises. */
+void csv_add_name(struct strbuf *s, const char *name);
 
 struct csv {
     struct lines lines;

@@ -66,7 +66,7 @@ static void write_classes(const struct report *r, const char *dir)
     for (int c = 0; c < r->classes->n; c++) {
         const struct report_class *k = &r->of[c];
 
-        csv_add_text(&s, r->classes->name[c]);
+        csv_add_name(&s, r->classes->name[c]);
         strbuf_addf(&s, ",%lld,%lld", (long long)k->n, (long long)k->right);
         add_share(&s, k->right, k->n);
         add_share(&s, k->right, k->taken);
@@ -85,11 +85,11 @@ static void write_matrix(const struct report *r, const char *dir)
     strbuf_addstr(&s, "label");
     for (int p = 0; p < k; p++) {
         strbuf_addch(&s, ',');
-        csv_add_text(&s, r->classes->name[p]);
+        csv_add_name(&s, r->classes->name[p]);
     }
     for (int y = 0; y < k; y++) {
         strbuf_addch(&s, '\n');
-        csv_add_text(&s, r->classes->name[y]);
+        csv_add_name(&s, r->classes->name[y]);
         for (int p = 0; p < k; p++)
             strbuf_addf(&s, ",%lld", (long long)r->matrix[(int64_t)y * k + p]);
     }
@@ -158,9 +158,9 @@ static void write_pairs(const struct report *r, const char *dir)
         qsort(pair, (size_t)n, sizeof(*pair), by_count);
     strbuf_addf(&s, "label,answer,%s,share_of_label\n", r->n ? "images" : "pixels");
     for (int64_t i = 0; i < n && i < REPORT_PAIRS; i++) {
-        csv_add_text(&s, r->classes->name[pair[i].label]);
+        csv_add_name(&s, r->classes->name[pair[i].label]);
         strbuf_addch(&s, ',');
-        csv_add_text(&s, r->classes->name[pair[i].answer]);
+        csv_add_name(&s, r->classes->name[pair[i].answer]);
         strbuf_addf(&s, ",%lld", (long long)pair[i].n);
         add_share(&s, pair[i].n, r->of[pair[i].label].n);
         strbuf_addch(&s, '\n');
@@ -194,11 +194,11 @@ static void write_worst(struct report *r, const char *dir)
 
         strbuf_reset(&name);
         dataset_describe(r->data, it->sample, &name);
-        csv_add_text(&s, name.buf);
+        csv_add_name(&s, name.buf);
         strbuf_addch(&s, ',');
-        csv_add_text(&s, r->classes->name[it->label]);
+        csv_add_name(&s, r->classes->name[it->label]);
         strbuf_addch(&s, ',');
-        csv_add_text(&s, r->classes->name[it->answer]);
+        csv_add_name(&s, r->classes->name[it->answer]);
         strbuf_addf(&s, ",%.6g,%.6g,%.6g\n", it->loss, (double)it->of_label,
                     (double)it->confidence);
     }

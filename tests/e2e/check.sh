@@ -17,7 +17,7 @@ check() { "$trainc" check "$@" >log 2>&1; } # ARGUMENTS
 "$trainc" synth shapes --out shapes --classes 3 --train 30 --val 9 --size 40 2>/dev/null || exit 1
 for workers in 0 3; do
   check --data-path shapes --img-size 80 --num-classes 3 -j $workers || { cat log; fail "sound: exit code"; }
-  grep -q "nothing to object to" log || { cat log; fail "a sound data set"; }
+  grep -q "no problems found" log || { cat log; fail "a sound data set"; }
   grep -q "^train: 30 images, 40 to 40 wide and 40 to 40 high; 3 classes of 10 " log || { cat log; fail "what there is"; }
 done
 
@@ -36,7 +36,7 @@ check --data-path shapes --img-size 80 --num-classes 3 --out found.csv && fail "
 for want in "1 damaged" "1 clashing" "1 leak" "1 duplicate" "1 tiny"; do
   grep -q "^$want: " log || { cat log; fail "not found: $want"; }
 done
-grep -q "nothing to object" log && fail "nothing to object to, in the end"
+grep -q "no problems found" log && fail "no problems found, in the end"
 for want in "${first[3]#shapes/},damaged,train," "${first[1]#shapes/},duplicate,train," "leak.*,leak,val,the same as .*${second[4]##*/}" \
   ",clashing,train,the same as " "${val[0]#shapes/},tiny,val,16 x 16"; do
   grep -q "$want" found.csv || { cat found.csv; fail "not in the CSV: $want"; }
