@@ -70,14 +70,40 @@ int file_write(int fd, const void *data, size_t len)
     return 0;
 }
 
-char *file_read(const char *path, size_t *len)
+/* A FIFO that nobody writes does not block the open. */
+static int open_regular(const char *path)
 {
-    return file_read_most(path, SIZE_MAX, len);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat st;
+
+    if (fd < 0)
+        return -1;
+    if (!fstat(fd, &st) && S_ISREG(st.st_mode))
+        return fd;
+    (void)close(fd);
+    errno = FILE_NOT_REGULAR;
+    return -1;
 }
 
-char *file_read_most(const char *path, size_t most, size_t *len)
+const char *file_strerror(int error)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    return error == FILE_NOT_REGULAR ? "it is not a regular file"
+           : error == EFBIG          ? "it is too large"
+                                     : strerror(error);
+}
+
+FILE *file_open(const char *path)
+{
+    int fd = open_regular(path);
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+
+    if (fd >= 0 && !f)
+        (void)close(fd);
+    return f;
+}
+
+static char *read_and_close(int fd, size_t most, size_t *len)
+{
     size_t ignored;
     char *buf;
 
@@ -89,6 +115,21 @@ char *file_read_most(const char *path, size_t most, size_t *len)
         return NULL;
     }
     return buf;
+}
+
+char *file_read(const char *path, size_t *len)
+{
+    return file_read_most(path, FILE_MOST, len);
+}
+
+char *file_read_most(const char *path, size_t most, size_t *len)
+{
+    return read_and_close(open_regular(path), most, len);
+}
+
+char *file_read_stream(const char *path, size_t most, size_t *len)
+{
+    return read_and_close(open(path, O_RDONLY | O_CLOEXEC), most, len);
 }
 
 const char *file_not_writable(const char *path)

@@ -5,13 +5,27 @@
 #ifndef BASE_FILE_H
 #define BASE_FILE_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
-/* The whole file, NUL-terminated; *len gets its size. NULL with errno on failure. */
+/* The largest file that is read whole: lists of ImageNet-22K have some hundred MB. */
+#define FILE_MOST ((size_t)4 << 30)
+/* errno of a device, a FIFO, a socket, or a folder in the place of a file. */
+#define FILE_NOT_REGULAR EBADFD
+
+/* The whole file, NUL-terminated; *len gets its size. NULL with errno on failure. Files of
+ * a foreign data set may be links to anything: only regular files of at most FILE_MOST or
+ * `most` bytes are read (else FILE_NOT_REGULAR, EFBIG). */
 char *file_read(const char *path, size_t *len);
-/* The same, with EFBIG for more than `most` bytes: /dev/zero has no end. */
 char *file_read_most(const char *path, size_t most, size_t *len);
+/* The same of a pipe or a device that the user names: <(command), /dev/stdin. */
+char *file_read_stream(const char *path, size_t most, size_t *len);
+/* For reading; NULL with errno on failure, also of what is not a regular file. */
+FILE *file_open(const char *path);
+/* strerror(), with words for the errors above. */
+const char *file_strerror(int error);
 
 /* Before hours of work: can a file be written there? NULL, or why not. */
 const char *file_not_writable(const char *path);

@@ -295,7 +295,7 @@ static void compare_files(const struct cmdline *line)
     char *text = file_read(path, NULL);
 
     if (!text)
-        die("cannot read '%s': %s", path, strerror(errno));
+        die("cannot read '%s': %s", path, file_strerror(errno));
     bench_against(text, path, cmdline_value(line, "--against"),
                   number(line, "--min-ratio", BENCH_AGAINST_RATIO));
     free(text);

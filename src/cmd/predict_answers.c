@@ -181,7 +181,7 @@ static void copy_file(const char *from, const char *to)
     char *data = file_read(from, &len);
 
     if (!data)
-        die("cannot read '%s': %s", from, strerror(errno));
+        die("cannot read '%s': %s", from, file_strerror(errno));
     if (atomic_write_file(to, data, len))
         die("cannot write '%s': %s", to, strerror(errno));
     free(data);

@@ -88,7 +88,7 @@ static uint8_t *read_rgb(const struct predict *p, const char *path, int *w, int 
     uint8_t *rgb;
 
     if (!data)
-        die("cannot read '%s': %s", path, strerror(errno));
+        die("cannot read '%s': %s", path, file_strerror(errno));
     if (image_decoder_open(d, data, len, w, h, &why) ||
         image_decoder_read(d, NULL, &img, &why))
         die("'%s': %s", path, why.buf);

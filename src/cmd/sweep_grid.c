@@ -185,7 +185,7 @@ static void add_line(struct sweep_grid *g, char *line, const char *path, int num
 void sweep_grid_add_file(struct sweep_grid *g, const char *path)
 {
     size_t len;
-    char *text = file_read_most(path, 1 << 24, &len), *line = text;
+    char *text = file_read_stream(path, 1 << 24, &len), *line = text;
     int number = 1;
 
     if (!text)

@@ -101,7 +101,7 @@ static const struct atfile *open_file(const char *path, const struct atfile *par
     f->parent = parent;
     real = realpath(f->path, NULL);
     if (!real) {
-        problems_error(p, where, "cannot read '%s': %s", f->path, strerror(errno));
+        problems_error(p, where, "cannot read '%s': %s", f->path, file_strerror(errno));
         return NULL;
     }
     f->real = arena_strdup(mem, real);
@@ -124,12 +124,12 @@ struct atword *atfile_read(const char *path, const struct atfile *parent,
     struct atword *words = NULL;
     size_t len = 0;
     int cap = 0;
-    char *text = f ? file_read_most(f->path, BYTES_MAX, &len) : NULL;
+    char *text = f ? file_read_stream(f->path, BYTES_MAX, &len) : NULL;
     const char *start = text;
 
     *n = 0;
     if (f && !text)
-        problems_error(p, where, "cannot read '%s': %s", f->path, strerror(errno));
+        problems_error(p, where, "cannot read '%s': %s", f->path, file_strerror(errno));
     if (text && strlen(text) != len) {
         problems_error(p, where, "'%s' is no text: it has a zero byte", f->path);
         text[0] = '\0';

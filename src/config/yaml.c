@@ -118,7 +118,7 @@ struct cfgnode *yaml_read_file(const char *path, const char *where, struct probl
         problems_error(p, where, "cannot read '%s': it is a directory", path);
         return NULL;
     }
-    text = file_read_most(path, BYTES_MAX, &len);
+    text = file_read_stream(path, BYTES_MAX, &len);
     if (text && !strcmp(path_extension(path), ".json"))
         text = join_surrogates(text, &len);
     if (text)
@@ -129,7 +129,7 @@ struct cfgnode *yaml_read_file(const char *path, const char *where, struct probl
         problems_error(p, where, "'%s' is too long: a configuration has at most %d bytes",
                        path, BYTES_MAX);
     else
-        problems_error(p, where, "cannot read '%s': %s", path, strerror(errno));
+        problems_error(p, where, "cannot read '%s': %s", path, file_strerror(errno));
     free(text);
     return root;
 }

@@ -25,6 +25,7 @@ struct cache {
 
     struct cache_file *file; /* NULL: items are in memory */
     const struct dataset *data;
+    int channels;       /* of the images */
     atomic_uchar *good; /* of the file: samples that were checked by this process */
 };
 
@@ -38,8 +39,8 @@ struct cache *cache_new(int64_t n, int64_t bytes)
     return c;
 }
 
-struct cache *cache_share(const struct dataset *d, const char *path, int64_t bytes,
-                          struct strbuf *why)
+struct cache *cache_share(const struct dataset *d, const char *path, int channels,
+                          int64_t bytes, struct strbuf *why)
 {
     struct cache_file *file = cache_file_open(path, d->n, bytes, why);
     struct cache *c;
@@ -50,6 +51,7 @@ struct cache *cache_share(const struct dataset *d, const char *path, int64_t byt
     c->n = d->n;
     c->file = file;
     c->data = d;
+    c->channels = channels;
     c->good = xcalloc((size_t)d->n, sizeof(*c->good));
     return c;
 }
@@ -85,21 +87,34 @@ static uint64_t sum_of(const struct cache_item *item)
     return XXH3_64bits(&item->stamp, item->bytes - offsetof(struct cache_item, stamp));
 }
 
-/* What a file says of an item may be anything. */
+/* True if each of n labels is a class or is ignored. */
+static bool labels_are_sound(const struct cache *c, const uint8_t *label, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (label[i] >= c->data->nclass && label[i] != LABEL_IGNORE)
+            return false;
+    return true;
+}
+
+/* What a file says of an item may be anything: a checksum is no proof of who wrote it. */
 static bool is_sound(const struct cache *c, int64_t sample, const struct cache_item *item)
 {
-    size_t pixels;
+    size_t area, pixels, bytes;
 
     if (item->bytes < sizeof(*item) || item->bytes > cache_file_rest(c->file, item) ||
-        item->sum != sum_of(item) || item->w < 1 || item->h < 1 || item->channels < 1)
+        item->sum != sum_of(item) || item->w < 1 || item->h < 1 ||
+        item->channels != c->channels || !item->stamp ||
+        item->stamp != stamp_of(c->data, sample))
         return false;
-    pixels = (size_t)item->w * (size_t)item->h * (size_t)item->channels + IMAGE_SLACK;
-    return pixels <= item->bytes - sizeof(*item) && item->stamp &&
-           item->stamp == stamp_of(c->data, sample) &&
-           (!item->label == !dataset_has_labels(c->data)) &&
-           (!item->label ||
-            (item->label == pixels &&
-             item->bytes == sizeof(*item) + pixels + (size_t)item->w * (size_t)item->h));
+    if (__builtin_mul_overflow((size_t)item->w, (size_t)item->h, &area) ||
+        __builtin_mul_overflow(area, (size_t)item->channels, &pixels) ||
+        __builtin_add_overflow(pixels, (size_t)IMAGE_SLACK, &pixels) ||
+        __builtin_add_overflow(pixels, sizeof(*item), &bytes))
+        return false;
+    if (!dataset_has_labels(c->data))
+        return !item->label && bytes <= item->bytes;
+    return item->label == pixels && bytes <= item->bytes && item->bytes - bytes == area &&
+           labels_are_sound(c, item->pixel + pixels, area);
 }
 
 static struct cache_item *item_at(struct cache *c, int64_t sample)

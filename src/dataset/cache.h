@@ -18,12 +18,13 @@ struct cache;
 struct cache *cache_new(int64_t n, int64_t bytes);
 /*
  * The same in a file, which the processes of a machine share, and a later run has again.
- * An item counts if its checksum is right and the files of its sample are those of when
- * it was made (dataset_stamp), both of which are looked at once. What else the images
+ * An item counts if its checksum is right, it has `channels` channels and no labels beyond
+ * the classes, and the files of its sample are those of when it was made (dataset_stamp),
+ * all of which is looked at once. What else the images
  * depend on must be part of the path. NULL and a reason: the file cannot be used.
  */
-struct cache *cache_share(const struct dataset *d, const char *path, int64_t bytes,
-                          struct strbuf *why);
+struct cache *cache_share(const struct dataset *d, const char *path, int channels,
+                          int64_t bytes, struct strbuf *why);
 void cache_free(struct cache *c); /* NULL is fine */
 
 /* Points at the sample's pixels and labels, which are the cache's. False: not there. */

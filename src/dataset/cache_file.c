@@ -15,6 +15,7 @@
 #include "base/file.h"
 
 enum { ALIGN = 16, GROW_BY = 16 << 20 };
+#define MOST ((uint64_t)1 << 46) /* bytes that can be mapped */
 
 /* At the start of the file; then a place for each sample, then what they are in. */
 struct cache_file_head {
@@ -29,6 +30,7 @@ struct cache_file {
     int fd;
     struct cache_file_head *head;
     size_t mapped;
+    uint64_t first; /* where items begin */
     pthread_mutex_t grow;
 };
 
@@ -41,18 +43,23 @@ static uint64_t first_of(int64_t n)
     return (end + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-/* Is the file one of n samples? Its lock is held. */
+/* True if the file is one of n samples and its numbers fit each other; whoever ships a data
+ * set can ship the file. Its lock is held. */
 static bool is_sound(int fd, int64_t n, uint64_t *most)
 {
     struct cache_file_head h;
+    uint64_t first = first_of(n), used, size;
     struct stat st;
 
     if (pread(fd, &h, sizeof(h), 0) != (ssize_t)sizeof(h) || fstat(fd, &st) < 0 ||
         memcmp(h.magic, magic, sizeof(magic)) != 0 || h.n != n)
         return false;
     *most = h.most;
-    return h.most >= first_of(n) && atomic_load(&h.size) >= first_of(n) &&
-           atomic_load(&h.size) <= (uint64_t)st.st_size && atomic_load(&h.size) <= h.most;
+    used = atomic_load(&h.used);
+    size = atomic_load(&h.size);
+    return h.most >= first && h.most <= MOST && size >= first &&
+           size <= (uint64_t)st.st_size && size <= h.most && used >= first &&
+           used <= h.most && used % ALIGN == 0 && atomic_load(&h.held) <= (uint64_t)n;
 }
 
 static int make(int fd, int64_t n, uint64_t most)
@@ -129,6 +136,7 @@ struct cache_file *cache_file_open(const char *path, int64_t n, int64_t bytes,
     f->fd = fd;
     f->head = p;
     f->mapped = (size_t)most;
+    f->first = first_of(n);
     pthread_mutex_init(&f->grow, NULL);
     return f;
 }
@@ -169,10 +177,10 @@ void *cache_file_room(struct cache_file *f, size_t size)
     struct cache_file_head *h = f->head;
     uint64_t room = (size + ALIGN - 1) / ALIGN * ALIGN, at;
 
-    if (atomic_load(&h->used) + room > f->mapped)
+    if (room < size || room > f->mapped || atomic_load(&h->used) > f->mapped - room)
         return NULL;
     at = atomic_fetch_add(&h->used, room);
-    if (at + room > f->mapped) {
+    if (at < f->first || at > f->mapped - room || at % ALIGN) {
         atomic_fetch_sub(&h->used, room);
         return NULL;
     }
@@ -195,7 +203,7 @@ void *cache_file_at(const struct cache_file *f, int64_t sample, size_t size)
     uint64_t at = atomic_load_explicit(&f->head->at[sample], memory_order_acquire);
     char *p;
 
-    if (at < first_of(f->head->n) || at >= f->mapped || at % ALIGN)
+    if (at < f->first || at >= f->mapped || at % ALIGN)
         return NULL;
     p = (char *)f->head + at;
     return cache_file_rest(f, p) >= size ? p : NULL;
@@ -220,12 +228,12 @@ bool cache_file_publish(struct cache_file *f, int64_t sample, const void *old,
 
 int64_t cache_file_used(const struct cache_file *f)
 {
-    return (int64_t)(atomic_load(&f->head->used) - first_of(f->head->n));
+    return (int64_t)(atomic_load(&f->head->used) - f->first);
 }
 
 int64_t cache_file_most(const struct cache_file *f)
 {
-    return (int64_t)(f->mapped - first_of(f->head->n));
+    return (int64_t)(f->mapped - f->first);
 }
 
 int64_t cache_file_count(const struct cache_file *f)

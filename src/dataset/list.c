@@ -176,7 +176,7 @@ static bool list_has_pairs(const struct dataset_source *s)
 {
     char *name = list_name(s, LIST_PAIRS), *path = path_join(s->path, name);
     char line[4096] = "", *end;
-    FILE *f = fopen(path, "re");
+    FILE *f = file_open(path);
     bool has;
 
     while (f && fgets(line, sizeof(line), f) && (*line == '#' || *line == '\n'))

@@ -90,7 +90,7 @@ static void class_list_read_text(struct class_list *l, const char *root, const c
     struct list_file file;
 
     if (!list_file_read(&file, root, name))
-        die("cannot read '%s': %s", l->path, strerror(errno));
+        die("cannot read '%s': %s", l->path, file_strerror(errno));
     for (int i = 0; i < file.n; i++) {
         struct line *at = &file.line[i];
         const char *label = class_list_cut(at->text);
@@ -130,7 +130,7 @@ static void class_list_read_json(struct class_list *l)
     char *text = file_read(l->path, &len);
 
     if (!text)
-        die("cannot read '%s': %s", l->path, strerror(errno));
+        die("cannot read '%s': %s", l->path, file_strerror(errno));
     at = strspn(text, " \t\r\n") + 1;
     for (;;) {
         json_error_t e;
@@ -153,7 +153,7 @@ static void class_list_read_json(struct class_list *l)
 
 static bool starts_with_bracket(const char *path)
 {
-    FILE *f = fopen(path, "re");
+    FILE *f = file_open(path);
     int c = ' ';
 
     while (f && c != EOF && isspace(c))
@@ -301,7 +301,7 @@ static bool line_has_class(FILE *f)
 bool list_classes_probe(const struct dataset_source *s)
 {
     char *name = class_list_find(s), *path = name ? path_join(s->path, name) : NULL;
-    FILE *f = path ? fopen(path, "re") : NULL;
+    FILE *f = path ? file_open(path) : NULL;
     bool is = f && line_has_class(f);
 
     if (f)

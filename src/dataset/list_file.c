@@ -18,7 +18,7 @@ bool list_file_read(struct list_file *l, const char *root, const char *name)
     if (!l->text && errno == ENOENT)
         return false;
     if (!l->text)
-        die("cannot read '%s': %s", l->path, strerror(errno));
+        die("cannot read '%s': %s", l->path, file_strerror(errno));
     if (strlen(l->text) != len)
         die("'%s' is no text: it has a zero byte", l->path);
     next = l->text + (strncmp(l->text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0);

@@ -95,7 +95,8 @@ static struct cache *loader_share(const struct dataset *d, const struct loader_o
 {
     char *path = cache_path(d, &o->transform, &o->limits, o->cache_dir);
     struct strbuf why = STRBUF_INIT, size = STRBUF_INIT;
-    struct cache *c = cache_share(d, path, o->cache_bytes, &why);
+    struct cache *c =
+        cache_share(d, path, transform_channels(&o->transform), o->cache_bytes, &why);
 
     if (!c)
         die("DATA.CACHE mmap: '%s' cannot be used: %s", path, why.buf);

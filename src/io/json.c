@@ -179,7 +179,7 @@ json_t *json_parse_file(const char *path, struct strbuf *why)
     json_t *root;
 
     if (!text) {
-        strbuf_addf(why, "cannot read '%s': %s", path, strerror(errno));
+        strbuf_addf(why, "cannot read '%s': %s", path, file_strerror(errno));
         return NULL;
     }
     strbuf_addf(why, "'%s': ", path);

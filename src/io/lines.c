@@ -22,7 +22,7 @@ static void drop_lines(const char *path, bool (*keep)(const char *line, void *ar
     char *text = file_read(path, &len);
 
     if (!text && errno != ENOENT)
-        die("cannot read '%s': %s", path, strerror(errno));
+        die("cannot read '%s': %s", path, file_strerror(errno));
     for (char *line = text, *end; keep && text && (end = strchr(line, '\n'));
          line = end + 1) {
         *end = '\0';

@@ -136,6 +136,32 @@ static void test_write_special(void **state)
     free(file);
 }
 
+/* A name in a data set may lead to a device that never ends, or to a pipe that nobody
+ * writes: neither is read, opened, or waited for. */
+static void test_not_regular(void **state)
+{
+    char *pipe = path_join(dir, "pipe"), *link = path_join(dir, "link");
+    const char *names[] = {pipe, link, dir, "/dev/zero"};
+
+    (void)state;
+    assert_int_equal(mkfifo(pipe, 0666), 0);
+    assert_int_equal(symlink("/dev/zero", link), 0);
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        errno = 0;
+        assert_null(file_read(names[i], NULL));
+        assert_int_equal(errno, FILE_NOT_REGULAR);
+        assert_null(file_read_most(names[i], 100, NULL));
+        assert_null(file_open(names[i]));
+    }
+    assert_string_equal(file_strerror(FILE_NOT_REGULAR), "it is not a regular file");
+    assert_null(file_read_stream(link, 100, NULL)); /* bounded all the same */
+    assert_int_equal(errno, EFBIG);
+    assert_int_equal(unlink(pipe), 0);
+    assert_int_equal(unlink(link), 0);
+    free(pipe);
+    free(link);
+}
+
 /* What somebody else has put in the place of the temporary file is not written to. */
 static void test_planted(void **state)
 {
@@ -294,7 +320,7 @@ int main(void)
         cmocka_unit_test(test_paths),         cmocka_unit_test(test_files),
         cmocka_unit_test(test_planted),       cmocka_unit_test(test_write_fails),
         cmocka_unit_test(test_write_special), cmocka_unit_test(test_directories),
-        cmocka_unit_test(test_write_shared),
+        cmocka_unit_test(test_write_shared),  cmocka_unit_test(test_not_regular),
     };
 
     return cmocka_run_group_tests(test, setup, teardown);
