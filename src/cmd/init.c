@@ -105,12 +105,13 @@ static void print_data(const struct printer *p)
     put_text("  TRAIN_SPLIT", l->train, *l->train ? "found" : "there are no splits");
     if (l->val)
         put_text("  VAL_SPLIT", l->val, "found");
-    else if (!*l->train)
-        put_text("  VAL_SPLIT", "",
-                 "SCORES ARE OF THE TRAINING IMAGES: init --lists FOLDER makes a split");
+    else if (f->val_fraction > 0)
+        put("  VAL_FRACTION", f->val_fraction < 0.15 ? "0.1" : "0.2",
+            "no validation split was found: this share of each class validates");
     else
-        put_text("  VAL_SPLIT", l->train,
-                 "NONE WAS FOUND: scores are of the training images");
+        put_text(
+            "  VAL_SPLIT", l->train,
+            "too few images for a validation part: SCORES ARE OF THE TRAINING IMAGES");
     put_raw("  NUM_WORKERS", "auto", "as many loader threads as cores");
     if (f->bytes < memory / 4)
         put("  CACHE", "decoded", "decoded images take %s of %s", bytes.buf, of.buf);

@@ -16,7 +16,7 @@ struct init_layout {
     const struct storage *storage;
     const char *train, *val; /* the splits; NULL of val: there is none */
     bool label_maps;
-    char *found; /* in words */
+    char *found;    /* in words */
     char *own_path; /* of lists that were made; freed with the layout */
 };
 
@@ -34,7 +34,8 @@ struct dataset_source init_source(const struct init_layout *l, const char *split
 enum { INIT_VALUES = 256 };
 
 struct init_facts {
-    int64_t train, val; /* images */
+    int64_t train, val;  /* images */
+    double val_fraction; /* without a split: the share of all that validates; else 0 */
     int classes;
     char *least_name, *most_name; /* of a class */
     int64_t least, most;          /* images of these; 0 with label maps */

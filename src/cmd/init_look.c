@@ -160,6 +160,19 @@ static void count_values(struct init_facts *f)
     f->classes = f->top + 1;
 }
 
+/* A tenth validates where a class has images enough, else a fifth. */
+static void divide(struct init_facts *f)
+{
+    enum { MANY = 2000, FEWEST = 10 };
+    int64_t all = f->train;
+
+    if (all < FEWEST)
+        return;
+    f->val_fraction = all < MANY ? 0.2 : 0.1;
+    f->val = (int64_t)((double)all * f->val_fraction + 0.5);
+    f->train = all - f->val;
+}
+
 void init_look(struct init_facts *f, const struct init_layout *l)
 {
     int classes = l->label_maps ? LABEL_CLASSES : 0;
@@ -175,8 +188,10 @@ void init_look(struct init_facts *f, const struct init_layout *l)
     else
         count_classes(f, d);
     dataset_close(d);
-    if (!l->val)
+    if (!l->val) {
+        divide(f);
         return;
+    }
     s = init_source(l, l->val, classes);
     d = l->storage->open(&s);
     f->val = d->n;

@@ -40,11 +40,10 @@ is split.yaml IMG_SIZE 32
 grep -q '^# 3 classes, from [0-9]* images' split.yaml || fail "no count of the classes"
 grep -q 'The largest class has [0-9.]* times the images of the smallest' split.yaml || fail "classes of unlike sizes are not told"
 trains flat flat
-is flat.yaml VAL_SPLIT "''"
-grep -q 'SCORES ARE OF THE TRAINING IMAGES' flat.yaml || fail "flat: no warning"
+is flat.yaml VAL_FRACTION 0.2
 trains half half
 is half.yaml TRAIN_SPLIT training
-is half.yaml VAL_SPLIT training
+is half.yaml VAL_FRACTION 0.2
 trains lists flat --lists lists.d
 is lists.yaml DATASET list
 n=$(cat lists.d/train.txt lists.d/val.txt | sort -u | wc -l) all=$(find flat -type f | wc -l)
