@@ -81,7 +81,7 @@ static int open_regular(const char *path)
     if (!fstat(fd, &st) && S_ISREG(st.st_mode))
         return fd;
     (void)close(fd);
-    errno = FILE_NOT_REGULAR;
+    errno = S_ISDIR(st.st_mode) ? EISDIR : FILE_NOT_REGULAR;
     return -1;
 }
 

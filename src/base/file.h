@@ -12,7 +12,7 @@
 
 /* The largest file that is read whole: lists of ImageNet-22K have some hundred MB. */
 #define FILE_MOST ((size_t)4 << 30)
-/* errno of a device, a FIFO, a socket, or a folder in the place of a file. */
+/* errno of a device, a FIFO, or a socket in the place of a file; of a folder: EISDIR. */
 #define FILE_NOT_REGULAR EBADFD
 
 /* The whole file, NUL-terminated; *len gets its size. NULL with errno on failure. Files of

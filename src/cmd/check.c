@@ -362,8 +362,8 @@ static void count_classes(struct check *c, struct config *cfg)
     }
     (void)snprintf(n, sizeof(n), "%d", top + 1);
     config_set(cfg, "MODEL.NUM_CLASSES", n);
-    printf("label maps: the largest class value is %d (MODEL.NUM_CLASSES is not set)\n",
-           top);
+    say("label maps: the largest class value is %d (MODEL.NUM_CLASSES is not set)\n",
+        top);
 }
 
 static int check_run(struct config *cfg, const struct cmdline *line)

@@ -190,7 +190,7 @@ static void test_golden(void **state)
     (void)state;
     if (!o)
         fail_msg("%s", why.buf);
-    assert_int_equal(json_array_size(cases), 17);
+    assert_int_equal(json_array_size(cases), 19);
     for (int b = 0; device_at(b); b++)
         for (size_t i = 0; i < json_array_size(cases) && backend_wanted(device_at(b));
              i++, n++)
