@@ -338,7 +338,7 @@ const struct schema schema_table[] = {
     ROW("DATA.INTERPOLATION", data.interpolation, .def = "bicubic",
         .choices = choices_interpolations, .flag = "--interpolation",
         .help = "how images are resized"),
-    ROW("DATA.MEAN", data.mean, .def = "[0.485, 0.456, 0.406]", RANGE(-1e6, 1e6),
+    ROW("DATA.MEAN", data.mean, .def = "[0.485, 0.456, 0.406]", RANGE(0, 1),
         .flag = "--mean",
         .help =
             "subtracted from the channels, which are in [0, 1]; one number for each, or "
@@ -475,7 +475,7 @@ const struct schema schema_table[] = {
         .help = "the teacher's net; empty: the run's own, with its keys"),
     ROW("MODEL.RESUME", model.resume, NEUTRAL, PATH, .flag = "--resume",
         .metavar = "FILE", .help = "checkpoint to go on from"),
-    ROW("MODEL.NUM_CLASSES", model.num_classes, .def = "1000", RANGE(1, 16777216),
+    ROW("MODEL.NUM_CLASSES", model.num_classes, .def = "1000", RANGE(1, 1048576),
         .flag = "--num-classes", .metavar = "N", .help = "outputs of the classifier"),
     ROW("MODEL.IN_CHANS", model.in_chans, .def = "3", RANGE(1, 32), .flag = "--in-chans",
         .metavar = "N",

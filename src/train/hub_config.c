@@ -225,7 +225,7 @@ int hub_config_classes(const struct config *cfg)
     json_decref(j);
     strbuf_release(&unused);
     free(path);
-    return v > 0 && v < 1 << 24 ? (int)v : 0;
+    return v > 0 && v <= 1 << 20 ? (int)v : 0;
 }
 
 json_t *hub_config_labels(const struct config *cfg)
