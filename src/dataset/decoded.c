@@ -7,7 +7,7 @@
 #include <xxhash.h>
 
 #include "base/alloc.h"
-#include "base/error.h"
+#include "base/checked.h"
 #include "dataset/pairs.h"
 #include "dataset/raw_file.h"
 #include "dataset/samples.h"
@@ -25,12 +25,7 @@ static const struct decoded_row *decoded_rows(const struct decoded *f, uint64_t 
     return (const struct decoded_row *)(f->data + h->rows);
 }
 
-static bool lies_in(uint64_t at, uint64_t len, uint64_t size)
-{
-    return at <= size && len <= size - at;
-}
-
-/* Head and rows are sound, and all parts lie in the file. */
+/* Head and rows are sound, all parts lie in the file, and labels are classes or none. */
 static const char *decoded_fault(const struct decoded *f)
 {
     const struct decoded_head *h = (const struct decoded_head *)f->data;
@@ -39,16 +34,19 @@ static const char *decoded_fault(const struct decoded *f)
 
     if (f->size < sizeof(*h) || memcmp(h->magic, DECODED_MAGIC, sizeof(h->magic)) != 0)
         return "it is no file of decoded images";
-    if (h->n > f->size / sizeof(*row) || h->rows % DECODED_ALIGN != 0 ||
-        !lies_in(h->rows, h->n * sizeof(*row), f->size))
+    if (h->rows % DECODED_ALIGN != 0 || h->rows > f->size ||
+        !checked_items(h->n, sizeof(*row), f->size - h->rows))
         return "it is cut off";
     row = decoded_rows(f, &n);
     if (XXH3_64bits(row, n * sizeof(*row)) != h->sum)
         return "its table has a wrong checksum";
-    for (uint64_t i = 0; i < n; i++)
-        if (!lies_in(row[i].image.at, row[i].image.len, h->rows) ||
-            !lies_in(row[i].label_map.at, row[i].label_map.len, h->rows))
+    for (uint64_t i = 0; i < n; i++) {
+        if (!checked_within(row[i].image.at, row[i].image.len, h->rows) ||
+            !checked_within(row[i].label_map.at, row[i].label_map.len, h->rows))
             return "its table points outside the file";
+        if (row[i].label < SAMPLE_NO_LABEL || row[i].label > INT32_MAX)
+            return "its table has a label that is no class";
+    }
     return NULL;
 }
 
@@ -114,9 +112,10 @@ static int decoded_read(void *file, const struct sample *at, bool label_map,
     const struct decoded_row *row = decoded_rows(f, &n);
     const struct decoded_part *part;
 
-    if (at->image.at >= n)
-        BUG("sample %llu of %llu", (unsigned long long)at->image.at,
-            (unsigned long long)n);
+    if (at->image.at >= n) { /* an index of samples was forged */
+        strbuf_addf(why, "it has no sample %llu", (unsigned long long)at->image.at);
+        return -1;
+    }
     part = label_map ? &row[at->image.at].label_map : &row[at->image.at].image;
     if (part->len > (uint64_t)limit) {
         strbuf_addf(why, "%llu bytes, more than the limit of %lld",

@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/atomic.h"
+#include "base/checked.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "image/image.h"
@@ -55,14 +56,15 @@ char *folder_index_path(const struct dataset_source *s)
 static bool index_sound(struct index_view *v, const char *data, size_t len)
 {
     const struct index_head *h = (const struct index_head *)data;
-    uint64_t rest = len - sizeof(*h), zeros = 0, most = len / 4;
+    uint64_t rest = len - sizeof(*h), times, labels, parts, zeros = 0;
 
     if (len < sizeof(*h) || memcmp(h->magic, index_magic, sizeof(h->magic)) != 0 ||
         h->sum != XXH3_64bits(&h->classes, len - offsetof(struct index_head, classes)))
         return false;
-    if ((uint64_t)h->dirs > most || (uint64_t)h->files > most || h->text > rest ||
-        rest - h->text !=
-            (uint64_t)h->dirs * sizeof(*v->time) + (uint64_t)h->files * sizeof(*v->label))
+    if (!checked_mul((uint64_t)h->dirs, sizeof(*v->time), &times) ||
+        !checked_mul((uint64_t)h->files, sizeof(*v->label), &labels) ||
+        !checked_add(times, labels, &parts) || !checked_add(parts, h->text, &parts) ||
+        parts != rest || h->other < 0 || h->files < 1)
         return false;
     v->head = h;
     v->time = (const struct index_time *)(data + sizeof(*h));

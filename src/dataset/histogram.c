@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/atomic.h"
+#include "base/checked.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/failure.h"
@@ -39,43 +40,53 @@ static bool histogram_key(const struct dataset *d, const struct histogram_option
     return known;
 }
 
-/* What follows `prefix` in text; NULL if text does not begin so. */
-static char *skip_prefix(char *text, const char *prefix)
+static bool skip_prefix(const char **text, const char *prefix)
 {
     size_t len = strlen(prefix);
 
-    return text && strncmp(text, prefix, len) == 0 ? text + len : NULL;
+    if (strncmp(*text, prefix, len) != 0)
+        return false;
+    *text += len;
+    return true;
 }
 
-/* Reads "name number" lines; false if the file is not there, or not ours as a whole. */
-static bool histogram_load(struct histogram *h, const char *path, uint64_t key)
+/* "12 34500\n": the count of class `v` is added to h. */
+static bool histogram_line(struct histogram *h, int v, const char **text)
 {
-    char *text = file_read(path, NULL), *line, *end;
-    struct histogram got = {.cached = true};
-    long long total = -1;
-    int seen = 0;
+    uint64_t number, count, total;
 
-    line = skip_prefix(skip_prefix(text, first_line), " key ");
-    if (line && strtoull(line, &line, 16) != key)
-        line = NULL;
-    for (; line && (line = strchr(line, '\n')) && line[1]; seen++) {
-        long value = strtol(line + 1, &end, 10);
-
-        if (end == line + 1 || value != seen || *end != ' ')
-            break;
-        got.count[value] = strtoll(end, &line, 10);
-        if (got.count[value] < 0 ||
-            __builtin_add_overflow(got.total, got.count[value], &got.total))
-            break;
-    }
-    line = seen == 256 && line ? skip_prefix(line, "\ntotal ") : NULL;
-    if (line)
-        total = strtoll(line, NULL, 10);
-    free(text);
-    if (total != got.total) /* cut off, also in the middle of the last number */
+    if (!checked_number(text, 255, &number) || number != (uint64_t)v ||
+        !skip_prefix(text, " ") || !checked_number(text, INT64_MAX, &count) ||
+        !skip_prefix(text, "\n") || !checked_add((uint64_t)h->total, count, &total) ||
+        total > INT64_MAX)
         return false;
-    *h = got;
+    h->count[v] = (int64_t)count;
+    h->total = (int64_t)total;
     return true;
+}
+
+bool histogram_load(struct histogram *h, const char *path, uint64_t key)
+{
+    char *text = file_read(path, NULL), *head;
+    struct histogram got = {.cached = true};
+    const char *at = text;
+    uint64_t total;
+    bool good;
+
+    if (!text)
+        return false;
+    head = xasprintf("%s key %016" PRIx64 "\n", first_line, key);
+    good = skip_prefix(&at, head);
+    for (int v = 0; v < 256 && good; v++)
+        good = histogram_line(&got, v, &at);
+    /* The sum tells a file that is cut off, also in the middle of the last number. */
+    good = good && skip_prefix(&at, "total ") && checked_number(&at, INT64_MAX, &total) &&
+           total == (uint64_t)got.total;
+    if (good)
+        *h = got;
+    free(head);
+    free(text);
+    return good;
 }
 
 static void histogram_save(const struct histogram *h, const char *path, uint64_t key)

@@ -36,6 +36,10 @@ struct histogram_options {
 void histogram_count(struct histogram *h, const struct dataset *d,
                      const struct histogram_options *o);
 
+/* Reads a kept file. False if it is not there, of another key, or not whole: nothing of
+ * it is believed then, as it may lie beside data that others ship. */
+bool histogram_load(struct histogram *h, const char *path, uint64_t key);
+
 /*
  * 1 / ln(c + p), p the class's share of all pixels, the ignored ones included (Paszke et
  * al., ENet, arXiv 1606.02147, and ERFNet); 0 for a class without a pixel. c > 1.

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/checked.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -72,11 +73,11 @@ static char *class_list_cut(char *line)
 
 static bool is_number(const char *text, int32_t *v)
 {
-    char *end;
-    long l = isdigit((unsigned char)*text) ? strtol(text, &end, 10) : -1;
+    uint64_t number;
+    bool good = checked_number(&text, INT32_MAX, &number) && *text == '\0';
 
-    *v = (int32_t)l;
-    return l >= 0 && l <= INT32_MAX && *end == '\0';
+    *v = good ? (int32_t)number : 0;
+    return good;
 }
 
 static void class_list_add(struct class_list *l, struct class_list_row row)

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/checked.h"
 #include "base/failure.h"
 
 /* How much of a file is looked through for a head, how much at a time, and how far blocks
@@ -47,7 +48,7 @@ int raw_file_get(const struct raw_file *f, uint64_t at, void *to, size_t len,
 {
     uint8_t *p = to;
 
-    if (at > f->size || len > f->size - at) {
+    if (!checked_within(at, len, f->size)) {
         strbuf_addf(why, "cut off: the file has %llu bytes, and these are %zu from %llu",
                     (unsigned long long)f->size, len, (unsigned long long)at);
         return -1;
@@ -130,7 +131,7 @@ int raw_file_read(const struct raw_file *f, uint64_t at, uint64_t len, int64_t l
                     (unsigned long long)len, (long long)limit);
         return -1;
     }
-    if (at > f->size || len > f->size - at) /* before memory for it */
+    if (!checked_within(at, len, f->size)) /* before memory for it */
         return raw_file_get(f, at, NULL, (size_t)len, why);
     dataset_bytes_room(out, (size_t)len);
     out->len = (size_t)len;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/checked.h"
 #include "base/failure.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -129,6 +130,7 @@ static int record_read(const struct raw_file *f, uint64_t at, int64_t limit,
 {
     static const uint32_t magic = RECORD_MAGIC;
     uint64_t len, end;
+    size_t gap;
     struct record_part p;
     int rc = record_length(f, at, &len, &end, why);
 
@@ -147,10 +149,13 @@ static int record_read(const struct raw_file *f, uint64_t at, int64_t limit,
         rc = part_head(f, at, &p, why);
         if (rc < 0)
             return rc;
-        if (p.kind == RECORD_MIDDLE || p.kind == RECORD_LAST) {
-            memcpy(out->data + out->len, &magic, sizeof(magic));
-            out->len += sizeof(magic);
+        gap = p.kind == RECORD_MIDDLE || p.kind == RECORD_LAST ? sizeof(magic) : 0;
+        if (!checked_within(out->len, gap + p.len, len)) {
+            strbuf_addstr(why, "the file changes while it is read");
+            return -1;
         }
+        memcpy(out->data + out->len, &magic, gap);
+        out->len += gap;
         rc = raw_file_get(f, p.at, out->data + out->len, (size_t)p.len, why);
         if (rc < 0)
             return rc;
@@ -239,16 +244,26 @@ static int scan_records(const struct raw_file *f, struct samples *s, bool *lost,
     return 0;
 }
 
+/* A number of the index; one that does not fit lies outside of any file. */
+static bool index_number(const char **text, uint64_t *number)
+{
+    size_t digits = strspn(*text, "0123456789");
+
+    if (digits == 0 || checked_number(text, UINT64_MAX, number))
+        return digits > 0;
+    *text += digits;
+    *number = UINT64_MAX;
+    return true;
+}
+
 /* Those that the index names, in its order. */
 static int index_records(const struct recordio *f, struct samples *s, struct strbuf *why)
 {
     for (const char *p = f->index; *p;) {
-        char *tab, *end;
+        const char *end = p;
         uint64_t unused, at;
 
-        (void)strtoull(p, &tab, 10);
-        at = strtoull(tab, &end, 10);
-        if (tab == p || *tab != '\t' || end == tab + 1 ||
+        if (!index_number(&end, &unused) || *end++ != '\t' || !index_number(&end, &at) ||
             (*end && *end != '\r' && *end != '\n')) {
             strbuf_addf(why, "its index has a line that is no 'key<tab>offset': '%.*s'",
                         (int)strcspn(p, "\r\n"), p);
@@ -323,9 +338,14 @@ static int recordio_read(void *file, const struct sample *at, bool label_map,
     const struct recordio *f = file;
     struct record_head h;
     int64_t head;
-    int rc = label_map ? record_read(f->labels, at->label_map.at, limit, out, why)
-                       : record_read(f->images, at->image.at, limit, out, why);
+    int rc;
 
+    if (label_map && !f->labels) { /* an index of samples was forged */
+        strbuf_addstr(why, "it has no label maps beside it");
+        return -1;
+    }
+    rc = label_map ? record_read(f->labels, at->label_map.at, limit, out, why)
+                   : record_read(f->images, at->image.at, limit, out, why);
     if (rc < 0)
         return rc;
     if (out->len <= sizeof(h)) {

@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/atomic.h"
+#include "base/checked.h"
 #include "base/file.h"
 #include "base/log.h"
 
@@ -82,7 +83,27 @@ char *sample_index_path(const struct samples *s, const char *dir)
     return path;
 }
 
-/* Are the texts of the file as long as it says, and is it of these containers? */
+static const char *next(const char *text)
+{
+    return text + strlen(text) + 1;
+}
+
+/* True if each label is one that list() sets: those that are texts have a text. `text`
+ * begins with the first sample's name. */
+static bool labels_sound(const struct index_row *row, int64_t n, const char *text)
+{
+    for (int64_t i = 0; i < n; i++, text = next(text)) {
+        bool is_text = row[i].label == SAMPLE_TEXT || row[i].label == SAMPLE_REMARK;
+
+        text = next(text);
+        if (row[i].label < SAMPLE_REMARK || (is_text && !*text))
+            return false;
+    }
+    return true;
+}
+
+/* True if the texts of the file are as long as it says, and it is of these containers.
+ * Where samples lie, read() checks. */
 static bool index_sound(const struct samples *s, const char *text, size_t len)
 {
     const struct index_head *h = (const struct index_head *)text;
@@ -92,7 +113,7 @@ static bool index_sound(const struct samples *s, const char *text, size_t len)
     if (len < sizeof(*h) || memcmp(h->magic, index_magic, sizeof(h->magic)) != 0)
         return false;
     rest = len - sizeof(*h);
-    if (h->n < 1 || (uint64_t)h->n > rest / sizeof(*row) ||
+    if (h->n < 1 || !checked_items((uint64_t)h->n, sizeof(*row), rest) ||
         rest - (size_t)h->n * sizeof(*row) != h->names ||
         h->sum != XXH3_64bits(&h->n, len - offsetof(struct index_head, n)))
         return false;
@@ -101,12 +122,11 @@ static bool index_sound(const struct samples *s, const char *text, size_t len)
     for (int64_t i = 0; i < h->n; i++)
         if (row[i].file < 0 || row[i].file >= s->nfile)
             return false;
-    return zeros == 2 * (size_t)h->n + LEFT_REASONS && text[len - 1] == '\0';
-}
-
-static const char *next(const char *text)
-{
-    return text + strlen(text) + 1;
+    for (int r = 0; r < LEFT_REASONS; r++)
+        if (h->left[r] < 0)
+            return false;
+    return zeros == 2 * (size_t)h->n + LEFT_REASONS && text[len - 1] == '\0' &&
+           labels_sound(row, h->n, text + len - h->names);
 }
 
 bool sample_index_load(struct samples *s, const char *path)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/checked.h"
 #include "base/error.h"
 #include "base/file.h"
 
@@ -33,17 +34,20 @@ static void release(struct names_list *l)
 static bool expand_range(const char *head, int nhead, const char *in, size_t nin,
                          const char *tail, struct names_list *out)
 {
-    char *end, *last;
-    long from = strtol(in, &end, 10), to;
-    int width = (int)(end - in);
+    const char *end = in;
+    uint64_t from, to;
+    int width;
 
-    if (end == in || from < 0 || strncmp(end, "..", 2) != 0)
+    if (!checked_number(&end, INT32_MAX, &from) || strncmp(end, "..", 2) != 0)
         return false;
-    to = strtol(end + 2, &last, 10);
-    if (last == end + 2 || last != in + nin || to < from || to - from >= SHARDS_MOST)
+    width = (int)(end - in);
+    end += 2;
+    if (!checked_number(&end, INT32_MAX, &to) || end != in + nin || to < from ||
+        to - from >= SHARDS_MOST)
         return false;
-    for (long i = from; i <= to; i++)
-        add(out, xasprintf("%.*s%0*ld%s", nhead, head, width, i, tail));
+    for (uint64_t i = from; i <= to; i++)
+        add(out,
+            xasprintf("%.*s%0*llu%s", nhead, head, width, (unsigned long long)i, tail));
     return true;
 }
 

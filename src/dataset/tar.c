@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/checked.h"
 #include "base/failure.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -131,7 +132,7 @@ static int tar_member(struct tar *t, struct archive_entry *e, bool *cut,
     const char *name = tar_name(t, e, &part);
     int rc = 0;
 
-    *cut = part.at > t->f->size || part.len > t->f->size - part.at;
+    *cut = !checked_within(part.at, part.len, t->f->size);
     if (t->links->listing) {
         if (name && !*cut)
             tar_note(t->links, name, &part);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/checked.h"
 #include "base/crc32c.h"
 #include "base/failure.h"
 #include "base/log.h"
@@ -58,7 +59,7 @@ static int head_at(const struct raw_file *f, uint64_t at, struct record_head *h,
             why, "the length of the record at byte %" PRIu64 " has a wrong checksum", at);
         return -1;
     }
-    if (h->len > f->size - at - sizeof(*h) || f->size - at - sizeof(*h) - h->len < 4) {
+    if (!checked_within(sizeof(h->crc), h->len, f->size - at - sizeof(*h))) {
         strbuf_addstr(why, "cut off: the file ends within the record");
         return -1;
     }
@@ -285,7 +286,11 @@ static int tfrecord_read(void *file, const struct sample *at, bool label_map,
     if (rc < 0)
         return rc;
     part = bytes_of(e, label_map ? label_map_names : image_names);
-    if (part && part->len <= out->len) {
+    if (part && part->len > (uint64_t)limit) { /* an index of samples said less */
+        rc = FAILURE_DATA;
+        strbuf_addf(why, "%zu bytes, more than the limit of %lld", part->len,
+                    (long long)limit);
+    } else if (part && part->len <= out->len) {
         memcpy(out->data, part->data, part->len);
         out->len = part->len;
     } else {

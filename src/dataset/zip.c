@@ -17,6 +17,7 @@
 #include <zlib.h>
 
 #include "base/alloc.h"
+#include "base/checked.h"
 #include "base/failure.h"
 #include "base/file.h"
 #include "base/strmap.h"
@@ -300,16 +301,15 @@ static int zip_add_line(struct samples *s, const struct zip_names *z,
                         const struct list_file *l, const struct line *at,
                         struct strbuf *why)
 {
-    char *tab = strchr(at->text, '\t'), *end;
+    char *tab = strchr(at->text, '\t');
+    const char *end = tab ? tab + 1 : "";
     struct sample *to;
     size_t i;
-    long label;
+    uint64_t label;
 
     if (tab)
         *tab = '\0';
-    label = tab ? strtol(tab + 1, &end, 10) : 0;
-    if (!tab || end == tab + 1 || (*end && *end != '\t') || label < 0 ||
-        label > INT32_MAX) {
+    if (!checked_number(&end, INT32_MAX, &label) || (*end && *end != '\t')) {
         if (tab)
             *tab = '\t';
         strbuf_addf(why, "%s:%d: 'PATH<tab>CLASS' is expected, not '%s'", l->path,

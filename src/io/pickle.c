@@ -263,7 +263,7 @@ static struct pickle_value *ordered_dict(struct pickle_reader *r,
         args->kind != PICKLE_TUPLE || args->item.n > 1)
         return NULL;
     d = pickle_new(r, PICKLE_DICT);
-    for (size_t i = 0; (pair = pickle_item(pairs, i)); i++) {
+    for (size_t i = 0; !r->wrong && (pair = pickle_item(pairs, i)); i++) {
         if (!pickle_item(pair, 1))
             return NULL;
         pickle_add(r, d, pair->item.v[0]);

@@ -4,7 +4,8 @@
 
 #include "base/alloc.h"
 
-enum { VALUES = 1 << 24 }; /* of one pickle, at most: keeps memory bounded */
+/* Of one pickle, at most: values, and places in lists. Keeps memory bounded. */
+enum { VALUES = 1 << 24 };
 
 void pickle_fail(struct pickle_reader *r, const char *wrong)
 {
@@ -89,6 +90,10 @@ struct pickle_value *pickle_top(struct pickle_reader *r)
 
 void pickle_add(struct pickle_reader *r, struct pickle_value *to, struct pickle_value *v)
 {
+    if (++r->places > VALUES) { /* a list can be copied by a few bytes */
+        pickle_fail(r, "its lists have more than 16 million values");
+        return;
+    }
     if (to->item.n == to->item.cap) {
         size_t cap = to->item.cap ? 2 * to->item.cap : 4;
         struct pickle_value **more =

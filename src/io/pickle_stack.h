@@ -19,7 +19,7 @@ struct pickle_reader {
     size_t nmark, mark_cap;
     struct pickle_value **memo;
     size_t nmemo, memo_cap;
-    size_t values;
+    size_t values, places; /* made; in lists, tuples and dicts */
     bool stopped;
     const char *wrong; /* NULL: nothing is */
 };

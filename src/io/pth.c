@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/checked.h"
 
 /* ---- tensors ---- */
 
@@ -98,18 +99,16 @@ static int numbers(const struct pickle_value *v, int64_t *to)
 /* How many elements a view has, and the index in the storage of the last, counted from
  * its first. False: they overflow. */
 static bool extent(const struct safetensors_tensor *t, const struct pth_view *v,
-                   int64_t *elements, int64_t *last)
+                   uint64_t *elements, uint64_t *last)
 {
-    *elements = 1;
     *last = 0;
-    for (int i = 0; i < t->ndim; i++)
-        if (__builtin_mul_overflow(*elements, t->dims[i], elements))
-            return false;
+    if (!checked_array(t->dims, t->ndim, 1, elements))
+        return false;
     for (int i = 0; i < t->ndim && *elements; i++) {
-        int64_t step;
+        uint64_t step;
 
-        if (__builtin_mul_overflow(t->dims[i] - 1, v->stride[i], &step) ||
-            __builtin_add_overflow(*last, step, last))
+        if (!checked_mul((uint64_t)t->dims[i] - 1, (uint64_t)v->stride[i], &step) ||
+            !checked_add(*last, step, last))
             return false;
     }
     return true;
@@ -122,7 +121,8 @@ static const char *parse_tensor(const struct pth *p, const struct pickle_value *
                                 struct pth_view *view)
 {
     const struct pickle_value *offset = pickle_item(args, 1);
-    int64_t elements, last, first, have;
+    int64_t first, have;
+    uint64_t elements, last;
     size_t each;
     int strides;
 
@@ -146,8 +146,9 @@ static const char *parse_tensor(const struct pth *p, const struct pickle_value *
         return "has no shape, or more than 8 dimensions";
     if (!offset || offset->kind != PICKLE_INT ||
         __builtin_add_overflow(offset->number, first, &view->offset) ||
-        view->offset < 0 || view->offset > have || !extent(t, view, &elements, &last) ||
-        elements > have || (elements && last >= have - view->offset))
+        view->offset < 0 || !extent(t, view, &elements, &last) ||
+        elements > (uint64_t)have ||
+        !checked_within((uint64_t)view->offset, elements ? last + 1 : 0, (uint64_t)have))
         return "lies outside of its storage";
     t->size = (uint64_t)elements * each;
     return NULL;
@@ -366,29 +367,31 @@ void pth_close(struct pth *p)
 
 static bool row_major(const struct safetensors_tensor *t, const struct pth_view *v)
 {
-    int64_t stride = 1;
+    uint64_t stride = 1;
 
     for (int i = t->ndim; i-- > 0;) {
-        if (t->dims[i] > 1 && v->stride[i] != stride)
+        if (t->dims[i] > 1 && (uint64_t)v->stride[i] != stride)
             return false;
-        stride *= t->dims[i];
+        stride *= (uint64_t)t->dims[i];
     }
     return true;
 }
 
-/* Copies elements of `each` bytes from a strided view to row-major order. */
+/* Copies elements of `each` bytes from a strided view to row-major order. The stride of a
+ * dimension of 1 is any number: added and subtracted again, modulo 2^64. */
 static void gather(const struct safetensors_tensor *t, const struct pth_view *v,
                    size_t each, const char *from, char *to)
 {
-    int64_t at[SAFETENSORS_MAX_DIMS] = {0}, place = 0;
+    int64_t at[SAFETENSORS_MAX_DIMS] = {0};
+    uint64_t place = 0;
 
     for (uint64_t done = 0; done < t->size; done += each) {
-        memcpy(to + done, from + (size_t)place * each, each);
+        memcpy(to + done, from + place * each, each);
         for (int i = t->ndim; i-- > 0;) {
-            place += v->stride[i];
+            place += (uint64_t)v->stride[i];
             if (++at[i] < t->dims[i])
                 break;
-            place -= v->stride[i] * t->dims[i];
+            place -= (uint64_t)v->stride[i] * (uint64_t)t->dims[i];
             at[i] = 0;
         }
     }
@@ -400,7 +403,7 @@ int pth_read(const struct pth *p, const struct safetensors_tensor *t, void *data
     const struct pth_view *v = &p->view[t - p->tensor];
     size_t each = safetensors_dtype_size(t->dtype);
     uint64_t first = (uint64_t)v->offset * each;
-    int64_t elements, last;
+    uint64_t elements, last;
     size_t span;
     char *from;
     int rc;
@@ -408,7 +411,7 @@ int pth_read(const struct pth *p, const struct safetensors_tensor *t, void *data
     if (row_major(t, v))
         return pth_file_read(&p->file, v->storage, first, t->size, data, why);
     (void)extent(t, v, &elements, &last);
-    span = elements ? ((size_t)last + 1) * each : 0;
+    span = elements ? (last + 1) * each : 0;
     from = xmalloc(span + 1);
     rc = pth_file_read(&p->file, v->storage, first, span, from, why);
     if (!rc)

@@ -7,6 +7,7 @@
 #include <zip.h>
 
 #include "base/alloc.h"
+#include "base/checked.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files are little-endian");
 
@@ -51,11 +52,15 @@ static int64_t find_entry(const struct pth_file *f, const char *name)
     return i;
 }
 
+/* Bytes of an entry. One that is stored has no more than the file, whatever the directory
+ * of the archive says. */
 static uint64_t entry_size(const struct pth_file *f, int64_t i)
 {
     zip_stat_t st;
 
-    return zip_stat_index(f->zip, (zip_uint64_t)i, 0, &st) ? 0 : st.size;
+    if (zip_stat_index(f->zip, (zip_uint64_t)i, 0, &st))
+        return 0;
+    return st.comp_method == ZIP_CM_STORE && st.size > f->in.size ? f->in.size : st.size;
 }
 
 /* Bytes of a compressed entry when inflated; 0: it is stored, as torch.save does it. */
@@ -268,15 +273,15 @@ static int place_in_stream(const struct pth_file *f, const struct pickle_value *
 
         if (!s)
             return input_refuse(&f->in, why, "a storage that no tensor has");
-        bytes = (uint64_t)s->n * safetensors_dtype_size(s->dtype);
         if (input_read(&f->in, &n, sizeof(n), at, why))
             return -1;
         if (n != s->n)
             return input_refuse(&f->in, why,
                                 "storage %s has %" PRId64 " elements instead of %" PRId64,
                                 name, n, s->n);
-        s->at = at + sizeof(n);
-        if (bytes > size - s->at)
+        s->at = at + sizeof(n); /* which are there: n was read */
+        bytes = (uint64_t)s->n * safetensors_dtype_size(s->dtype);
+        if (!checked_within(s->at, bytes, size))
             return input_refuse(&f->in, why, "the file ends in storage %s", name);
         at = s->at + bytes;
     }

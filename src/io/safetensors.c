@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/checked.h"
 #include "base/error.h"
 #include "io/json.h"
 #include "io/safetensors_sum.h"
@@ -124,16 +125,15 @@ static const char *parse_tensor(struct safetensors_tensor *t, const json_t *entr
     if (!json_is_array(shape) || json_array_size(shape) > SAFETENSORS_MAX_DIMS)
         return "has no shape, or more than 8 dimensions";
     t->ndim = (int)json_array_size(shape);
-    size = dtype_table[t->dtype].size;
     for (int i = 0; i < t->ndim; i++) {
         const json_t *dim = json_array_get(shape, (size_t)i);
 
         t->dims[i] = json_integer_value(dim);
         if (!json_is_integer(dim) || t->dims[i] < 0)
             return "has a dimension that is no natural number";
-        if (__builtin_mul_overflow(size, (uint64_t)t->dims[i], &size))
-            return "has a shape that overflows";
     }
+    if (!checked_array(t->dims, t->ndim, dtype_table[t->dtype].size, &size))
+        return "has a shape that overflows";
     if (json_array_size(offsets) != 2 || !json_is_integer(begin) ||
         !json_is_integer(end) || json_integer_value(begin) < 0 ||
         json_integer_value(end) < json_integer_value(begin))
@@ -208,7 +208,7 @@ static int check_tiling(struct safetensors *s, struct strbuf *why)
                 " of the data instead of %" PRIu64,
                 t->name, t->offset < at ? "overlaps the one before" : "leaves a hole",
                 t->offset, at);
-        if (t->size > s->data_size - at)
+        if (!checked_within(at, t->size, s->data_size))
             return input_refuse(&s->in, why, "tensor '%s' lies outside of the file",
                                 t->name);
         at += t->size;

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/atomic.h"
+#include "base/checked.h"
 #include "base/error.h"
 #include "io/json.h"
 #include "io/safetensors_sum.h"
@@ -24,22 +25,19 @@ static struct safetensors_writer_item *add(struct safetensors_writer *w, const c
                                            const int64_t *dims)
 {
     struct safetensors_tensor t = {.dtype = dtype, .ndim = ndim};
-    uint64_t size = safetensors_dtype_size(dtype);
 
     if (strmap_has(&w->names, name) || !strcmp(name, "__metadata__"))
         BUG("tensor '%s' given twice", name);
     if (ndim < 0 || ndim > SAFETENSORS_MAX_DIMS)
         BUG("tensor '%s' has %d dimensions", name, ndim);
     strmap_put(&w->names, name, NULL);
-    for (int i = 0; i < ndim; i++) {
-        if (dims[i] < 0 || __builtin_mul_overflow(size, (uint64_t)dims[i], &size))
-            BUG("tensor '%s': bad shape", name);
+    if (!checked_array(dims, ndim, safetensors_dtype_size(dtype), &t.size))
+        BUG("tensor '%s': bad shape", name);
+    for (int i = 0; i < ndim; i++)
         t.dims[i] = dims[i];
-    }
     t.name = xstrdup(name);
     t.offset = w->data_size;
-    t.size = size;
-    w->data_size += size;
+    w->data_size += t.size;
     GROW(w->item, w->n, w->cap);
     w->item[w->n] = (struct safetensors_writer_item){.tensor = t};
     return &w->item[w->n++];

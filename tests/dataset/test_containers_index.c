@@ -5,9 +5,12 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "dataset/decoded.h"
+#include "dataset/sample_index.h"
 #include "tests/dataset/golden_containers.h"
 #include "tests/dataset/open_storage.h"
 #include "tests/make_folder.h"
@@ -104,7 +107,8 @@ static void expect_recordio(const char *dir, int first)
 /* The order of the records is that of their .idx: another one is another list. */
 static void an_index_is_of_the_companions_too(void **state)
 {
-    char *dir = golden_copy("recordio"), *path = path_join(dir, "train.idx"), *text, *line;
+    char *dir = golden_copy("recordio"), *path = path_join(dir, "train.idx"), *text,
+         *line;
     struct strbuf other = STRBUF_INIT;
 
     (void)state;
@@ -166,6 +170,106 @@ static void an_index_is_of_the_label_maps_too(void **state)
     remove_temp_dir(dir);
 }
 
+extern const struct container container_decoded, container_recordio;
+
+/* An index, with a right checksum, that has `at` as the one sample of dir/name. */
+static void forge_index(const struct container *c, char *dir, const char *name,
+                        bool label_maps, struct sample at)
+{
+    char *path = path_join(dir, name), *index;
+    struct samples s = {
+        .type = c, .label_maps = label_maps, .path = &path, .nfile = 1, .sample = &at};
+
+    s.base.n = 1;
+    make_old(dir, name, 100);
+    index = sample_index_path(&s, dir);
+    assert_non_null(index);
+    sample_index_save(&s, index);
+    free(index);
+    free(path);
+}
+
+static void expect_refused(struct dataset *d, bool label_map, const char *reason)
+{
+    struct strbuf why = STRBUF_INIT;
+    struct dataset_bytes bytes = {0};
+
+    assert_int_equal(d->n, 1); /* the index was used */
+    assert_int_equal(
+        (label_map ? dataset_read_label : dataset_read)(d, 0, GOLDEN_LIMIT, &bytes, &why),
+        -1);
+    if (!strstr(why.buf, reason))
+        fail_msg("'%s', not '%s'", why.buf, reason);
+    dataset_bytes_release(&bytes);
+    strbuf_release(&why);
+    dataset_close(d);
+}
+
+/* Whoever ships a container can ship an index of it: places that are not there are told
+ * when they are read, and labels that list() does not set make it damaged. */
+static void a_forged_index_is_harmless(void **state)
+{
+    char *from = make_classes(), *dir = golden_copy("recordio"),
+         *decoded = make_temp_dir();
+    struct dataset_source in = pack_source(from, false), s = pack_source(dir, true);
+    struct sample none = {.image.len = 1, .label_map.len = 1, .label = -1, .name = "a"};
+    struct sample far = {.image = {99, 1, 0}, .name = "a"}, text = far;
+    struct dataset *d;
+
+    (void)state;
+    make_old(dir, "train.idx", 100);
+    forge_index(&container_recordio, dir, "train.rec", true, none);
+    expect_refused(dataset_open("recordio", &s), true, "no label maps");
+
+    d = dataset_open("folder", &in);
+    (void)pack_to("decoded", d, decoded, 0, NULL);
+    dataset_close(d);
+    s = pack_source(decoded, false);
+    forge_index(&container_decoded, decoded, "train.decoded", false, far);
+    expect_refused(dataset_open("decoded", &s), false, "no sample 99");
+    text.label = SAMPLE_TEXT; /* and there is none */
+    forge_index(&container_decoded, decoded, "train.decoded", false, text);
+    d = dataset_open("decoded", &s);
+    assert_int_equal(d->n, PACK_IMAGES);
+    dataset_close(d);
+    remove_temp_dir(from);
+    remove_temp_dir(dir);
+    remove_temp_dir(decoded);
+}
+
+/* Labels that stand for a text or for damage elsewhere, or that fit no int. */
+static void labels_of_decoded_are_classes(void **state)
+{
+    static const int64_t label[] = {SAMPLE_TEXT, SAMPLE_DAMAGED, (int64_t)1 << 32};
+    char *from = make_classes(), *dir = make_temp_dir(), *path, *data;
+    struct dataset_source in = pack_source(from, false);
+    struct dataset *d = dataset_open("folder", &in);
+    struct decoded_head *h;
+    size_t len;
+
+    (void)state;
+    (void)pack_to("decoded", d, dir, 0, NULL);
+    dataset_close(d);
+    path = path_join(dir, "train.decoded");
+    data = file_read(path, &len);
+    h = (struct decoded_head *)data;
+    for (int i = 0; i < 3; i++) {
+        struct decoded_row *row = (struct decoded_row *)(data + h->rows);
+        struct strbuf why = STRBUF_INIT;
+
+        row->label = label[i];
+        h->sum = XXH3_64bits(row, h->n * sizeof(*row));
+        make_file(dir, "train.decoded", data, len);
+        assert_null(container_decoded.open(path, &why));
+        assert_string_equal(why.buf, "its table has a label that is no class");
+        strbuf_release(&why);
+    }
+    free(data);
+    free(path);
+    remove_temp_dir(from);
+    remove_temp_dir(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -173,6 +277,8 @@ int main(void)
         cmocka_unit_test(the_index_is_what_is_read),
         cmocka_unit_test(an_index_is_of_the_companions_too),
         cmocka_unit_test(an_index_is_of_the_label_maps_too),
+        cmocka_unit_test(a_forged_index_is_harmless),
+        cmocka_unit_test(labels_of_decoded_are_classes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

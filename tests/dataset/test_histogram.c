@@ -225,6 +225,32 @@ static void impossible_counts_are_not_believed(void **state)
     remove_temp_dir(dir);
 }
 
+/* Lines beyond the last class, whose counts would lie past the array. */
+static void lines_of_no_class_are_not_believed(void **state)
+{
+    char *dir = make_temp_dir(), *path = path_join(dir, "kept.txt");
+    struct strbuf text = STRBUF_INIT;
+    struct histogram h;
+
+    (void)state;
+    strbuf_addstr(&text, "trainc class histogram 1 key 000000000000002a\n");
+    for (int v = 0; v < 256; v++)
+        strbuf_addf(&text, "%d 1\n", v);
+    strbuf_addstr(&text, "total 256\n");
+    make_file(dir, "kept.txt", text.buf, text.len);
+    assert_true(histogram_load(&h, path, 42));
+    assert_false(histogram_load(&h, path, 43));
+    text.len -= strlen("total 256\n");
+    for (int v = 256; v < 20000; v++)
+        strbuf_addf(&text, "%d 0\n", v);
+    strbuf_addstr(&text, "total 256\n");
+    make_file(dir, "kept.txt", text.buf, text.len);
+    assert_false(histogram_load(&h, path, 42));
+    strbuf_release(&text);
+    free(path);
+    remove_temp_dir(dir);
+}
+
 static void without_a_folder(void *dir)
 {
     struct histogram_options o = plain("/nonexistent");
@@ -290,6 +316,7 @@ int main(void)
         cmocka_unit_test(kept_beside_the_data),
         cmocka_unit_test(damaged_files_are_not_believed),
         cmocka_unit_test(impossible_counts_are_not_believed),
+        cmocka_unit_test(lines_of_no_class_are_not_believed),
         cmocka_unit_test(weights_of_erfnet),
     };
 

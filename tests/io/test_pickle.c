@@ -183,12 +183,35 @@ static int teardown(void **state)
     return 0;
 }
 
+/* A list that is copied by a few bytes each time takes memory without end otherwise. */
+static void test_copies(void **state)
+{
+    enum { PAIRS = 5000, COPIES = 3000 };
+    static const char begin[] = "\x80\x02"
+                                "ccollections\nOrderedDict\nq\0(",
+                      copy[] = "h\0h\1R0";
+    struct strbuf s = STRBUF_INIT;
+
+    (void)state;
+    strbuf_add(&s, begin, sizeof(begin) - 1);
+    for (int i = 0; i < PAIRS; i++)
+        strbuf_addstr(&s, "NN\x86");
+    strbuf_addstr(&s, "l\x85"); /* ([(None, None), ...],) */
+    strbuf_add(&s, "q\1", 2);
+    for (int i = 0; i < COPIES; i++)
+        strbuf_add(&s, copy, sizeof(copy) - 1);
+    strbuf_addch(&s, '.');
+    assert_null(read_text(s.buf, s.len));
+    assert_non_null(strstr(why.buf, "more than 16 million"));
+    strbuf_release(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_numbers), cmocka_unit_test(test_containers),
         cmocka_unit_test(test_calls),   cmocka_unit_test(test_used),
-        cmocka_unit_test(test_bad),
+        cmocka_unit_test(test_bad),     cmocka_unit_test(test_copies),
     };
 
     return cmocka_run_group_tests(tests, NULL, teardown);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <zip.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
@@ -331,6 +332,102 @@ static void test_outside(void **state)
     }
 }
 
+/* Replaces the first `from` in `data`, a heap block of *len bytes. */
+static char *splice(char *data, size_t *len, const char *from, const char *to, size_t n)
+{
+    size_t cut = strlen(from);
+    char *at = data ? memmem(data, *len, from, cut) : NULL, *out;
+
+    assert_non_null(at);
+    out = xmalloc(*len + n);
+    memcpy(out, data, (size_t)(at - data));
+    memcpy(out + (at - data), to, n);
+    memcpy(out + (at - data) + n, at + cut, *len - (size_t)(at - data) - cut);
+    *len += n - cut;
+    free(data);
+    return out;
+}
+
+#define LARGE       "\x8a\x06\0\0\0\0\0\1"                     /* 2^40 */
+#define HUGE        "\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f" /* 2^63 - 1 */
+#define BYTES(text) text, sizeof(text) - 1
+
+/* Dimensions and strides whose products do not fit 64 bits: of no elements, and of a
+ * dimension of 1, whose stride means nothing. A sanitizer sees overflows. */
+static void test_large_strides(void **state)
+{
+    static const float want[] = {0, 0.75f};
+    struct strbuf why = STRBUF_INIT;
+    struct pth p;
+    size_t len = 0;
+    char *data = file_read(GOLDEN "stream.pth", &len);
+
+    (void)state;
+    data = splice(data, &len, "K\2K\3\x86", BYTES("K\2K\1\x86"));
+    data = splice(data, &len, "K\3K\1\x86", BYTES("K\3" HUGE "\x86"));
+    write_copy(data, len);
+    open_good(&p, copy, true);
+    check_floats(&p, "f32", DIMS(2, 1), want, 2);
+    pth_close(&p);
+    free(data);
+
+    data = file_read(GOLDEN "stream.pth", &len);
+    data = splice(data, &len, "K\2K\3\x86", BYTES("K\0" LARGE LARGE "\x87"));
+    data = splice(data, &len, "K\3K\1\x86", BYTES("K\1" LARGE "K\1\x87"));
+    write_copy(data, len);
+    assert_int_equal(pth_open(&p, copy, true, &why), -1);
+    assert_non_null(strstr(why.buf, "tensor 'f32' lies outside of its storage"));
+    pth_close(&p);
+    strbuf_release(&why);
+    free(data);
+}
+
+/* A float tensor of 2 elements, 2^28 apart, in a storage of 2^29. */
+static const char claims_pickle[] = "\x80\2}X\1\0\0\0wctorch._utils\n_rebuild_tensor_v2\n"
+                                    "((X\7\0\0\0storagectorch\nFloatStorage\nX\1\0\0\0"
+                                    "0X\3\0\0\0cpu"
+                                    "J\0\0\0\x20tQK\0K\2\x85J\0\0\0\x10\x85\x89NtRs.";
+
+static void add_entry(zip_t *z, const char *name, const char *data, size_t len)
+{
+    zip_source_t *source = zip_source_buffer(z, data, len, 0);
+    zip_int64_t i = zip_file_add(z, name, source, 0);
+
+    assert_true(i >= 0);
+    assert_int_equal(zip_set_file_compression(z, (zip_uint64_t)i, ZIP_CM_STORE, 0), 0);
+}
+
+/* A stored entry of which the archive's directory says that it has 2 GiB: no memory is
+ * taken for it. */
+static void test_stored_claims(void **state)
+{
+    static const char place[] = "x/data/0";
+    const uint32_t claim = 1u << 31;
+    struct strbuf why = STRBUF_INIT;
+    size_t len = 0, at;
+    struct pth p;
+    char *data;
+    zip_t *z;
+
+    (void)state;
+    (void)unlink(copy);
+    z = zip_open(copy, ZIP_CREATE, NULL);
+    assert_non_null(z);
+    add_entry(z, "x/data.pkl", claims_pickle, sizeof(claims_pickle) - 1);
+    add_entry(z, place, "01234567", 8);
+    assert_int_equal(zip_close(z), 0);
+    data = file_read(copy, &len);
+    for (at = len - strlen(place); memcmp(data + at, place, strlen(place)) != 0; at--)
+        ;
+    memcpy(data + at - 46 + 24, &claim, sizeof(claim)); /* size in the directory */
+    write_copy(data, len);
+    assert_int_equal(pth_open(&p, copy, true, &why), -1);
+    assert_non_null(strstr(why.buf, "instead of 2147483648"));
+    pth_close(&p);
+    strbuf_release(&why);
+    free(data);
+}
+
 /* Either kind of file through one door. */
 static void test_weights_file(void **state)
 {
@@ -465,11 +562,12 @@ static void test_tar(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_files),        cmocka_unit_test(test_checkpoints),
-        cmocka_unit_test(test_refused),      cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_sum),          cmocka_unit_test(test_outside),
-        cmocka_unit_test(test_weights_file), cmocka_unit_test(test_header_like_pickle),
-        cmocka_unit_test(test_kinds),        cmocka_unit_test(test_tar),
+        cmocka_unit_test(test_files),         cmocka_unit_test(test_checkpoints),
+        cmocka_unit_test(test_refused),       cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_sum),           cmocka_unit_test(test_outside),
+        cmocka_unit_test(test_large_strides), cmocka_unit_test(test_stored_claims),
+        cmocka_unit_test(test_weights_file),  cmocka_unit_test(test_header_like_pickle),
+        cmocka_unit_test(test_kinds),         cmocka_unit_test(test_tar),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -1,0 +1,74 @@
+/*
+ * Checks of numbers that come from files, before they become sizes, indices, or offsets.
+ * A number of a file (a header's, an index's, an archive's) is anything: whoever ships
+ * the file chooses it. Each function returns false for what does not fit; its result is
+ * then not to be used.
+ *
+ *   if (!checked_within(row.at, row.len, file_size))
+ *       return "its table points outside the file";
+ */
+#ifndef BASE_CHECKED_H
+#define BASE_CHECKED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+static inline bool checked_add(uint64_t a, uint64_t b, uint64_t *sum)
+{
+    return !__builtin_add_overflow(a, b, sum);
+}
+
+static inline bool checked_mul(uint64_t a, uint64_t b, uint64_t *product)
+{
+    return !__builtin_mul_overflow(a, b, product);
+}
+
+/* True if bytes [at, at + len) lie in the first `size`. */
+static inline bool checked_within(uint64_t at, uint64_t len, uint64_t size)
+{
+    return at <= size && len <= size - at;
+}
+
+/* True if `count` items of `each` bytes fit into `size` bytes. */
+static inline bool checked_items(uint64_t count, uint64_t each, uint64_t size)
+{
+    uint64_t need;
+
+    return checked_mul(count, each, &need) && need <= size;
+}
+
+/* Bytes of an array of n dimensions with elements of `each` bytes. None may be negative;
+ * beside a dimension of 0, the product of the others must fit, too. */
+static inline bool checked_array(const int64_t *dim, int n, uint64_t each,
+                                 uint64_t *bytes)
+{
+    uint64_t product = each;
+    bool none = false;
+
+    for (int i = 0; i < n; i++) {
+        if (dim[i] < 0 || !checked_mul(product, dim[i] ? (uint64_t)dim[i] : 1, &product))
+            return false;
+        none = none || dim[i] == 0;
+    }
+    *bytes = none ? 0 : product;
+    return true;
+}
+
+/* Reads decimal digits at *text, of a number up to `most`, and moves *text past them.
+ * No blanks, no sign: strtol() takes both, and saturates. */
+static inline bool checked_number(const char **text, uint64_t most, uint64_t *number)
+{
+    const char *at = *text;
+
+    *number = 0;
+    for (; *at >= '0' && *at <= '9'; at++)
+        if (!checked_mul(*number, 10, number) ||
+            !checked_add(*number, (uint64_t)(*at - '0'), number))
+            return false;
+    if (at == *text || *number > most)
+        return false;
+    *text = at;
+    return true;
+}
+
+#endif
