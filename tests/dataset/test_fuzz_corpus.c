@@ -14,9 +14,10 @@
 
 #define CORPUS "tests/fuzz/corpus"
 #define READERS(ROW)                                                                     \
-    ROW(decoded)                                                                         \
+    ROW(cache) ROW(decoded) ROW(histogram)                                               \
     ROW(image) ROW(label) ROW(lmdb) ROW(recordio) ROW(sample_index) ROW(tar)             \
-    ROW(tfrecord) ROW(zip) ROW(list) /* last, in the folder of the others */
+    ROW(tfrecord) ROW(weights) ROW(zip)                                                  \
+    ROW(list) /* last, in the folder of the others */
 #define DECLARE(name) int fuzz_##name(const uint8_t *data, size_t size);
 #define ROW(name)     {#name, fuzz_##name},
 
