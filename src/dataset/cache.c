@@ -199,10 +199,9 @@ void cache_put(struct cache *c, int64_t sample, const struct image *img,
     item->channels = img->channels;
     for (int y = 0; y < img->h; y++)
         memcpy(item->pixel + (size_t)y * row, img->pixel + (size_t)y * img->stride, row);
-    if (label) {
-        item->label = pixels;
+    item->label = label ? pixels : 0; /* room in a file has bytes of whoever made it */
+    if (label)
         memcpy(item->pixel + pixels, label, n);
-    }
     item_publish(c, sample, item);
 }
 
