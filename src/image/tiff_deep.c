@@ -176,8 +176,8 @@ bool tiff_deep_read(TIFF *t, const struct decoder_file *f, const struct image_pa
     }
     together = d.planes ? 1 : (size_t)d.samples;
     row = (size_t)d.block_w * together * (size_t)d.bytes;
-    if (!d.block_w || !d.block_h || together > IMAGE_CHANNELS ||
-        (uint64_t)d.block_w * d.block_h > tiff_block_limit(d.w, d.h) ||
+    if (together > IMAGE_CHANNELS ||
+        !tiff_block_fits(d.w, d.h, d.block_w, d.block_h, together * (size_t)d.bytes) ||
         row != (size_t)(d.tiled ? TIFFTileRowSize(t) : TIFFScanlineSize(t))) {
         strbuf_addstr(why, "damaged: rows of another length than the header says");
         return false;

@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "image/decoder.h"
 
 /* What the tags say, defaults filled in. */
@@ -219,8 +220,20 @@ size_t tiff_block_limit(int w, int h)
     return 4 * (size_t)w * (size_t)h + (1 << 22);
 }
 
-static int tiff_blocks(struct tiff_layout *l, TIFF *t, struct strbuf *why)
+bool tiff_block_fits(int w, int h, uint32_t bw, uint32_t bh, uint64_t each)
 {
+    enum { PIXEL = 48, SMALL = 1 << 26 }; /* bytes: as tiff_memory(); of any image */
+    uint64_t n, area = (uint64_t)w * (uint64_t)h;
+
+    return bw && bh && bw <= INT_MAX / 64 && checked_mul(bw, bh, &n) &&
+           n <= tiff_block_limit(w, h) && checked_items(n, each, PIXEL * area + SMALL);
+}
+
+/* A sample takes a byte at most, and a plane that stands apart is read beside all. */
+static int tiff_blocks(struct tiff_layout *l, TIFF *t, const struct tiff_tags *g,
+                       struct strbuf *why)
+{
+    bool apart = g->planar == PLANARCONFIG_SEPARATE;
     uint32_t w = (uint32_t)l->w, h = (uint32_t)l->h;
 
     l->tiled = TIFFIsTiled(t);
@@ -231,7 +244,7 @@ static int tiff_blocks(struct tiff_layout *l, TIFF *t, struct strbuf *why)
         TIFFGetFieldDefaulted(t, TIFFTAG_ROWSPERSTRIP, &h);
         h = h < (uint32_t)l->h ? h : (uint32_t)l->h;
     }
-    if (!w || !h || w > INT_MAX / 64 || (uint64_t)w * h > tiff_block_limit(l->w, l->h)) {
+    if (!tiff_block_fits(l->w, l->h, w, h, (uint64_t)g->samples + apart)) {
         strbuf_addf(why, "damaged: %s of %u x %u pixels in an image of %d x %d",
                     l->tiled ? "tiles" : "strips", w, h, l->w, l->h);
         return -1;
@@ -264,7 +277,7 @@ int tiff_layout_init(struct tiff_layout *l, TIFF *t, struct strbuf *why)
     memset(l, 0, sizeof(*l));
     l->out = 3;
     if (tiff_size(t, &l->w, &l->h, why) < 0 || tiff_check_samples(&g, why) < 0 ||
-        tiff_meaning(l, t, &g, why) < 0 || tiff_blocks(l, t, why) < 0)
+        tiff_meaning(l, t, &g, why) < 0 || tiff_blocks(l, t, &g, why) < 0)
         return -1;
     if (g.planar == PLANARCONFIG_SEPARATE && g.samples - g.nextra > 1 &&
         l->colours == tiff_premultiplied)
@@ -300,5 +313,5 @@ int tiff_layout_bands(struct tiff_layout *l, TIFF *t, int channels, struct strbu
         return -1;
     if (g.bits != 8 || !plain)
         return tiff_unknown(&g, why);
-    return tiff_blocks(l, t, why) < 0 ? -1 : tiff_rows(l, t, &g, channels, why);
+    return tiff_blocks(l, t, &g, why) < 0 ? -1 : tiff_rows(l, t, &g, channels, why);
 }

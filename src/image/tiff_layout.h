@@ -41,6 +41,10 @@ int tiff_check_codec(TIFF *t, struct strbuf *why);
 /* Pixels that a strip or tile may have in an image of so many. */
 size_t tiff_block_limit(int w, int h);
 
+/* True if strips or tiles of bw x bh pixels, of `each` bytes in memory, are in proportion to
+ * an image of w x h: a small file could ask for gigabytes. */
+bool tiff_block_fits(int w, int h, uint32_t bw, uint32_t bh, uint64_t each);
+
 /* The sides are known to be within limits. -1 with a reason. */
 int tiff_layout_init(struct tiff_layout *l, TIFF *t, struct strbuf *why);
 

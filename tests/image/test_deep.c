@@ -40,6 +40,31 @@ static size_t make_tiff(uint8_t *d, const void *samples, int bits, int format)
     return PIXELS + (size_t)(N * bits / 8);
 }
 
+/* One pixel of three samples of 64 bits, in a tile of `side` x `side` that is not there. */
+static size_t make_tile(uint8_t *d, uint32_t side)
+{
+    enum { TILE_TAGS = 11, END = 8 + 2 + 12 * TILE_TAGS + 4 };
+    const uint32_t tag[TILE_TAGS][3] = {{256, 1, 1},    {257, 1, 1},      {258, 3, END},
+                                        {259, 1, 1},    {262, 1, 2},      {277, 1, 3},
+                                        {322, 1, side}, {323, 1, side},   {324, 1, 8},
+                                        {325, 1, 8},    {339, 3, END + 6}};
+
+    memset(d, 0, END);
+    memcpy(d, "II*\0\10\0\0\0", 8);
+    put(d + 8, TILE_TAGS, 2);
+    for (int i = 0; i < TILE_TAGS; i++) {
+        put(d + 10 + 12 * i, tag[i][0], 2);
+        put(d + 12 + 12 * i, tag[i][1] > 1 ? 3 : 4, 2);
+        put(d + 14 + 12 * i, tag[i][1], 4);
+        put(d + 18 + 12 * i, tag[i][2], 4);
+    }
+    for (int i = 0; i < 3; i++) {
+        put(d + END + 2 * i, 64, 2);
+        put(d + END + 6 + 2 * i, 3, 2);
+    }
+    return END + 12;
+}
+
 static void expect(const void *data, size_t len, const char *range, const uint8_t *want)
 {
     struct image_limits limits = {0};
@@ -75,6 +100,25 @@ static void samples_are_mapped(void **state)
     expect(d, make_tiff(d, f, 32, 3), "auto", (const uint8_t[]){0, 64, 128, 191, 255});
     expect(d, make_tiff(d, f64, 64, 3), "0,2", (const uint8_t[]){0, 0, 128, 255, 255});
     expect(d, make_tiff(d, f, 32, 3), "25%,75%", (const uint8_t[]){0, 0, 128, 255, 255});
+}
+
+/* Tiles larger than the image are usual, but a pixel does not need 96 MiB. */
+static void tiles_are_in_proportion(void **state)
+{
+    struct image_decoder *d = image_decoder_new(NULL);
+    struct strbuf why = STRBUF_INIT;
+    struct image img = {0};
+    uint8_t data[256];
+
+    (void)state;
+    assert_true(decode_image(d, data, make_tile(data, 2048), NULL, &img, &why) < 0);
+    assert_non_null(strstr(why.buf, "damaged: rows of another length"));
+    strbuf_reset(&why);
+    assert_true(decode_image(d, data, make_tile(data, 512), NULL, &img, &why) < 0);
+    assert_null(strstr(why.buf, "rows of another length")); /* the tile is not there */
+    strbuf_release(&why);
+    image_release(&img);
+    image_decoder_free(d);
 }
 
 /* What a file cannot be read of is refused, and parts are parts of the whole. */
@@ -131,10 +175,9 @@ static void texts_are_checked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(samples_are_mapped),
-        cmocka_unit_test(parts_and_cut_files),
-        cmocka_unit_test(pngs_have_a_range),
-        cmocka_unit_test(texts_are_checked),
+        cmocka_unit_test(samples_are_mapped),      cmocka_unit_test(parts_and_cut_files),
+        cmocka_unit_test(pngs_have_a_range),       cmocka_unit_test(texts_are_checked),
+        cmocka_unit_test(tiles_are_in_proportion),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
