@@ -6,6 +6,7 @@
 #include <xxhash.h>
 
 #include "base/alloc.h"
+#include "base/checked.h"
 #include "dataset/cache_file.h"
 
 struct cache_item {
@@ -99,17 +100,17 @@ static bool labels_are_sound(const struct cache *c, const uint8_t *label, size_t
 /* What a file says of an item may be anything: a checksum is no proof of who wrote it. */
 static bool is_sound(const struct cache *c, int64_t sample, const struct cache_item *item)
 {
-    size_t area, pixels, bytes;
+    uint64_t area, pixels, bytes;
 
     if (item->bytes < sizeof(*item) || item->bytes > cache_file_rest(c->file, item) ||
         item->sum != sum_of(item) || item->w < 1 || item->h < 1 ||
         item->channels != c->channels || !item->stamp ||
         item->stamp != stamp_of(c->data, sample))
         return false;
-    if (__builtin_mul_overflow((size_t)item->w, (size_t)item->h, &area) ||
-        __builtin_mul_overflow(area, (size_t)item->channels, &pixels) ||
-        __builtin_add_overflow(pixels, (size_t)IMAGE_SLACK, &pixels) ||
-        __builtin_add_overflow(pixels, sizeof(*item), &bytes))
+    if (!checked_mul((uint64_t)item->w, (uint64_t)item->h, &area) ||
+        !checked_mul(area, (uint64_t)item->channels, &pixels) ||
+        !checked_add(pixels, IMAGE_SLACK, &pixels) ||
+        !checked_add(pixels, sizeof(*item), &bytes))
         return false;
     if (!dataset_has_labels(c->data))
         return !item->label && bytes <= item->bytes;

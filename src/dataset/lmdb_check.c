@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "base/alloc.h"
+#include "base/checked.h"
 #include "base/file.h"
 #include "dataset/raw_file.h"
 
@@ -15,8 +16,9 @@ enum {
     VERSION = 1,
     PAGE_LEAST = 256,
     PAGE_MOST = 1 << 16,
-    DEPTH_MOST = 30,           /* the library's stack has 32 */
-    IS_BRANCH = 1, IS_LEAF = 2, /* page.flags */
+    DEPTH_MOST = 30, /* the library's stack has 32 */
+    IS_BRANCH = 1,
+    IS_LEAF = 2, /* page.flags */
     IS_META = 8,
     ELSEWHERE = 1 /* leaf node's flags: the value has pages of its own */
 };
@@ -61,12 +63,11 @@ static int damaged(struct tree *t, uint64_t number, const char *what)
 static int check_elsewhere(struct tree *t, uint64_t number, const uint8_t *value,
                            uint64_t len)
 {
-    uint64_t first, most;
+    uint64_t first;
 
     memcpy(&first, value, sizeof(first));
-    most = first < t->pages ? (t->pages - first) * t->page_size : 0;
-    if (first > t->last || most < sizeof(struct page) ||
-        len > most - sizeof(struct page))
+    if (first > t->last || first >= t->pages ||
+        !checked_within(sizeof(struct page), len, (t->pages - first) * t->page_size))
         return damaged(t, number, "a value lies outside the file");
     return 0;
 }
