@@ -85,13 +85,13 @@ static int make(int fd, int64_t n, uint64_t most)
 enum { PATIENCE = 10 };
 
 /* An open file that is sound, its lock released; -1. One that is not is replaced, not
- * written over: others may have it mapped. */
+ * written over: others may have it mapped. A link that came with the data leads nowhere. */
 static int open_sound(const char *path, int64_t n, uint64_t *most)
 {
     uint64_t asked = *most;
 
     for (int tries = 0; tries < 3; tries++) {
-        int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+        int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
         struct stat st;
         bool good;
 

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "dataset/cache_file.h"
 #include "tests/child.h"
 #include "tests/dataset/loader_run.h"
 #include "tests/dataset/open_storage.h"
@@ -194,6 +195,27 @@ static void no_file_is_an_error(void **state)
     remove_temp_dir(dir);
 }
 
+/* A link in the place of the file, shipped with the data, names a file of the user. */
+static void a_link_is_not_followed(void **state)
+{
+    char *dir = make_temp_dir(), *link = path_join(dir, "link"),
+         *own = path_join(dir, "own");
+    struct strbuf why = STRBUF_INIT;
+    struct stat st;
+
+    (void)state;
+    make_file(dir, "own", "", 0);
+    assert_int_equal(symlink(own, link), 0);
+    assert_null(cache_file_open(link, 4, 1 << 16, &why));
+    assert_true(why.len > 0);
+    assert_int_equal(stat(own, &st), 0);
+    assert_int_equal(st.st_size, 0);
+    strbuf_release(&why);
+    free(link);
+    free(own);
+    remove_temp_dir(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -203,6 +225,7 @@ int main(void)
         cmocka_unit_test(a_small_file_holds_some),
         cmocka_unit_test(a_changed_file_is_decoded),
         cmocka_unit_test(damage_does_no_harm),
+        cmocka_unit_test(a_link_is_not_followed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
