@@ -321,14 +321,13 @@ static void test_score_loss(void **state)
 static void test_progress(void **state)
 {
     static const struct progress train = {
-        "Train 0/2", 259, 500, 5, 660, "loss 0.638, lr 4.22e-02, data 0 %", 0};
+        "Train 0/2", 259, 500, 5, 660, "loss 0.638, lr 4.22e-02, data 0 %", .initial = 0};
     static const struct {
         int width;
         const char *want;
     } narrow[] = {
-        {91,
-         "Train 0/2:  52%|##   | 259/500 [00:05<00:05, 660 img/s, loss 0.638, lr "
-         "4.22e-02, data 0 %]"},
+        {91, "Train 0/2:  52%|##   | 259/500 [00:05<00:05, 660 img/s, loss 0.638, lr "
+             "4.22e-02, data 0 %]"},
         {89, "Train 0/2:  52% 259/500 [00:05<00:05, 660 img/s, loss 0.638, lr 4.22e-02, "
              "data 0 %]"},
         {80, "Train 0/2:  52% 259/500 [00:05<00:05, loss 0.638, lr 4.22e-02, data 0 %]"},
@@ -341,7 +340,9 @@ static void test_progress(void **state)
 
     (void)state;
     progress_text(
-        &s, &(struct progress){"Train 3/30", 176, 390, 12, 1842, "loss 1.234", 0}, 100);
+        &s,
+        &(struct progress){"Train 3/30", 176, 390, 12, 1842, "loss 1.234", .initial = 0},
+        100);
     assert_string_equal(s.buf, "Train 3/30:  45%|#############                 | 176/390 "
                                "[00:12<00:15, 1842 img/s, loss 1.234]");
     strbuf_reset(&s); /* resumed at 170: six in twelve seconds, four are left */
@@ -354,10 +355,10 @@ static void test_progress(void **state)
         assert_string_equal(s.buf, narrow[i].want);
     }
     strbuf_reset(&s);
-    progress_text(&s, &(struct progress){"Val", 0, 10, 0, 0, "", 0}, 40);
+    progress_text(&s, &(struct progress){"Val", 0, 10, 0, 0, "", .initial = 0}, 40);
     assert_true(s.len <= 39); /* never wider than the terminal */
     strbuf_reset(&s);
-    progress_text(&s, &(struct progress){"Val", 10, 10, 4000, 5, "", 0}, 80);
+    progress_text(&s, &(struct progress){"Val", 10, 10, 4000, 5, "", .initial = 0}, 80);
     assert_non_null(strstr(s.buf, "100%|####"));
     assert_non_null(strstr(s.buf, "[1:06:40<00:00"));
     strbuf_release(&s);
