@@ -110,7 +110,7 @@ static void what_is_not_read_is_said(void **state)
     (void)state;
     set_erfnet(&cfg);
     for (int i = 0; i < 4; i++)
-        config_set(&cfg, unread[i][0], unread[i][1]);
+        config_set_for(&cfg, unread[i][0], unread[i][1], "--opts");
     segment_check(&cfg, &p);
     assert_int_equal(p.nerror, 0);
     assert_int_equal(p.n, 4);
