@@ -40,10 +40,11 @@ bool utf8_valid(const char *text)
     return true;
 }
 
-static bool is_unsafe(uint32_t c)
+bool utf8_unsafe(uint32_t c)
 {
-    return c < ' ' || (c >= 0x7f && c < 0xa0) || c == 0x200e || c == 0x200f ||
-           (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+    return c < ' ' || (c >= 0x7f && c < 0xa0) || c == 0x061c || c == 0x200e ||
+           c == 0x200f || c == 0xfeff || (c >= 0x2028 && c <= 0x202e) ||
+           (c >= 0x2066 && c <= 0x2069);
 }
 
 void utf8_clean(char *text)
@@ -55,7 +56,7 @@ void utf8_clean(char *text)
         size_t valid = utf8_len(s);
 
         len = valid ? valid : 1;
-        if (!valid || is_unsafe(utf8_char(s, len))) {
+        if (!valid || utf8_unsafe(utf8_char(s, len))) {
             *to++ = '?';
             continue;
         }

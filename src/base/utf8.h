@@ -13,9 +13,15 @@ uint32_t utf8_char(const unsigned char *s, size_t len);
 bool utf8_valid(const char *text);
 
 /*
- * Makes `text` safe to show on a terminal, in place: each control character (C0, DEL,
- * C1), each that turns the direction or ends the line (U+200E, U+200F, U+2028 to U+202E,
- * U+2066 to U+2069) and each byte that is no UTF-8 becomes one '?'.
+ * Whether no document or terminal gets the character as it is: a control character (C0,
+ * DEL, C1), one that turns the direction or ends the line (U+061C, U+200E, U+200F, U+2028
+ * to U+202E, U+2066 to U+2069), or a byte order mark. Each format replaces or escapes it.
+ */
+bool utf8_unsafe(uint32_t c);
+
+/*
+ * Makes `text` safe to show on a terminal, in place: each unsafe character and each byte
+ * that is no UTF-8 becomes one '?'.
  */
 void utf8_clean(char *text);
 

@@ -74,11 +74,11 @@ static void add_plain(struct strbuf *s, const struct value *v)
 
 /* --- one line ----------------------------------------------------------------------- */
 
-/* What ends a line in YAML 1.1, and what may not stand in a file as it is. */
+/* What ends a line in YAML 1.1, what may not stand in a file as it is, and what a terminal
+ * that shows the file would obey. */
 static bool is_special(uint32_t c)
 {
-    return c < 32 || (c >= 127 && c < 0xa0) || c == 0x2028 || c == 0x2029 ||
-           c == 0xfeff || c == 0xfffe || c == 0xffff;
+    return utf8_unsafe(c) || c == 0xfffe || c == 0xffff;
 }
 
 static void add_escape(struct strbuf *s, uint32_t c)

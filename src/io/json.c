@@ -21,10 +21,10 @@ static void add_quoted(struct strbuf *out, const char *text)
 
         if (at)
             strbuf_addf(out, "\\%c", letter[at - named]);
-        else if (*s < 0x20 || *s == 0x7f)
-            strbuf_addf(out, "\\u%04x", *s);
         else if (!len)
             strbuf_addstr(out, "\xef\xbf\xbd");
+        else if (utf8_unsafe(utf8_char(s, len)))
+            strbuf_addf(out, "\\u%04x", (unsigned)utf8_char(s, len));
         else
             strbuf_add(out, s, len);
         s += len ? len : 1;

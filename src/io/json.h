@@ -13,7 +13,7 @@
  *
  * The writer owns nothing. Numbers are written with as few digits as give the same
  * double (or float) when read; NaN and infinities, which JSON does not have, become null.
- * Strings are escaped, and bytes that are not UTF-8 become U+FFFD. Misuse (a key inside
+ * Strings are escaped (utf8_unsafe), and bytes that are not UTF-8 become U+FFFD. Misuse (a key inside
  * an array, none inside an object, an end too many) is a BUG.
  *
  * The reader is strict: repeated keys, trailing text, invalid UTF-8 and nesting deeper

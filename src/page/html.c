@@ -1,8 +1,8 @@
 #include "page/html.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@ void html_add(struct strbuf *s, const char *text)
 
         if (at)
             strbuf_addstr(s, as[at - mark]);
-        else if (!len || (*c < 0x20 && !strchr("\t\n", *c)) || *c == 0x7f)
+        else if (!len || (utf8_unsafe(utf8_char(c, len)) && !strchr("\t\n", *c)))
             strbuf_addstr(s, "\xef\xbf\xbd");
         else
             strbuf_add(s, c, len);

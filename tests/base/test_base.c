@@ -274,6 +274,10 @@ static void test_one_line(void **state)
         {"x\xe2\x80\xaey\xe2\x80\xa8z\xe2\x81\xa6", "x?y?z?"},
         {"\xc3\xa9\xe6\x97\xa5\xf0\x9f\x90\xb1", "\xc3\xa9\xe6\x97\xa5\xf0\x9f\x90\xb1"},
         {"\xe6\x97", "??"},
+        {"a\xd8\x9c"
+         "b\xef\xbb\xbf"
+         "c",
+         "a?b?c"},
     };
 
     (void)state;

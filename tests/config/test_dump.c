@@ -135,12 +135,16 @@ static void test_special(void **state)
     (void)state;
     value_add_yaml(&s, &v);
     assert_string_equal(s.buf,
-                        "\"\\x80\\x85\\x9F\302\240\\u2028\\u2029\342\200\252\\uFEFF"
+                        "\"\\x80\\x85\\x9F\302\240\\u2028\\u2029\\u202A\\uFEFF"
                         "\\uFFFE\\uFFFF\357\277\275\360\237\277\276\\x7F\\x0D\\t\\\"\"");
     strbuf_reset(&s);
-    v.s = "\302\240\342\200\252";
+    v.s = "\302\240\342\200\213";
     value_add_yaml(&s, &v);
-    assert_string_equal(s.buf, "'\302\240\342\200\252'");
+    assert_string_equal(s.buf, "'\302\240\342\200\213'");
+    strbuf_reset(&s);
+    v.s = "cat\342\200\256gpj\330\234\342\201\246"; /* what turns the direction */
+    value_add_yaml(&s, &v);
+    assert_string_equal(s.buf, "\"cat\\u202Egpj\\u061C\\u2066\"");
     strbuf_reset(&s);
     v.s = "layer?.*"; /* in a list PyYAML takes ? for a key's mark */
     value_add_yaml(&s, &v);

@@ -58,6 +58,8 @@ static void test_escapes(void **state)
         {"plain", "\"plain\""},
         {"\"\\/", "\"\\\"\\\\/\""},
         {"\b\f\n\r\t\x01\x1f\x7f", "\"\\b\\f\\n\\r\\t\\u0001\\u001f\\u007f\""},
+        {"\xc2\x9b\xe2\x80\xa8\xe2\x80\xae\xef\xbb\xbf",
+         "\"\\u009b\\u2028\\u202e\\ufeff\""},
         {"\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80",
          "\"\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80\""},
         {"a\xff", "\"a\xef\xbf\xbd\""},

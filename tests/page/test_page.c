@@ -49,6 +49,11 @@ static void test_escape(void **state)
     assert_string_equal(s.buf,
                         "a&lt;b&gt;&amp;&quot;&#39;\xc3\xa4\xef\xbf\xbd\xef\xbf\xbd\n");
     strbuf_reset(&s);
+    html_add(&s,
+             "a\xe2\x80\xae\xc2\x9b\x7f\xe2\x81\xa6\xd8\x9c\t\xc3\xa4"); /* bidi, C1 */
+    assert_string_equal(s.buf, "a\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"
+                               "\xef\xbf\xbd\t\xc3\xa4");
+    strbuf_reset(&s);
     html_addf(&s, "%s %d", "</script>", 7);
     assert_string_equal(s.buf, "&lt;/script&gt; 7");
     strbuf_release(&s);
@@ -57,9 +62,9 @@ static void test_escape(void **state)
 /* RFC 4648, 10. */
 static void test_base64(void **state)
 {
-    static const char *const of[][2] = {{"", ""},         {"f", "Zg=="},
-                                        {"fo", "Zm8="},   {"foo", "Zm9v"},
-                                        {"foob", "Zm9vYg=="}, {"\xff\xfe\xfd", "//79"}};
+    static const char *const of[][2] = {
+        {"", ""},        {"f", "Zg=="},        {"fo", "Zm8="},
+        {"foo", "Zm9v"}, {"foob", "Zm9vYg=="}, {"\xff\xfe\xfd", "//79"}};
 
     (void)state;
     for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
@@ -148,8 +153,8 @@ static void test_thin(void **state)
     assert_int_equal(times(s.buf, ",") - 1, 400 - 1);
     axes = strstr(s.buf, "data-axes=\"");
     assert_non_null(axes);
-    assert_int_equal(sscanf(axes, "data-axes=\"%*s %*s %*s %*s %*s %*s %lf %lf", &low, &high),
-                     2);
+    assert_int_equal(
+        sscanf(axes, "data-axes=\"%*s %*s %*s %*s %*s %*s %lf %lf", &low, &high), 2);
     assert_true(low > 0.4 && high < 0.6);
     strbuf_release(&s);
     free(x);
@@ -199,11 +204,14 @@ static void test_run(void **state)
 
     (void)state;
     assert_false(page_run_is(dir));
-    put("metrics.jsonl", "{\"kind\":\"train\",\"seq\":2,\"step\":1,\"epoch\":0,\"loss\":2.5}\n"
-                         "{\"kind\":\"val\",\"seq\":3,\"step\":1,\"epoch\":0,\"val_top1\":50,"
-                         "\"ema_top1\":null}\n{\"kind\":\"tr");
-    put("settings.csv", "key,value,default,set by\nTRAIN.BASE_LR,0.1,0.2,<b>\nTAG,x,y,\n");
-    put("result.json", "{\"exit\":1,\"error\":\"<script>alert(1)</script>\",\"steps\":1}");
+    put("metrics.jsonl",
+        "{\"kind\":\"train\",\"seq\":2,\"step\":1,\"epoch\":0,\"loss\":2.5}\n"
+        "{\"kind\":\"val\",\"seq\":3,\"step\":1,\"epoch\":0,\"val_top1\":50,"
+        "\"ema_top1\":null}\n{\"kind\":\"tr");
+    put("settings.csv",
+        "key,value,default,set by\nTRAIN.BASE_LR,0.1,0.2,<b>\nTAG,x,y,\n");
+    put("result.json",
+        "{\"exit\":1,\"error\":\"<script>alert(1)</script>\",\"steps\":1}");
     assert_true(page_run_is(dir));
     assert_true(page_run_read(&r[0], dir, "one & two", &why));
     assert_true(page_run_best(&r[0]) == 50);
@@ -276,9 +284,10 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    static const char *const files[] = {"a.csv", "metrics.jsonl", "settings.csv",
-                                        "result.json", "report/confusion.csv",
-                                        "report/confusion.png", "report/pairs.csv"};
+    static const char *const files[] = {
+        "a.csv",           "metrics.jsonl",        "settings.csv",
+        "result.json",     "report/confusion.csv", "report/confusion.png",
+        "report/pairs.csv"};
 
     (void)state;
     for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
@@ -294,10 +303,10 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_escape), cmocka_unit_test(test_base64),
+        cmocka_unit_test(test_escape),       cmocka_unit_test(test_base64),
         cmocka_unit_test(test_numbers_sort), cmocka_unit_test(test_csv),
-        cmocka_unit_test(test_chart), cmocka_unit_test(test_thin),
-        cmocka_unit_test(test_run), cmocka_unit_test(test_classes),
+        cmocka_unit_test(test_chart),        cmocka_unit_test(test_thin),
+        cmocka_unit_test(test_run),          cmocka_unit_test(test_classes),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);
