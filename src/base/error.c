@@ -57,14 +57,15 @@ __attribute__((format(printf, 3, 0))) static void say(const char *kind, int code
 
 void bug_at(const char *file, int line, const char *fmt, ...)
 {
+    char text[4096];
     va_list ap;
 
-    (void)fflush(stdout);
-    (void)fprintf(stderr, "trainc: BUG: %s:%d: ", file, line);
     va_start(ap, fmt);
-    (void)vfprintf(stderr, fmt, ap);
+    (void)vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
-    (void)fputc('\n', stderr);
+    one_line(text);
+    (void)fflush(stdout);
+    (void)fprintf(stderr, "trainc: BUG: %s:%d: %s\n", file, line, text);
     abort();
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/log.h"
 #include "base/process.h"
 #include "base/words.h"
@@ -100,10 +101,23 @@ static void put_int(struct env *e, const char *name, int64_t value)
     put(e, xasprintf("TRAINC_%s=%lld", name, (long long)value));
 }
 
+/* Scripts print the values and compare them line by line: each is one clean line. */
 static void put_text(struct env *e, const char *name, const char *value)
 {
-    if (value)
-        put(e, xasprintf("TRAINC_%s=%s", name, value));
+    char *text;
+
+    if (!value)
+        return;
+    text = xasprintf("TRAINC_%s=%s", name, value);
+    one_line(text);
+    put(e, text);
+}
+
+/* A path that the command opens: as it is. */
+static void put_path(struct env *e, const char *name, const char *path)
+{
+    if (path)
+        put(e, xasprintf("TRAINC_%s=%s", name, path));
 }
 
 static void put_scores(struct env *e, const struct trainer *t)
@@ -161,12 +175,12 @@ static struct env environment(const struct trainer *t, int moment)
         if (!process_owns(*text))
             put(&e, xstrdup(*text));
     put_text(&e, "HOOK", moment_name(moment));
-    put_text(&e, "OUTPUT", t->output.dir);
+    put_path(&e, "OUTPUT", t->output.dir);
     put_text(&e, "MODEL", t->cfg->model.name);
     put_text(&e, "TAG", t->cfg->tag);
     put_training(&e, t, moment);
     put_scores(&e, t);
-    put_text(&e, "CHECKPOINT", t->checkpoint);
+    put_path(&e, "CHECKPOINT", t->checkpoint);
     if (moment == HOOK_END) {
         put_int(&e, "EXIT", t->code);
         put_text(&e, "ERROR", failure ? failure : t->diverged);
