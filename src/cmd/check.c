@@ -238,9 +238,8 @@ static void refuse(struct check *c, char *why)
     if (!why)
         return;
     say("%-9s %s\n", "refused", why);
-    csv_add_text(&c->csv, "");
     strbuf_addstr(&c->csv, ",refused,,");
-    csv_add_text(&c->csv, why);
+    csv_add_name(&c->csv, why);
     strbuf_addch(&c->csv, '\n');
     c->refused++;
     free(why);

@@ -138,7 +138,7 @@ static void write(const struct table *t, const struct sweep *s)
         if (r->scores > 1)
             strbuf_addf(&text, "%.8g", deviation(r));
         strbuf_addf(&text, ",%d,%d,", r->scores, r->runs);
-        csv_add_text(&text, r->words);
+        csv_add_name(&text, r->words);
         strbuf_addch(&text, '\n');
     }
     if (atomic_write_file(path, text.buf, text.len))

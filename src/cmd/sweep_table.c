@@ -37,14 +37,14 @@ static void write_table(const struct sweep *s, const int *order)
 
         for (int k = 0; k < r->nword; k++)
             strbuf_addf(&words, "%s%s", k ? " " : "", r->word[k]);
-        csv_add_text(&t, r->name);
+        csv_add_name(&t, r->name);
         strbuf_addch(&t, ',');
         if (!isnan(o->value))
             strbuf_addf(&t, "%.8g", o->value);
         strbuf_addf(&t, ",%lld,%s,", (long long)o->steps, state_of(s, o));
-        csv_add_text(&t, words.buf ? words.buf : "");
+        csv_add_name(&t, words.buf ? words.buf : "");
         strbuf_addch(&t, ',');
-        csv_add_text(&t, o->last ? o->last : "");
+        csv_add_name(&t, o->last ? o->last : "");
         strbuf_addch(&t, '\n');
         strbuf_release(&words);
     }

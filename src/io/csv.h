@@ -21,7 +21,8 @@
 
 /* A text of ours as a cell: in quotes if need be (RFC 4180), and on one line. */
 void csv_add_text(struct strbuf *s, const char *text);
-/* The same of a name of a file or class, which is foreign: what a spreadsheet would take
+/* The same of a foreign text (a name of a file, class or layer, a value of a
+ * configuration, words of a command line, a message that quotes one): what a spreadsheet would take
  * for a formula (=, +, -, @ first, and no number) gets an apostrophe in front, as OWASP
  * advises. */
 void csv_add_name(struct strbuf *s, const char *name);

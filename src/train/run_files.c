@@ -36,7 +36,7 @@ static void add_value(struct strbuf *s, const struct value *v)
     struct strbuf text = STRBUF_INIT;
 
     value_add_yaml(&text, v);
-    csv_add_text(s, text.buf);
+    csv_add_name(s, text.buf);
     strbuf_release(&text);
 }
 
@@ -53,7 +53,7 @@ static void write_settings(const char *dir, const struct config *cfg)
         strbuf_addch(&s, ',');
         add_value(&s, config_default(row->key));
         strbuf_addch(&s, ',');
-        csv_add_text(&s, where ? where : "");
+        csv_add_name(&s, where ? where : "");
         strbuf_addch(&s, '\n');
     }
     put_file(dir, "settings.csv", &s);
@@ -72,9 +72,9 @@ static void write_model(const char *dir, const struct session *n)
 
         if (k->phase != PHASE_FORWARD || k->op == g->ops->cast || !k->op->nout)
             continue;
-        csv_add_text(&s, k->layer);
+        csv_add_name(&s, k->layer);
         strbuf_addf(&s, ",%s,", k->op->name);
-        csv_add_text(&s, tensor_text(k->out[0], shape));
+        csv_add_name(&s, tensor_text(k->out[0], shape));
         strbuf_addf(&s, ",%lld,%lld\n", (long long)model_node_params(g, k),
                     (long long)macs);
     }
