@@ -146,6 +146,22 @@ static void add_object(struct predict *p, const char *path, const struct ranked 
     json_end(w);
 }
 
+enum { NAME_MOST = 200 }; /* bytes; file systems take 255, and a number may be added */
+
+/* Leaves NAME_MOST bytes, whole characters, and keeps an extension. */
+static void shorten(char *s)
+{
+    const char *ending = path_extension(s);
+    size_t len = strlen(s), tail = strlen(ending), at;
+
+    if (len <= NAME_MOST)
+        return;
+    tail = tail < 16 ? tail : 0;
+    for (at = NAME_MOST - tail; at && ((unsigned char)s[at] & 0xc0) == 0x80; at--)
+        ;
+    memmove(s + at, s + len - tail, tail + 1);
+}
+
 /* A name with what cannot be in the name of a folder or a file replaced; heap string. */
 static char *as_file_name(const char *name)
 {
@@ -157,7 +173,20 @@ static char *as_file_name(const char *name)
             *c = '_';
     if (*s == '.')
         *s = '_';
+    shorten(s);
     return s;
+}
+
+/* Names that had to be changed get their number, so that no two classes share a folder. */
+static char *folder_of(const char *class_name, int class)
+{
+    char *s = as_file_name(class_name), *numbered;
+
+    if (!strcmp(s, class_name))
+        return s;
+    numbered = xasprintf("%s_%d", s, class);
+    free(s);
+    return numbered;
 }
 
 /* DIR/CLASS/NAME that is free: NAME, or NAME with a number in front of its extension. */
@@ -189,7 +218,7 @@ static void copy_file(const char *from, const char *to)
 
 static void sort_image(const struct predict *p, int64_t i, int class)
 {
-    char *folder = as_file_name(p->name[class]), *dir = path_join(p->sorted, folder);
+    char *folder = folder_of(p->name[class], class), *dir = path_join(p->sorted, folder);
     char *name = as_file_name(p->images.name[i]), *path, *real;
 
     if (dir_make_all(dir))
