@@ -173,7 +173,7 @@ static void damaged_files_are_not_believed(void **state)
     assert_non_null(path);
     dir_list_free(name, n);
     text = file_read(path, &len);
-    for (size_t cut = 0; cut < len - 1; cut += cut < len - 20 ? 41 : 1) {
+    for (size_t cut = 0; cut < len - 1; cut += cut + 41 < len - 20 ? 41 : 1) {
         assert_int_equal(atomic_write_file(path, text, cut), 0);
         again = count(dir, &o);
         assert_false(again.cached);
