@@ -11,6 +11,7 @@
 #include "base/atomic.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/file_name.h"
 #include "base/say.h"
 #include "cmd/predict.h"
 #include "io/csv.h"
@@ -146,41 +147,10 @@ static void add_object(struct predict *p, const char *path, const struct ranked 
     json_end(w);
 }
 
-enum { NAME_MOST = 200 }; /* bytes; file systems take 255, and a number may be added */
-
-/* Leaves NAME_MOST bytes, whole characters, and keeps an extension. */
-static void shorten(char *s)
-{
-    const char *ending = path_extension(s);
-    size_t len = strlen(s), tail = strlen(ending), at;
-
-    if (len <= NAME_MOST)
-        return;
-    tail = tail < 16 ? tail : 0;
-    for (at = NAME_MOST - tail; at && ((unsigned char)s[at] & 0xc0) == 0x80; at--)
-        ;
-    memmove(s + at, s + len - tail, tail + 1);
-}
-
-/* A name with what cannot be in the name of a folder or a file replaced; heap string. */
-static char *as_file_name(const char *name)
-{
-    char *s = xstrdup(*name ? name : "_");
-
-    one_line(s);
-    for (char *c = s; *c; c++)
-        if (*c == '/')
-            *c = '_';
-    if (*s == '.')
-        *s = '_';
-    shorten(s);
-    return s;
-}
-
 /* Names that had to be changed get their number, so that no two classes share a folder. */
 static char *folder_of(const char *class_name, int class)
 {
-    char *s = as_file_name(class_name), *numbered;
+    char *s = file_name_clean(class_name), *numbered;
 
     if (!strcmp(s, class_name))
         return s;
@@ -219,7 +189,7 @@ static void copy_file(const char *from, const char *to)
 static void sort_image(const struct predict *p, int64_t i, int class)
 {
     char *folder = folder_of(p->name[class], class), *dir = path_join(p->sorted, folder);
-    char *name = as_file_name(p->images.name[i]), *path, *real;
+    char *name = file_name_clean(p->images.name[i]), *path, *real;
 
     if (dir_make_all(dir))
         die("cannot make the folder '%s': %s", dir, strerror(errno));

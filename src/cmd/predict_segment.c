@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/file_name.h"
 #include "base/say.h"
 #include "base/strbuf.h"
 #include "base/strmap.h"
@@ -44,11 +45,23 @@ static uint8_t *own_size(const struct predict *p, const float *logits, int w, in
     return label;
 }
 
+/* Below --out, where an image lay below its folder. */
 static char *out_path(const struct predict *p, const char *name, const char *end)
 {
     int len = (int)(strlen(name) - strlen(path_extension(name)));
+    char *stem = xasprintf("%.*s", len, name), *rest = stem, *part;
+    struct strbuf path = STRBUF_INIT;
 
-    return xasprintf("%s/%.*s%s", p->out, len, name, end);
+    strbuf_addstr(&path, p->out);
+    while ((part = strsep(&rest, "/"))) {
+        char *clean = file_name_clean(part);
+
+        strbuf_addf(&path, "/%s", clean);
+        free(clean);
+    }
+    strbuf_addstr(&path, end);
+    free(stem);
+    return strbuf_detach(&path);
 }
 
 static void write_labels(const struct predict *p, const char *path, uint8_t *label, int w,

@@ -13,7 +13,9 @@
 #include "base/alloc.h"
 #include "base/atomic.h"
 #include "base/file.h"
+#include "base/file_name.h"
 #include "base/strbuf.h"
+#include "base/utf8.h"
 #include "tests/test.h"
 
 static char dir[] = "/tmp/trainc-test-XXXXXX";
@@ -314,13 +316,50 @@ static int teardown(void **state)
     return rmdir(dir);
 }
 
+static void test_name_of_text(void **state)
+{
+    static const char *const row[][2] = {
+        {"", "_"},
+        {".", "_"},
+        {"..", "_."},
+        {"../../etc", "_._.._etc"},
+        {"/a", "_a"},
+        {"a\n\x1b[2J\xe2\x80\xae\xff", "a??[2J??"},
+        {"a cat.jpg", "a cat.jpg"},
+    };
+    char text[400], *name;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        name = file_name_clean(row[i][0]);
+        assert_string_equal(name, row[i][1]);
+        free(name);
+    }
+    for (int i = 0; i < 240; i++) /* characters of two bytes, from an odd place */
+        text[i] = i % 2 ? '\xc3' : '\xa9';
+    text[0] = 'x';
+    memcpy(text + 241 - (241 % 2), ".jpeg", 6);
+    name = file_name_clean(text);
+    assert_in_range(strlen(name), 198, 200);
+    assert_string_equal(name + strlen(name) - 5, ".jpeg");
+    assert_true(utf8_valid(name));
+    free(name);
+    memset(text, 'y', 300);
+    text[300] = '\0';
+    text[100] = '.'; /* no extension */
+    name = file_name_clean(text);
+    assert_int_equal(strlen(name), 200);
+    free(name);
+}
+
 int main(void)
 {
     const struct CMUnitTest test[] = {
-        cmocka_unit_test(test_paths),         cmocka_unit_test(test_files),
-        cmocka_unit_test(test_planted),       cmocka_unit_test(test_write_fails),
-        cmocka_unit_test(test_write_special), cmocka_unit_test(test_directories),
-        cmocka_unit_test(test_write_shared),  cmocka_unit_test(test_not_regular),
+        cmocka_unit_test(test_paths),        cmocka_unit_test(test_files),
+        cmocka_unit_test(test_planted),      cmocka_unit_test(test_write_fails),
+        cmocka_unit_test(test_name_of_text), cmocka_unit_test(test_write_special),
+        cmocka_unit_test(test_directories),  cmocka_unit_test(test_write_shared),
+        cmocka_unit_test(test_not_regular),
     };
 
     return cmocka_run_group_tests(test, setup, teardown);
