@@ -74,7 +74,7 @@ static void print_json(const struct device_options *o)
     for (int i = 0; device_at(i); i++)
         (void)json_array_append_new(all, one_json(device_at(i), o));
     all = json_pack("{so}", "devices", all);
-    text = json_dumps(all, JSON_INDENT(2));
+    text = json_dumps(all, JSON_INDENT(2) | JSON_ENSURE_ASCII);
     say_text(text);
     say_text("\n");
     free(text);
