@@ -380,6 +380,7 @@ static void bench_check(const struct config *cfg, const struct cmdline *line,
             p, "bench",
             "EVAL_MODE and THROUGHPUT_MODE have no effect: steps of training are "
             "timed; --inference times evaluation");
+    run_check_unread_weights(cfg, line, p);
     if (cmdline_has(line, "--weights"))
         run_check_own_weights(cfg, line, p);
     device_check_one(cfg, p);

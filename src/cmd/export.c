@@ -191,8 +191,7 @@ static void check_out(const struct cmdline *line, struct problems *p)
 static void check_onnx(const struct config *cfg, const struct cmdline *line,
                        struct problems *p)
 {
-    if (!p->nerror) /* of the weights */
-        export_onnx_check(cfg, line, p);
+    export_onnx_check(cfg, line, p);
     if (cmdline_has(line, "--out"))
         problems_error(p, "--out", "--onnx writes a file of its own: give one of them");
     if (cmdline_has(line, "--raw"))

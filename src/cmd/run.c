@@ -11,6 +11,7 @@
 #include "base/strbuf.h"
 #include "config/problems.h"
 #include "dist/launch.h"
+#include "io/safetensors.h"
 #include "io/weights_file.h"
 #include "models/imagenet_names.h"
 #include "models/imagenet_synsets.h"
@@ -25,6 +26,24 @@
 #include "train/saves.h"
 #include "train/weights_cache.h"
 #include "train/weights_fetch.h"
+
+static bool is_safetensors(const char *path, struct strbuf *why)
+{
+    struct safetensors f;
+    bool is = !safetensors_open(&f, path, why);
+
+    safetensors_close(&f);
+    return is;
+}
+
+static bool is_weights(const char *path, struct strbuf *why)
+{
+    struct weights_file f;
+    bool is = weights_file_open(&f, path, true, why) >= 0;
+
+    weights_file_close(&f);
+    return is;
+}
 
 static void check_file(const struct config *cfg, const char *key, const char *path,
                        struct problems *p)
@@ -41,14 +60,17 @@ static void check_file(const struct config *cfg, const char *key, const char *pa
 }
 
 /* Is it a file of weights, as far as its header tells? Tensors are not read. */
-static void check_weights(const struct config *cfg, const char *path, struct problems *p)
+static void check_weights(const struct config *cfg, const char *key, const char *path,
+                          struct problems *p)
 {
     struct strbuf why = STRBUF_INIT;
-    struct weights_file f;
+    int before = p->nerror;
+    bool resume = !strcmp(key, "MODEL.RESUME");
 
-    if (weights_file_open(&f, path, true, &why) < 0)
-        config_blame(cfg, p, KEYS("MODEL.PRETRAINED"), "MODEL.PRETRAINED: %s", why.buf);
-    weights_file_close(&f);
+    check_file(cfg, key, path, p);
+    if (*path && p->nerror == before &&
+        !(resume ? is_safetensors : is_weights)(path, &why))
+        config_blame(cfg, p, KEYS(key), "%s: %s", key, why.buf);
     strbuf_release(&why);
 }
 
@@ -64,10 +86,10 @@ static void check_pretrained(const struct config *cfg, struct problems *p)
               : NULL;
 
     pretrained_check(cfg, p);
-    if (path)
-        check_file(cfg, "MODEL.PRETRAINED", path, p);
     if (path && p->nerror == before && !strcmp(path, text))
-        check_weights(cfg, path, p); /* those of a cache are read whole, for their hash */
+        check_weights(cfg, "MODEL.PRETRAINED", path, p);
+    else if (path) /* those of a cache are read whole, for their hash */
+        check_file(cfg, "MODEL.PRETRAINED", path, p);
     else if (why.len)
         config_blame(cfg, p, KEYS("MODEL.PRETRAINED"), "MODEL.PRETRAINED: %s", why.buf);
     strbuf_release(&why);
@@ -85,7 +107,7 @@ static void check_teacher(const struct config *cfg, struct problems *p)
     strbuf_reset(&why);
     path = *text && m ? weights_wanted(cfg, "MODEL.TEACHER", text, m->name, &why) : NULL;
     if (path)
-        check_file(cfg, "MODEL.TEACHER", path, p);
+        check_weights(cfg, "MODEL.TEACHER", path, p);
     else if (why.len && m)
         config_blame(cfg, p, KEYS("MODEL.TEACHER"), "MODEL.TEACHER: %s", why.buf);
     strbuf_release(&why);
@@ -97,6 +119,7 @@ void run_check_own_weights(const struct config *cfg, const struct cmdline *line,
 {
     const char *weights = cmdline_value(line, "--weights");
     bool name = weights && pretrained_find(weights, strlen(weights));
+    struct strbuf why = STRBUF_INIT;
 
     if (weights && !file_exists(weights))
         problems_error(p, "--weights", "there is no file '%s'%s%s%s", weights,
@@ -105,6 +128,8 @@ void run_check_own_weights(const struct config *cfg, const struct cmdline *line,
     else if (weights && file_is_dir(weights))
         problems_error(p, "--weights", "'%s' is a folder, not a file of weights",
                        weights);
+    else if (weights && !is_weights(weights, &why))
+        problems_error(p, "--weights", "%s", why.buf);
     else if (weights && !line->saved && !config_where(cfg, "MODEL.NAME") &&
              !config_where(cfg, "MODEL.TYPE"))
         problems_error(p, "--weights",
@@ -115,6 +140,22 @@ void run_check_own_weights(const struct config *cfg, const struct cmdline *line,
         check_pretrained(cfg, p);
     else if (!weights)
         problems_error(p, NULL, "no weights: give --weights FILE, or --pretrained NAME");
+    strbuf_release(&why);
+}
+
+void run_check_unread_weights(const struct config *cfg, const struct cmdline *line,
+                              struct problems *p)
+{
+    const char *resume = cmdline_key(line, "MODEL.RESUME"),
+               *text = cmdline_key(line, "MODEL.PRETRAINED");
+    struct strbuf why = STRBUF_INIT;
+    struct pretrained_request r;
+
+    if (resume)
+        check_weights(cfg, "MODEL.RESUME", resume, p);
+    if (text && *text && !pretrained_parse(text, cfg->model.name, &r, &why) && !why.len)
+        check_weights(cfg, "MODEL.PRETRAINED", text, p);
+    strbuf_release(&why);
 }
 
 char *run_own_weights(const struct config *cfg, const struct cmdline *line)
@@ -160,13 +201,15 @@ static void check_world(const struct config *cfg, struct problems *p)
 
 void run_check(const struct config *cfg, bool train, struct problems *p)
 {
+    check_weights(cfg, "MODEL.RESUME", cfg->model.resume, p);
+    if (!train && p->nerror)
+        return; /* what else is wrong may be in the checkpoint's configuration */
     check_world(cfg, p);
     model_check(cfg, p);
     model_check_whole(cfg, p);
     optimizer_config_check(cfg, p);
     schedule_check(cfg, p);
     device_check_run(cfg, p);
-    check_file(cfg, "MODEL.RESUME", cfg->model.resume, p);
     if (train)
         check_teacher(cfg, p);
     if (!*cfg->model.resume && !(train && goes_on(cfg)))

@@ -16,7 +16,7 @@
 /* In the metadata of exported weights: the configuration that they were trained with. */
 #define RUN_CONFIG_META "trainc_config"
 
-/* Mistakes that are known before any file is read; only whether it exists is asked. */
+/* Mistakes that are known before any work; of files of weights the header is read. */
 void run_check(const struct config *cfg, bool train, struct problems *p);
 /*
  * For verbs that use weights as they are, those of --weights FILE or, without it, of
@@ -27,6 +27,9 @@ void run_check(const struct config *cfg, bool train, struct problems *p);
 void run_check_own_weights(const struct config *cfg, const struct cmdline *line,
                            struct problems *p);
 char *run_own_weights(const struct config *cfg, const struct cmdline *line);
+/* For verbs that read no weights: are those that the command line names files of them? */
+void run_check_unread_weights(const struct config *cfg, const struct cmdline *line,
+                              struct problems *p);
 /* Called before the configuration is loaded. Without --cfg it takes the configuration
  * from the verb's weights, if they hold one, and exits if these are damaged; --opts and flags are applied after it. */
 void run_take_config(const struct verb *v, struct cmdline *line);

@@ -425,6 +425,7 @@ static void summary_check(const struct config *cfg, const struct cmdline *line,
     optimizer_config_check(cfg, p);
     schedule_check(cfg, p);
     data_check_names(cfg, p);
+    run_check_unread_weights(cfg, line, p);
     run_check_writable(line, "--json", WRITTEN_JSON, p);
 }
 

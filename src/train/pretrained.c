@@ -130,12 +130,10 @@ static void miss(struct loading *l, const char *name, const char *why)
     one_line(text);
     log_debug("pretrained: %s", text);
     l->missing++;
-    if (l->first_missing && l->surplus) {
+    if (l->first_missing)
         free(text);
-    } else { /* segments are in reverse order */
-        free(l->first_missing);
+    else
         l->first_missing = text;
-    }
 }
 
 static void miss_shape(struct loading *l, const struct tensor *t,
@@ -506,7 +504,9 @@ static void load(struct session *s, const char *text, bool all, const char *what
     l.used = xcalloc(l.file.n + 1, sizeof(*l.used));
     packed = packed_room(&l.file);
     session_get(s, MEMORY_WEIGHTS, l.flat);
-    for (int i = 0; i < f->nsegment; i++)
+    for (int i = f->nparam; i-- > 0;) /* they lie in reverse order */
+        load_one(&l, &f->segment[i], packed);
+    for (int i = f->nparam; i < f->nsegment; i++)
         load_one(&l, &f->segment[i], packed);
     report_unused(&l);
     report_patterns(&l);
