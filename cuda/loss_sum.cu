@@ -5,6 +5,11 @@
 #include "cuda/launch.h"
 #include "graph/kernel.h"
 
+__global__ void loss_multiply(const float *loss, const float *share, float *to)
+{
+    *to = *loss * *share;
+}
+
 struct loss_terms {
     const float *loss[LOSS_SUM_MOST];
     float weight[LOSS_SUM_MOST];
@@ -23,10 +28,18 @@ __global__ void loss_add(loss_terms t, float *to)
 static const char *loss_sum_claim(struct region *r, struct graph *, struct node *n,
                                   struct device *)
 {
-    if (n->op != &op_loss_sum && n->op != &op_loss_share)
+    if (n->op != &op_loss_sum && n->op != &op_loss_share && n->op != &op_loss_times)
         return "not a sum of losses";
     region_take_alone(r, n);
     return nullptr;
+}
+
+static void loss_times_run(struct step *s, struct device *dev)
+{
+    const struct loss_times_attrs *a = (const struct loss_times_attrs *)s->node->attrs;
+
+    LAUNCH(dev, loss_multiply, 1, 1, 0, (const float *)s->in[LOSS_TIMES_LOSS],
+           (const float *)s->in[LOSS_TIMES_SHARES] + a->index, (float *)s->out[0]);
 }
 
 static void loss_sum_run(struct step *s, struct device *dev)
@@ -36,6 +49,10 @@ static void loss_sum_run(struct step *s, struct device *dev)
         (const struct loss_share_attrs *)s->node->attrs;
     loss_terms t = {};
 
+    if (s->node->op == &op_loss_times) {
+        loss_times_run(s, dev);
+        return;
+    }
     t.n = s->nin;
     for (int i = 0; i < t.n; i++) {
         t.loss[i] = (const float *)s->in[i];

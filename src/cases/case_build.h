@@ -65,6 +65,7 @@ case_build_fn case_dice;
 case_build_fn case_ohem;
 case_build_fn case_distill;
 case_build_fn case_loss_sum;
+case_build_fn case_loss_times;
 case_build_fn case_label_down;
 case_build_fn case_confusion;
 case_build_fn case_head;

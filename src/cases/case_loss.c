@@ -93,6 +93,19 @@ void case_loss_sum(struct case_build *c, const struct op_case *row,
     case_output(c, loss_sum(c->b, loss, 4, &a));
 }
 
+void case_loss_times(struct case_build *c, const struct op_case *row,
+                     const struct case_size *s)
+{
+    struct loss_times_attrs a = {"loss", 2};
+    int64_t shares[4] = {4};
+    struct tensor *loss = case_plain(c, "loss", s->dim, CASE_SIGNED);
+    struct tensor *x = case_plain(c, "shares", shares, CASE_SIGNED);
+
+    (void)row;
+    x->trainable = false;
+    case_output(c, loss_times(c->b, loss, x, &a));
+}
+
 void case_label_down(struct case_build *c, const struct op_case *row,
                      const struct case_size *s)
 {

@@ -124,21 +124,21 @@ static void run_steps(struct test *t)
 
     loader_start_epoch(t->feed.train_loader, epoch, 0);
     while (updates < t->most && (t->n < 2 || lr_find_smooth(t->point, t->n) == t->n)) {
-        const struct batch *b = loader_next(t->feed.train_loader);
         struct lent_batch lent;
+        bool taken = feed_next(&t->feed, &t->session, &lent);
 
-        if (!b && !feed_failure(&t->feed)) {
+        if (!taken && !feed_failure(&t->feed)) {
             session_drain(&t->session);
             loader_start_epoch(t->feed.train_loader, ++epoch, 0);
-            b = loader_next(t->feed.train_loader);
+            taken = feed_next(&t->feed, &t->session, &lent);
         }
-        if (!b)
+        if (!taken)
             die("%s", feed_failure(&t->feed) ? feed_failure(&t->feed)
                                              : "an epoch has no batch");
-        lent = feed_lend(t->feed.train_loader, b);
         updates += session_step_lent(&t->session, &lent);
         take_losses(t);
     }
+    feed_drop(&t->feed);
     session_drain(&t->session);
     take_losses(t);
 }

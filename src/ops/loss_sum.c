@@ -93,3 +93,58 @@ const struct op op_loss_share = {
     .flops = loss_sum_flops,
     .ref = loss_share_ref,
 };
+
+struct tensor *loss_times(struct builder *b, struct tensor *loss, struct tensor *shares,
+                          const struct loss_times_attrs *a)
+{
+    struct tensor *in[] = {[LOSS_TIMES_LOSS] = loss, [LOSS_TIMES_SHARES] = shares};
+
+    return node(b, &op_loss_times, a->layer, a, in, 2);
+}
+
+static const struct attr loss_times_attr_table[] = {
+    ATTR_INT(struct loss_times_attrs, index, 0, LOSS_SUM_MOST, "which of the numbers"),
+    {0},
+};
+
+static const char *loss_times_shape(struct node *n)
+{
+    const struct loss_times_attrs *a = n->attrs;
+    const struct tensor *shares = n->in[LOSS_TIMES_SHARES];
+    int64_t one = 1;
+
+    tensor_plain(n->out[0], DTYPE_F32, 1, &one);
+    if (!tensor_is_vector(n->in[LOSS_TIMES_LOSS], 1))
+        return "a loss is one number";
+    if (shares->dtype != DTYPE_F32 || shares->ndim != 1 || a->index >= shares->dim[0])
+        return "there is no such share";
+    return NULL;
+}
+
+static void loss_times_grad(struct builder *b, const struct node *n)
+{
+    struct tensor *dloss = grad_of(b, n->out[0]);
+
+    grad_add(b, n->in[LOSS_TIMES_LOSS],
+             loss_times(b, dloss, n->in[LOSS_TIMES_SHARES], n->attrs));
+}
+
+static void loss_times_ref(const struct step *s)
+{
+    const struct loss_times_attrs *a = s->node->attrs;
+    const float *loss = s->in[LOSS_TIMES_LOSS], *shares = s->in[LOSS_TIMES_SHARES];
+
+    *(float *)s->out[0] = *loss * shares[a->index];
+}
+
+const struct op op_loss_times = {
+    .name = "loss_times",
+    .attrs = loss_times_attr_table,
+    .attrs_size = sizeof(struct loss_times_attrs),
+    .nout = 1,
+    .precision = PRECISION_F32,
+    .shape = loss_times_shape,
+    .grad = loss_times_grad,
+    .flops = loss_sum_flops,
+    .ref = loss_times_ref,
+};

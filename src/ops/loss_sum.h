@@ -1,6 +1,10 @@
 /*
  * loss_sum: the weighted sum of losses, sum_i weight_i loss_i, fp32 [1]. Its gradient by
  * each is loss_share: weight_i dloss.
+ *
+ * loss_times: a loss (or its gradient) times one of several numbers, fp32 [1], that an
+ * input of the program holds: how much this batch counts in its update
+ * (session/shares.h).
  */
 #ifndef OPS_LOSS_SUM_H
 #define OPS_LOSS_SUM_H
@@ -26,6 +30,16 @@ struct tensor *loss_sum(struct builder *b, struct tensor *const *loss, int n,
 struct tensor *loss_share(struct builder *b, struct tensor *dloss,
                           const struct loss_share_attrs *a);
 
-extern const struct op op_loss_sum, op_loss_share;
+enum { LOSS_TIMES_LOSS, LOSS_TIMES_SHARES };
+
+struct loss_times_attrs {
+    const char *layer;
+    int index; /* in shares, fp32 [n] */
+};
+
+struct tensor *loss_times(struct builder *b, struct tensor *loss, struct tensor *shares,
+                          const struct loss_times_attrs *a);
+
+extern const struct op op_loss_sum, op_loss_share, op_loss_times;
 
 #endif

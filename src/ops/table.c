@@ -159,6 +159,7 @@ const struct op *const op_table[] = {
     &op_label_down,
     &op_loss_sum,
     &op_loss_share,
+    &op_loss_times,
     &op_cross_entropy2d,
     &op_cross_entropy2d_grad,
     &op_metrics,

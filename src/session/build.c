@@ -25,6 +25,7 @@
 #include "ops/view.h"
 #include "session/buckets.h"
 #include "session/build_update.h"
+#include "session/shares.h"
 
 /* AUG.ON_DEVICE, in the order of the loader. */
 static struct tensor *build_augment(struct build *t, struct builder *b,
@@ -94,14 +95,23 @@ static struct tensor *build_eval_loss(struct build *t, struct builder *b,
 
 /* The labels at the resolution of `logits`: those of an auxiliary classifier that labels
  * pixels (stage >= 0) are smaller than the label map. */
-static struct tensor *labels_of(struct build *t, struct builder *b, int stage,
+static struct tensor *labels_of(struct build *t, struct builder *b, int i, int stage,
                                 struct tensor *logits)
 {
-    int64_t factor = stage < 0 || !tensor_is_image(logits)
-                         ? 1
-                         : t->truth->dim[1] / logits->dim[IMAGE_H];
+    t->factor[i] = stage < 0 || !tensor_is_image(logits)
+                       ? 1
+                       : (int)(t->truth->dim[1] / logits->dim[IMAGE_H]);
+    return t->factor[i] > 1 ? label_down(b, t->truth, t->factor[i], "aux_labels")
+                            : t->truth;
+}
 
-    return factor > 1 ? label_down(b, t->truth, (int)factor, "aux_labels") : t->truth;
+/* A loss as much as this batch counts in its update. */
+static struct tensor *weigh_loss(struct build *t, struct builder *b, struct tensor *loss,
+                                 int index)
+{
+    struct loss_times_attrs a = {"loss", index};
+
+    return t->shares ? loss_times(b, loss, t->shares, &a) : loss;
 }
 
 /* The logits that a loss judges: the model's, those of its head for the teacher, or those
@@ -122,6 +132,9 @@ static void build_train_loss(struct build *t, struct builder *b, const struct pl
     struct tensor **loss = t->each;
     enum model_task task = p->model->family->task;
 
+    if (p->shares)
+        t->shares =
+            graph_input(b, "shares", DTYPE_F32, LAYOUT_PLAIN, 1, (int64_t[]){SHARES});
     for (int i = 0; i < p->nloss; i++) {
         struct loss_options o = p->loss[i].o;
         struct tensor *z = judged(t, &p->loss[i]);
@@ -129,8 +142,9 @@ static void build_train_loss(struct build *t, struct builder *b, const struct pl
         o.teacher = teacher;
         if (p->nloss > 1)
             o.layer = arena_printf(&b->g->arena, "loss.%d", i);
-        loss[i] = p->loss[i].loss->build[task](b, &o, z,
-                                               labels_of(t, b, p->loss[i].stage, z), lam);
+        loss[i] = p->loss[i].loss->build[task](
+            b, &o, z, labels_of(t, b, i, p->loss[i].stage, z), lam);
+        loss[i] = weigh_loss(t, b, loss[i], i);
         sum.weight[i] = p->loss[i].weight;
     }
     t->loss = p->nloss > 1 || p->loss[0].weight != 1 ? loss_sum(b, loss, p->nloss, &sum)
@@ -143,6 +157,7 @@ static void build_loss(struct build *t, struct builder *b, const struct plan *p,
 {
     enum model_task task = p->model->family->task;
     struct flip_attrs labels = {"flip_labels", p->augment.flip.flips};
+    struct tensor *told;
 
     t->labels = t->truth = build_labels(t, b, task);
     if (training && task == MODEL_SEGMENT && p->augment.flips)
@@ -151,10 +166,11 @@ static void build_loss(struct build *t, struct builder *b, const struct plan *p,
         build_train_loss(t, b, p, lam, teacher);
     else
         t->loss = build_eval_loss(t, b, p, task);
+    told = weigh_loss(t, b, t->loss, SHARE_LOG);
     if (task == MODEL_SEGMENT)
-        (void)confusion(b, t->logits, t->truth, t->loss, LABEL_IGNORE, p->class_weight);
+        (void)confusion(b, t->logits, t->truth, told, LABEL_IGNORE, p->class_weight);
     else
-        (void)metrics(b, t->logits, t->truth, t->loss);
+        (void)metrics(b, t->logits, t->truth, told);
 }
 
 /* An auxiliary classifier of a stage: of the mean over all places of an image, of the

@@ -48,6 +48,7 @@ struct build {
                             * plan.resizes; NULL: none */
     struct tensor *keys;   /* int32 [batch, AUGMENT_KEY_WORDS] of training with
                             * plan.augment; NULL: none */
+    struct tensor *shares; /* fp32 [SHARES] of training with plan.shares; NULL: none */
     struct tensor *labels; /* int32 [batch], -1: not counted; or uint8 [batch, h, w] of
                             * the logits' size, LABEL_IGNORE: not counted */
     struct tensor *truth;  /* the labels as losses and metrics see them: label maps may
@@ -55,6 +56,7 @@ struct build {
     struct tensor *logits, *loss;
     struct tensor *each[LOSSES_MOST]; /* the losses of training that `loss` is the sum
                                        * of */
+    int factor[LOSSES_MOST];     /* how much smaller the label map of each of them is */
     struct model_stages *stages; /* of a plan with .nout; no labels, logits, loss then */
     struct model_stages heads;   /* what losses and a teacher ask for */
     struct tensor *aux[MODEL_STAGES]; /* logits of auxiliary classifiers */

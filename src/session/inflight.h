@@ -37,6 +37,7 @@ struct lent_batch {
     /* Just before that: how long the device took to copy it; NULL: nobody asks. */
     void (*copied)(void *owner, double seconds);
     const void *keys, *jobs; /* where a program has a place for them */
+    const float *shares;     /* [SHARES], session/shares.h; NULL: ones */
 };
 
 struct snapshot {
@@ -73,8 +74,8 @@ struct inflight {
 struct inflight_place {
     void *pixels, *labels;
     size_t pixel_size, label_size;
-    void *keys, *jobs;
-    size_t key_size, job_size;
+    void *keys, *jobs, *shares;
+    size_t key_size, job_size, share_size;
 };
 
 void inflight_init(struct inflight *q, const struct backend *b, struct device *dev,
@@ -83,10 +84,10 @@ void inflight_release(struct inflight *q); /* after inflight_drain */
 
 /* What a slot must hold for a batch of these sizes: one after the other. */
 static inline size_t inflight_slot_size(size_t pixels, size_t labels, size_t keys,
-                                        size_t jobs)
+                                        size_t jobs, size_t shares)
 {
     return (pixels + 255) / 256 * 256 + (labels + 255) / 256 * 256 +
-           (keys + 255) / 256 * 256 + jobs;
+           (keys + 255) / 256 * 256 + (jobs + 255) / 256 * 256 + shares;
 }
 
 /* Device memory that inflight_init allocates for slots of this size. */

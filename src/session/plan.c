@@ -113,6 +113,9 @@ static void plan_counts(struct plan *p, const struct config *cfg, int64_t images
     p->val_batch = cfg->data.val_batch_size ? cfg->data.val_batch_size : p->batch;
     p->accumulation.batches = (int)batches;
     p->accumulation.group = (int)(steps < batches ? steps : batches);
+    p->shares = p->model->family->task == MODEL_SEGMENT
+                    ? p->world > 1 || p->accumulation.group > 1
+                    : p->tail && p->accumulation.group > 1;
     p->updates_per_epoch = accumulation_updates(&p->accumulation);
     p->updates = cfg->train.epochs * p->updates_per_epoch;
     p->warmup_updates = schedule_warmup(cfg, p->updates_per_epoch);

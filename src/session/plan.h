@@ -71,6 +71,7 @@ struct plan {
     int nfreeze;
     bool recompute; /* activation checkpointing */
 
+    bool shares; /* batches of an update may count differently: session/shares.h */
     struct accumulation accumulation; /* without accumulation .group is 1; <= .batches */
     int64_t updates_per_epoch, updates, warmup_updates; /* updates: of the whole run */
     double lr_factor;

@@ -238,8 +238,9 @@ size_t session_slot_size(const struct session *s)
         size_t labels = b->labels ? tensor_size(b->labels) : 0;
         size_t keys = b->keys ? tensor_size(b->keys) : 0;
         size_t jobs = b->jobs ? tensor_size(b->jobs) : 0;
+        size_t shares = b->shares ? tensor_size(b->shares) : 0;
         size_t need = s->program[i] ? inflight_slot_size(tensor_size(b->pixels), labels,
-                                                         keys, jobs)
+                                                         keys, jobs, shares)
                                     : 0;
 
         most = need > most ? need : most;

@@ -28,6 +28,7 @@
 #include "session/build.h"
 #include "session/inflight.h"
 #include "session/plan.h"
+#include "session/shares.h"
 
 struct session_options {
     bool train, eval;
@@ -94,6 +95,10 @@ void session_drop(struct session *s);
 /* Trains on one batch. True: it ended an update (always, unless gradients accumulate). */
 bool session_step(struct session *s, const void *pixels, const void *labels);
 bool session_step_lent(struct session *s, const struct lent_batch *b);
+
+/* How much batch `k` from now weighs in its update (session/shares.h). */
+void session_weights(const struct session *s, const struct lent_batch *b, int k,
+                     double weight[SHARES]);
 
 /* After each update: updates an EMA in host memory (TRAIN.EMA.DEVICE cpu). One on the
  * device is updated by the training step itself. */

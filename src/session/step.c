@@ -32,6 +32,10 @@ static void take_batch(struct session *s, enum session_program which,
         to.jobs = program_data(p, b->jobs);
         to.job_size = tensor_size(b->jobs);
     }
+    if (b->shares) {
+        to.shares = program_data(p, b->shares);
+        to.share_size = tensor_size(b->shares);
+    }
     inflight_room(&s->inflight);
     inflight_input(&s->inflight, &to, batch);
 }
@@ -91,6 +95,16 @@ static void run_tail(struct session *s, const struct lent_batch *b)
     take_batch(s, SESSION_TAIL, b);
     run(s, SESSION_TAIL);
     program_refresh(s->program[SESSION_TRAIN]); /* and that of micro-batches */
+}
+
+void session_weights(const struct session *s, const struct lent_batch *b, int k,
+                     double weight[SHARES])
+{
+    const struct accumulation *a = &s->plan.accumulation;
+    bool tail = s->plan.tail && accumulation_in_epoch(a, s->micro + k) == a->batches - 1;
+
+    shares_weights(&s->build[tail ? SESSION_TAIL : SESSION_TRAIN], &s->plan, s->mixing, b,
+                   weight);
 }
 
 bool session_step_lent(struct session *s, const struct lent_batch *b)

@@ -1,6 +1,7 @@
 #include "train/feed.h"
 
 #include <pthread.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -38,7 +39,7 @@ static struct loader *start(const struct feed *f, struct session *s,
     o.rank = dist_rank();
     o.world = dist_world();
     o.half = train ? s->plan.own : 0;
-    o.held = INFLIGHT_LENT;
+    o.held = INFLIGHT_LENT + (train && s->plan.shares ? s->plan.accumulation.group : 0);
     o.observe = train ? f->observe : NULL;
     o.observe_arg = f->observe_arg;
     o.limits.jpeg = f->jpeg.device ? &f->jpeg : NULL;
@@ -67,8 +68,88 @@ const void *feed_labels(const struct batch *b)
 
 struct lent_batch feed_lend(struct loader *l, const struct batch *b)
 {
-    return (struct lent_batch){b->pixel, feed_labels(b), take_back, l,
-                               b,        copied,         b->key,    b->job};
+    return (struct lent_batch){.pixels = b->pixel,
+                               .labels = feed_labels(b),
+                               .release = take_back,
+                               .owner = l,
+                               .token = b,
+                               .copied = copied,
+                               .keys = b->key,
+                               .jobs = b->job};
+}
+
+/* The shares of the batches that are held, from what they weigh. */
+static void share_out(struct feed_update *u, double *weight)
+{
+    double mean[SHARES] = {0};
+
+    for (int k = 0; k < u->n; k++)
+        for (int i = 0; i < SHARES; i++)
+            mean[i] += weight[k * SHARES + i];
+    dist_sum_doubles(mean, SHARES);
+    for (int i = 0; i < SHARES; i++)
+        mean[i] /= (double)u->n * dist_world();
+    for (int k = 0; k < u->n; k++)
+        shares_of(weight + (ptrdiff_t)k * SHARES, mean,
+                  u->share[u->turn] + (ptrdiff_t)k * SHARES);
+}
+
+/* Takes all batches of the update that begins. False: the loader has no more. */
+static bool take_update(struct feed *f, const struct session *s)
+{
+    const struct accumulation *a = &s->plan.accumulation;
+    struct feed_update *u = &f->update;
+    int n = accumulation_size(a, s->micro);
+    double *weight = xcalloc((size_t)n * SHARES, sizeof(*weight));
+    bool all = true;
+
+    u->n = u->at = 0;
+    u->turn = !u->turn;
+    u->batch = xrealloc(u->batch, (size_t)n * sizeof(*u->batch));
+    u->share[u->turn] = xrealloc(u->share[u->turn], (size_t)n * SHARES * sizeof(float));
+    while (all && u->n < n) {
+        const struct batch *b = loader_next(f->train_loader);
+        struct lent_batch lent;
+
+        all = b != NULL;
+        if (!b)
+            break;
+        lent = feed_lend(f->train_loader, b);
+        session_weights(s, &lent, u->n, weight + (ptrdiff_t)u->n * SHARES);
+        u->batch[u->n++] = b;
+    }
+    if (all)
+        share_out(u, weight);
+    else
+        feed_drop(f);
+    free(weight);
+    return all;
+}
+
+bool feed_next(struct feed *f, const struct session *s, struct lent_batch *lent)
+{
+    struct feed_update *u = &f->update;
+    const struct batch *b;
+
+    if (!s->plan.shares) {
+        b = loader_next(f->train_loader);
+        if (b)
+            *lent = feed_lend(f->train_loader, b);
+        return b;
+    }
+    if (u->at == u->n && !take_update(f, s))
+        return false;
+    *lent = feed_lend(f->train_loader, u->batch[u->at]);
+    lent->shares = u->share[u->turn] + (ptrdiff_t)u->at++ * SHARES;
+    return true;
+}
+
+void feed_drop(struct feed *f)
+{
+    struct feed_update *u = &f->update;
+
+    while (u->at < u->n)
+        loader_release_batch(f->train_loader, u->batch[u->at++]);
 }
 
 /* Ends the program if nothing can be learned from the training set; warns of what is odd. */
@@ -184,6 +265,10 @@ bool feed_agree(struct feed *f, bool *diverged)
 
 void feed_close(struct feed *f)
 {
+    feed_drop(f);
+    free(f->update.batch);
+    free(f->update.share[0]);
+    free(f->update.share[1]);
     loader_close(f->train_loader);
     loader_close(f->val_loader);
     dataset_close(f->train);

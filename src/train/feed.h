@@ -16,6 +16,14 @@
 #include "session/session.h"
 #include "train/class_list.h"
 
+/* The batches of an update, all of which are taken before the first runs, and their
+ * shares (session/shares.h): of this update, and of the last, which may be on its way. */
+struct feed_update {
+    const struct batch **batch;
+    float *share[2];
+    int n, at, turn;
+};
+
 struct feed {
     const struct config *cfg;
     struct dataset *train, *val; /* train is NULL for an evaluation */
@@ -26,7 +34,8 @@ struct feed {
     /* For a profiler: of the loader of training; set between open and start. */
     void (*observe)(const struct loader_sight *s, void *arg);
     void *observe_arg;
-    struct jpeg_device jpeg;   /* DATA.DECODE device; .device NULL: the host decodes */
+    struct feed_update update;
+    struct jpeg_device jpeg; /* DATA.DECODE device; .device NULL: the host decodes */
 };
 
 /*
@@ -39,6 +48,11 @@ void feed_open(struct feed *f, struct config *cfg, bool train);
 void feed_start(struct feed *f, struct session *s);
 /* What a session takes for labels: the label maps, or a class per image. */
 const void *feed_labels(const struct batch *b);
+/* The next batch of training for session_step_lent, with its share in the update where
+ * batches of an update may differ. False: the epoch is over, or the loader has failed. */
+bool feed_next(struct feed *f, const struct session *s, struct lent_batch *lent);
+/* Gives back what was taken for an update that does not go on. */
+void feed_drop(struct feed *f);
 /* The batch for a _lent call; `l` gets it back. */
 struct lent_batch feed_lend(struct loader *l, const struct batch *b);
 /* Why one of the loaders has no more batches (loader_failure), here or in another process

@@ -46,22 +46,21 @@ static bool stopped(struct trainer *t)
 /* Trains on one batch. True: it ended an update. False, too, if the loader has failed. */
 static bool train_batch(struct trainer *t)
 {
-    const struct batch *b = loader_next(t->feed.train_loader);
     struct lent_batch lent;
+    bool taken = feed_next(&t->feed, &t->session, &lent);
     bool update, replayed;
     int64_t before = t->train_images;
 
-    if (!b && feed_failure(&t->feed) && dist_world() > 1)
+    if (!taken && feed_failure(&t->feed) && dist_world() > 1)
         die("%s", feed_failure(&t->feed)); /* the others wait for this batch's gradient */
-    if (!b && feed_failure(&t->feed))
+    if (!taken && feed_failure(&t->feed))
         return false;
-    if (!b)
+    if (!taken)
         BUG("epoch %lld has no batch for update %lld", (long long)t->state.epoch,
             (long long)t->step);
     t->loading = -1;
     t->train_images += session_next_batch(&t->session) * t->session.plan.world;
     replayed = t->replay && !--t->replay;
-    lent = feed_lend(t->feed.train_loader, b);
     dist_at(t->step + 1);
     update = session_step_lent(&t->session, &lent);
     if (replayed)
@@ -94,6 +93,7 @@ static bool train_epoch(struct trainer *t)
         t->step++;
         hooks_call(t, HOOK_STEP);
     }
+    feed_drop(&t->feed);
     trainer_settle(t);
     progress_wipe();
     seconds = clock_now() - t->epoch_began;

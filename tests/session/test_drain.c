@@ -144,10 +144,10 @@ static void trial_init(struct trial *t)
     inflight_drain(&s->inflight);
     inflight_release(&s->inflight);
     inflight_init(&s->inflight, &t->late, s->device,
-                  inflight_slot_size(sizeof(t->pixels), sizeof(t->labels), 0, 0));
+                  inflight_slot_size(sizeof(t->pixels), sizeof(t->labels), 0, 0, 0));
     make_batch(t->pixels, t->labels, BATCH, 0);
-    t->batch =
-        (struct lent_batch){t->pixels, t->labels, take_back, t, NULL, NULL, NULL, NULL};
+    t->batch = (struct lent_batch){
+        .pixels = t->pixels, .labels = t->labels, .release = take_back, .owner = t};
     lent = 2;
 }
 

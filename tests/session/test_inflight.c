@@ -203,16 +203,27 @@ static void test_lanes(void **state)
     struct control control[RUNS] = {0}, now = {0};
     struct metrics metrics = {0};
     struct inflight_place to = {
-        input, input + PIXELS, PIXELS, LABELS, input + PIXELS + LABELS, NULL, KEYS, 0};
+        .pixels = input,
+        .labels = input + PIXELS,
+        .pixel_size = PIXELS,
+        .label_size = LABELS,
+        .keys = input + PIXELS + LABELS,
+        .key_size = KEYS,
+    };
     struct inflight q;
     struct snapshot s;
     int next = 0, after = 0;
 
     (void)state;
-    inflight_init(&q, &mock, &d, inflight_slot_size(PIXELS, LABELS, KEYS, 0));
+    inflight_init(&q, &mock, &d, inflight_slot_size(PIXELS, LABELS, KEYS, 0, 0));
     for (int i = 0; i < RUNS; i++) {
-        struct lent_batch b = {host[i].pixels, host[i].labels, take_back,    host,
-                               &number[i],     copied,         host[i].keys, NULL};
+        struct lent_batch b = {.pixels = host[i].pixels,
+                               .labels = host[i].labels,
+                               .release = take_back,
+                               .owner = host,
+                               .token = &number[i],
+                               .copied = copied,
+                               .keys = host[i].keys};
         int lent = 0;
 
         memset(host[i].pixels, 'a' + i, PIXELS);
@@ -260,11 +271,14 @@ static void test_not_lent(void **state)
     struct device d = {0};
     char pixels[PIXELS] = "pixels", labels[LABELS] = "labels";
     char input[PIXELS + LABELS];
-    struct inflight_place to = {input, input + PIXELS, PIXELS, LABELS, NULL, NULL, 0, 0};
+    struct inflight_place to = {.pixels = input,
+                                .labels = input + PIXELS,
+                                .pixel_size = PIXELS,
+                                .label_size = LABELS};
     struct inflight q;
 
     (void)state;
-    inflight_init(&q, &mock, &d, inflight_slot_size(PIXELS, LABELS, KEYS, 0));
+    inflight_init(&q, &mock, &d, inflight_slot_size(PIXELS, LABELS, KEYS, 0, 0));
     inflight_room(&q);
     inflight_input(&q, &to, &(struct lent_batch){.pixels = pixels, .labels = labels});
     memset(pixels, 0, PIXELS);
