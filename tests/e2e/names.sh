@@ -104,6 +104,9 @@ for to in zip tar lmdb; do
   try "pack.$to" pack --to $to --data-path data --out "packed.$to" || [ "$(grep -c error "pack.$to.err")" = 1 ] ||
     { cat -v "pack.$to.err"; fail "pack --to $to says no reason"; }
 done
+must keys config --cfg init.yaml DATA.CLASS_NAMES="$(printf '["a\x1b[1m\xe2\x80\xae", "b\\nFORGED"]')" --tag $'t\xe2\x80\xae' --diff
+must features features --weights "$weights" --device cpu --out features.npz data/val
+must sweep sweep --output swept --cfg init.yaml --device cpu --opts TRAIN.MAX_STEPS=1 --grid TAG=$'=cmd\e[1m\xe2\x80\xae,-x\nFORGED'
 # Images that break later: a name of theirs is in the error that a hook gets.
 for f in data/train/$'line\nFORGED: yes'/*; do echo no image >"$f"; done
 try broken "${small[@]}" --tag broken --opts DATA.ON_ERROR fail HOOKS '[{at: end, run: ./hook}]' && fail "broken images train"
@@ -117,8 +120,8 @@ refused word help $'\e[31mx\nFORGED\xe2\x80\xae'
 refused flag --cfg init.yaml --tag $'../\e[31m'
 refused path --cfg $'no\e[31m\nFORGED.yaml'
 
-# All that was written.
-find out eval.d \( -name '*.csv' -o -name '*.jsonl' -o -name '*.json' -o -name '*.txt' -o -name '*.yaml' -o -name '*.html' \) -print >written
+# All that was written, but for the words of command lines as they were (overrides.txt).
+find out eval.d swept \( -name '*.csv' -o -name '*.jsonl' -o -name '*.json' -o -name '*.txt' -o -name '*.yaml' -o -name '*.html' \) ! -name overrides.txt >written
 mapfile -t written <written
 clean "${written[@]}" p.csv p.json check.csv page.html table.html init.yaml
 python3 - "${written[@]}" p.csv p.json stdout.out check.csv page.html table.html "$weights" net.safetensors net.onnx <<'X' || fail "what was written"
@@ -165,6 +168,7 @@ X
 [ -z "$(find sorted copies -mindepth 1 -maxdepth 1 ! -type d)" ] || fail "--sort: files beside the folders"
 [ "$(find sorted -type l | wc -l)" = ${#names[@]} ] || fail "--sort: $(find sorted -type l | wc -l) links"
 [ -z "$(find sorted copies -name '*[[:cntrl:]]*')" ] || fail "--sort: control characters in names"
+[ -z "$(find out swept eval.d -name '*[[:cntrl:]]*')" ] || fail "control characters in the names of a run"
 [ "$(ls -A ..)" = in ] || fail "files outside: $(ls -A ..)"
 [ -z "$(find "$dir" -name canary)" ] || fail "a command was run"
 if [ $fails = 0 ]; then echo "names: ok"; else exit 1; fi
