@@ -123,7 +123,7 @@ static void what_is_not_read_is_said(void **state)
     config_release(&cfg);
     set_erfnet(&cfg);
     config_set(&cfg, "DATA.CLASS_SET", "");
-    config_set(&cfg, "DATA.LABELS", "train_ids");
+    config_set_for(&cfg, "DATA.LABELS", "train_ids", "--opts");
     segment_check(&cfg, &p);
     assert_int_equal(p.n, 1);
     assert_non_null(strstr(p.item[0].text, "DATA.LABELS has no effect"));
