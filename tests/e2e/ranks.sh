@@ -19,11 +19,17 @@ told() { # FOLDER
   awk -F, 'NR > 1 {for (i = 1; i <= 9; i++) printf "%.5g ", $i; print ""}' "$1"/*/*/summary.csv
 }
 
+# Equal but for the order of sums.
+alike() { # FILE FILE
+  [ "$(wc -w <"$1")" = "$(wc -w <"$2")" ] && paste -d ' ' <(tr -s ' \n' '\n' <"$1") <(tr -s ' \n' '\n' <"$2") |
+    awk '{d = $1 - $2; a = $1 < 0 ? -$1 : $1; if (!(d * d <= (3e-5 * (a + 1)) ^ 2)) {print "other: " $0; bad = 1}} END {exit bad || !NR}'
+}
+
 "${train[@]}" --batch-size 8 --output one >log 2>&1 || { cat log; fail "one process"; }
 for n in 2 4; do
   ranks $n "${train[@]}" --batch-size $((8 / n)) --output "ranks$n" --result r.json >log 2>&1 ||
     { cat log; fail "$n ranks"; }
-  diff <(told one) <(told "ranks$n") || fail "$n ranks: not what one process does"
+  told one >one.told && told "ranks$n" >some.told && alike one.told some.told || fail "$n ranks: not what one process does"
   [ "$(grep -c '"kind":"train"' "ranks$n"/*/*/metrics.jsonl)" = 16 ] || fail "$n ranks: lines of metrics"
   grep -q "$n processes, each with batches of $((8 / n)) images" log || fail "$n ranks: not said"
   [ "$(grep -c "Max accuracy" log)" = 2 ] || fail "$n ranks: the log is not of one rank"
@@ -45,7 +51,7 @@ for again in a b; do
   mv same $again
 done
 cmp -s a/*/*/last.safetensors b/*/*/last.safetensors || fail "two equal runs of two ranks differ"
-diff <(told one) <(told a) || fail "accumulation: not what one process does"
+told a >some.told && alike one.told some.told || fail "accumulation: not what one process does"
 # Running statistics of batch norms, of which each rank has its own, are merged.
 for again in c d; do
   ranks 2 "$trainc" --cfg "$here/configs/smoke/shapes.yaml" --data-path shapes --device cpu --threads 1 \
@@ -132,13 +138,13 @@ for wrong in "" "-n" "-n 0 train" "-n two train" "-n 2" "-n 2 --restarts x train
   [ $? = 2 ] && [ "$(grep -c "^trainc: error: " log)" = 1 ] || { cat log; fail "launch $wrong: not refused"; }
 done
 PATH=/nowhere "$trainc" launch -n 2 -- train --cfg tiny.yaml >log 2>&1
-[ $? = 1 ] && grep -q "cannot start mpirun, which Debian's openmpi-bin has" log || fail "launch without mpirun"
+[ $? = 1 ] && grep -q "Debian's openmpi-bin has mpirun" log || fail "launch without mpirun"
 echo "ok: launch"
 
 # A checkpoint of two ranks is resumed in one, with as many images per update.
 "${train[@]}" --batch-size 8 --output alone --resume a/*/*/ckpt_epoch_0.safetensors >log 2>&1 ||
   { cat log; fail "on in one process"; }
-diff <(told one | tail -1) <(told alone | tail -1) || fail "on in one process: another end"
+told alone | tail -1 >some.told && tail -1 one.told >last.told && alike last.told some.told || fail "on in one process: another end"
 echo "ok: another number of ranks"
 
 # What does not fit.

@@ -132,7 +132,7 @@ refused() { # PATTERN, ARGUMENTS
   [ $? = 2 ] && grep -q -- "$1" log || { cat log; fail "not refused: ${*:2}"; }
 }
 refused "needs --output" --grid SEED=1
-refused "needs --grid KEY=VALUE,VALUE ... or --list" --output f
+refused "needs --grid KEY=VALUE,VALUE ..., --folds N, or --list" --output f
 refused "KEY=VALUE,VALUE,..., not 'SEED'" --grid SEED --output f
 printf 'SEED=1\nSEED="2 #\n' >open
 refused "open:2: a quote is not closed" --list open --output f
