@@ -61,11 +61,6 @@ void graph_share_batch(struct graph *g, const struct collective *group, int half
     g->batch_half = half;
 }
 
-void graph_keep_zeros(struct graph *g)
-{
-    g->keeps_zeros = true;
-}
-
 void graph_freeze(struct graph *g, const char *const *pattern, int n)
 {
     if (g->ntensor)

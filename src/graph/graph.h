@@ -56,7 +56,7 @@ struct graph {
     struct arena arena;
     const struct graph_ops *ops;
     bool training;
-    bool keeps_zeros; /* see graph_keep_zeros */
+    bool keeps_zeros; /* adaptive optimizers: no rounding error where a gradient is 0 */
     struct node **node;
     int nnode, node_cap;
     struct tensor **tensor;
@@ -126,11 +126,6 @@ void graph_share_norms(struct graph *g, const struct collective *group);
 /* Call first: its batches are those of one of these processes; which images of the batch of
  * all that are, and `half`, says ops/share.h. NULL: it has all. */
 void graph_share_batch(struct graph *g, const struct collective *group, int half);
-
-/* Gradients that are exactly 0 must stay exactly 0: kernels that return rounding errors in
- * their place decline. Set for every training program of a run with an adaptive optimizer,
- * whether or not the update is part of that program. */
-void graph_keep_zeros(struct graph *g);
 
 /* Keeps a result for the host: a root in MEMORY_OUTPUT. */
 void graph_output(struct graph *g, struct tensor *t);

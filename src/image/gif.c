@@ -81,7 +81,8 @@ static int gif_header(struct gif *g, const struct decoder_file *f, struct strbuf
     memset(g, 0, sizeof(*g));
     at = len > GIF_SCREEN + 3 * colors ? gif_find(g, d, len, GIF_SCREEN + 3 * colors)
                                        : len;
-    if (at >= len || len - at <= GIF_FRAME + 3 * gif_colors(d[at + 9])) {
+    if (at >= len || len - at <= GIF_FRAME ||
+        len - at <= GIF_FRAME + 3 * gif_colors(d[at + 9])) {
         strbuf_addstr(why, at < len ? "the file is cut off"
                                     : "damaged: no image, or the file is cut off");
         return FAILURE_DATA;

@@ -304,8 +304,8 @@ void build_init(struct build *t, const struct plan *p, enum build_kind kind, boo
     graph_freeze(t->graph, p->freeze, p->nfreeze);
     graph_share_norms(t->graph, p->norms);
     graph_share_batch(t->graph, p->group, p->own);
-    if (training && optimizer_groups_adaptive(&p->groups))
-        graph_keep_zeros(t->graph);
+    /* of the run: the update need not be part of this program */
+    t->graph->keeps_zeros = training && optimizer_groups_adaptive(&p->groups);
     build_forward(t, &b, p, training, training && mixes);
     if (training) {
         build_backward(t, &b, p);

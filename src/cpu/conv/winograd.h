@@ -17,7 +17,7 @@
  * (docs/performance.md). A weight whose gradient is a sum of zeros, as after a relu that
  * is off wherever dy is not, may get a rounding error of its neighbours' gradient instead
  * of 0, of which an optimizer that divides by the size of the gradient makes whole steps:
- * a graph that keeps zeros (graph_keep_zeros) takes other loops. A tap that only
+ * a graph that keeps zeros takes other loops. A tap that only
  * meets border gets exactly 0. A NaN reaches the results that read it, and in the weight
  * gradient all taps of its channels; an infinity may become one.
  *
