@@ -10,6 +10,14 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/failure.h"
+
+static _Thread_local long machine_failures;
+
+long input_machine_failures(void)
+{
+    return machine_failures;
+}
 
 int input_refuse(const struct input *in, struct strbuf *why, const char *fmt, ...)
 {
@@ -29,8 +37,10 @@ int input_open(struct input *in, const char *path, struct strbuf *why)
 
     *in = (struct input){.path = xstrdup(path)};
     in->fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a pipe would wait */
-    if (in->fd < 0 || fstat(in->fd, &st))
+    if (in->fd < 0 || fstat(in->fd, &st)) {
+        machine_failures += failure_passes(errno);
         return input_refuse(in, why, "cannot open: %s", strerror(errno));
+    }
     if (!S_ISREG(st.st_mode))
         return input_refuse(in, why, "not a file");
     in->size = (uint64_t)st.st_size;
@@ -56,8 +66,10 @@ int input_read(const struct input *in, void *data, uint64_t len, uint64_t offset
 
         if (got < 0 && errno == EINTR)
             continue;
-        if (got < 0)
+        if (got < 0) {
+            machine_failures += failure_passes(errno);
             return input_refuse(in, why, "cannot read: %s", strerror(errno));
+        }
         if (!got)
             return input_refuse(
                 in, why, "the file ends at byte %" PRIu64 ", in the middle", offset);

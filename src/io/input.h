@@ -30,6 +30,10 @@ void input_close(struct input *in);
 int input_read(const struct input *in, void *data, uint64_t len, uint64_t offset,
                struct strbuf *why);
 
+/* How often an open or a read of this thread failed because of the machine (EIO, no
+ * descriptors: base/failure.h): whether the file is damaged is not known then. */
+long input_machine_failures(void);
+
 /* Appends "'PATH': reason"; -1, for the caller to return. */
 __attribute__((format(printf, 3, 4))) int
 input_refuse(const struct input *in, struct strbuf *why, const char *fmt, ...);

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "io/input.h"
 #include "session/state.h"
 
 struct save {
@@ -88,16 +89,46 @@ static int by_age(const void *a, const void *b)
     return strcmp(x->path, y->path);
 }
 
+enum { READ_TRIES = 5 };
+
+/* A newer checkpoint that a disk error hides must not be passed over: the logs would be cut
+ * to the older one, and be short when the newer one is read again. */
+static void die_of_machine(const char *why)
+{
+    die("%s; the checkpoint may be whole: start again, or move it away", why);
+}
+
+/* False: damaged, or with `*unknown` not readable for now. */
+static bool read_mark(const char *path, struct checkpoint_mark *mark, bool *unknown,
+                      struct strbuf *why)
+{
+    for (int tries = 0; tries < READ_TRIES; tries++) {
+        long failures = input_machine_failures();
+
+        strbuf_reset(why);
+        *unknown = false;
+        if (!checkpoint_mark(path, mark, why))
+            return true;
+        *unknown = input_machine_failures() != failures;
+        if (!*unknown)
+            break;
+    }
+    return false;
+}
+
 static void add_save(struct save_list *l, const char *dir, const char *name,
                      bool numbered, bool tell)
 {
     struct save s = {.path = path_join(dir, name), .numbered = numbered};
     struct strbuf why = STRBUF_INIT;
     struct stat st = {0};
+    bool unknown = false;
 
-    s.damaged = stat(s.path, &st) || checkpoint_mark(s.path, &s.mark, &why);
+    s.damaged = stat(s.path, &st) || !read_mark(s.path, &s.mark, &unknown, &why);
     s.dev = st.st_dev;
     s.ino = st.st_ino;
+    if (unknown && tell)
+        die_of_machine(why.buf);
     if (s.damaged && tell)
         log_warning("checkpoint passed over: %s", why.len ? why.buf : s.path);
     GROW(l->item, l->n, l->cap);
@@ -515,11 +546,14 @@ bool saves_resume(const struct saves *v, struct session *s, struct run_state *st
 
     for (int i = 0; i < n && loaded < 0; i++) {
         struct strbuf why = STRBUF_INIT;
+        long failures = input_machine_failures();
 
         if (l.item[i].damaged || seen_before(&l, i))
             continue;
         if (!checkpoint_read(l.item[i].path, s, state, v->classes, &why))
             loaded = i;
+        else if (input_machine_failures() != failures)
+            die_of_machine(why.buf);
         else
             log_warning("checkpoint passed over: %s", why.buf);
         strbuf_release(&why);

@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/atomic.h"
 #include "base/file.h"
+#include "io/input.h"
 #include "io/safetensors.h"
 #include "tests/child.h"
 #include "tests/test.h"
@@ -249,6 +250,43 @@ static void test_short_writes(void **state)
     strbuf_release(&why);
 }
 
+static int read_fails; /* errno of the next pread; 0: it works */
+
+ssize_t pread(int fd, void *data, size_t len, off_t offset)
+{
+    if (read_fails) {
+        errno = read_fails;
+        read_fails = 0;
+        return -1;
+    }
+    return syscall(SYS_pread64, fd, data, len, offset);
+}
+
+/* Whether a file is damaged is not known if the machine cannot read it for now. */
+static void test_read_fails(void **state)
+{
+    static const struct {
+        int err;
+        bool machine;
+    } rows[] = {{EIO, true}, {ESTALE, true}, {EACCES, false}, {0, false}};
+
+    (void)state;
+    put_old();
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct strbuf why = STRBUF_INIT;
+        struct safetensors s;
+        long before = input_machine_failures();
+
+        if (!rows[i].err) /* damaged: cut off */
+            assert_int_equal(truncate(file, 20), 0);
+        read_fails = rows[i].err;
+        assert_int_equal(safetensors_open(&s, file, &why), -1);
+        safetensors_close(&s);
+        assert_int_equal(input_machine_failures() - before, rows[i].machine);
+        strbuf_release(&why);
+    }
+}
+
 static void test_no_directory(void **state)
 {
     struct strbuf why = STRBUF_INIT;
@@ -291,6 +329,7 @@ int main(void)
         cmocka_unit_test(test_death_at_each_call),
         cmocka_unit_test(test_short_writes),
         cmocka_unit_test(test_no_directory),
+        cmocka_unit_test(test_read_fails),
     };
 
     return cmocka_run_group_tests(test, setup, teardown);
