@@ -69,8 +69,7 @@ static void add_position_ref(const struct step *s)
 const struct op op_add_position = {
     .name = "add_position",
     .nout = 1,
-    .precision = PRECISION_WIDEST,
-    .f32_in = 1u << ADD_POSITION_P,
+    .precision = PRECISION_F32,
     .shape = add_position_shape,
     .grad = add_position_grad,
     .flops = add_position_flops,

@@ -67,8 +67,7 @@ static void prepend_token_ref(const struct step *s)
 const struct op op_prepend_token = {
     .name = "prepend_token",
     .nout = 1,
-    .precision = PRECISION_WIDEST,
-    .f32_in = 1u << PREPEND_TOKEN_TOKEN,
+    .precision = PRECISION_F32,
     .shape = prepend_token_shape,
     .grad = prepend_token_grad,
     .ref = prepend_token_ref,

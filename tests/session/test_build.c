@@ -4,16 +4,20 @@
  */
 #include <string.h>
 
+#include "ops/add.h"
 #include "ops/batchnorm.h"
 #include "ops/bce.h"
 #include "ops/cross_entropy.h"
 #include "ops/dropout.h"
 #include "ops/grads_join.h"
+#include "ops/linear.h"
 #include "ops/loss_scale.h"
 #include "ops/mix.h"
 #include "ops/normalize.h"
 #include "ops/optimizer.h"
+#include "ops/position.h"
 #include "ops/reference.h"
+#include "ops/tokens.h"
 #include "ops/update_control.h"
 #include "session/build.h"
 #include "tests/config_init.h"
@@ -148,6 +152,33 @@ static void test_zeros(void **state)
                              rows[i].want && kind != BUILD_EVAL);
             built_release(&t);
         }
+}
+
+/* As under torch's autocast, ViT's residual stream stays fp32 in mixed precision: positions
+ * are added in fp32, and each sum has the type of its widest term. */
+static void test_residual_stream(void **state)
+{
+    struct built t;
+    int sums = 0, halves = 0;
+
+    (void)state;
+    built_init(&t, BUILD_TRAIN,
+               (const char *[]){"MODEL.TYPE", "vit", "MODEL.NAME", "vit_tiny_patch16_224",
+                                "AMP_ENABLE", "True", "AMP.DTYPE", "bf16", NULL});
+    for (int i = 0; i < t.build.graph->nnode; i++) {
+        const struct node *n = t.build.graph->node[i];
+
+        if (n->phase != PHASE_FORWARD)
+            continue;
+        halves += n->op == &op_linear && n->out[0]->dtype == DTYPE_BF16;
+        if (n->op != &op_add && n->op != &op_add_position && n->op != &op_prepend_token)
+            continue;
+        assert_int_equal(n->out[0]->dtype, DTYPE_F32);
+        sums++;
+    }
+    assert_int_equal(sums, 2 + 2 * 12);
+    assert_true(halves >= 4 * 12);
+    built_release(&t);
 }
 
 /* Training minimises BCE; the loss of an evaluation is cross entropy all the same. */
@@ -419,12 +450,12 @@ static void test_num_losses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_input),      cmocka_unit_test(test_mix),
-        cmocka_unit_test(test_smoothing),  cmocka_unit_test(test_zeros),
-        cmocka_unit_test(test_bce),        cmocka_unit_test(test_optimizers),
-        cmocka_unit_test(test_control),    cmocka_unit_test(test_layer_decay),
-        cmocka_unit_test(test_groups),     cmocka_unit_test(test_teacher),
-        cmocka_unit_test(test_num_losses),
+        cmocka_unit_test(test_input),           cmocka_unit_test(test_mix),
+        cmocka_unit_test(test_smoothing),       cmocka_unit_test(test_zeros),
+        cmocka_unit_test(test_residual_stream), cmocka_unit_test(test_bce),
+        cmocka_unit_test(test_optimizers),      cmocka_unit_test(test_control),
+        cmocka_unit_test(test_layer_decay),     cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_teacher),         cmocka_unit_test(test_num_losses),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
