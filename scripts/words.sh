@@ -33,7 +33,7 @@ files() {
 }
 
 files | grep -E '^(src|cuda|tests|scripts|configs|docs)/|^[^/]*\.(md|mk)$|^\.|^Makefile$' |
-  grep -Ev '^(tests/golden/|tests/(e2e/words\.sh|bugs/words\.txt)$|scripts/words\.sh$|\.git/)|\.(svg|png|jpg|json|bin)$' |
+  grep -Ev '^(tests/golden/|tests/fuzz/corpus/|tests/(e2e/words\.sh|bugs/words\.txt)$|scripts/words\.sh$|\.git/)|\.(svg|png|jpg|json|bin)$' |
   tr '\n' '\0' | xargs -0 awk -v rows="$(rows)" '
     function edges(x) {
       gsub(/[<>]/, "[^a-z0-9_]", x)
