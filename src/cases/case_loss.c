@@ -96,14 +96,18 @@ void case_loss_sum(struct case_build *c, const struct op_case *row,
 void case_loss_times(struct case_build *c, const struct op_case *row,
                      const struct case_size *s)
 {
-    struct loss_times_attrs a = {"loss", 2};
+    struct loss_sum_attrs sum = {.layer = "loss", .weight = {1, 1, 1, 1}};
     int64_t shares[4] = {4};
-    struct tensor *loss = case_plain(c, "loss", s->dim, CASE_SIGNED);
-    struct tensor *x = case_plain(c, "shares", shares, CASE_SIGNED);
+    struct tensor *loss[4], *x = case_plain(c, "shares", shares, CASE_SIGNED);
 
     (void)row;
     x->trainable = false;
-    case_output(c, loss_times(c->b, loss, x, &a));
+    for (int i = 0; i < 4; i++) {
+        struct loss_times_attrs a = {"loss", i};
+
+        loss[i] = loss_times(c->b, case_plain(c, "loss", s->dim, CASE_SIGNED), x, &a);
+    }
+    case_output(c, loss_sum(c->b, loss, 4, &sum));
 }
 
 void case_label_down(struct case_build *c, const struct op_case *row,
