@@ -96,13 +96,17 @@ static void test_killed(void **state)
     check_killed(start_command);
 }
 
-/* No descriptor but three, signals as usual, and its own environment. */
+/* No descriptor but three, signals as usual, and its own environment. Signals from 32 on are
+ * left out: make may start its children with those of the C library ignored, and nobody can
+ * change that. */
 static void test_clean(void **state)
 {
     const char *words[] = {"sh", "-c",
                            "echo $X; for i in 0 1 2 3 4 5 6 7 8 9; do [ -e "
                            "/proc/$$/fd/$i ] && echo $i; done; "
-                           "sed -n 's/^Sig\\(Blk\\|Ign\\):.0*//p' /proc/self/status",
+                           "sed -n 's/^Sig\\(Blk\\|Ign\\):.//p' /proc/self/status | "
+                           "while read -r mask; do "
+                           "echo $((0x$mask & 0x7fffffff)); done",
                            NULL};
     char x[] = "X=x", path[] = "PATH=/usr/bin:/bin", *const env[] = {x, path, NULL};
     struct strbuf why = STRBUF_INIT;
@@ -125,7 +129,7 @@ static void test_clean(void **state)
     assert_true(pid > 0);
     (void)close(ends[1]);
     said = hear_until_gone(ends[0], 10);
-    assert_string_equal(said, "x\n0\n1\n2\n\n\n.");
+    assert_string_equal(said, "x\n0\n1\n2\n0\n0\n.");
     assert_true(process_wait(pid, 10, &status));
     assert_int_equal(status, 0);
     free(said);

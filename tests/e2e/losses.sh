@@ -91,6 +91,7 @@ has "mIoU" log
 cfg=
 
 # Mistakes: one line, and exit code 2.
+weights=out/resnet20/plain/last.safetensors
 refused() { # LOSSES MESSAGE [ARGUMENT...]
   train bad "$1" "${@:3}"; rc=$?
   [ $rc = 2 ] && [ "$(wc -l <log)" = 1 ] && has "$2" log || { cat log; fail "'$1': exit code $rc"; }
@@ -105,9 +106,9 @@ refused "[{type: cross_entropy, stage: 1}]" "no loss with a weight is of the log
 refused "[{type: cross_entropy}, {type: focal, stage: 9}]" "its item 1 is of stage 9, and the last of resnet20 is 3"
 refused "[{type: distill}]" "a loss distills, and MODEL.TEACHER names no file"
 refused "[{type: distill}]" "MODEL.TEACHER: there is no file 'x'" MODEL.TEACHER x
-refused "[{type: distill}]" "MODEL.TEACHER_MODEL: there is no model 'x'" MODEL.TEACHER "$smoke/segment.yaml" MODEL.TEACHER_MODEL x
+refused "[{type: distill}]" "MODEL.TEACHER_MODEL: there is no model 'x'" MODEL.TEACHER "$weights" MODEL.TEACHER_MODEL x
 refused "[{type: distill}]" "MODEL.TEACHER_MODEL: erfnet labels pixels, and resnet20 whole images" \
-  MODEL.TEACHER "$smoke/segment.yaml" MODEL.TEACHER_MODEL erfnet
+  MODEL.TEACHER "$weights" MODEL.TEACHER_MODEL erfnet
 refused "cross_entropy" "LOSSES must be a list of dict"
 train note "[{type: cross_entropy}]" MODEL.TEACHER x TRAIN.LOSS.NAME bce TRAIN.EPOCHS 0
 has "MODEL.TEACHER has no effect: no loss is distill" log
