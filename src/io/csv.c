@@ -96,7 +96,7 @@ void csv_open(struct csv *c, const char *path, const char *const *column, int co
         csv_add_text(&header, column[i]);
     }
     cut.header = header.buf;
-    c->columns = columns;
+    *c = (struct csv){.columns = columns};
     lines_open(&c->lines, path, last < 0 ? NULL : keep_line, &cut);
     if (!cut.seen)
         lines_add(&c->lines, &header);
@@ -130,37 +130,67 @@ static void amend_row(struct strbuf *to, const char *row, const double *value,
     strbuf_addch(to, '\n');
 }
 
-void csv_amend(struct csv *c, const double *value)
+/* The file with all late values in their rows. False: it cannot be read. */
+static bool amend_rows(struct strbuf *all, const struct csv *c)
 {
-    char *text = file_read(c->lines.path, NULL), *path = xstrdup(c->lines.path);
-    struct strbuf all = STRBUF_INIT;
-    bool found = false, header = true;
+    char *text = file_read(c->lines.path, NULL);
+    bool header = true;
 
     for (char *line = text, *end; line && (end = strchr(line, '\n')); line = end + 1) {
+        const double *late = NULL;
+
         *end = '\0';
-        if (!header && strtod(line, NULL) == value[0]) {
-            amend_row(&all, line, value, c->columns);
-            found = true;
-        } else {
-            strbuf_addf(&all, "%s\n", line);
-        }
+        for (int i = 0; i < c->lates && !header; i++)
+            if (strtod(line, NULL) == c->late[i * c->columns])
+                late = c->late + i * c->columns;
+        if (late)
+            amend_row(all, line, late, c->columns);
+        else
+            strbuf_addf(all, "%s\n", line);
         header = false;
     }
-    if (found) { /* the file is replaced, so rows to come need it opened again */
-        if (atomic_write_file(path, all.buf, all.len))
-            log_warning("cannot write '%s': %s", path, strerror(errno));
-        lines_close(&c->lines);
-        lines_open(&c->lines, path, keep_all, NULL);
-    }
     free(text);
+    return text != NULL;
+}
+
+/* Writes the late values. What cannot be written now is tried again by the next row. */
+static void settle(struct csv *c)
+{
+    char *path = xstrdup(c->lines.path);
+    struct strbuf all = STRBUF_INIT;
+
+    if (!c->lates)
+        goto done;
+    if (!amend_rows(&all, c) || atomic_write_file(path, all.buf, all.len)) {
+        if (!c->failed)
+            log_warning("cannot write '%s': %s; the next row tries again", path,
+                        file_strerror(errno));
+        c->failed = true;
+        goto done;
+    }
+    c->lates = 0;
+    c->failed = false;
+    lines_close(&c->lines); /* the file was replaced, and rows to come go to the new one */
+    lines_open(&c->lines, path, keep_all, NULL);
+done:
     free(path);
     strbuf_release(&all);
+}
+
+void csv_amend(struct csv *c, const double *value)
+{
+    size_t row = (size_t)c->columns;
+
+    c->late = xrealloc(c->late, row * (size_t)(c->lates + 1) * sizeof(*c->late));
+    memcpy(c->late + row * (size_t)c->lates++, value, row * sizeof(*value));
+    settle(c);
 }
 
 void csv_row(struct csv *c, const double *value)
 {
     struct strbuf line = STRBUF_INIT;
 
+    settle(c);
     for (int i = 0; i < c->columns; i++) {
         if (i)
             strbuf_addch(&line, ',');
@@ -172,5 +202,12 @@ void csv_row(struct csv *c, const double *value)
 
 void csv_close(struct csv *c)
 {
+    settle(c);
+    if (c->lates)
+        log_warning("cannot write '%s': values of %d lines are missing there",
+                    c->lines.path, c->lates);
     lines_close(&c->lines);
+    free(c->late);
+    c->late = NULL;
+    c->lates = 0;
 }

@@ -14,6 +14,7 @@
 #ifndef IO_CSV_H
 #define IO_CSV_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/strbuf.h"
@@ -30,6 +31,9 @@ void csv_add_name(struct strbuf *s, const char *name);
 struct csv {
     struct lines lines;
     int columns;
+    double *late; /* columns values for each of the rows to amend */
+    int lates;
+    bool failed; /* to write them */
 };
 
 /*
@@ -40,7 +44,8 @@ void csv_open(struct csv *c, const char *path, const char *const *column, int co
               int64_t last);
 void csv_row(struct csv *c, const double *value);
 /* Puts values into the row whose first cell is value[0]; those that are NaN stay as they
- * are. Nothing if there is no such row. */
+ * are. Nothing if there is no such row. If the file cannot be written now (a full disk), the
+ * next row, or csv_close, tries again. */
 void csv_amend(struct csv *c, const double *value);
 void csv_close(struct csv *c);
 

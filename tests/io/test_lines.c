@@ -1,5 +1,7 @@
 /* io/jsonl and io/csv: what is written, and what a resumed run keeps. */
 #include <math.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -97,6 +99,42 @@ static void test_csv(void **state)
     check("epoch,train_loss,val_top1\n");
 }
 
+/* As a full disk: no file grows beyond its `bytes`. */
+static void limit_files(rlim_t bytes)
+{
+    struct rlimit limit;
+
+    (void)signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    limit.rlim_cur = bytes;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+/* Values that come late, two of them while the disk is full. */
+static void test_csv_late(void **state)
+{
+    struct csv c;
+
+    (void)state;
+    csv_open(&c, file, column, 3, -1);
+    for (int i = 1; i <= 3; i++)
+        csv_row(&c, (double[]){i, 0.5, NAN});
+    csv_amend(&c, (double[]){1, NAN, 10});
+    csv_amend(&c, (double[]){7, NAN, 1}); /* no such row */
+    limit_files(4);
+    csv_amend(&c, (double[]){2, NAN, 20});
+    csv_amend(&c, (double[]){3, 0.25, 30});
+    check("epoch,train_loss,val_top1\n1,0.5,10\n2,0.5,\n3,0.5,\n");
+    limit_files(RLIM_INFINITY);
+    csv_row(&c, (double[]){4, 0.5, NAN});
+    check("epoch,train_loss,val_top1\n1,0.5,10\n2,0.5,20\n3,0.25,30\n4,0.5,\n");
+    limit_files(4);
+    csv_amend(&c, (double[]){4, NAN, 40});
+    limit_files(RLIM_INFINITY);
+    csv_close(&c);
+    check("epoch,train_loss,val_top1\n1,0.5,10\n2,0.5,20\n3,0.25,30\n4,0.5,40\n");
+}
+
 static void test_csv_damaged(void **state)
 {
     struct csv c;
@@ -171,6 +209,7 @@ int main(void)
         cmocka_unit_test(test_jsonl),
         cmocka_unit_test(test_jsonl_damaged),
         cmocka_unit_test(test_csv),
+        cmocka_unit_test(test_csv_late),
         cmocka_unit_test(test_csv_damaged),
         cmocka_unit_test(test_csv_other_columns),
         cmocka_unit_test(test_csv_names),
