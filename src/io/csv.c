@@ -170,7 +170,8 @@ static void settle(struct csv *c)
     }
     c->lates = 0;
     c->failed = false;
-    lines_close(&c->lines); /* the file was replaced, and rows to come go to the new one */
+    lines_close(
+        &c->lines); /* the file was replaced, and rows to come go to the new one */
     lines_open(&c->lines, path, keep_all, NULL);
 done:
     free(path);

@@ -19,14 +19,7 @@
 #include "base/log.h"
 #include "io/input.h"
 #include "session/state.h"
-
-struct save {
-    char *path;
-    struct checkpoint_mark mark;
-    bool numbered, damaged;
-    dev_t dev; /* and ino: names of one file have them in common */
-    ino_t ino;
-};
+#include "train/save_list.h"
 
 /* The checkpoint under way, and the thread that writes it. */
 struct saves_writer {
@@ -41,154 +34,23 @@ struct saves_writer {
     struct saves_end end;
 };
 
-struct save_list {
-    struct save *item;
-    int n, cap;
-    int unknown; /* errno of a folder that cannot be read */
-};
-
-#define ENDING ".safetensors"
-
-static const char last_name[] = "last" ENDING, best_name[] = "best" ENDING;
-
-/* Is it `start`, then digits if `number`, then `ending`? */
-static bool is_called(const char *name, const char *start, bool number,
-                      const char *ending)
-{
-    size_t len = strlen(start), digits;
-
-    if (strncmp(name, start, len) != 0)
-        return false;
-    digits = strspn(name + len, "0123456789");
-    return (digits > 0) == number && !strcmp(name + len + digits, ending);
-}
-
-/* Is it a name that saves give, and no other: ckpt_good.safetensors, a copy that somebody
- * made, is not the run's. */
-static bool is_save(const char *name, const char *ending, bool *numbered)
-{
-    *numbered = is_called(name, "ckpt_epoch_", true, ending) ||
-                is_called(name, "ckpt_step_", true, ending);
-    return *numbered || is_called(name, "last", false, ending) ||
-           is_called(name, "best", false, ending);
-}
-
-/* Newest first; files that cannot be read come last. */
-static int by_age(const void *a, const void *b)
-{
-    const struct save *x = a, *y = b;
-
-    if (x->damaged != y->damaged)
-        return x->damaged ? 1 : -1;
-    if (x->mark.done != y->mark.done)
-        return x->mark.done < y->mark.done ? 1 : -1;
-    if (x->mark.epoch != y->mark.epoch)
-        return x->mark.epoch < y->mark.epoch ? 1 : -1;
-    if (x->numbered != y->numbered)
-        return x->numbered ? -1 : 1;
-    return strcmp(x->path, y->path);
-}
-
-enum { READ_TRIES = 5 };
-
-/* A newer checkpoint that a disk error hides must not be passed over: the logs would be cut
- * to the older one, and be short when the newer one is read again. */
-static void die_of_machine(const char *why)
-{
-    die("%s; the checkpoint may be whole: start again, or move it away", why);
-}
-
-/* False: damaged, or with `*unknown` not readable for now. */
-static bool read_mark(const char *path, struct checkpoint_mark *mark, bool *unknown,
-                      struct strbuf *why)
-{
-    for (int tries = 0; tries < READ_TRIES; tries++) {
-        long failures = input_machine_failures();
-
-        strbuf_reset(why);
-        *unknown = false;
-        if (!checkpoint_mark(path, mark, why))
-            return true;
-        *unknown = input_machine_failures() != failures;
-        if (!*unknown)
-            break;
-    }
-    return false;
-}
-
-static void add_save(struct save_list *l, const char *dir, const char *name,
-                     bool numbered, bool tell)
-{
-    struct save s = {.path = path_join(dir, name), .numbered = numbered};
-    struct strbuf why = STRBUF_INIT;
-    struct stat st = {0};
-    bool unknown = false;
-
-    s.damaged = stat(s.path, &st) || !read_mark(s.path, &s.mark, &unknown, &why);
-    s.dev = st.st_dev;
-    s.ino = st.st_ino;
-    if (unknown && tell)
-        die_of_machine(why.buf);
-    if (s.damaged && tell)
-        log_warning("checkpoint passed over: %s", why.len ? why.buf : s.path);
-    GROW(l->item, l->n, l->cap);
-    l->item[l->n++] = s;
-    strbuf_release(&why);
-}
-
-/* `tell`: files that cannot be read are named in the log. */
-static struct save_list list_saves(const char *dir, bool tell)
-{
-    struct save_list l = {0};
-    int n;
-    char **name = dir_list(dir, &n);
-
-    l.unknown = n < 0 && errno != ENOENT ? errno : 0;
-    for (int i = 0; i < n; i++) {
-        bool numbered;
-
-        if (is_save(name[i], ENDING, &numbered))
-            add_save(&l, dir, name[i], numbered, tell);
-    }
-    dir_list_free(name, n);
-    if (l.n)
-        qsort(l.item, (size_t)l.n, sizeof(*l.item), by_age);
-    return l;
-}
-
-static void free_saves(struct save_list *l)
-{
-    for (int i = 0; i < l->n; i++)
-        free(l->item[i].path);
-    free(l->item);
-}
-
-/* At the start: a folder that cannot be read must not be taken for an empty one, whose
- * checkpoints would be overwritten. */
-static struct save_list all_saves(const char *dir, bool tell)
-{
-    struct save_list l = list_saves(dir, tell);
-
-    if (l.unknown)
-        die("cannot read the folder '%s': %s", dir, strerror(l.unknown));
-    return l;
-}
+static const char last_name[] = "last" SAVE_ENDING, best_name[] = "best" SAVE_ENDING;
 
 bool saves_exist(const char *dir)
 {
-    struct save_list l = all_saves(dir, false);
+    struct save_list l = save_list_all(dir, false);
     int n = l.n;
 
-    free_saves(&l);
+    save_list_free(&l);
     return n > 0;
 }
 
 int64_t saves_newest(const char *dir)
 {
-    struct save_list l = all_saves(dir, false);
+    struct save_list l = save_list_all(dir, false);
     int64_t done = l.n && !l.item[0].damaged ? l.item[0].mark.done : -1;
 
-    free_saves(&l);
+    save_list_free(&l);
     return done;
 }
 
@@ -200,7 +62,7 @@ void saves_sweep(const char *dir)
     for (int i = 0; i < n; i++) {
         bool numbered;
 
-        if (is_save(name[i], ENDING ATOMIC_ENDING, &numbered)) {
+        if (save_is_named(name[i], SAVE_ENDING ATOMIC_ENDING, &numbered)) {
             char *path = path_join(dir, name[i]);
 
             if (unlink(path))
@@ -214,7 +76,7 @@ void saves_sweep(const char *dir)
 /* Bytes that deleting all numbered files but the newest would free. */
 static double reclaimable(const struct saves *v)
 {
-    struct save_list l = list_saves(v->dir, false);
+    struct save_list l = save_list_read(v->dir, false);
     double bytes = 0;
     int sound = 0;
 
@@ -226,7 +88,7 @@ static double reclaimable(const struct saves *v)
         if (!stat(l.item[i].path, &st) && st.st_nlink == 1)
             bytes += (double)st.st_size;
     }
-    free_saves(&l);
+    save_list_free(&l);
     return bytes;
 }
 
@@ -259,7 +121,7 @@ void saves_check_room(const struct saves *v, const struct session *s)
  */
 static bool drop_oldest(const struct saves *v)
 {
-    struct save_list l = list_saves(v->dir, false);
+    struct save_list l = save_list_read(v->dir, false);
     int sound = 0, oldest = -1;
 
     for (int i = 0; i < l.n; i++)
@@ -272,7 +134,7 @@ static bool drop_oldest(const struct saves *v)
                     l.item[oldest].path);
     if (sound > 1 && unlink(l.item[oldest].path))
         sound = 0;
-    free_saves(&l);
+    save_list_free(&l);
     return sound > 1;
 }
 
@@ -317,7 +179,7 @@ static int also_as(const struct saves *v, const char *path, const char *name,
 
 void saves_rotate(const struct saves *v)
 {
-    struct save_list l = list_saves(v->dir, false);
+    struct save_list l = save_list_read(v->dir, false);
     char *newest = saves_path(v);
     int kept = 0;
 
@@ -331,7 +193,7 @@ void saves_rotate(const struct saves *v)
         if (unlink(s->path))
             warn("cannot delete '%s': %s", s->path, strerror(errno));
     }
-    free_saves(&l);
+    save_list_free(&l);
     free(newest);
 }
 
@@ -499,7 +361,7 @@ void saves_start(struct saves *v, const struct session *s, const struct run_stat
     w->best = before != NULL;
     if (before)
         checkpoint_take_before(&w->copy, before);
-    (void)snprintf(w->name, sizeof(w->name), "ckpt_%s_%lld" ENDING,
+    (void)snprintf(w->name, sizeof(w->name), "ckpt_%s_%lld" SAVE_ENDING,
                    epoch_end ? "epoch" : "step", (long long)number);
     start_writer(v);
 }
@@ -541,7 +403,7 @@ static bool seen_before(const struct save_list *l, int i)
 
 bool saves_resume(const struct saves *v, struct session *s, struct run_state *state)
 {
-    struct save_list l = all_saves(v->dir, true);
+    struct save_list l = save_list_all(v->dir, true);
     int loaded = -1, n = l.n;
 
     for (int i = 0; i < n && loaded < 0; i++) {
@@ -553,7 +415,7 @@ bool saves_resume(const struct saves *v, struct session *s, struct run_state *st
         if (!checkpoint_read(l.item[i].path, s, state, v->classes, &why))
             loaded = i;
         else if (input_machine_failures() != failures)
-            die_of_machine(why.buf);
+            save_die_of_machine(why.buf);
         else
             log_warning("checkpoint passed over: %s", why.buf);
         strbuf_release(&why);
@@ -567,6 +429,6 @@ bool saves_resume(const struct saves *v, struct session *s, struct run_state *st
     if (loaded >= 0)
         log_info("resumed from '%s': epoch %lld, step %lld", l.item[loaded].path,
                  (long long)state->epoch, (long long)l.item[loaded].mark.step);
-    free_saves(&l);
+    save_list_free(&l);
     return n > 0;
 }

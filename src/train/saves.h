@@ -9,11 +9,11 @@
  * A save copies the run's arrays and leaves the rest to a thread, which writes the whole
  * new file and moves `last` to it; saves_rotate() then deletes numbered files beyond the
  * KEEP_CHECKPOINTS newest. If the process is killed meanwhile, the older files are
- * intact; `last` is then made the one that is resumed. Lines of metrics.jsonl and others are
- * synced before a checkpoint that goes on after them. `best` is written before its numbered name: a run that is killed between the
- * two goes on from `best`, and a checkpoint that tells of a best one never lies without
- * it. Where there are no hard links, `last` and `best` are files of their own. Other
- * files are left alone, whatever their names.
+ * intact; `last` is then made the one that is resumed. Lines of metrics.jsonl and others
+ * are synced before a checkpoint that goes on after them. `best` is written before its
+ * numbered name: a run that is killed between the two goes on from `best`, and a checkpoint
+ * that tells of a best one never lies without it. Where there are no hard links, `last` and
+ * `best` are files of their own. Other files stay as they are, whatever their names.
  *
  * Arrays that are not finite are not written: a run that has diverged keeps its older
  * checkpoints. Where the disk is full, the oldest numbered file is deleted, as long as

@@ -206,12 +206,9 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest test[] = {
-        cmocka_unit_test(test_jsonl),
-        cmocka_unit_test(test_jsonl_damaged),
-        cmocka_unit_test(test_csv),
-        cmocka_unit_test(test_csv_late),
-        cmocka_unit_test(test_csv_damaged),
-        cmocka_unit_test(test_csv_other_columns),
+        cmocka_unit_test(test_jsonl),       cmocka_unit_test(test_jsonl_damaged),
+        cmocka_unit_test(test_csv),         cmocka_unit_test(test_csv_late),
+        cmocka_unit_test(test_csv_damaged), cmocka_unit_test(test_csv_other_columns),
         cmocka_unit_test(test_csv_names),
     };
 
