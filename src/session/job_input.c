@@ -1,0 +1,57 @@
+/* The model's own input: see session/job.h. */
+#include <string.h>
+
+#include "config/names.h"
+#include "session/job.h"
+#include "session/model_config.h"
+
+static void preset_numbers(struct config *cfg, const char *key, const double *of,
+                           const char *where)
+{
+    struct strbuf text = STRBUF_INIT;
+
+    strbuf_addf(&text, "[%.8g, %.8g, %.8g]", of[0], of[1], of[2]);
+    config_preset(cfg, key, text.buf, where);
+    strbuf_release(&text);
+}
+
+static void preset_size(struct config *cfg, const char *key, int size, const char *where)
+{
+    struct strbuf text = STRBUF_INIT;
+
+    strbuf_addf(&text, "%d", size);
+    config_preset(cfg, key, text.buf, where);
+    strbuf_release(&text);
+}
+
+void job_preset_input(struct config *cfg)
+{
+    struct strbuf text = STRBUF_INIT, where = STRBUF_INIT;
+    const struct model *m = model_find(cfg->model.type, cfg->model.name, &text);
+    const struct pretrained *tag =
+        strchr(cfg->model.name, '.')
+            ? pretrained_find(cfg->model.name, strlen(cfg->model.name))
+            : NULL;
+
+    strbuf_reset(&text);
+    if (m && m->size) {
+        strbuf_addf(&where, INPUT_WHERE "%s", cfg->model.name);
+        if (m->height && !config_where(cfg, "DATA.IMG_SIZE")) {
+            preset_size(cfg, "DATA.IMG_WIDTH", m->size, where.buf);
+            preset_size(cfg, "DATA.IMG_HEIGHT", m->height, where.buf);
+        } else if (!m->height) {
+            preset_size(cfg, "DATA.IMG_SIZE", tag ? tag->size : m->size, where.buf);
+        }
+        preset_numbers(cfg, "DATA.MEAN", tag ? tag->mean : m->mean, where.buf);
+        preset_numbers(cfg, "DATA.STD", tag ? tag->std : m->std, where.buf);
+        strbuf_addf(&text, "%.8g", tag ? tag->crop_pct : m->crop_pct);
+        config_preset(cfg, "DATA.CROP_PCT", text.buf, where.buf);
+        config_preset(cfg, "DATA.INTERPOLATION",
+                      (tag ? tag->bilinear : m->bilinear) ? "bilinear" : "bicubic",
+                      where.buf);
+        if (tag && tag->squash)
+            config_preset(cfg, "TEST.CROP", "False", where.buf);
+    }
+    strbuf_release(&text);
+    strbuf_release(&where);
+}
