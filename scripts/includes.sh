@@ -1,6 +1,6 @@
 #!/bin/bash
 # Includes point downward: each folder of src/, and cuda/, may include what its row names
-# and nothing else. A new folder needs a row here and one in the README's table.
+# and nothing else. A new folder needs a row here and one in the table of docs/dev/source.md.
 #
 #   scripts/includes.sh          prints each include that points elsewhere; exit code 1
 #

@@ -12,7 +12,7 @@
 #
 # Prints the steps of 4 MiB and more, with a star where one stays below, and exits with 1
 # if any does, or if there is none; the second share is of the bare loop. Dropout is left
-# out: its Philox numbers are arithmetic (docs/performance.md); so is the loss of pixels,
+# out: its Philox numbers are arithmetic (docs/dev/performance.md); so is the loss of pixels,
 # with which a cast may go. So are the parts of a batch norm, which only the GPU backend
 # makes.
 set -eu

@@ -433,22 +433,27 @@ static const struct verb *verb_called(const char *name)
 static int help_run(struct config *cfg, const struct cmdline *line_)
 {
     const char *shell = cmdline_value(line_, "--completion");
+    const char *page = cmdline_value(line_, "--markdown");
     bool man = cmdline_has(line_, "--man");
 
     (void)cfg;
     if (shell)
         completion_print(shell);
+    if (page)
+        markdown_print(page);
     if (man)
         manual_print(line_->narg ? verb_called(line_->arg[0].text) : NULL);
     for (int i = 0; i < line_->narg && !man; i++)
         help_topic(line_->arg[i].text);
-    if (!line_->narg && !shell && !man)
+    if (!line_->narg && !shell && !page && !man)
         help_overview();
     return EXIT_OK;
 }
 
 static const struct cmd_flag help_flags_own[] = {
     {"--completion", "SHELL", "print a script that completes words in bash or zsh"},
+    {"--markdown", "PAGE",
+     "print a page of the documentation: keys (all of them) or flags (of other programs)"},
     {"--man", NULL, "print the manual page of a VERB, or of trainc, for man"},
     {0},
 };

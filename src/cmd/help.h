@@ -20,6 +20,8 @@ const struct cmd_flag *help_common_flags(const struct verb *v);
 
 /* Prints the script that completes words of trainc in a shell; dies of another shell. */
 void completion_print(const char *shell);
+/* Prints a page of the documentation, "keys" or "flags"; ends the program for another. */
+void markdown_print(const char *page);
 /* Prints the manual page of a verb, or of trainc (NULL), in man's macros. */
 void manual_print(const struct verb *v);
 

@@ -8,12 +8,6 @@
 #include "base/file.h"
 #include "config/schema.h"
 
-struct foreign {
-    const char *names; /* "-a, --arch" */
-    const char *value; /* what it takes; "": nothing */
-    const char *here;
-};
-
 /* clang-format off */
 static const struct foreign table[] = {
     /* where things are */
@@ -126,6 +120,14 @@ static const struct foreign table[] = {
     {"--dry-run", "", "trainc config --check, or trainc summary"},
 };
 /* clang-format on */
+
+bool foreign_at(int i, struct foreign *row)
+{
+    if (i >= (int)(sizeof(table) / sizeof(table[0])))
+        return false;
+    *row = table[i];
+    return true;
+}
 
 /* Whether the first len bytes of text, _ being -, are one of "-a, --arch". */
 static bool is_one_of(const char *names, const char *text, size_t len)

@@ -11,6 +11,15 @@
 
 struct schema;
 
+struct foreign {
+    const char *names; /* "-a, --arch" */
+    const char *value; /* what it takes; "": nothing */
+    const char *here;  /* what to write instead, or why there is nothing */
+};
+
+/* Row i of the table; false after the last. */
+bool foreign_at(int i, struct foreign *row);
+
 /*
  * What to write in place of the flag `text` ("--experiment", "--experiment=x", "-a"), or
  * why there is nothing; NULL: not known. *value: its values follow as words of their own.

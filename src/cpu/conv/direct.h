@@ -3,7 +3,7 @@
  * with AVX-512: factorised ones (n x 1 and 1 x n, any dilation), as ERFNet has.
  * oneDNN 2.6 reaches 64 % of the cores' peak in ERFNet's fp32 step, and 53 % in the
  * weight gradients of its bf16 step; these loops 68 to 87 % and 69 to 86 %
- * (docs/performance.md).
+ * (docs/dev/performance.md).
  *
  * A multiply takes a word of 32 bits broadcast from memory and 16 channels of the other
  * side: one fp32 value, or a pair of bf16 (AVX512-BF16's vdpbf16ps: two input channels

@@ -14,7 +14,7 @@
  *
  * Images are NHWC fp32. Deterministic for a given number of threads. The transforms add
  * and divide by 2; the results are about as far from exact sums as plain fp32 sums are
- * (docs/performance.md). A weight whose gradient is a sum of zeros, as after a relu that
+ * (docs/dev/performance.md). A weight whose gradient is a sum of zeros, as after a relu that
  * is off wherever dy is not, may get a rounding error of its neighbours' gradient instead
  * of 0, of which an optimizer that divides by the size of the gradient makes whole steps:
  * a graph that keeps zeros takes other loops. A tap that only

@@ -1,0 +1,177 @@
+/*
+ * Pages of the documentation that the tables of the program say best:
+ *
+ *   trainc help --markdown keys     docs/configuration.md
+ *   trainc help --markdown flags    the table of docs/from-pytorch.md
+ */
+#include <string.h>
+
+#include "base/error.h"
+#include "base/say.h"
+#include "cmd/help.h"
+#include "config/dump.h"
+#include "config/foreign.h"
+
+/* Text in a cell of a table: | ends a cell, and < begins a tag, except in code. */
+static void add_cell(struct strbuf *s, const char *text)
+{
+    bool code = false;
+
+    for (; *text; text++) {
+        code ^= *text == '`';
+        if (*text == '|')
+            strbuf_addstr(s, "\\|");
+        else if (*text == '<' && !code)
+            strbuf_addstr(s, "&lt;");
+        else if (*text == '*' && !code)
+            strbuf_addstr(s, "\\*");
+        else
+            strbuf_addch(s, *text);
+    }
+}
+
+static void add_code(struct strbuf *s, const char *text)
+{
+    struct strbuf code = STRBUF_INIT;
+
+    strbuf_addf(&code, "`%s`", text);
+    add_cell(s, code.buf);
+    strbuf_release(&code);
+}
+
+/* "one of a, b; at least 1" */
+static void add_type(struct strbuf *s, const struct schema *row)
+{
+    struct strbuf type = STRBUF_INIT;
+
+    names_add_type(&type, row, cmd_key_names);
+    if (row->min < row->max) {
+        strbuf_addstr(&type, schema_is_open(row) ? " " : " in ");
+        schema_add_range(&type, row);
+    }
+    add_cell(s, type.buf);
+    strbuf_release(&type);
+}
+
+/* A key of each item of a list. */
+static void add_item_key(struct strbuf *s, const struct schema *list,
+                         const struct schema *row)
+{
+    strbuf_addf(s, "| `%s[].%s` | ", list->key, row->key);
+    if (row->required)
+        strbuf_addstr(s, "required");
+    else
+        add_code(s, row->def && *row->def ? row->def : "''");
+    strbuf_addstr(s, " | | ");
+    add_cell(s, row->help);
+    strbuf_addstr(s, " (");
+    add_type(s, row);
+    strbuf_addstr(s, ") |\n");
+}
+
+static void add_key(struct strbuf *s, const struct schema *row)
+{
+    struct strbuf value = STRBUF_INIT;
+
+    value_add_yaml(&value, config_default(row->key));
+    strbuf_addstr(s, "| ");
+    add_code(s, row->key);
+    strbuf_addstr(s, " | ");
+    add_code(s, value.len ? value.buf : "''");
+    strbuf_addstr(s, " | ");
+    if (row->flag)
+        add_code(s, row->flag);
+    strbuf_addstr(s, " | ");
+    add_cell(s, row->help);
+    strbuf_addf(s, "%s (", schema_use(row));
+    add_type(s, row);
+    strbuf_addstr(s, ") |\n");
+    strbuf_release(&value);
+    for (const struct schema *r = row->record; r && r->key; r++)
+        add_item_key(s, row, r);
+}
+
+/* The length of "TRAIN" in TRAIN.EMA.DECAY; 0 of a key without a dot. */
+static size_t section_length(const char *key)
+{
+    const char *dot = strchr(key, '.');
+
+    return dot ? (size_t)(dot - key) : 0;
+}
+
+static void add_section(struct strbuf *s, const char *name, size_t len)
+{
+    strbuf_addf(s, "\n## %.*s\n\n| key | default | flag | meaning |\n|---|---|---|---|\n",
+                len ? (int)len : 3, len ? name : "Run");
+    for (const struct schema *row = schema_table; row->key; row++)
+        if (section_length(row->key) == len && !strncmp(row->key, name, len))
+            add_key(s, row);
+}
+
+/* True if a row before this one has the same section. */
+static bool seen(const struct schema *row)
+{
+    size_t len = section_length(row->key);
+
+    for (const struct schema *r = schema_table; r != row; r++)
+        if (section_length(r->key) == len && !strncmp(r->key, row->key, len))
+            return true;
+    return false;
+}
+
+static void add_keys(struct strbuf *s)
+{
+    strbuf_addstr(
+        s,
+        "# Configuration\n\n"
+        "Every key, with the value that it has if nothing sets it. `trainc help KEY` "
+        "prints the same for one key, and\n"
+        "`trainc config --cfg FILE` prints the values of a run and what set each of "
+        "them.\n\n"
+        "A key is set by a YAML file (`--cfg FILE`), by its flag, or by `--opts KEY "
+        "VALUE`; the last one wins. A file may\n"
+        "name others below `BASE`, which it overrides.\n\n"
+        "```yaml\n"
+        "BASE: ['resnet50.yaml']\n"
+        "DATA:\n"
+        "  BATCH_SIZE: 64\n"
+        "TRAIN:\n"
+        "  OPTIMIZER:\n"
+        "    NAME: adamw\n"
+        "```\n\n"
+        "Without a file, many values follow from the data and the model instead of from "
+        "this table:\n"
+        "[fine-tuning.md](fine-tuning.md).\n\n"
+        "`trainc help --markdown keys` writes this page.\n");
+    for (const struct schema *row = schema_table; row->key; row++)
+        if (!seen(row))
+            add_section(s, row->key, section_length(row->key));
+}
+
+static void add_flags(struct strbuf *s)
+{
+    struct foreign f;
+
+    strbuf_addstr(s, "| elsewhere | trainc |\n|---|---|\n");
+    for (int i = 0; foreign_at(i, &f); i++) {
+        strbuf_addstr(s, "| ");
+        add_code(s, f.names);
+        strbuf_addstr(s, " | ");
+        add_cell(s, f.here);
+        strbuf_addstr(s, " |\n");
+    }
+}
+
+void markdown_print(const char *page)
+{
+    struct strbuf s = STRBUF_INIT;
+
+    if (!strcmp(page, "keys"))
+        add_keys(&s);
+    else if (!strcmp(page, "flags"))
+        add_flags(&s);
+    else
+        usage("--markdown must be keys or flags, not '%s'", page);
+    say_text(s.buf);
+    strbuf_release(&s);
+}
