@@ -179,6 +179,9 @@ install: all ## install the binary, configs, manual pages and completion below P
 deb: all ## build a Debian package below build/deb; scripts/deb.sh says of what
 	@MAKE=$(MAKE) scripts/deb.sh
 
+site: ## the documentation as a web site in build/site; scripts/site.sh says what it needs
+	@scripts/site.sh
+
 clean: ## remove what make made
 	rm -rf build compile_commands.json trainc
 
@@ -186,5 +189,5 @@ help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) tests/emulator/emulator.mk | expand -t 15
 
 .SECONDARY: # keep test objects
-.PHONY: all unit test test-long check-gpu demo headers tidy sizes format install deb clean help FORCE
+.PHONY: all unit test test-long check-gpu demo headers tidy sizes format install deb site clean help FORCE
 -include $(OBJ:.o=.d) $(TEST:=.d) $(HELP:.o=.d) $(CUDA_HELP:.o=.d) $(wildcard $B/tests/fuzz/*.d)

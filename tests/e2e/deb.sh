@@ -6,7 +6,7 @@
 set -u
 here=$(realpath "$(dirname "$0")/../..")
 for tool in dpkg-deb dpkg-shlibdeps; do
-  command -v $tool >/dev/null || { echo "deb: skipped, as there is no $tool (apt-get install dpkg-dev)"; exit 0; }
+  command -v $tool >/dev/null || { echo "deb: skipped, as there is no $tool (apt-get install dpkg-dev)"; exit 77; }
 done
 dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-deb.XXXXXX")
 trap 'rm -rf "$dir"' EXIT

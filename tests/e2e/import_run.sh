@@ -8,7 +8,7 @@ set -u
 trainc=$(realpath "${1:-./trainc}")
 here=$(realpath "$(dirname "$0")/../..")
 python=${PYTHON:-python3}
-"$python" -c 'import yaml' 2>/dev/null || { echo "import_run: skipped, as there is no Python with PyYAML"; exit 0; }
+"$python" -c 'import yaml' 2>/dev/null || { echo "import_run: skipped, as there is no Python with PyYAML"; exit 77; }
 dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-import.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1

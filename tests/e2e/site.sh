@@ -1,0 +1,37 @@
+#!/bin/bash
+# The documentation as a web site: it builds without a warning, fetches nothing, and is as wide
+# as the window in a browser.
+#
+#   tests/e2e/site.sh
+#
+# It needs mkdocs; the last part, Chromium.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+fails=0
+
+fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+
+command -v "${MKDOCS:-mkdocs}" >/dev/null || { echo "site: skipped, as there is no mkdocs (pip install mkdocs)"; exit 77; }
+scripts/site.sh >/dev/null || fail "scripts/site.sh"
+grep -lE '(src|href)="https?://[^"]*\.(js|css|woff2?)"' build/site/*.html build/site/dev/*.html && fail "these pages fetch something"
+for page in docs/*.md docs/dev/*.md; do
+  html=build/site/${page#docs/}
+  html=${html%.md}.html
+  [ -s "${html/README.html/index.html}" ] || fail "no page of $page"
+done
+
+if command -v chromium >/dev/null; then
+  for page in index getting-started configuration dev/performance; do
+    # A page whose content overflows is wider than its window.
+    wide=$(sed 's|</body>|<script>document.title = document.documentElement.scrollWidth - innerWidth;</script></body>|' \
+      "build/site/$page.html" >"build/site/$page.probe.html" &&
+      timeout 60 chromium --headless --no-sandbox --disable-gpu --window-size=390,900 --virtual-time-budget=2000 \
+        --dump-dom "file://$PWD/build/site/$page.probe.html" 2>/dev/null | sed -n 's|.*<title>\(-*[0-9]*\)</title>.*|\1|p')
+    rm -f "build/site/$page.probe.html"
+    [ "${wide:-999}" -le 0 ] || fail "$page is ${wide:-unknown} pixels too wide on a telephone"
+  done
+else
+  echo "pages in a browser: skipped, as there is no Chromium (apt-get install chromium)"
+fi
+
+[ $fails = 0 ] && echo "site: passed" || { echo "site: $fails failed"; exit 1; }
