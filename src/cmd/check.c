@@ -208,8 +208,12 @@ static void say_classes(const struct split *s)
         least = n[k] < n[least] ? k : least;
         most = n[k] > n[most] ? k : most;
     }
-    say("; %d classes of %" PRId64 " ('%s') to %" PRId64 " ('%s') images", s->d->nclass,
-        n[least], s->d->class_name[least], n[most], s->d->class_name[most]);
+    say("; %d class%s of %" PRId64, s->d->nclass, s->d->nclass == 1 ? "" : "es",
+        n[least]);
+    if (n[least] != n[most])
+        say(" ('%s') to %" PRId64 " ('%s')", s->d->class_name[least], n[most],
+            s->d->class_name[most]);
+    say(" images");
     free(n);
 }
 

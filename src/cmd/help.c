@@ -364,7 +364,7 @@ static bool has_word(const char *text, const char *word)
 static void print_match(int n, const char *word, const char *name, const char *help)
 {
     if (!n)
-        printf("nothing is called %s; it occurs in:\n", word);
+        printf("no key, flag, or verb is named \"%s\"; found in:\n", word);
     line(name, help);
 }
 

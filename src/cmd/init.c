@@ -84,8 +84,12 @@ static void print_head(const struct printer *p)
         "were looked at the\n# median is %d x %d pixels, the shortest side %d.\n",
         f->train, f->val, f->looked, f->width, f->height, f->shortest);
     if (f->most)
-        say("# %d classes, from %" PRId64 " images (%s) to %" PRId64 " (%s).\n",
-            f->classes, f->least, f->least_name, f->most, f->most_name);
+        say("# %d class%s: ", f->classes, f->classes == 1 ? "" : "es");
+    if (f->most && f->least == f->most)
+        say("%" PRId64 " images%s.\n", f->most, f->classes == 1 ? "" : " each");
+    else if (f->most)
+        say("%" PRId64 " (%s) to %" PRId64 " (%s) images each.\n", f->least,
+            f->least_name, f->most, f->most_name);
     say("#\n#   trainc check --cfg THIS    reads every image once\n#   trainc --cfg "
         "THIS\n");
 }

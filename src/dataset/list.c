@@ -30,7 +30,7 @@ static char *list_cut(const struct list_file *l, const struct line *at)
     char *end = at->text + strcspn(at->text, between), *label = end + strspn(end, " \t");
 
     if (!*end || label[strcspn(label, between)])
-        die("%s:%d: 'image label' is expected, not '%s'", l->path, at->number, at->text);
+        list_file_refuse(l->path, at, "image label");
     while (end > at->text && strchr(" \t", end[-1]))
         end--;
     *end = '\0';

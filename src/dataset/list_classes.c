@@ -98,8 +98,7 @@ static void class_list_read_text(struct class_list *l, const char *root, const c
         struct class_list_row row = {at->text, label, 0, at->number};
 
         if (!label)
-            die("%s:%d: 'image class' is expected, not '%s'", l->path, at->number,
-                at->text);
+            list_file_refuse(l->path, at, "image class");
         if (is_number(label, &row.label))
             row.name = NULL;
         class_list_add(l, row);

@@ -44,3 +44,14 @@ void list_file_release(struct list_file *l)
     free(l->text);
     free(l->line);
 }
+
+void list_file_refuse(const char *path, const struct line *at, const char *expected)
+{
+    const char *comma = strpbrk(at->text, ",;");
+
+    if (comma)
+        die("%s:%d: this looks like CSV: '%s'; a line of this list is '%s', with a space "
+            "or a tab between (`tr '%c' '\\t'` converts it), and no header",
+            path, at->number, at->text, expected, *comma);
+    die("%s:%d: '%s' is expected, not '%s'", path, at->number, expected, at->text);
+}

@@ -22,4 +22,8 @@ struct list_file {
 bool list_file_read(struct list_file *l, const char *root, const char *name);
 void list_file_release(struct list_file *l);
 
+/* Ends the program: line `at` of `path` is not `expected`. Says so if it looks like CSV. */
+_Noreturn void list_file_refuse(const char *path, const struct line *at,
+                                const char *expected);
+
 #endif

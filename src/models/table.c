@@ -116,6 +116,16 @@ static void say_types(struct strbuf *why, const char *type, const char *name)
     say_family(why, name);
 }
 
+static int count_models(void)
+{
+    int n = 0;
+
+    for (int i = 0; model_families[i]; i++)
+        for (const struct model *m = model_families[i]->models; m->name; m++)
+            n++;
+    return n;
+}
+
 static void say_name(struct strbuf *why, const struct model_family *f, const char *name,
                      size_t len)
 {
@@ -131,11 +141,14 @@ static void say_name(struct strbuf *why, const struct model_family *f, const cha
     for (int i = 0; model_families[i] && !s.best && !model_family_of(name); i++)
         for (const struct model *m = model_families[i]->models; m->name; m++)
             suggest_try(&s, m->name);
-    strbuf_addf(why, "MODEL.TYPE %s has no MODEL.NAME '%s'", f->type, arch);
+    if (model_family_of(name))
+        strbuf_addf(why, "MODEL.TYPE %s has no model called '%s'", f->type, arch);
+    else
+        strbuf_addf(why, "no model is called '%s'", arch);
     if (s.best)
         strbuf_addf(why, " (did you mean %s?)", s.best);
     say_family(why, name);
-    strbuf_addstr(why, "; 'trainc models' lists them");
+    strbuf_addf(why, "; `trainc models` lists %d", count_models());
     free(arch);
 }
 

@@ -70,7 +70,8 @@ static void check_classify(const struct config *cfg, struct problems *p)
 
     if (w->item || w->n != CLASS_WEIGHTS_NONE)
         config_blame(cfg, p, KEYS("TRAIN.CLASS_WEIGHTS"),
-                     "TRAIN.CLASS_WEIGHTS is of segmentation, and %s labels whole images",
+                     "TRAIN.CLASS_WEIGHTS works for segmentation only: %s classifies "
+                     "whole images",
                      cfg->model.name);
     config_warn_unread(cfg, p, "LOG.IMAGES",
                        "%s labels whole images, which are not painted", cfg->model.name);
@@ -153,13 +154,14 @@ static void check_family(const struct model *m, const struct config *cfg,
     strbuf_release(&why);
 }
 
-/* Are the keys set that describe a model whatever its name is? */
-static bool is_custom(const struct config *cfg, const struct model_family *f)
+/* How many of the keys are set that describe a model whatever its name is. */
+static int custom_keys_set(const struct config *cfg, const struct model_family *f)
 {
+    int n = 0;
+
     for (int i = 0; f->custom_keys[i]; i++)
-        if (!config_where(cfg, f->custom_keys[i]))
-            return false;
-    return true;
+        n += config_where(cfg, f->custom_keys[i]) != NULL;
+    return n;
 }
 
 /* By name, or by the keys that leave the name free. NULL with the reason in `why`. */
@@ -167,14 +169,18 @@ static const struct model *find(const struct config *cfg, struct strbuf *why)
 {
     const struct model *m = model_find(cfg->model.type, cfg->model.name, why);
     const struct model_family *f = model_family_find(cfg->model.type);
+    int set;
 
     if (m || !f || !f->custom_keys || model_is_later(cfg->model.type, cfg->model.name))
         return m;
-    if (is_custom(cfg, f))
+    set = custom_keys_set(cfg, f);
+    if (set && !f->custom_keys[set])
         return f->custom;
-    strbuf_addstr(why, "; any other name goes with");
-    for (int i = 0; f->custom_keys[i]; i++)
-        strbuf_addf(why, " %s", f->custom_keys[i]);
+    if (set)
+        strbuf_addf(why, "; a %s of another name needs", f->type);
+    for (int i = 0; set && f->custom_keys[i]; i++)
+        if (!config_where(cfg, f->custom_keys[i]))
+            strbuf_addf(why, " %s", f->custom_keys[i]);
     return NULL;
 }
 

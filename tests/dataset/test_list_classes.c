@@ -110,6 +110,9 @@ static void mistakes_are_told(void **state)
         {"train.txt", "# none\n", NULL, "train.txt' names no images"},
         {"train.txt", "images/a.jpg 0\nimages/a.jpg\n", NULL,
          "train.txt:2: 'image class' is expected, not 'images/a.jpg'"},
+        {"train.txt", "image,class\nimages/a.jpg,cat\n", NULL,
+         "train.txt:1: this looks like CSV: 'image,class'; a line of this list is 'image "
+         "class', with a space or a tab between (`tr ',' '\\t'` converts it)"},
         {"train.txt", "images/a.jpg 0\nimages/a.jpg cat\n", NULL,
          "train.txt:2: the class is a name, and that of the first image a number"},
         {"train.txt", "images/a.jpg 0\nimages/a.jpg -1\n", NULL,

@@ -15,7 +15,7 @@ fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
 
 # A word of a name or of a help text, in any case.
 "$trainc" help Warm >log 2>&1 || fail "a word"
-grep -q "nothing is called Warm; it occurs in:" log && grep -q "TRAIN.WARMUP_EPOCHS" log || { cat log; fail "a word"; }
+grep -q 'no key, flag, or verb is named "Warm"; found in:' log && grep -q "TRAIN.WARMUP_EPOCHS" log || { cat log; fail "a word"; }
 "$trainc" help pillow 2>&1 | grep -q "DATA.DATA_PATH" || fail "a word of a text"
 "$trainc" help calib 2>&1 | grep -q "quantize --calib" || fail "a flag of a verb"
 "$trainc" help nosuchword >log 2>&1

@@ -37,7 +37,7 @@ is split.yaml NUM_CLASSES 3
 is split.yaml TRAIN_SPLIT train
 is split.yaml VAL_SPLIT val
 is split.yaml IMG_SIZE 32
-grep -q '^# 3 classes, from [0-9]* images' split.yaml || fail "no count of the classes"
+grep -q '^# 3 classes: [0-9]* (.*) to [0-9]* (.*) images each' split.yaml || fail "no count of the classes"
 grep -q 'The largest class has [0-9.]* times the images of the smallest' split.yaml || fail "classes of unlike sizes are not told"
 trains flat flat
 is flat.yaml VAL_FRACTION 0.2

@@ -322,8 +322,8 @@ static void test_names(void **state)
     check_why("resnet", "resnet5O", "did you mean resnet50?");
     check_why("resnet", "resnet_50", "did you mean resnet50?");
     check_why("resnet", "resnet", "did you mean resnet");
-    check_why("resnet", "vgg16", "'trainc models' lists them");
-    check_why("resnet", "", "no MODEL.NAME ''");
+    check_why("resnet", "vgg16", "no model is called 'vgg16'; `trainc models` lists ");
+    check_why("resnet", "", "no model is called ''");
     check_why("resnet", "resnet50.", "no tag ''");
     check_why("resnet", "resnet50.a1", "a1_in1k");
     check_why("resnet", "resnet20.a1_in1k", "it has: none");
