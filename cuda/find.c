@@ -32,7 +32,7 @@ static void explain(cudaError_t e, struct strbuf *why)
     int driver = gpu_driver_version(), runtime = gpu_runtime_version();
 
     if (e == cudaErrorInsufficientDriver && !driver)
-        strbuf_addstr(why, "there is no NVIDIA driver (libcuda.so.1)");
+        strbuf_addstr(why, "there is no NVIDIA driver: libcuda.so.1 is missing");
     else if (e == cudaErrorInsufficientDriver)
         strbuf_addf(why,
                     "the NVIDIA driver is too old: it knows CUDA %d.%d, and trainc needs "

@@ -9,6 +9,7 @@
 #include "base/hostmem.h"
 #include "base/log.h"
 #include "dataset/cache_path.h"
+#include "dataset/cache_size.h"
 #include "dataset/loader_ring.h"
 #include "dataset/read.h"
 #include "image/gate.h"
@@ -109,18 +110,33 @@ static struct cache *loader_share(const struct dataset *d, const struct loader_o
     return c;
 }
 
+static void loader_say_cache(const struct dataset *d, const struct loader_options *o)
+{
+    double about = cache_size(d, &o->transform, &o->limits);
+    struct strbuf s = STRBUF_INIT;
+
+    strbuf_addf(&s, "caching decoded images of '%s' in memory: ", d->name);
+    if (about > 0) {
+        strbuf_addstr(&s, "about ");
+        strbuf_add_bytes(&s, about);
+        strbuf_addstr(&s, about > (double)o->cache_bytes ? ", more than the limit of "
+                                                         : " (limit ");
+    } else {
+        strbuf_addstr(&s, "at most ");
+    }
+    strbuf_add_bytes(&s, (double)o->cache_bytes);
+    log_info("%s%s", s.buf, about > 0 && about <= (double)o->cache_bytes ? ")" : "");
+    strbuf_release(&s);
+}
+
 /* NULL: none is asked for. */
 static struct cache *loader_cache(const struct dataset *d, const struct loader_options *o)
 {
-    struct strbuf size = STRBUF_INIT;
-
     if (o->cache_bytes <= 0)
         return NULL;
     if (o->cache_dir)
         return loader_share(d, o);
-    strbuf_add_bytes(&size, (double)o->cache_bytes);
-    log_info("'%s': decoded images are kept in memory, at most %s", d->name, size.buf);
-    strbuf_release(&size);
+    loader_say_cache(d, o);
     return cache_new(d->n, o->cache_bytes);
 }
 

@@ -165,7 +165,7 @@ void device_add_passed_over(struct strbuf *out)
         bool ok = device_available(b, 0, &why);
 
         if (!ok)
-            strbuf_addf(out, "%s%s: %s", out->len ? "; " : "", b->name, why.buf);
+            strbuf_addf(out, "%s%s", out->len ? "; " : "", why.buf);
         strbuf_release(&why);
         if (ok)
             return;

@@ -108,7 +108,7 @@ void beside_add(struct beside *b, const char *file, int64_t step, int64_t epoch)
     (void)unlink(path);
     if (link(file, path) && file_copy(file, path)) {
         log_warning("epoch %lld is not validated: cannot link '%s' to '%s': %s",
-                    (long long)epoch, path, file, strerror(errno));
+                    epoch_shown(epoch), path, file, strerror(errno));
         free(path);
         return;
     }

@@ -298,8 +298,7 @@ static void data_hold(const struct config *cfg, enum data_split split, struct da
         return;
     d->hold = hold_new(d->n, most);
     strbuf_add_bytes(&size, (double)most);
-    log_info("'%s': files are kept in memory once they are read, at most %s", d->name,
-             size.buf);
+    log_info("caching the files of '%s' in memory (limit %s)", d->name, size.buf);
     strbuf_release(&size);
 }
 

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "dist/group.h"
+#include "ops/metrics_formula.h"
 #include "train/progress.h"
 #include "train/signals.h"
 
@@ -78,6 +79,7 @@ static void finish(const struct session *s, const struct feed *f, struct evaluat
     e->ema = session_eval_metrics(s, SESSION_EMA);
     e->raw = metrics_of_all(&e->raw);
     e->ema = metrics_of_all(&e->ema);
+    e->classes = (int)session_classes(s);
     e->images = segments ? f->val->n - bad : e->raw.count;
     if (segments)
         e->pixels[SESSION_RAW] = segmentation_of(s, SESSION_RAW);
@@ -217,7 +219,8 @@ struct scores evaluate_scores(const struct evaluation *e, enum session_weights w
         s.value[SCORE_FWIOU] = g->fwiou;
     } else if (!e->pixels[SESSION_RAW]) {
         s.value[SCORE_TOP1] = metrics_percent(m, m->top1);
-        s.value[SCORE_TOP5] = metrics_percent(m, m->top5);
+        if (e->classes > METRICS_TOP) /* else all are among the first five */
+            s.value[SCORE_TOP5] = metrics_percent(m, m->top5);
     }
     return s;
 }
@@ -249,6 +252,7 @@ static void log_scores(const struct evaluation *e, enum session_weights which,
 {
     struct scores s = evaluate_scores(e, which);
     const double *v = s.value;
+    struct strbuf top = STRBUF_INIT;
 
     if (e->pixels[which] && isnan(v[SCORE_MIOU]))
         log_warning("validation: no pixel of the labels has a class");
@@ -257,8 +261,8 @@ static void log_scores(const struct evaluation *e, enum session_weights which,
                  v[SCORE_MIOU], v[SCORE_ACC], v[SCORE_CLASS_ACC], v[SCORE_FWIOU],
                  v[SCORE_LOSS], more);
     else
-        log_info(" * Acc@1 %.3f Acc@5 %.3f loss %.5f%s", v[SCORE_TOP1], v[SCORE_TOP5],
-                 v[SCORE_LOSS], more);
+        log_info(" * %s loss %.5f%s", scores_add_top(&top, &s), v[SCORE_LOSS], more);
+    strbuf_release(&top);
 }
 
 void evaluate_log(const struct evaluation *e, const struct class_list *classes)

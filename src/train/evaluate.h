@@ -16,6 +16,7 @@ struct evaluation {
     struct metrics raw, ema;                      /* ema.count is 0 without an EMA */
     struct segmentation *pixels[SESSION_WEIGHTS]; /* NULL: not segmented, no EMA */
     int64_t images;                               /* that count */
+    int classes;
     double seconds;
 };
 
@@ -30,7 +31,7 @@ bool evaluate_report(struct session *s, struct feed *f, const char *title,
                      struct evaluation *e, struct report *r);
 void evaluate_release(struct evaluation *e); /* {0} is fine */
 
-/* NaN where nothing was counted. */
+/* NaN where nothing was counted, and top5 of five classes or fewer. */
 struct scores evaluate_scores(const struct evaluation *e, enum session_weights which);
 
 double evaluate_rate(const struct evaluation *e); /* images that count, per second */

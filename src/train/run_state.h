@@ -36,4 +36,10 @@ static inline int64_t run_state_done(const struct control *c)
     return c->updates + c->skipped;
 }
 
+/* Files and hooks count epochs from 0, what people read from 1. */
+static inline long long epoch_shown(int64_t epoch)
+{
+    return epoch + 1;
+}
+
 #endif

@@ -401,6 +401,14 @@ static bool seen_before(const struct save_list *l, int i)
     return false;
 }
 
+void saves_say_resumed(const char *path, const struct session *s,
+                       const struct run_state *state)
+{
+    log_info("resumed from '%s': %lld epoch%s done, step %lld", path,
+             (long long)state->epoch, state->epoch == 1 ? "" : "s",
+             (long long)session_control(s).step);
+}
+
 bool saves_resume(const struct saves *v, struct session *s, struct run_state *state)
 {
     struct save_list l = save_list_all(v->dir, true);
@@ -427,8 +435,7 @@ bool saves_resume(const struct saves *v, struct session *s, struct run_state *st
     if (loaded >= 0 && !v->reads_only)
         name_last(v, l.item[loaded].path);
     if (loaded >= 0)
-        log_info("resumed from '%s': epoch %lld, step %lld", l.item[loaded].path,
-                 (long long)state->epoch, (long long)l.item[loaded].mark.step);
+        saves_say_resumed(l.item[loaded].path, s, state);
     save_list_free(&l);
     return n > 0;
 }

@@ -81,6 +81,8 @@ void saves_release(struct saves *v); /* waits */
  * from the start would overwrite them.
  */
 bool saves_resume(const struct saves *v, struct session *s, struct run_state *state);
+void saves_say_resumed(const char *path, const struct session *s,
+                       const struct run_state *state);
 
 bool saves_exist(const char *dir);
 

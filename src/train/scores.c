@@ -42,6 +42,14 @@ enum score score_best(enum model_task task)
     return task == MODEL_SEGMENT ? SCORE_MIOU : SCORE_TOP1;
 }
 
+const char *scores_add_top(struct strbuf *out, const struct scores *s)
+{
+    strbuf_addf(out, "Acc@1 %.3f", s->value[SCORE_TOP1]);
+    if (!isnan(s->value[SCORE_TOP5]))
+        strbuf_addf(out, " Acc@5 %.3f", s->value[SCORE_TOP5]);
+    return out->buf;
+}
+
 void scores_put(struct json_writer *w, const char *prefix, const struct scores *s)
 {
     for (int i = 0; i < SCORES; i++) {

@@ -32,6 +32,9 @@ bool score_of_task(enum score k, enum model_task task);
 enum score
 score_best(enum model_task task); /* the one that chooses the best checkpoint */
 
+/* Appends "Acc@1 87.210 Acc@5 99.500", the second if it is known. Returns out->buf. */
+const char *scores_add_top(struct strbuf *out, const struct scores *s);
+
 /* PREFIXname of all scores; what is not known is null. Missing keys are not known. */
 void scores_put(struct json_writer *w, const char *prefix, const struct scores *s);
 struct scores scores_get(const json_t *object, const char *prefix);

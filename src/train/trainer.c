@@ -107,7 +107,7 @@ static bool train_epoch(struct trainer *t)
 
 static void say_memory(struct trainer *t)
 {
-    char *when = xasprintf("after epoch %lld", (long long)t->state.epoch);
+    char *when = xasprintf("after epoch %lld", epoch_shown(t->state.epoch));
 
     fit_settle(&t->session);
     fit_report(&t->session, when);
@@ -146,11 +146,11 @@ static void check_losses(struct trainer *t)
     if (!m->count)
         t->diverged = xasprintf("epoch %lld had nothing to learn from: no image could be "
                                 "read, or no label counts",
-                                (long long)t->state.epoch);
+                                epoch_shown(t->state.epoch));
     else if (!(m->measured > 0) && m->nonfinite)
         t->diverged = xasprintf("the run has diverged: no loss of epoch %lld is finite; "
                                 "the checkpoints are those of before",
-                                (long long)t->state.epoch);
+                                epoch_shown(t->state.epoch));
 }
 
 /* False: the run is over before its last epoch. */

@@ -56,18 +56,21 @@ static void begin(struct trainer *t)
 
 static void say(const struct trainer *t, const struct beside_result *r)
 {
-    const double *v = r->val.value, *e = r->ema.value;
+    bool segments = t->session.plan.model->family->task == MODEL_SEGMENT;
+    double ema = r->ema.value[score_best(t->session.plan.model->family->task)];
+    const double *v = r->val.value;
+    struct strbuf s = STRBUF_INIT;
 
-    if (t->session.plan.model->family->task == MODEL_SEGMENT)
-        log_info(" * epoch %lld: mIoU %.4f acc %.4f loss %.5f (EMA %.4f; %lld images, "
-                 "%.1f s beside)",
-                 (long long)r->epoch, v[SCORE_MIOU], v[SCORE_ACC], v[SCORE_LOSS],
-                 e[SCORE_MIOU], (long long)r->images, r->seconds);
+    if (segments)
+        strbuf_addf(&s, "mIoU %.4f acc %.4f", v[SCORE_MIOU], v[SCORE_ACC]);
     else
-        log_info(" * epoch %lld: Acc@1 %.3f Acc@5 %.3f loss %.5f (EMA %.3f; %lld images, "
-                 "%.1f s beside)",
-                 (long long)r->epoch, v[SCORE_TOP1], v[SCORE_TOP5], v[SCORE_LOSS],
-                 e[SCORE_TOP1], (long long)r->images, r->seconds);
+        scores_add_top(&s, &r->val);
+    strbuf_addf(&s, " loss %.5f (", v[SCORE_LOSS]);
+    if (!isnan(ema))
+        strbuf_addf(&s, segments ? "EMA %.4f; " : "EMA %.3f; ", ema);
+    log_info(" * epoch %lld: %s%lld images, %.1f s beside)", epoch_shown(r->epoch), s.buf,
+             (long long)r->images, r->seconds);
+    strbuf_release(&s);
 }
 
 /* The classes as output_val wants them. */

@@ -31,10 +31,10 @@ bool trainer_judge(struct trainer *t, double score, int64_t epoch)
         return false; /* no validation has had anything to count */
     if (which == SCORE_MIOU)
         log_info("Max mIoU: %.4f (epoch %lld)", t->state.best_score,
-                 (long long)t->state.best_epoch);
+                 epoch_shown(t->state.best_epoch));
     else
         log_info("Max accuracy: %.2f%% (epoch %lld)", t->state.best_score,
-                 (long long)t->state.best_epoch);
+                 epoch_shown(t->state.best_epoch));
     return best;
 }
 
@@ -84,7 +84,7 @@ static void stop_early(struct trainer *t)
     t->enough = true;
     log_info("no better score in %lld epochs since epoch %lld: stopped "
              "(TRAIN.EARLY_STOP)",
-             (long long)most, (long long)s->best_epoch);
+             (long long)most, epoch_shown(s->best_epoch));
 }
 
 const struct hook hook_best = {.name = "best", .at = {[HOOK_EVAL] = judge}};

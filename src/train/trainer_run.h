@@ -38,6 +38,7 @@ struct trainer {
     int64_t train_images;
     double last_loss, last_rate, last_share; /* for the progress line */
     int64_t skipped;              /* as of the last look at the control tensor */
+    int64_t nskipped, first_skipped, last_skipped; /* since the last line, and which */
     struct evaluation evaluation; /* the last whole validation of this process, */
     struct val_line val;          /* and its scores; NaN: none in this epoch */
     struct train_line line;       /* the last line of the log */

@@ -57,20 +57,20 @@ static void log_rest(const struct trainer *t)
     const struct plan *p = &t->session.plan;
     int64_t images = data_epoch_images(t->cfg, t->feed.train->n);
     int64_t left = images % (p->batch * p->world);
-    const char *plural = (p->tail ? p->tail : left) == 1 ? "" : "s";
 
     if (p->tail)
         log_info("the last batch of an epoch has %lld image%s (DATA.DROP_LAST False)",
-                 (long long)p->tail, plural);
+                 (long long)p->tail, p->tail == 1 ? "" : "s");
     else if (left && t->cfg->data.shuffle)
-        log_info("%lld image%s, other ones in each epoch, left out for want of a whole "
-                 "batch (DATA.DROP_LAST)",
-                 (long long)left, plural);
+        log_info(
+            "the last, incomplete batch of each epoch is dropped: %lld of %lld images, "
+            "different ones every time (DATA.DROP_LAST)",
+            (long long)left, (long long)images);
     else if (left)
-        log_warning(
-            "the last %lld image%s of the data set are never trained on: no whole "
-            "batch (DATA.DROP_LAST), and always the same order (DATA.SHUFFLE)",
-            (long long)left, plural);
+        log_warning("the last, incomplete batch of each epoch is dropped, and it always "
+                    "has the same %lld of %lld images: they are never trained on "
+                    "(DATA.DROP_LAST, DATA.SHUFFLE False)",
+                    (long long)left, (long long)images);
 }
 
 /* Tells over how many processes' batches the norms take their statistics. */
@@ -119,7 +119,7 @@ static void log_start(const struct trainer *t)
     if (!strcmp(t->cfg->device, "auto"))
         device_add_passed_over(&passed);
     if (passed.len)
-        log_info("DEVICE auto does not take %s", passed.buf);
+        log_info("no usable GPU (%s): training on the CPU", passed.buf);
     strbuf_release(&passed);
     if (p->amp_slow)
         log_warning("%s", p->amp_remark);
@@ -136,7 +136,7 @@ static void log_start(const struct trainer *t)
     log_norms(t);
     log_unshared(t);
     log_rest(t);
-    log_info("everything goes to '%s'", t->output.dir);
+    log_info("output folder: %s", t->output.dir);
     log_rates(t);
     if (p->lr_schedule->warms_up_by && p->warmup_updates)
         log_info("%s warms up by %s: TRAIN.WARMUP_EPOCHS has no effect",
@@ -185,7 +185,7 @@ static void adopt_updates(struct trainer *t, int64_t step)
     log_warning("the checkpoint counts %lld updates per epoch, this run %lld: it goes on "
                 "after %lld images of epoch %lld%s",
                 (long long)then, (long long)now, (long long)(updates * update_images(p)),
-                (long long)t->state.epoch,
+                epoch_shown(t->state.epoch),
                 updates * update_images(p) == images ? "" : ", and does a few again");
     if (updates)
         go_on_at(t, t->state.epoch, updates);
@@ -266,8 +266,7 @@ static bool load_start(struct trainer *t)
                             &why))
             die("MODEL.RESUME: %s", why.buf);
         check_later(t);
-        log_info("resumed from '%s': epoch %lld", cfg->model.resume,
-                 (long long)t->state.epoch);
+        saves_say_resumed(cfg->model.resume, &t->session, &t->state);
         output_compare(cfg, cfg->model.resume);
     } else {
         resumed =

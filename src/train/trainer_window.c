@@ -14,11 +14,12 @@
 #include "train/progress.h"
 #include "train/trainer_run.h"
 
-/* "65536", or of several losses "65536 1024". */
-static void add_scales(struct strbuf *s, const double *scale, int n)
+/* Appends "TITLE 65536", or of several losses "TITLE 65536 1024". */
+static void add_scales(struct strbuf *s, const char *title, const double *scale, int n)
 {
+    strbuf_addstr(s, title);
     for (int k = 0; k < n; k++)
-        strbuf_addf(s, "%s%g", k ? " " : "", scale[k]);
+        strbuf_addf(s, " %g", scale[k]);
 }
 
 /* Fills `scale`; returns how many loss scales there are. */
@@ -42,24 +43,53 @@ static double least(const double *scale, int n)
     return x;
 }
 
-/* Warns of the updates that were skipped since the last line. */
-static void report_skips(struct trainer *t, const struct control *c)
+/* True if losses are scaled: in fp16, as a rule. */
+static bool scales_loss(const struct trainer *t, const struct train_line *l)
 {
-    if (c->skipped > t->skipped) {
-        double scale[CONTROL_LOSSES];
-        int n = scales_of(t, c, scale);
-        struct strbuf s = STRBUF_INIT;
+    bool scaled = t->session.plan.scaler.dynamic;
 
-        add_scales(&s, scale, n);
-        log_warning("%lld of the updates up to %lld met gradients that are not finite "
-                    "and were skipped; the loss scale%s %s",
-                    (long long)(c->skipped - t->skipped), (long long)c->step,
-                    n > 1 ? "s are" : " is", s.buf);
-        strbuf_release(&s);
-        if (t->session.plan.scaler.dynamic)
-            log_once("a few skipped updates are expected while the loss scale settles");
-    }
+    for (int k = 0; k < l->nscale; k++)
+        scaled = scaled || l->scale[k] != 1;
+    return scaled;
+}
+
+/* Remembers which updates were skipped since the last line. */
+static void note_skip(struct trainer *t, const struct control *c)
+{
+    if (c->skipped == t->skipped)
+        return;
+    if (!t->nskipped)
+        t->first_skipped = c->step;
+    t->last_skipped = c->step;
+    t->nskipped += c->skipped - t->skipped;
     t->skipped = c->skipped;
+}
+
+/* Warns of the updates that were skipped since the last line. */
+static void report_skips(struct trainer *t)
+{
+    bool scaled = scales_loss(t, &t->line);
+    long long first = t->first_skipped, last = t->last_skipped, n = t->nskipped;
+    struct strbuf s = STRBUF_INIT;
+
+    if (!n)
+        return;
+    if (n == 1)
+        strbuf_addf(&s, "update %lld", last);
+    else if (n == last - first + 1)
+        strbuf_addf(&s, "updates %lld to %lld", first, last);
+    else
+        strbuf_addf(&s, "%lld of the updates %lld to %lld", n, first, last);
+    strbuf_addf(&s, " skipped: gradients %s",
+                scaled ? "overflowed" : "are infinite or not a number");
+    if (scaled)
+        add_scales(&s, t->line.nscale > 1 ? "; loss scales" : "; loss scale",
+                   t->line.scale, t->line.nscale);
+    log_warning("%s", s.buf);
+    strbuf_release(&s);
+    if (t->session.plan.scaler.dynamic)
+        log_once("a few skipped updates are expected while the loss scale settles");
+    t->nskipped = 0;
 }
 
 /* Ends the program after AMP.MAX_SKIPS skipped updates in a row. */
@@ -95,13 +125,14 @@ static void log_train(struct trainer *t)
     struct strbuf s = STRBUF_INIT, eta = STRBUF_INIT, scales = STRBUF_INIT;
 
     strbuf_add_duration(&eta, left);
-    add_scales(&scales, l->scale, l->nscale);
+    if (scales_loss(t, l))
+        add_scales(&scales, "  loss_scale", l->scale, l->nscale);
     strbuf_addf(&s,
                 "Train: [%lld/%lld][%lld/%lld]  eta %s  lr %.6g  loss %.4f (%.4f)  "
-                "grad_norm %.4f  loss_scale %s  %.*f img/s  data %.0f %%",
-                (long long)t->state.epoch, (long long)t->cfg->train.epochs,
+                "grad_norm %.4f%s  %.*f img/s  data %.0f %%",
+                epoch_shown(t->state.epoch), (long long)t->cfg->train.epochs,
                 (long long)in_epoch, (long long)p->updates_per_epoch, eta.buf, l->lr,
-                l->loss, l->epoch_loss, l->grad_norm, scales.buf,
+                l->loss, l->epoch_loss, l->grad_norm, scales.buf ? scales.buf : "",
                 l->images_per_second < 10 ? 2 : 0, l->images_per_second,
                 100 * l->data_share);
     if (progress_is_enough() && !last)
@@ -173,7 +204,7 @@ static void end_window(struct trainer *t, const struct control *c)
     t->last_rate = l->images_per_second;
     t->last_share = l->data_share;
     hooks_call(t, HOOK_LINE);
-    report_skips(t, c);
+    report_skips(t);
     t->state.window = t->state.train;
     begin_window(t, c->step);
 }
@@ -199,6 +230,7 @@ static void observe(struct trainer *t)
 
         t->state.train = n.metrics;
         t->window_seconds += n.seconds;
+        note_skip(t, &n.control);
         if (step % t->cfg->print_freq == 0 || step == t->epoch_end ||
             trainer_out_of_steps(t, step))
             end_window(t, &n.control);
@@ -223,7 +255,7 @@ static void show(struct trainer *t)
 
     if (!progress_active())
         return;
-    strbuf_addf(&title, "Train %lld/%lld", (long long)t->state.epoch,
+    strbuf_addf(&title, "Train %lld/%lld", epoch_shown(t->state.epoch),
                 (long long)t->cfg->train.epochs);
     if (!isnan(t->last_loss))
         strbuf_addf(&post, "loss %.3f, ", t->last_loss);
@@ -259,7 +291,7 @@ void trainer_say_waits(struct trainer *t, double seconds)
     stage_times_add(&w.stages, &from->stages, -1);
     data_wait_add(&s, &w);
     if (s.len)
-        log_info("epoch %lld %s", (long long)t->state.epoch, s.buf);
+        log_info("epoch %lld %s", epoch_shown(t->state.epoch), s.buf);
     strbuf_release(&s);
 }
 

@@ -15,14 +15,14 @@ fails=0
 fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
 epochs() { wc -l <$run/summary.csv | awk '{print $1 - 1}'; }
 
-# Nothing is learned: the first validation, of epoch 0, stays the best.
+# Nothing is learned: the first validation, of epoch 1, stays the best.
 train=("$trainc" --cfg "$here/configs/smoke/synthetic.yaml" --epochs 9 --lr 0 --warmup-epochs 0 --output out
   --opts TRAIN.WARMUP_LR=0 TRAIN.MIN_LR=0 TRAIN.SCALE_LR=False "TRAIN.FREEZE=['*bn*']")
 run=out/resnet20/default
 for again in 1 2; do
   "${train[@]}" --early-stop 3 --result result.json >log 2>&1 || { cat log; fail "exit code"; }
   [ "$(epochs)" = 4 ] || { cat log; fail "$(epochs) epochs, not 4"; }
-  grep -q "no better score in 3 epochs since epoch 0: stopped (TRAIN.EARLY_STOP)" log || { cat log; fail "not said ($again)"; }
+  grep -q "no better score in 3 epochs since epoch 1: stopped (TRAIN.EARLY_STOP)" log || { cat log; fail "not said ($again)"; }
   grep -q '"epochs": 4,' result.json && grep -q '"best_epoch": 0,' result.json || fail "the result: $(cat result.json)"
 done
 grep -q "resumed from" log || fail "the second start does not resume"

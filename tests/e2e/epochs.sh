@@ -72,7 +72,7 @@ raw=$(column $run/summary.csv val_top1 | sort -g | tail -1)
 ema=$(column $run/summary.csv ema_top1 | sort -gu | xargs)
 awk -v a="$raw" -v b="$ema" 'BEGIN {exit !(a < b)}' ||
   fail "the EMA was to be better, and always the same: $raw and $ema"
-[ "$(grep -c "Max accuracy: $(printf %.2f "$ema")% (epoch 0)" log)" = 3 ] ||
+[ "$(grep -c "Max accuracy: $(printf %.2f "$ema")% (epoch 1)" log)" = 3 ] ||
   fail "the best is not the EMA of the first epoch: $(grep Max log | xargs)"
 grep -q '"best_epoch": 0,' ruin.json && grep -q "\"best_top1\": ${ema/.*/}[.,]" ruin.json ||
   fail "the result's best is not the EMA of the first epoch: $(grep best ruin.json | xargs)"
@@ -130,11 +130,11 @@ on_terminal() { # tag, arguments...
     { cat log; fail "$1"; }
 }
 on_terminal bar --epochs 2 --progress on --opts PRINT_FREQ=4
-[ "$(grep -o "Train: [^ ]*" log | xargs)" = "Train: [0/2][8/8] Train: [1/2][8/8]" ] ||
+[ "$(grep -o "Train: [^ ]*" log | xargs)" = "Train: [1/2][8/8] Train: [2/2][8/8]" ] ||
   fail "with a progress line: $(grep -o "Train: [^ ]*" log | xargs)"
 [ "$(grep -c "Train: " $run/log.txt)" = 4 ] || fail "with a progress line: log.txt lacks lines"
 on_terminal bar_ended --epochs 2 --progress on --max-steps 10 --opts PRINT_FREQ=4
-[ "$(grep -o "Train: [^ ]*" log | xargs)" = "Train: [0/2][8/8] Train: [1/2][2/8]" ] ||
+[ "$(grep -o "Train: [^ ]*" log | xargs)" = "Train: [1/2][8/8] Train: [2/2][2/8]" ] ||
   fail "with a progress line and MAX_STEPS: $(grep -o "Train: [^ ]*" log | xargs)"
 echo "ok: what stays of a progress line"
 

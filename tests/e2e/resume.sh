@@ -198,7 +198,7 @@ cp $last twelve.safetensors
 for end in 14 16; do # in an epoch, and at its end
   "${bigger[@]}" -b 16 --epochs 5 --max-steps $end >log 2>&1 || fail "4 updates per epoch, again"
 done
-grep -q "resumed from .*: epoch 3, step 14" log || fail "4 updates per epoch: an older checkpoint"
+grep -q "resumed from .*: 3 epochs done, step 14" log || fail "4 updates per epoch: an older checkpoint"
 [ "$(cut -d, -f1 $run/summary.csv | tr '\n' ' ')" = "epoch 0 1 2 3 " ] ||
   fail "4 updates per epoch: summary.csv"
 [ "$(grep -c '"kind":"train"' $run/metrics.jsonl)" = 24 ] ||

@@ -18,18 +18,18 @@ file() { sed 's/^....-..-.. ..:..:.. //' out/*/"$1"/log.txt; }
 
 # trainc 2>/dev/null >log: all that log.txt has.
 "${train[@]}" --tag log --print-freq 1 >log 2>err || { cat log err; fail "a run"; }
-grep -q '^Train: \[0/1\]\[8/' log || fail "no step is in the log"
+grep -q '^Train: \[1/1\]\[8/' log || fail "no step is in the log"
 [ "$(file log)" = "$(cat log)" ] || { diff <(file log) log; fail "stdout and log.txt differ"; }
 [ -s err ] && { cat err; fail "stderr without a bar, and without a mistake"; }
 
 # The bar does not take the place of the log's lines where they go elsewhere.
 "${train[@]}" --tag both --print-freq 1 --progress on >log 2>err || fail "a run with a bar"
-grep -q '^Train: \[0/1\]\[2/' log || fail "with a bar on stderr, steps are not in the log"
+grep -q '^Train: \[1/1\]\[2/' log || fail "with a bar on stderr, steps are not in the log"
 grep -q $'\r' log && fail "the bar is on stdout"
 
 # trainc >/dev/null: the bar alone.
 "${train[@]}" --tag bar --progress on >/dev/null 2>err || fail "a run without its log"
-tr '\r' '\n' <err | grep -q '^Train 0/1: 100%|#.*8/8 \[' || { cat err; fail "no bar on stderr"; }
+tr '\r' '\n' <err | grep -q '^Train 1/1: 100%|#.*8/8 \[' || { cat err; fail "no bar on stderr"; }
 grep -q 'Train: \[' err && fail "the log is on stderr"
 
 # Mistakes and failures.

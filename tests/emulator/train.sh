@@ -49,7 +49,7 @@ cp out/*/default/metrics.jsonl .
 told >first.csv
 for key in loss lr; do grep -q "\"$key\":" metrics.jsonl || fail "metrics.jsonl has no $key"; done
 grep -qi 'nan\|inf' metrics.jsonl && fail "metrics.jsonl has a NaN"
-for when in "at the start" "after epoch 0" "after epoch 1" "at the end"; do
+for when in "at the start" "after epoch 1" "after epoch 2" "at the end"; do
   grep -q "^memory $when: .* MiB (.*arena .*), libraries .*, driver and other programs .*; free .* of .*, peak " log ||
     fail "no memory $when: $(grep ^memory log)"
 done
@@ -58,9 +58,9 @@ echo "ok: training"
 same "again" EMULATOR_PROTECT=1
 # Another program takes memory in the second epoch: that is not the libraries'.
 libraries() { sed -n "s/^memory $1: .*), libraries \([0-9.]* MiB\), driver and other programs \([0-9.]*\) GiB;.*/\1 \2/p" log; }
-read -r first_mib _ first_others < <(libraries "after epoch 0")
+read -r first_mib _ first_others < <(libraries "after epoch 1")
 same "with others" EMULATOR_OTHERS=20G EMULATOR_OTHERS_AFTER=15
-read -r mib _ others < <(libraries "after epoch 1")
+read -r mib _ others < <(libraries "after epoch 2")
 [ -n "$mib" ] && [ "$mib" = "$first_mib" ] && awk -v a="$others" -v b="$first_others" 'BEGIN { exit !(a - b > 19.8 && a - b < 20.2) }' ||
   fail "others took 20 GiB: $(grep ^memory log)"
 same "without a graph" --no-graph

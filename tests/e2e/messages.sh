@@ -1,0 +1,73 @@
+#!/bin/bash
+# What a run says: about this run, in numbers that count from 1, and nothing that means
+# nothing.
+#
+#   tests/e2e/messages.sh [TRAINC]
+set -u
+trainc=$(realpath "${1:-./trainc}")
+here=$(realpath "$(dirname "$0")/../..")
+dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-messages.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+fails=0
+
+fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+has() { grep -q -- "$1" log || { cat log; fail "no '$1'"; }; }
+has_not() { grep -q -- "$1" log && { cat log; fail "there is '$1'"; }; }
+
+"$trainc" synth shapes --out shapes --classes 4 --train 30 --val 12 --size 16 2>/dev/null || exit 1
+train=("$trainc" --cfg "$here/configs/smoke/shapes.yaml" --data-path shapes --threads 1 -j 1 --output out)
+
+"${train[@]}" --epochs 2 --cache decoded --print-freq 3 >log 2>&1 || { cat log; fail "a run"; }
+has "^the last, incomplete batch of each epoch is dropped: 6 of 30 images, different ones every time (DATA.DROP_LAST)$"
+has "^output folder: out/resnet20/default$"
+has "^caching decoded images of 'shapes/train' in memory: about 22.5 KiB (limit .*)$"
+has "^caching decoded images of 'shapes/val' in memory: about 9.0 KiB (limit .*)$"
+has "^Train: \[1/2\]\[3/3\] .* loss .* grad_norm .* img/s"
+has "^Train: \[2/2\]\[3/3\]"
+has "^ \* Acc@1 [0-9.]* loss [0-9.]* (12 images"
+has "^Max accuracy: .*% (epoch [12])$"
+has_not "\[0/2\]\|(epoch 0)\|Acc@5\|loss_scale"
+if "$trainc" devices | grep -q "libcuda.so.1 is missing"; then
+  has "^no usable GPU (there is no NVIDIA driver: libcuda.so.1 is missing): training on the CPU$"
+fi
+# Files keep counting from 0, as TRAIN.START_EPOCH and the names of checkpoints do.
+run=out/resnet20/default
+[ "$(cut -d, -f1 $run/summary.csv | xargs)" = "epoch 0 1" ] || fail "epochs of summary.csv"
+grep -q '"epoch":0' $run/metrics.jsonl && [ -f $run/ckpt_epoch_1.safetensors ] || fail "epochs of files"
+"${train[@]}" --tag fixed --epochs 1 --no-shuffle --warmup-epochs 0 >log 2>&1 || fail "--no-shuffle"
+has "^warning: the last, incomplete batch of each epoch is dropped, and it always has the same 6 of 30 images"
+
+# Five classes or fewer have no Acc@5, six have.
+"$trainc" synth shapes --out six --classes 6 --train 12 --val 12 --size 16 2>/dev/null || exit 1
+"${train[@]}" --data-path six --num-classes 6 --tag six --epochs 1 --warmup-epochs 0 --result r.json >log 2>&1 || fail "six classes"
+has "Acc@1 [0-9.]* Acc@5 [0-9.]* loss"
+grep -q '"val_top5": [0-9]' r.json || fail "six classes: no val_top5"
+
+# Losses are scaled in fp16; updates that overflow are named.
+fp16=("${train[@]}" --device ref --amp-dtype fp16 --epochs 1 --warmup-epochs 0)
+"${fp16[@]}" --tag fp16 --opts AMP.INJECT_OVERFLOW_AT=2 >log 2>&1 || fail "fp16"
+has "^warning: update 2 skipped: gradients overflowed; loss scale 32768$"
+has "^Train: .* loss_scale 32768 "
+"${fp16[@]}" --tag scale --opts AMP.INIT_SCALE=1.0e+30 AMP.MAX_SKIPS=9 >log 2>&1 || fail "a large loss scale"
+has "^warning: updates 1 to 3 skipped: gradients overflowed; loss scale "
+
+# Mistakes.
+says() { # WHAT COMMAND...
+  local what=$1
+  shift
+  "$@" >log 2>&1 && fail "$*"
+  has "$what"
+}
+says "no model is called 'zzz'; \`trainc models\` lists [0-9]*$" "$trainc" summary --model zzz
+says "no model is called 'resnet51' (did you mean resnet50?); \`trainc models\` lists [0-9]*$" "$trainc" summary --model resnet51
+says "no model is called 'zzz'.*; a swin of another name needs MODEL.SWIN.DEPTHS" \
+  "$trainc" summary --model zzz --model-type swin --opts MODEL.SWIN.EMBED_DIM=96
+says "TRAIN.CLASS_WEIGHTS works for segmentation only: resnet20 classifies whole images" \
+  "${train[@]}" --opts TRAIN.CLASS_WEIGHTS=auto
+mkdir csv
+printf 'image,label\na.jpg,0\n' >csv/train.txt
+says "csv/train.txt:1: this looks like CSV: 'image,label'" "$trainc" check --dataset list --data-path csv
+
+[ $fails = 0 ] && echo "messages: ok"
+exit $((fails > 0))
