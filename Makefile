@@ -1,6 +1,7 @@
 # make help lists the targets. Settings go in config.mk (not committed), e.g.
 #   SANITIZE = address,undefined
 #   CC       = clang
+#   WERROR   = 1            (warnings are errors, as in .ci/run)
 #   DEBUG    = 1            (no step may allocate; NaN around each tensor of the arena)
 #   CUDA     = 0            (leave the CUDA backend out; see cuda/cuda.mk)
 SANITIZE ?=

@@ -11,7 +11,7 @@ E        := $B/emulated
 F        := $B/emulated-fma
 EMU_CXX  := $(if $(findstring clang,$(CC)),clang++,$(CXX))
 EMU_WARN := -Wall -Wextra -Wno-missing-field-initializers -Wundef -Wwrite-strings -Wcast-qual \
-            -Wformat=2 -Werror
+            -Wformat=2 $(if $(WERROR),-Werror)
 EMU_FLAGS = -std=c++20 $(OPT) -fno-math-errno -fno-exceptions -fno-rtti \
             -fno-threadsafe-statics -fPIC $(EMU_WARN) -Isrc -I. -D_GNU_SOURCE \
             -isystem $(CUDA_HOME)/include -include tests/emulator/launch.h -MMD -MP \
