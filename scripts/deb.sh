@@ -60,8 +60,8 @@ Architecture: $arch
 Maintainer: $maintainer
 Installed-Size: $(du -sk "$root/usr" | cut -f1)
 Depends: $depends
-Recommends: libopenjp2-7, libcurl4 | libcurl4t64 | libcurl3-gnutls
-Suggests: liblmdb0, libhdf5-103-1 | libhdf5-310, libavif15 | libavif16, openmpi-bin
+Recommends: libopenjp2-7, libcurl4t64 | libcurl4 | libcurl3t64-gnutls | libcurl3-gnutls
+Suggests: liblmdb0, libhdf5-310 | libhdf5-103-1t64 | libhdf5-103-1, libavif16 | libavif15, openmpi-bin
 Section: science
 Priority: optional
 Description: trains image models from one binary and one YAML file

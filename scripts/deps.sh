@@ -1,20 +1,25 @@
 #!/bin/sh
-# Installs the Debian packages that building and testing trainc needs, those that are
-# missing, and says so. When all are there it does nothing, as any user.
+# Installs the packages that building and testing trainc needs, those that are missing, and
+# says so: Debian 12 and 13, Ubuntu 24.04. When all are installed it does nothing, as any user.
 #
-#   deps.sh [PACKAGE ...]   these, too: libomp-dev is what SANITIZE=thread needs
+#   deps.sh [PACKAGE ...]   these as well: libomp-dev is what SANITIZE=thread needs
 #
-#   DEPS_DRYRUN=1   print what would be installed, install nothing
+#   DEPS_DRYRUN=1     print what would be installed, install nothing
+#   DEPS_NAMES=FILE   print what would be installed on a fresh distribution whose packages are
+#                     listed in FILE, one name per line (tests/packages/)
+#   DEPS_LIST=1       print those of the names below that this distribution has
 set -u
 
+# One package per line; names separated by | are alternatives, best first, for distributions
+# that name the same thing differently.
 packages="
 gcc
 g++
 libc6-dev
 make
 libyaml-dev
-libturbojpeg0-dev
-libjpeg62-turbo-dev
+libturbojpeg0-dev|libturbojpeg-dev
+libjpeg-dev|libjpeg62-turbo-dev
 libpng-dev
 libdeflate-dev
 libwebp-dev
@@ -35,25 +40,65 @@ libhdf5-dev
 libcurl4-openssl-dev
 libcmocka-dev
 openmpi-bin
+libopenmpi3|libopenmpi3t64|libopenmpi40
 $*
 "
 
 say() { echo "deps: $*"; }
 fail() { echo "deps: $*" >&2; exit 1; }
 
-command -v dpkg-query >/dev/null || fail "this is not Debian; install what corresponds to:" $packages
+known() { # name: true if the distribution has such a package
+    if [ -n "${DEPS_NAMES:-}" ]; then
+        grep -qx "$1" "$DEPS_NAMES"
+    else
+        apt-cache policy "$1" | grep -q '^  Candidate: [^(]'
+    fi
+}
 
-missing=
-for p in $packages; do
-    state=$(dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null)
-    [ "$state" = installed ] || missing="$missing $p"
-done
-if [ -z "$missing" ]; then
-    say "all packages are there"
+installed() { # name
+    [ -z "${DEPS_NAMES:-}" ] &&
+        [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+
+# Sets missing to one name for each package of which no alternative is installed, and unknown
+# to those that the distribution does not have.
+find_missing() {
+    missing= unknown=
+    for p in $packages; do
+        first= found=
+        for name in $(echo "$p" | tr '|' ' '); do
+            installed "$name" && found=1 && break
+            [ -n "$first" ] || ! known "$name" || first=$name
+        done
+        [ -z "$found" ] || continue
+        missing="$missing ${first:-${p%%|*}}"
+        [ -n "$first" ] || unknown="$unknown $p"
+    done
+}
+
+if [ -z "${DEPS_NAMES:-}" ]; then
+    command -v apt-get >/dev/null ||
+        fail "neither Debian nor Ubuntu: docs/install.md has the names of Fedora's and Arch's packages"
+fi
+if [ -n "${DEPS_LIST:-}" ]; then
+    for name in $(echo $packages | tr '|' ' '); do
+        ! known "$name" || echo "$name"
+    done
     exit 0
 fi
-say "missing:$missing"
+
+find_missing
+if [ -z "$missing" ]; then
+    say "all packages are installed"
+    exit 0
+fi
+if [ -n "${DEPS_NAMES:-}" ]; then
+    [ -z "$unknown" ] || fail "not in $DEPS_NAMES:$unknown"
+    say "missing:$missing"
+    exit 0
+fi
 if [ -n "${DEPS_DRYRUN:-}" ]; then
+    say "missing:$missing"
     say "dry run, nothing installed"
     exit 0
 fi
@@ -64,10 +109,13 @@ if [ "$(id -u)" != 0 ]; then
         fail "not root, and there is no sudo; as root: apt-get install$missing"
     as_root=sudo
 fi
-log=$(mktemp) || fail "no room for a temporary file"
+log=$(mktemp) || fail "cannot create a temporary file"
 trap 'rm -f "$log"' EXIT
-say "installing (apt-get update, apt-get install)"
+say "running apt-get update"
 $as_root apt-get update >"$log" 2>&1 || { tail -n 5 "$log" >&2; fail "apt-get update failed"; }
+find_missing # a new machine knows no package before the update
+[ -z "$unknown" ] || fail "this distribution does not have:$unknown"
+say "installing:$missing"
 $as_root env DEBIAN_FRONTEND=noninteractive \
     apt-get install -y --no-install-recommends $missing >"$log" 2>&1 ||
     { tail -n 5 "$log" >&2; fail "apt-get install failed"; }

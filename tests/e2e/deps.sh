@@ -1,0 +1,43 @@
+#!/bin/bash
+# scripts/deps.sh and the packages that the Debian package recommends, against the names of
+# packages in Debian 12 and 13 and Ubuntu 24.04.
+#
+#   tests/e2e/deps.sh           checks tests/packages/*.txt
+#   tests/e2e/deps.sh --write   run on a distribution, after apt-get update: writes its file
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+fails=0
+fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+
+# One word for each package, alternatives separated by |.
+mapfile -t optional < <(sed -n 's/^\(Recommends\|Suggests\): //p' scripts/deb.sh |
+  sed 's/ | /|/g; s/, /\n/g')
+[ ${#optional[@]} -ge 5 ] || fail "scripts/deb.sh recommends: ${optional[*]}"
+
+if [ "${1:-}" = --write ]; then
+  . /etc/os-release
+  file=tests/packages/$ID-$VERSION_ID.txt
+  { echo "# $PRETTY_NAME: written by tests/e2e/deps.sh --write"
+    DEPS_LIST=1 scripts/deps.sh "${optional[@]}" | LC_ALL=C sort -u; } >"$file"
+  exit
+fi
+
+for names in tests/packages/*.txt; do
+  plan=$(DEPS_NAMES=$names scripts/deps.sh "${optional[@]}" 2>&1) || fail "$names: $plan"
+  for p in ${plan#deps: missing:}; do
+    grep -qx "$p" "$names" || fail "$names has no package $p"
+  done
+done
+set -- $(ls tests/packages)
+[ $# -ge 3 ] || fail "lists of three distributions, not $#"
+
+# A package without any name there.
+! out=$(DEPS_NAMES=tests/packages/debian-12.txt scripts/deps.sh 'no-such-dev|nor-this-dev' 2>&1) ||
+  fail "an unknown package passes: $out"
+case $out in *"not in tests/packages/debian-12.txt: no-such-dev|nor-this-dev") ;; *) fail "$out" ;; esac
+# The first alternative that exists.
+out=$(DEPS_NAMES=tests/packages/debian-12.txt scripts/deps.sh 'no-such-dev|libtiff-dev')
+case $out in *" libtiff-dev") ;; *) fail "$out" ;; esac
+
+[ $fails = 0 ] && echo "deps: each distribution has every package"
+exit $((fails > 0))
