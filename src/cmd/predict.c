@@ -139,6 +139,8 @@ static int predict_run(struct config *cfg, const struct cmdline *line)
         .copy = cmdline_has(line, "--copy"),
         .csv = cmdline_value(line, "--csv"),
         .json = cmdline_value(line, "--json"),
+        .submission = cmdline_value(line, "--submission"),
+        .sample = cmdline_value(line, "--sample"),
     };
     char *weights;
     int64_t bad;
@@ -191,8 +193,8 @@ static const char *predict_weights(const struct cmdline *line)
 static void check_task(const struct config *cfg, const struct cmdline *line,
                        struct problems *p)
 {
-    static const char *const classes[] = {"--topk", "--probabilities", "--sort", "--copy",
-                                          "--csv"};
+    static const char *const classes[] = {"--topk", "--probabilities", "--sort",
+                                          "--copy", "--csv",           "--submission"};
     bool segment = segments(cfg);
 
     for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++)
@@ -202,6 +204,38 @@ static void check_task(const struct config *cfg, const struct cmdline *line,
     if (!segment && cmdline_value(line, "--out"))
         problems_warn(p, "--out", "has no effect: %s labels whole images (--sort DIR)",
                       cfg->model.name);
+}
+
+/* Reads up to the first line end. False if the file cannot be read. */
+static bool first_line(const char *path, char line[4096])
+{
+    FILE *f = path ? file_open(path) : NULL;
+    bool good = f && fgets(line, 4096, f);
+
+    if (f)
+        fclose(f);
+    line[good ? strcspn(line, "\r\n") : 0] = '\0';
+    return good;
+}
+
+/* A file that has another first line than the submission is somebody else's. */
+static void check_submission(const struct cmdline *line, struct problems *p)
+{
+    const char *path = cmdline_value(line, "--submission");
+    const char *sample = cmdline_value(line, "--sample");
+    char header[4096] = "id,label", there[4096];
+
+    if (sample && !path)
+        problems_error(p, "--sample", "is the form of --submission FILE");
+    if (sample && !first_line(sample, header))
+        problems_error(p, "--sample", "cannot read '%s'", sample);
+    else if (path && sample && file_same(path, sample))
+        problems_error(p, "--submission", "'%s' is the sample itself", path);
+    else if (path && first_line(path, there) && strcmp(there, header) != 0)
+        problems_error(p, "--submission",
+                       "'%s' is there already and begins with '%.60s', not with '%.60s': "
+                       "name another file",
+                       path, there, header);
 }
 
 static void check_flags(const struct cmdline *line, struct problems *p)
@@ -221,6 +255,7 @@ static void check_flags(const struct cmdline *line, struct problems *p)
     else
         run_check_writable(line, "--json", WRITTEN_JSON, p);
     run_check_writable(line, "--csv", WRITTEN_TABLE, p);
+    check_submission(line, p);
 }
 
 static void predict_check(const struct config *cfg, const struct cmdline *line,
@@ -251,6 +286,10 @@ static const struct cmd_flag predict_flags[] = {
     {"--topk", "K", "classes to say of each image (5); all: every class"},
     {"--json", "FILE", "also write the answers to FILE; -: alone on the standard output"},
     {"--csv", "FILE", "also write the answers to FILE, a line per image"},
+    {"--submission", "FILE",
+     "write a CSV for a competition: id and label, or the columns and rows of --sample"},
+    {"--sample", "FILE",
+     "with --submission: the sample file; columns called as classes get probabilities"},
     {"--probabilities", NULL,
      "in these files the probabilities of all classes, in order"},
     {"--sort", "DIR", "make folders DIR/CLASS with links to the images"},

@@ -28,6 +28,8 @@ struct predict {
     bool copy;          /* of an image, not a link to it */
     const char *csv;    /* --csv, --json: file; NULL: none */
     const char *json;
+    const char *submission, *sample; /* --submission, --sample: files; NULL: none */
+    struct submission *answers;      /* for --submission */
     struct strbuf table; /* what is going to be in them */
     struct strbuf text;
     struct json_writer writer;

@@ -14,6 +14,7 @@
 #include "base/file_name.h"
 #include "base/say.h"
 #include "cmd/predict.h"
+#include "cmd/submission.h"
 #include "io/csv.h"
 #include "io/written.h"
 
@@ -68,6 +69,8 @@ void answers_begin(struct predict *p)
     json_end(&p->writer);
     json_begin_array(&p->writer, "images");
     begin_table(p);
+    if (p->submission)
+        p->answers = submission_open(p->sample, p->name, p->classes);
 }
 
 /* Softmax. */
@@ -224,6 +227,8 @@ void answers_add(struct predict *p, int64_t i, const float *logits)
         add_row(p, path, r, of);
     if (p->json)
         add_object(p, path, r, of);
+    if (p->answers)
+        submission_add(p->answers, path, of);
     if (p->sorted)
         sort_image(p, i, r[0].class);
     free(of);
@@ -243,6 +248,8 @@ void answers_end(struct predict *p)
     strbuf_addch(&p->text, '\n');
     write_out(p->json, &p->text);
     write_out(p->csv, &p->table);
+    if (p->answers)
+        submission_write(p->answers, p->submission);
     strbuf_release(&p->text);
     strbuf_release(&p->table);
 }

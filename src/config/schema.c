@@ -303,6 +303,18 @@ const struct schema schema_table[] = {
     ROW("DATA.VAL_SPLIT", data.val_split, .def = "val", .flag = "--val-split",
         .metavar = "NAME",
         .help = "name of the validation images below DATA_PATH, see DATA.DATASET"),
+    ROW("DATA.IMAGE_COLUMN", data.image_column, .flag = "--image-column", .metavar = "NAME",
+        .help = "tables: the column of images, paths or names without extension; empty: "
+                "the one with a usual name, such as image, image_id, or file_name"),
+    ROW("DATA.LABEL_COLUMN", data.label_column, .flag = "--label-column", .metavar = "NAME",
+        .help = "tables: the column of classes; empty: the one with a usual name, such as "
+                "label, class, or category"),
+    ROW("DATA.SPLIT_COLUMN", data.split_column, .flag = "--split-column", .metavar = "NAME",
+        .help = "tables: the column that holds TRAIN_SPLIT and VAL_SPLIT; !NAME as a split "
+                "means all rows but those of NAME; empty: the one called split or subset"),
+    ROW("DATA.IMAGE_FOLDER", data.image_folder, .flag = "--image-folder", .metavar = "DIR",
+        .help = "tables: the folder of the images, relative to the table; empty: a usual "
+                "one, such as images or train"),
     ROW("DATA.VAL_FRACTION", data.val_fraction, .def = "0.0", RANGE(0, 0.9),
         .flag = "--val-fraction", .metavar = "SHARE",
         .help = "this share of each class of DATA.TRAIN_SPLIT validates, and the rest "

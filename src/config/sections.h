@@ -59,6 +59,7 @@ struct config_data {
     int64_t train_num_samples, val_num_samples;
     double val_fraction, fraction;
     const char *fold, *group;
+    const char *image_column, *label_column, *split_column, *image_folder;
     int64_t split_seed, max_val_images;
     int64_t val_batch_size;
     struct float_list mean, std;

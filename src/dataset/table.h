@@ -39,6 +39,11 @@ struct dataset_source {
     const char *path;            /* DATA.DATA_PATH */
     const char *split;           /* "train"; empty or NULL: the path is the split's */
     struct label_options labels; /* generated classes: `classes` alone */
+    struct {                     /* tables: names of columns, and the images' folder; NULL
+                                  * or empty: the usual ones */
+        const char *image, *label, *split, *folder;
+    } columns;
+    bool carved; /* both splits are parts of one: DATA.VAL_FRACTION, DATA.FOLD */
 
     /* For generated data alone, which is a function of these and the sample's index. */
     int64_t samples;

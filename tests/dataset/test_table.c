@@ -48,6 +48,13 @@ static void make_class_list(const char *dir)
     make_text(dir, "train.txt", "images/1.jpg 2\nimages/2.jpg 0\n");
 }
 
+static void make_table(const char *dir)
+{
+    make_image(dir, "images/1.jpg", SIDE, SIDE, 1);
+    make_image(dir, "images/2.jpg", SIDE, SIDE, 2);
+    make_text(dir, "train.csv", "image,label\nimages/1.jpg,cat\nimages/2.jpg,dog\n");
+}
+
 static void make_cityscapes(const char *dir)
 {
     make_pair(dir, "leftImg8bit/train/ulm/1_leftImg8bit.jpg",
@@ -70,6 +77,7 @@ static const struct tiny {
 } tiny[] = {
     {"folder", make_class_folders},
     {"list", make_class_list},
+    {"csv", make_table},
     {"cityscapes", make_cityscapes},
     {"voc", make_voc},
 };

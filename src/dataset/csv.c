@@ -1,0 +1,461 @@
+/*
+ * DATA.DATASET csv: a table with a column of images and a column of classes, as Kaggle's
+ * train.csv, Hugging Face's metadata.csv and metadata.jsonl, and pandas write it.
+ *
+ * The table is, for the split "train" below DATA_PATH, the first that is there:
+ *   train.csv, train.tsv, train.jsonl
+ *   train/metadata.csv, train/metadata.jsonl, with paths below train/
+ *   a table with a split column: DATA_PATH itself, or labels, metadata, data, index, or all
+ *   of .csv, .tsv, or .jsonl in the folder DATA_PATH
+ * Without a split column, a single table is the training split, and DATA.VAL_FRACTION or
+ * DATA.FOLD takes the validation images from it.
+ *
+ * Columns are those that DATA.IMAGE_COLUMN, LABEL_COLUMN, and SPLIT_COLUMN name, or else the
+ * first with a usual name. Images are paths or names without an extension, below
+ * DATA.IMAGE_FOLDER or one of the usual folders; the first rows decide where they lie.
+ * Classes are the texts of the label column: those of classes.txt, or all that there are, by
+ * number if all are whole numbers, else in byte order.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/alloc.h"
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/strmap.h"
+#include "dataset/class_files.h"
+#include "dataset/class_names.h"
+#include "dataset/table.h"
+#include "dataset/text_table.h"
+#include "image/image.h"
+
+static const char *const image_columns[] = {
+    "image",   "image_id", "file_name", "filename",   "file",      "image_path",
+    "path",    "filepath", "img",       "image_name", "id",        "img_path",
+    "img_id",  "name",     "imageid",   "id_code",    "fname",     "image_file",
+    "picture", "photo",    "isic_id",   "uuid",       "file_path", NULL};
+static const char *const label_columns[] = {
+    "label",   "class",       "category",    "target",     "species",   "breed",
+    "labels",  "class_id",    "label_name",  "class_name", "diagnosis", "classes",
+    "variety", "category_id", "class_label", "y",          "dx",        NULL};
+static const char *const split_columns[] = {"split",    "subset",  "set", "partition",
+                                            "data_set", "dataset", NULL};
+
+/* An open table, and what its columns mean; -1: there is no such column. */
+struct csv {
+    struct text_table t;
+    char *path, *root; /* of the table; of the folder that images are sought in */
+    int image, label, split;
+};
+
+/* ---- which file ---- */
+
+static char *existing_file(char *path)
+{
+    if (file_exists(path) && !file_is_dir(path))
+        return path;
+    free(path);
+    return NULL;
+}
+
+/* The table of a split: root/split.csv, or root/split/metadata.csv. NULL if there is none. */
+static char *find_split_table(const struct dataset_source *s)
+{
+    static const char *const form[] = {"%s/%s.csv", "%s/%s.tsv", "%s/%s.jsonl",
+                                       "%s/%s/metadata.csv", "%s/%s/metadata.jsonl"};
+
+    for (size_t i = 0; i < sizeof(form) / sizeof(form[0]) && s->split && *s->split; i++) {
+        struct strbuf path = STRBUF_INIT;
+        const char *split = s->split + (*s->split == '!');
+        char *found;
+
+        for (const char *f = form[i]; *f; f++) {
+            if (*f != '%') {
+                strbuf_addch(&path, *f);
+                continue;
+            }
+            strbuf_addstr(&path, path.len ? split : s->path);
+            f++;
+        }
+        found = existing_file(strbuf_detach(&path));
+        if (found)
+            return found;
+    }
+    return NULL;
+}
+
+/* A table of all splits. NULL if there is none. */
+static char *find_common_table(const struct dataset_source *s)
+{
+    static const char *const name[] = {"labels", "metadata", "data", "index", "all"};
+    static const char *const ending[] = {"csv", "tsv", "jsonl"};
+
+    if (file_exists(s->path) && !file_is_dir(s->path))
+        return text_table_has_extension(s->path) ? xstrdup(s->path) : NULL;
+    for (size_t i = 0; i < sizeof(name) / sizeof(name[0]); i++)
+        for (size_t e = 0; e < sizeof(ending) / sizeof(ending[0]); e++) {
+            char *found =
+                existing_file(xasprintf("%s/%s.%s", s->path, name[i], ending[e]));
+
+            if (found)
+                return found;
+        }
+    return NULL;
+}
+
+/* ---- which columns ---- */
+
+/* A column by its key's value or, if that is empty, by a usual name. -1 if there is none. */
+static int find_column(const struct text_table *t, const char *named,
+                       const char *const *usual)
+{
+    if (named && *named)
+        return text_table_column(t, named);
+    for (; *usual; usual++) {
+        int c = text_table_column(t, *usual);
+
+        if (c >= 0)
+            return c;
+    }
+    return -1;
+}
+
+static void add_header(struct strbuf *s, const struct text_table *t)
+{
+    for (int c = 0; c < t->columns && c < 30; c++)
+        strbuf_addf(s, "%s%s", c ? ", " : "", t->header[c]);
+    if (t->columns > 30)
+        strbuf_addstr(s, ", ...");
+}
+
+/* The first column whose first cell names an image file; -1 if none does. */
+static int find_image_names(const struct text_table *t)
+{
+    for (int c = 0; c < t->columns; c++)
+        if (image_has_extension(text_table_cell(t, 0, c)))
+            return c;
+    return -1;
+}
+
+static bool find_columns(struct csv *c, const struct dataset_source *s,
+                         struct strbuf *why)
+{
+    const struct text_table *t = &c->t;
+    const char *missing = NULL, *key = NULL;
+
+    c->image = find_column(t, s->columns.image, image_columns);
+    if (c->image < 0 && !(s->columns.image && *s->columns.image))
+        c->image = find_image_names(t);
+    c->label = find_column(t, s->columns.label, label_columns);
+    c->split = find_column(t, s->columns.split, split_columns);
+    if (c->label < 0 && c->image >= 0 && t->columns == 2 &&
+        !(s->columns.label && *s->columns.label))
+        c->label = 1 - c->image;
+    if (c->label >= 0 && c->label == c->image)
+        c->label = -1;
+    if (s->columns.split && *s->columns.split && c->split < 0)
+        missing = s->columns.split, key = "DATA.SPLIT_COLUMN";
+    if (c->label < 0)
+        missing = s->columns.label, key = "DATA.LABEL_COLUMN";
+    if (c->image < 0)
+        missing = s->columns.image, key = "DATA.IMAGE_COLUMN";
+    if (!key)
+        return true;
+    if (missing && *missing)
+        strbuf_addf(why, "'%s' has no column '%s' (%s); its columns are ", c->path,
+                    missing, key);
+    else
+        strbuf_addf(why,
+                    "'%s': which column holds the %s? Name it by %s; the columns are ",
+                    c->path, c->image < 0 ? "image" : "class", key);
+    add_header(why, t);
+    return false;
+}
+
+/* ---- which rows ---- */
+
+/* True if `cell` names the split: val, valid, validation, and dev are one name. */
+static bool is_split(const char *cell, const char *split)
+{
+    static const char *const validation[] = {"val", "valid", "validation", "dev", NULL};
+    bool a = false, b = false;
+
+    for (const char *const *v = validation; *v; v++) {
+        a |= !strcasecmp(cell, *v);
+        b |= !strcasecmp(split, *v);
+    }
+    return (a && b) || !strcasecmp(cell, split);
+}
+
+/* True if the row is of the split; "!2" is every split but 2. */
+static bool has_row(const struct csv *c, const struct dataset_source *s, int64_t row)
+{
+    const char *split = s->split ? s->split : "", *cell;
+
+    if (c->split < 0 || !*split)
+        return true;
+    cell = text_table_cell(&c->t, row, c->split);
+    return *split == '!' ? !is_split(cell, split + 1) : is_split(cell, split);
+}
+
+static void add_no_table(struct strbuf *why, const struct dataset_source *s)
+{
+    if (s->number > 0)
+        strbuf_addf(why,
+                    "'%s' has no table for validation: there is no %s.csv: "
+                    "DATA.VAL_FRACTION 0.1 sets a tenth of the images aside",
+                    s->path, s->split);
+    else
+        strbuf_addf(why,
+                    "'%s' has no table: neither %s.csv nor labels.csv nor metadata.csv",
+                    s->path, s->split ? s->split : "train");
+}
+
+/* Opens the table of the split. False, and `why` says what is missing. */
+static bool csv_find(struct csv *c, const struct dataset_source *s, struct strbuf *why)
+{
+    bool own;
+
+    *c = (struct csv){.path = find_split_table(s)};
+    own = c->path != NULL;
+    if (!own)
+        c->path = find_common_table(s);
+    if (!c->path) {
+        add_no_table(why, s);
+        return false;
+    }
+    if (!text_table_read(&c->t, c->path, why))
+        return false;
+    if (!find_columns(c, s, why)) {
+        text_table_release(&c->t);
+        return false;
+    }
+    if (own)
+        c->split = s->columns.split && *s->columns.split ? c->split : -1;
+    if (!own && c->split < 0 && s->number > 0 && !s->carved) {
+        strbuf_addf(why,
+                    "'%s' has no column that names the split, and there is no %s.csv: "
+                    "DATA.VAL_FRACTION 0.1 sets a tenth of the images aside, and "
+                    "DATA.SPLIT_COLUMN names the column",
+                    c->path, s->split);
+        text_table_release(&c->t);
+        return false;
+    }
+    return true;
+}
+
+static void csv_release(struct csv *c)
+{
+    text_table_release(&c->t);
+    free(c->path);
+    free(c->root);
+}
+
+/* ---- where images lie ---- */
+
+/* How many of the first rows' images lie at folder/CELL + ending. */
+static int count_images(const struct csv *c, const char *folder, const char *ending)
+{
+    enum { LOOKS = 20 };
+    int found = 0;
+
+    for (int64_t i = 0; i < c->t.rows && i < LOOKS; i++) {
+        char *name = xasprintf("%s%s", text_table_cell(&c->t, i, c->image), ending);
+        char *path = path_join(folder, name);
+
+        found += *name && file_exists(path) && !file_is_dir(path);
+        free(name);
+        free(path);
+    }
+    return found;
+}
+
+static const char *const image_endings[] = {"",      ".jpg",  ".jpeg", ".png",
+                                            ".JPG",  ".JPEG", ".PNG",  ".tif",
+                                            ".tiff", ".webp", ".bmp"};
+enum { ENDINGS = sizeof(image_endings) / sizeof(image_endings[0]) };
+
+/* The ending with most images below `folder`, and their number. */
+static int best_ending(const struct csv *c, const char *folder, const char **ending)
+{
+    int best = 0;
+
+    for (int e = 0; e < ENDINGS; e++) {
+        int found = count_images(c, folder, image_endings[e]);
+
+        if (found > best) {
+            best = found;
+            *ending = image_endings[e];
+        }
+    }
+    return best;
+}
+
+/* Sets c->root to the folder with most of the first images; false if none has any. */
+static bool find_root(struct csv *c, const struct dataset_source *s, const char **ending)
+{
+    const char *split = s->split ? s->split + (*s->split == '!') : "";
+    char *dir = path_dirname(c->path);
+    const char *const usual[] = {"",     split,   "images",       "image",       "img",
+                                 "imgs", "train", "train_images", "data",        "photos",
+                                 "jpg",  "jpeg",  "images/train", "train/images"};
+    const char *named = s->columns.folder;
+    int best = 0;
+
+    for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++) {
+        const char *found_ending = "", *in = named && *named ? named : usual[i];
+        char *folder = *in ? path_join(dir, in) : xstrdup(dir);
+        int found = file_is_dir(folder) ? best_ending(c, folder, &found_ending) : 0;
+
+        if (found > best) {
+            best = found;
+            *ending = found_ending;
+            free(c->root);
+            c->root = folder;
+        } else {
+            free(folder);
+        }
+        if (named && *named)
+            break;
+    }
+    free(dir);
+    return best > 0;
+}
+
+/* ---- classes ---- */
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const char *x = *(const char *const *)a, *y = *(const char *const *)b;
+    long p = strtol(x, NULL, 10), q = strtol(y, NULL, 10);
+
+    return p != q ? (p > q) - (p < q) : strcmp(x, y);
+}
+
+static bool is_whole_number(const char *text)
+{
+    uint64_t number;
+
+    text += *text == '-';
+    return checked_number(&text, INT32_MAX, &number) && !*text;
+}
+
+/* By number where all classes are whole numbers: 2 before 10. */
+static void sort_numbers(struct dataset *d)
+{
+    for (int i = 0; i < d->nclass; i++)
+        if (!is_whole_number(d->class_name[i]))
+            return;
+    qsort(d->class_name, (size_t)d->nclass, sizeof(*d->class_name), compare_numbers);
+}
+
+/* Of all rows, those of other splits too, so that splits have the same classes. */
+static void name_classes(struct dataset *d, const struct csv *c, const char *dir)
+{
+    const char **name;
+
+    if (class_names_read(d, dir))
+        return;
+    name = xcalloc((size_t)c->t.rows, sizeof(*name));
+    for (int64_t i = 0; i < c->t.rows; i++) {
+        name[i] = text_table_cell(&c->t, i, c->label);
+        if (!*name[i])
+            die("%s:%d: the class is empty", c->path, c->t.line[i]);
+    }
+    class_names_sort(d, name, c->t.rows);
+    sort_numbers(d);
+    free(name);
+}
+
+static void add_images(struct class_files *f, const struct csv *c,
+                       const struct dataset_source *s, const char *ending)
+{
+    struct strmap label = {0};
+
+    for (int k = 0; k < f->base.nclass; k++)
+        strmap_put(&label, f->base.class_name[k], (void *)(uintptr_t)(k + 1));
+    for (int64_t i = 0; i < c->t.rows; i++) {
+        const char *name = text_table_cell(&c->t, i, c->label);
+        const char *image = text_table_cell(&c->t, i, c->image);
+        uintptr_t k = (uintptr_t)strmap_get(&label, name);
+
+        if (!has_row(c, s, i))
+            continue;
+        if (!*image)
+            die("%s:%d: the image's name is empty", c->path, c->t.line[i]);
+        if (!k)
+            die("%s:%d: classes.txt has no '%s'", c->path, c->t.line[i], name);
+        class_files_add(f, arena_printf(&f->mem, "%s%s", image, ending), (int32_t)k - 1);
+    }
+    strmap_release(&label);
+}
+
+/* ---- the storage ---- */
+
+static bool csv_check(const struct dataset_source *s, struct strbuf *why)
+{
+    struct csv c;
+    bool good = csv_find(&c, s, why);
+
+    csv_release(&c);
+    return good;
+}
+
+static bool csv_probe(const struct dataset_source *s)
+{
+    struct strbuf unused = STRBUF_INIT;
+    bool is = !s->label_maps && csv_check(s, &unused);
+
+    strbuf_release(&unused);
+    return is;
+}
+
+static struct dataset *csv_open(const struct dataset_source *s)
+{
+    struct strbuf why = STRBUF_INIT;
+    struct class_files *f;
+    const char *ending = "";
+    struct csv c;
+    char *dir;
+
+    if (!csv_find(&c, s, &why))
+        die("%s", why.buf);
+    if (!find_root(&c, s, &ending))
+        die("%s:%d: there is no image '%s', with or without .jpg or .png, below the "
+            "folder "
+            "of the table, nor in its %s%simages, train, or data; DATA.IMAGE_FOLDER "
+            "names "
+            "another folder",
+            c.path, c.t.line[0], text_table_cell(&c.t, 0, c.image),
+            s->split ? s->split : "", s->split ? ", " : "");
+    dir = path_dirname(c.path);
+    f = class_files_new(c.root, c.path);
+    name_classes(&f->base, &c, dir);
+    add_images(f, &c, s, ending);
+    if (!f->base.n)
+        die("'%s': no row has '%s' in its column '%s'", c.path, s->split,
+            c.t.header[c.split]);
+    log_info("'%s': images are in '%s' (column %s), classes in column %s", c.path, c.root,
+             c.t.header[c.image], c.t.header[c.label]);
+    csv_release(&c);
+    free(dir);
+    return &f->base;
+}
+
+static const char *const csv_reads[] = {"DATA.IMAGE_COLUMN", "DATA.LABEL_COLUMN",
+                                        "DATA.SPLIT_COLUMN", "DATA.IMAGE_FOLDER", NULL};
+
+const struct storage storage_csv = {
+    .name = "csv",
+    .alias = {"tsv", "jsonl"},
+    .help = "a table (CSV, TSV, or JSON lines) with a column of images and one of "
+            "classes: SPLIT.csv, or labels.csv or metadata.csv with a split column",
+    .labels = STORAGE_CLASSES,
+    .reads = csv_reads,
+    .probe = csv_probe,
+    .check = csv_check,
+    .open = csv_open,
+};

@@ -1,0 +1,202 @@
+/* Tables of images and classes: CSV, TSV, JSON lines; what they may look like, and mistakes. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "dataset/table.h"
+#include "tests/child.h"
+#include "tests/dataset/open_storage.h"
+#include "tests/make_folder.h"
+#include "tests/test.h"
+
+/* Images a, b b, c in images/, d in train/, and 0042 without a folder. Contents are a
+ * letter. */
+static char *make_data(const char *table, const char *text)
+{
+    char *dir = make_temp_dir();
+
+    make_file(dir, "images/a.jpg", "a", 1);
+    make_file(dir, "images/b b.jpg", "b", 1);
+    make_file(dir, "images/c.png", "c", 1);
+    make_file(dir, "train/d.jpg", "d", 1);
+    make_file(dir, "0042.JPG", "e", 1);
+    if (text)
+        make_file(dir, table, text, strlen(text));
+    return dir;
+}
+
+/* "a1 c0 ?2 | cat dog": content and label of each sample, and the classes. */
+static char *shown(const struct dataset *d)
+{
+    struct strbuf out = STRBUF_INIT, why = STRBUF_INIT;
+    struct dataset_bytes bytes = {0};
+
+    for (int64_t i = 0; i < d->n; i++) {
+        bool is = dataset_read(d, i, 10, &bytes, &why) == 0;
+
+        strbuf_addf(&out, "%c%d ", is ? (char)bytes.data[0] : '?', dataset_label(d, i));
+        strbuf_reset(&why);
+    }
+    strbuf_addch(&out, '|');
+    for (int c = 0; c < d->nclass; c++)
+        strbuf_addf(&out, " %s", d->class_name[c]);
+    dataset_bytes_release(&bytes);
+    strbuf_release(&why);
+    return strbuf_detach(&out);
+}
+
+static void check_table(const char *table, const char *text, struct dataset_source s,
+                        const char *want)
+{
+    char *dir = make_data(table, text), *got;
+    struct dataset *d;
+
+    s.path = dir;
+    if (!s.split)
+        s.split = "train";
+    d = dataset_open("csv", &s);
+    got = shown(d);
+    assert_string_equal(got, want);
+    free(got);
+    dataset_close(d);
+    remove_temp_dir(dir);
+}
+
+static void tables_are_read(void **state)
+{
+    static const struct {
+        const char *table, *text, *want;
+    } rows[] = {
+        {"train.csv", "image,label\nimages/a.jpg,dog\nimages/c.png,cat\n",
+         "a1 c0 | cat dog"},
+        /* Kaggle: ids, in a folder called train or images; numbers in their order */
+        {"train.csv", "id,breed\nd,10\nd,9\n", "d1 d0 | 9 10"},
+        {"train.csv", "label,image_id\n1,a\n0,b b\n", "a1 b0 | 0 1"},
+        {"train.csv", "id_code,diagnosis\n0042,3\n", "e0 | 3"},
+        /* any order of columns, more columns, BOM, CR LF, no newline at the end */
+        {"train.csv",
+         "\xef\xbb\xbfwidth,Label,Image\r\n3,x,images/a.jpg\r\n4,y,images/c.png",
+         "a0 c1 | x y"},
+        /* quotes, with separators, quotes, and line ends in fields */
+        {"train.csv",
+         "\"file_name\",\"class\",note\n\"images/b b.jpg\",\"a, "
+         "\"\"b\"\"\",\"two\nlines\"\n"
+         "images/a.jpg,c,\n",
+         "b0 a1 | a, \"b\" c"},
+        {"train.csv", "image;label\nimages/a.jpg;x,y\n", "a0 | x,y"},
+        {"train.tsv", "image\tlabel\nimages/a.jpg\tx, y\n", "a0 | x, y"},
+        {"train.csv", "image|label\n\nimages/a.jpg|x\n\r\n", "a0 | x"},
+        /* one of two columns names images */
+        {"train.csv", "foo,bar\nimages/a.jpg,x\n", "a0 | x"},
+        {"train.jsonl",
+         "{\"file_name\": \"images/a.jpg\", \"label\": \"x\"}\n\n"
+         "{\"label\": \"w\", \"file_name\": \"images/c.png\", \"more\": [1]}\n",
+         "a1 c0 | w x"},
+        {"train.jsonl", "{\"image\": \"images/a.jpg\", \"label\": 7}\n", "a0 | 7"},
+        {"train/metadata.csv", "file_name,label\nd.jpg,x\n", "d0 | x"},
+        {"train/metadata.jsonl", "{\"file_name\": \"d.jpg\", \"label\": \"x\"}\n",
+         "d0 | x"},
+        /* a table of all splits: classes are those of all */
+        {"labels.csv", "image,label,split\nimages/a.jpg,x,val\nimages/c.png,y,Train\n",
+         "c1 | x y"},
+        {"metadata.csv", "image,label\nimages/a.jpg,x\n", "a0 | x"},
+        /* what is not there is found when it is read */
+        {"train.csv", "image,label\nimages/a.jpg,x\nimages/gone.jpg,x\n", "a0 ?0 | x"},
+    };
+
+    (void)state;
+    for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++)
+        check_table(rows[r].table, rows[r].text, (struct dataset_source){0},
+                    rows[r].want);
+}
+
+static void columns_are_named(void **state)
+{
+    static const char text[] = "label,file,fold,kind\nimages/a.jpg,images/"
+                               "c.png,0,x\nimages/c.png,images/a.jpg,1,y\n"
+                               "images/c.png,images/a.jpg,2,z\n";
+    struct dataset_source s = {.columns = {.label = "kind", .split = "fold"}};
+
+    (void)state;
+    s.split = "1";
+    check_table("data.csv", text, s, "a1 | x y z");
+    s.split = "!1";
+    check_table("data.csv", text, s, "c0 a2 | x y z");
+    s.columns.image = "label";
+    check_table("data.csv", text, s, "a0 c2 | x y z");
+    s = (struct dataset_source){.columns = {.folder = "images"}};
+    check_table("train.csv", "image,label\nc,x\n", s, "c0 | x");
+    s = (struct dataset_source){.split = "val", .number = 1};
+    check_table("labels.csv", "image,label,split\nimages/a.jpg,x,validation\n", s,
+                "a0 | x");
+}
+
+static void mistakes_are_told(void **state)
+{
+    static const struct {
+        const char *table, *text, *why;
+    } rows[] = {
+        {"x.csv", "a", "has no table: neither train.csv nor labels.csv nor metadata.csv"},
+        {"train.csv", "image,label\n", "train.csv' has no rows"},
+        {"train.csv", "", "train.csv' has no rows"},
+        {"train.csv", "image,label\nimages/a.jpg,x,y\n",
+         "train.csv':2: 3 fields, and the header has 2"},
+        {"train.csv", "image,label\n\n\"images/a.jpg,x\n",
+         "train.csv':3: a quote is not closed"},
+        {"train.csv", "foo,label\nx,y\n",
+         "which column holds the image? Name it by DATA.IMAGE_COLUMN; the columns are "
+         "foo, label"},
+        {"train.csv", "image,foo,bar\nimages/a.jpg,1,2\n",
+         "which column holds the class? Name it by DATA.LABEL_COLUMN; the columns are "
+         "image, foo, bar"},
+        {"train.csv", "image,label\nimages/a.jpg,x\nimages/c.png,\n",
+         "train.csv:3: the class is empty"},
+        {"train.csv", "image,label\nnowhere,x\n",
+         "train.csv:2: there is no image 'nowhere', with or without .jpg or .png, below "
+         "the "
+         "folder of the table, nor in its train, images, train, or data; "
+         "DATA.IMAGE_FOLDER"},
+        {"labels.csv", "image,label,split\nimages/a.jpg,x,test\n",
+         "no row has 'train' in its column 'split'"},
+        {"train.jsonl", "{\"image\": 1}\n[]\n", "train.jsonl':2: no JSON object"},
+        {"train.jsonl", "{\"image\": 1\n", "train.jsonl':1: "},
+    };
+
+    (void)state;
+    for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+        char *dir = make_data(rows[r].table, rows[r].text);
+        struct opening o = {"csv", {.path = dir, .split = "train"}};
+
+        check_dies(open_and_close, &o, rows[r].why);
+        remove_temp_dir(dir);
+    }
+}
+
+/* A single table without a split column needs a part of it for validation. */
+static void validation_needs_a_part(void **state)
+{
+    char *dir = make_data("labels.csv", "image,label\nimages/a.jpg,x\nimages/c.png,y\n");
+    struct opening o = {"csv", {.path = dir, .split = "val", .number = 1}};
+    struct dataset *d;
+
+    (void)state;
+    check_dies(open_and_close, &o,
+               "has no column that names the split, and there is no val.csv: "
+               "DATA.VAL_FRACTION 0.1 sets a tenth of the images aside");
+    o.source.carved = true;
+    d = dataset_open("csv", &o.source);
+    assert_int_equal(d->n, 2);
+    dataset_close(d);
+    remove_temp_dir(dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tables_are_read),
+        cmocka_unit_test(columns_are_named),
+        cmocka_unit_test(mistakes_are_told),
+        cmocka_unit_test(validation_needs_a_part),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
