@@ -69,6 +69,7 @@ BIN   := $(if $(SANITIZE)$(DEBUG),$B/trainc,trainc)
 all: $(BIN) ## build ./trainc
 include tests/emulator/emulator.mk
 include tests/tiles/tiles.mk
+include tests/onednn3/onednn3.mk
 
 $(BIN): $(OBJ)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
@@ -140,6 +141,8 @@ test-long: ## after make test: processes that die or hang, random numbers of man
 check-gpu: $(BIN) $(TEST) ## all that only a run on a GPU can show: scripts/check_gpu.sh
 	@TRAINC=$(BIN) TESTS=$B/tests scripts/check_gpu.sh $(ITEMS)
 
+test-onednn3: ## after make test: the CPU backend with oneDNN 3.2, which scripts/onednn3.sh downloads
+
 demo: ## packages, build, generated images, training, evaluation
 	@scripts/demo.sh
 
@@ -187,8 +190,8 @@ clean: ## remove what make made
 	rm -rf build compile_commands.json trainc
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) tests/emulator/emulator.mk | expand -t 15
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) tests/emulator/emulator.mk | expand -t 15
 
 .SECONDARY: # keep test objects
-.PHONY: all unit test test-long check-gpu demo headers tidy sizes format install deb site clean help FORCE
+.PHONY: all unit test test-long test-onednn3 check-gpu demo headers tidy sizes format install deb site clean help FORCE
 -include $(OBJ:.o=.d) $(TEST:=.d) $(HELP:.o=.d) $(CUDA_HELP:.o=.d) $(wildcard $B/tests/fuzz/*.d)

@@ -23,6 +23,9 @@ void onednn_close(struct onednn *o)
 {
     if (!o)
         return;
+    for (int i = 0; i < o->npackings; i++)
+        md_release(&o->packings[i]);
+    free(o->packings);
     ONEDNN_CHECK(dnnl_stream_destroy(o->stream));
     ONEDNN_CHECK(dnnl_engine_destroy(o->engine));
     free(o);
@@ -102,9 +105,16 @@ bool onednn_prim_plain(const struct onednn_prim *p)
     return md_equal(&p->packed, &p->plain);
 }
 
-size_t onednn_prim_key(const struct onednn_prim *p, void *key, size_t size)
+int onednn_prim_packing(const struct onednn_prim *p)
 {
-    return md_key(&p->packed, key, size);
+    struct onednn *o = p->o;
+
+    for (int i = 0; i < o->npackings; i++)
+        if (md_equal(&o->packings[i], &p->packed))
+            return i;
+    GROW(o->packings, o->npackings, o->packings_cap);
+    o->packings[o->npackings] = md_copy(&p->packed);
+    return o->npackings++;
 }
 
 bool onednn_prim_blocks(const struct onednn_prim *p, struct onednn_blocks *b)

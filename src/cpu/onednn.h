@@ -71,8 +71,9 @@ size_t onednn_prim_weights_size(const struct onednn_prim *p); /* packed bytes */
 size_t onednn_prim_plain_size(const struct onednn_prim *p);   /* as fp32, unpacked */
 const char *onednn_prim_name(const struct onednn_prim *p);    /* "jit:avx512_core" */
 bool onednn_prim_plain(const struct onednn_prim *p); /* packed is plain fp32: no unpack */
-/* Equal bytes: equal packing. Fills at most `size` bytes, returns how many. */
-size_t onednn_prim_key(const struct onednn_prim *p, void *key, size_t size);
+/* Returns a number that identifies the packing: primitives of one struct onednn have the same
+ * number if and only if their packings are equal. */
+int onednn_prim_packing(const struct onednn_prim *p);
 
 /* The packing in detail, if it is blocks of O and I (no groups). Sizes are elements. */
 struct onednn_blocks {

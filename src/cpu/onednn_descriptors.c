@@ -57,6 +57,16 @@ size_t md_size(const struct md *m)
     return dnnl_memory_desc_get_size(MD(m));
 }
 
+struct md md_copy(const struct md *m)
+{
+    struct md copy = *m;
+
+#if DNNL_VERSION_MAJOR >= 3
+    ONEDNN_CHECK(dnnl_memory_desc_clone(&copy.d, m->d));
+#endif
+    return copy;
+}
+
 struct md md_query(dnnl_primitive_desc_t pd, dnnl_query_t what)
 {
     struct md m = {.made = true};
@@ -237,25 +247,6 @@ dnnl_status_t linear_desc(dnnl_primitive_desc_t *pd, struct onednn *o,
 }
 
 #endif
-
-size_t md_key(const struct md *m, void *key, size_t size)
-{
-#if DNNL_VERSION_MAJOR >= 3
-    size_t len = 0;
-
-    ONEDNN_CHECK(dnnl_memory_desc_get_blob(NULL, &len, MD(m)));
-    if (len > size)
-        BUG("%zu bytes for a packing of %zu", size, len);
-    ONEDNN_CHECK(dnnl_memory_desc_get_blob(key, &len, MD(m)));
-#else
-    size_t len = sizeof(m->d);
-
-    if (len > size)
-        BUG("%zu bytes for a packing of %zu", size, len);
-    memcpy(key, &m->d, len);
-#endif
-    return len;
-}
 
 #if DNNL_VERSION_MAJOR >= 3
 

@@ -10,15 +10,17 @@
 
 #include "cpu/onednn.h"
 
-struct onednn {
-    dnnl_engine_t engine;
-    dnnl_stream_t stream;
-};
-
 /* A memory descriptor: a struct in 2.x, a handle that must be destroyed in 3.x. */
 struct md {
     dnnl_memory_desc_t d;
     bool made;
+};
+
+struct onednn {
+    dnnl_engine_t engine;
+    dnnl_stream_t stream;
+    struct md *packings; /* the different ones that onednn_prim_packing() has numbered */
+    int npackings, packings_cap;
 };
 
 #if DNNL_VERSION_MAJOR >= 3
@@ -47,12 +49,11 @@ struct onednn_prim {
 void onednn_check(dnnl_status_t s, const char *file, int line, const char *call);
 
 void md_release(struct md *m);
+struct md md_copy(const struct md *m); /* to be released, too */
 bool md_equal(const struct md *a, const struct md *b);
 size_t md_size(const struct md *m); /* bytes */
 /* A copy of what the primitive chose for one of its tensors. */
 struct md md_query(dnnl_primitive_desc_t pd, dnnl_query_t what);
-/* See onednn_prim_key(). */
-size_t md_key(const struct md *m, void *key, size_t size);
 
 /* What a blocked descriptor says. */
 struct blocking {

@@ -73,8 +73,7 @@ static void derive_weights(struct region *r, struct device *dev,
                            const struct onednn_prim *p, struct tensor *w, bool halved)
 {
     struct pack_state *st = xcalloc(1, sizeof(*st));
-    char key[1024] = {halved ? 'h' : 'q'};
-    size_t len = 1 + onednn_prim_key(p, key + 1, sizeof(key) - 1);
+    int key[] = {halved ? 'h' : 'q', onednn_prim_packing(p)};
 
     st->pack = onednn_pack_new(dev->onednn, p, ONEDNN_PACK);
     st->len = tensor_len(w);
@@ -84,7 +83,7 @@ static void derive_weights(struct region *r, struct device *dev,
                                .from = {w},
                                .nfrom = 1,
                                .key = key,
-                               .key_len = len,
+                               .key_len = sizeof(key),
                                .pack = pack_run,
                                .state = st,
                                .release = pack_release,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/error.h"
 #include "cpu/pack.h"
 #include "ops/batchnorm.h"
 #include "ops/batchnorm_formula.h"
@@ -112,16 +113,18 @@ int weights_pack(struct region *r, struct tensor *w, const struct weights_fold *
                  const struct weights_packing *how)
 {
     struct tensor *master = weights_master(w);
-    struct own_state *st = xcalloc(1, sizeof(*st));
+    struct own_state *st;
     struct derive d = {
         .size = how->size,
         .key = how->key,
         .key_len = how->key_len,
         .pack = own_pack,
-        .state = st,
         .release = own_release,
     };
 
+    if (!master)
+        BUG("%s is computed: it cannot be packed ahead of time", w->name);
+    d.state = st = xcalloc(1, sizeof(*st));
     st->source = source_new(&d, master, fold, tensor_size(master));
     st->pack = how->pack;
     st->state = xmemdup(how->state, how->state_size);
@@ -167,18 +170,16 @@ static void pack_release(void *state)
     free(st);
 }
 
-enum { KEY_SIZE = 2048 };
-
 int weights_derive(struct region *r, struct device *dev, const struct onednn_prim *p,
                    enum dtype type, struct tensor *master,
                    const struct weights_fold *fold)
 {
     struct pack_state *st = xcalloc(1, sizeof(*st));
-    char key[KEY_SIZE];
+    int key[] = {'w', onednn_prim_packing(p)};
     struct derive d = {
         .size = onednn_prim_weights_size(p),
         .key = key,
-        .key_len = onednn_prim_key(p, key, sizeof(key)),
+        .key_len = sizeof(key),
         .pack = pack,
         .state = st,
         .release = pack_release,

@@ -11,7 +11,7 @@
 struct shape {
     int64_t in, out;
     int kernel; /* 0: a linear layer */
-    bool must; /* of a ResNet: our loop has to know its packing; with AMX, that of fp32 */
+    bool must;  /* our loop knows oneDNN 2's packing of it; with AMX, that of fp32 */
 };
 
 static const struct shape shapes[] = {
@@ -118,6 +118,8 @@ static int check_all(const struct loops *loops)
                                                        ONEDNN_BACKWARD_DATA};
     static const enum dtype types[] = {DTYPE_F32, DTYPE_BF16};
     struct onednn *o = onednn_open();
+    /* oneDNN 3 has other packings for some shapes, which its own reorder then packs. */
+    bool version2 = onednn_version()[0] == '2';
     int taken = 0;
 
     for (int k = 0; k < SHAPES; k++)
@@ -126,7 +128,7 @@ static int check_all(const struct loops *loops)
                 bool own = onednn_has_native_dtype(types[t]) &&
                            check(o, loops, &shapes[k], types[t], directions[j]);
 
-                if (shapes[k].must && !own && loops == &loops_avx512bf16 &&
+                if (version2 && shapes[k].must && !own && loops == &loops_avx512bf16 &&
                     !(types[t] == DTYPE_BF16 && amx_usable()))
                     fail_msg("shape %d, %s, job %d: our loop does not know it", k,
                              dtype_name(types[t]), (int)directions[j]);
