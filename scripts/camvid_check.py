@@ -54,7 +54,7 @@ def by_trainc(trainc, train, val):
         config = os.path.join(root, "check.yaml")
         with open(config, "w") as f:
             f.write(CONFIG.format(root=root, classes=CLASSES, w=W, h=H, c=C))
-        run = subprocess.run([trainc, "--cfg", config], capture_output=True, text=True)
+        run = subprocess.run([trainc, "--cfg", config, "--index-dir", root], capture_output=True, text=True)
         assert run.returncode == 0, run.stderr
         kept = glob.glob(os.path.join(root, ".trainc-classes-*"))
         assert len(kept) == 1, kept

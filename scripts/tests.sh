@@ -20,6 +20,8 @@ export GOMP_SPINCOUNT="${GOMP_SPINCOUNT:-3000}" # see src/cpu/spin.h
 # For SANITIZE=thread: no reports of libraries that know nothing of it; children may have
 # threads.
 export TSAN_OPTIONS="${TSAN_OPTIONS:-ignore_noninstrumented_modules=1:die_after_fork=0}"
+# What is found out about the tests' data is kept for this run alone; ccache stays where it is.
+export CCACHE_DIR="${CCACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/ccache}"
 beside=${TESTS_JOBS:-2}
 [[ $beside =~ ^[1-9][0-9]*$ ]] || {
   echo "scripts/tests.sh: TESTS_JOBS=$beside is not a number of programs from 1 on" >&2
@@ -31,6 +33,7 @@ failed=0
 skipped=0
 reported=0
 dir=$(mktemp -d)
+export XDG_CACHE_HOME=$dir/cache
 trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$dir"' EXIT
 trap 'exit 130' INT TERM
 

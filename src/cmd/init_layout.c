@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/atomic.h"
+#include "base/cache_dir.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -55,6 +56,7 @@ struct dataset_source init_source(const struct init_layout *l, const char *split
 {
     return (struct dataset_source){.path = l->path,
                                    .split = split,
+                                   .keep = cache_dir("auto"),
                                    .labels = {.classes = classes},
                                    .label_maps = l->label_maps};
 }

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/atomic.h"
+#include "base/cache_dir.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -54,6 +55,7 @@ static struct dataset_source source_of(const struct pack_run *r, const char *spl
     return (struct dataset_source){
         .path = cfg->data.data_path,
         .split = split,
+        .keep = cache_dir(cfg->data.index_dir),
         .labels = {.set = class_set_find(cfg->data.class_set),
                    .classes = (int)cfg->model.num_classes,
                    .first = (int)cfg->data.first_class,
@@ -329,15 +331,25 @@ static const struct cmd_flag pack_flags[] = {
     {0},
 };
 
-static const char *const pack_reads[] = {"DATA.DATASET",     "DATA.DATA_PATH",
-                                         "DATA.TRAIN_SPLIT", "DATA.VAL_SPLIT",
-                                         "DATA.LABELS",      "DATA.NUM_WORKERS",
-                                         "DATA.ON_ERROR",    "DATA.INTERPOLATION",
-                                         "DATA.MAX_PIXELS",  "DATA.MAX_BYTES",
-                                         "DATA.CLASS_SET",   "MODEL.NUM_CLASSES",
-                                         "DATA.EXIF_ROTATE", "DATA.LOAD_TRUNCATED_IMAGES",
-                                         "DATA.RANGE",       "DATA.FIRST_CLASS",
-                                         "LOG.PROGRESS",     NULL};
+static const char *const pack_reads[] = {"DATA.DATASET",
+                                         "DATA.DATA_PATH",
+                                         "DATA.TRAIN_SPLIT",
+                                         "DATA.VAL_SPLIT",
+                                         "DATA.LABELS",
+                                         "DATA.NUM_WORKERS",
+                                         "DATA.ON_ERROR",
+                                         "DATA.INTERPOLATION",
+                                         "DATA.MAX_PIXELS",
+                                         "DATA.MAX_BYTES",
+                                         "DATA.CLASS_SET",
+                                         "MODEL.NUM_CLASSES",
+                                         "DATA.EXIF_ROTATE",
+                                         "DATA.LOAD_TRUNCATED_IMAGES",
+                                         "DATA.RANGE",
+                                         "DATA.FIRST_CLASS",
+                                         "DATA.INDEX_DIR",
+                                         "LOG.PROGRESS",
+                                         NULL};
 
 static void pack_check(const struct config *cfg, const struct cmdline *line,
                        struct problems *p)

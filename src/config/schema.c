@@ -381,7 +381,14 @@ const struct schema schema_table[] = {
         .flag = "--cache",
         .help = "what to keep in memory of the images that have been read, as long as "
                 "half of it suffices: their files, or decoded images; mmap: these in a "
-                "file in DATA.DATA_PATH, which all runs on the machine share"),
+                "file in DATA.INDEX_DIR, which all runs on the machine share"),
+    ROW("DATA.INDEX_DIR", data.index_dir, NEUTRAL, PATH, .def = "auto",
+        .flag = "--index-dir", .metavar = "DIR",
+        .help =
+            "folder for what is found out about the data once: lists of files, counts "
+            "of classes, decoded images (DATA.CACHE mmap); auto: trainc in "
+            "XDG_CACHE_HOME or ~/.cache; empty: nothing is kept. What lies in "
+            "DATA.DATA_PATH from earlier is read, too"),
     ROW("DATA.DECODE", data.decode, .def = "host", .choices = choices_placements,
         .flag = "--decode",
         .help =

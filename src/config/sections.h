@@ -47,7 +47,7 @@ struct config_quant {
 
 struct config_data {
     int64_t batch_size;
-    const char *data_path, *dataset;
+    const char *data_path, *dataset, *index_dir;
     int64_t img_size, img_height, img_width; /* see config_height, config_width */
     int interpolation;
     bool zip_mode;

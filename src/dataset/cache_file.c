@@ -86,12 +86,13 @@ enum { PATIENCE = 10 };
 
 /* An open file that is sound, its lock released; -1. One that is not is replaced, not
  * written over: others may have it mapped. A link that came with the data leads nowhere. */
-static int open_sound(const char *path, int64_t n, uint64_t *most)
+static int open_sound(const char *path, int64_t n, bool makes, uint64_t *most)
 {
+    int flags = O_RDWR | O_NOFOLLOW | O_CLOEXEC | (makes ? O_CREAT : 0);
     uint64_t asked = *most;
 
     for (int tries = 0; tries < 3; tries++) {
-        int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+        int fd = open(path, flags, 0666);
         struct stat st;
         bool good;
 
@@ -102,12 +103,14 @@ static int open_sound(const char *path, int64_t n, uint64_t *most)
         }
         *most = asked;
         good = st.st_nlink > 0 &&
-               (st.st_size ? is_sound(fd, n, most) : make(fd, n, asked) == 0);
+               (st.st_size ? is_sound(fd, n, most) : makes && make(fd, n, asked) == 0);
         (void)flock(fd, LOCK_UN);
         if (good)
             return fd;
         close(fd);
-        if (st.st_nlink > 0 && unlink(path) < 0)
+        if (!makes)
+            errno = EINVAL;
+        if (!makes || (st.st_nlink > 0 && unlink(path) < 0))
             return -1;
         if (st.st_nlink > 0 && st.st_size == 0)
             return -1; /* it could not be made */
@@ -120,7 +123,7 @@ struct cache_file *cache_file_open(const char *path, int64_t n, int64_t bytes,
                                    struct strbuf *why)
 {
     uint64_t most = first_of(n) + (uint64_t)bytes;
-    int fd = open_sound(path, n, &most);
+    int fd = open_sound(path, n, bytes > 0, &most);
     struct cache_file *f;
     void *p = MAP_FAILED;
 

@@ -24,7 +24,7 @@
 struct cache_file;
 
 /* Opens the file, or makes it for n samples and `bytes` at most; one of other samples, or
- * that is none, is made anew. NULL and a reason. */
+ * that is none, is made anew. With `bytes` 0 nothing is made. NULL and a reason. */
 struct cache_file *cache_file_open(const char *path, int64_t n, int64_t bytes,
                                    struct strbuf *why);
 void cache_file_close(struct cache_file *f);

@@ -1,17 +1,19 @@
 #include "dataset/cache_path.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
 #include <xxhash.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 
-char *cache_path(const struct dataset *d, const struct transform *t,
-                 const struct image_limits *limits, const char *dir)
+struct keep_paths cache_paths(const struct dataset *d, const struct transform *t,
+                              const struct image_limits *limits, const struct keep *k)
 {
     struct strbuf s = STRBUF_INIT;
-    char *path;
+    struct keep_paths paths;
 
     strbuf_addf(&s, "2 %016" PRIx64 " %d %d %d %d %d %d %d %d ", dataset_digest(d),
                 limits->rotate + (limits->jpeg ? 2 : 0) + (limits->truncated ? 4 : 0),
@@ -24,15 +26,28 @@ char *cache_path(const struct dataset *d, const struct transform *t,
                 limits->range.hi);
     if (dataset_has_labels(d))
         strbuf_add(&s, d->map, sizeof(d->map));
-    path = xasprintf("%s/.trainc-cache-%016" PRIx64, dir,
-                     (uint64_t)XXH3_64bits(s.buf, s.len));
+    paths = keep_paths(k, "cache", XXH3_64bits(s.buf, s.len), "");
     strbuf_release(&s);
-    return path;
+    return paths;
 }
 
 int64_t cache_path_room(const char *dir)
 {
+    char *at = xstrdup(dir), *above;
     struct statvfs v;
+    int64_t room = 0;
 
-    return statvfs(dir, &v) < 0 ? 0 : (int64_t)(v.f_bavail * v.f_frsize / 2);
+    while (statvfs(at, &v) < 0) {
+        above = path_dirname(at);
+        if (!strcmp(above, at)) { /* "/" or "." */
+            free(above);
+            break;
+        }
+        free(at);
+        at = above;
+    }
+    if (statvfs(at, &v) == 0)
+        room = (int64_t)(v.f_bavail * v.f_frsize / 2);
+    free(at);
+    return room > 1 ? room : 1;
 }

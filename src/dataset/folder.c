@@ -88,20 +88,22 @@ static bool folder_probe(const struct dataset_source *s)
 static struct dataset *folder_open(const struct dataset_source *s)
 {
     bool split = s->split && *s->split;
-    char *dir = folder_of(s), *index = split ? folder_index_path(s) : NULL;
+    struct keep_paths index = {0};
+    char *dir = folder_of(s);
     struct folder f = {0};
 
     for (size_t len = strlen(dir); len > 1 && dir[len - 1] == '/'; len--)
         dir[len - 1] = '\0';
     f.to = class_files_new(dir, dir);
     folder_find_classes(&f);
-    if (!index || !folder_index_load(&f, index)) {
+    if (split)
+        index = folder_index_paths(s);
+    if (!folder_index_load(&f, index.own) && !folder_index_load(&f, index.beside)) {
         folder_find_files(&f);
-        if (index)
-            folder_index_save(&f, index);
+        folder_index_save(&f, &index);
     }
     free(f.dir);
-    free(index);
+    keep_paths_release(&index);
     free(dir);
     return &f.to->base;
 }

@@ -1,15 +1,12 @@
 #include "dataset/folder_index.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <xxhash.h>
 
 #include "base/alloc.h"
-#include "base/atomic.h"
 #include "base/checked.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -40,7 +37,7 @@ struct index_view {
     const char *text;
 };
 
-char *folder_index_path(const struct dataset_source *s)
+struct keep_paths folder_index_paths(const struct dataset_source *s)
 {
     struct strbuf text = STRBUF_INIT;
     uint64_t key;
@@ -49,7 +46,7 @@ char *folder_index_path(const struct dataset_source *s)
     image_add_extensions(&text);
     key = XXH3_64bits(text.buf, text.len);
     strbuf_release(&text);
-    return xasprintf("%s/.trainc-index-%016" PRIx64, s->path, key);
+    return keep_paths(&(struct keep){.data = s->path, .dir = s->keep}, "index", key, "");
 }
 
 /* Are there as many bytes and texts as the head says, and do the labels fit? */
@@ -106,7 +103,7 @@ bool folder_index_load(struct folder *f, const char *path)
     struct index_view v;
     const char *text;
     size_t len;
-    char *data = file_read(path, &len);
+    char *data = path ? file_read(path, &len) : NULL;
 
     if (!data)
         return false;
@@ -144,7 +141,7 @@ static void add_text(struct strbuf *out, const char *text)
     strbuf_add(out, text, strlen(text) + 1);
 }
 
-void folder_index_save(const struct folder *f, const char *path)
+void folder_index_save(const struct folder *f, const struct keep_paths *paths)
 {
     const struct dataset *d = &f->to->base;
     struct index_head h = {
@@ -175,7 +172,6 @@ void folder_index_save(const struct folder *f, const char *path)
     h.sum = XXH3_64bits(all.buf + offsetof(struct index_head, classes),
                         all.len - offsetof(struct index_head, classes));
     memcpy(all.buf, &h, sizeof(h));
-    if (atomic_write_shared(path, all.buf, all.len) < 0)
-        log_info("the index '%s' cannot be kept: %s", path, strerror(errno));
+    keep_write(paths, all.buf, all.len);
     strbuf_release(&all);
 }

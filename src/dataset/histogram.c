@@ -67,7 +67,7 @@ static bool histogram_line(struct histogram *h, int v, const char **text)
 
 bool histogram_load(struct histogram *h, const char *path, uint64_t key)
 {
-    char *text = file_read(path, NULL), *head;
+    char *text = path ? file_read(path, NULL) : NULL, *head;
     struct histogram got = {.cached = true};
     const char *at = text;
     uint64_t total;
@@ -89,7 +89,8 @@ bool histogram_load(struct histogram *h, const char *path, uint64_t key)
     return good;
 }
 
-static void histogram_save(const struct histogram *h, const char *path, uint64_t key)
+static void histogram_save(const struct histogram *h, const struct keep_paths *paths,
+                           uint64_t key)
 {
     struct strbuf s = STRBUF_INIT;
 
@@ -97,9 +98,7 @@ static void histogram_save(const struct histogram *h, const char *path, uint64_t
     for (int v = 0; v < 256; v++)
         strbuf_addf(&s, "%d %lld\n", v, (long long)h->count[v]);
     strbuf_addf(&s, "total %lld\n", (long long)h->total);
-    if (atomic_write_shared(path, s.buf, s.len) < 0)
-        log_warning("cannot write '%s' (%s): the classes are counted again next time",
-                    path, strerror(errno));
+    keep_write(paths, s.buf, s.len);
     strbuf_release(&s);
 }
 
@@ -197,17 +196,18 @@ void histogram_count(struct histogram *h, const struct dataset *d,
     struct histogram_options with = *o;
     double from = clock_now();
     uint64_t key = 0;
-    char *path = NULL, **reason;
+    struct keep_paths paths = {0};
+    char **reason;
     int64_t bad;
 
     if (!dataset_has_labels(d) || o->divisor < 1)
         BUG("classes of '%s', which has no label maps, at 1/%d", d->name, o->divisor);
     with.limits = image_limits_or_default(&o->limits);
-    if (o->cache && histogram_key(d, o, &key))
-        path = xasprintf("%s/.trainc-classes-%016" PRIx64 ".txt", o->cache, key);
-    if (path && histogram_load(h, path, key)) {
-        log_debug("classes of '%s': read from '%s'", d->name, path);
-        free(path);
+    if (o->keep.dir && histogram_key(d, o, &key))
+        paths = keep_paths(&o->keep, "classes", key, ".txt");
+    if (histogram_load(h, paths.own, key) || histogram_load(h, paths.beside, key)) {
+        log_debug("classes of '%s': counted before", d->name);
+        keep_paths_release(&paths);
         return;
     }
     *h = (struct histogram){.total = 0};
@@ -218,9 +218,9 @@ void histogram_count(struct histogram *h, const struct dataset *d,
     free(reason);
     log_info("counted those of %lld in %.1f s", (long long)(d->n - bad),
              clock_now() - from);
-    if (path && bad == 0)
-        histogram_save(h, path, key);
-    free(path);
+    if (bad == 0)
+        histogram_save(h, &paths, key);
+    keep_paths_release(&paths);
 }
 
 void histogram_weights(const struct histogram *h, int classes, double c, float *weight)

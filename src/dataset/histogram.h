@@ -8,14 +8,15 @@
  * Pixels are those that a run without random changes sees: each label map at the size
  * that fits the input, by the nearest pixel, and of it one in divisor x divisor.
  *
- * The counts are kept in a file in the folder `cache`, named by a hash of the label
- * files' names, sizes and times, of the size and of the values' meaning; a run with other
- * files or another meaning counts anew. If the folder cannot be written, the log says so.
+ * The counts are kept as "classes" of keep.h, the key a hash of the label files' names,
+ * sizes and times, of the size and of the values' meaning; a run with other files or
+ * another meaning counts anew.
  */
 #ifndef DATASET_HISTOGRAM_H
 #define DATASET_HISTOGRAM_H
 
 #include "dataset/dataset.h"
+#include "dataset/keep.h"
 #include "dataset/loader.h"
 
 struct histogram {
@@ -30,14 +31,14 @@ struct histogram_options {
     enum loader_on_error on_error; /* a damaged label map is left out, or the end */
     double max_bad_share;          /* as in struct loader_options */
     int few_bad;
-    const char *cache; /* a folder, NULL: none */
+    struct keep keep; /* .dir NULL: nothing is kept */
 };
 
 void histogram_count(struct histogram *h, const struct dataset *d,
                      const struct histogram_options *o);
 
-/* Reads a kept file. False if it is not there, of another key, or not whole: nothing of
- * it is believed then, as it may lie beside data that others ship. */
+/* Reads a kept file. False if it is not there (path may be NULL), of another key, or not
+ * whole: nothing of it is believed then, as it may lie beside data that others ship. */
 bool histogram_load(struct histogram *h, const char *path, uint64_t key);
 
 /*

@@ -49,6 +49,7 @@
 
 #include "dataset/batch.h"
 #include "dataset/dataset.h"
+#include "dataset/keep.h"
 #include "image/transform.h"
 
 enum loader_on_error { LOADER_SKIP, LOADER_FAIL };
@@ -88,10 +89,11 @@ struct loader_options {
     int few_bad;          /* up to so many are never too many, unless the share is 0 */
     double retry_seconds; /* pause before the first of several tries; 0: 0.1 */
     int64_t cache_bytes;  /* keep decoded images, up to this size; 0: no */
-    /* Keep them in a file in this folder, which several processes and later runs share;
-     * cache_bytes is then the size of a new one. Ends the program if it cannot be. NULL:
-     * in memory. */
-    const char *cache_dir;
+    /* Keep them in a file (cache_path.h), which several processes and later runs share;
+     * cache_bytes is then the size of a new one. Without one, the log warns and nothing is
+     * kept. */
+    bool cache_shared;
+    struct keep keep;
 
     /* For a profiler: called after each sample by the thread that has made it. With it
      * every sample is measured, not one of eight. NULL: no. */

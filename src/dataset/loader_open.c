@@ -91,22 +91,38 @@ static int loader_decoders(const struct loader *l)
     return l->o.workers ? l->o.workers : 1;
 }
 
-/* In a file; ends the program if that cannot be. */
+/* In a file: the one beside the data if there is a sound one that can be written, else in
+ * the folder of the user. NULL: neither can be, which the log tells. */
 static struct cache *loader_share(const struct dataset *d, const struct loader_options *o)
 {
-    char *path = cache_path(d, &o->transform, &o->limits, o->cache_dir);
+    struct keep_paths p = cache_paths(d, &o->transform, &o->limits, &o->keep);
+    int channels = transform_channels(&o->transform);
     struct strbuf why = STRBUF_INIT, size = STRBUF_INIT;
-    struct cache *c =
-        cache_share(d, path, transform_channels(&o->transform), o->cache_bytes, &why);
+    const char *path = p.beside;
+    struct cache *c = path ? cache_share(d, path, channels, 0, &why) : NULL;
 
-    if (!c)
-        die("DATA.CACHE mmap: '%s' cannot be used: %s", path, why.buf);
-    strbuf_add_bytes(&size, (double)cache_most(c));
-    log_info(
-        "'%s': decoded images are shared in '%s', at most %s; %lld of %lld are there",
-        d->name, path, size.buf, (long long)cache_held(c), (long long)d->n);
+    if (!c && p.own) {
+        strbuf_reset(&why);
+        path = p.own;
+        (void)keep_make_folder(&p);
+        c = cache_share(d, path, channels, o->cache_bytes, &why);
+    }
+    if (c) {
+        strbuf_add_bytes(&size, (double)cache_most(c));
+        log_info("'%s': decoded images are shared in '%s', at most %s; %lld of %lld are "
+                 "there",
+                 d->name, path, size.buf, (long long)cache_held(c), (long long)d->n);
+    } else {
+        log_warning("DATA.CACHE mmap: '%s' cannot be used: %s; images are decoded each "
+                    "time (DATA.INDEX_DIR names another folder)",
+                    p.own         ? p.own
+                    : o->keep.dir ? o->keep.dir
+                                  : "",
+                    why.buf);
+    }
     strbuf_release(&size);
-    free(path);
+    strbuf_release(&why);
+    keep_paths_release(&p);
     return c;
 }
 
@@ -134,7 +150,7 @@ static struct cache *loader_cache(const struct dataset *d, const struct loader_o
 {
     if (o->cache_bytes <= 0)
         return NULL;
-    if (o->cache_dir)
+    if (o->cache_shared)
         return loader_share(d, o);
     loader_say_cache(d, o);
     return cache_new(d->n, o->cache_bytes);

@@ -1,7 +1,5 @@
 #include "dataset/sample_index.h"
 
-#include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,7 +7,6 @@
 #include <xxhash.h>
 
 #include "base/alloc.h"
-#include "base/atomic.h"
 #include "base/checked.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -57,12 +54,12 @@ static bool add_companions(const struct samples *s, const char *file, time_t now
     return good;
 }
 
-char *sample_index_path(const struct samples *s, const char *dir)
+struct keep_paths sample_index_paths(const struct samples *s, const struct keep *k)
 {
     struct strbuf text = STRBUF_INIT;
     time_t now = time(NULL);
+    struct keep_paths paths = {0};
     bool good = true;
-    char *path = NULL;
 
     strbuf_addf(&text, "%s %d\n", s->type->name, s->label_maps);
     for (int i = 0; good && i < s->nfile; i++) {
@@ -77,10 +74,9 @@ char *sample_index_path(const struct samples *s, const char *dir)
         good = good && add_companions(s, s->path[i], now, &text);
     }
     if (good)
-        path = xasprintf("%s/.trainc-index-%016" PRIx64, dir,
-                         (uint64_t)XXH3_64bits(text.buf, text.len));
+        paths = keep_paths(k, "index", XXH3_64bits(text.buf, text.len), "");
     strbuf_release(&text);
-    return path;
+    return paths;
 }
 
 static const char *next(const char *text)
@@ -132,7 +128,7 @@ static bool index_sound(const struct samples *s, const char *text, size_t len)
 bool sample_index_load(struct samples *s, const char *path)
 {
     size_t len;
-    char *text = file_read(path, &len);
+    char *text = path ? file_read(path, &len) : NULL;
     const struct index_head *h = (const struct index_head *)text;
     const struct index_row *row;
     const char *name;
@@ -171,7 +167,7 @@ static void add_text(struct strbuf *out, const char *text)
     strbuf_add(out, text ? text : "", text ? strlen(text) + 1 : 1);
 }
 
-void sample_index_save(const struct samples *s, const char *path)
+void sample_index_save(const struct samples *s, const struct keep_paths *paths)
 {
     struct index_head h = {.n = s->base.n};
     struct strbuf text = STRBUF_INIT;
@@ -199,7 +195,6 @@ void sample_index_save(const struct samples *s, const char *path)
     h.sum = XXH3_64bits(text.buf + offsetof(struct index_head, n),
                         text.len - offsetof(struct index_head, n));
     memcpy(text.buf, &h, sizeof(h));
-    if (atomic_write_shared(path, text.buf, text.len) < 0)
-        log_info("the index '%s' cannot be kept: %s", path, strerror(errno));
+    keep_write(paths, text.buf, text.len);
     strbuf_release(&text);
 }

@@ -253,17 +253,17 @@ static void open_files(struct samples *s)
 }
 
 /* Lists all files, or reads the index of them. */
-static void find_samples(struct samples *s, const char *dir)
+static void find_samples(struct samples *s, const struct keep *k)
 {
-    char *index = sample_index_path(s, dir);
+    struct keep_paths index = sample_index_paths(s, k);
     struct strbuf why = STRBUF_INIT;
 
-    if (!index || !sample_index_load(s, index)) {
+    if (!sample_index_load(s, index.own) && !sample_index_load(s, index.beside)) {
         for (s->listed = 0; s->listed < s->nfile; s->listed++)
             if (s->type->list(s->open[s->listed], s, &why) < 0)
                 die("cannot read '%s': %s", s->path[s->listed], why.buf);
-        if (index && s->base.n)
-            sample_index_save(s, index);
+        if (s->base.n)
+            sample_index_save(s, &index);
     }
     if (s->base.n == 0)
         left_out_log(&s->left, s->base.name);
@@ -272,7 +272,7 @@ static void find_samples(struct samples *s, const char *dir)
     if (s->base.n == 0)
         die("no samples in any of the %d files of '%s', '%s' the first of them", s->nfile,
             s->base.name, s->path[0]);
-    free(index);
+    keep_paths_release(&index);
     strbuf_release(&why);
 }
 
@@ -322,7 +322,7 @@ struct dataset *samples_open(const struct container *c, const struct dataset_sou
     s->base.name =
         o->split && *o->split ? path_join(o->path, o->split) : xstrdup(o->path);
     open_files(s);
-    find_samples(s, dir);
+    find_samples(s, &(struct keep){.data = dir, .dir = o->keep});
     if (s->label_maps) {
         label_options_apply(&s->base, &o->labels);
         check_label_maps(s);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cache_dir.h"
 #include "base/error.h"
 #include "base/strbuf.h"
 #include "config/config.h"
@@ -199,30 +200,6 @@ const struct backend *device_find(const char *device, struct device_options *o)
     return b;
 }
 
-/* CUDNN.CACHE as a folder. The string stays until the program ends. */
-static const char *cache_folder(const char *key)
-{
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static char *folder;
-    const char *root = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    struct strbuf s = STRBUF_INIT;
-
-    if (strcmp(key, "auto") != 0)
-        return key;
-    if (root && *root == '/')
-        strbuf_addf(&s, "%s/trainc", root);
-    else if (home && *home)
-        strbuf_addf(&s, "%s/.cache/trainc", home);
-    (void)pthread_mutex_lock(&lock);
-    if (!folder || strcmp(folder, s.buf) != 0) { /* tests change it */
-        free(folder);
-        folder = xstrdup(s.buf);
-    }
-    (void)pthread_mutex_unlock(&lock);
-    strbuf_release(&s);
-    return folder;
-}
-
 /* Does this process see one device only, as where a launcher gives each its own? */
 static bool sees_one(const struct backend *b)
 {
@@ -266,7 +243,7 @@ const struct backend *device_options(const struct config *cfg, struct device_opt
         .grouped = dist_world() > 1,
         .eager = !cfg->cuda.graph,
         .workspace = (size_t)cfg->cudnn.workspace_limit,
-        .cache = cache_folder(cfg->cudnn.cache),
+        .cache = cache_dir(cfg->cudnn.cache),
     };
     b = device_find(cfg->device, o);
     if (b->link && !o->description)

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/cache_dir.h"
 #include "base/cores.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -69,8 +70,8 @@ void data_check_keys(const struct config *cfg, struct problems *p)
             if (!storage_reads(row, *key) && !segment_refuses(cfg, *key))
                 config_warn_unread(cfg, p, *key, "DATA.DATASET %s does not read it",
                                    cfg->data.dataset);
-    if (row->generated)
-        config_warn_unread(cfg, p, "DATA.DATA_PATH",
+    for (int i = 0; i < 2 && row->generated; i++)
+        config_warn_unread(cfg, p, i ? "DATA.INDEX_DIR" : "DATA.DATA_PATH",
                            "DATA.DATASET %s makes its images itself", cfg->data.dataset);
 }
 
@@ -197,6 +198,16 @@ void data_check(const struct config *cfg, struct problems *p)
     strbuf_release(&why);
 }
 
+/* Generated data have no folder, and nothing is found out about them. */
+static struct keep data_keep(const struct config *cfg)
+{
+    const struct storage *row = storage_find(cfg->data.dataset);
+    bool files = *cfg->data.data_path && !row->generated;
+
+    return (struct keep){.data = cfg->data.data_path,
+                         .dir = files ? cache_dir(cfg->data.index_dir) : NULL};
+}
+
 static struct dataset_source data_source(const struct config *cfg, enum data_split split)
 {
     bool train = split == DATA_TRAIN, label_maps = segment_config(cfg);
@@ -221,6 +232,7 @@ static struct dataset_source data_source(const struct config *cfg, enum data_spl
         .samples = train ? cfg->data.train_num_samples : cfg->data.val_num_samples,
         .width = label_maps ? config_width(cfg) : (int)cfg->data.img_size,
         .height = label_maps ? config_height(cfg) : (int)cfg->data.img_size,
+        .keep = cache_dir(cfg->data.index_dir),
         .number = split,
         .label_maps = label_maps,
     };
@@ -290,7 +302,7 @@ static int64_t data_memory_share(enum data_split split)
 static int64_t data_cache_bytes(const struct config *cfg, enum data_split split)
 {
     if (cfg->data.cache == CACHE_MMAP)
-        return cache_path_room(cfg->data.data_path);
+        return cache_path_room(cache_dir(cfg->data.index_dir));
     return cfg->data.cache == CACHE_DECODED ? data_memory_share(split) : 0;
 }
 
@@ -504,14 +516,14 @@ void data_loader_options(const struct config *cfg, enum data_split split,
         .max_bad_share = cfg->data.max_bad_share,
         .few_bad = FEW_BAD,
         .cache_bytes = data_cache_bytes(cfg, split),
-        .cache_dir = cfg->data.cache == CACHE_MMAP ? cfg->data.data_path : NULL,
+        .cache_shared = cfg->data.cache == CACHE_MMAP,
+        .keep = data_keep(cfg),
     };
 }
 
 void data_histogram(const struct config *cfg, const struct dataset *train,
                     struct histogram *h)
 {
-    const struct storage *row = storage_find(cfg->data.dataset);
     struct transform t = data_transform(cfg, DATA_VAL);
     struct histogram_options o = {
         .w = t.w,
@@ -521,7 +533,7 @@ void data_histogram(const struct config *cfg, const struct dataset *train,
         .on_error = cfg->data.on_error == ON_ERROR_FAIL ? LOADER_FAIL : LOADER_SKIP,
         .max_bad_share = cfg->data.max_bad_share,
         .few_bad = FEW_BAD,
-        .cache = *cfg->data.data_path && !row->generated ? cfg->data.data_path : NULL,
+        .keep = data_keep(cfg),
     };
 
     histogram_count(h, train, &o);

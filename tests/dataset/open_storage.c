@@ -8,15 +8,17 @@
 
 struct dataset *open_folder(const char *dir)
 {
-    return dataset_open("folder", &(struct dataset_source){.path = dir});
+    return dataset_open("folder", &(struct dataset_source){.path = dir, .keep = dir});
 }
 
 struct dataset *open_labels(const char *storage, const char *dir,
                             const struct label_options *o)
 {
-    return dataset_open(
-        storage, &(struct dataset_source){
-                     .path = dir, .split = "train", .labels = *o, .label_maps = true});
+    return dataset_open(storage, &(struct dataset_source){.path = dir,
+                                                          .split = "train",
+                                                          .labels = *o,
+                                                          .label_maps = true,
+                                                          .keep = dir});
 }
 
 char *index_in(const char *dir)

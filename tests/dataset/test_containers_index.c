@@ -176,16 +176,17 @@ extern const struct container container_decoded, container_recordio;
 static void forge_index(const struct container *c, char *dir, const char *name,
                         bool label_maps, struct sample at)
 {
-    char *path = path_join(dir, name), *index;
+    char *path = path_join(dir, name);
+    struct keep_paths index;
     struct samples s = {
         .type = c, .label_maps = label_maps, .path = &path, .nfile = 1, .sample = &at};
 
     s.base.n = 1;
     make_old(dir, name, 100);
-    index = sample_index_path(&s, dir);
-    assert_non_null(index);
-    sample_index_save(&s, index);
-    free(index);
+    index = sample_index_paths(&s, &(struct keep){.data = dir, .dir = dir});
+    assert_non_null(index.own);
+    sample_index_save(&s, &index);
+    keep_paths_release(&index);
     free(path);
 }
 

@@ -55,10 +55,10 @@ static char *make_data(void)
     return dir;
 }
 
-static struct histogram_options plain(const char *cache)
+static struct histogram_options plain(const char *dir, const char *keep)
 {
     return (struct histogram_options){
-        .w = W, .h = H, .divisor = 1, .max_bad_share = 0.3, .cache = cache};
+        .w = W, .h = H, .divisor = 1, .max_bad_share = 0.3, .keep = {dir, keep}};
 }
 
 static struct histogram count(const char *dir, const struct histogram_options *o)
@@ -92,7 +92,7 @@ static void expect(const struct histogram *h, int w, int h_, int d)
 static void counts_are_right(void **state)
 {
     char *dir = make_data();
-    struct histogram_options o = plain(NULL);
+    struct histogram_options o = plain(NULL, NULL);
     struct histogram h = count(dir, &o);
 
     (void)state;
@@ -122,7 +122,7 @@ static int files_in(const char *dir)
 static void kept_beside_the_data(void **state)
 {
     char *dir = make_data(), *path;
-    struct histogram_options o = plain(dir);
+    struct histogram_options o = plain(dir, dir);
     struct histogram first = count(dir, &o), again = count(dir, &o), other;
     struct dataset *d;
     struct label_options ten = {.classes = 10};
@@ -160,7 +160,7 @@ static void kept_beside_the_data(void **state)
 static void damaged_files_are_not_believed(void **state)
 {
     char *dir = make_data(), *path = NULL, *text;
-    struct histogram_options o = plain(dir);
+    struct histogram_options o = plain(dir, dir);
     struct histogram first = count(dir, &o), again;
     int n;
     char **name = dir_list(dir, &n);
@@ -195,7 +195,7 @@ static void impossible_counts_are_not_believed(void **state)
     static const char *const line[] = {"\n0 -5\n", "\n0 9223372036854775807\n",
                                        "\n1 7\n"};
     char *dir = make_data(), *path = NULL, *text;
-    struct histogram_options o = plain(dir);
+    struct histogram_options o = plain(dir, dir);
     struct histogram first = count(dir, &o);
     char **name, *second, *rest;
     int n;
@@ -253,14 +253,14 @@ static void lines_of_no_class_are_not_believed(void **state)
 
 static void without_a_folder(void *dir)
 {
-    struct histogram_options o = plain("/nonexistent");
+    struct histogram_options o = plain(dir, "/proc/none");
 
     (void)count(dir, &o);
 }
 
 static void count_damaged(void *dir)
 {
-    struct histogram_options o = plain(dir);
+    struct histogram_options o = plain(dir, dir);
 
     (void)count(dir, &o);
 }
@@ -273,7 +273,7 @@ static void said_and_gone_on(void **state)
     (void)state;
     text = child_run(without_a_folder, dir, &code);
     assert_int_equal(code, 0);
-    assert_non_null(strstr(text, "cannot write '/nonexistent/.trainc-classes-"));
+    assert_non_null(strstr(text, "cannot be kept in '/proc/none': No such file"));
     free(text);
     make_file(dir, "03.png", "x", 1);
     text = child_run(count_damaged, dir, &code);

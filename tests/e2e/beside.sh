@@ -131,9 +131,9 @@ mpirun --oversubscribe -n 2 "${beside[@]}" DATA.BATCH_SIZE=4 TRAIN.EARLY_STOP=20
 # By hand, and from decoded images that both processes share.
 rm -rf beside
 "$trainc" train --cfg "$here/configs/smoke/shapes.yaml" --data-path shapes --device cpu --threads 1 --output beside \
-  --result r.json --cache mmap --opts TRAIN.VALIDATE=beside TRAIN.EPOCHS=6 LOG.TENSORBOARD=True >log 2>&1 || { cat log; fail "decoded images"; }
+  --result r.json --cache mmap --opts TRAIN.VALIDATE=beside TRAIN.EPOCHS=6 LOG.TENSORBOARD=True DATA.INDEX_DIR=kept >log 2>&1 || { cat log; fail "decoded images"; }
 same beside "decoded images"
-[ "$(ls -d shapes/.trainc-cache-* 2>/dev/null | wc -l)" -ge 1 ] || fail "no cache on disk"
+[ "$(ls -d kept/cache-* 2>/dev/null | wc -l)" -ge 1 ] || fail "no cache on disk"
 rm -rf beside
 (
   while ! [ -S "beside/$run/validate.sock" ]; do sleep 0.005; done

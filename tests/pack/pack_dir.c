@@ -48,6 +48,7 @@ char *make_label_maps(void)
 struct dataset_source pack_source(const char *dir, bool label_maps)
 {
     return (struct dataset_source){.path = dir,
+                                   .keep = dir,
                                    .split = "train",
                                    .labels = {.classes = PACK_CLASSES},
                                    .label_maps = label_maps};
