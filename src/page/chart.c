@@ -9,7 +9,7 @@
 #include "page/html.h"
 
 /* The SVG and its margins, in its units. */
-enum { WIDTH = 560, HEIGHT = 250, LEFT = 56, RIGHT = 10, TOP = 10, BOTTOM = 26 };
+enum { WIDTH = 560, HEIGHT = 264, LEFT = 56, RIGHT = 10, TOP = 10, BOTTOM = 40 };
 /* Points per curve and steps per axis, about; so many points or fewer get dots. */
 enum { POINTS = 400, TICKS = 5, DOT_BELOW = 3 };
 
@@ -107,17 +107,29 @@ static void add_grid_line(struct strbuf *s, const struct axes *a, double v)
     add_label(s, LEFT - 5, y + 4, "end", v);
 }
 
+/* Lines at powers of ten; if these are few, at twice and five times as much, too. */
+static void add_decades(struct strbuf *s, const struct axes *a)
+{
+    static const double part[] = {1, 2, 5};
+    double decades = log10(a->y1 / a->y0), by = fmax(1, round(decades / TICKS));
+    int parts = decades < 3 ? 3 : 1;
+
+    for (double e = floor(log10(a->y0)); e <= log10(a->y1) + 1e-9; e += by)
+        for (int k = 0; k < parts; k++) {
+            double v = pow(10, e) * part[k];
+
+            if (v >= a->y0 * (1 - 1e-9) && v <= a->y1 * (1 + 1e-9))
+                add_grid_line(s, a, v);
+        }
+}
+
 static void add_grid(struct strbuf *s, const struct axes *a)
 {
     double step = round_step((a->y1 - a->y0) / TICKS);
     double along = round_step((a->x1 - a->x0) / TICKS);
-    double decades = log10(a->y1 / a->y0);
 
     if (a->log)
-        for (double e = floor(log10(a->y0)); e <= log10(a->y1) + 1e-9;
-             e += fmax(1, round(decades / TICKS)))
-            if (pow(10, e) >= a->y0 * (1 - 1e-9))
-                add_grid_line(s, a, pow(10, e));
+        add_decades(s, a);
     for (int i = 0; !a->log && i <= 2 * TICKS; i++) {
         double v = ceil(a->y0 / step) * step + i * step;
 
@@ -128,7 +140,7 @@ static void add_grid(struct strbuf *s, const struct axes *a)
         double v = ceil(a->x0 / along) * along + i * along;
 
         if (v <= a->x1)
-            add_label(s, x_of(a, v), HEIGHT - 8, "middle", v);
+            add_label(s, x_of(a, v), HEIGHT - BOTTOM + 15, "middle", v);
     }
 }
 
@@ -182,16 +194,26 @@ static void settle_axes(struct axes *a, bool log)
     }
 }
 
+static void add_entry(struct strbuf *s, const struct legend *l)
+{
+    if (l->colour < 0)
+        strbuf_addf(s, "<span><i class=\"d%d\"></i>", l->dash);
+    else
+        strbuf_addf(s, "<span><i class=\"k%d d%d\"></i>", l->colour % PAGE_COLOURS,
+                    l->dash);
+    html_add(s, l->name);
+    strbuf_addstr(s, "</span>");
+}
+
 static void add_legend(struct strbuf *s, const struct chart *c)
 {
     strbuf_addstr(s, "<div class=\"legend\">");
-    for (int i = 0; i < c->n; i++) {
-        if (!c->curve[i].n)
-            continue;
-        strbuf_addf(s, "<span><i class=\"k%d\"></i>", c->curve[i].colour % PAGE_COLOURS);
-        html_add(s, c->curve[i].name);
-        strbuf_addstr(s, "</span>");
-    }
+    for (int i = 0; i < c->nlegend; i++)
+        add_entry(s, &c->legend[i]);
+    for (int i = 0; !c->legend && i < c->n; i++)
+        if (c->curve[i].n)
+            add_entry(s, &(struct legend){c->curve[i].name, c->curve[i].colour,
+                                          c->curve[i].dash});
     strbuf_addstr(s, "</div><div class=\"legend at\">&nbsp;</div>");
 }
 
@@ -210,6 +232,10 @@ static void add_svg(struct strbuf *s, const struct chart *c, const struct axes *
     html_add(s, c->title);
     strbuf_addstr(s, "\">");
     add_grid(s, a);
+    strbuf_addf(s, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">",
+                (LEFT + WIDTH - RIGHT) / 2, HEIGHT - 6);
+    html_add(s, c->along ? c->along : "updates");
+    strbuf_addstr(s, "</text>");
     for (int i = 0; i < c->n; i++)
         add_curve(s, &c->curve[i], a, &t[i]);
     strbuf_addstr(s, "</svg>");

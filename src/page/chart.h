@@ -14,12 +14,22 @@ struct curve {
     int dash;   /* 0: a solid line; 1, 2: dashed, dotted */
 };
 
+/* What a colour or a kind of line stands for. */
+struct legend {
+    const char *name;
+    int colour; /* -1: of any */
+    int dash;
+};
+
 struct chart {
     const char *title;
     const char *unit; /* after the title; NULL: none */
+    const char *along; /* what the x axis counts; NULL: updates */
     bool logarithmic; /* where all values are above 0 */
     const struct curve *curve;
     int n;
+    const struct legend *legend; /* NULL: an entry for each curve */
+    int nlegend;
 };
 
 /*

@@ -56,10 +56,14 @@ static void add_matrix(struct strbuf *s, const struct table *t)
 static void add_rows(struct strbuf *s, const struct table *t, int most)
 {
     const char **row = xcalloc((size_t)t->columns, sizeof(*row));
+    char(*text)[32] = xcalloc((size_t)t->columns, sizeof(*text));
 
     for (int r = 0; r < t->rows && r <= most; r++) {
-        for (int c = 0; c < t->columns; c++)
-            row[c] = table_cell(t, r, c);
+        for (int c = 0; c < t->columns; c++) {
+            double v = c < 2 ? (double)NAN : table_number(t, r, c); /* after the names */
+
+            row[c] = r && !isnan(v) ? page_number(text[c], v, 4) : table_cell(t, r, c);
+        }
         if (!r)
             html_table_begin(s, row, t->columns);
         else
@@ -67,6 +71,7 @@ static void add_rows(struct strbuf *s, const struct table *t, int most)
     }
     html_table_end(s);
     free(row);
+    free(text);
 }
 
 /* confusion.png, which has no room for names, and the names of those confused most. */

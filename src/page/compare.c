@@ -9,8 +9,8 @@
 #include "page/page.h"
 
 static const char *const columns[] = {
-    "run",        "best top-1, %",     "best mean IoU", "loss of training", "epochs",
-    "updates",    "images per second", "seconds",       "memory, MiB",      "exit",
+    "run",     "best top-1, %",     "best mean IoU", "training loss", "epochs",
+    "updates", "images per second", "seconds",       "memory, MiB",   "exit",
 };
 enum { COLUMNS = sizeof(columns) / sizeof(*columns) };
 
@@ -48,11 +48,10 @@ static void find_keys(struct keys *k, const struct page_run *r, int n)
     }
 }
 
-static void add_row(struct strbuf *s, const struct page_run *r, const struct keys *k)
+static void numbers_of(const struct page_run *r, double v[COLUMNS])
 {
-    const char **cell = xcalloc((size_t)(COLUMNS + k->n), sizeof(*cell));
     bool segments = !strcmp(page_run_score(r), "miou");
-    double v[COLUMNS] = {
+    const double of[COLUMNS] = {
         (double)NAN,
         segments ? (double)NAN : page_run_best(r),
         segments ? page_run_best(r) : (double)NAN,
@@ -64,14 +63,40 @@ static void add_row(struct strbuf *s, const struct page_run *r, const struct key
         page_run_number(r, "peak_memory_bytes") / (1 << 20),
         page_run_number(r, "exit"),
     };
-    char text[COLUMNS][32];
 
-    cell[0] = r->name;
+    memcpy(v, of, sizeof(of));
+}
+
+/* Columns that have a number of some run, and that of the names. */
+static void find_columns(const struct page_run *r, int n, bool shown[COLUMNS])
+{
+    memset(shown, 0, COLUMNS * sizeof(*shown));
+    shown[0] = true;
+    for (int i = 0; i < n; i++) {
+        double v[COLUMNS];
+
+        numbers_of(&r[i], v);
+        for (int c = 1; c < COLUMNS; c++)
+            shown[c] = shown[c] || !isnan(v[c]);
+    }
+}
+
+static void add_row(struct strbuf *s, const struct page_run *r, const struct keys *k,
+                    const bool shown[COLUMNS])
+{
+    const char **cell = xcalloc((size_t)(COLUMNS + k->n), sizeof(*cell));
+    double v[COLUMNS];
+    char text[COLUMNS][32];
+    int m = 0;
+
+    numbers_of(r, v);
+    cell[m++] = r->name;
     for (int i = 1; i < COLUMNS; i++)
-        cell[i] = page_number(text[i], v[i], 5);
+        if (shown[i])
+            cell[m++] = page_number(text[i], v[i], 5);
     for (int i = 0; i < k->n; i++)
-        cell[COLUMNS + i] = page_run_setting(r, k->key[i]);
-    html_table_row(s, cell, COLUMNS + k->n);
+        cell[m++] = page_run_setting(r, k->key[i]);
+    html_table_row(s, cell, m);
     free(cell);
 }
 
@@ -94,19 +119,25 @@ void page_add_comparison(struct strbuf *s, const struct page_run *r, int n)
 {
     struct keys k = {0};
     const char **head;
+    bool shown[COLUMNS];
     char title[48];
+    int m = 0;
 
     find_keys(&k, r, n);
     head = xcalloc((size_t)(COLUMNS + k.n), sizeof(*head));
-    for (int i = 0; i < COLUMNS + k.n; i++)
-        head[i] = i < COLUMNS ? columns[i] : k.key[i - COLUMNS];
+    find_columns(r, n, shown);
+    for (int i = 0; i < COLUMNS; i++)
+        if (shown[i])
+            head[m++] = columns[i];
+    for (int i = 0; i < k.n; i++)
+        head[m++] = k.key[i];
     (void)snprintf(title, sizeof(title), "%d runs", n);
     html_begin(s, title);
     strbuf_addstr(s, "<p class=\"dim\">A click on a column sorts by it. After the "
                      "figures come the keys in which the runs differ.</p>\n");
-    html_table_begin(s, head, COLUMNS + k.n);
+    html_table_begin(s, head, m);
     for (int i = 0; i < n; i++)
-        add_row(s, &r[i], &k);
+        add_row(s, &r[i], &k, shown);
     html_table_end(s);
     add_errors(s, r, n);
     html_section(s, "curves", "Curves");

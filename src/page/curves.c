@@ -1,4 +1,6 @@
 /* The charts of a page: one row of a table per chart. */
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,73 +10,215 @@
 
 enum { PARTS = 5 }; /* curves of a chart, at most */
 
-/* The curves that share a chart; a series that a run does not have is left out. */
+/* What a curve is of: the same colour in all charts of a run, the same kind of line in all
+ * charts of several. */
+enum role { TRAINING, VALIDATION, EMA, ROLES };
+
+/* The EMA's line is dashed, as it may lie on that of the weights. */
+static const struct {
+    const char *name;
+    int dash_of_one, dash_of_many;
+} roles[ROLES] = {
+    [TRAINING] = {"training", 0, 0},
+    [VALIDATION] = {"validation", 0, 1},
+    [EMA] = {"validation, EMA weights", 1, 2},
+};
+
+/* The curves that share a chart; a series that a run does not have is left out, and so is a
+ * chart of which all values are `dull`. A part without a name is called as its role. */
 static const struct {
     const char *title, *unit;
-    bool logarithmic;
+    bool logarithmic, may_be_dull;
+    double dull;
     struct {
-        const char *series, *name;
+        const char *series;
+        enum role role;
+        const char *name;
     } part[PARTS];
 } charts[] = {
-    {"loss", NULL, true,
-     {{"train/loss", "training"}, {"val/val_loss", "validation"}, {"val/ema_loss", "EMA"}}},
-    {"accuracy", "%", false,
-     {{"train/top1", "training"}, {"val/val_top1", "validation"}, {"val/ema_top1", "EMA"}}},
-    {"mean IoU", NULL, false, {{"val/val_miou", "validation"}, {"val/ema_miou", "EMA"}}},
-    {"accuracy of pixels", NULL, false,
-     {{"train/acc", "training"}, {"val/val_acc", "validation"}, {"val/ema_acc", "EMA"}}},
-    {"learning rate", NULL, false, {{"train/lr", "learning rate"}}},
-    {"gradient norm", NULL, true, {{"train/grad_norm", "gradient norm"}}},
-    {"loss scale", NULL, true,
-     {{"train/loss_scale", "loss scale"},
-      {"train/loss_scale_0", "of loss 0"},
-      {"train/loss_scale_1", "of loss 1"},
-      {"train/loss_scale_2", "of loss 2"},
-      {"train/loss_scale_3", "of loss 3"}}},
-    {"waiting for data", "share of the time", false, {{"train/data_share", "data wait"}}},
-    {"speed", "images per second", false,
-     {{"train/images_per_second", "images per second"}}},
-    {"skipped updates", "since the start", false, {{"train/skipped", "skipped"}}},
+    {"loss",
+     NULL,
+     true,
+     false,
+     0,
+     {{"train/loss", TRAINING, NULL},
+      {"val/val_loss", VALIDATION, NULL},
+      {"val/ema_loss", EMA, NULL}}},
+    {"accuracy",
+     "%",
+     false,
+     false,
+     0,
+     {{"train/top1", TRAINING, NULL},
+      {"val/val_top1", VALIDATION, NULL},
+      {"val/ema_top1", EMA, NULL}}},
+    {"mean IoU",
+     NULL,
+     false,
+     false,
+     0,
+     {{"val/val_miou", VALIDATION, NULL}, {"val/ema_miou", EMA, NULL}}},
+    {"accuracy of pixels",
+     NULL,
+     false,
+     false,
+     0,
+     {{"train/acc", TRAINING, NULL},
+      {"val/val_acc", VALIDATION, NULL},
+      {"val/ema_acc", EMA, NULL}}},
+    {"learning rate", NULL, false, false, 0, {{"train/lr", TRAINING, "learning rate"}}},
+    {"gradient norm",
+     NULL,
+     true,
+     false,
+     0,
+     {{"train/grad_norm", TRAINING, "gradient norm"}}},
+    {"loss scale",
+     NULL,
+     true,
+     true,
+     1,
+     {{"train/loss_scale", TRAINING, "loss scale"},
+      {"train/loss_scale_0", TRAINING, "of loss 0"},
+      {"train/loss_scale_1", TRAINING, "of loss 1"},
+      {"train/loss_scale_2", TRAINING, "of loss 2"},
+      {"train/loss_scale_3", TRAINING, "of loss 3"}}},
+    {"waiting for data",
+     "share of the time",
+     false,
+     false,
+     0,
+     {{"train/data_share", TRAINING, "data wait"}}},
+    {"speed",
+     "images per second",
+     false,
+     false,
+     0,
+     {{"train/images_per_second", TRAINING, "images per second"}}},
+    {"skipped updates",
+     "since the start",
+     false,
+     true,
+     0,
+     {{"train/skipped", TRAINING, "skipped"}}},
 };
 enum { CHARTS = sizeof(charts) / sizeof(*charts) };
 
+/* The curves of a chart of n runs, and what its legend says. */
+struct drawing {
+    int which, n;
+    const struct page_run *run;
+    struct curve *curve;
+    char **name; /* of each curve */
+    int ncurve;
+    struct legend *legend;
+    int nlegend;
+    bool has[ROLES];
+};
+
 /* Of one run, each part has a colour; of several, each run has one, and parts differ in
  * dashes. */
-static void add_chart(struct strbuf *s, int which, const struct page_run *r, int n)
+static void add_curve(struct drawing *d, int run, int part, const struct page_series *of)
 {
-    struct curve *c = xcalloc((size_t)n * PARTS, sizeof(*c));
-    char **name = xcalloc((size_t)n * PARTS, sizeof(*name));
-    int ncurve = 0;
+    enum role role = charts[d->which].part[part].role;
+    const char *name = charts[d->which].part[part].name;
+    int colour = name ? part : (int)role;
+    char *full;
 
+    name = name ? name : roles[role].name;
+    full = d->n == 1 ? xstrdup(name)
+           : part    ? xasprintf("%s, %s", d->run[run].name, name)
+                     : xstrdup(d->run[run].name);
+    d->name[d->ncurve] = full;
+    d->has[role] = true;
+    d->curve[d->ncurve++] = (struct curve){
+        full,
+        of->x,
+        of->y,
+        of->n,
+        d->n == 1 ? colour : run,
+        d->n == 1 ? roles[role].dash_of_one : roles[role].dash_of_many,
+    };
+}
+
+static bool has_values(const struct page_series *of)
+{
+    for (int i = 0; of && i < of->n; i++)
+        if (isfinite(of->y[i]))
+            return true;
+    return false;
+}
+
+static bool is_dull(const struct drawing *d)
+{
+    bool dull = charts[d->which].may_be_dull;
+
+    for (int c = 0; dull && c < d->ncurve; c++)
+        for (int i = 0; dull && i < d->curve[c].n; i++)
+            dull = d->curve[c].y[i] == charts[d->which].dull;
+    return dull;
+}
+
+/* Of several runs: the runs, then the kinds of lines if there are several. */
+static void fill_legend(struct drawing *d, const bool *drawn)
+{
+    int kinds = d->has[TRAINING] + d->has[VALIDATION] + d->has[EMA];
+
+    for (int i = 0; i < d->n; i++)
+        if (drawn[i])
+            d->legend[d->nlegend++] = (struct legend){d->run[i].name, i, 0};
+    for (int k = 0; kinds > 1 && k < ROLES; k++)
+        if (d->has[k])
+            d->legend[d->nlegend++] =
+                (struct legend){roles[k].name, -1, roles[k].dash_of_many};
+}
+
+static void add_chart(struct strbuf *s, int which, const struct page_run *r, int n,
+                      const char *along)
+{
+    struct drawing d = {.which = which, .n = n, .run = r};
+    bool *drawn = xcalloc((size_t)n, sizeof(*drawn));
+
+    d.curve = xcalloc((size_t)n * PARTS, sizeof(*d.curve));
+    d.name = xcalloc((size_t)n * PARTS, sizeof(*d.name));
+    d.legend = xcalloc((size_t)n + ROLES, sizeof(*d.legend));
     for (int i = 0; i < n; i++)
         for (int k = 0; k < PARTS && charts[which].part[k].series; k++) {
             const struct page_series *of =
                 page_run_series(&r[i], charts[which].part[k].series);
 
-            if (!of)
+            if (!has_values(of))
                 continue;
-            name[ncurve] = n == 1 ? xstrdup(charts[which].part[k].name)
-                           : k    ? xasprintf("%s, %s", r[i].name, charts[which].part[k].name)
-                                  : xstrdup(r[i].name);
-            c[ncurve] = (struct curve){name[ncurve], of->x, of->y, of->n, n == 1 ? k : i,
-                                       n == 1 ? 0 : k};
-            ncurve++;
+            add_curve(&d, i, k, of);
+            drawn[i] = true;
         }
-    (void)chart_add(s, &(struct chart){.title = charts[which].title,
-                                       .unit = charts[which].unit,
-                                       .logarithmic = charts[which].logarithmic,
-                                       .curve = c,
-                                       .n = ncurve});
-    for (int i = 0; i < ncurve; i++)
-        free(name[i]);
-    free(name);
-    free(c);
+    fill_legend(&d, drawn);
+    if (!is_dull(&d))
+        (void)chart_add(s, &(struct chart){.title = charts[which].title,
+                                           .unit = charts[which].unit,
+                                           .along = along,
+                                           .logarithmic = charts[which].logarithmic,
+                                           .curve = d.curve,
+                                           .n = d.ncurve,
+                                           .legend = n > 1 ? d.legend : NULL,
+                                           .nlegend = n > 1 ? d.nlegend : 0});
+    for (int i = 0; i < d.ncurve; i++)
+        free(d.name[i]);
+    free(d.name);
+    free(d.curve);
+    free(d.legend);
+    free(drawn);
 }
 
 void page_add_curves(struct strbuf *s, const struct page_run *r, int n)
 {
+    const char *per = n == 1 ? page_run_derived(r, "updates_per_epoch") : "";
+    char along[64];
+
+    (void)snprintf(along, sizeof(along), *per ? "updates (%.*s per epoch)" : "updates",
+                   (int)strcspn(per, "\n"), per);
     strbuf_addstr(s, "<div class=\"charts\">\n");
     for (int i = 0; i < CHARTS; i++)
-        add_chart(s, i, r, n);
+        add_chart(s, i, r, n, along);
     strbuf_addstr(s, "</div>\n");
 }

@@ -11,8 +11,12 @@
 
 const char *page_number(char text[32], double v, int digits)
 {
+    bool whole = v == rint(v) || fabs(v) >= pow(10, digits);
+
     if (isnan(v))
         text[0] = '\0';
+    else if (whole && fabs(v) < 1e15)
+        (void)snprintf(text, 32, "%.0f", v);
     else
         (void)snprintf(text, 32, "%.*g", digits, v);
     return text;
@@ -60,13 +64,15 @@ static void add_cards(struct strbuf *s, const struct page_run *r)
     strbuf_addstr(s, "<div class=\"cards\">\n");
     add_card(s, segments ? "best mean IoU" : "best accuracy, %",
              page_number(t, page_run_best(r), 4));
-    add_card(s, "loss of training", page_number(t, page_run_loss(r), 4));
+    add_card(s, "training loss", page_number(t, page_run_loss(r), 4));
     add_card(s, "epochs", page_number(t, page_run_number(r, "epochs"), 6));
     add_card(s, "updates", page_number(t, page_run_number(r, "steps"), 9));
     add_card(s, "images per second",
              page_number(t, page_run_number(r, "images_per_second"), 4));
     add_duration_card(s, "wall clock", page_run_number(r, "wall_seconds"));
-    add_bytes_card(s, "memory of the device", page_run_number(r, "peak_memory_bytes"));
+    add_bytes_card(s,
+                   page_run_on_device(r) ? "memory of the device" : "memory of tensors",
+                   page_run_number(r, "peak_memory_bytes"));
     strbuf_addstr(s, "</div>\n");
     if (error) {
         strbuf_addstr(s, "<p><b>It failed:</b> ");
@@ -85,7 +91,7 @@ static const struct {
     {"data_wait_seconds", "of that waiting for data, s", false},
     {"device_open_seconds", "opening the device, s", false},
     {"first_step_seconds", "until the first batch, s", false},
-    {"peak_memory_bytes", "memory of the device at its peak", true},
+    {"peak_memory_bytes", "memory of tensors", true},
     {"library_memory_bytes", "libraries beside it", true},
 };
 
@@ -142,6 +148,42 @@ static void add_table(struct strbuf *s, const struct table *t, bool (*shown)(
     }
     html_table_end(s);
     free(row);
+}
+
+static bool has_values(const struct table *t, int column)
+{
+    for (int r = 1; r < t->rows; r++)
+        if (*table_cell(t, r, column))
+            return true;
+    return false;
+}
+
+/* summary.csv for people: from 1, rounded, without columns that are empty. */
+static void add_epochs(struct strbuf *s, const struct table *t)
+{
+    const char **row = xcalloc((size_t)t->columns + 1, sizeof(*row));
+    char(*text)[32] = xcalloc((size_t)t->columns + 1, sizeof(*text));
+    int epoch = table_column(t, "epoch");
+
+    for (int r = 0; r < t->rows; r++) {
+        int n = 0;
+
+        for (int c = 0; c < t->columns; c++) {
+            double v = table_number(t, r, c);
+
+            if (!has_values(t, c))
+                continue;
+            row[n++] = r && !isnan(v) ? page_number(text[c], c == epoch ? v + 1 : v, 5)
+                                      : table_cell(t, r, c);
+        }
+        if (!r)
+            html_table_begin(s, row, n);
+        else
+            html_table_row(s, row, n);
+    }
+    html_table_end(s);
+    free(row);
+    free(text);
 }
 
 static bool differs(const struct table *t, int row)
@@ -206,7 +248,7 @@ void page_add_run(struct strbuf *s, const struct page_run *r)
     add_resources(s, r);
     if (r->epochs.rows > 1) {
         html_section(s, "epochs", "Epochs");
-        add_table(s, &r->epochs, NULL);
+        add_epochs(s, &r->epochs);
     }
     html_end(s);
 }

@@ -20,7 +20,8 @@ void page_add_images(struct strbuf *s, const struct page_run *r);
 /* Of the confusion matrix and the scores of the classes. */
 void page_add_classes(struct strbuf *s, const struct page_run *r);
 
-/* A number as a person reads it, in a buffer of 32; "": NaN. */
+/* A number as a person reads it, in a buffer of 32: of `digits` digits, or more if it is
+ * large, or a whole number. "": NaN. */
 const char *page_number(char text[32], double v, int digits);
 
 #endif

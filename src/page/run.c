@@ -184,6 +184,25 @@ double page_run_loss(const struct page_run *r)
     return s && s->n ? s->y[s->n - 1] : (double)NAN;
 }
 
+const char *page_run_derived(const struct page_run *r, const char *key)
+{
+    size_t len = strlen(key);
+
+    for (const char *line = r->derived; line && *line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (!strncmp(line, key, len) && !strncmp(line + len, ": ", 2))
+            return line + len + 2;
+    }
+    return "";
+}
+
+bool page_run_on_device(const struct page_run *r)
+{
+    const char *device = page_run_derived(r, "device");
+
+    return strncmp(device, "cpu\n", 4) != 0 && strncmp(device, "ref\n", 4) != 0;
+}
+
 const char *page_run_setting(const struct page_run *r, const char *key)
 {
     int name = table_column(&r->settings, "key"), value = table_column(&r->settings, "value");

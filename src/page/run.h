@@ -46,6 +46,11 @@ const char *page_run_score(const struct page_run *r);
 /* Its best, of the weights or their EMA, and the last loss of training; NaN: none. */
 double page_run_best(const struct page_run *r);
 double page_run_loss(const struct page_run *r);
+/* Of derived.yaml: the rest of the line of a key, with all that follows it; "": not
+ * there. */
+const char *page_run_derived(const struct page_run *r, const char *key);
+/* True if it ran on a device of its own, not on the processor. */
+bool page_run_on_device(const struct page_run *r);
 /* Of settings.csv: the value of a key as text; "": not there. */
 const char *page_run_setting(const struct page_run *r, const char *key);
 

@@ -29,6 +29,8 @@ static char take_cell(char **c, const char **cell)
     end = *from;
     *c = from + (end != '\0');
     *to = '\0';
+    if (**cell == '\'' && (*cell)[1] && strchr("=+-@", (*cell)[1]))
+        ++*cell; /* csv_add_name() put it there, for spreadsheets */
     return end;
 }
 

@@ -265,5 +265,4 @@ void report_write(struct report *r, const char *dir)
     }
     if (r->n)
         write_worst(r, dir);
-    log_info("the report is in '%s'", dir);
 }

@@ -21,14 +21,17 @@
 
 enum { WORST = 12, QUALITY = 85 };
 
-static void put_file(const char *dir, const char *name, struct strbuf *s)
+/* False: it could not be, which the log tells. */
+static bool put_file(const char *dir, const char *name, struct strbuf *s)
 {
     char *path = path_join(dir, name);
+    bool good = !atomic_write_file(path, s->buf, s->len);
 
-    if (atomic_write_file(path, s->buf, s->len))
+    if (!good)
         log_warning("cannot write '%s': %s", path, strerror(errno));
     strbuf_release(s);
     free(path);
+    return good;
 }
 
 static void add_value(struct strbuf *s, const struct value *v)
@@ -56,7 +59,7 @@ static void write_settings(const char *dir, const struct config *cfg)
         csv_add_name(&s, where ? where : "");
         strbuf_addch(&s, '\n');
     }
-    put_file(dir, "settings.csv", &s);
+    (void)put_file(dir, "settings.csv", &s);
 }
 
 static void write_model(const char *dir, const struct session *n)
@@ -78,7 +81,7 @@ static void write_model(const char *dir, const struct session *n)
         strbuf_addf(&s, ",%lld,%lld\n", (long long)model_node_params(g, k),
                     (long long)macs);
     }
-    put_file(dir, "model.csv", &s);
+    (void)put_file(dir, "model.csv", &s);
 }
 
 void run_files_begin(const char *dir, const struct session *s)
@@ -178,7 +181,8 @@ static void write_page(const char *dir)
     if (page_run_read(&r, dir, name, &why)) {
         page_add_run(&s, &r);
         page_run_release(&r);
-        put_file(dir, "report.html", &s);
+        if (put_file(dir, "report.html", &s))
+            log_info("report page: %s/report.html", dir);
     } else {
         log_warning("no report.html: %s", why.buf);
     }
@@ -217,7 +221,7 @@ void run_files_end(const char *dir, const struct result *r, int code, const char
 
     if (trained || !is_current(path, r, code)) {
         result_add(&s, r, code, error);
-        put_file(dir, "result.json", &s);
+        (void)put_file(dir, "result.json", &s);
     }
     write_page(dir);
     free(path);

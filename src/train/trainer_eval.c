@@ -78,8 +78,10 @@ static bool run_eval(struct session *s, struct feed *f, struct evaluation *e,
     report_init(&r, f->val, &f->classes);
     r.model = s->cfg->model.name;
     whole = evaluate_report(s, f, "Val", e, &r);
-    if (whole && dist_is_first())
+    if (whole && dist_is_first()) {
         report_write(&r, dir);
+        log_info("report: %s (scores of each class, in CSV files)", dir);
+    }
     report_release(&r);
     return whole;
 }

@@ -27,6 +27,7 @@ has "^Train: \[1/2\]\[3/3\] .* loss .* grad_norm .* img/s"
 has "^Train: \[2/2\]\[3/3\]"
 has "^ \* Acc@1 [0-9.]* loss [0-9.]* (12 images"
 has "^Max accuracy: .*% (epoch [12])$"
+[ "$(tail -1 log)" = "report page: out/resnet20/default/report.html" ] || { cat log; fail "the report page is not named at the end"; }
 has_not "\[0/2\]\|(epoch 0)\|Acc@5\|loss_scale"
 if "$trainc" devices | grep -q "libcuda.so.1 is missing"; then
   has "^no usable GPU (there is no NVIDIA driver: libcuda.so.1 is missing): training on the CPU$"

@@ -161,6 +161,44 @@ static void test_thin(void **state)
     free(y);
 }
 
+/* An axis has a name, and a legend shows how a line is drawn. */
+static void test_legend(void **state)
+{
+    double x[] = {1, 2}, y[] = {1, 2};
+    struct curve c[] = {{.name = "a", .x = x, .y = y, .n = 2},
+                        {.name = "b", .x = x, .y = y, .n = 2, .colour = 2, .dash = 1}};
+    struct legend all = {.name = "of any", .colour = -1, .dash = 2};
+    struct chart chart = {.title = "loss", .curve = c, .n = 2};
+    struct strbuf s = STRBUF_INIT;
+
+    (void)state;
+    assert_true(chart_add(&s, &chart));
+    assert_non_null(strstr(s.buf, ">updates</text>"));
+    assert_non_null(strstr(s.buf, "<i class=\"k0 d0\"></i>a"));
+    assert_non_null(strstr(s.buf, "<i class=\"k2 d1\"></i>b"));
+    strbuf_reset(&s);
+    chart.along = "epochs";
+    chart.legend = &all;
+    chart.nlegend = 1;
+    assert_true(chart_add(&s, &chart));
+    assert_non_null(strstr(s.buf, ">epochs</text>"));
+    assert_non_null(strstr(s.buf, "<i class=\"d2\"></i>of any"));
+    assert_int_equal(times(s.buf, "<i "), 1);
+    strbuf_release(&s);
+}
+
+static void test_page_number(void **state)
+{
+    char t[32];
+
+    (void)state;
+    assert_string_equal(page_number(t, 0.12345678, 5), "0.12346");
+    assert_string_equal(page_number(t, 312500, 5), "312500");
+    assert_string_equal(page_number(t, 123456.7, 5), "123457");
+    assert_string_equal(page_number(t, 5e-7, 5), "5e-07");
+    assert_string_equal(page_number(t, (double)NAN, 5), "");
+}
+
 /* Elements are closed in the order in which they were opened, and none of the text lies
  * in the body alone, without a paragraph or what else may hold it. */
 static void check_elements(const char *page)
@@ -240,6 +278,91 @@ static void test_run(void **state)
     strbuf_release(&why);
 }
 
+static const char metrics[] =
+    "{\"kind\":\"train\",\"step\":1,\"loss\":2.5,\"loss_scale\":1,\"skipped\":0}\n"
+    "{\"kind\":\"train\",\"step\":2,\"loss\":1.5,\"loss_scale\":1,\"skipped\":0}\n"
+    "{\"kind\":\"val\",\"step\":2,\"val_loss\":2,\"ema_loss\":2,\"val_miou\":0.5,"
+    "\"ema_miou\":0.25}\n";
+
+static char *page_of(const struct page_run *r, int n)
+{
+    struct strbuf s = STRBUF_INIT;
+
+    if (n == 1)
+        page_add_run(&s, r);
+    else
+        page_add_comparison(&s, r, n);
+    check_elements(s.buf);
+    return s.buf;
+}
+
+/* A run has a colour for training, validation and EMA, the same in each chart; what never
+ * says anything has no chart; tables are for people. */
+static void test_one_run(void **state)
+{
+    struct strbuf why = STRBUF_INIT;
+    struct page_run r;
+    char *page;
+
+    (void)state;
+    put("metrics.jsonl", metrics);
+    put("derived.yaml", "device: cpu\nupdates_per_epoch: 2\nupdates: 2\n");
+    put("settings.csv", "key,value,default,set by\nOUTPUT,a,b,'--output\n");
+    put("result.json", "{\"exit\":0,\"peak_memory_bytes\":1024}");
+    put("summary.csv", "epoch,train_loss,val_top5\n0,1.5123456789,\n1,1.25,\n");
+    assert_true(page_run_read(&r, dir, "one", &why));
+    page = page_of(&r, 1);
+    assert_int_equal(times(page, "<i class=\"k2 d1\"></i>validation, EMA weights"), 2);
+    assert_int_equal(times(page, "<i class=\"k1 d0\"></i>validation<"), 2);
+    assert_int_equal(times(page, "<polyline class=\"c2 p1\""), 2);
+    assert_non_null(strstr(page, ">updates (2 per epoch)</text>"));
+    assert_null(strstr(page, "<figcaption>loss scale"));
+    assert_null(strstr(page, "<figcaption>skipped"));
+    assert_null(strstr(page, "of the device"));
+    assert_non_null(strstr(page, "<td>--output</td>"));
+    assert_non_null(
+        strstr(page, "<td class=\"n\">1</td><td class=\"n\">1.5123</td></tr>"));
+    assert_null(strstr(page, "val_top5"));
+    free(page);
+    page_run_release(&r);
+    put("derived.yaml", "device: cuda\n");
+    put("metrics.jsonl",
+        "{\"kind\":\"train\",\"step\":1,\"loss_scale\":2,\"skipped\":1}\n");
+    assert_true(page_run_read(&r, dir, "one", &why));
+    page = page_of(&r, 1);
+    assert_non_null(strstr(page, "memory of the device"));
+    assert_non_null(strstr(page, "<figcaption>loss scale"));
+    assert_non_null(strstr(page, "<figcaption>skipped"));
+    free(page);
+    page_run_release(&r);
+    strbuf_release(&why);
+}
+
+/* Of several runs a legend names each run once, and each kind of line once. */
+static void test_two_runs(void **state)
+{
+    struct strbuf why = STRBUF_INIT;
+    struct page_run r[2];
+    char *page;
+
+    (void)state;
+    put("metrics.jsonl", metrics);
+    assert_true(page_run_read(&r[0], dir, "one", &why));
+    assert_true(page_run_read(&r[1], dir, "two", &why));
+    page = page_of(r, 2);
+    assert_non_null(strstr(
+        page, "<i class=\"k0 d0\"></i>one</span><span><i class=\"k1 d0\"></i>two</span>"
+              "<span><i class=\"d0\"></i>training</span><span><i class=\"d1\"></i>"
+              "validation</span><span><i class=\"d2\"></i>validation, EMA weights"
+              "</span></div>"));
+    assert_null(strstr(page, "best top-1")); /* no run has it */
+    assert_non_null(strstr(page, "best mean IoU"));
+    free(page);
+    page_run_release(&r[0]);
+    page_run_release(&r[1]);
+    strbuf_release(&why);
+}
+
 /* The cells of 64 classes are drawn, with a name at each; 65 are an image with the names
  * of the pairs. */
 static void test_classes(void **state)
@@ -284,10 +407,15 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    static const char *const files[] = {
-        "a.csv",           "metrics.jsonl",        "settings.csv",
-        "result.json",     "report/confusion.csv", "report/confusion.png",
-        "report/pairs.csv"};
+    static const char *const files[] = {"a.csv",
+                                        "metrics.jsonl",
+                                        "settings.csv",
+                                        "result.json",
+                                        "report/confusion.csv",
+                                        "report/confusion.png",
+                                        "report/pairs.csv",
+                                        "derived.yaml",
+                                        "summary.csv"};
 
     (void)state;
     for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
@@ -306,7 +434,9 @@ int main(void)
         cmocka_unit_test(test_escape),       cmocka_unit_test(test_base64),
         cmocka_unit_test(test_numbers_sort), cmocka_unit_test(test_csv),
         cmocka_unit_test(test_chart),        cmocka_unit_test(test_thin),
+        cmocka_unit_test(test_legend),       cmocka_unit_test(test_page_number),
         cmocka_unit_test(test_run),          cmocka_unit_test(test_classes),
+        cmocka_unit_test(test_two_runs),     cmocka_unit_test(test_one_run),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);
