@@ -47,11 +47,9 @@ void list_file_release(struct list_file *l)
 
 void list_file_refuse(const char *path, const struct line *at, const char *expected)
 {
-    const char *comma = strpbrk(at->text, ",;");
-
-    if (comma)
+    if (strpbrk(at->text, ",;"))
         die("%s:%d: this looks like CSV: '%s'; a line of this list is '%s', with a space "
-            "or a tab between (`tr '%c' '\\t'` converts it), and no header",
-            path, at->number, at->text, expected, *comma);
+            "or a tab between (tables whose names end in .csv: --dataset csv)",
+            path, at->number, at->text, expected);
     die("%s:%d: '%s' is expected, not '%s'", path, at->number, expected, at->text);
 }

@@ -112,7 +112,8 @@ static void mistakes_are_told(void **state)
          "train.txt:2: 'image class' is expected, not 'images/a.jpg'"},
         {"train.txt", "image,class\nimages/a.jpg,cat\n", NULL,
          "train.txt:1: this looks like CSV: 'image,class'; a line of this list is 'image "
-         "class', with a space or a tab between (`tr ',' '\\t'` converts it)"},
+         "class', with a space or a tab between (tables whose names end in .csv: "
+         "--dataset csv)"},
         {"train.txt", "images/a.jpg 0\nimages/a.jpg cat\n", NULL,
          "train.txt:2: the class is a name, and that of the first image a number"},
         {"train.txt", "images/a.jpg 0\nimages/a.jpg -1\n", NULL,
