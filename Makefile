@@ -126,7 +126,7 @@ unit: $(TEST) emulator ## unit tests only; SANITIZE=address,undefined to check m
 	@EMULATED=$E scripts/tests.sh $(EMU_RUN) $(TEST)
 
 # What takes long without a GPU.
-LONG := $(addprefix tests/e2e/,ranks_fail.sh ranks_random.sh deb.sh)
+LONG := $(addprefix tests/e2e/,ranks_fail.sh ranks_random.sh deb.sh wheel.sh)
 
 test: ## packages, build, unit tests, end-to-end tests and headers
 	@scripts/deps.sh
@@ -134,7 +134,7 @@ test: ## packages, build, unit tests, end-to-end tests and headers
 	@$(MAKE) -s headers
 	@EMULATED=$E scripts/tests.sh $(filter-out $(LONG),$(wildcard tests/e2e/*.sh)) $(EMU_RUN) $(TEST)
 
-test-long: ## after make test: processes that die or hang, random numbers of many, the package
+test-long: ## after make test: processes that die or hang, random numbers of many, the packages
 	@$(MAKE) -s -j$(shell nproc) all
 	@scripts/tests.sh $(LONG)
 
@@ -186,6 +186,12 @@ deb: all ## build a Debian package below build/deb; scripts/deb.sh says of what
 site: ## the documentation as a web site in build/site; scripts/site.sh says what it needs
 	@scripts/site.sh
 
+wheel: all ## build a Python wheel below build/wheel, with all libraries inside
+	@MAKE=$(MAKE) scripts/wheel.py
+
+bundle: all ## the same files as a tarball below build/bundle, for users who are not root
+	@MAKE=$(MAKE) scripts/bundle.sh
+
 clean: ## remove what make made
 	rm -rf build compile_commands.json trainc
 
@@ -193,5 +199,5 @@ help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) tests/emulator/emulator.mk | expand -t 15
 
 .SECONDARY: # keep test objects
-.PHONY: all unit test test-long test-onednn3 check-gpu demo headers tidy sizes format install deb site clean help FORCE
+.PHONY: all unit test test-long test-onednn3 check-gpu demo headers tidy sizes format install deb wheel bundle site clean help FORCE
 -include $(OBJ:.o=.d) $(TEST:=.d) $(HELP:.o=.d) $(CUDA_HELP:.o=.d) $(wildcard $B/tests/fuzz/*.d)

@@ -1,0 +1,65 @@
+#!/bin/bash
+# make wheel: installed into a new virtual environment, without network and without
+# LD_LIBRARY_PATH, it trains a smoke run with libraries of its own only. make bundle makes a
+# tarball of the same files, which runs from where it is unpacked.
+#
+#   tests/e2e/wheel.sh
+set -u
+here=$(realpath "$(dirname "$0")/../..")
+command -v patchelf >/dev/null ||
+  { echo "wheel: skipped, as there is no patchelf (scripts/deps.sh patchelf)"; exit 0; }
+python3 -c 'import venv, ensurepip' 2>/dev/null ||
+  { echo "wheel: skipped, as python3 cannot make environments (scripts/deps.sh python3-venv)"; exit 0; }
+dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-wheel.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+fails=0
+
+fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+clean() { env -i PATH=/usr/bin:/bin LD_LIBRARY_PATH= HOME="$dir" "$@"; }
+
+own_libraries() { # binary: fails for each library outside its folder but the system's
+  ldd "$1" | awk '$2 == "=>" && $3 !~ "/bin/../lib/trainc/" { print $1 }' |
+    grep -vE '^(linux-vdso|libc|libm|libdl|librt|libpthread|libgcc_s|libstdc\+\+)\.so' &&
+    fail "$1 takes libraries of the system"
+}
+smoke() { # binary, share/trainc
+  clean "$1" --cfg "$2/configs/smoke/synthetic.yaml" --output out --tag "$(basename "$PWD")" \
+    --result result.json >log 2>&1 && grep -q '"exit": 0' result.json || { cat log; fail "$1"; }
+  rm -rf out result.json
+}
+
+wheel=$(make -s -C "$here" wheel 2>log | tail -1)
+[ -s "$wheel" ] || { cat log; fail "make wheel: '$wheel'"; exit 1; }
+[ "$(stat -c %s "$wheel")" -lt 100000000 ] || fail "$(stat -c '%n has %s bytes' "$wheel")"
+python3 -m venv env
+env/bin/pip install -q --no-index --no-deps "$wheel" >log 2>&1 || { cat log; fail "pip install"; }
+want=$("$here/trainc" --version)
+[ "$(clean env/bin/trainc --version)" = "$want" ] || fail "$(clean env/bin/trainc --version)"
+[ "$(clean env/bin/python -m trainc --version)" = "$want" ] || fail "python -m trainc"
+clean env/bin/python -m trainc --no-such-option >log 2>&1
+[ $? = 2 ] || fail "python -m trainc has another exit code: $(cat log)"
+own_libraries env/bin/trainc
+smoke env/bin/trainc env/share/trainc
+[ -s env/share/man/man1/trainc.1 ] || fail "no manual page"
+
+# Every library has a license, and RECORD every file (pip checks sums when it uninstalls).
+licenses=$(echo env/lib/python3*/site-packages/trainc-*.dist-info/licenses)
+[ -s "$licenses/README" ] || fail "no licenses in $licenses"
+while read -r library package; do
+  [ -s "$licenses/$package" ] || fail "no license of $library"
+done < <(sed '1d; /^$/,$d' "$licenses/README")
+[ "$(sed '1d; /^$/,$d' "$licenses/README" | wc -l)" = "$(ls env/lib/trainc | wc -l)" ] ||
+  fail "$licenses/README does not list all of env/lib/trainc"
+env/bin/pip uninstall -q -y trainc >log 2>&1 || { cat log; fail "pip uninstall"; }
+[ -z "$(find env/bin/trainc env/lib/trainc env/share -type f 2>/dev/null)" ] ||
+  fail "files remain: $(find env/lib/trainc env/share -type f | head)"
+
+tarball=$(make -s -C "$here" bundle 2>log | tail -1)
+[ -s "$tarball" ] || { cat log; fail "make bundle: '$tarball'"; exit 1; }
+tar xf "$tarball"
+own_libraries trainc-*/bin/trainc
+smoke trainc-*/bin/trainc trainc-*/share/trainc
+
+[ $fails = 0 ] && echo "wheel: passed ($(stat -c %s "$wheel") bytes)"
+exit $((fails > 0))
