@@ -56,6 +56,14 @@ const struct choice choices_on_errors[] = {
     {0},
 };
 
+const struct choice choices_samplers[] = {
+    {"uniform", SAMPLER_UNIFORM, NULL},
+    {"balanced", SAMPLER_BALANCED, NULL},
+    {"sqrt", SAMPLER_SQRT, NULL},
+    {"weights", SAMPLER_WEIGHTS, NULL},
+    {0},
+};
+
 const struct choice choices_caches[] = {
     {"none", CACHE_NONE, NULL},
     {"encoded", CACHE_ENCODED, NULL},

@@ -39,6 +39,7 @@ enum { INTERPOLATION_BILINEAR, INTERPOLATION_BICUBIC };
 
 /* DATA.ON_ERROR: a damaged file is left out, or ends the run */
 enum { ON_ERROR_SKIP, ON_ERROR_FAIL };
+enum { SAMPLER_UNIFORM, SAMPLER_BALANCED, SAMPLER_SQRT, SAMPLER_WEIGHTS };
 
 /* DATA.CACHE: keep nothing in memory, the files of the images, or decoded images; those
  * in a file that processes share */

@@ -303,16 +303,22 @@ const struct schema schema_table[] = {
     ROW("DATA.VAL_SPLIT", data.val_split, .def = "val", .flag = "--val-split",
         .metavar = "NAME",
         .help = "name of the validation images below DATA_PATH, see DATA.DATASET"),
-    ROW("DATA.IMAGE_COLUMN", data.image_column, .flag = "--image-column", .metavar = "NAME",
+    ROW("DATA.IMAGE_COLUMN", data.image_column, .flag = "--image-column",
+        .metavar = "NAME",
         .help = "tables: the column of images, paths or names without extension; empty: "
                 "the one with a usual name, such as image, image_id, or file_name"),
-    ROW("DATA.LABEL_COLUMN", data.label_column, .flag = "--label-column", .metavar = "NAME",
-        .help = "tables: the column of classes; empty: the one with a usual name, such as "
-                "label, class, or category"),
-    ROW("DATA.SPLIT_COLUMN", data.split_column, .flag = "--split-column", .metavar = "NAME",
-        .help = "tables: the column that holds TRAIN_SPLIT and VAL_SPLIT; !NAME as a split "
-                "means all rows but those of NAME; empty: the one called split or subset"),
-    ROW("DATA.IMAGE_FOLDER", data.image_folder, .flag = "--image-folder", .metavar = "DIR",
+    ROW("DATA.LABEL_COLUMN", data.label_column, .flag = "--label-column",
+        .metavar = "NAME",
+        .help =
+            "tables: the column of classes; empty: the one with a usual name, such as "
+            "label, class, or category"),
+    ROW("DATA.SPLIT_COLUMN", data.split_column, .flag = "--split-column",
+        .metavar = "NAME",
+        .help =
+            "tables: the column that holds TRAIN_SPLIT and VAL_SPLIT; !NAME as a split "
+            "means all rows but those of NAME; empty: the one called split or subset"),
+    ROW("DATA.IMAGE_FOLDER", data.image_folder, .flag = "--image-folder",
+        .metavar = "DIR",
         .help = "tables: the folder of the images, relative to the table; empty: a usual "
                 "one, such as images or train"),
     ROW("DATA.VAL_FRACTION", data.val_fraction, .def = "0.0", RANGE(0, 0.9),
@@ -374,6 +380,14 @@ const struct schema schema_table[] = {
             "training from containers: their files in another order in each epoch, and "
             "the samples of so many files at a time mixed, for disks that are slow at "
             "jumping; 0: all samples are mixed"),
+    ROW("DATA.SAMPLER", data.sampler, .def = "uniform", .choices = choices_samplers,
+        .flag = "--sampler",
+        .help = "how training images are drawn: uniform: each once per epoch; with "
+                "replacement, as torch's WeightedRandomSampler: balanced: all classes "
+                "equally often, sqrt: halfway to that, weights: by DATA.WEIGHT_COLUMN"),
+    ROW("DATA.WEIGHT_COLUMN", data.weight_column, .flag = "--weight-column",
+        .metavar = "NAME",
+        .help = "tables: the column of weights for DATA.SAMPLER weights"),
     ROW("DATA.DROP_LAST", data.drop_last, .def = "True", .flag = "--drop-last",
         .help = "training: leave out what is left of an epoch after its last whole "
                 "batch; False: it is a batch of its own, smaller"),

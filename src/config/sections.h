@@ -60,6 +60,8 @@ struct config_data {
     double val_fraction, fraction;
     const char *fold, *group;
     const char *image_column, *label_column, *split_column, *image_folder;
+    const char *weight_column;
+    int sampler;
     int64_t split_seed, max_val_images;
     int64_t val_batch_size;
     struct float_list mean, std;
@@ -211,7 +213,7 @@ struct config {
     /* Not keys; last. */
     struct cfgnode *tree; /* frozen: what the fields were made from, and what set it */
     const char *words;    /* the command line's, see config/cmdline.h; NULL: none */
-    bool from_file; /* a file of --cfg, or of weights, has set keys */
+    bool from_file;       /* a file of --cfg, or of weights, has set keys */
     bool doubt; /* something was not understood: what has no place may have been meant */
 };
 

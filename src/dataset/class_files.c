@@ -61,14 +61,24 @@ static void class_files_close(struct dataset *d)
     free(f);
 }
 
-static const struct dataset_type class_files_type = {
-    .name = class_files_name,
-    .label = class_files_label,
-    .read = class_files_read,
-    .describe = class_files_describe,
-    .stamp = class_files_stamp,
-    .close = class_files_close,
-};
+static double class_files_weight(const struct dataset *d, int64_t i)
+{
+    return (double)of(d)->file[i].weight;
+}
+
+#define CLASS_FILES_MEMBERS                                                              \
+    .name = class_files_name, .label = class_files_label, .read = class_files_read,      \
+    .describe = class_files_describe, .stamp = class_files_stamp,                        \
+    .close = class_files_close
+
+static const struct dataset_type class_files_type = {CLASS_FILES_MEMBERS};
+static const struct dataset_type weighted_type = {CLASS_FILES_MEMBERS,
+                                                  .weight = class_files_weight};
+
+void class_files_set_weighted(struct class_files *f)
+{
+    f->base.type = &weighted_type;
+}
 
 struct class_files *class_files_new(const char *root, const char *name)
 {
@@ -86,5 +96,5 @@ struct class_files *class_files_new(const char *root, const char *name)
 void class_files_add(struct class_files *f, const char *path, int32_t label)
 {
     GROW(f->file, f->base.n, f->cap);
-    f->file[f->base.n++] = (struct class_file){path, label};
+    f->file[f->base.n++] = (struct class_file){path, label, 1};
 }

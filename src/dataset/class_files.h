@@ -13,6 +13,7 @@ struct class_files {
     struct class_file {
         const char *path; /* below the root, or from / */
         int32_t label;
+        float weight; /* 1, or what a table says */
     } * file;
     size_t cap;
     struct arena mem; /* of texts */
@@ -27,5 +28,8 @@ struct class_files *class_files_new(const char *root, const char *name);
 
 /* The text of the path stays the caller's: it may lie in mem, or in text. */
 void class_files_add(struct class_files *f, const char *path, int32_t label);
+
+/* The samples have the weights of f->file. */
+void class_files_set_weighted(struct class_files *f);
 
 #endif

@@ -16,6 +16,7 @@
  * Classes are the texts of the label column: those of classes.txt, or all that there are, by
  * number if all are whole numbers, else in byte order.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -33,10 +34,10 @@
 #include "image/image.h"
 
 static const char *const image_columns[] = {
-    "image",   "image_id", "file_name", "filename",   "file",      "image_path",
-    "path",    "filepath", "img",       "image_name", "id",        "img_path",
-    "img_id",  "name",     "imageid",   "id_code",    "fname",     "image_file",
-    "picture", "photo",    "isic_id",   "uuid",       "file_path", NULL};
+    "image",  "image_id", "file_name", "filename",   "file",  "image_path",
+    "path",   "filepath", "img",       "image_name", "id",    "img_path",
+    "img_id", "name",     "imageid",   "id_code",    "fname", "image_file",
+    "photo",  "isic_id",  "uuid",      "file_path",  NULL};
 static const char *const label_columns[] = {
     "label",   "class",       "category",    "target",     "species",   "breed",
     "labels",  "class_id",    "label_name",  "class_name", "diagnosis", "classes",
@@ -48,7 +49,7 @@ static const char *const split_columns[] = {"split",    "subset",  "set", "parti
 struct csv {
     struct text_table t;
     char *path, *root; /* of the table; of the folder that images are sought in */
-    int image, label, split;
+    int image, label, split, weight;
 };
 
 /* ---- which file ---- */
@@ -151,6 +152,9 @@ static bool find_columns(struct csv *c, const struct dataset_source *s,
         c->image = find_image_names(t);
     c->label = find_column(t, s->columns.label, label_columns);
     c->split = find_column(t, s->columns.split, split_columns);
+    c->weight = s->columns.weight && *s->columns.weight
+                    ? text_table_column(t, s->columns.weight)
+                    : -1;
     if (c->label < 0 && c->image >= 0 && t->columns == 2 &&
         !(s->columns.label && *s->columns.label))
         c->label = 1 - c->image;
@@ -158,6 +162,8 @@ static bool find_columns(struct csv *c, const struct dataset_source *s,
         c->label = -1;
     if (s->columns.split && *s->columns.split && c->split < 0)
         missing = s->columns.split, key = "DATA.SPLIT_COLUMN";
+    if (s->columns.weight && *s->columns.weight && c->weight < 0)
+        missing = s->columns.weight, key = "DATA.WEIGHT_COLUMN";
     if (c->label < 0)
         missing = s->columns.label, key = "DATA.LABEL_COLUMN";
     if (c->image < 0)
@@ -370,6 +376,18 @@ static void name_classes(struct dataset *d, const struct csv *c, const char *dir
     free(name);
 }
 
+static float weight_of(const struct csv *c, int64_t row)
+{
+    const char *text = text_table_cell(&c->t, row, c->weight);
+    char *end;
+    double w = strtod(text, &end);
+
+    if (end == text || *end || !(w >= 0) || !isfinite(w))
+        die("%s:%d: the weight '%s' is no number of at least 0", c->path, c->t.line[row],
+            text);
+    return (float)w;
+}
+
 static void add_images(struct class_files *f, const struct csv *c,
                        const struct dataset_source *s, const char *ending)
 {
@@ -389,6 +407,8 @@ static void add_images(struct class_files *f, const struct csv *c,
         if (!k)
             die("%s:%d: classes.txt has no '%s'", c->path, c->t.line[i], name);
         class_files_add(f, arena_printf(&f->mem, "%s%s", image, ending), (int32_t)k - 1);
+        if (c->weight >= 0)
+            f->file[f->base.n - 1].weight = weight_of(c, i);
     }
     strmap_release(&label);
 }
@@ -434,6 +454,8 @@ static struct dataset *csv_open(const struct dataset_source *s)
     dir = path_dirname(c.path);
     f = class_files_new(c.root, c.path);
     name_classes(&f->base, &c, dir);
+    if (c.weight >= 0)
+        class_files_set_weighted(f);
     add_images(f, &c, s, ending);
     if (!f->base.n)
         die("'%s': no row has '%s' in its column '%s'", c.path, s->split,
@@ -445,8 +467,9 @@ static struct dataset *csv_open(const struct dataset_source *s)
     return &f->base;
 }
 
-static const char *const csv_reads[] = {"DATA.IMAGE_COLUMN", "DATA.LABEL_COLUMN",
-                                        "DATA.SPLIT_COLUMN", "DATA.IMAGE_FOLDER", NULL};
+static const char *const csv_reads[] = {"DATA.IMAGE_COLUMN",  "DATA.LABEL_COLUMN",
+                                        "DATA.SPLIT_COLUMN",  "DATA.IMAGE_FOLDER",
+                                        "DATA.WEIGHT_COLUMN", NULL};
 
 const struct storage storage_csv = {
     .name = "csv",

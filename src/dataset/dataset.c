@@ -96,6 +96,12 @@ bool dataset_stamp_label(const struct dataset *d, int64_t i, struct strbuf *out)
     return d->type->stamp_label && d->type->stamp_label(d, i, out);
 }
 
+double dataset_weight(const struct dataset *d, int64_t i)
+{
+    dataset_check_index(d, i);
+    return d->type->weight ? d->type->weight(d, i) : 1;
+}
+
 const int64_t *dataset_shards(const struct dataset *d, int64_t *n)
 {
     return d->type->shards ? d->type->shards(d, n) : NULL;

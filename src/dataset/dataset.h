@@ -61,6 +61,8 @@ struct dataset_type {
     const char *(*name)(const struct dataset *d, int64_t i);
     /* See dataset_stamp; NULL: there are no files. */
     bool (*stamp)(const struct dataset *d, int64_t i, struct strbuf *out);
+    /* How often to draw the sample, relative to others; NULL: all are equal. */
+    double (*weight)(const struct dataset *d, int64_t i);
     const char *(*label_name)(const struct dataset *d, int64_t i); /* NULL: none */
     /* See dataset_shards; NULL: each sample is a file. */
     const int64_t *(*shards)(const struct dataset *d, int64_t *n);
@@ -72,6 +74,8 @@ struct dataset_type {
 };
 
 int32_t dataset_label(const struct dataset *d, int64_t i);
+/* What a table says in DATA.WEIGHT_COLUMN, else 1. */
+double dataset_weight(const struct dataset *d, int64_t i);
 int dataset_read(const struct dataset *d, int64_t i, int64_t limit,
                  struct dataset_bytes *out, struct strbuf *why);
 void dataset_describe(const struct dataset *d, int64_t i, struct strbuf *name);

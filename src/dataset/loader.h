@@ -50,6 +50,7 @@
 #include "dataset/batch.h"
 #include "dataset/dataset.h"
 #include "dataset/keep.h"
+#include "dataset/sample_weights.h"
 #include "image/transform.h"
 
 enum loader_on_error { LOADER_SKIP, LOADER_FAIL };
@@ -71,10 +72,11 @@ struct loader_options {
     int prefetch; /* batches that are ready or in work beside those in use; 0: 1 */
     int held;     /* batches that the caller may hold at once; 0: 1 */
     uint64_t seed;
-    bool shuffle;       /* the order of sampler.h; else that of the data set */
-    int shuffle_shards; /* of containers: as sampler_windows.shards; 0: no windows */
-    int repeats;        /* of each sample in an epoch, as sampler.h says; 0: 1 */
-    bool drop_last;     /* leave out a batch that cannot be filled */
+    bool shuffle;           /* the order of sampler.h; else that of the data set */
+    int shuffle_shards;     /* of containers: as sampler_windows.shards; 0: no windows */
+    enum sampling sampling; /* by weights: with shuffle, without the two below */
+    int repeats;            /* of each sample in an epoch, as sampler.h says; 0: 1 */
+    bool drop_last;         /* leave out a batch that cannot be filled */
     /* This process takes positions rank, rank + world, ... of the epoch; 0, 0: alone. */
     int rank, world;
     /* From this index of a batch on, it takes the positions of rank world - 1 - rank

@@ -27,6 +27,7 @@ static struct sampler loader_order(const struct loader *l, uint64_t epoch)
         .n = l->source.data->n,
         .shuffle = l->o.shuffle,
         .repeats = l->o.repeats,
+        .weights = l->weights,
         .windows = l->windows.shard ? &l->windows : NULL,
         .rank = l->o.part ? l->o.rank : 0,
         .world = l->o.part ? l->o.world : 0,
@@ -34,12 +35,11 @@ static struct sampler loader_order(const struct loader *l, uint64_t epoch)
 }
 
 /* The epoch of augmentation's key: the copies of a sample look different. */
-static uint64_t loader_augmented(const struct loader *l, uint64_t epoch,
-                                 const struct sampler *order, int64_t position)
+static uint64_t loader_augmented(uint64_t epoch, const struct sampler *order,
+                                 int64_t position)
 {
-    uint64_t repeats = l->o.repeats > 1 ? (uint64_t)l->o.repeats : 1;
-
-    return epoch * repeats + (uint64_t)sampler_copy(order, position);
+    return epoch * (uint64_t)sampler_copies(order) +
+           (uint64_t)sampler_copy(order, position);
 }
 
 /* Of number `own` among those of this process, at a place of its batch. */
@@ -74,9 +74,8 @@ char *loader_fill(struct loader *l, struct loader_worker *w, struct batch *b, in
     for (int k = 0; *sample >= 0 && k <= tries && k < positions; k++) {
         int64_t other = (position + k) % positions, i = sampler_at(&order, other);
 
-        int rc =
-            loader_sample(w, &l->source, loader_augmented(l, b->epoch, &order, other), i,
-                          pixel, label_map, k ? &others : &why);
+        int rc = loader_sample(w, &l->source, loader_augmented(b->epoch, &order, other),
+                               i, pixel, label_map, k ? &others : &why);
 
         *machine = rc == FAILURE_MACHINE;
         if (*machine) {
@@ -88,8 +87,8 @@ char *loader_fill(struct loader *l, struct loader_worker *w, struct batch *b, in
             continue;
         b->sample[at] = i;
         b->label[at] = dataset_label(l->source.data, i);
-        b->key[at] = (struct augment_key){
-            l->o.seed, loader_augmented(l, b->epoch, &order, other), i};
+        b->key[at] =
+            (struct augment_key){l->o.seed, loader_augmented(b->epoch, &order, other), i};
         strbuf_release(&others);
         if (k)
             return strbuf_detach(&why);

@@ -173,6 +173,7 @@ struct loader *loader_open(const struct dataset *d, const struct loader_options 
     step = (int64_t)l->o.batch * l->o.world;
     positions = sampler_len(&(struct sampler){.n = d->n, .repeats = o->repeats});
     l->batches = (positions + (o->drop_last ? 0 : step - 1)) / step;
+    l->weights = sample_weights(d, l->o.shuffle ? l->o.sampling : SAMPLING_UNIFORM);
     l->bad = xcalloc((size_t)d->n, 1);
     l->source = (struct loader_source){
         .data = d,
@@ -219,6 +220,7 @@ void loader_close(struct loader *l)
         slot_release(l, &l->slot[i]);
     free(l->slot);
     free(l->bad);
+    free(l->weights);
     free(l->failure);
     sampler_windows_release(&l->windows);
     cache_free(l->source.cache);

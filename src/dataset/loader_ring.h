@@ -46,6 +46,7 @@ struct loader {
     int active;  /* tickets in workers' hands */
     int started; /* threads that have a number */
     uint64_t epoch;
+    double *weights;                /* of the sampler; NULL: none */
     struct sampler_windows windows; /* of the epoch; {0}: none */
     int64_t start;                  /* next batch to be started or continued */
     int start_at;                   /* its next sample */

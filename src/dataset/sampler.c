@@ -9,8 +9,9 @@
 enum { SAMPLER_ROUNDS = 8, SAMPLER_REPEATED = 256 };
 
 /* More than there are windows. */
-#define SHARDS_SALT ((uint64_t)1 << 27)
-#define PARTS_SALT (SHARDS_SALT + 1) /* of rank 0; ranks have others */
+#define SHARDS_SALT  ((uint64_t)1 << 27)
+#define WEIGHTS_SALT (((uint64_t)1 << 28) - 1)
+#define PARTS_SALT   (SHARDS_SALT + 1) /* of rank 0; ranks have others */
 
 /* Half the bits of the smallest power of four that holds n. */
 static int sampler_half_bits(int64_t n)
@@ -122,6 +123,8 @@ int64_t sampler_len(const struct sampler *s)
 {
     if (s->world && (s->windows || s->repeats > 1))
         BUG("a part with windows or repeats");
+    if (s->weights && (s->world || s->windows || s->repeats > 1))
+        BUG("weights with parts, windows, or repeats");
     if (s->world)
         return part_len(s);
     if (s->repeats <= 1 || s->n < SAMPLER_REPEATED)
@@ -129,9 +132,34 @@ int64_t sampler_len(const struct sampler *s)
     return s->n / SAMPLER_REPEATED * SAMPLER_REPEATED;
 }
 
-int sampler_copy(const struct sampler *s, int64_t position)
+int64_t sampler_copies(const struct sampler *s)
 {
-    return s->repeats > 1 ? (int)(position % s->repeats) : 0;
+    return s->weights ? s->n : s->repeats > 1 ? s->repeats : 1;
+}
+
+int64_t sampler_copy(const struct sampler *s, int64_t position)
+{
+    return s->weights ? position : position % sampler_copies(s);
+}
+
+/* The first sample whose cumulative weight exceeds a uniform draw from [0, sum). */
+static int64_t draw_at(const struct sampler *s, int64_t position)
+{
+    struct philox r = philox(s->seed, PHILOX_SHUFFLE, s->epoch,
+                             (uint64_t)position | WEIGHTS_SALT << 36);
+    double u = ((double)(r.v[0] >> 5) * 0x1p26 + (double)(r.v[1] >> 6)) * 0x1p-53;
+    double goal = u * s->weights[s->n - 1];
+    int64_t low = 0, high = s->n - 1;
+
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+
+        if (s->weights[middle] > goal)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
 }
 
 int64_t sampler_at(const struct sampler *s, int64_t position)
@@ -141,6 +169,8 @@ int64_t sampler_at(const struct sampler *s, int64_t position)
     if (position < 0 || position >= sampler_len(s))
         BUG("position %lld of an epoch of %lld", (long long)position,
             (long long)sampler_len(s));
+    if (s->weights)
+        return draw_at(s, position);
     if (s->world && s->shuffle)
         v = sampler_permute(s, part_len(s), PARTS_SALT + (uint64_t)s->rank, v);
     if (s->world)

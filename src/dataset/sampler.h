@@ -15,6 +15,9 @@
  * With parts, rank r of `world` has the samples r, r + world, ... and no others in every
  * epoch, as Swin's cache of a part has them; each rank permutes its own.
  *
+ * With weights, each position is a draw with replacement instead, as torch's
+ * WeightedRandomSampler makes it.
+ *
  * Repeated augmentation (Hoffer et al. 2019, arXiv 1901.09335), as timm's
  * RepeatAugSampler: the permutation's samples come `repeats` times in a row each, and an
  * epoch is as long as before, but a multiple of 256 if there are that many; so it sees n
@@ -32,6 +35,9 @@ struct sampler {
     bool shuffle;                          /* false: position i is sample i */
     int repeats;                           /* copies of each sample; 0: one */
     const struct sampler_windows *windows; /* of this seed and epoch; NULL: none */
+    /* Cumulative weights [n]: positions are draws with replacement, each a function of seed,
+     * epoch, and position (sample_weights.h). NULL: a permutation. */
+    const double *weights;
     int rank, world; /* of the part; world 0: all samples. Without windows and repeats */
 };
 
@@ -53,8 +59,10 @@ void sampler_windows_release(struct sampler_windows *w); /* {0} is fine */
 /* Positions of an epoch. */
 int64_t sampler_len(const struct sampler *s);
 
-/* The sample at a position in 0 .. sampler_len() - 1, and which of its copies it is. */
+/* The sample at a position in 0 .. sampler_len() - 1, and which of its copies it is: below
+ * sampler_copies(), so that no two are augmented alike. */
 int64_t sampler_at(const struct sampler *s, int64_t position);
-int sampler_copy(const struct sampler *s, int64_t position);
+int64_t sampler_copy(const struct sampler *s, int64_t position);
+int64_t sampler_copies(const struct sampler *s);
 
 #endif

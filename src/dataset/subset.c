@@ -56,6 +56,13 @@ static bool subset_stamp(const struct dataset *d, int64_t i, struct strbuf *out)
     return dataset_stamp(s->all, s->index[i], out);
 }
 
+static double subset_weight(const struct dataset *d, int64_t i)
+{
+    const struct subset *s = subset_of(d);
+
+    return dataset_weight(s->all, s->index[i]);
+}
+
 static const char *subset_label_name(const struct dataset *d, int64_t i)
 {
     const struct subset *s = subset_of(d);
@@ -136,6 +143,7 @@ struct dataset *dataset_subset(struct dataset *all, const int64_t *index, int64_
         .close = subset_close,
         .name = t->name ? subset_name : NULL,
         .stamp = t->stamp ? subset_stamp : NULL,
+        .weight = t->weight ? subset_weight : NULL,
         .label_name = t->label_name ? subset_label_name : NULL,
         .read_label = t->read_label ? subset_read_label : NULL,
         .describe_label = t->describe_label ? subset_describe_label : NULL,

@@ -20,6 +20,7 @@
 #include "session/augment_config.h"
 #include "session/model_config.h"
 #include "train/data_part.h"
+#include "train/sampling.h"
 #include "train/segment_config.h"
 
 _Static_assert((int)PAD_MODE_CONSTANT == (int)PAD_CONSTANT &&
@@ -140,10 +141,11 @@ static void data_check_resize(const struct config *cfg, struct problems *p, bool
 
 static void data_check_cache_mode(const struct config *cfg, struct problems *p)
 {
-    const char *const orders[] = {"AUG.REPEATS", "DATA.SHUFFLE_SHARDS"};
-    bool used[] = {cfg->aug.repeats > 1, cfg->data.shuffle_shards > 0};
+    const char *const orders[] = {"AUG.REPEATS", "DATA.SHUFFLE_SHARDS", "DATA.SAMPLER"};
+    bool used[] = {cfg->aug.repeats > 1, cfg->data.shuffle_shards > 0,
+                   cfg->data.sampler != SAMPLER_UNIFORM};
 
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 3; i++)
         if (used[i] && data_parts(cfg))
             config_blame(cfg, p, KEYS("DATA.CACHE_MODE", orders[i]),
                          "DATA.CACHE_MODE part: each process shuffles its own part of "
@@ -194,6 +196,7 @@ void data_check(const struct config *cfg, struct problems *p)
     data_check_keys(cfg, p);
     data_check_cache_mode(cfg, p);
     data_part_check(cfg, p);
+    sampling_check(cfg, p);
     segment_check(cfg, p);
     strbuf_release(&why);
 }
@@ -227,7 +230,8 @@ static struct dataset_source data_source(const struct config *cfg, enum data_spl
         .columns = {.image = cfg->data.image_column,
                     .label = cfg->data.label_column,
                     .split = cfg->data.split_column,
-                    .folder = cfg->data.image_folder},
+                    .folder = cfg->data.image_folder,
+                    .weight = cfg->data.weight_column},
         .carved = data_part_is_carved(cfg),
         .samples = train ? cfg->data.train_num_samples : cfg->data.val_num_samples,
         .width = label_maps ? config_width(cfg) : (int)cfg->data.img_size,
@@ -507,6 +511,7 @@ void data_loader_options(const struct config *cfg, enum data_split split,
         .seed = (uint64_t)cfg->seed,
         .shuffle = train && cfg->data.shuffle,
         .shuffle_shards = (int)cfg->data.shuffle_shards,
+        .sampling = (enum sampling)cfg->data.sampler,
         .repeats = train ? (int)cfg->aug.repeats : 1,
         .drop_last = train && cfg->data.drop_last,
         .part = train && data_parts(cfg),

@@ -1,7 +1,10 @@
 /* Tables of images and classes: CSV, TSV, JSON lines; what they may look like, and mistakes. */
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "dataset/sample_weights.h"
 #include "dataset/table.h"
 #include "tests/child.h"
 #include "tests/dataset/open_storage.h"
@@ -189,13 +192,43 @@ static void validation_needs_a_part(void **state)
     remove_temp_dir(dir);
 }
 
+/* Shares of classes that balanced, half-balanced, and weighted draws aim at. */
+static void samples_have_weights(void **state)
+{
+    static const struct {
+        enum sampling rule;
+        double want[4];
+    } rows[] = {{SAMPLING_BALANCED, {1. / 3, 2. / 3, 1, 2}},
+                {SAMPLING_SQRT, {0.5773503, 1.1547005, 1.7320508, 2.7320508}},
+                {SAMPLING_WEIGHTS, {2, 2, 2.5, 12.5}}};
+    char *dir =
+        make_data("train.csv", "image,label,w\nimages/a.jpg,x,2\nimages/c.png,x,0\n"
+                               "images/a.jpg,x,0.5\nimages/c.png,y,10\n");
+    struct dataset_source s = {.path = dir, .split = "train", .columns = {.weight = "w"}};
+    struct dataset *d = dataset_open("csv", &s);
+
+    (void)state;
+    for (size_t r = 0; r < 3; r++) {
+        double *sum = sample_weights(d, rows[r].rule);
+
+        for (int i = 0; i < 4; i++)
+            assert_true(fabs(sum[i] - rows[r].want[i]) < 1e-6);
+        free(sum);
+    }
+    assert_null(sample_weights(d, SAMPLING_UNIFORM));
+    dataset_close(d);
+    make_file(dir, "train.csv", "image,label,w\nimages/a.jpg,x,-1\n", 32);
+    check_dies(open_and_close, &(struct opening){"csv", s},
+               "train.csv:2: the weight '-1' is no number of at least 0");
+    remove_temp_dir(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tables_are_read),
-        cmocka_unit_test(columns_are_named),
-        cmocka_unit_test(mistakes_are_told),
-        cmocka_unit_test(validation_needs_a_part),
+        cmocka_unit_test(tables_are_read),      cmocka_unit_test(columns_are_named),
+        cmocka_unit_test(mistakes_are_told),    cmocka_unit_test(validation_needs_a_part),
+        cmocka_unit_test(samples_have_weights),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,5 @@
 /* The order of an epoch is a permutation, a function of seed and epoch, and fair. */
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@ static void every_sample_once(void **state)
 
     (void)state;
     for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
-        struct sampler s = {7, 3, sizes[k], true, 0, NULL, 0, 0};
+        struct sampler s = {7, 3, sizes[k], true, 0, NULL, NULL, 0, 0};
         uint8_t *seen = xcalloc((size_t)s.n, 1);
 
         for (int64_t p = 0; p < s.n; p++) {
@@ -37,8 +38,8 @@ static int differing(const struct sampler *a, const struct sampler *b)
 
 static void the_key_is_seed_and_epoch(void **state)
 {
-    struct sampler s = {1, 1, 1000, true, 0, NULL, 0, 0}, seed = s, epoch = s, plain = s,
-                   high = s;
+    struct sampler s = {1, 1, 1000, true, 0, NULL, NULL, 0, 0}, seed = s, epoch = s,
+                   plain = s, high = s;
 
     (void)state;
     seed.seed = 2;
@@ -57,7 +58,7 @@ static void the_key_is_seed_and_epoch(void **state)
  * many as fit its length (all if fewer), and so 1 / r of the samples. */
 static void samples_are_repeated(void **state)
 {
-    struct sampler s = {7, 3, 1000, true, 3, NULL, 0, 0}, once = s, few = s;
+    struct sampler s = {7, 3, 1000, true, 3, NULL, NULL, 0, 0}, once = s, few = s;
     int seen[1000] = {0}, different = 0;
 
     (void)state;
@@ -110,7 +111,7 @@ static void parts_stay_with_their_rank(void **state)
 static void the_order_is_fixed(void **state)
 {
     static const int64_t want[] = {85499, 400141, 83139, 45303, 1006892};
-    struct sampler s = {42, 5, 1281167, true, 0, NULL, 0, 0};
+    struct sampler s = {42, 5, 1281167, true, 0, NULL, NULL, 0, 0};
 
     (void)state;
     for (int i = 0; i < 5; i++)
@@ -128,7 +129,7 @@ static void orders_are_fair(void **state)
 
     (void)state;
     for (uint64_t e = 0; e < EPOCHS; e++) {
-        struct sampler s = {9, e, N, true, 0, NULL, 0, 0};
+        struct sampler s = {9, e, N, true, 0, NULL, NULL, 0, 0};
 
         for (int64_t p = 0; p < N; p++) {
             int64_t i = sampler_at(&s, p);
@@ -157,7 +158,7 @@ static void all_orders_occur(void **state)
 
     (void)state;
     for (uint64_t e = 0; e < 3000; e++) {
-        struct sampler s = {1, e, 5, true, 0, NULL, 0, 0};
+        struct sampler s = {1, e, 5, true, 0, NULL, NULL, 0, 0};
         int code = 0;
 
         for (int p = 0; p < 5; p++)
@@ -187,7 +188,7 @@ static void windows_mix_some_shards(void **state)
     (void)state;
     for (int shards = 1; shards < SHARDS + 2; shards++) {
         struct sampler_windows w;
-        struct sampler s = {7, 3, first[SHARDS], true, 0, &w, 0, 0};
+        struct sampler s = {7, 3, first[SHARDS], true, 0, &w, NULL, 0, 0};
         int seen[251] = {0}, in_order = 0;
         int64_t last[SHARDS], start[SHARDS], overlaps = 0;
 
@@ -227,7 +228,7 @@ static void windows_differ_by_epoch(void **state)
 
     (void)state;
     for (int i = 0; i < 3; i++) {
-        s[i] = (struct sampler){7, epoch[i], first[SHARDS], true, 0, &w[i], 0, 0};
+        s[i] = (struct sampler){7, epoch[i], first[SHARDS], true, 0, &w[i], NULL, 0, 0};
         sampler_windows_init(&w[i], first, SHARDS, 3);
         sampler_windows_order(&w[i], 7, 9);
         sampler_windows_order(&w[i], 7, epoch[i]);
@@ -239,6 +240,43 @@ static void windows_differ_by_epoch(void **state)
         sampler_windows_release(&w[i]);
 }
 
+/* Draws by weight: as often as the weights say, within three standard deviations; positions
+ * and epochs are independent, so every rank and every restart finds the same. */
+static void weights_are_frequencies(void **state)
+{
+    static const double weight[] = {1, 0, 3, 0.5, 5.5, 0};
+    enum { N = 6, EPOCHS = 20000 };
+    double sum[N], total = 0, drawn = (double)N * EPOCHS;
+    int64_t count[N] = {0}, same = 0;
+
+    (void)state;
+    for (int i = 0; i < N; i++)
+        sum[i] = total += weight[i];
+    for (uint64_t epoch = 0; epoch < EPOCHS; epoch++) {
+        struct sampler s = {
+            .seed = 3, .epoch = epoch, .n = N, .shuffle = true, .weights = sum};
+        struct sampler again = s;
+
+        for (int64_t p = 0; p < N; p++) {
+            int64_t i = sampler_at(&s, p);
+
+            assert_true(i >= 0 && i < N && weight[i] > 0);
+            assert_int_equal(sampler_at(&again, p), i);
+            count[i]++;
+            same += p && i == sampler_at(&s, p - 1);
+        }
+        assert_int_equal(sampler_len(&s), N);
+        assert_true(sampler_copy(&s, 0) != sampler_copy(&s, 1));
+    }
+    for (int i = 0; i < N; i++) {
+        double p = weight[i] / total, off = (double)count[i] - p * drawn;
+
+        assert_true(fabs(off) <= 3 * sqrt(drawn * p * (1 - p)));
+    }
+    /* Neighbours are independent: equal ones come with the sum of p squared, 0.405. */
+    assert_true(fabs((double)same / (5.0 * EPOCHS) - 0.405) < 0.01);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -247,6 +285,7 @@ int main(void)
         cmocka_unit_test(every_sample_once),
         cmocka_unit_test(the_key_is_seed_and_epoch),
         cmocka_unit_test(parts_stay_with_their_rank),
+        cmocka_unit_test(weights_are_frequencies),
         cmocka_unit_test(samples_are_repeated),
         cmocka_unit_test(the_order_is_fixed),
         cmocka_unit_test(orders_are_fair),

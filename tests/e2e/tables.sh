@@ -49,6 +49,27 @@ mv train.csv.away data/train.csv; rm data/labels.csv
 "$trainc" --data-path data --dataset csv --label-column breed --val-fraction 0.2 --tag none "${run[@]}" >log 2>&1
 [ $? = 2 ] && has "has no column 'breed' (DATA.LABEL_COLUMN); its columns are image_id, label, site" log || { cat log; fail "no such column"; }
 
+# Imbalance: balanced draws are the same for any number of workers and for a run that is
+# resumed; weights come from a column.
+awk -F, 'NR == 1 || $2 != "'"$(ls shapes/train | head -1)"'" || NR % 7 == 0' data/train.csv | awk -F, 'NR == 1 { print $0 ",w"; next } { print $0 "," NR % 3 }' >data/labels.csv
+skewed=(--data-path data/labels.csv --dataset csv --val-fraction 0.2 "${run[@]}")
+numbers() { tail -c +$((9 + $(od -An -tu8 -N8 "out/resnet20/$1/last.safetensors"))) "out/resnet20/$1/last.safetensors"; }
+for workers in 0 2; do
+  "$trainc" "${skewed[@]}" --sampler balanced -j $workers --tag balanced$workers >log 2>&1 || { cat log; fail "balanced"; }
+done
+"$trainc" "${skewed[@]}" --sampler balanced --tag resumed --opts HOOKS "[{at: epoch, run: 'test \$TRAINC_EPOCH = 2 || kill -TERM \$PPID', shell: True}]" >log 2>&1
+"$trainc" "${skewed[@]}" --sampler balanced --tag resumed --opts HOOKS "[]" >log 2>&1 && has "resumed from" log || { cat log; fail "balanced, resumed"; }
+cmp -s <(numbers balanced0) <(numbers balanced2) || fail "balanced draws depend on the workers"
+cmp -s <(numbers balanced0) <(numbers resumed) || fail "a resumed run draws others"
+"$trainc" "${skewed[@]}" --tag uniform >log 2>&1 || { cat log; fail "uniform"; }
+cmp -s <(numbers balanced0) <(numbers uniform) && fail "--sampler balanced does nothing"
+"$trainc" "${skewed[@]}" --sampler weights --weight-column w --tag weights >log 2>&1 || { cat log; fail "weights"; }
+"$trainc" "${skewed[@]}" --sampler weights --tag weights >log 2>&1
+[ $? = 2 ] && has "DATA.WEIGHT_COLUMN names the column" log || { cat log; fail "weights without a column"; }
+"$trainc" "${skewed[@]}" --sampler balanced --no-shuffle --tag x >log 2>&1
+[ $? = 2 ] && has "cannot be combined with DATA.SHUFFLE" log || { cat log; fail "no shuffle"; }
+rm data/labels.csv
+
 # Submissions: rows and columns of the sample; labels, and probabilities.
 { echo "image_id,label"; for i in 7 3 0; do echo "t$i,x"; done; } >sample.csv
 "$trainc" predict --weights $best data/test --submission sub.csv --sample sample.csv >log 2>&1 || { cat log; fail "predict --submission"; }
