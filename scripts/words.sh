@@ -15,7 +15,7 @@ cd "${1:-$(dirname "$0")/..}" || exit 1
 
 rows() {
   cat <<'ROWS'
-<pictures?>	-	image, label map
+<pictures?>	"pictures?"	image, label map
 <behind>	(left|leaves?) ([a-z]+ )?([a-z]+ )?behind|b"behind"	after (in time), consumer (of a tensor)
 <averaged? weights>|<average of the weights|<weights' average	-	EMA, EMA weights
 <left matri(x|ces)>|<matrix products?>	-	im2col, GEMM

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "dataset/dataset.h"
+#include "dataset/usual_names.h"
 #include "image/image.h"
 #include "io/written.h"
 
@@ -56,7 +57,7 @@ static void add(struct images *im, const char *path, size_t root, int depth)
     for (int i = 0; i < n; i++) {
         char *below = path_join(path, name[i]);
 
-        if (*name[i] != '.')
+        if (!usual_is_system(name[i]))
             add(im, below, root ? root : strlen(below) - strlen(name[i]), depth + 1);
         free(below);
     }

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/strmap.h"
 #include "dataset/pairs.h"
+#include "dataset/usual_names.h"
 
 struct side {
     char *dir;                     /* root/leftImg8bit/train */
@@ -43,7 +44,7 @@ static void list_side(const struct side *s, const char *split, struct pairs *p,
             size_t len = stem(name[i], s->ending);
 
             len = len ? len : stem(name[i], s->ending_2);
-            if (len && name[i][0] != '.')
+            if (len && !usual_is_system(name[i]))
                 strmap_put(found,
                            arena_printf(&p->mem, "%s/%.*s", city[c], (int)len, name[i]),
                            arena_printf(&p->mem, "%s/%s/%s/%s", s->folder, split, city[c],

@@ -3,8 +3,8 @@
  * links followed. Classes are the folders of SPLIT in byte order (torchvision's order;
  * timm's natural order puts class2 before class10), samples follow class by class in byte
  * order of their paths. Images are told by their names (image_has_extension). Hidden
- * files and folders are passed over; what else is left out is noted in the log. A class
- * folder without an image is an error.
+ * entries and those of a system (usual_names.h) are passed over; what else is left out is
+ * noted in the log. A class folder without an image is an error.
  */
 #include "dataset/folder.h"
 
@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "dataset/folder_index.h"
 #include "dataset/table.h"
+#include "dataset/usual_names.h"
 #include "image/image.h"
 
 static char *folder_of(const struct dataset_source *s)
@@ -33,7 +34,7 @@ static void folder_add_others(struct strbuf *s, const char *dir)
     for (int i = 0; i < n && shown < SHOWN; i++) {
         char *path = path_join(dir, name[i]);
 
-        if (name[i][0] != '.' && file_is_dir(path))
+        if (!usual_is_system(name[i]) && file_is_dir(path))
             strbuf_addf(s, "%s'%s'", shown++ ? ", " : "; it has ", name[i]);
         free(path);
     }
@@ -67,7 +68,7 @@ static bool folder_has_image(const char *dir, bool below)
     for (int looks = 0; d && !has && looks < LOOKS && (e = readdir(d)); looks++) {
         char *path = path_join(dir, e->d_name);
 
-        if (e->d_name[0] != '.')
+        if (!usual_is_system(e->d_name))
             has = below ? folder_has_image(path, false) : image_has_extension(e->d_name);
         free(path);
     }

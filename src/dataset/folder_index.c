@@ -42,7 +42,7 @@ struct keep_paths folder_index_paths(const struct dataset_source *s)
     struct strbuf text = STRBUF_INIT;
     uint64_t key;
 
-    strbuf_addf(&text, "folder %s ", s->split);
+    strbuf_addf(&text, "folder 2 %s ", s->split); /* 2: without systems' entries */
     image_add_extensions(&text);
     key = XXH3_64bits(text.buf, text.len);
     strbuf_release(&text);

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/utf8.h"
+#include "dataset/usual_names.h"
 #include "image/image.h"
 
 /* DT_DIR, DT_REG, or what it is. Most file systems tell without a stat. */
@@ -72,7 +73,7 @@ static void folder_walk(struct folder *f, const char *path, int32_t label, int d
         char *below;
         int kind;
 
-        if (e->d_name[0] == '.')
+        if (usual_is_system(e->d_name))
             continue;
         below = path_join(path, e->d_name);
         kind = folder_kind(below, e);
@@ -112,6 +113,7 @@ void folder_find_classes(struct folder *f)
     DIR *d = folder_opendir(dir);
     struct dirent *e;
     size_t cap = 0;
+    struct strbuf passed = STRBUF_INIT;
     int beside = 0;
 
     while ((e = readdir(d))) {
@@ -120,19 +122,24 @@ void folder_find_classes(struct folder *f)
                        ? DT_UNKNOWN
                        : folder_kind(path, e);
 
-        if (kind == DT_DIR && e->d_name[0] == '.')
-            log_info("'%s': hidden, so not a class", path);
+        if (kind == DT_DIR && usual_is_system(e->d_name))
+            strbuf_addf(&passed, "%s%s", passed.len ? ", " : "", e->d_name);
         else if (kind == DT_DIR && !utf8_valid(e->d_name))
             die("'%s': the name of a class is no text in UTF-8, so checkpoints could not "
                 "hold it",
                 path);
         else if (kind == DT_DIR)
             folder_add_class(to, e->d_name, &cap);
-        else if (kind == DT_REG && image_has_extension(e->d_name))
+        else if (kind == DT_REG && image_has_extension(e->d_name) &&
+                 !usual_is_system(e->d_name))
             beside++;
         free(path);
     }
     closedir(d);
+    if (passed.len)
+        log_info("'%s': folders that are no classes are passed over: %s", dir,
+                 passed.buf);
+    strbuf_release(&passed);
     if (to->nclass == 0)
         die("'%s' has no class folders: images are expected in %s/CLASS/", dir, dir);
     if (beside)

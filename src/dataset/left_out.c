@@ -21,7 +21,7 @@ static const struct {
     [LEFT_TWICE] = {"members that are there again later, by the same name", false, false},
     [LEFT_BESIDE] = {"images outside the class folders", false, false},
     [LEFT_NO_IMAGE] = {"records without an image", false, false},
-    [LEFT_HIDDEN] = {"hidden members", false, true},
+    [LEFT_HIDDEN] = {"hidden members and those of a system (__MACOSX)", false, true},
 };
 
 void left_out_add(struct left_out *l, enum left_reason why, struct arena *mem,

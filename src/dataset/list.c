@@ -21,6 +21,7 @@
 #include "dataset/list_classes.h"
 #include "dataset/list_file.h"
 #include "dataset/pairs.h"
+#include "dataset/usual_names.h"
 #include "image/image.h"
 
 /* Cuts "image label" in two, at the tab if there is one, and returns the label. */
@@ -62,27 +63,6 @@ static void list_two_files(struct pairs *p, const struct list_file *image,
     p->label_list = arena_strdup(&p->mem, path_basename(label->path));
 }
 
-/* The name that an image and its label have in common; a heap string. */
-static char *list_stem(const char *path)
-{
-    static const char *const ending[] = {
-        "_leftImg8bit", "_gtFine", "_gtCoarse", "_labelIds", "_labelTrainIds",
-        "_L",           "_labels", "_label",    "_masks",    "_mask",
-        "_seg",         "_gt",     "_image",    "_img",      "_rgb"};
-    const char *base = path_basename(path);
-    char *s = xstrndup(base, strlen(base) - strlen(path_extension(base)));
-
-    for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++) {
-        size_t n = strlen(s), e = strlen(ending[i]);
-
-        if (n <= e || strcmp(s + n - e, ending[i]) != 0)
-            continue;
-        s[n - e] = '\0';
-        i = (size_t)-1; /* from the first again: NAME_gtFine_labelIds */
-    }
-    return s;
-}
-
 /* Ends the program if a name says that its partner is on another line. */
 static void list_check_names(const struct pairs *p)
 {
@@ -90,14 +70,14 @@ static void list_check_names(const struct pairs *p)
     int64_t same = 0;
 
     for (int64_t i = p->base.n - 1; i >= 0; i--) { /* of equal names the first wins */
-        char *s = list_stem(p->pair[i].label);
+        char *s = usual_stem(p->pair[i].label);
 
         strmap_put(&labels, s, &p->pair[i]);
         free(s);
     }
     for (int64_t i = 0; i < p->base.n; i++) {
         const struct pair *at = &p->pair[i], *other;
-        char *image = list_stem(at->image), *label = list_stem(at->label);
+        char *image = usual_stem(at->image), *label = usual_stem(at->label);
         bool equal = strcmp(image, label) == 0;
 
         other = equal ? NULL : strmap_get(&labels, image);

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "dataset/class_value.h"
 #include "dataset/member_json.h"
+#include "dataset/usual_names.h"
 #include "image/image.h"
 
 enum { CLASS_BYTES = 4096, JSON_BYTES = 1 << 20 };
@@ -219,15 +220,6 @@ struct members members_begin(struct samples *s, void *file, member_read *read)
     return (struct members){.samples = s, .file = file, .read = read, .first = s->base.n};
 }
 
-/* True if a part of the path begins with a dot, "." and ".." aside. */
-static bool is_hidden(const char *name)
-{
-    for (const char *at = name; at; at = strchr(at, '/'), at = at ? at + 1 : NULL)
-        if (at[0] == '.' && at[strspn(at, ".")] && at[strspn(at, ".")] != '/')
-            return true;
-    return false;
-}
-
 const char *members_name(struct samples *s, struct archive_entry *e)
 {
     const char *name = archive_entry_pathname(e);
@@ -239,7 +231,7 @@ const char *members_name(struct samples *s, struct archive_entry *e)
         name = archive_entry_pathname_utf8(e);
     if (!name || archive_entry_filetype(e) == AE_IFDIR)
         return NULL;
-    if (is_hidden(name))
+    if (usual_path_is_system(name))
         why = LEFT_HIDDEN;
     else if (file)
         return name;

@@ -28,6 +28,10 @@ static void folder_finds_classes_and_files(void **state)
     for (size_t i = 0; i < 9; i++)
         make_file(dir, want[i], want[i], strlen(want[i]));
     make_file(dir, ".ipynb_checkpoints/x.jpg", "", 0);
+    make_file(dir, "__MACOSX/a/._2.jpeg", "", 0); /* as zips made on a Mac have it */
+    make_file(dir, "@eaDir/2.jpeg", "", 0);
+    make_file(dir, "a/@eaDir/2.jpeg/SYNOFILE_THUMB_M.jpg", "", 0);
+    make_file(dir, "a/Thumbs.db", "", 0);
     make_file(dir, "a/.hidden.jpg", "", 0);
     make_file(dir, "a/notes.txt", "", 0);
     make_file(dir, "stray.jpg", "", 0);

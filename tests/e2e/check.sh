@@ -21,6 +21,14 @@ for workers in 0 3; do
   grep -q "^train: 30 images, 40 to 40 wide and 40 to 40 high; 3 classes of 10 " log || { cat log; fail "what there is"; }
 done
 
+# What a Mac, a file server, or an editor leaves in a folder is no class; one note says so.
+cp -r shapes left && mkdir -p left/{train,val}/{__MACOSX,@eaDir,.git,.ipynb_checkpoints}
+touch left/train/__MACOSX/._a.jpg left/train/@eaDir/a.jpg
+check --data-path left --img-size 80 --num-classes 3 || { cat log; fail "folders of a system: exit code"; }
+[ "$(grep -c "left/train': folders that are no classes are passed over: .*__MACOSX" log)" = 1 ] || { cat log; fail "folders of a system: the note"; }
+grep -q "no problems found" log || { cat log; fail "folders of a system"; }
+"$trainc" train --data-path left --img-size 16 --model resnet20 --max-steps 1 -b 2 --device cpu --output out >log 2>&1 || { cat log; fail "folders of a system: training"; }
+
 # One of each, in places that are known.
 classes=(shapes/train/*)
 first=("${classes[0]}"/*)

@@ -1,0 +1,104 @@
+/* What names of folders and files say: systems' entries, roles, splits, common names. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "dataset/usual_names.h"
+#include "tests/test.h"
+
+static void entries_of_systems(void **state)
+{
+    static const char *const is[] = {"__MACOSX",  ".git",      "@eaDir",
+                                     "Thumbs.db", ".DS_Store", ".ipynb_checkpoints"};
+    static const char *const is_not[] = {"cat", "_cat", "MACOSX", "eaDir", "dogs.db"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(is) / sizeof(*is); i++)
+        assert_true(usual_is_system(is[i]));
+    for (size_t i = 0; i < sizeof(is_not) / sizeof(*is_not); i++)
+        assert_false(usual_is_system(is_not[i]));
+    assert_true(usual_path_is_system("train/__MACOSX/cat/1.jpg"));
+    assert_true(usual_path_is_system("./train/.x/1.jpg"));
+    assert_false(usual_path_is_system("./../train/cat/1.jpg"));
+}
+
+static void words_of_folders(void **state)
+{
+    static const struct {
+        const char *path;
+        enum usual_role role;
+        enum usual_split split;
+        const char *word, *rest;
+    } row[] = {
+        {"train/image", USUAL_IMAGES, USUAL_TRAIN, "train", ""},
+        {"labels/val", USUAL_LABELS, USUAL_VAL, "val", ""},
+        {"images_prepped_train", USUAL_IMAGES, USUAL_TRAIN, "train", " prepped"},
+        {"annotations_prepped_test", USUAL_LABELS, USUAL_TEST, "test", " prepped"},
+        {"trainannot", USUAL_LABELS, USUAL_TRAIN, "train", ""},
+        {"train_masks", USUAL_LABELS, USUAL_TRAIN, "train", ""},
+        {"ann_dir/Train2017", USUAL_LABELS, USUAL_TRAIN, "Train2017", " dir"},
+        {"data/masks", USUAL_LABELS, USUAL_NO_SPLIT, "", ""},
+        {"JPEGImages", USUAL_IMAGES, USUAL_NO_SPLIT, "", ""},
+        {"GT", USUAL_LABELS, USUAL_NO_SPLIT, "", ""},
+        {"cats", USUAL_OTHER, USUAL_NO_SPLIT, "", " cats"},
+        {"with_mask", USUAL_LABELS, USUAL_NO_SPLIT, "", " with"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+        struct usual_words w;
+
+        assert_true(usual_words_of(row[i].path, &w));
+        assert_int_equal(w.role, row[i].role);
+        assert_int_equal(w.split, row[i].split);
+        assert_string_equal(w.split_word, row[i].word);
+        assert_string_equal(w.rest, row[i].rest);
+    }
+}
+
+static void strange_folders_have_no_role(void **state)
+{
+    struct usual_words w;
+    char path[300];
+
+    (void)state;
+    memset(path, 'a', sizeof(path));
+    memcpy(path, "masks/", 6);
+    path[sizeof(path) - 1] = '\0';
+    assert_false(usual_words_of(path, &w));
+    assert_int_equal(w.role, USUAL_OTHER);
+    assert_false(usual_words_of("train/val/masks", &w));
+    assert_true(usual_words_of("", &w));
+    assert_true(usual_words_of("///", &w));
+}
+
+static void stems(void **state)
+{
+    static const char *const row[][2] = {
+        {"masks/a_mask.png", "a"},
+        {"a_GT.tif", "a"},
+        {"b/0001TP_006690_L.png", "0001TP_006690"},
+        {"x_l.jpg", "x_l"},
+        {"n_gtFine_labelIds.png", "n"},
+        {"_mask.png", "_mask"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+        char *s = usual_stem(row[i][0]);
+
+        assert_string_equal(s, row[i][1]);
+        free(s);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(entries_of_systems),
+        cmocka_unit_test(words_of_folders),
+        cmocka_unit_test(strange_folders_have_no_role),
+        cmocka_unit_test(stems),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
