@@ -286,16 +286,21 @@ static void judge(struct check *c, struct config *cfg)
         refuse(c, plan_too_few(cfg, data_epoch_images(cfg, train->n), 1));
 }
 
-/* NULL: the split is there; else what is missing, a heap string. */
-static char *missing(const struct config *cfg, enum data_split which)
+/* NULL: the split is there; else what is missing, a heap string. What else is to be said
+ * of it is a remark of *c (NULL: none is wanted). */
+static char *missing(const struct config *cfg, enum data_split which, struct check *c)
 {
     struct problems p = {0};
     char *text = NULL;
 
     data_check_split(cfg, which, &p);
     for (int i = 0; i < p.n && !text; i++)
-        if (p.item[i].kind == PROBLEM_ERROR)
+        if (p.item[i].kind == PROBLEM_ERROR) {
             text = xstrdup(p.item[i].text);
+        } else if (c) {
+            say("%-9s %s\n", "remark", p.item[i].text);
+            c->remarks++;
+        }
     problems_release(&p);
     return text;
 }
@@ -312,7 +317,7 @@ static void read_split(struct check *c, const struct config *cfg, enum data_spli
         .arg = s,
     };
 
-    none = missing(cfg, which);
+    none = missing(cfg, which, c);
     s->name = which == DATA_TRAIN ? cfg->data.train_split : cfg->data.val_split;
     if (none) { /* one split alone can be checked, and evaluated */
         log_warning("there is no '%s', and training refuses that: %s", s->name, none);
@@ -403,8 +408,8 @@ static void check_check(const struct config *cfg, const struct cmdline *line,
 
     segment_by_data();
     data_check(cfg, p);
-    train = p->nerror ? NULL : missing(cfg, DATA_TRAIN);
-    val = p->nerror ? NULL : missing(cfg, DATA_VAL);
+    train = p->nerror ? NULL : missing(cfg, DATA_TRAIN, NULL);
+    val = p->nerror ? NULL : missing(cfg, DATA_VAL, NULL);
     if (train && val)
         data_check_split(cfg, DATA_TRAIN, p);
     free(train);

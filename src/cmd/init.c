@@ -83,6 +83,8 @@ static void print_head(const struct printer *p)
     say("# %" PRId64 " images for training, %" PRId64 " for validation; of %d that "
         "were looked at the\n# median is %d x %d pixels, the shortest side %d.\n",
         f->train, f->val, f->looked, f->width, f->height, f->shortest);
+    if (p->l->beside)
+        say("# '%s' beside the images is not read.\n", p->l->beside);
     if (f->most)
         say("# %d class%s: ", f->classes, f->classes == 1 ? "" : "es");
     if (f->most && f->least == f->most)
@@ -312,7 +314,9 @@ static void judge(const struct init_layout *l, const struct init_facts *f)
     s.labels.set = set ? class_set_find(set) : NULL;
     if (f->binary && !set)
         s.labels.replace = (struct int_table){&row, 1};
+    log_mute(true); /* init_look() has opened it before */
     d = l->storage->open(&s);
+    log_mute(false);
     if (l->label_maps)
         survey_labels(&survey, d, NULL, MAPS);
     why = survey_judge(&survey, d, &warnings);
@@ -329,7 +333,8 @@ static int init_run(struct config *cfg, const struct cmdline *line)
     struct init_facts f;
     struct printer p = {.l = &l, .f = &f, .cfg = cfg};
 
-    init_layout(&l, path ? path : line->arg[0].text, cmdline_value(line, "--lists"));
+    init_layout(&l, path ? path : line->arg[0].text, cmdline_value(line, "--lists"),
+                cmdline_value(line, "--as"));
     init_look(&f, &l);
     p.job = (struct job){.images = f.train,
                          .side = f.width < f.height ? f.width : f.height,
@@ -359,9 +364,8 @@ static void init_check(const struct config *cfg, const struct cmdline *line,
 }
 
 static const struct cmd_flag init_flags[] = {
-    {"--lists", "FOLDER",
-     "write train.txt and val.txt there, for images without splits, or with label maps "
-     "in a folder beside them"},
+    {"--lists", "FOLDER", "write train.txt and val.txt there, for images without splits"},
+    {"--as", "STORAGE", "what the folder is, where that is not sure: a DATA.DATASET"},
     {0},
 };
 

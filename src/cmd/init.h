@@ -4,6 +4,7 @@
  *
  *   init.c          the verb, and what it prints
  *   init_layout.c   how the images lie: storage and splits; lists where nothing says it
+ *   init_doubt.c    what speaks against that, and the other readings
  *   init_look.c     what they are: sizes, colours, classes
  */
 #ifndef CMD_INIT_H
@@ -16,17 +17,26 @@ struct init_layout {
     const struct storage *storage;
     const char *train, *val; /* the splits; NULL of val: there is none */
     bool label_maps;
-    char *found;    /* in words */
-    char *own_path; /* of lists that were made; freed with the layout */
+    char *found;    /* in words: what it is taken for, and why */
+    char *beside;   /* the name of a CSV file that is not read; NULL: there is none */
+    char *own_path; /* of lists that were made; freed with the layout, as those below */
+    char *own_train, *own_val;
 };
 
 /*
  * `lists`: a folder for train.txt and val.txt, which are written if the images have no
- * splits or lie in pairs of folders; NULL: none. Ends the program if no images are found,
- * or lists are needed.
+ * splits; NULL: none. `as`: a storage; NULL: whatever they look like. Ends the program if
+ * no images are found, or if it is not sure what they are.
  */
-void init_layout(struct init_layout *l, const char *path, const char *lists);
+void init_layout(struct init_layout *l, const char *path, const char *lists,
+                 const char *as);
 void init_layout_release(struct init_layout *l);
+/* What the folder looks like, `only` (or NULL) being the one storage that is tried. False:
+ * nothing; *l is to be released all the same. */
+bool init_find(struct init_layout *l, const char *path, const struct storage *only);
+/* Ends the program, with all readings, if what was found may well be something else, or
+ * nothing was found; else notes what lies beside the images. */
+void init_doubt(struct init_layout *l);
 /* The source of a split, of a class per image or of label maps with `classes` values. */
 struct dataset_source init_source(const struct init_layout *l, const char *split,
                                   int classes);

@@ -12,7 +12,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "base/strmap.h"
+#include "dataset/folder_pairs.h"
+#include "dataset/usual_names.h"
 #include "image/image.h"
 
 /* Usual names of splits, in the order in which they are tried. */
@@ -27,30 +28,6 @@ enum {
     VAL_EACH = 10 /* without splits one image of so many is for validation */
 };
 
-/* Usual folders of images and of label maps, which match by name; $ is the name of a
- * split. */
-static const struct {
-    const char *image, *label;
-} pair_folders[] = {
-    {"images/$", "labels/$"},
-    {"images/$", "masks/$"},
-    {"images/$", "annotations/$"},
-    {"img/$", "mask/$"},
-    {"$/images", "$/masks"},
-    {"$/images", "$/labels"},
-    {"$/image", "$/label"},
-    {"$", "$annot"},
-    {"$", "$_labels"},
-    {"images", "masks"},
-    {"images", "labels"},
-    {"images", "annotations"},
-    {"image", "label"},
-    {"img", "mask"},
-    {"imgs", "masks"},
-    {"JPEGImages", "SegmentationClass"},
-};
-enum { PAIR_FOLDERS = sizeof(pair_folders) / sizeof(*pair_folders) };
-
 struct dataset_source init_source(const struct init_layout *l, const char *split,
                                   int classes)
 {
@@ -61,46 +38,105 @@ struct dataset_source init_source(const struct init_layout *l, const char *split
                                    .label_maps = l->label_maps};
 }
 
-static const struct storage *storage_of(const struct init_layout *l, const char *split)
+/* The storage of a split by its probe; `only` (or NULL) excludes the others. */
+static const struct storage *storage_of(const struct init_layout *l, const char *split,
+                                        const struct storage *only)
 {
     struct dataset_source s = init_source(l, split, LABEL_CLASSES);
+    struct strbuf unused = STRBUF_INIT;
+    bool is;
 
-    return storage_probe(NULL, &s);
+    if (!only)
+        return storage_probe(NULL, &s);
+    is = only->probe(&s) ||
+         (only == storage_find("folder") && *split && only->check(&s, &unused));
+    strbuf_release(&unused);
+    return is ? only : NULL;
 }
 
-/* Does the list of the split name label maps rather than classes? */
-static bool lists_pairs(const char *path, const char *split)
-{
-    char *name = xasprintf("%s/%sImages.txt", path, split);
-    char *list = xasprintf("%s/%s.txt", path, split), *text = file_read(list, NULL);
-    char *line = text;
-    bool pairs = file_exists(name);
+/* Names that may be splits: usual ones, then those that folders have. */
+struct split_names {
+    char **name;
+    int n, cap;
+};
 
-    while (line && (*line == '#' || *line == '\n'))
-        line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL;
-    if (line) {
-        line[strcspn(line, "\r\n")] = '\0';
-        pairs = pairs || image_has_extension(line);
+static void add_split(struct split_names *to, const char *name)
+{
+    for (int i = 0; i < to->n; i++)
+        if (!strcmp(to->name[i], name))
+            return;
+    GROW(to->name, to->n, to->cap);
+    to->name[to->n++] = xstrdup(name);
+}
+
+static void split_names_release(struct split_names *s)
+{
+    for (int i = 0; i < s->n; i++)
+        free(s->name[i]);
+    free(s->name);
+}
+
+/* "Training" of Training/, "seg_train" of seg_train/, "train2017" of images/train2017/.
+ * `rest` (or NULL): the other words that the name must have. */
+static void add_folder_splits(struct split_names *to, const char *path,
+                              enum usual_split kind, const char *rest, int depth)
+{
+    int n;
+    char **name = dir_list(path, &n);
+
+    for (int i = 0; i < n; i++) {
+        char *below = path_join(path, name[i]);
+        struct usual_words w;
+
+        if (usual_is_system(name[i]) || !usual_words_of(name[i], &w) ||
+            !(w.role || w.split) || !file_is_dir(below)) {
+            free(below);
+            continue;
+        }
+        if (w.split == kind && (!rest || !strcmp(w.rest, rest)))
+            add_split(to, w.role || depth ? w.split_word : name[i]);
+        if (w.role && !depth)
+            add_folder_splits(to, below, kind, rest, depth + 1);
+        free(below);
     }
-    free(text);
-    free(list);
-    free(name);
-    return pairs;
+    dir_list_free(name, n);
 }
 
-static bool find_splits(struct init_layout *l)
+static void find_val(struct init_layout *l, const struct storage *only)
 {
-    for (int i = 0; i < TRAIN_NAMES && !l->storage; i++)
-        if ((l->storage = storage_of(l, train_names[i])))
-            l->train = train_names[i];
-    for (int i = 0; l->storage && i < VAL_NAMES && !l->val; i++)
-        if (storage_of(l, val_names[i]) == l->storage)
-            l->val = val_names[i];
+    struct split_names names = {0};
+    struct usual_words w;
+
+    for (int i = 0; i < VAL_NAMES; i++)
+        add_split(&names, val_names[i]);
+    (void)usual_words_of(l->train, &w);
+    add_folder_splits(&names, l->path, USUAL_VAL, w.rest, 0);
+    add_folder_splits(&names, l->path, USUAL_TEST, w.rest, 0);
+    for (int i = 0; i < names.n && !l->val; i++)
+        if (strcmp(names.name[i], l->train) != 0 &&
+            storage_of(l, names.name[i], only) == l->storage)
+            l->val = l->own_val = xstrdup(names.name[i]);
+    split_names_release(&names);
+}
+
+static bool find_splits(struct init_layout *l, const struct storage *only)
+{
+    struct split_names names = {0};
+    struct dataset_source source;
+
+    for (int i = 0; i < TRAIN_NAMES; i++)
+        add_split(&names, train_names[i]);
+    add_folder_splits(&names, l->path, USUAL_TRAIN, NULL, 0);
+    for (int i = 0; i < names.n && !l->storage; i++)
+        if ((l->storage = storage_of(l, names.name[i], only)))
+            l->train = l->own_train = xstrdup(names.name[i]);
+    split_names_release(&names);
     if (!l->storage)
         return false;
-    l->label_maps =
-        l->storage->labels == STORAGE_LABEL_MAPS ||
-        (l->storage->labels == STORAGE_EITHER && lists_pairs(l->path, l->train));
+    find_val(l, only);
+    source = init_source(l, l->train, LABEL_CLASSES);
+    l->label_maps = l->storage->labels == STORAGE_LABEL_MAPS ||
+                    (l->storage->has_label_maps && l->storage->has_label_maps(&source));
     l->found = xasprintf("%s: %s", l->storage->name, l->storage->help);
     return true;
 }
@@ -159,13 +195,8 @@ static void write_list(const char *dir, const char *name, struct strbuf *s)
     free(path);
 }
 
-static void use_lists(struct init_layout *l, struct lists *s, bool label_maps,
-                      char *found)
+static void use_lists(struct init_layout *l, struct lists *s, char *found)
 {
-    if (!s->dir)
-        usage("'%s' has %s: --lists FOLDER writes train.txt and val.txt there, which the "
-              "configuration then names",
-              l->path, found);
     check_list(s->dir, "train.txt", &s->train);
     check_list(s->dir, "val.txt", &s->val); /* before anything is written */
     if (s->classes.len)
@@ -181,133 +212,39 @@ static void use_lists(struct init_layout *l, struct lists *s, bool label_maps,
     l->storage = storage_find("list");
     l->train = "train";
     l->val = "val";
-    l->label_maps = label_maps;
     l->found = found;
 }
 
-/* "images/$" with the split in it, below the path; a heap string. */
-static char *folder_of(const char *path, const char *form, const char *split)
+/* The absolute path of a name that a data set describes; NULL: there is none. */
+static char *full_path(const struct dataset *d, int64_t i,
+                       void (*describe)(const struct dataset *, int64_t, struct strbuf *))
 {
-    struct strbuf s = STRBUF_INIT;
+    struct strbuf name = STRBUF_INIT;
+    char *full;
 
-    strbuf_addf(&s, "%s/", path);
-    for (const char *c = form; *c; c++)
-        if (*c == '$')
-            strbuf_addstr(&s, split);
-        else
-            strbuf_addch(&s, *c);
-    return strbuf_detach(&s);
-}
-
-static char *stem_of(const char *name)
-{
-    return xstrndup(name, strlen(name) - strlen(path_extension(name)));
-}
-
-/* The label map of an image: NAME.png, NAME_mask.png, ...; NULL: there is none. */
-static char *label_of(const char *dir, const char *image)
-{
-    static const char *const ends[] = {"",   "_mask", "_label", "_labels",
-                                       "_L", "_seg",  "_gt"};
-    char *stem = stem_of(image), *found = NULL;
-
-    for (size_t i = 0; i < sizeof(ends) / sizeof(*ends) && !found; i++) {
-        char *path = xasprintf("%s/%s%s.png", dir, stem, ends[i]);
-
-        if (file_exists(path))
-            found = path;
-        else
-            free(path);
-    }
-    free(stem);
-    return found;
-}
-
-/* Adds the pairs of two folders. `split` 1: all for validation; 0: for training; -1: one
- * of VAL_EACH for validation. How many. */
-static int add_pairs(struct lists *l, const char *images, const char *labels, int split)
-{
-    int n, found = 0;
-    char **name = dir_list(images, &n);
-
-    for (int i = 0; i < n; i++) {
-        char *label = image_has_extension(name[i]) ? label_of(labels, name[i]) : NULL;
-        char *image = path_join(images, name[i]), *full = realpath(image, NULL);
-        char *full_label = label ? realpath(label, NULL) : NULL;
-
-        if (full && full_label) {
-            add_line(l, split > 0 || (split < 0 && found % VAL_EACH == 0), full,
-                     full_label);
-            found++;
-        }
-        free(full_label);
-        free(full);
-        free(image);
-        free(label);
-    }
-    dir_list_free(name, n);
-    return found;
-}
-
-static int add_pairs_of(struct lists *l, const char *path, int row, const char *split,
-                        int which)
-{
-    char *image = folder_of(path, pair_folders[row].image, split);
-    char *label = folder_of(path, pair_folders[row].label, split);
-    int n =
-        file_is_dir(image) && file_is_dir(label) ? add_pairs(l, image, label, which) : 0;
-
-    free(image);
-    free(label);
-    return n;
-}
-
-static bool find_pairs_row(struct init_layout *l, struct lists *s, int row)
-{
-    bool split = strchr(pair_folders[row].image, '$') != NULL;
-    int n = 0, val = 0;
-
-    for (int i = 0; i < (split ? TRAIN_NAMES : 1) && !n; i++)
-        n = add_pairs_of(s, l->path, row, train_names[i], split ? 0 : -1);
-    for (int i = 0; split && n && i < VAL_NAMES && !val; i++)
-        val = add_pairs_of(s, l->path, row, val_names[i], 1);
-    if (!n || (split && !val))
-        return false; /* training alone: another form may have both */
-    use_lists(l, s, true,
-              xasprintf("pairs of an image and a label map by their names, %s and %s",
-                        pair_folders[row].image, pair_folders[row].label));
-    return true;
-}
-
-static bool find_pairs(struct init_layout *l, const char *dir)
-{
-    for (int i = 0; i < PAIR_FOLDERS; i++) {
-        struct lists s = {.dir = dir};
-
-        if (find_pairs_row(l, &s, i))
-            return true;
-        strbuf_release(&s.train);
-        strbuf_release(&s.val);
-    }
-    return false;
+    describe(d, i, &name);
+    full = realpath(name.buf, NULL);
+    strbuf_release(&name);
+    return full;
 }
 
 /* Adds sample i, before which its class had `before` samples: of VAL_EACH samples of a
  * class the first is for validation. */
 static void add_image(struct lists *s, const struct dataset *d, int64_t i, int64_t before)
 {
-    struct strbuf name = STRBUF_INIT;
-    int32_t label = dataset_label(d, i);
-    char *full, number[16];
+    char *full = full_path(d, i, dataset_describe), *map = NULL, number[16];
+    const char *label = number;
+    int32_t class = dataset_label(d, i);
 
-    (void)snprintf(number, sizeof(number), "%d", label);
-    dataset_describe(d, i, &name);
-    full = realpath(name.buf, NULL);
-    if (full)
-        add_line(s, before % VAL_EACH == 0, full,
-                 s->numbers ? number : d->class_name[label]);
+    (void)snprintf(number, sizeof(number), "%d", class);
+    if (dataset_has_labels(d))
+        label = map = full_path(d, i, dataset_describe_label);
+    else if (!s->numbers)
+        label = d->class_name[class];
+    if (full && label)
+        add_line(s, before % VAL_EACH == 0, full, label);
+    free(map);
     free(full);
-    strbuf_release(&name);
 }
 
 /* True if a list would read the name as a class index, or cut it. */
@@ -336,66 +273,99 @@ static void add_classes(struct lists *s, const struct dataset *d)
         add_class_line(&s->classes, d->class_name[c]);
 }
 
-/* Is there one folder per class, without splits or below `split` alone? Lists them. */
-static bool find_classes(struct init_layout *l, const char *dir, const char *split)
+static void check_counts(const struct init_layout *l, const struct dataset *d,
+                         const int64_t *seen)
 {
-    struct lists s = {.dir = dir};
-    struct dataset_source source = init_source(l, split, 0);
-    const struct storage *folder = storage_find("folder");
-    struct dataset *d;
-    int64_t *seen;
-
-    if (!folder->probe(&source))
-        return false;
-    if (!dir) {
-        l->storage = folder;
-        l->train = "";
-        l->found = xstrdup("a folder for each class, and no splits");
-        return true;
-    }
-    d = folder->open(&source);
-    add_classes(&s, d);
-    seen = xcalloc((size_t)d->nclass, sizeof(*seen));
-    for (int64_t i = 0; i < d->n; i++)
-        add_image(&s, d, i, seen[dataset_label(d, i)]++);
     for (int c = 0; c < d->nclass; c++)
         if (seen[c] == 1)
             usage("'%s' has one image of '%s': a class needs one for training and one "
                   "for validation",
                   l->path, d->class_name[c]);
-    free(seen);
-    dataset_close(d);
-    free(l->found);
-    l->val = NULL;
-    use_lists(l, &s, false,
-              xasprintf("a folder for each class and no splits: one image of %d is for "
-                        "validation",
-                        VAL_EACH));
-    return true;
 }
 
-void init_layout(struct init_layout *l, const char *path, const char *lists)
+/* Divides the images of a split into two lists. */
+static void make_lists(struct init_layout *l, const char *dir)
 {
-    *l = (struct init_layout){.path = path};
-    if (find_pairs(l, lists))
-        return;
-    if (find_splits(l)) {
-        const char *split = l->train;
+    struct lists s = {.dir = dir};
+    struct dataset_source source = init_source(l, l->train, LABEL_CLASSES);
+    struct dataset *d = l->storage->open(&source);
+    int64_t *seen = xcalloc((size_t)d->nclass, sizeof(*seen));
+    char *found = l->found;
 
-        if (!lists || (!l->val && l->storage == storage_find("folder") &&
-                       find_classes(l, lists, split)))
-            return;
-        usage("--lists has no effect: '%s' has its lists or splits", path);
-    }
-    if (find_classes(l, lists, ""))
+    if (!l->label_maps)
+        add_classes(&s, d);
+    for (int64_t i = 0; i < d->n; i++)
+        add_image(&s, d, i, seen[dataset_label(d, i)]++);
+    check_counts(l, d, seen);
+    free(seen);
+    dataset_close(d);
+    use_lists(l, &s,
+              xasprintf("%s; no validation split: one image of %d of a class is for "
+                        "validation",
+                        found, VAL_EACH));
+    free(found);
+}
+
+/* What the layout is taken for, and why. */
+static void tell_pairs(struct init_layout *l)
+{
+    struct folder_pairs f;
+
+    if (l->storage != storage_find("pairs") || !folder_pairs_find(&f, l->path, l->train))
         return;
-    usage("'%s' is no data set that trainc knows: `trainc help DATA.DATASET` lists the "
-          "layouts, train/CLASS/IMAGE and val/CLASS/IMAGE for one",
-          path);
+    free(l->found);
+    l->found = xasprintf("%s and %s are images and label maps by their names, and %lld "
+                         "of %lld images have a label map of their name",
+                         f.images, f.labels, (long long)f.matched, (long long)f.nimages);
+    folder_pairs_release(&f);
+}
+
+bool init_find(struct init_layout *l, const char *path, const struct storage *only)
+{
+    static const char *const whole[] = {"pairs", "folder"};
+
+    *l = (struct init_layout){.path = path};
+    (void)find_splits(l, only);
+    for (int i = 0; i < 2 && !l->storage; i++) {
+        const struct storage *row = storage_find(whole[i]);
+
+        if ((only && only != row) || (!only && !storage_of(l, "", row)))
+            continue;
+        l->storage = row;
+        l->train = "";
+        l->label_maps = row->labels == STORAGE_LABEL_MAPS;
+        l->found = xstrdup("a folder for each class, and no splits");
+    }
+    if (l->storage)
+        tell_pairs(l);
+    return l->storage;
+}
+
+void init_layout(struct init_layout *l, const char *path, const char *lists,
+                 const char *as)
+{
+    const struct storage *only = as ? storage_find(as) : NULL;
+    struct strbuf why = STRBUF_INIT;
+
+    if (as && (!names_known(&storage_names, as, &why) || only->generated))
+        usage("--as: %s", why.len ? why.buf : "a storage of files is expected");
+    if (!init_find(l, path, only) && only)
+        usage("--as %s: '%s' has no %s", as, path, only->help);
+    if (!only)
+        init_doubt(l);
+    if (lists && (l->val || !(l->storage == storage_find("folder") ||
+                              l->storage == storage_find("pairs"))))
+        usage("--lists has no effect: '%s' has its lists or splits", path);
+    if (lists)
+        make_lists(l, lists);
+    strbuf_release(&why);
 }
 
 void init_layout_release(struct init_layout *l)
 {
     free(l->found);
+    free(l->beside);
     free(l->own_path);
+    free(l->own_train);
+    free(l->own_val);
 }

@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "dataset/folder_index.h"
+#include "dataset/folder_pairs.h"
 #include "dataset/table.h"
 #include "dataset/usual_names.h"
 #include "image/image.h"
@@ -77,10 +78,11 @@ static bool folder_has_image(const char *dir, bool below)
     return has;
 }
 
+/* Folders of images and of label maps are no classes. */
 static bool folder_probe(const struct dataset_source *s)
 {
     char *dir = folder_of(s);
-    bool has = folder_has_image(dir, true);
+    bool has = folder_has_image(dir, true) && !folder_pairs_are(s->path, s->split);
 
     free(dir);
     return has;

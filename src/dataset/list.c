@@ -214,6 +214,7 @@ static struct dataset *list_open_pairs(const struct dataset_source *s)
     if (p->base.n == 0)
         die("'%s' names no images", p->base.name);
     pairs_check_files(p);
+    pairs_check_lossy(p);
     list_check_names(p);
     list_check_ids(p, &s->labels);
     for (int i = 0; i < LISTS; i++)

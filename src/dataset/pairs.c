@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "dataset/class_set.h"
 #include "dataset/read.h"
+#include "image/label.h"
 
 static const struct pair *pair_at(const struct dataset *d, int64_t i)
 {
@@ -216,4 +217,23 @@ void pairs_check_files(const struct pairs *p)
         die("%s/%s:%d: there is no file '%s' below '%s' (%lld of %lld are missing)",
             p->root, list, line, missing, p->root, (long long)n,
             2 * (long long)p->base.n);
+}
+
+void pairs_check_lossy(const struct pairs *p)
+{
+    const char *first = NULL, *format = NULL;
+    int64_t n = 0;
+
+    for (int64_t i = 0; i < p->base.n; i++) {
+        const char *is = label_lossy_format(p->pair[i].label);
+
+        n += is != NULL;
+        format = format ? format : is;
+        first = first || !is ? first : p->pair[i].label;
+    }
+    if (n && 2 * n >= p->base.n) /* fewer count as damaged, one by one */
+        die("'%s': label maps cannot be %ss, whose compression changes class values "
+            "(%lld of %lld, such as '%s'): write them as PNGs from what they were made "
+            "of",
+            p->base.name, format, (long long)n, (long long)p->base.n, first);
 }

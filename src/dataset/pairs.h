@@ -33,4 +33,8 @@ void pairs_add(struct pairs *p, const struct pair *pair);
 /* Ends the program with the line of the first file that is not there; all have one. */
 void pairs_check_files(const struct pairs *p);
 
+/* Ends the program if half of the label maps are JPEGs by their names, with the first of
+ * them. */
+void pairs_check_lossy(const struct pairs *p);
+
 #endif

@@ -12,6 +12,7 @@
 #include "image/exif.h"
 #include "image/gate.h"
 #include "image/image.h"
+#include "image/label.h"
 
 /* The longest side, in pixels: of a longer one, the tables of a resize would take more
  * memory than the pixels. */
@@ -126,15 +127,28 @@ bool image_is_lossy(const void *data, size_t len)
     return format && (format->is_lossy ? format->is_lossy(&f) : format->lossy);
 }
 
-bool image_has_extension(const char *path)
+/* By the extension; NULL: none of the table. */
+static const struct decoder *decoder_of_name(const char *path)
 {
     const char *dot = path_extension(path);
 
     for (int i = 0; i < DECODERS; i++)
         for (const char *const *known = decoders[i]->extension; *known; known++)
             if (strcasecmp(dot, *known) == 0)
-                return true;
-    return false;
+                return decoders[i];
+    return NULL;
+}
+
+bool image_has_extension(const char *path)
+{
+    return decoder_of_name(path);
+}
+
+const char *label_lossy_format(const char *path)
+{
+    const struct decoder *format = decoder_of_name(path);
+
+    return format && format->lossy ? format->name : NULL;
 }
 
 void image_add_extensions(struct strbuf *s)

@@ -38,6 +38,9 @@ struct label_reader {
 
 int label_read(struct label_reader *r, const void *data, size_t len,
                const struct image_limits *limits, struct strbuf *why);
+/* The format of a file by its name, if that always changes values: "JPEG"; else NULL. */
+const char *label_lossy_format(const char *path);
+
 void label_reader_room(struct label_reader *r, int w, int h); /* of unset content */
 void label_reader_release(struct label_reader *r);
 

@@ -70,6 +70,12 @@ static void make_voc(const char *dir)
     make_text(dir, "ImageSets/Segmentation/train.txt", "1\n2\n");
 }
 
+static void make_folder_pairs(const char *dir)
+{
+    make_pair(dir, "images/train/1.jpg", "masks/train/1.png");
+    make_pair(dir, "images/train/2.jpg", "masks/train/2.png");
+}
+
 /* Two images in the split "train" of each storage that has files. */
 static const struct tiny {
     const char *name;
@@ -80,6 +86,7 @@ static const struct tiny {
     {"csv", make_table},
     {"cityscapes", make_cityscapes},
     {"voc", make_voc},
+    {"pairs", make_folder_pairs},
 };
 
 /* A container is made by packing class folders. */

@@ -5,6 +5,7 @@
 #   tests/e2e/init.sh [TRAINC]
 set -u
 trainc=$(realpath "${1:-./trainc}")
+. "$(dirname "$(realpath "$0")")/layouts.bash"
 dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-init.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
@@ -74,8 +75,78 @@ trains pairs pairs --lists pairs.d
 n=$(ls pairs/images | wc -l)
 [ "$(wc -l <pairs.d/train.txt) $(wc -l <pairs.d/val.txt)" = "$((n - (n + 9) / 10)) $(((n + 9) / 10))" ] || fail "pairs: $(wc -l pairs.d/*)"
 is pairs.yaml NUM_CLASSES 27 # the largest value of Cityscapes' ids that scenes have is 26
-trains both both --lists both.d
-[ "$(wc -l <both.d/train.txt) $(wc -l <both.d/val.txt)" = "12 4" ] || fail "both: $(wc -l both.d/*)"
+trains both both
+is both.yaml DATASET pairs
+is both.yaml VAL_SPLIT val
+grep -q '^# 12 images for training, 4 for validation' both.yaml || fail "both: the images"
+
+# What layouts are taken for; that they train is init_trains.sh's business.
+layouts_begin "$trainc" || exit 1
+found() { # LAYOUT STORAGE TRAIN VAL
+  "layout_$1" "$1" && "$trainc" init "$1" >"$1.yaml" 2>log || { cat log; fail "$1: init"; return; }
+  is "$1.yaml" DATASET "$2"
+  is "$1.yaml" TRAIN_SPLIT "$3"
+  is "$1.yaml" VAL_SPLIT "$4"
+}
+found class_sets folder training_set test_set
+found class_capitals folder Train Validation
+found class_masked folder "''" ''
+found class_mac folder train val
+grep -q "class_mac/train': folders that are no classes are passed over: __MACOSX" log || { cat log; fail "nothing says that __MACOSX is passed over"; }
+found class_beside folder "''" ''
+grep -q "^# '.*metadata.csv' beside the images is not read" class_beside.yaml || { cat class_beside.yaml; fail "a CSV file is not mentioned"; }
+found map_membrane pairs train ''
+is map_membrane.yaml NUM_CLASSES 2
+is map_membrane.yaml LABEL_MAP '[[255, 1]]'
+grep -q "train/image and train/label are images and label maps by their names, and 12 of 12" map_membrane.yaml || { head -3 map_membrane.yaml; fail "membrane: nothing says what it is taken for"; }
+found map_carvana pairs train ''
+found map_prepped pairs train test
+found map_annot pairs train val
+found map_mmseg pairs train val
+found map_years pairs train2017 val2017
+found map_nested pairs train val
+found map_split_below pairs training validation
+found map_capitals pairs "''" ''
+found map_some pairs "''" ''
+grep -q "images without a label map in masks (1 of 16)" log || { cat log; fail "an image without a label map is passed over in silence"; }
+found map_zip zip train val
+
+# Where it is not sure, nothing is written, and each reading has its command, which works.
+unsure() { # LAYOUT WHY READING...
+  local dir=$1 why=$2 reading
+  shift 2
+  "$trainc" init "$dir" >x.yaml 2>log
+  [ $? = 2 ] && cp log log.all && [ ! -s x.yaml ] || { cat log; fail "$dir: the exit code, or a configuration of what is not sure"; }
+  grep -q "it is not sure what '.*$dir' holds: .*$why" log || { cat log; fail "$dir: why it is not sure"; }
+  for reading; do
+    grep -q "^  trainc init .*$dir$reading " log || { cat log; fail "$dir: no reading '$reading'"; }
+  done
+  sed -n 's/^  trainc \(init .*[^ ]\)    # .*/\1/p' log >commands
+  while read -r command; do
+    eval "'$trainc' $command" >x.yaml 2>log && "$trainc" config --check --cfg x.yaml >/dev/null 2>&1 || { cat log; fail "$dir: '$command'"; }
+  done <commands
+  mv log.all said
+}
+mkdir movies && cp -r "$(ls -d _s/train/* | head -1)" movies/posters && printf 'id,genre\n0000,drama\n' >movies/data.csv
+unsure movies "'posters' is its only folder of images.*data.csv' lies beside them" ' --as folder'
+grep -q "images whose classes are in '.*data.csv'" said || { cat said; fail "the CSV is no reading"; }
+mkdir -p "odd ones" && cp -r _s/train "odd ones/images" && cp -r _s/val "odd ones/extra" && mkdir -p parts/{images,extra} && cp _s/train/square/* parts/images && cp _s/train/circle/* parts/extra
+unsure parts "'images' is a usual name of a part of a data set" ' --as folder'
+_pairs 0 16 two/images two/masks && cp -r two/masks two/labels
+unsure two "1 more folders may be the images or the label maps of 'images' and " ' --as pairs'
+_pairs 0 16 like/photos_of_it like/masks && mv like/photos_of_it like/original
+unsure like "'masks' may be the label maps of 'original'" ' --as folder'
+"$trainc" init "odd ones" >x.yaml 2>log && fail "class folders within a folder"
+grep -q "trainc init '.*odd ones/images'    # a folder for each class" log || { cat log; fail "the folder within is not named"; }
+_pairs 0 16 lossy/images lossy/masks && for f in lossy/masks/*; do cp "$(ls _s/train/*/* | head -1)" "${f%.png}.jpg" && rm "$f"; done
+"$trainc" init lossy >x.yaml 2>log && fail "masks in JPEG are no label maps"
+grep -q "label maps cannot be JPEGs, whose compression changes class values (16 of 16, such as" log || { cat log; fail "masks in JPEG: no reason"; }
+"$trainc" --data-path lossy --dataset pairs --train-split '' --val-split '' --model erfnet --num-classes 3 --output o --device cpu >log 2>&1 && fail "masks in JPEG train"
+grep -q "label maps cannot be JPEGs" log || { cat log; fail "training: masks in JPEG: no reason"; }
+layout_map_split_above split_above
+# Storage folder says that the data are label maps rather than classes.
+"$trainc" check --data-path split_above --model resnet20 --num-classes 2 >log 2>&1
+grep -q "looks like DATA.DATASET pairs, not imagenet" log || { cat log; fail "check: folders of images and masks are classes"; }
 
 # Grey images, larger ones, and those of a container.
 mkdir -p grey/train/{a,b} grey/val/{a,b}
@@ -150,7 +221,9 @@ mkdir empty
 refuses 'is no data set that trainc knows' empty
 refuses "'nowhere' is no folder" nowhere
 refuses 'which folder?'
-refuses '--lists FOLDER writes train.txt' pairs
+refuses '--as: a storage of files is expected' pairs --as synthetic
+refuses "--as: .*did you mean folder" pairs --as folders
+refuses "--as voc: '.*pairs' has no" pairs --as voc
 refuses '--lists has no effect' split --lists more.d
 mkdir -p one/a one/b && cp flat/square/*.jpg one/b && cp one/b/0003.jpg one/a
 refuses "has one image of 'a'" one --lists one.d

@@ -1,0 +1,299 @@
+/* What speaks against the reading of a folder, and the other readings: see cmd/init.h. */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/say.h"
+#include "cmd/init.h"
+#include "dataset/folder_pairs.h"
+#include "dataset/usual_names.h"
+#include "image/image.h"
+
+/* The folders of a folder, systems' aside. */
+struct folders {
+    char **name;
+    int n, all;
+};
+
+static struct folders folders_of(const char *path)
+{
+    struct folders f = {0};
+
+    f.name = dir_list(path, &f.all);
+    for (int i = 0; i < f.all; i++) {
+        char *below = path_join(path, f.name[i]), *name = f.name[i];
+
+        if (!usual_is_system(name) && file_is_dir(below)) {
+            f.name[i] = f.name[f.n];
+            f.name[f.n++] = name;
+        }
+        free(below);
+    }
+    return f;
+}
+
+static void folders_release(struct folders *f)
+{
+    dir_list_free(f->name, f->all);
+}
+
+/* The first CSV file of a folder; a heap string or NULL. */
+static char *csv_in(const char *path)
+{
+    int n;
+    char **name = dir_list(path, &n), *found = NULL;
+
+    for (int i = 0; i < n && !found; i++) {
+        const char *ending = path_extension(name[i]);
+
+        if (!usual_is_system(name[i]) &&
+            (!strcasecmp(ending, ".csv") || !strcasecmp(ending, ".tsv")))
+            found = path_join(path, name[i]);
+    }
+    dir_list_free(name, n);
+    return found;
+}
+
+/* True if the folder itself has images. */
+static bool has_images(const char *path)
+{
+    int n;
+    char **name = dir_list(path, &n);
+    bool has = false;
+
+    for (int i = 0; i < n && !has; i++)
+        has = !usual_is_system(name[i]) && image_has_extension(name[i]);
+    dir_list_free(name, n);
+    return has;
+}
+
+/* ---- doubts ---- */
+
+/* True if the name says what the files are for rather than what they show. */
+static bool is_no_class(const char *name)
+{
+    struct usual_words w;
+
+    (void)usual_words_of(name, &w);
+    return (!w.others && (w.split || w.role == USUAL_IMAGES)) || (w.role && w.split);
+}
+
+/* The folder that has a label map for most images of the folder i, by their names; -1:
+ * none has. */
+static int masks_of(const char *dir, const struct folders *f, int i)
+{
+    for (int k = 0; k < f->n; k++) {
+        struct usual_words w;
+        int64_t n;
+
+        if (k == i || !usual_words_of(f->name[k], &w) || w.role != USUAL_LABELS ||
+            w.others)
+            continue;
+        n = folder_pairs_count(dir, f->name[i], f->name[k]);
+        if (n && 2 * n > folder_pairs_count(dir, f->name[i], f->name[i]))
+            return k;
+    }
+    return -1;
+}
+
+static void doubt_classes(const struct init_layout *l, const struct folders *f,
+                          const char *dir, struct strbuf *why)
+{
+    enum { FEW = 8 }; /* sets of images and label maps have few folders */
+
+    if (f->n == 1)
+        strbuf_addf(why,
+                    "'%s' is its only folder of images, and nothing is learned from "
+                    "one class",
+                    f->name[0]);
+    for (int i = 0; i < f->n && !why->len; i++)
+        if (is_no_class(f->name[i]))
+            strbuf_addf(why,
+                        "'%s' is a usual name of a part of a data set, not of a "
+                        "class",
+                        f->name[i]);
+    for (int i = 0; i < f->n && f->n <= FEW && !why->len; i++) {
+        int k = masks_of(dir, f, i);
+
+        if (k >= 0)
+            strbuf_addf(why,
+                        "'%s' may be the label maps of '%s': their files have the "
+                        "same names",
+                        f->name[k], f->name[i]);
+    }
+    if (why->len && l->beside)
+        strbuf_addf(why, "; '%s' lies beside them", l->beside);
+}
+
+static void doubt_pairs(const struct init_layout *l, struct strbuf *why)
+{
+    struct folder_pairs f;
+
+    if (!folder_pairs_find(&f, l->path, l->train))
+        return;
+    if (f.others)
+        strbuf_addf(why,
+                    "%d more folders may be the images or the label maps of '%s' "
+                    "and '%s'",
+                    f.others, f.images, f.labels);
+    else if (2 * f.matched < f.nimages)
+        strbuf_addf(why,
+                    "only %lld of %lld images in '%s' have a label map of their name "
+                    "in '%s'",
+                    (long long)f.matched, (long long)f.nimages, f.images, f.labels);
+    folder_pairs_release(&f);
+}
+
+/* ---- readings ---- */
+
+/* In single quotes, as a shell reads it back. */
+static void add_word(struct strbuf *s, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "0123456789_-./+,:@%=";
+
+    if (!word[strspn(word, plain)]) {
+        strbuf_addstr(s, word);
+        return;
+    }
+    strbuf_addch(s, '\'');
+    for (; *word; word++)
+        strbuf_addf(s, *word == '\'' ? "'\\%c'" : "%c", *word);
+    strbuf_addch(s, '\'');
+}
+
+/* "  trainc init DIR --as folder    what that is". */
+__attribute__((format(printf, 4, 5))) static void
+reading(int *n, const char *path, const char *as, const char *fmt, ...)
+{
+    struct strbuf s = STRBUF_INIT, what = STRBUF_INIT;
+    va_list ap;
+
+    va_start(ap, fmt);
+    strbuf_say_v(&what, fmt, ap);
+    va_end(ap);
+    strbuf_addstr(&s, "trainc init ");
+    add_word(&s, path);
+    if (as)
+        strbuf_addf(&s, " --as %s", as);
+    log_info("  %s    # %s", s.buf, what.buf);
+    (*n)++;
+    strbuf_release(&s);
+    strbuf_release(&what);
+}
+
+static void reading_of_classes(int *n, const struct init_layout *l, const char *dir)
+{
+    struct folders f = folders_of(dir);
+    struct strbuf names = STRBUF_INIT;
+    bool images = false;
+
+    for (int i = 0; i < f.n && i < 4; i++) {
+        char *below = path_join(dir, f.name[i]);
+
+        strbuf_addf(&names, "%s%s", i ? ", " : "", f.name[i]);
+        images = images || has_images(below);
+        free(below);
+    }
+    if (images)
+        reading(n, l->path, "folder", "classes, a folder each: %s%s", names.buf,
+                f.n > 4 ? ", ..." : "");
+    strbuf_release(&names);
+    folders_release(&f);
+}
+
+static void reading_of_pairs(int *n, const struct init_layout *l)
+{
+    static const char *const splits[] = {"", "train", "training"};
+    const char *split = l->storage ? l->train : "";
+    struct folder_pairs f;
+
+    for (int i = 0; i < 3 && !*n; i++) {
+        if (!folder_pairs_find(&f, l->path, i ? splits[i] : split))
+            continue;
+        reading(n, l->path, "pairs",
+                "%lld images in %s, with a label map of their name in %s",
+                (long long)f.matched, f.images, f.labels);
+        folder_pairs_release(&f);
+    }
+}
+
+static void readings_within(int *n, const struct init_layout *l)
+{
+    enum { SHOWN = 4 };
+    struct folders f = folders_of(l->path);
+
+    for (int i = 0; i < f.n && i < SHOWN; i++) {
+        char *below = path_join(l->path, f.name[i]);
+        struct init_layout in;
+
+        if (init_find(&in, below, NULL))
+            reading(n, below, NULL, "%s", in.found);
+        init_layout_release(&in);
+        free(below);
+    }
+    folders_release(&f);
+}
+
+static void list_readings(const struct init_layout *l, const char *dir, const char *why)
+{
+    int n = 0;
+
+    warn("it is not sure what '%s' holds: %s", l->path, why);
+    log_info("readings:");
+    reading_of_pairs(&n, l);
+    reading_of_classes(&n, l, dir);
+    readings_within(&n, l);
+    if (l->beside)
+        log_info("  images whose classes are in '%s': write a list, train.txt, with "
+                 "'IMAGE<tab>CLASS' on each line, and name its folder",
+                 l->beside);
+    usage("nothing is written for '%s': run the command of the reading that is right",
+          l->path);
+}
+
+static void doubt_all(struct init_layout *l)
+{
+    struct strbuf why = STRBUF_INIT;
+    int n = 0;
+
+    if (has_images(l->path) && l->beside)
+        strbuf_addf(&why,
+                    "it has images and no folders of classes; '%s' lies beside "
+                    "them",
+                    l->beside);
+    else if (has_images(l->path))
+        strbuf_addstr(&why, "it has images, and neither folders of classes nor a list");
+    if (why.len)
+        list_readings(l, l->path, why.buf);
+    readings_within(&n, l);
+    usage("'%s' is no data set that trainc knows: %s", l->path,
+          n ? "one of its folders may be, see above"
+            : "`trainc help DATA.DATASET` lists the layouts, train/CLASS/IMAGE and "
+              "val/CLASS/IMAGE for one");
+}
+
+void init_doubt(struct init_layout *l)
+{
+    char *dir = path_join(l->path, l->train ? l->train : "");
+    struct strbuf why = STRBUF_INIT;
+    struct folders f = folders_of(dir);
+
+    l->beside = csv_in(l->path);
+    if (!l->storage)
+        doubt_all(l);
+    if (!strcmp(l->storage->name, "folder"))
+        doubt_classes(l, &f, dir, &why);
+    else if (!strcmp(l->storage->name, "pairs"))
+        doubt_pairs(l, &why);
+    if (why.len)
+        list_readings(l, dir, why.buf);
+    folders_release(&f);
+    strbuf_release(&why);
+    free(dir);
+}

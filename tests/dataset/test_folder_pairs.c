@@ -1,0 +1,150 @@
+/* DATA.DATASET pairs: which folders and files belong together. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "dataset/folder_pairs.h"
+#include "tests/child.h"
+#include "tests/dataset/open_storage.h"
+#include "tests/make_folder.h"
+#include "tests/test.h"
+
+static void make_pair(const char *dir, const char *image, const char *label)
+{
+    static const uint8_t value[6];
+
+    make_image(dir, image, 3, 2, 1);
+    make_label(dir, label, 3, 2, value);
+}
+
+/* "IMAGE LABEL\n" of each sample of the split, below dir. */
+static char *samples_of(const char *dir, const char *split)
+{
+    struct dataset_source s = {.path = dir, .split = split, .labels = {.classes = 2}};
+    struct dataset *d = dataset_open("pairs", &s);
+    struct strbuf out = STRBUF_INIT;
+
+    assert_true(dataset_has_labels(d));
+    for (int64_t i = 0; i < d->n; i++)
+        strbuf_addf(&out, "%s %s\n", d->type->name(d, i), d->type->label_name(d, i));
+    dataset_close(d);
+    return strbuf_detach(&out);
+}
+
+static void check_samples(const char *dir, const char *split, const char *want)
+{
+    char *found = samples_of(dir, split);
+
+    assert_string_equal(found, want);
+    free(found);
+}
+
+static void names_join_folders_and_files(void **state)
+{
+    char *dir = make_temp_dir();
+
+    (void)state;
+    make_pair(dir, "images/train/b.jpg", "labels/train/b_mask.png");
+    make_pair(dir, "images/train/a_img.jpg", "labels/train/a_seg.png");
+    make_pair(dir, "images/train/deep/a.jpg", "labels/train/deep/a.png");
+    make_pair(dir, "images/val/c.jpg", "labels/val/c_L.png");
+    make_file(dir, "images/train/.b.jpg", "", 0);
+    make_file(dir, "labels/__MACOSX/train/b.png", "", 0);
+    check_samples(dir, "train",
+                  "images/train/a_img.jpg labels/train/a_seg.png\n"
+                  "images/train/b.jpg labels/train/b_mask.png\n"
+                  "images/train/deep/a.jpg labels/train/deep/a.png\n");
+    check_samples(dir, "val", "images/val/c.jpg labels/val/c_L.png\n");
+    remove_temp_dir(dir);
+}
+
+/* The same name wins over one with an ending: a.png is a's, a_mask.png nobody's. */
+static void same_names_come_first(void **state)
+{
+    char *dir = make_temp_dir();
+    struct folder_pairs f;
+
+    (void)state;
+    make_pair(dir, "images/a.jpg", "masks/a_mask.png");
+    make_pair(dir, "images/b.jpg", "masks/a.png");
+    check_samples(dir, "", "images/a.jpg masks/a.png\n");
+    assert_true(folder_pairs_find(&f, dir, ""));
+    assert_int_equal(f.nimages, 2);
+    assert_int_equal(f.nlabels, 2);
+    assert_int_equal(f.matched, 1);
+    assert_int_equal(f.others, 0);
+    folder_pairs_release(&f);
+    assert_false(folder_pairs_find(&f, dir, "train"));
+    remove_temp_dir(dir);
+}
+
+static void folders_with_more_pairs_win(void **state)
+{
+    char *dir = make_temp_dir();
+    struct folder_pairs f;
+
+    (void)state;
+    make_pair(dir, "images/a.jpg", "annotations/a.png");
+    make_pair(dir, "images/b.jpg", "masks/a.png");
+    make_pair(dir, "data/x.jpg", "masks/b.png");
+    assert_true(folder_pairs_find(&f, dir, ""));
+    assert_string_equal(f.images, "images");
+    assert_string_equal(f.labels, "masks");
+    assert_int_equal(f.others, 1);
+    folder_pairs_release(&f);
+    remove_temp_dir(dir);
+}
+
+static void images_of_a_split_alone(void **state)
+{
+    char *dir = make_temp_dir();
+
+    (void)state;
+    make_pair(dir, "train/a.jpg", "train_masks/a_mask.png");
+    make_image(dir, "train/thumbs/a.jpg", 3, 2, 1); /* not of train's own */
+    check_samples(dir, "train", "train/a.jpg train_masks/a_mask.png\n");
+    remove_temp_dir(dir);
+}
+
+static void open_all(void *dir)
+{
+    struct dataset_source s = {.path = dir, .split = "", .labels = {.classes = 2}};
+
+    dataset_close(dataset_open("pairs", &s));
+}
+
+static void mistakes_are_named(void **state)
+{
+    char *dir = make_temp_dir();
+
+    (void)state;
+    check_dies(open_all, dir, "has no two folders of images and of label maps, such as");
+    make_pair(dir, "images/a.jpg", "masks/b.png");
+    check_dies(open_all, dir, "no image of the split '' has a label map by its name");
+    make_pair(dir, "images/b.jpg", "masks/c.png");
+    check_leaves(open_all, dir, 0, "images without a label map in masks (1 of 2), such");
+    check_leaves(open_all, dir, 0, "label maps without an image in images (1 of 2)");
+    make_image(dir, "images/b.png", 3, 2, 1);
+    check_dies(open_all, dir,
+               "the label map 'masks/b.png' belongs to two images by its name: "
+               "'b.jpg' and 'b.png'");
+    remove_file(dir, "images/b.png");
+    make_image(dir, "masks/a.jpg", 3, 2, 1);
+    check_dies(open_all, dir,
+               "label maps cannot be JPEGs, whose compression changes "
+               "class values (1 of 2, such as 'masks/a.jpg')");
+    remove_temp_dir(dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_join_folders_and_files),
+        cmocka_unit_test(same_names_come_first),
+        cmocka_unit_test(folders_with_more_pairs_win),
+        cmocka_unit_test(images_of_a_split_alone),
+        cmocka_unit_test(mistakes_are_named),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
