@@ -341,7 +341,7 @@ static void read_split(struct check *c, const struct config *cfg, enum data_spli
 /* Label maps without a class set and MODEL.NUM_CLASSES: any value may be a class. */
 static bool any_class(struct config *cfg)
 {
-    const struct class_set *set = class_set_find(cfg->data.class_set);
+    const struct class_set *set = segment_class_set(cfg);
     char n[16];
 
     if (!segment_config(cfg) || config_where(cfg, "MODEL.NUM_CLASSES"))

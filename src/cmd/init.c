@@ -243,8 +243,11 @@ static const char *set_of(const struct init_layout *l, int *classes)
 static void print_shares(const struct init_facts *f)
 {
     say("  # Shares of the pixels by value:");
-    for (int v = 0; v <= f->top; v++)
-        say("%s %d: %.1f %%", v % 6 ? "," : "\n  #  ", v, 100 * f->share[v]);
+    for (int v = 0; v <= f->top; v++) {
+        if (v % 6 == 0)
+            say("\n  #  ");
+        say("%s %d: %.1f %%", v % 6 ? "," : "", v, 100 * f->share[v]);
+    }
     say("%s\n", f->has_ignored ? "; 255 is ignored" : "");
 }
 
@@ -259,11 +262,39 @@ static bool is_uneven(const struct init_facts *f)
     return most > 3 * least;
 }
 
+static void put_colours(const struct init_colours *c)
+{
+    char *names = init_colours_yaml(c, INIT_CLASS_NAMES);
+    char *ignored = init_colours_yaml(c, INIT_IGNORED_COLORS);
+    char *colours = init_colours_yaml(c, INIT_CLASS_COLORS);
+    const char *file = c->file ? path_basename(c->file) : NULL;
+
+    put("  CLASS_COLORS", colours, file ? "of '%s'" : "found in the label maps", file);
+    if (names)
+        put("  CLASS_NAMES", names, "of '%s'", file ? file : "");
+    if (ignored)
+        put("  IGNORED_COLORS", ignored, "no classes by '%s'", file ? file : "");
+    free(colours);
+    free(ignored);
+    free(names);
+}
+
+/* The keys that say what the values of label maps mean. */
+static void print_values(const struct init_facts *f, const char *set)
+{
+    if (f->colours.maps)
+        put_colours(&f->colours);
+    else if (set)
+        put_raw("  CLASS_SET", set, "what this layout holds");
+    else if (f->binary)
+        put_raw("  LABEL_MAP", "[[255, 1]]", "255 is class 1; else it would be ignored");
+}
+
 static void print_segment(struct printer *p)
 {
     const struct init_facts *f = p->f;
     int classes = f->classes;
-    const char *set = set_of(p->l, &classes);
+    const char *set = f->colours.maps ? NULL : set_of(p->l, &classes);
     double scale = f->width > SEGMENT_WIDTH ? (double)SEGMENT_WIDTH / f->width : 1;
     int w = (int)(f->width * scale) / SEGMENT_SIDE * SEGMENT_SIDE;
     int h = (int)(f->height * scale) / SEGMENT_SIDE * SEGMENT_SIDE;
@@ -273,15 +304,13 @@ static void print_segment(struct printer *p)
     say("MODEL:\n");
     put_raw("  NAME", "erfnet", "label maps: a class per pixel");
     put_int("  NUM_CLASSES", classes,
-            set         ? "those of DATA.CLASS_SET"
-            : f->binary ? "masks of 0 and 255: two classes"
-                        : "values 0 to the largest that was seen");
+            set               ? "those of DATA.CLASS_SET"
+            : f->colours.maps ? "those of DATA.CLASS_COLORS"
+            : f->binary       ? "masks of 0 and 255: two classes"
+                              : "values 0 to the largest that was seen");
     print_shares(f);
     print_data(p);
-    if (set)
-        put_raw("  CLASS_SET", set, "what this layout holds");
-    else if (f->binary)
-        put_raw("  LABEL_MAP", "[[255, 1]]", "255 is class 1; else it would be ignored");
+    print_values(f, set);
     put_int("  IMG_WIDTH", w > SEGMENT_SIDE ? w : SEGMENT_SIDE,
             scale < 1 ? "the median is wider: at most 1024"
                       : "the median, a multiple of 8");
@@ -311,7 +340,9 @@ static void judge(const struct init_layout *l, const struct init_facts *f)
     struct dataset *d;
     char *why;
 
-    s.labels.set = set ? class_set_find(set) : NULL;
+    s.labels.set = f->colours.maps ? init_colours_set(&f->colours)
+                   : set           ? class_set_find(set)
+                                   : NULL;
     if (f->binary && !set)
         s.labels.replace = (struct int_table){&row, 1};
     log_mute(true); /* init_look() has opened it before */

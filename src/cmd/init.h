@@ -6,10 +6,12 @@
  *   init_layout.c   how the images lie: storage and splits; lists where nothing says it
  *   init_doubt.c    what speaks against that, and the other readings
  *   init_look.c     what they are: sizes, colours, classes
+ *   init_colours.c  which colours of label maps are classes
  */
 #ifndef CMD_INIT_H
 #define CMD_INIT_H
 
+#include "dataset/class_colours.h"
 #include "dataset/table.h"
 
 struct init_layout {
@@ -41,7 +43,19 @@ void init_doubt(struct init_layout *l);
 struct dataset_source init_source(const struct init_layout *l, const char *split,
                                   int classes);
 
-enum { INIT_VALUES = 256 };
+enum { INIT_VALUES = 256, INIT_COLOURS = 64 /* of label maps, at most */ };
+
+/* Of label maps in colours. */
+struct init_colours {
+    struct init_colour {
+        uint32_t rgb;
+        double share; /* of the pixels, summed over `maps` */
+    } found[INIT_COLOURS];
+    int n, maps; /* maps 0: label maps hold values */
+    struct class_colours classes, ignored;
+    char *file; /* that names them, such as label_colors.txt; NULL: there is none */
+    bool named; /* the classes have names */
+};
 
 struct init_facts {
     int64_t train, val;  /* images */
@@ -60,7 +74,20 @@ struct init_facts {
     int top;                   /* the largest value but 255 */
     bool has_ignored;          /* 255 is among them, and ignored */
     bool binary;               /* they hold 0 and 255 alone: 255 is read as 1 */
+    struct init_colours colours;
 };
+
+/* Adds the colours of r->rgb, of the label map `name`. Ends the program if there are too
+ * many. */
+void init_colours_add(struct init_colours *c, const struct label_reader *r,
+                      const char *name);
+/* Finds which colours are classes, of the data set `path`, and their shares. */
+void init_colours_settle(struct init_colours *c, const char *path, double *share);
+/* The value of a key as YAML, a heap string; NULL: the key is not needed. */
+enum init_colours_key { INIT_CLASS_COLORS, INIT_CLASS_NAMES, INIT_IGNORED_COLORS };
+char *init_colours_yaml(const struct init_colours *c, enum init_colours_key key);
+const struct class_set *init_colours_set(const struct init_colours *c);
+void init_colours_release(struct init_colours *c);
 
 void init_look(struct init_facts *f, const struct init_layout *l);
 void init_facts_release(struct init_facts *f);

@@ -22,6 +22,7 @@ struct look {
     struct label_reader label;
     int w[LOOKS], h[LOOKS];
     bool colours;
+    int64_t maps, unread; /* label maps of values, and those that cannot be read */
 };
 
 static bool is_grey(const struct image *img)
@@ -36,16 +37,39 @@ static bool is_grey(const struct image *img)
     return true;
 }
 
+/* If the label map holds colours; false: it cannot be read as such. */
+static bool look_at_colours(struct init_facts *f, struct look *k, int64_t i)
+{
+    struct strbuf why = STRBUF_INIT, name = STRBUF_INIT;
+    bool is = dataset_read_label(k->d, i, MOST_BYTES, &k->bytes, &why) == 0 &&
+              label_decode_colours(&k->label, k->bytes.data, k->bytes.len, &k->limits,
+                                   &why) == 0;
+
+    if (is) {
+        dataset_describe_label(k->d, i, &name);
+        init_colours_add(&f->colours, &k->label, name.buf);
+    }
+    strbuf_release(&name);
+    strbuf_release(&why);
+    return is;
+}
+
 static void look_at_labels(struct init_facts *f, struct look *k, int64_t i)
 {
     struct strbuf why = STRBUF_INIT;
     int64_t n;
 
+    if (f->colours.maps && look_at_colours(f, k, i))
+        return;
     if (dataset_label_map(k->d, i, &k->limits, &k->bytes, &k->label, &why) < 0) {
-        log_warning("%s", why.buf);
+        bool colours = !k->maps && look_at_colours(f, k, i);
+
+        if (!colours && !k->unread++)
+            log_warning("%s", why.buf);
         strbuf_release(&why);
         return;
     }
+    k->maps++;
     n = (int64_t)k->label.w * k->label.h;
     for (int64_t p = 0; p < n; p++)
         f->share[k->label.pixel[p]] += 1.0 / (double)n;
@@ -99,6 +123,12 @@ static void look_at_some(struct init_facts *f, const struct init_layout *l,
         if (l->label_maps)
             look_at_labels(f, k, i * d->n / n);
     }
+    if (k->unread > 1)
+        log_warning("%lld of %lld label maps cannot be read, or hold no classes",
+                    (long long)k->unread, (long long)n);
+    if (l->label_maps && !k->maps && !f->colours.maps)
+        die("'%s': none of the %lld label maps that were tried can be read", l->path,
+            (long long)n);
     if (!f->looked)
         die("'%s': none of the %lld images that were tried can be read", l->path,
             (long long)n);
@@ -135,6 +165,15 @@ static void count_classes(struct init_facts *f, const struct dataset *d)
     f->least_name = xstrdup(d->class_name[least]);
     f->most_name = xstrdup(d->class_name[most]);
     free(count);
+}
+
+static void count_colours(struct init_facts *f, const struct init_layout *l)
+{
+    init_colours_settle(&f->colours, l->path, f->share);
+    f->classes = f->colours.classes.n;
+    f->top = f->classes - 1;
+    if (!f->classes)
+        die("no colour of the label maps that were looked at is a class");
 }
 
 static void count_values(struct init_facts *f)
@@ -183,7 +222,9 @@ void init_look(struct init_facts *f, const struct init_layout *l)
     if (!d->n)
         die("'%s' has no images", l->path);
     look_at_some(f, l, d);
-    if (l->label_maps)
+    if (f->colours.maps)
+        count_colours(f, l);
+    else if (l->label_maps)
         count_values(f);
     else
         count_classes(f, d);
@@ -200,6 +241,7 @@ void init_look(struct init_facts *f, const struct init_layout *l)
 
 void init_facts_release(struct init_facts *f)
 {
+    init_colours_release(&f->colours);
     free(f->least_name);
     free(f->most_name);
 }

@@ -22,6 +22,7 @@
 #include "pack/pack.h"
 #include "train/data_config.h"
 #include "train/progress.h"
+#include "train/segment_config.h"
 
 enum { SHARD = 10000 }; /* samples per container, unless --shard says otherwise */
 
@@ -56,7 +57,7 @@ static struct dataset_source source_of(const struct pack_run *r, const char *spl
         .path = cfg->data.data_path,
         .split = split,
         .keep = cache_dir(cfg->data.index_dir),
-        .labels = {.set = class_set_find(cfg->data.class_set),
+        .labels = {.set = segment_class_set(cfg),
                    .classes = (int)cfg->model.num_classes,
                    .first = (int)cfg->data.first_class,
                    .train_ids = cfg->data.labels == LABELS_TRAIN_IDS,
@@ -311,6 +312,9 @@ static int pack_run(struct config *cfg, const struct cmdline *line)
         .arg = &r,
     };
     refuse(&r, row, line);
+    if (r.label_maps && cfg->data.class_colors.n)
+        log_info("label maps are packed as class indices: what is packed needs no "
+                 "DATA.CLASS_COLORS, but DATA.CLASS_NAMES");
     progress_init(cfg->log.progress);
     pack_splits(&r, row);
     free(r.out);

@@ -22,6 +22,7 @@
 #include "session/schedules.h"
 #include "train/data_config.h"
 #include "train/pretrained.h"
+#include "train/segment_config.h"
 
 enum { TOP = 5 };
 
@@ -76,7 +77,7 @@ static void predict_open(struct predict *p, struct config *cfg,
 
     p->cfg = cfg;
     p->classes = (int)cfg->model.num_classes;
-    p->set = class_set_find(cfg->data.class_set);
+    p->set = segment_class_set(cfg);
     infer_open(&p->infer, cfg, &p->images);
     predict_load(p, weights, list);
     json_decref(list);

@@ -1,5 +1,6 @@
 #include "config/coerce.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -258,6 +259,24 @@ static bool to_map(struct arena *a, const struct decl *d, const struct value *in
     return true;
 }
 
+/* [1, 2] as "1 2"; false: it is no list of numbers. */
+static bool to_numbers(struct arena *a, const struct value *in, struct value *out)
+{
+    struct strbuf s = STRBUF_INIT;
+    bool numbers = in->type == VALUE_LIST || in->type == VALUE_TUPLE;
+
+    for (int i = 0; numbers && i < in->list.n; i++) {
+        const struct value *v = &in->list.item[i];
+
+        numbers = v->type == VALUE_INT;
+        strbuf_addf(&s, "%s%" PRId64, i ? " " : "", numbers ? v->i : 0);
+    }
+    if (numbers)
+        *out = value_str(a, s.buf ? s.buf : "");
+    strbuf_release(&s);
+    return numbers;
+}
+
 static bool to_list(struct arena *a, const struct decl *d, const struct value *in,
                     struct value *out, struct strbuf *why)
 {
@@ -285,7 +304,8 @@ static bool to_list(struct arena *a, const struct decl *d, const struct value *i
     list = value_list(a, d->type, v.list.n);
     for (int i = 0; i < v.list.n; i++) {
         struct strbuf item_why = STRBUF_INIT;
-        bool ok = coerce(a, &item, &v.list.item[i], &list.list.item[i], &item_why);
+        bool ok = (d->numbers && to_numbers(a, &v.list.item[i], &list.list.item[i])) ||
+                  coerce(a, &item, &v.list.item[i], &list.list.item[i], &item_why);
 
         if (!ok)
             strbuf_addf(why, "a %s: its item %d must be %s", value_type_name(d->type), i,

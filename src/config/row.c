@@ -34,6 +34,7 @@ struct decl schema_decl(const struct schema *row)
     d.word = row->word;
     d.words = d.type == VALUE_LIST && row->choices;
     d.record = row->record;
+    d.numbers = row->numbers;
     return d;
 }
 

@@ -457,6 +457,14 @@ const struct schema schema_table[] = {
     ROW("DATA.REDUCE_ZERO_LABEL", data.reduce_zero_label, .def = "False",
         .help = "segmentation: the value 0 of label files is ignored, and the others "
                 "become one less, after DATA.LABEL_MAP, as in mmsegmentation"),
+    ROW("DATA.CLASS_COLORS", data.class_colors, .def = "[]", .numbers = true,
+        .help = "segmentation: label files hold colours, and this one of each class: "
+                "[[128, 64, 128], \"#804080\", ...]; or the name of a file with a line "
+                "'128 64 128 Road' or 'Road,128,64,128' for each"),
+    ROW("DATA.IGNORED_COLORS", data.ignored_colors, .def = "[]", .numbers = true,
+        .help = "segmentation: colours of label files that are ignored, as "
+                "DATA.CLASS_COLORS has them; others: all that are no class, which are "
+                "errors else"),
     ROW("DATA.ZIP_MODE", data.zip_mode, NEUTRAL, .def = "False", .flag = "--zip",
         .help =
             "as in Swin: DATA.DATASET imagenet is read from zip files, see zip there"),

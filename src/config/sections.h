@@ -80,6 +80,7 @@ struct config_data {
     struct str_list class_names;
     int labels;
     struct int_table label_map;
+    struct str_list class_colors, ignored_colors;
     bool reduce_zero_label;
 };
 

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "dataset/label.h"
 
 struct keep_paths cache_paths(const struct dataset *d, const struct transform *t,
                               const struct image_limits *limits, const struct keep *k)
@@ -25,7 +26,7 @@ struct keep_paths cache_paths(const struct dataset *d, const struct transform *t
     strbuf_addf(&s, " %d %.17g %.17g", (int)limits->range.kind, limits->range.lo,
                 limits->range.hi);
     if (dataset_has_labels(d))
-        strbuf_add(&s, d->map, sizeof(d->map));
+        dataset_add_label_meaning(d, &s);
     paths = keep_paths(k, "cache", XXH3_64bits(s.buf, s.len), "");
     strbuf_release(&s);
     return paths;

@@ -57,21 +57,23 @@
     {"car", 8, {64, 0, 128}}, {"pedestrian", 9, {64, 64, 0}},                             \
     {"bicyclist", 10, {0, 128, 192}}
 
+#define ROWS(...) (const struct class_row[]) {__VA_ARGS__, {0}}
+
 const struct class_set class_set_table[] = {
     {"cityscapes19", "the classes that Cityscapes evaluates (train ids 0 to 18)",
-     19, {CITYSCAPES_EVALUATED}, .last = 33, .has_ids = true},
+     19, ROWS(CITYSCAPES_EVALUATED), .last = 33, .has_ids = true},
     {"cityscapes20", "those of cityscapes19, and void as in ERFNet's own set-up: never a label",
-     20, {CITYSCAPES_EVALUATED, {"void", -1, {0}}}, .last = 33, .has_ids = true},
+     20, ROWS(CITYSCAPES_EVALUATED, {"void", -1, {0}}), .last = 33, .has_ids = true},
     {"cityscapes34", "Cityscapes' label ids 0 to 33 themselves",
-     34, {CITYSCAPES_IDS}, .last = 33},
+     34, ROWS(CITYSCAPES_IDS), .last = 33},
     {"cityscapes35", "those of cityscapes34, and 34 for the licence plate (-1, which no PNG can hold)",
-     35, {CITYSCAPES_IDS, {"license plate", 34, {CAR}}}, .last = 34},
+     35, ROWS(CITYSCAPES_IDS, {"license plate", 34, {CAR}}), .last = 34},
     {"camvid11", "CamVid's 11 classes; 11 is void and ignored",
-     11, {CAMVID}, .last = 11},
+     11, ROWS(CAMVID), .last = 11},
     {"camvid12", "those of camvid11, and void: never a label",
-     12, {CAMVID, {"void", -1, {0}}}, .last = 11},
+     12, ROWS(CAMVID, {"void", -1, {0}}), .last = 11},
     {"voc21", "PASCAL VOC; the borders of objects (255) are ignored",
-     21, {
+     21, ROWS(
         {"background", 0, {0}}, {"aeroplane", 1, {128, 0, 0}}, {"bicycle", 2, {0, 128, 0}},
         {"bird", 3, {128, 128, 0}}, {"boat", 4, {0, 0, 128}}, {"bottle", 5, {128, 0, 128}},
         {"bus", 6, {0, 128, 128}}, {"car", 7, {128, 128, 128}}, {"cat", 8, {64, 0, 0}},
@@ -80,7 +82,7 @@ const struct class_set class_set_table[] = {
         {"horse", 13, {192, 0, 128}}, {"motorbike", 14, {64, 128, 128}},
         {"person", 15, {192, 128, 128}}, {"pottedplant", 16, {0, 64, 0}},
         {"sheep", 17, {128, 64, 0}}, {"sofa", 18, {0, 192, 0}}, {"train", 19, {128, 192, 0}},
-        {"tvmonitor", 20, {0, 64, 128}}}, .last = 20},
+        {"tvmonitor", 20, {0, 64, 128}}), .last = 20},
     {.name = NULL},
 };
 /* clang-format on */

@@ -16,17 +16,23 @@
 
 enum { LABEL_NONE = 254 }; /* in a map: no class has this value, and it is not ignored */
 
+struct label_colours;
+
+struct class_row {
+    const char *name;
+    int value; /* in a label file of ids; -1: none */
+    uint8_t rgb[3];
+};
+
 struct class_set {
-    const char *name; /* DATA.CLASS_SET */
-    const char *help; /* a line for the list of sets */
-    int n;            /* outputs of the model */
-    struct class_row {
-        const char *name;
-        int value; /* in a label file of ids; -1: none */
-        uint8_t rgb[3];
-    } row[36];    /* of each class */
-    int last;     /* values up to this one that are no class are ignored */
-    bool has_ids; /* Cityscapes: label files may hold train ids instead */
+    const char *name;            /* DATA.CLASS_SET */
+    const char *help;            /* a line for the list of sets */
+    int n;                       /* outputs of the model */
+    const struct class_row *row; /* of each class, then one without a name */
+    int last;                    /* values up to this one that are no class are ignored */
+    bool has_ids;                /* Cityscapes: label files may hold train ids instead */
+    const struct label_colours *colours; /* label files hold colours, which have these
+                                          * values; NULL: they hold values */
 };
 
 /* Ends with a row without a name. */

@@ -32,7 +32,7 @@ static bool histogram_key(const struct dataset *d, const struct histogram_option
     bool known = true;
 
     strbuf_addf(&s, "%s %d %d %d\n", first_line, o->w, o->h, o->divisor);
-    strbuf_add(&s, d->map, sizeof(d->map));
+    dataset_add_label_meaning(d, &s);
     for (int64_t i = 0; i < d->n && known; i++)
         known = dataset_stamp_label(d, i, &s);
     *key = XXH3_64bits(s.buf, s.len);

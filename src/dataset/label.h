@@ -14,4 +14,7 @@ int dataset_label_map(const struct dataset *d, int64_t i,
                       const struct image_limits *limits, struct dataset_bytes *bytes,
                       struct label_reader *r, struct strbuf *why);
 
+/* Appends bytes that differ if the values or colours of label files mean something else. */
+void dataset_add_label_meaning(const struct dataset *d, struct strbuf *out);
+
 #endif

@@ -227,13 +227,10 @@ static struct dataset *list_open(const struct dataset_source *s)
     return s->label_maps ? list_open_pairs(s) : list_classes_open(s);
 }
 
-static const char *const list_reads[] = {"DATA.LABEL_MAP",
-                                         "DATA.REDUCE_ZERO_LABEL",
-                                         "DATA.CLASS_SET",
-                                         "DATA.CLASS_NAMES",
-                                         "DATA.LABELS",
-                                         "DATA.FIRST_CLASS",
-                                         NULL};
+static const char *const list_reads[] = {
+    "DATA.LABEL_MAP",      "DATA.REDUCE_ZERO_LABEL", "DATA.CLASS_COLORS",
+    "DATA.IGNORED_COLORS", "DATA.CLASS_SET",         "DATA.CLASS_NAMES",
+    "DATA.LABELS",         "DATA.FIRST_CLASS",       NULL};
 
 const struct storage storage_list = {
     .name = "list",

@@ -116,9 +116,14 @@ static const struct dataset_type pairs_type = {
     .stamp_label = pairs_stamp_label,
 };
 
-const char *const pairs_reads[] = {
-    "DATA.CLASS_SET", "DATA.CLASS_NAMES",       "DATA.LABELS",
-    "DATA.LABEL_MAP", "DATA.REDUCE_ZERO_LABEL", NULL};
+const char *const pairs_reads[] = {"DATA.CLASS_SET",
+                                   "DATA.CLASS_NAMES",
+                                   "DATA.LABELS",
+                                   "DATA.LABEL_MAP",
+                                   "DATA.REDUCE_ZERO_LABEL",
+                                   "DATA.CLASS_COLORS",
+                                   "DATA.IGNORED_COLORS",
+                                   NULL};
 
 /* The values of label files are read as others before the class set says what they
  * mean. */

@@ -116,9 +116,11 @@ static const int64_t *samples_shards(const struct dataset *d, int64_t *n)
     return of(d)->first;
 }
 
-const char *const container_reads[] = {
-    "DATA.CLASS_SET", "DATA.CLASS_NAMES",       "DATA.LABELS",      "DATA.SHUFFLE_SHARDS",
-    "DATA.LABEL_MAP", "DATA.REDUCE_ZERO_LABEL", "DATA.FIRST_CLASS", NULL};
+const char *const container_reads[] = {"DATA.CLASS_SET",    "DATA.CLASS_NAMES",
+                                       "DATA.LABELS",       "DATA.SHUFFLE_SHARDS",
+                                       "DATA.LABEL_MAP",    "DATA.REDUCE_ZERO_LABEL",
+                                       "DATA.CLASS_COLORS", "DATA.IGNORED_COLORS",
+                                       "DATA.FIRST_CLASS",  NULL};
 
 static const struct dataset_type samples_classes = {
     .name = samples_name,

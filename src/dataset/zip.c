@@ -379,10 +379,17 @@ const struct container container_zip = {
     .close = raw_file_close,
 };
 
-static const char *const zip_reads[] = {
-    "DATA.CACHE_MODE",        "DATA.LABELS",      "DATA.LABEL_MAP",
-    "DATA.REDUCE_ZERO_LABEL", "DATA.CLASS_SET",   "DATA.CLASS_NAMES",
-    "DATA.SHUFFLE_SHARDS",    "DATA.FIRST_CLASS", NULL};
+static const char *const zip_reads[] = {"DATA.CACHE_MODE",
+                                        "DATA.LABELS",
+                                        "DATA.LABEL_MAP",
+                                        "DATA.REDUCE_ZERO_LABEL",
+                                        "DATA.CLASS_COLORS",
+                                        "DATA.IGNORED_COLORS",
+                                        "DATA.CLASS_SET",
+                                        "DATA.CLASS_NAMES",
+                                        "DATA.SHUFFLE_SHARDS",
+                                        "DATA.FIRST_CLASS",
+                                        NULL};
 
 CONTAINER_STORAGE_READS(
     zip,

@@ -28,16 +28,41 @@ enum { LABEL_IGNORE = 255 };
 /* Classes of a label map, at most: labels are bytes, and two of them are reserved. */
 enum { LABEL_CLASSES = 254 };
 
+/* What the colours of label files mean, in ascending order of `rgb`, 0xrrggbb. */
+struct label_colours {
+    struct label_colour {
+        uint32_t rgb;
+        uint8_t value; /* or LABEL_IGNORE */
+    } * at;
+    int n;
+    bool others; /* colours that are not listed are LABEL_IGNORE; else they are errors */
+};
+
+void label_colours_sort(struct label_colours *c);
+const struct label_colour *label_colours_find(const struct label_colours *c,
+                                              uint32_t rgb); /* NULL: not listed */
+
 /* {0} is a valid one; one per thread, reused. */
 struct label_reader {
     int w, h;
     uint8_t *pixel; /* [h, w] */
     size_t cap;
-    struct png_plain *plain; /* for the usual PNGs, from the first of them on */
+    struct png_plain *plain;       /* for the usual PNGs, from the first of them on */
+    struct image_decoder *decoder; /* of colours, from the first file on */
+    struct image rgb;              /* of the last file in colours */
 };
 
 int label_read(struct label_reader *r, const void *data, size_t len,
                const struct image_limits *limits, struct strbuf *why);
+/* The same of a file of colours, in any lossless format; the colours of palettes are looked
+ * up, alpha is dropped. The reason names the first colour that is not listed. */
+int label_read_colours(struct label_reader *r, const struct label_colours *c,
+                       const void *data, size_t len, const struct image_limits *limits,
+                       struct strbuf *why);
+/* Only decodes it, into r->rgb; w and h are set. */
+int label_decode_colours(struct label_reader *r, const void *data, size_t len,
+                         const struct image_limits *limits, struct strbuf *why);
+
 /* The format of a file by its name, if that always changes values: "JPEG"; else NULL. */
 const char *label_lossy_format(const char *path);
 

@@ -237,5 +237,7 @@ void label_reader_release(struct label_reader *r)
 {
     free(r->pixel);
     png_plain_free(r->plain);
+    image_decoder_free(r->decoder);
+    image_release(&r->rgb);
     memset(r, 0, sizeof(*r));
 }

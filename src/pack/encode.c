@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/failure.h"
+#include "dataset/class_set.h"
 #include "dataset/read.h"
 #include "image/encode.h"
 
@@ -65,8 +66,7 @@ static uint8_t *portable(struct dataset_bytes *b, const char *kind, int w, int h
 static void encode_image(const struct pack_encoding *how, struct pack_item *item,
                          const uint8_t *rgb, int w, int h)
 {
-    bool jpeg =
-        how->quality > 0 || image_is_lossy(item->image.data, item->image.len);
+    bool jpeg = how->quality > 0 || image_is_lossy(item->image.data, item->image.len);
     struct png_bitmap png = {.pixel = rgb, .w = w, .h = h, .channels = 3};
     size_t len, n = (size_t)w * (size_t)h * 3;
     uint8_t *data;
@@ -138,6 +138,31 @@ static int encode_anew(struct pack_encoder *e, const struct pack_encoding *how,
     return rc;
 }
 
+/* Label maps in colours become PNGs of class indices. */
+static int index_colours(struct pack_encoder *e, const struct pack_encoding *how,
+                         const struct dataset *d, struct pack_item *item,
+                         struct strbuf *why)
+{
+    const struct label_colours *colours = d->set ? d->set->colours : NULL;
+    struct png_bitmap png = {.channels = 1};
+    uint8_t *data;
+    size_t len;
+    int rc;
+
+    if (!colours)
+        return 0;
+    rc = label_read_colours(&e->label, colours, item->label_map.data, item->label_map.len,
+                            &how->limits, why);
+    if (rc < 0)
+        return rc;
+    png.pixel = e->label.pixel;
+    png.w = e->label.w;
+    png.h = e->label.h;
+    data = png_encode(&png, &len);
+    take(&item->label_map, data, len);
+    return 0;
+}
+
 static int read_item(struct pack_encoder *e, const struct pack_encoding *how,
                      const struct dataset *d, int64_t i, struct pack_item *item,
                      struct strbuf *why)
@@ -148,6 +173,8 @@ static int read_item(struct pack_encoder *e, const struct pack_encoding *how,
 
     if (rc == 0 && dataset_has_labels(d))
         rc = dataset_read_label(d, i, limit, &item->label_map, why);
+    if (rc == 0 && dataset_has_labels(d))
+        rc = index_colours(e, how, d, item, why);
     if (rc < 0)
         return rc;
     ending = image_extension_of(item->image.data, item->image.len);

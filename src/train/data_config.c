@@ -220,7 +220,7 @@ static struct dataset_source data_source(const struct config *cfg, enum data_spl
         .path = cfg->data.data_path,
         .split = train || data_part_is_carved(cfg) ? cfg->data.train_split
                                                    : cfg->data.val_split,
-        .labels = {.set = class_set_find(cfg->data.class_set),
+        .labels = {.set = segment_class_set(cfg),
                    .classes = (int)cfg->model.num_classes,
                    .first = (int)cfg->data.first_class,
                    .names = names->n ? names->item : NULL,

@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-#include "dataset/class_set.h"
+#include "base/error.h"
+#include "dataset/class_colours.h"
 #include "dataset/table.h"
 #include "session/augment_config.h"
 #include "session/model_config.h"
@@ -19,8 +20,9 @@ static const struct model *find_model(const struct config *cfg)
 
 /* Keys of label maps; without them they must have their defaults. */
 static const char *const label_keys[] = {
-    "DATA.CLASS_SET",         "DATA.CLASS_NAMES", "DATA.LABELS",     "DATA.LABEL_MAP",
-    "DATA.REDUCE_ZERO_LABEL", "AUG.SHIFT",        "AUG.RESIZE_SCALE"};
+    "DATA.CLASS_SET",         "DATA.CLASS_NAMES",  "DATA.LABELS",
+    "DATA.LABEL_MAP",         "DATA.CLASS_COLORS", "DATA.IGNORED_COLORS",
+    "DATA.REDUCE_ZERO_LABEL", "AUG.SHIFT",         "AUG.RESIZE_SCALE"};
 
 enum { LABEL_KEYS = sizeof(label_keys) / sizeof(label_keys[0]) };
 
@@ -70,6 +72,26 @@ bool segment_config(const struct config *cfg)
     return m && m->family->task == MODEL_SEGMENT;
 }
 
+/* The set of DATA.CLASS_COLORS; NULL without a reason: the key is empty. */
+static const struct class_set *colour_set(const struct config *cfg, struct strbuf *why)
+{
+    const struct config_data *d = &cfg->data;
+
+    return d->class_colors.n ? class_colours_set(&d->class_colors, &d->class_names,
+                                                 &d->ignored_colors, d->data_path, why)
+                             : NULL;
+}
+
+const struct class_set *segment_class_set(const struct config *cfg)
+{
+    struct strbuf why = STRBUF_INIT;
+    const struct class_set *set = colour_set(cfg, &why);
+
+    if (why.len)
+        usage("DATA.CLASS_COLORS: %s", why.buf);
+    return set ? set : class_set_find(cfg->data.class_set);
+}
+
 static bool reads(const struct config *cfg, const char *key)
 {
     return storage_reads(storage_find(cfg->data.dataset), key);
@@ -116,14 +138,28 @@ static void check_names(const struct config *cfg, struct problems *p)
 
 static void check_classes(const struct config *cfg, struct problems *p)
 {
-    const struct class_set *set = class_set_find(cfg->data.class_set);
+    struct strbuf why = STRBUF_INIT;
+    const struct class_set *colours = colour_set(cfg, &why), *set = colours;
     long long classes = cfg->model.num_classes;
 
-    if (set && set->n != classes && reads(cfg, "DATA.CLASS_SET") &&
-        (!asks_data(cfg) || config_where(cfg, "MODEL.NUM_CLASSES")))
-        config_blame(cfg, p, KEYS("DATA.CLASS_SET"),
-                     "DATA.CLASS_SET %s has %d classes, and MODEL.NUM_CLASSES is %lld",
-                     set->name, set->n, classes);
+    if (!set)
+        set = class_set_find(cfg->data.class_set);
+    if (why.len)
+        config_blame(cfg, p, KEYS("DATA.CLASS_COLORS"), "DATA.CLASS_COLORS: %s", why.buf);
+    else if (set && set->n != classes && reads(cfg, "DATA.CLASS_SET") &&
+             (!asks_data(cfg) || config_where(cfg, "MODEL.NUM_CLASSES")))
+        config_blame(cfg, p, KEYS(colours ? "DATA.CLASS_COLORS" : "DATA.CLASS_SET"),
+                     "%s%s has %d classes, and MODEL.NUM_CLASSES is %lld",
+                     colours ? "" : "DATA.CLASS_SET ", set->name, set->n, classes);
+    if (colours && *cfg->data.class_set)
+        config_blame(
+            cfg, p, KEYS("DATA.CLASS_COLORS"),
+            "DATA.CLASS_COLORS: DATA.CLASS_SET has colours of its own: leave one "
+            "of them empty");
+    if (!cfg->data.class_colors.n)
+        config_warn_unread(cfg, p, "DATA.IGNORED_COLORS",
+                           "without DATA.CLASS_COLORS label files hold values");
+    strbuf_release(&why);
     if (!asks_data(cfg) || config_where(cfg, "MODEL.NUM_CLASSES"))
         model_check_labels(cfg, p);
     if (cfg->data.labels == LABELS_TRAIN_IDS && set && !set->has_ids)

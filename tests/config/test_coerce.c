@@ -240,12 +240,46 @@ static void test_reasons(void **state)
     arena_release(&mem);
 }
 
+/* Lists of numbers in a list of texts, where the key has them. */
+static void test_numbers(void **state)
+{
+    static const struct {
+        bool numbers;
+        const char *text, *want;
+    } row[] = {
+        {true, "[[128, 64, 7], '#804080']", "['128 64 7', '#804080']"},
+        {true, "[(1, 2)]", "['1 2']"},
+        {true, "[a, b]", "['a', 'b']"},
+        {true, "[[1, 'a']]", ""},
+        {false, "[[1, 2]]", ""},
+    };
+    struct arena mem = {0};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+        struct value in = value_str(&mem, row[i].text), out;
+        struct decl d = {
+            .type = VALUE_LIST, .item = VALUE_STR, .numbers = row[i].numbers};
+        struct strbuf why = STRBUF_INIT, got = STRBUF_INIT;
+
+        in.text = in.s;
+        strbuf_addstr(&got, "");
+        if (coerce(&mem, &d, &in, &out, &why))
+            value_add_repr(&got, &out);
+        assert_string_equal(got.buf, row[i].want);
+        strbuf_release(&got);
+        strbuf_release(&why);
+    }
+    arena_release(&mem);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_matrix),
         cmocka_unit_test(test_texts),
         cmocka_unit_test(test_reasons),
+        cmocka_unit_test(test_numbers),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -122,6 +122,23 @@ layout_map_years() { _pairs 0 12 "$1"/{images,annotations}/train2017 && _pairs 1
 layout_map_nested() { _pairs 0 6 "$1"/{images,labels}/train/a && _pairs 6 12 "$1"/{images,labels}/train/b && _pairs 12 16 "$1"/{images,labels}/val/b; }
 layout_map_mac() { _pairs 0 16 "$1"/{images,masks} && mkdir -p "$1"/{__MACOSX,images/.git,masks/@eaDir} && touch "$1/masks/Thumbs.db"; }
 layout_map_some() { _pairs 0 16 "$1"/{images,masks} && rm "$1/masks/${_stems[3]}.png"; }
+# Masks of three classes and void, as values (255) or as colours (black).
+_regions() { local c && for c in a b c d; do head -c 256 /dev/zero | tr '\0' $c; done; } # 32 x 32
+layout_map_values() {
+  local k
+  mkdir -p "$1"/{images,masks}
+  for k in {1..12}; do
+    { printf 'P5\n32 32\n255\n'; head -c 1024 /dev/urandom; } >"$1/images/$k.pgm"
+    { printf 'P5\n32 32\n255\n'; _regions | tr abcd '\0\1\2\377'; } >"$1/masks/$k.pgm"
+  done
+}
+layout_map_colours() {
+  local k
+  layout_map_values "$1" && rm "$1"/masks/*
+  for k in {1..12}; do
+    { printf 'P6\n32 32\n255\n'; _regions | LC_ALL=C sed 's/a/\x80\x40\x80/g; s/b/\x40\x00\xc0/g; s/c/\xff\x80\x01/g; s/d/\x00\x00\x00/g'; } >"$1/masks/$k.ppm"
+  done
+}
 layout_map_list() {
   _pairs 0 16 "$1"/x "$1"/y
   printf 'x/%s.png\n' "${_stems[@]}" | paste -d' ' - <(printf 'y/%s.png\n' "${_stems[@]}") >"$1/train.txt"

@@ -1,0 +1,232 @@
+/* trainc init: label maps in colours. See cmd/init.h. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "cmd/init.h"
+#include "config/dump.h"
+#include "config/value.h"
+#include "image/label.h"
+
+void init_colours_add(struct init_colours *c, const struct label_reader *r,
+                      const char *name)
+{
+    int64_t n = (int64_t)r->w * r->h;
+    int last = -1;
+
+    for (int y = 0; y < r->h; y++) {
+        const uint8_t *p = r->rgb.pixel + (size_t)y * r->rgb.stride;
+
+        for (int x = 0; x < r->w; x++, p += 3) {
+            uint32_t rgb = (uint32_t)p[0] << 16 | (uint32_t)p[1] << 8 | p[2];
+
+            if (last < 0 || c->found[last].rgb != rgb) {
+                for (last = 0; last < c->n && c->found[last].rgb != rgb;)
+                    last++;
+                if (last == INIT_COLOURS)
+                    die("'%s': label maps have more than %d colours: they were resized "
+                        "or compressed, or they are no label maps",
+                        name, INIT_COLOURS);
+                if (last == c->n)
+                    c->found[c->n++] = (struct init_colour){.rgb = rgb};
+            }
+            c->found[last].share += 1.0 / (double)n;
+        }
+    }
+    c->maps++;
+}
+
+/* ---- files of colours ---- */
+
+static char *colour_file(const char *dir)
+{
+    static const char *const names[] = {"label_colors.txt", "label_colours.txt",
+                                        "class_dict.csv",   "class_colors.csv",
+                                        "class_colors.txt", "palette.txt"};
+    char *path = NULL;
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names) && !path; i++) {
+        path = path_join(dir, names[i]);
+        if (file_exists(path) && !file_is_dir(path))
+            break;
+        free(path);
+        path = NULL;
+    }
+    return path;
+}
+
+/* True if the class is one that does not count. */
+static bool is_void(const char *name)
+{
+    static const char *const names[] = {"void",   "unlabeled", "unlabelled",
+                                        "ignore", "ignored",   "unknown"};
+    bool is = false;
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        is = is || !strcasecmp(name, names[i]);
+    return is;
+}
+
+static void add_class(struct class_colours *to, uint32_t rgb, const char *name)
+{
+    GROW(to->at, to->n, to->cap);
+    to->at[to->n++] = (struct class_colour){rgb, xstrdup(name)};
+}
+
+static bool has_colour(const struct class_colours *c, uint32_t rgb)
+{
+    for (int i = 0; i < c->n; i++)
+        if (c->at[i].rgb == rgb)
+            return true;
+    return false;
+}
+
+static int by_colour(const void *a, const void *b)
+{
+    const struct init_colour *x = a, *y = b;
+
+    return x->rgb < y->rgb ? -1 : x->rgb > y->rgb;
+}
+
+/* True if all classes have names, and no two the same. */
+static bool are_named(const struct class_colours *c)
+{
+    for (int i = 0; i < c->n; i++) {
+        const char *name = c->at[i].name;
+
+        for (const char *at = name; *at; at++)
+            if ((unsigned char)*at < ' ' || *at == 0x7f)
+                return false;
+        for (int k = 0; k < i; k++)
+            if (!strcmp(name, c->at[k].name))
+                return false;
+        if (!*name)
+            return false;
+    }
+    return true;
+}
+
+static void read_file(struct init_colours *c)
+{
+    struct strbuf why = STRBUF_INIT;
+    struct class_colours all;
+
+    if (!class_colours_read(&all, c->file, &why))
+        die("%s", why.buf);
+    for (int i = 0; i < all.n; i++)
+        if (!has_colour(&c->classes, all.at[i].rgb) &&
+            !has_colour(&c->ignored, all.at[i].rgb))
+            add_class(is_void(all.at[i].name) ? &c->ignored : &c->classes, all.at[i].rgb,
+                      all.at[i].name);
+    class_colours_release(&all);
+    strbuf_release(&why);
+}
+
+void init_colours_settle(struct init_colours *c, const char *path, double *share)
+{
+    char *above = path_dirname(path);
+
+    qsort(c->found, (size_t)c->n, sizeof(*c->found), by_colour);
+    c->file = colour_file(path);
+    if (!c->file)
+        c->file = colour_file(above);
+    if (c->file)
+        read_file(c);
+    for (int i = 0; i < c->n; i++) {
+        uint32_t rgb = c->found[i].rgb;
+
+        if (!c->file)
+            add_class(&c->classes, rgb, "");
+        else if (!has_colour(&c->classes, rgb) && !has_colour(&c->ignored, rgb)) {
+            log_warning("'%s' does not have the colour #%06x of %.2f %% of the pixels, "
+                        "which is ignored",
+                        c->file, (unsigned)rgb, 100 * c->found[i].share / c->maps);
+            add_class(&c->ignored, rgb, "");
+        }
+        for (int k = 0; k < c->classes.n; k++)
+            if (c->classes.at[k].rgb == rgb)
+                share[k] = c->found[i].share / c->maps;
+    }
+    c->named = are_named(&c->classes);
+    free(above);
+}
+
+/* ---- what the configuration gets ---- */
+
+/* [[128, 64, 128], ...] */
+static void add_colours(struct strbuf *s, const struct class_colours *c)
+{
+    strbuf_addch(s, '[');
+    for (int i = 0; i < c->n; i++)
+        strbuf_addf(s, "%s[%d, %d, %d]", i ? ", " : "", (int)(c->at[i].rgb >> 16),
+                    (int)(c->at[i].rgb >> 8 & 255), (int)(c->at[i].rgb & 255));
+    strbuf_addch(s, ']');
+}
+
+char *init_colours_yaml(const struct init_colours *c, enum init_colours_key key)
+{
+    struct strbuf s = STRBUF_INIT;
+    struct arena mem = {0};
+    struct value names;
+
+    if (key == INIT_CLASS_COLORS)
+        add_colours(&s, &c->classes);
+    else if (key == INIT_IGNORED_COLORS && c->ignored.n)
+        add_colours(&s, &c->ignored);
+    else if (key == INIT_CLASS_NAMES && c->named) {
+        names = value_list(&mem, VALUE_LIST, c->classes.n);
+        for (int i = 0; i < c->classes.n; i++)
+            names.list.item[i] = value_str(&mem, c->classes.at[i].name);
+        value_add_yaml(&s, &names);
+    }
+    arena_release(&mem);
+    return s.len ? strbuf_detach(&s) : NULL;
+}
+
+static struct str_list texts_of(const struct class_colours *c)
+{
+    const char **text = xcalloc((size_t)c->n + 1, sizeof(*text));
+
+    for (int i = 0; i < c->n; i++)
+        text[i] = xasprintf("#%06x", (unsigned)c->at[i].rgb);
+    return (struct str_list){text, c->n};
+}
+
+static void free_texts(struct str_list *l)
+{
+    for (int i = 0; i < l->n; i++)
+        free((void *)(uintptr_t)l->item[i]);
+    free((void *)(uintptr_t)l->item);
+}
+
+const struct class_set *init_colours_set(const struct init_colours *c)
+{
+    struct str_list colours = texts_of(&c->classes), ignored = texts_of(&c->ignored);
+    const char **name = xcalloc((size_t)c->classes.n + 1, sizeof(*name));
+    struct str_list names = {name, c->named ? c->classes.n : 0};
+    struct strbuf why = STRBUF_INIT;
+    const struct class_set *set;
+
+    for (int i = 0; i < c->classes.n; i++)
+        name[i] = c->classes.at[i].name;
+    set = class_colours_set(&colours, &names, &ignored, "", &why);
+    if (!set)
+        die("%s: %s", c->file ? c->file : "label maps", why.buf);
+    free_texts(&colours);
+    free_texts(&ignored);
+    free(name);
+    strbuf_release(&why);
+    return set;
+}
+
+void init_colours_release(struct init_colours *c)
+{
+    class_colours_release(&c->classes);
+    class_colours_release(&c->ignored);
+    free(c->file);
+}

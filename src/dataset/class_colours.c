@@ -1,0 +1,251 @@
+#include "dataset/class_colours.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/utf8.h"
+#include "image/label.h"
+
+static const char between[] = " \t,;";
+
+/* Three numbers of at most 255, `*text` is moved behind them. */
+static bool parse_numbers(const char **text, uint32_t *rgb)
+{
+    const char *at = *text;
+    uint32_t all = 0;
+
+    for (int k = 0; k < 3; k++) {
+        unsigned v = 0;
+        int digits = 0;
+
+        at += strspn(at, between);
+        for (; isdigit((unsigned char)*at) && digits < 4; digits++)
+            v = 10 * v + (unsigned)(*at++ - '0');
+        if (!digits || v > 255 || (*at && !strchr(between, *at)))
+            return false;
+        all = all << 8 | v;
+    }
+    *rgb = all;
+    *text = at;
+    return true;
+}
+
+bool class_colour_parse(const char *text, uint32_t *rgb)
+{
+    if (*text == '#') {
+        if (strlen(text) != 7 || strspn(text + 1, "0123456789abcdefABCDEF") != 6)
+            return false;
+        *rgb = (uint32_t)strtoul(text + 1, NULL, 16);
+        return true;
+    }
+    return parse_numbers(&text, rgb) && !text[strspn(text, between)];
+}
+
+/* ---- files ---- */
+
+static void add_colour(struct class_colours *c, uint32_t rgb, const char *name, size_t n)
+{
+    while (n && strchr(between, name[n - 1]))
+        n--;
+    GROW(c->at, c->n, c->cap);
+    c->at[c->n++] = (struct class_colour){rgb, xstrndup(name, n)};
+}
+
+/* "64 128 64 Animal", "Animal,64,128,64". */
+static bool parse_line(struct class_colours *c, const char *line)
+{
+    const char *at = line + strspn(line, between), *start = at;
+    uint32_t rgb;
+
+    if (parse_numbers(&at, &rgb)) {
+        at += strspn(at, between);
+        add_colour(c, rgb, at, strlen(at));
+        return true;
+    }
+    for (at = start; *at; at++) {
+        const char *numbers = at;
+
+        if (strchr(between, *at) && parse_numbers(&numbers, &rgb) &&
+            !numbers[strspn(numbers, between)]) {
+            add_colour(c, rgb, start, (size_t)(at - start));
+            return true;
+        }
+    }
+    return false;
+}
+
+bool class_colours_read(struct class_colours *c, const char *path, struct strbuf *why)
+{
+    char *text = file_read(path, NULL), *rest = text, *line;
+
+    *c = (struct class_colours){0};
+    if (!text)
+        strbuf_addf(why, "cannot read '%s': %s", path, strerror(errno));
+    for (int n = 1; !why->len && (line = strsep(&rest, "\n")); n++) {
+        line[strcspn(line, "\r")] = '\0';
+        if (!line[strspn(line, " \t")] || (*line == '#' && n > 1))
+            continue;
+        /* The first line may name the columns. */
+        if (!utf8_valid(line) || (!parse_line(c, line) && n > 1))
+            strbuf_addf(why, "'%s:%d' has no colour such as '64 128 64 Animal'", path, n);
+    }
+    if (!why->len && !c->n)
+        strbuf_addf(why, "'%s' has no colours", path);
+    free(text);
+    if (why->len)
+        class_colours_release(c);
+    return !why->len;
+}
+
+void class_colours_release(struct class_colours *c)
+{
+    for (int i = 0; i < c->n; i++)
+        free(c->at[i].name);
+    free(c->at);
+    *c = (struct class_colours){0};
+}
+
+/* ---- sets ---- */
+
+static void list_colours(struct class_colours *c, const struct str_list *colours,
+                         const char *dir, struct strbuf *why)
+{
+    uint32_t rgb;
+
+    if (colours->n == 1 && !class_colour_parse(colours->item[0], &rgb)) {
+        char *path = *colours->item[0] == '/' ? xstrdup(colours->item[0])
+                                              : path_join(dir, colours->item[0]);
+
+        (void)class_colours_read(c, path, why);
+        free(path);
+        return;
+    }
+    for (int i = 0; i < colours->n && !why->len; i++)
+        if (class_colour_parse(colours->item[i], &rgb))
+            add_colour(c, rgb, "", 0);
+        else
+            strbuf_addf(why,
+                        "item %d is no colour such as '#804080' or [128, 64, 128]: "
+                        "'%s'",
+                        i, colours->item[i]);
+}
+
+static void add_value(struct label_colours *to, uint32_t rgb, int value,
+                      struct strbuf *why)
+{
+    for (int i = 0; i < to->n && !why->len; i++)
+        if (to->at[i].rgb == rgb)
+            strbuf_addf(why, "the colour #%06x is there twice", (unsigned)rgb);
+    to->at[to->n++] = (struct label_colour){rgb, (uint8_t)value};
+}
+
+static struct label_colours *values_of(const struct class_colours *c,
+                                       const struct str_list *ignored, struct strbuf *why)
+{
+    struct label_colours *to = xcalloc(1, sizeof(*to));
+
+    to->at = xcalloc((size_t)(c->n + ignored->n) + 1, sizeof(*to->at));
+    for (int i = 0; i < c->n; i++)
+        add_value(to, c->at[i].rgb, i, why);
+    for (int i = 0; i < ignored->n && !why->len; i++) {
+        uint32_t rgb;
+
+        if (!strcmp(ignored->item[i], "others"))
+            to->others = true;
+        else if (class_colour_parse(ignored->item[i], &rgb))
+            add_value(to, rgb, LABEL_IGNORE, why);
+        else
+            strbuf_addf(why,
+                        "DATA.IGNORED_COLORS: item %d is neither a colour such as "
+                        "'#804080' nor 'others': '%s'",
+                        i, ignored->item[i]);
+    }
+    label_colours_sort(to);
+    return to;
+}
+
+/* The texts that a set is made of; sets are made once. */
+static char *key_of(const struct str_list *colours, const struct str_list *names,
+                    const struct str_list *ignored, const char *dir)
+{
+    const struct str_list *list[] = {colours, names, ignored};
+    struct strbuf s = STRBUF_INIT;
+
+    for (int k = 0; k < 3; k++) {
+        for (int i = 0; i < list[k]->n; i++)
+            strbuf_addf(&s, "%s\n", list[k]->item[i]);
+        strbuf_addch(&s, '\f');
+    }
+    strbuf_addstr(&s, dir);
+    return strbuf_detach(&s);
+}
+
+static struct class_set *make_set(const struct class_colours *c,
+                                  const struct str_list *names,
+                                  const struct label_colours *values)
+{
+    struct class_set *s = xcalloc(1, sizeof(*s));
+    struct class_row *row = xcalloc((size_t)c->n + 1, sizeof(*row));
+
+    for (int i = 0; i < c->n; i++) {
+        uint32_t rgb = c->at[i].rgb;
+
+        row[i].name = names->n == c->n ? xstrdup(names->item[i])
+                      : *c->at[i].name ? xstrdup(c->at[i].name)
+                                       : xasprintf("class%d", i);
+        row[i].value = i;
+        row[i].rgb[0] = (uint8_t)(rgb >> 16);
+        row[i].rgb[1] = (uint8_t)(rgb >> 8);
+        row[i].rgb[2] = (uint8_t)rgb;
+    }
+    s->name = "DATA.CLASS_COLORS";
+    s->n = c->n;
+    s->row = row;
+    s->last = c->n - 1;
+    s->colours = values;
+    return s;
+}
+
+const struct class_set *class_colours_set(const struct str_list *colours,
+                                          const struct str_list *names,
+                                          const struct str_list *ignored, const char *dir,
+                                          struct strbuf *why)
+{
+    static struct made {
+        char *key;
+        const struct class_set *set;
+        struct made *next;
+    } * made;
+    char *key = key_of(colours, names, ignored, dir);
+    struct class_colours c = {0};
+    struct label_colours *values = NULL;
+    struct made *m = made;
+
+    while (m && strcmp(m->key, key) != 0)
+        m = m->next;
+    if (m) {
+        free(key);
+        return m->set;
+    }
+    list_colours(&c, colours, dir, why);
+    if (!why->len && c.n > LABEL_CLASSES)
+        strbuf_addf(why, "%d colours are more than %d classes", c.n, LABEL_CLASSES);
+    if (!why->len)
+        values = values_of(&c, ignored, why);
+    if (!why->len) {
+        m = xcalloc(1, sizeof(*m));
+        *m = (struct made){key, make_set(&c, names, values), made};
+        made = m;
+    } else {
+        free(key);
+        free(values ? values->at : NULL);
+        free(values);
+    }
+    class_colours_release(&c);
+    return why->len ? NULL : m->set;
+}

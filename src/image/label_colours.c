@@ -1,0 +1,110 @@
+/* Label maps in colours: see image/label.h. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/failure.h"
+#include "image/label.h"
+
+/* Pixels whose colour is not listed. */
+struct unknown {
+    uint32_t rgb; /* of the first of them */
+    int x, y;
+    int64_t n, total; /* of that colour, and of all */
+};
+
+static int compare(const void *a, const void *b)
+{
+    const struct label_colour *x = a, *y = b;
+
+    return x->rgb < y->rgb ? -1 : x->rgb > y->rgb;
+}
+
+void label_colours_sort(struct label_colours *c)
+{
+    qsort(c->at, (size_t)c->n, sizeof(*c->at), compare);
+}
+
+const struct label_colour *label_colours_find(const struct label_colours *c, uint32_t rgb)
+{
+    struct label_colour key = {.rgb = rgb};
+
+    return c->n ? bsearch(&key, c->at, (size_t)c->n, sizeof(key), compare) : NULL;
+}
+
+static void note_unknown(struct unknown *u, uint32_t rgb, int x, int y)
+{
+    if (!u->total++) {
+        u->rgb = rgb;
+        u->x = x;
+        u->y = y;
+    }
+    u->n += rgb == u->rgb;
+}
+
+static void map_pixels(struct label_reader *r, const struct label_colours *c,
+                       struct unknown *u)
+{
+    uint8_t value = LABEL_IGNORE, *to = r->pixel;
+    uint32_t last = UINT32_MAX; /* no colour */
+
+    for (int y = 0; y < r->h; y++) {
+        const uint8_t *p = r->rgb.pixel + (size_t)y * r->rgb.stride;
+
+        for (int x = 0; x < r->w; x++, p += 3, to++) {
+            uint32_t rgb = (uint32_t)p[0] << 16 | (uint32_t)p[1] << 8 | p[2];
+
+            if (rgb != last) {
+                const struct label_colour *at = label_colours_find(c, rgb);
+
+                value = at ? at->value : LABEL_IGNORE;
+                last = at || c->others ? rgb : UINT32_MAX;
+                if (!at && !c->others)
+                    note_unknown(u, rgb, x, y);
+            }
+            *to = value;
+        }
+    }
+}
+
+int label_decode_colours(struct label_reader *r, const void *data, size_t len,
+                         const struct image_limits *limits, struct strbuf *why)
+{
+    struct image_limits l = image_limits_or_default(limits);
+    int rc;
+
+    l.rotate = false; /* label maps are read as they are stored */
+    if (image_is_lossy(data, len)) {
+        strbuf_addstr(why, "its compression changes colours: label maps must be "
+                           "lossless, such as PNGs");
+        return FAILURE_DATA;
+    }
+    if (!r->decoder)
+        r->decoder = image_decoder_new(&l);
+    rc = image_decoder_open(r->decoder, data, len, &r->w, &r->h, why);
+    return rc < 0 ? rc : image_decoder_read(r->decoder, NULL, &r->rgb, why);
+}
+
+int label_read_colours(struct label_reader *r, const struct label_colours *c,
+                       const void *data, size_t len, const struct image_limits *limits,
+                       struct strbuf *why)
+{
+    struct unknown u = {0};
+    int rc = label_decode_colours(r, data, len, limits, why);
+
+    if (rc < 0)
+        return rc;
+    label_reader_room(r, r->w, r->h);
+    map_pixels(r, c, &u);
+    if (!u.total)
+        return 0;
+    strbuf_addf(why,
+                "the colour #%06x at pixel (x %d, y %d) is no class: %" PRId64
+                " pixels have it",
+                (unsigned)u.rgb, u.x, u.y, u.n);
+    if (u.total > u.n)
+        strbuf_addf(why, ", and %" PRId64 " other colours that are none", u.total - u.n);
+    strbuf_addf(why, " (DATA.CLASS_COLORS and DATA.IGNORED_COLORS have %d colours)",
+                c->n);
+    return FAILURE_DATA;
+}
