@@ -240,6 +240,18 @@ static void readings_within(int *n, const struct init_layout *l)
     folders_release(&f);
 }
 
+/* What is missing for DATA.DATASET csv, that command tells. */
+static void reading_of_csv(const struct init_layout *l)
+{
+    struct strbuf path = STRBUF_INIT;
+
+    add_word(&path, l->path);
+    log_info("  trainc check --dataset csv --data-path %s    # images whose classes are "
+             "in '%s'",
+             path.buf, l->beside);
+    strbuf_release(&path);
+}
+
 static void list_readings(const struct init_layout *l, const char *dir, const char *why)
 {
     int n = 0;
@@ -250,9 +262,7 @@ static void list_readings(const struct init_layout *l, const char *dir, const ch
     reading_of_classes(&n, l, dir);
     readings_within(&n, l);
     if (l->beside)
-        log_info("  images whose classes are in '%s': write a list, train.txt, with "
-                 "'IMAGE<tab>CLASS' on each line, and name its folder",
-                 l->beside);
+        reading_of_csv(l);
     usage("nothing is written for '%s': run the command of the reading that is right",
           l->path);
 }

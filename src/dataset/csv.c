@@ -12,7 +12,8 @@
  *
  * Columns are those that DATA.IMAGE_COLUMN, LABEL_COLUMN, and SPLIT_COLUMN name, or else the
  * first with a usual name. Images are paths or names without an extension, below
- * DATA.IMAGE_FOLDER or one of the usual folders; the first rows decide where they lie.
+ * DATA.IMAGE_FOLDER or one of the usual folders, or else any folder beside the table; the first rows decide
+ * where they lie.
  * Classes are the texts of the label column: those of classes.txt, or all that there are, by
  * number if all are whole numbers, else in byte order.
  */
@@ -31,6 +32,7 @@
 #include "dataset/class_names.h"
 #include "dataset/table.h"
 #include "dataset/text_table.h"
+#include "dataset/usual_names.h"
 #include "image/image.h"
 
 static const char *const image_columns[] = {
@@ -300,6 +302,37 @@ static int best_ending(const struct csv *c, const char *folder, const char **end
     return best;
 }
 
+/* Makes the folder c->root if it has more than `best` of the first images. */
+static void try_root(struct csv *c, const char *dir, const char *in, int *best,
+                     const char **ending)
+{
+    char *folder = *in ? path_join(dir, in) : xstrdup(dir);
+    const char *found_ending = "";
+    int found = file_is_dir(folder) ? best_ending(c, folder, &found_ending) : 0;
+
+    if (found <= *best) {
+        free(folder);
+        return;
+    }
+    *best = found;
+    *ending = found_ending;
+    free(c->root);
+    c->root = folder;
+}
+
+/* The same of every folder beside the table. */
+static void try_all_roots(struct csv *c, const char *dir, int *best, const char **ending)
+{
+    enum { MOST = 64 };
+    int n;
+    char **name = dir_list(dir, &n);
+
+    for (int i = 0; i < n && i < MOST; i++)
+        if (!usual_is_system(name[i]))
+            try_root(c, dir, name[i], best, ending);
+    dir_list_free(name, n);
+}
+
 /* Sets c->root to the folder with most of the first images; false if none has any. */
 static bool find_root(struct csv *c, const struct dataset_source *s, const char **ending)
 {
@@ -311,22 +344,13 @@ static bool find_root(struct csv *c, const struct dataset_source *s, const char 
     const char *named = s->columns.folder;
     int best = 0;
 
-    for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++) {
-        const char *found_ending = "", *in = named && *named ? named : usual[i];
-        char *folder = *in ? path_join(dir, in) : xstrdup(dir);
-        int found = file_is_dir(folder) ? best_ending(c, folder, &found_ending) : 0;
-
-        if (found > best) {
-            best = found;
-            *ending = found_ending;
-            free(c->root);
-            c->root = folder;
-        } else {
-            free(folder);
-        }
-        if (named && *named)
-            break;
-    }
+    if (named && *named)
+        try_root(c, dir, named, &best, ending);
+    else
+        for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
+            try_root(c, dir, usual[i], &best, ending);
+    if (!best && !(named && *named))
+        try_all_roots(c, dir, &best, ending);
     free(dir);
     return best > 0;
 }

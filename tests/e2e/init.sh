@@ -127,9 +127,13 @@ unsure() { # LAYOUT WHY READING...
   done <commands
   mv log.all said
 }
-mkdir movies && cp -r "$(ls -d _s/train/* | head -1)" movies/posters && printf 'id,genre\n0000,drama\n' >movies/data.csv
+mkdir movies && cp -r "$(ls -d _s/train/* | head -1)" movies/posters && printf 'key,genre,year\n0000,drama,1990\n' >movies/data.csv
 unsure movies "'posters' is its only folder of images.*data.csv' lies beside them" ' --as folder'
-grep -q "images whose classes are in '.*data.csv'" said || { cat said; fail "the CSV is no reading"; }
+grep -q "  trainc check --dataset csv --data-path .*movies    # images whose classes are in '.*data.csv'" said || { cat said; fail "the CSV is no reading"; }
+cp -r movies films && k=0 && for f in films/posters/*; do f=${f##*/}; echo "${f%.*},$((k++ % 2))"; done | cat <(echo id,genre) - >films/data.csv
+"$trainc" init films >films.yaml 2>log || { cat log; fail "posters and a table"; }
+is films.yaml DATASET csv
+is films.yaml NUM_CLASSES 2
 mkdir -p "odd ones" && cp -r _s/train "odd ones/images" && cp -r _s/val "odd ones/extra" && mkdir -p parts/{images,extra} && cp _s/train/square/* parts/images && cp _s/train/circle/* parts/extra
 unsure parts "'images' is a usual name of a part of a data set" ' --as folder'
 _pairs 0 16 two/images two/masks && cp -r two/masks two/labels
