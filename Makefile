@@ -107,6 +107,15 @@ $B/gen/%.pb-c.o: build/gen/%.pb-c.c $B/command
 	@mkdir -p $(@D)
 	$(CC) -isystem build/gen $(filter-out $(WARN),$(CFLAGS)) -w -c -o $@ $<
 
+# Changes only when the commit changes.
+$B/commit: FORCE
+	@mkdir -p $(@D)
+	@git describe --always --dirty --abbrev=12 --exclude='*' 2>/dev/null | cmp -s - $@ || \
+	  git describe --always --dirty --abbrev=12 --exclude='*' >$@ 2>/dev/null || :
+
+$B/src/cmd/version.o: $B/commit
+$B/src/cmd/version.o: override CPPFLAGS += -DTRAINC_COMMIT='"$(shell cat $B/commit 2>/dev/null)"'
+
 # Where Debian has the header of OpenJPEG.
 $B/src/image/jpeg2000.o: override CPPFLAGS += $(addprefix -isystem ,\
     $(lastword $(sort $(wildcard /usr/include/openjpeg-2.*))))
@@ -170,12 +179,15 @@ format: ## rewrite the sources with clang-format
 
 STRIP ?= strip
 SHARE  = $(DESTDIR)$(PREFIX)/share
-install: all ## install the binary, configs, manual pages and completion below PREFIX
+install: all ## install the binary, configs, manual pages, completion and scripts below PREFIX
 	install -D -m 755 -s --strip-program=$(STRIP) trainc $(DESTDIR)$(PREFIX)/bin/trainc
-	mkdir -p $(SHARE)/trainc $(SHARE)/man/man1 $(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions
+	mkdir -p $(addprefix $(SHARE)/,trainc/scripts man/man1 bash-completion/completions \
+	  zsh/site-functions fish/vendor_completions.d)
 	cp -r configs $(SHARE)/trainc/
+	cp scripts/import_run.py scripts/plot.py $(SHARE)/trainc/scripts/
 	./trainc help --completion bash >$(SHARE)/bash-completion/completions/trainc
 	./trainc help --completion zsh >$(SHARE)/zsh/site-functions/_trainc
+	./trainc help --completion fish >$(SHARE)/fish/vendor_completions.d/trainc.fish
 	./trainc help --man >$(SHARE)/man/man1/trainc.1
 	for v in $$(./trainc help | sed -n 's/^  \([a-z]*\)  *[a-z].*/\1/p'); do \
 	  ./trainc help --man $$v >$(SHARE)/man/man1/trainc-$$v.1 || exit 1; done

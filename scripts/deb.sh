@@ -47,7 +47,7 @@ trainc ($version) unstable; urgency=medium
  -- $maintainer  $date
 EOF
 find "$root/usr" -type d -exec chmod 755 {} +
-find "$root/usr" -type f ! -path '*/bin/*' -exec chmod 644 {} +
+find "$root/usr" -type f ! -path '*/bin/*' ! -path '*/scripts/*' -exec chmod 644 {} +
 
 # dpkg-shlibdeps wants the folder debian of a source package.
 printf 'Source: trainc\n\nPackage: trainc\nArchitecture: any\n' >"$out/debian/control"

@@ -14,7 +14,6 @@
 #include "base/log.h"
 #include "base/mapped_fault.h"
 #include "base/suggest.h"
-#include "base/version.h"
 #include "cmd/cmd.h"
 #include "cmd/run.h"
 #include "config/config.h"
@@ -248,7 +247,7 @@ int main(int argc, char **argv)
     if (line.help)
         help_verb(v);
     else if (line.version)
-        puts("trainc " TRAINC_VERSION);
+        version_print();
     else
         code = run(v, &line, &p);
     problems_release(&p);

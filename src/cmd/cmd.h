@@ -92,5 +92,6 @@ void cmd_add_readers(struct strbuf *s, const char *key);
 /* The list of verbs; the manual of one verb, made from its flags and the schema. */
 void help_overview(void);
 void help_verb(const struct verb *v);
+void version_print(void); /* cmd/version.c */
 
 #endif

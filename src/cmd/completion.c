@@ -1,10 +1,11 @@
 /*
- * Completion of words in a shell, from the tables of verbs, flags and keys. Both scripts
+ * Completion of words in a shell, from the tables of verbs, flags and keys. The scripts
  * ask for the verb, then for its flags, the values of a flag that has a list of them, or
  * a KEY; what is left are files.
  *
  *   trainc help --completion bash >/etc/bash_completion.d/trainc
  *   trainc help --completion zsh >/usr/share/zsh/site-functions/_trainc
+ *   trainc help --completion fish >/usr/share/fish/vendor_completions.d/trainc.fish
  */
 #include <stdio.h>
 #include <string.h>
@@ -87,42 +88,72 @@ static bool has_values(const struct schema *row)
     return row->flag && (row->choices || cmd_key_names(row->key, &names));
 }
 
+/* How a shell spells assignments, and a choice among branches for one word or another. */
+struct syntax {
+    const char *assign, *equals, *end_assign;
+    const char *begin_case, *in, *end_case;
+    const char *label, *separator, *end_label, *end_branch;
+};
+
+static const struct syntax sh = {"",     "=\"", "\"", "case", " in",
+                                 "esac", "",    "|",  ")",    " ;;"};
+static const struct syntax fish = {"set ", " ",     "",  "switch", "",
+                                   "end",  "case ", " ", ";",      ""};
+
+struct pattern {
+    const char *separator;
+    bool follows; /* a word is printed already */
+};
+
 static void print_pattern(const char *name, int len, void *arg)
 {
-    bool *first = arg;
+    struct pattern *p = arg;
 
-    printf("%s%.*s", *first ? "" : "|", len, name);
-    *first = false;
+    printf("%s%.*s", p->follows ? p->separator : "", len, name);
+    p->follows = true;
 }
 
-/* $words, $verbs, $keys and $values of what stands before: for both shells. */
-static void print_tables(void)
+static void print_flags_of_verbs(const struct syntax *s)
 {
-    printf("    verbs=\"");
-    for (int i = 0; verb_table[i]; i++)
-        printf("%s ", verb_table[i]->name);
-    printf("\"\n    keys=\"");
-    for (const struct schema *row = schema_table; row->key; row++)
-        printf("%s= ", row->key);
-    printf("\"\n    case $verb in\n");
+    printf("    %s $verb%s\n", s->begin_case, s->in);
     for (int i = 0; verb_table[i]; i++) {
-        printf("        %s) flags=\"", verb_table[i]->name);
+        printf("        %s%s%s %sflags%s", s->label, verb_table[i]->name, s->end_label,
+               s->assign, s->equals);
         print_flags(verb_table[i]);
-        printf("\" ;;\n");
+        printf("%s%s\n", s->end_assign, s->end_branch);
     }
-    printf("    esac\n    case $prev in\n");
+    printf("    %s\n", s->end_case);
+}
+
+static void print_values_of_flags(const struct syntax *s)
+{
+    printf("    %s $prev%s\n", s->begin_case, s->in);
     for (const struct schema *row = schema_table; row->key; row++) {
-        bool first = true;
+        struct pattern p = {.separator = s->separator};
 
         if (!has_values(row))
             continue;
-        printf("        ");
-        each_name(row->flag, print_pattern, &first);
-        printf(") values=\"");
+        printf("        %s", s->label);
+        each_name(row->flag, print_pattern, &p);
+        printf("%s %svalues%s", s->end_label, s->assign, s->equals);
         (void)print_values(row);
-        printf("\" ;;\n");
+        printf("%s%s\n", s->end_assign, s->end_branch);
     }
-    printf("    esac\n");
+    printf("    %s\n", s->end_case);
+}
+
+/* $verbs, $keys, $flags and $values that fit $verb and $prev. */
+static void print_tables(const struct syntax *s)
+{
+    printf("    %sverbs%s", s->assign, s->equals);
+    for (int i = 0; verb_table[i]; i++)
+        printf("%s ", verb_table[i]->name);
+    printf("%s\n    %skeys%s", s->end_assign, s->assign, s->equals);
+    for (const struct schema *row = schema_table; row->key; row++)
+        printf("%s= ", row->key);
+    printf("%s\n", s->end_assign);
+    print_flags_of_verbs(s);
+    print_values_of_flags(s);
 }
 
 static void print_bash(void)
@@ -133,7 +164,7 @@ static void print_bash(void)
          "    local verb=train verbs keys flags values word\n"
          "    [ $COMP_CWORD -gt 1 ] && verb=${COMP_WORDS[1]}\n"
          "    case $verb in -*|*=*|@*) verb=train ;; esac");
-    print_tables();
+    print_tables(&sh);
     puts("    if [ -n \"$values\" ]; then\n"
          "        COMPREPLY=($(compgen -W \"$values\" -- \"$cur\"))\n"
          "    elif [[ $cur == -* ]]; then\n"
@@ -157,7 +188,7 @@ static void print_zsh(void)
          "    local verb=train verbs keys flags values\n"
          "    (( CURRENT > 2 )) && verb=${words[2]}\n"
          "    case $verb in -*|*=*|@*) verb=train ;; esac");
-    print_tables();
+    print_tables(&sh);
     puts("    if [[ -n $values ]]; then\n"
          "        compadd -- ${=values}\n"
          "    elif [[ $cur == -* ]]; then\n"
@@ -173,12 +204,46 @@ static void print_zsh(void)
          "_trainc \"$@\"");
 }
 
+static void print_fish(void)
+{
+    puts("# Completes the words of trainc in fish.\n"
+         "function __trainc_words\n"
+         "    set -l cur (commandline -ct)\n"
+         "    set -l words (commandline -opc)\n"
+         "    set -l verb train\n"
+         "    set -l prev $words[-1]\n"
+         "    set -l verbs\n"
+         "    set -l keys\n"
+         "    set -l flags\n"
+         "    set -l values\n"
+         "    if test (count $words) -gt 1; and not string match -qr -- '^-|=|^@' "
+         "$words[2]\n"
+         "        set verb $words[2]\n"
+         "    end");
+    print_tables(&fish);
+    puts("    if test -n \"$values\"\n"
+         "        printf '%s\\n' $values\n"
+         "    else if string match -q -- '-*' $cur\n"
+         "        printf '%s\\n' $flags\n"
+         "    else if string match -qr -- '^[A-Z]' $cur\n"
+         "        printf '%s\\n' $keys\n"
+         "    else if test (count $words) = 1\n"
+         "        printf '%s\\n' $verbs\n"
+         "    else\n"
+         "        __fish_complete_path $cur\n"
+         "    end\n"
+         "end\n"
+         "complete -c trainc -f -a '(__trainc_words)'");
+}
+
 void completion_print(const char *shell)
 {
     if (!strcmp(shell, "bash"))
         print_bash();
     else if (!strcmp(shell, "zsh"))
         print_zsh();
+    else if (!strcmp(shell, "fish"))
+        print_fish();
     else
-        usage("--completion knows bash and zsh, not '%s'", shell);
+        usage("--completion knows bash, zsh, and fish, not '%s'", shell);
 }

@@ -451,7 +451,7 @@ static int help_run(struct config *cfg, const struct cmdline *line_)
 }
 
 static const struct cmd_flag help_flags_own[] = {
-    {"--completion", "SHELL", "print a script that completes words in bash or zsh"},
+    {"--completion", "SHELL", "print a script that completes words in bash, zsh, or fish"},
     {"--markdown", "PAGE",
      "print a page of the documentation: keys (all of them) or flags (of other programs)"},
     {"--man", NULL, "print the manual page of a VERB, or of trainc, for man"},

@@ -22,7 +22,10 @@ while IFS= read -r line; do
   echo "$line"
   eval "\"$trainc\" ${line#'$ '}" >"$dir/out" 2>"$dir/err" </dev/null
   code=$?
-  cat "$dir/out"
+  case $line in # what follows depends on the machine
+  *--version) head -1 "$dir/out" ;;
+  *) cat "$dir/out" ;;
+  esac
   sed 's/^/! /' "$dir/err"
   echo "= $code"
 done <$golden >"$dir/got"

@@ -48,8 +48,28 @@ is "trainc --cfg some" ""
   fail "Tab after trainc: not all verbs: $(tab "trainc ")"
 "$trainc" help --completion zsh >_trainc || fail "--completion zsh"
 if command -v zsh >/dev/null; then zsh -n _trainc || fail "zsh does not read its script"; fi
-"$trainc" help --completion fish >log 2>&1
-[ $? = 2 ] && grep -q "knows bash and zsh, not 'fish'" log || fail "another shell"
+"$trainc" help --completion fish >trainc.fish || fail "--completion fish"
+if command -v fish >/dev/null; then
+  fish_is() { # LINE, the words that fish offers
+    local got
+    got=$(HOME=$dir fish --no-config -c 'source trainc.fish; complete -C "$argv[1]"' -- "$1" | xargs)
+    [ "$got" = "$2" ] || fail "fish offers after '$1': '$got', not '$2'"
+  }
+  fish_is "trainc su" "summary"
+  fish_is "trainc --optim a" "adam adamw"
+  fish_is "trainc train --no-model-e" "--no-model-ema"
+  fish_is "trainc eval --repo" "--report"
+  fish_is "trainc train TRAIN.BASE" "TRAIN.BASE_LR="
+  fish_is "trainc --cfg trainc.f" "trainc.fish"
+fi
+"$trainc" help --completion csh >log 2>&1
+[ $? = 2 ] && grep -q "knows bash, zsh, and fish, not 'csh'" log || fail "another shell"
+
+# What a report of a bug should name.
+"$trainc" --version >log
+for want in '^trainc [0-9.]*$' '^commit: ' '^compiler: .* [0-9]' '^devices: .*cpu' 'oneDNN [0-9]' 'zlib [0-9]'; do
+  grep -q "$want" log || fail "--version: no $want"
+done
 
 # Each flag of --help has its paragraph in the manual page.
 for verb in $("$trainc" help | sed -n 's/^  \([a-z]*\)  *[a-z].*/\1/p'); do
@@ -67,7 +87,8 @@ done
 # As a package or a user installs it.
 make -s -C "$here" install DESTDIR="$dir/root" PREFIX=/usr >log 2>&1 || { cat log; fail "make install"; }
 for f in bin/trainc share/man/man1/trainc.1 share/man/man1/trainc-train.1 share/zsh/site-functions/_trainc \
-  share/bash-completion/completions/trainc share/trainc/configs/swin.yaml; do
+  share/bash-completion/completions/trainc share/fish/vendor_completions.d/trainc.fish \
+  share/trainc/configs/swin.yaml share/trainc/scripts/import_run.py share/trainc/scripts/plot.py; do
   [ -s "root/usr/$f" ] || fail "make install: no $f"
 done
 nm root/usr/bin/trainc 2>&1 | grep -q "no symbols" || fail "make install: the binary is not stripped"
