@@ -221,8 +221,8 @@ static bool json_row(struct text_table *t, const char *text, size_t len, int lin
     json_error_t e;
     json_t *object = json_loadb(text, len, 0, &e);
 
-    if (!json_is_object(object)) {
-        strbuf_addf(why, ":%d: %s", line, object ? "no JSON object" : e.text);
+    if (!json_object_size(object)) { /* 0 for what is no object, too */
+        strbuf_addf(why, ":%d: %s", line, object ? "no JSON object with fields" : e.text);
         json_decref(object);
         return false;
     }

@@ -160,7 +160,8 @@ static void mistakes_are_told(void **state)
          "DATA.IMAGE_FOLDER"},
         {"labels.csv", "image,label,split\nimages/a.jpg,x,test\n",
          "no row has 'train' in its column 'split'"},
-        {"train.jsonl", "{\"image\": 1}\n[]\n", "train.jsonl':2: no JSON object"},
+        {"train.jsonl", "{\"image\": 1}\n[]\n", "train.jsonl':2: no JSON object with fields"},
+        {"train.jsonl", "{}\n", "train.jsonl':1: no JSON object with fields"},
         {"train.jsonl", "{\"image\": 1\n", "train.jsonl':1: "},
     };
 
