@@ -13,7 +13,7 @@
 
 static const char between[] = " \t,;";
 
-/* Three numbers of at most 255, `*text` is moved behind them. */
+/* Reads three numbers of at most 255 and moves *text past them. */
 static bool parse_numbers(const char **text, uint32_t *rgb)
 {
     const char *at = *text;

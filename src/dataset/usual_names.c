@@ -154,6 +154,22 @@ bool usual_words_of(const char *path, struct usual_words *w)
     return fits;
 }
 
+/* "mask_12" and "image_12" are "12". */
+static void cut_start(char *s)
+{
+    static const char *const start[] = {"image_", "img_", "mask_",
+                                        "label_", "seg_", "gt_"};
+
+    for (size_t i = 0; i < sizeof(start) / sizeof(start[0]); i++) {
+        size_t n = strlen(start[i]);
+
+        if (strncasecmp(s, start[i], n) != 0 || !s[n])
+            continue;
+        memmove(s, s + n, strlen(s + n) + 1);
+        i = (size_t)-1; /* from the first again: gt_img_12 */
+    }
+}
+
 char *usual_stem(const char *path)
 {
     static const char *const ending[] = {
@@ -173,5 +189,6 @@ char *usual_stem(const char *path)
         s[n - e] = '\0';
         i = (size_t)-1; /* from the first again: NAME_gtFine_labelIds */
     }
+    cut_start(s);
     return s;
 }

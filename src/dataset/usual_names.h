@@ -36,7 +36,8 @@ extern const char *const usual_train_words[], *const usual_val_words[],
                                                   *const usual_test_words[];
 
 /* The name that an image and its label map have in common, without folder, extension and
- * usual endings (_leftImg8bit, _gtFine_labelIds, _L, _mask, ...); a heap string. */
+ * usual endings (_leftImg8bit, _gtFine_labelIds, _L, _mask, ...) and beginnings (mask_,
+ * image_, ...); a heap string. */
 char *usual_stem(const char *path);
 
 #endif

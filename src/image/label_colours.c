@@ -1,6 +1,7 @@
 /* Label maps in colours: see image/label.h. */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/failure.h"
@@ -67,6 +68,14 @@ static void map_pixels(struct label_reader *r, const struct label_colours *c,
     }
 }
 
+/* True for a PNG of 16 bits, which would lose the lower half of its values. */
+static bool is_deep(const uint8_t *data, size_t len)
+{
+    enum { BITS = 24 }; /* in the header of a PNG */
+
+    return len > BITS && !memcmp(data, "\x89PNG", 4) && data[BITS] == 16;
+}
+
 int label_decode_colours(struct label_reader *r, const void *data, size_t len,
                          const struct image_limits *limits, struct strbuf *why)
 {
@@ -74,6 +83,10 @@ int label_decode_colours(struct label_reader *r, const void *data, size_t len,
     int rc;
 
     l.rotate = false; /* label maps are read as they are stored */
+    if (is_deep(data, len)) {
+        strbuf_addstr(why, "it has 16 bits per sample, where classes have 8");
+        return FAILURE_DATA;
+    }
     if (image_is_lossy(data, len)) {
         strbuf_addstr(why, "its compression changes colours: label maps must be "
                            "lossless, such as PNGs");

@@ -80,6 +80,11 @@ static void stems(void **state)
         {"x_l.jpg", "x_l"},
         {"n_gtFine_labelIds.png", "n"},
         {"_mask.png", "_mask"},
+        {"image_12.jpg", "12"},
+        {"gt_img_12.png", "12"},
+        {"Mask_12_mask.png", "12"},
+        {"mask_.png", "mask_"},
+        {"imagery.png", "imagery"},
     };
 
     (void)state;
