@@ -167,6 +167,7 @@ static int run(const struct verb *v, struct cmdline *line, struct problems *p)
     choose_log(v, line);
     run_take_config(v, line);
     (void)config_load(&cfg, line, p);
+    run_forget_start(&cfg, line);
     pretrained_preset(&cfg);
     hub_config_preset(&cfg, !p->nerror && verb_reads(v, "MODEL.NAME"), p);
     model_preset(&cfg);
@@ -181,6 +182,8 @@ static int run(const struct verb *v, struct cmdline *line, struct problems *p)
     if (p->nerror) {
         code = refuse(v, line, p, understood, EXIT_USAGE);
     } else {
+        if (v->weights && v->weights(line)) /* training has told of its keys */
+            problems_drop_unread(p);
         if (!dist_launched().rank) /* warnings of all processes are the same */
             problems_print(p);
         log_level_set((enum log_level)cfg.log.level);

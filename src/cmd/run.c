@@ -242,6 +242,15 @@ void run_take_config(const struct verb *v, struct cmdline *line)
     strbuf_release(&why);
 }
 
+void run_forget_start(struct config *cfg, const struct cmdline *line)
+{
+    const char *where = config_where(cfg, "MODEL.PRETRAINED_SKIP");
+
+    if (line->saved && where &&
+        !strncmp(where, line->saved_name, strlen(line->saved_name)))
+        cfg->model.pretrained_skip = (struct str_list){0};
+}
+
 /* The names of the classes that the weights were trained with, a JSON array; NULL: the file
  * has none. */
 static json_t *saved_classes(const char *weights)

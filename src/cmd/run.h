@@ -33,6 +33,9 @@ void run_check_unread_weights(const struct config *cfg, const struct cmdline *li
 /* Called before the configuration is loaded. Without --cfg it takes the configuration
  * from the verb's weights, if they hold one, and exits if these are damaged; --opts and flags are applied after it. */
 void run_take_config(const struct verb *v, struct cmdline *line);
+/* Called after it was loaded: which weights the taken run passed over when it began says
+ * nothing of its own. */
+void run_forget_start(struct config *cfg, const struct cmdline *line);
 /*
  * The names of the classes of weights that are used as they are (run_own_weights): those
  * in the file, ImageNet's of public weights, or those of a config.json. A JSON array that the caller releases;

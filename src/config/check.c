@@ -189,7 +189,7 @@ static void check_notes(const struct schema *row, const struct cfgnode_entry *e,
     bool same = value_equal(config_default(row->key), &e->value);
 
     if (!same && row->no_effect)
-        problems_warn(p, e->where, "%s has no effect: %s", row->key, row->no_effect);
+        problems_unread(p, e->where, row->key, "%s", row->no_effect);
     if (!same && row->unsupported)
         problems_error(p, e->where, "%s is not supported: %s", row->key,
                        row->unsupported);

@@ -134,7 +134,7 @@ void config_warn_unread(const struct config *cfg, struct problems *p, const char
     if (vasprintf(&text, why, ap) < 0)
         abort();
     va_end(ap);
-    problems_warn(p, where, "%s has no effect: %s", key, text);
+    problems_unread(p, where, key, "%s", text);
     free(text);
 }
 

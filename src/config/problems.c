@@ -12,21 +12,25 @@
 
 enum { TEXT_MOST = 1000 }; /* bytes: who gives a book as a value need not read it again */
 
-__attribute__((format(printf, 4, 0))) static void
-add(struct problems *p, int kind, const char *where, const char *fmt, va_list ap)
+/* "FILE:LINE:COLUMN", unlike "--lr" or "--opts #3". */
+static bool is_in_file(const char *where)
 {
-    struct strbuf s = STRBUF_INIT;
-    char *text = NULL;
+    const char *colon = where ? strrchr(where, ':') : NULL;
 
-    if (vasprintf(&text, fmt, ap) < 0)
-        abort();
-    if (strlen(text) > TEXT_MOST)
-        memcpy(text + TEXT_MOST - 3, "...", 4);
+    return colon && colon[1] && !colon[1 + strspn(colon + 1, "0123456789")];
+}
+
+static void add(struct problems *p, int kind, const char *where, const char *text)
+{
+    size_t len = strlen(text);
+    struct strbuf s = STRBUF_INIT;
+
     if (where && *where)
         strbuf_addf(&s, "%s: ", where);
-    strbuf_addstr(&s, text);
+    strbuf_add(&s, text, len > TEXT_MOST ? TEXT_MOST - 3 : len);
+    if (len > TEXT_MOST)
+        strbuf_addstr(&s, "...");
     one_line(s.buf);
-    free(text);
     for (int i = 0; i < p->n; i++) {
         if (!strcmp(p->item[i].text, s.buf)) { /* a file that is read twice */
             strbuf_release(&s);
@@ -36,11 +40,22 @@ add(struct problems *p, int kind, const char *where, const char *fmt, va_list ap
     p->nerror += kind == PROBLEM_ERROR;
     if (p->n < PROBLEMS_MOST) {
         GROW(p->item, p->n, p->cap);
-        p->item[p->n++] = (struct problem){strbuf_detach(&s), kind};
+        p->item[p->n++] = (struct problem){strbuf_detach(&s), kind, is_in_file(where)};
     } else {
         p->nmore++;
         strbuf_release(&s);
     }
+}
+
+__attribute__((format(printf, 4, 0))) static void
+vadd(struct problems *p, int kind, const char *where, const char *fmt, va_list ap)
+{
+    char *text = NULL;
+
+    if (vasprintf(&text, fmt, ap) < 0)
+        abort();
+    add(p, kind, where, text);
+    free(text);
 }
 
 void problems_error(struct problems *p, const char *where, const char *fmt, ...)
@@ -48,7 +63,7 @@ void problems_error(struct problems *p, const char *where, const char *fmt, ...)
     va_list ap;
 
     va_start(ap, fmt);
-    add(p, PROBLEM_ERROR, where, fmt, ap);
+    vadd(p, PROBLEM_ERROR, where, fmt, ap);
     va_end(ap);
 }
 
@@ -57,8 +72,38 @@ void problems_warn(struct problems *p, const char *where, const char *fmt, ...)
     va_list ap;
 
     va_start(ap, fmt);
-    add(p, PROBLEM_WARNING, where, fmt, ap);
+    vadd(p, PROBLEM_WARNING, where, fmt, ap);
     va_end(ap);
+}
+
+void problems_unread(struct problems *p, const char *where, const char *key,
+                     const char *fmt, ...)
+{
+    struct strbuf s = STRBUF_INIT;
+    char *why;
+    va_list ap;
+
+    va_start(ap, fmt);
+    if (vasprintf(&why, fmt, ap) < 0)
+        abort();
+    va_end(ap);
+    strbuf_addf(&s, "%s has no effect: %s", key, why);
+    add(p, PROBLEM_UNREAD, where, s.buf);
+    strbuf_release(&s);
+    free(why);
+}
+
+void problems_drop_unread(struct problems *p)
+{
+    int n = 0;
+
+    for (int i = 0; i < p->n; i++) {
+        if (p->item[i].kind == PROBLEM_UNREAD && p->item[i].file)
+            free(p->item[i].text);
+        else
+            p->item[n++] = p->item[i];
+    }
+    p->n = n;
 }
 
 void problems_note(struct problems *p, const char *where, const char *fmt, ...)
@@ -66,13 +111,13 @@ void problems_note(struct problems *p, const char *where, const char *fmt, ...)
     va_list ap;
 
     va_start(ap, fmt);
-    add(p, PROBLEM_NOTE, where, fmt, ap);
+    vadd(p, PROBLEM_NOTE, where, fmt, ap);
     va_end(ap);
 }
 
 void problems_print(struct problems *p)
 {
-    static const char *const name[] = {"error", "warning", "note"};
+    static const char *const name[] = {"error", "warning", "note", "warning"};
 
     (void)fflush(stdout);
     for (int i = 0; i < p->n; i++) {

@@ -6,13 +6,17 @@
 #ifndef CONFIG_PROBLEMS_H
 #define CONFIG_PROBLEMS_H
 
-enum { PROBLEM_ERROR, PROBLEM_WARNING, PROBLEM_NOTE };
+#include <stdbool.h>
+
+/* UNREAD: a warning that a key has no effect. */
+enum { PROBLEM_ERROR, PROBLEM_WARNING, PROBLEM_NOTE, PROBLEM_UNREAD };
 enum { PROBLEMS_MOST = 100 };
 
 struct problems {
     struct problem {
         char *text;
-        int kind; /* PROBLEM_... */
+        int kind;  /* PROBLEM_... */
+        bool file; /* it is about a line of a file */
     } * item;
     int n, cap, nerror;
     int nmore; /* errors and warnings beyond PROBLEMS_MOST, which are only counted */
@@ -25,8 +29,17 @@ problems_error(struct problems *p, const char *where, const char *fmt, ...);
 __attribute__((format(printf, 3, 4))) void
 problems_warn(struct problems *p, const char *where, const char *fmt, ...);
 
+/* "WHERE: KEY has no effect: WHY". */
+__attribute__((format(printf, 4, 5))) void problems_unread(struct problems *p,
+                                                           const char *where,
+                                                           const char *key,
+                                                           const char *fmt, ...);
+
 __attribute__((format(printf, 3, 4))) void
 problems_note(struct problems *p, const char *where, const char *fmt, ...);
+
+/* Forgets warnings of keys that a file sets and that have no effect. */
+void problems_drop_unread(struct problems *p);
 
 /* Prints all, as "trainc: error: ..." (or warning, note), then forgets them. */
 void problems_print(struct problems *p);

@@ -176,14 +176,14 @@ void data_check(const struct config *cfg, struct problems *p)
         data_check_on_device(cfg, p);
     if (!why.len && policy.kind && !segment_config(cfg) && cfg->aug.color_jitter > 0 &&
         !config_is_default(cfg, "AUG.COLOR_JITTER"))
-        problems_warn(p, config_where(cfg, "AUG.COLOR_JITTER"),
-                      "AUG.COLOR_JITTER has no effect: AUG.AUTO_AUGMENT takes its place");
+        problems_unread(p, config_where(cfg, "AUG.COLOR_JITTER"), "AUG.COLOR_JITTER",
+                        "AUG.AUTO_AUGMENT takes its place");
     if (cfg->aug.crop_mode != CROP_MODE_AUTO && !data_pads(cfg) && cfg->aug.pad_crop > 0)
-        problems_warn(p, config_where(cfg, "AUG.PAD_CROP"),
-                      "AUG.PAD_CROP has no effect: AUG.CROP_MODE does not pad");
+        problems_unread(p, config_where(cfg, "AUG.PAD_CROP"), "AUG.PAD_CROP",
+                        "AUG.CROP_MODE does not pad");
     if (!data_pads(cfg) && cfg->aug.pad_mode != PAD_MODE_CONSTANT)
-        problems_warn(p, config_where(cfg, "AUG.PAD_MODE"),
-                      "AUG.PAD_MODE has no effect: training crops are not padded");
+        problems_unread(p, config_where(cfg, "AUG.PAD_MODE"), "AUG.PAD_MODE",
+                        "training crops are not padded");
     if (cfg->aug.hflip_mode == HFLIP_MODE_ALTERNATE && cfg->aug.hflip != 0.5)
         config_blame(cfg, p, KEYS("AUG.HFLIP", "AUG.HFLIP_MODE"),
                      "AUG.HFLIP_MODE alternate flips every image in every second epoch: "

@@ -81,7 +81,7 @@ void support_merge_yaml(struct cfgnode *n, const char *yaml, struct problems *p)
 
 void support_problems(struct strbuf *s, struct problems *p)
 {
-    static const char *const kind[] = {"error", "warning", "note"};
+    static const char *const kind[] = {"error", "warning", "note", "warning"};
 
     for (int i = 0; i < p->n; i++)
         strbuf_addf(s, "%s: %s\n", kind[p->item[i].kind], p->item[i].text);

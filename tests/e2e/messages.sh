@@ -53,6 +53,25 @@ has "^Train: .* loss_scale 32768 "
 "${fp16[@]}" --tag scale --opts AMP.INIT_SCALE=1.0e+30 AMP.MAX_SKIPS=9 >log 2>&1 || fail "a large loss scale"
 has "^warning: updates 1 to 3 skipped: gradients overflowed; loss scale "
 
+# What uses trained weights says nothing of keys of the training, unless one is typed; nor does
+# what the run's own start passed over concern it.
+best=$run/best.safetensors
+"${train[@]}" --tag odd --epochs 1 --warmup-epochs 0 --pretrained $best \
+  --opts MODEL.SWIN.EMBED_DIM=64 MODEL.PRETRAINED_SKIP='[layer3.*]' AUG.PAD_MODE=reflect AUG.PAD_CROP=0 >log 2>&1 || { cat log; fail "unread keys"; }
+has "EMBED_DIM has no effect"
+has "PAD_MODE has no effect"
+odd=out/resnet20/odd
+for verb in "predict --weights $odd/best.safetensors shapes/val/star" "eval --resume $odd/best.safetensors" \
+  "predict --cfg $odd/config.yaml --weights $odd/best.safetensors shapes/val/star" \
+  "features --weights $odd/best.safetensors --out-indices 3 --pool --out all.npy shapes/val/star" \
+  "export --weights $odd/best.safetensors --onnx x.onnx" "bench --inference --weights $odd/best.safetensors"; do
+  # shellcheck disable=SC2086
+  OMP_NUM_THREADS=1 "$trainc" $verb >log 2>&1 || { cat log; fail "$verb"; }
+  has_not "has no effect\|PRETRAINED_SKIP"
+done
+"$trainc" predict --weights $odd/best.safetensors shapes/val/star --opts MODEL.SWIN.EMBED_DIM=64 >log 2>&1
+has "^trainc: warning: --opts #1: MODEL.SWIN.EMBED_DIM has no effect"
+
 # Mistakes.
 says() { # WHAT COMMAND...
   local what=$1
