@@ -30,6 +30,7 @@
 #include "cmd/run.h"
 #include "io/json.h"
 #include "io/written.h"
+#include "session/busy.h"
 #include "session/devices.h"
 #include "session/model_config.h"
 #include "session/optimizer_config.h"
@@ -229,6 +230,7 @@ static void bench_open(struct bench *b, struct config *cfg, const struct cmdline
     session_init(s, cfg, &(struct session_options){.train = !infer, .eval = infer});
     if (s->plan.amp_slow)
         log_warning("%s", s->plan.amp_remark);
+    busy_note(s);
     session_alloc(s);
     if (weights)
         pretrained_load_all(s, weights, "the configuration", &(struct class_list){0});

@@ -11,6 +11,7 @@
 #include "base/median.h"
 #include "cmd/cmd.h"
 #include "cmd/run.h"
+#include "session/busy.h"
 #include "train/data_config.h"
 #include "train/pretrained.h"
 
@@ -164,6 +165,7 @@ static void profile_open(struct profile *p, struct config *cfg)
                                            .class_weight = p->feed.class_weight});
     if (!s->plan.updates_per_epoch)
         die("an epoch has no update to profile");
+    busy_note(s);
     session_alloc(s);
     if (*cfg->model.pretrained)
         pretrained_load(s, cfg->model.pretrained);

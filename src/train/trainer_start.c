@@ -10,6 +10,7 @@
 #include "dist/group.h"
 #include "ops/batchnorm.h"
 #include "ops/batchnorm_parts.h"
+#include "session/busy.h"
 #include "session/devices.h"
 #include "session/fit.h"
 #include "session/state.h"
@@ -133,6 +134,7 @@ static void log_start(const struct trainer *t)
         (long long)t->feed.train->n, t->feed.classes.n, (long long)p->updates_per_epoch,
         (long long)p->batch * p->world * p->accumulation.group,
         p->accumulation.batches % p->accumulation.group ? ", fewer in the last" : "");
+    busy_note(s);
     log_norms(t);
     log_unshared(t);
     log_rest(t);
