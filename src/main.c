@@ -13,7 +13,6 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mapped_fault.h"
-#include "base/suggest.h"
 #include "cmd/cmd.h"
 #include "cmd/run.h"
 #include "config/config.h"
@@ -48,30 +47,16 @@ static void check_output(void)
             errno ? strerror(errno) : "some of it is lost");
 }
 
-static const struct verb *find_verb(const char *name)
-{
-    for (int i = 0; verb_table[i]; i++)
-        if (!strcmp(verb_table[i]->name, name))
-            return verb_table[i];
-    return NULL;
-}
-
 /* The verb, and in *first the index of the first argument after it. */
 static const struct verb *choose_verb(int argc, char **argv, int *first)
 {
     const char *name = argc > 1 ? argv[1] : "--help";
-    const struct verb *v = find_verb(name);
-    struct suggest s;
+    const struct verb *v = verb_find(name);
 
     *first = v ? 2 : 1;
     if (v || strchr("-@", *name) || strchr(name, '=') || foreign_path(name))
         return v ? v : verb_table[0];
-    suggest_init(&s, name);
-    for (int i = 0; verb_table[i]; i++)
-        suggest_try(&s, verb_table[i]->name);
-    if (s.best)
-        usage("unknown verb %s (did you mean %s?)", name, s.best);
-    usage("unknown verb %s (see trainc help)", name);
+    return verb_named(name); /* which ends the program */
 }
 
 static void print_config(const struct config *cfg, const char *how)

@@ -78,6 +78,12 @@ extern const struct verb cmd_train, cmd_eval, cmd_bench, cmd_check, cmd_config,
     cmd_synth;
 extern const struct verb *const verb_table[]; /* NULL ends it; the first is the default */
 
+/* The verb of that name; NULL: none. */
+const struct verb *verb_find(const char *name);
+/* That, or the end of the program, with the verb that other programs call so, or that is
+ * spelt like it. */
+const struct verb *verb_named(const char *name);
+
 bool verb_reads(const struct verb *v, const char *key);
 /* Warns of the keys that the command line sets and the verb does not read. */
 void verb_check_read(const struct verb *v, const struct config *cfg,

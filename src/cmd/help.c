@@ -422,14 +422,6 @@ static void help_topic(const char *topic)
     usage("no verb and no key is called %s", topic);
 }
 
-static const struct verb *verb_called(const char *name)
-{
-    for (int i = 0; verb_table[i]; i++)
-        if (!strcmp(verb_table[i]->name, name))
-            return verb_table[i];
-    usage("unknown verb %s (see trainc help)", name);
-}
-
 static int help_run(struct config *cfg, const struct cmdline *line_)
 {
     const char *shell = cmdline_value(line_, "--completion");
@@ -442,7 +434,7 @@ static int help_run(struct config *cfg, const struct cmdline *line_)
     if (page)
         markdown_print(page);
     if (man)
-        manual_print(line_->narg ? verb_called(line_->arg[0].text) : NULL);
+        manual_print(line_->narg ? verb_named(line_->arg[0].text) : NULL);
     for (int i = 0; i < line_->narg && !man; i++)
         help_topic(line_->arg[i].text);
     if (!line_->narg && !shell && !page && !man)

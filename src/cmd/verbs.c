@@ -1,7 +1,10 @@
 /* All verbs, in the order of the help. The first one is the default. */
 #include <stddef.h>
 #include <string.h>
+#include <strings.h>
 
+#include "base/error.h"
+#include "base/suggest.h"
 #include "cmd/cmd.h"
 #include "config/problems.h"
 #include "config/schema.h"
@@ -12,6 +15,64 @@ const struct verb *const verb_table[] = {
     &cmd_synth,   &cmd_pack,  &cmd_init,    &cmd_check,    &cmd_launch,  &cmd_sweep,
     &cmd_report,  &cmd_help,  NULL,
 };
+
+/* What other programs call them. */
+static const struct {
+    const char *names, *here;
+} elsewhere[] = {
+    {"test val validate validation evaluate", "eval"},
+    {"fit finetune fine-tune fine_tune tune", "train"},
+    {"infer inference classify detect segment", "predict"},
+    {"convert onnx", "export"},
+    {"benchmark speed throughput", "bench"},
+    {"info describe", "summary"},
+    {"list zoo", "models"},
+    {"search hpo", "sweep"},
+    {"new create", "init"},
+    {"verify lint", "check"},
+    {"compress int8", "quantize"},
+    {"torchrun distributed", "launch"},
+};
+
+static bool has_name(const char *names, const char *name)
+{
+    size_t len = strlen(name);
+
+    while (*names) {
+        size_t n = strcspn(names, " ");
+
+        if (n == len && !strncasecmp(names, name, n))
+            return true;
+        names += n + (names[n] == ' ');
+    }
+    return false;
+}
+
+const struct verb *verb_find(const char *name)
+{
+    for (int i = 0; verb_table[i]; i++)
+        if (!strcmp(verb_table[i]->name, name))
+            return verb_table[i];
+    return NULL;
+}
+
+const struct verb *verb_named(const char *name)
+{
+    const struct verb *v = verb_find(name);
+    struct suggest s;
+
+    if (v)
+        return v;
+    for (size_t i = 0; i < sizeof(elsewhere) / sizeof(*elsewhere); i++)
+        if (has_name(elsewhere[i].names, name))
+            usage("unknown verb %s (here: trainc %s)", name, elsewhere[i].here);
+    suggest_init(&s, name);
+    for (int i = 0; verb_table[i]; i++)
+        suggest_try(&s, verb_table[i]->name);
+    if (s.best)
+        usage("unknown verb %s (did you mean %s?)", name, s.best);
+    usage("unknown verb %s (see trainc help)", name);
+}
 
 /* Itself, or with a dot at its end its section. */
 static bool names_key(const char *name, const char *key)

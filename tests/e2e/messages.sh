@@ -39,6 +39,12 @@ grep -q '"epoch":0' $run/metrics.jsonl && [ -f $run/ckpt_epoch_1.safetensors ] |
 "${train[@]}" --tag fixed --epochs 1 --no-shuffle --warmup-epochs 0 >log 2>&1 || fail "--no-shuffle"
 has "^warning: the last, incomplete batch of each epoch is dropped, and it always has the same 6 of 30 images"
 
+# On a busy machine a line advises fewer threads, on an idle one none does.
+load=$(awk -v n="$(nproc --all)" '{ print $1 > 1.5 * n + 1 ? "busy" : $1 < 0.5 * n - 0.5 ? "idle" : "" }' /proc/loadavg)
+"${train[@]}" --tag busy --epochs 1 --warmup-epochs 0 --threads 2 >log 2>&1 || fail "two threads"
+if [ "$load" = busy ]; then has "^other programs keep the machine busy (load average .*): --threads 1 may be faster than 2$"; fi
+if [ "$load" = idle ]; then has_not "keep the machine busy"; fi
+
 # Five classes or fewer have no Acc@5, six have.
 "$trainc" synth shapes --out six --classes 6 --train 12 --val 12 --size 16 2>/dev/null || exit 1
 "${train[@]}" --data-path six --num-classes 6 --tag six --epochs 1 --warmup-epochs 0 --result r.json >log 2>&1 || fail "six classes"
@@ -72,6 +78,9 @@ done
 "$trainc" predict --weights $odd/best.safetensors shapes/val/star --opts MODEL.SWIN.EMBED_DIM=64 >log 2>&1
 has "^trainc: warning: --opts #1: MODEL.SWIN.EMBED_DIM has no effect"
 
+"$trainc" bench --inference --weights $best -b 3 --threads 1 --seconds 0.1 >log 2>&1
+has ", batch 3, "
+
 # Mistakes.
 says() { # WHAT COMMAND...
   local what=$1
@@ -88,6 +97,17 @@ says "TRAIN.CLASS_WEIGHTS works for segmentation only: resnet20 classifies whole
 mkdir csv
 printf 'image,label\na.jpg,0\n' >csv/train.txt
 says "csv/train.txt:1: this looks like CSV: 'image,label'" "$trainc" check --dataset list --data-path csv
+
+for verb in "test eval" "Validate eval" "fit train" "infer predict" "benchmark bench"; do
+  says "unknown verb ${verb% *} (here: trainc ${verb#* })$" "$trainc" ${verb% *}
+done
+says "unrecognized arguments: --class-weights 1 2 (here: TRAIN.CLASS_WEIGHTS=auto, for models that segment)" "$trainc" train --class-weights 1 2
+says "unrecognized arguments: --cos-lr (here: --sched cosine, which is the default)" "$trainc" train --cos-lr
+for format in torchscript tflite coreml; do
+  says "unrecognized arguments: --$format (here: trainc export --weights FILE --onnx FILE" "$trainc" export --$format
+done
+# Hints name what an installed package has.
+grep -o '"[^"]*scripts/[^"]*"' "$here/src/config/foreign.c" | grep -v 'in the sources or PREFIX/share/trainc' && fail "hints that a package cannot follow"
 
 [ $fails = 0 ] && echo "messages: ok"
 exit $((fails > 0))
