@@ -14,8 +14,10 @@ epochs follows. CPU time, because a loaded machine stretches the time on the clo
     fastai       vision_learner(resnet18), aug_transforms(), fit_one_cycle
 
 --programs names those to run, --limit the CPU seconds that trainc's run may take. All start from
-scratch. With --weights FILE (a state dict of --model) all that can start from it, too. Programs
-that are not installed are left out, and the table says so. Rows are in DIR/rows.jsonl.
+scratch. With --weights FILE, a state dict of akamaster's CIFAR ResNet-20, trainc runs with
+`--pretrained FILE` and `--model resnet20`, and fastai fine-tunes the same net of --net FILE (resnet.py
+of pytorch_resnet_cifar10) at 32 pixels; the others have no such net. Programs that are not installed
+are left out, and the table says so. Rows are in DIR/rows.jsonl.
 """
 import argparse
 import csv
@@ -71,7 +73,8 @@ def trainc(args, name, folder, out):
     recipe = os.path.join(out, "x.yaml")
     with open(recipe, "w", encoding="utf-8") as file:
         subprocess.run([args.trainc, "init", folder], stdout=file, check=True)
-    seconds, text = run([args.trainc, "--cfg", recipe, "--output", os.path.join(out, "runs")],
+    tuned = ["--pretrained", args.weights, "--model", "resnet20", "--img-size", "32"] if args.weights else []
+    seconds, text = run([args.trainc, "--cfg", recipe, "--output", os.path.join(out, "runs"), *tuned],
                         os.path.join(out, "log"), limit=args.limit)
     best = [float(x) for x in re.findall(r"Max accuracy: ([0-9.]+)%", text)]
     epochs = len(re.findall(r"^Max accuracy", text, re.M))
@@ -92,6 +95,8 @@ def in_time(seconds, once):
 
 
 def timm(args, name, folder, out, seconds):
+    if args.weights:
+        raise ImportError("it has no CIFAR ResNet-20")
     if not args.timm:
         raise ImportError("--timm is not given")
 
@@ -111,6 +116,8 @@ def timm(args, name, folder, out, seconds):
 def ultralytics(args, name, folder, out, seconds):
     import ultralytics as found
 
+    if args.weights:
+        raise ImportError("it has no CIFAR ResNet-20")
     code = ("from ultralytics import YOLO; import sys; "
             "r = YOLO('yolo11n-cls.yaml').train(data=sys.argv[1], epochs=int(sys.argv[2]), "
             "device='cpu', project=sys.argv[3], exist_ok=True, workers=1, plots=False)")
@@ -142,11 +149,34 @@ print('best', max(v[2] for v in learn.recorder.values))
 """
 
 
+FASTAI_TUNED = """
+import importlib.util, sys
+from fastai.vision.all import *
+spec = importlib.util.spec_from_file_location('net', sys.argv[3])
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+dls = ImageDataLoaders.from_folder(sys.argv[1], train='train', valid='val',
+    item_tfms=Resize(32), batch_tfms=aug_transforms(), num_workers=0, device='cpu')
+net = module.resnet20()
+state = torch.load(sys.argv[4], map_location='cpu', weights_only=False)
+state = state.get('state_dict', state)
+net.load_state_dict({k.replace('module.', ''): v for k, v in state.items()})
+net.linear = nn.Linear(64, dls.c)
+split = lambda m: [[p for n, p in m.named_parameters() if 'linear' not in n], params(m.linear)]
+learn = Learner(dls, net, metrics=accuracy, splitter=split)
+with learn.no_bar():
+    learn.fine_tune(int(sys.argv[2]))
+print('best', max(v[2] for v in learn.recorder.values))
+"""
+
+
 def fastai(args, name, folder, out, seconds):
     import fastai as found
 
     def once(epochs):
-        used, text = run([sys.executable, "-c", FASTAI, folder, str(epochs)],
+        code = [FASTAI_TUNED, folder, str(epochs), args.net, args.weights] if args.weights \
+            else [FASTAI, folder, str(epochs)]
+        used, text = run([sys.executable, "-c", *code],
                          os.path.join(out, f"log{epochs}"))
         return used, 100 * float(re.findall(r"^best ([0-9.e-]+)", text, re.M)[-1])
 
@@ -194,6 +224,8 @@ def main():
     parser.add_argument("--trainc", default="./trainc")
     parser.add_argument("--out", required=True)
     parser.add_argument("--timm", help="train.py of timm's repository")
+    parser.add_argument("--weights", help="state dict of akamaster's ResNet-20")
+    parser.add_argument("--net", help="resnet.py of pytorch_resnet_cifar10")
     parser.add_argument("--programs", nargs="*", default=["trainc", *OTHERS])
     parser.add_argument("--limit", type=float, default=3600, help="CPU seconds of trainc's run")
     parser.add_argument("--table", action="store_true")

@@ -24,6 +24,7 @@
 #include "train/output.h"
 #include "train/result.h"
 #include "train/saves.h"
+#include "train/scores.h"
 #include "train/weights_cache.h"
 #include "train/weights_fetch.h"
 
@@ -199,6 +200,17 @@ static void check_world(const struct config *cfg, struct problems *p)
                      l.world > 1 ? "processes" : "devices");
 }
 
+/* The model may not be known; that has been reported. */
+static void check_best(const struct config *cfg, struct problems *p)
+{
+    struct strbuf unused = STRBUF_INIT;
+    const struct model *m = model_find(cfg->model.type, cfg->model.name, &unused);
+
+    if (m)
+        score_check(cfg, m->family->task, p);
+    strbuf_release(&unused);
+}
+
 void run_check(const struct config *cfg, bool train, struct problems *p)
 {
     check_weights(cfg, "MODEL.RESUME", cfg->model.resume, p);
@@ -209,6 +221,7 @@ void run_check(const struct config *cfg, bool train, struct problems *p)
     model_check_whole(cfg, p);
     optimizer_config_check(cfg, p);
     schedule_check(cfg, p);
+    check_best(cfg, p);
     device_check_run(cfg, p);
     if (train)
         check_teacher(cfg, p);

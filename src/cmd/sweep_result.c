@@ -41,7 +41,8 @@ static bool is_loss(const char *metric)
 
 static void read_score(struct sweep *s, struct outcome *o, json_t *result)
 {
-    static const char *const first[] = {"best_top1", "best_miou", "val_loss", NULL};
+    static const char *const first[] = {"best_top1", "best_miou", "best_class_acc",
+                                        "best_loss", "val_loss",  NULL};
 
     o->score = o->value = (double)NAN;
     for (int i = 0; !s->metric && first[i]; i++) {

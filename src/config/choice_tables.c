@@ -56,6 +56,18 @@ const struct choice choices_on_errors[] = {
     {0},
 };
 
+const struct choice choices_best_metrics[] = {
+    {"auto", BEST_AUTO, NULL},
+    {"loss", BEST_LOSS, NULL},
+    {"top1", BEST_TOP1, NULL},
+    {"top5", BEST_TOP5, NULL},
+    {"acc", BEST_ACC, NULL},
+    {"class_acc", BEST_CLASS_ACC, NULL},
+    {"miou", BEST_MIOU, NULL},
+    {"fwiou", BEST_FWIOU, NULL},
+    {0},
+};
+
 const struct choice choices_samplers[] = {
     {"uniform", SAMPLER_UNIFORM, NULL},
     {"balanced", SAMPLER_BALANCED, NULL},

@@ -18,6 +18,7 @@ extern const struct choice choices_on_errors[];
 extern const struct choice choices_bias_tables[];
 extern const struct choice choices_validates[];
 extern const struct choice choices_samplers[];
+extern const struct choice choices_best_metrics[];
 extern const struct choice choices_caches[];
 extern const struct choice choices_label_kinds[];
 extern const struct choice choices_clip_modes[];

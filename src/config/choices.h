@@ -39,6 +39,16 @@ enum { INTERPOLATION_BILINEAR, INTERPOLATION_BICUBIC };
 
 /* DATA.ON_ERROR: a damaged file is left out, or ends the run */
 enum { ON_ERROR_SKIP, ON_ERROR_FAIL };
+enum {
+    BEST_AUTO, /* then the order of enum score in train/scores.h */
+    BEST_LOSS,
+    BEST_TOP1,
+    BEST_TOP5,
+    BEST_ACC,
+    BEST_CLASS_ACC,
+    BEST_MIOU,
+    BEST_FWIOU
+};
 enum { SAMPLER_UNIFORM, SAMPLER_BALANCED, SAMPLER_SQRT, SAMPLER_WEIGHTS };
 
 /* DATA.CACHE: keep nothing in memory, the files of the images, or decoded images; those

@@ -117,7 +117,6 @@ static const struct foreign table[] = {
     /* what is printed and kept */
     {"-p, --log-freq, --log-every", "N", "--print-freq N"},
     {"-e, --evaluate, --test-only, --validate", "", "--eval, with --resume FILE or --pretrained FILE"},
-    {"--eval-metric", "NAME", "the best is that of the top-1 accuracy, or of the mIoU"},
     {"--recovery-interval", "N", "--save-steps N"},
     {"--save-images", "", "--log-images N, where a model segments"},
     {"--log-wandb, --use-wandb", "", "scripts/import_run.py wandb DIR, in the sources or PREFIX/share/trainc, sends a run's metrics"},

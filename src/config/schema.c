@@ -614,6 +614,12 @@ const struct schema schema_table[] = {
     ROW("TRAIN.MAX_STEPS", train.max_steps, NEUTRAL, .def = "0", RANGE(0, NO_LIMIT),
         .flag = "--max-steps", .metavar = "N",
         .help = "stop after that many optimizer steps; 0: no limit"),
+    ROW("TRAIN.BEST_METRIC", train.best_metric, .def = "auto",
+        .choices = choices_best_metrics, .flag = "--best-metric, --eval-metric",
+        .help =
+            "the validation score that decides which checkpoint is best, early "
+            "stopping, and plateau schedules; of the loss the smallest is best; auto: "
+            "top1, or miou for segmentation"),
     ROW("TRAIN.EARLY_STOP", train.early_stop, NEUTRAL, .def = "0", RANGE(0, EPOCHS),
         .flag = "--early-stop", .metavar = "N",
         .help = "stop after N epochs without a better score of the weights or their EMA; "

@@ -114,6 +114,7 @@ struct config_train {
     struct str_list freeze;
     struct float_list class_weights; /* or a word: CLASS_WEIGHTS_NONE */
     double class_weights_c;
+    int best_metric;
     int64_t early_stop, max_steps, eval_freq, save_steps, keep_checkpoints,
         signal_exit_code;
     int validate;

@@ -85,9 +85,13 @@ static void put_iou(struct json_writer *w, const struct class_iou *iou)
     json_end(w);
 }
 
-static const char *best_key(const struct session *s)
+/* "best_top1" */
+static const char *best_key(const struct session *s, char key[32])
 {
-    return s->plan.model->family->task == MODEL_SEGMENT ? "best_miou" : "best_top1";
+    enum score k = score_best(s->cfg, s->plan.model->family->task);
+
+    (void)snprintf(key, 32, "best_%s", score_name(k));
+    return key;
 }
 
 void checkpoint_state_put(struct strbuf *text, const struct session *s,
@@ -95,7 +99,7 @@ void checkpoint_state_put(struct strbuf *text, const struct session *s,
 {
     struct control c = session_control(s);
     struct json_writer w = json_writer(text);
-    char digest[17];
+    char digest[17], key[32];
 
     json_begin_object(&w, NULL);
     json_put_int(&w, "version", CHECKPOINT_VERSION);
@@ -112,7 +116,7 @@ void checkpoint_state_put(struct strbuf *text, const struct session *s,
     json_put_bool(&w, "dynamic_scale", s->plan.scaler.dynamic);
     put_metrics(&w, "train", &r->train);
     put_metrics(&w, "window", &r->window);
-    json_put_double(&w, best_key(s), r->best_score);
+    json_put_double(&w, best_key(s, key), r->best_score);
     json_put_int(&w, "best_epoch", r->best_epoch);
     if (s->plan.lr_schedule->judge)
         put_plateau(&w, &r->plateau);
@@ -249,6 +253,8 @@ static uint64_t get_digest(const json_t *o, struct strbuf *why)
 int checkpoint_state_get(const json_t *o, const struct session *s, struct run_state *r,
                          struct control *c, struct strbuf *why)
 {
+    char key[32];
+
     *r = (struct run_state){
         .epoch = count(o, "epoch", EPOCHS_MOST, why),
         .updates_per_epoch = count(o, "updates_per_epoch", INT32_MAX, why),
@@ -257,7 +263,7 @@ int checkpoint_state_get(const json_t *o, const struct session *s, struct run_st
         .train = get_metrics(json_object_get(o, "train"), why),
         .window = get_metrics(json_object_get(o, "window"), why),
         .dynamic_scale = json_is_true(json_object_get(o, "dynamic_scale")),
-        .best_score = number(o, best_key(s)),
+        .best_score = number(o, best_key(s, key)),
         .best_epoch = count(o, "best_epoch", EPOCHS_MOST, why),
         .plateau = get_plateau(json_object_get(o, "plateau"), why),
         .train_loss = number(o, "train_loss"),

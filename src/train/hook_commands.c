@@ -133,7 +133,7 @@ static void put_scores(struct env *e, const struct trainer *t)
     }
     if (s->best_score < 0)
         return;
-    put_number(e, "BEST_", score_name(score_best(task)), s->best_score);
+    put_number(e, "BEST_", score_name(trainer_best(t)), s->best_score);
     put_int(e, "BEST_EPOCH", s->best_epoch);
 }
 

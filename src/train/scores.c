@@ -37,9 +37,37 @@ bool score_of_task(enum score k, enum model_task task)
     return task == MODEL_SEGMENT ? table[k].segment : table[k].classify;
 }
 
-enum score score_best(enum model_task task)
+_Static_assert((int)BEST_LOSS == (int)SCORE_LOSS + 1 &&
+                   (int)BEST_TOP5 == (int)SCORE_TOP5 + 1 &&
+                   (int)BEST_MIOU == (int)SCORE_MIOU + 1 &&
+                   (int)BEST_FWIOU == (int)SCORE_FWIOU + 1,
+               "TRAIN.BEST_METRIC lists the scores in their order");
+
+enum score score_best(const struct config *cfg, enum model_task task)
 {
+    if (cfg->train.best_metric != BEST_AUTO)
+        return (enum score)(cfg->train.best_metric - 1);
     return task == MODEL_SEGMENT ? SCORE_MIOU : SCORE_TOP1;
+}
+
+bool score_is_better(enum score k, double a, double b)
+{
+    if (isnan(a))
+        return false;
+    if (isnan(b) || b < 0)
+        return true;
+    return k == SCORE_LOSS ? a < b : a > b;
+}
+
+void score_check(const struct config *cfg, enum model_task task, struct problems *p)
+{
+    enum score k = score_best(cfg, task);
+
+    if (!score_of_task(k, task))
+        config_blame(cfg, p, KEYS("TRAIN.BEST_METRIC"),
+                     "TRAIN.BEST_METRIC %s is a score of %s, and %s %s", table[k].name,
+                     table[k].segment ? "label maps" : "whole images", cfg->model.name,
+                     task == MODEL_SEGMENT ? "labels pixels" : "classifies whole images");
 }
 
 const char *scores_add_top(struct strbuf *out, const struct scores *s)

@@ -8,6 +8,8 @@
 #ifndef TRAIN_SCORES_H
 #define TRAIN_SCORES_H
 
+#include "config/config.h"
+#include "config/problems.h"
 #include "io/json.h"
 #include "models/table.h"
 
@@ -29,8 +31,13 @@ struct scores {
 struct scores scores_unknown(void);
 const char *score_name(enum score k); /* "top1" */
 bool score_of_task(enum score k, enum model_task task);
-enum score
-score_best(enum model_task task); /* the one that chooses the best checkpoint */
+/* The score that chooses the best checkpoint: TRAIN.BEST_METRIC, or that of the task. */
+enum score score_best(const struct config *cfg, enum model_task task);
+/* True if a is better than b: larger, or smaller for a loss. NaN is never better, and any
+ * number is better than NaN or a negative b, which stands for no score. */
+bool score_is_better(enum score k, double a, double b);
+/* Reports a TRAIN.BEST_METRIC of the other task. */
+void score_check(const struct config *cfg, enum model_task task, struct problems *p);
 
 /* Appends "Acc@1 87.210 Acc@5 99.500", the second if it is known. Returns out->buf. */
 const char *scores_add_top(struct strbuf *out, const struct scores *s);

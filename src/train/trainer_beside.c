@@ -57,7 +57,7 @@ static void begin(struct trainer *t)
 static void say(const struct trainer *t, const struct beside_result *r)
 {
     bool segments = t->session.plan.model->family->task == MODEL_SEGMENT;
-    double ema = r->ema.value[score_best(t->session.plan.model->family->task)];
+    double ema = r->ema.value[segments ? SCORE_MIOU : SCORE_TOP1];
     const double *v = r->val.value;
     struct strbuf s = STRBUF_INIT;
 
@@ -85,7 +85,7 @@ static struct segmentation classes_of(const struct class_iou *iou)
 
 static void merge(struct trainer *t, const struct beside_result *r)
 {
-    enum score which = score_best(t->session.plan.model->family->task);
+    enum score which = trainer_best(t);
     struct segmentation classes = classes_of(&r->iou);
     double score = r->val.value[which];
     struct val_line l = {.step = r->step,
@@ -101,7 +101,7 @@ static void merge(struct trainer *t, const struct beside_result *r)
     t->merged = true;
     say(t, r);
     output_late(&t->output, &l);
-    if (isnan(score) || r->ema.value[which] > score)
+    if (score_is_better(which, r->ema.value[which], score))
         score = r->ema.value[which];
     if (trainer_judge(t, score, r->epoch))
         beside_best(&t->beside, r->step);

@@ -7,18 +7,23 @@
 #include "train/hooks.h"
 #include "train/trainer_run.h"
 
+enum score trainer_best(const struct trainer *t)
+{
+    return score_best(t->cfg, t->session.plan.model->family->task);
+}
+
 double trainer_score(const struct trainer *t)
 {
-    enum score which = score_best(t->session.plan.model->family->task);
-    double score = t->val.val.value[which];
+    enum score which = trainer_best(t);
+    double raw = t->val.val.value[which], ema = t->val.ema.value[which];
 
-    return t->val.ema.value[which] > score ? t->val.ema.value[which] : score;
+    return score_is_better(which, ema, raw) ? ema : raw;
 }
 
 bool trainer_judge(struct trainer *t, double score, int64_t epoch)
 {
-    enum score which = score_best(t->session.plan.model->family->task);
-    bool best = score > t->state.best_score;
+    enum score which = trainer_best(t);
+    bool best = score_is_better(which, score, t->state.best_score);
 
     t->judged_epoch = epoch;
     t->best_score_before = t->state.best_score;
@@ -32,8 +37,11 @@ bool trainer_judge(struct trainer *t, double score, int64_t epoch)
     if (which == SCORE_MIOU)
         log_info("Max mIoU: %.4f (epoch %lld)", t->state.best_score,
                  epoch_shown(t->state.best_epoch));
-    else
+    else if (which == SCORE_TOP1)
         log_info("Max accuracy: %.2f%% (epoch %lld)", t->state.best_score,
+                 epoch_shown(t->state.best_epoch));
+    else
+        log_info("Best %s: %.5g (epoch %lld)", score_name(which), t->state.best_score,
                  epoch_shown(t->state.best_epoch));
     return best;
 }
@@ -55,8 +63,9 @@ static void judge_rate(struct trainer *t)
 
     if (!p->lr_schedule->judge)
         return;
-    if (t->val.step == t->step)
-        now->score = trainer_score(t);
+    if (t->val.step == t->step) /* plateau waits for a larger one */
+        now->score =
+            trainer_best(t) == SCORE_LOSS ? 1 / trainer_score(t) : trainer_score(t);
     if (isnan(now->score) || t->step <= p->schedule.warmup ||
         !p->lr_schedule->judge(now, &p->schedule))
         return;

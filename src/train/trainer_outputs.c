@@ -86,7 +86,7 @@ static void fill_progress(struct trainer *t)
     r->ema = t->state.ema;
     r->val_iou = t->state.val_iou;
     r->classes = &t->feed.classes;
-    r->best = score_best(t->session.plan.model->family->task);
+    r->best = trainer_best(t);
     r->best_score = t->state.best_score;
     r->best_epoch = t->state.best_epoch;
 }

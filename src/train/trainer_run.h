@@ -27,17 +27,17 @@ struct trainer {
     double window_waited;  /* wait_seconds when it began */
     double waited[8];      /* the same when update i % 8 was on its way */
     int64_t window_runs;   /* state.train.runs when the clock began */
-    double train_seconds; /* spent in the loop over batches by this process */
-    int64_t epoch_from;   /* updates of the epoch that were done when it began here */
-    int64_t epoch_end;    /* the update that ends it */
-    double epoch_began;   /* clock_now() */
-    double epoch_rate;    /* images per second of the last epoch */
+    double train_seconds;  /* spent in the loop over batches by this process */
+    int64_t epoch_from;    /* updates of the epoch that were done when it began here */
+    int64_t epoch_end;     /* the update that ends it */
+    double epoch_began;    /* clock_now() */
+    double epoch_rate;     /* images per second of the last epoch */
     struct loader_stats epoch_loader; /* when the epoch began, of this process */
     int64_t replay;  /* batches to do again, which the metrics count already */
     int64_t loading; /* batch of the run that comes first; -1: it was taken */
     int64_t train_images;
     double last_loss, last_rate, last_share; /* for the progress line */
-    int64_t skipped;              /* as of the last look at the control tensor */
+    int64_t skipped; /* as of the last look at the control tensor */
     int64_t nskipped, first_skipped, last_skipped; /* since the last line, and which */
     struct evaluation evaluation; /* the last whole validation of this process, */
     struct val_line val;          /* and its scores; NaN: none in this epoch */
@@ -73,6 +73,7 @@ double trainer_lr(const struct trainer *t, int64_t step);
 /* What the last validation says of the run: the better of the weights and their EMA, as
  * score_best() measures. */
 double trainer_score(const struct trainer *t);
+enum score trainer_best(const struct trainer *t); /* score_best() of the run */
 
 /* Is the epoch's score better than all before? Tells the log. */
 bool trainer_judge(struct trainer *t, double score, int64_t epoch);

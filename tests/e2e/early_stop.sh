@@ -44,4 +44,22 @@ done
 "${train[@]}" >log 2>&1 || { cat log; fail "without"; }
 [ "$(epochs)" = 9 ] || fail "without: $(epochs) epochs"
 
+# --best-metric: what is best, of the weights or their EMA, is the smallest loss then, and a run
+# that is resumed knows it; a score of the other task is refused.
+learn=("$trainc" --cfg "$here/configs/smoke/synthetic.yaml" --epochs 6 --output metric)
+least() { # SUMMARY: "epoch loss" of the smallest val_loss or ema_loss
+  awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "val_loss" || $i == "ema_loss") at[i] }
+    NR > 1 { for (i in at) if ($i != "" && (best == "" || $i + 0 < best + 0)) { best = $i; epoch = $1 } }
+    END { print epoch, best }' "$1"
+}
+"${learn[@]}" --best-metric loss --result loss.json >log 2>&1 || { cat log; fail "--best-metric loss"; }
+read -r epoch loss < <(least metric/resnet20/default/summary.csv)
+grep -q "\"best_epoch\": $epoch," loss.json && grep -q "\"best_loss\": ${loss%??}" loss.json ||
+  { cat metric/resnet20/default/summary.csv; grep best loss.json; fail "the best loss is $loss of epoch $epoch"; }
+grep -q "Best loss: .* (epoch $((epoch + 1)))" log || { cat log; fail "the log does not say the best loss"; }
+"${learn[@]}" --best-metric loss --result again.json >log 2>&1 && cmp -s <(grep best_ loss.json) <(grep best_ again.json) ||
+  { cat log; fail "a run that is started again has another best"; }
+"${learn[@]}" --best-metric miou --tag x >log 2>&1
+[ $? = 2 ] && grep -q "TRAIN.BEST_METRIC miou is a score of label maps" log || { cat log; fail "a score of the other task"; }
+
 [ $fails = 0 ] && echo "early_stop: passed" || { echo "early_stop: $fails failed"; exit 1; }
