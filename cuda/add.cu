@@ -1,6 +1,6 @@
 /*
- * add: each input read once, the sum written once, 16 bytes at a time; the sum is fp32
- * and rounded once. It may lie on the first input.
+ * add: reads each input once and writes the sum once, 16 bytes at a time. The sum is fp32
+ * and rounded once. It may be written over the first input.
  */
 #include "ops/add.h"
 
@@ -11,7 +11,7 @@
 
 enum { BLOCK = 256, MOST = 64 }; /* inputs of one node */
 
-/* By value, so that the list needs no memory on the device. */
+/* Passed by value, so the list needs no device memory. */
 template <class T> struct addends {
     const T *x[MOST];
 };
@@ -32,7 +32,7 @@ static const char *add_claim(struct region *r, struct graph *, struct node *n,
     return nullptr;
 }
 
-/* COUNT inputs; 0: `count`, a number known at run time. */
+/* COUNT: the number of inputs; 0: it is `count`, known only at run time. */
 template <class T, int COUNT>
 __global__ void __launch_bounds__(BLOCK)
     add_each(const __grid_constant__ addends<T> in, int count, T *y, int64_t n)

@@ -1,7 +1,7 @@
 /*
- * What the GPUs that train together exchange in a step, by NCCL on a lane of its own:
- * all_reduce, all_gather, the statistics of synchronised batch norms, and buckets of
- * gradients, which the main stream waits for only where the update begins.
+ * Collectives of a training step, run by NCCL on its own lane: all_reduce, all_gather,
+ * the statistics of synchronized batch norms, and buckets of gradients. The main stream
+ * waits for the buckets only when the update begins.
  */
 #include "ops/all_reduce.h"
 
@@ -92,13 +92,13 @@ const struct kernel cuda_batchnorm_sync = {
 
 /* ---- buckets ---- */
 
-/* In what travels: the 16-bit floats first, the others from a multiple of 64 bytes. */
+/* Layout of a message: 16-bit floats first, then the others, aligned to 64 bytes. */
 static float *wide_part(const struct bucket_attrs *a, void *travels)
 {
     return (float *)(void *)((char *)travels + (a->nhalf * 2 + 63) / 64 * 64);
 }
 
-/* From a part of the bucket to what travels, or back. */
+/* Copies a part of the bucket into the message, or back. */
 static void copy_runs(struct device *dev, const struct bucket_attrs *a, float *x,
                       void *travels, struct bucket_part p, bool back)
 {
@@ -136,7 +136,7 @@ static void start(struct device *dev, const struct bucket_attrs *a, void *x, int
         nccl_start(dev, a->group, x, x, n, type, NCCL_AVG);
 }
 
-/* Floats [p.from, p.to), to a process. */
+/* Sends floats [p.from, p.to) to rank `to`. */
 static void start_part(struct device *dev, const struct bucket_attrs *a,
                        const struct step *s, struct bucket_part p, int to)
 {
@@ -185,7 +185,7 @@ static const char *bucket_join_claim(struct region *r, struct graph *g, struct n
     return claim_alone(r, n, &op_bucket_join);
 }
 
-/* NCCL has divided by the number of ranks, before it added. */
+/* NCCL has already divided by the number of ranks, before it added. */
 static void bucket_join_run(struct step *s, struct device *dev)
 {
     const struct bucket_attrs *a = s->node->attrs;

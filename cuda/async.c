@@ -1,6 +1,6 @@
 /*
- * Copies and waiting. Every call that makes the host wait for the device is in this file
- * and is counted, so that "a step waits for nothing" is a number that tests compare.
+ * Copies and waits. Every call that makes the host wait for the device is in this file
+ * and is counted, so tests can check that a step never waits.
  */
 #include <cuda_runtime_api.h>
 #include <string.h>
@@ -23,7 +23,7 @@ void cuda_sync(struct device *dev)
     nccl_host_waits(dev, false);
 }
 
-/* In the order of LANE_RUN: what runs now still sees the old bytes. */
+/* Ordered by LANE_RUN: work launched earlier still sees the old bytes. */
 void cuda_copy_in(struct device *dev, void *dst, const void *host, size_t size)
 {
     CUDA_CHECK(dev,
@@ -57,7 +57,7 @@ static void async_host_free(struct device *dev, void *p)
         CUDA_CHECK(dev, cudaFreeHost(p));
 }
 
-/* A waiting host sleeps: the loader needs its core. */
+/* A waiting host thread sleeps, because the loader needs its core. */
 static void *async_event_new(struct device *dev)
 {
     cudaEvent_t e = NULL;

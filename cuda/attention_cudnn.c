@@ -1,22 +1,22 @@
 /*
- * Attention of whole images (ViT's) and its gradient by cuDNN's fused engines. What the
- * graphs are is in cuda/cudnn_attention.h, where the workspace's parts are named, too.
+ * Attention over whole images (ViT) and its gradient by cuDNN's fused engines.
+ * cuda/cudnn_attention.h describes the graphs and names the parts of the workspace.
  *
- * lse is the op's in every case, log of the sums, [images][tokens][heads], so forward
- * pass and gradient may be claimed by different kernels: another engine does not take
- * one, or a gradient is refused below. The gradient reads y, which ours does not; the
- * layer after the attention keeps it anyway for the gradient of its weights.
+ * lse always has the op's layout: log of the sums, [images][tokens][heads]. So different
+ * kernels may claim the forward pass and the gradient, for example if an engine refuses
+ * one of them or a gradient is refused below. cuDNN's gradient reads y, unlike our own
+ * kernel's; y is kept anyway, for the weight gradient of the next layer.
  *
- * Known of cuDNN, from NVIDIA's cudnn-frontend and Transformer Engine, and refused or
- * avoided here; what else a version lacks it says itself:
- *   9.10.0, 9.10.1  wrong results; older ones want the sums of dq zeroed, and more masks
- *   up to 9.15.0    a gradient without padding, whose tokens are no multiple of 128, may
- *                   be NaN (cudnn-frontend, issue 160): a mask of padding that masks
+ * Known defects of cuDNN, from NVIDIA's cudnn-frontend and Transformer Engine, that are
+ * refused or avoided here (cuDNN itself reports anything else that a version lacks):
+ *   9.10.0, 9.10.1  wrong results; older versions want the sums of dq zeroed, and more masks
+ *   up to 9.15.0    a gradient without padding whose number of tokens is not a multiple of
+ *                   128 may be NaN (cudnn-frontend, issue 160); a padding mask that masks
  *                   nothing avoids it
  *   all so far      with 64 tokens in the last 128, a query whose scores are all below -88
  *                   makes dq NaN (cudnn-frontend, pull request 628)
  *   9.13 to 9.15    illegal reads in CUDA graphs beyond 1,024 tokens
- *   Blackwell       sums of dq in one order need knobs that the heuristic does not set
+ *   Blackwell       summing dq in a fixed order needs knobs that the heuristic does not set
  */
 #include "base/strbuf.h"
 #include "cuda/attention_lse.h"
@@ -34,13 +34,13 @@ struct state {
     struct cudnn *cudnn;
     struct cudnn_pack pack;
     enum cudnn_attention_part part[CUDNN_TENSORS];
-    size_t at[MEMORY]; /* of a part: bytes from the start of what it is in */
-    bool has[MEMORY];  /* of the workspace's */
-    int y;             /* of a gradient: the read */
+    size_t at[MEMORY]; /* byte offset of a part within its array */
+    bool has[MEMORY];  /* workspace parts that exist */
+    int y;             /* index of a read, in a gradient */
     struct attention_lse lse;
 };
 
-/* Why cuDNN is not asked, of either op; or NULL. x: y or dy. */
+/* Returns why cuDNN is not used for either op, or NULL if it may be. x: y or dy. */
 static const char *refuses(const struct node *n, const struct tensor *x,
                            const struct device *dev)
 {
@@ -102,7 +102,7 @@ static size_t aligned(size_t n)
     return (n + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-/* Where the parts are: q, k, v in qkv; those of the workspace after the plan's own. */
+/* Sets the offsets of q, k, v in qkv and of the workspace parts after the plan's own. */
 static size_t place(struct state *st, const struct cudnn_attention *a)
 {
     size_t bytes = aligned(st->plan->workspace);
@@ -122,7 +122,7 @@ static size_t place(struct state *st, const struct cudnn_attention *a)
     return bytes;
 }
 
-/* NULL, or why there is no plan. Sets up the state but for reads and writes. */
+/* Returns NULL, or why there is no plan. Sets up the state except for reads and writes. */
 static const char *plan_for(struct region *r, struct device *dev,
                             const struct cudnn_attention *a, bool gradient)
 {

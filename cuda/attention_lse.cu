@@ -1,12 +1,11 @@
-/* Bytes: lse twice, which is a 64th part of y or less. */
+/* Bytes: lse twice, which is at most 1/64 of y. */
 #include "cuda/attention_lse.h"
 
 #include "cuda/launch.h"
 
 enum { THREADS = 256 };
 
-/* Reads or writes of neighbouring threads are `heads` floats apart: the cache joins
- * them. */
+/* Neighboring threads read or write `heads` floats apart; the cache combines their accesses. */
 template <bool BY_HEAD>
 __global__ void __launch_bounds__(THREADS)
     lse_order(const float *from, float *to, int *lengths, unsigned images, unsigned heads,

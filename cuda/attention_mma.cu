@@ -1,6 +1,6 @@
 /*
- * The claim of window attention on tensor cores and its forward pass (the algorithm is
- * that of cuda/window_attention.cu). Bytes: qkv once for each tile of queries, y once.
+ * Window attention on tensor cores: the claim and the forward pass, with the algorithm of
+ * cuda/window_attention.cu. Bytes: qkv once for each tile of queries, y once.
  */
 #include "cuda/attention_mma_scores.h"
 
@@ -24,8 +24,8 @@ static const char *attention_mma_claim(struct region *r, struct graph *, struct 
     return why;
 }
 
-/* Scores in base 2 become weights that are not divided yet; what was summed before
- * shrinks. */
+/* Online softmax in base 2: turns scores into unnormalized weights and rescales the
+ * running sum and output. */
 template <class S>
 __device__ static inline void soften(mma_pairs<S> &s, float (&top)[2], float (&sum)[2],
                                      mma_rows<S> &y)
@@ -57,7 +57,7 @@ __device__ static inline void soften(mma_pairs<S> &s, float (&top)[2], float (&s
     }
 }
 
-/* Dropout's masks, on the weights. */
+/* Applies dropout's masks to the weights. */
 template <class S>
 __device__ static inline void drop(const attention &k,
                                    const uint32_t (*keep)[S::TILE / 32], mma_pairs<S> &s)
@@ -72,7 +72,7 @@ __device__ static inline void drop(const attention &k,
             s[n][i] *= kept<S>(keep, row + 8 * (i / 2), 8 * n + mma_column(i), factor);
 }
 
-/* lse: or NULL; q: the tile of queries, which is lost */
+/* lse: may be NULL; q: tile of queries, overwritten */
 template <class S, class T>
 __device__ static inline void finish(const attention &k, const unit &u,
                                      const token *query, const float (&top)[2],
@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 3 : 4)
     attention_block block = attention_block_of<S>(k);
     unit u = block.u;
     float *table = reinterpret_cast<float *>(values + S::FEATURES);
-    bool some = block.first + 16 * mma_warp() < k.tokens; /* has the warp a query? */
+    bool some = block.first + 16 * mma_warp() < k.tokens; /* the warp has a query */
     float top[2] = {-INFINITY, -INFINITY}, sum[2] = {};
     mma_rows<S> y = {};
 
@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 3 : 4)
         mma_pairs<S> s = {};
         int left = k.tokens - first;
 
-        __syncthreads(); /* whoever still reads keys and values */
+        __syncthreads(); /* wait until keys and values have been read */
         if (first == 0)
             load_tokens<S::TILE>(k, u, block.first, query);
         load_tokens<S::TILE>(k, u, first, key);

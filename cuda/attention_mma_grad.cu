@@ -1,16 +1,16 @@
 /*
- * The claim of the gradient of window attention on tensor cores, and windows of one tile:
- * a block walks over windows of one head and has dq, dk, dv, what padding gets, and in
- * registers the sums over windows. Bytes: qkv and dy once, dqkv once. Windows of several
- * tiles are in cuda/attention_mma_tiles.cu.
+ * The gradient of window attention on tensor cores: the claim, and the kernel for windows
+ * of one tile. A block loops over windows of one head and computes dq, dk, dv, the
+ * gradient of padding and, in registers, the sums over windows. Bytes: qkv and dy once,
+ * dqkv once. Windows of several tiles are in cuda/attention_mma_tiles.cu.
  */
 #include "cuda/attention_mma_rows.h"
 
 #include "cuda/kernels.h"
 #include "cuda/reduce.h"
 
-/* The lane's part of the sum of ds s over the warp's pairs, s = scale q . k, which are
- * computed again. */
+/* Returns the lane's part of the sum of ds s over the warp's pairs; recomputes s = scale
+ * q . k. */
 template <class S, class T>
 __device__ static inline float along_scores(const attention &k, const unit &u,
                                             const grad_tiles<S, T> &t,
@@ -38,7 +38,8 @@ __device__ static inline float along_scores(const attention &k, const unit &u,
     return sum;
 }
 
-/* Sums over pairs with the same offset go to the block's row; shared memory is lost. */
+/* Adds the sums over pairs with the same offset to the block's row; overwrites shared
+ * memory. */
 template <class S>
 __device__ static inline void sum_offsets(const attention &k, const token *seat,
                                           const mma_pairs<S> &all, float *pairs,
@@ -58,8 +59,8 @@ __device__ static inline void sum_offsets(const attention &k, const token *seat,
 }
 
 /*
- * dqkv: or NULL; pads [units][2][channels], of keys and of values: or NULL; sums
- * [groups][heads][offsets + 1]: or NULL
+ * dqkv: may be NULL; pads [units][2][channels], for keys and values: may be NULL; sums
+ * [groups][heads][offsets + 1]: may be NULL
  */
 template <class S, class T>
 __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 2 : 3)
@@ -67,12 +68,12 @@ __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 2 : 3)
                        float *sums, attention k, int groups)
 {
     SHARED_BYTES(bytes);
-    __shared__ token query[S::TILE], key[S::TILE]; /* alike but for norms */
+    __shared__ token query[S::TILE], key[S::TILE]; /* equal except for norms */
     __shared__ float warps[MMA_WARPS];
     grad_tiles<S, T> t(bytes);
     int head = (int)(blockIdx.x % (unsigned)k.heads);
     int group = (int)(blockIdx.x / (unsigned)k.heads);
-    bool some = 16 * mma_warp() < k.tokens; /* has the warp a token? */
+    bool some = 16 * mma_warp() < k.tokens; /* the warp has at least one token */
     mma_pairs<S> all = {};
     float dlogit = 0;
 
@@ -83,7 +84,7 @@ __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 2 : 3)
         mma_rows<S> dq = {}, dk = {}, dv = {};
         float log_sum[2], mean[2] = {};
 
-        __syncthreads(); /* whoever still reads the tiles */
+        __syncthreads(); /* wait until the tiles have been read */
         load_tokens<S::TILE>(k, u, 0, query);
         if (threadIdx.x < S::TILE)
             key[threadIdx.x] = query[threadIdx.x];
@@ -121,10 +122,10 @@ __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 2 : 3)
             add_keys<S>(t.ds, t.q, k.tokens, dk);
             finish_rows<S>(k, u, t.k, key, dk);
             add_keys<S>(t.weights, t.dy, k.tokens, dv);
-            if (dqkv) /* nobody reads v any more */
+            if (dqkv) /* v is no longer needed */
                 store_grads<S>(k, u, key, dv, t.v, dqkv, ATTENTION_V);
         }
-        __syncthreads(); /* whoever still reads q and k */
+        __syncthreads(); /* wait until q and k have been read */
         if (some && dqkv) {
             store_grads<S>(k, u, query, dq, t.q, dqkv, ATTENTION_Q);
             store_grads<S>(k, u, key, dk, t.k, dqkv, ATTENTION_K);
@@ -150,7 +151,7 @@ __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 2 : 3)
 
 /* ---- claim and launches ---- */
 
-/* Floats of the workspace; delta: of windows of several tiles. */
+/* Sizes of workspace parts in floats; delta: for windows of several tiles. */
 struct mma_rooms {
     int64_t delta, sums, pads;
 };

@@ -1,12 +1,13 @@
 /*
- * The gradient of window attention on tensor cores, windows of several tiles: a block per
- * tile of queries, delta by a walk over the keys, dq by another; a block per tile of keys,
- * dk and dv; then the sums (cuda/window_attention_sums.cu). Bytes: qkv and dy once for each
- * tile in each of them, dqkv once.
+ * The gradient of window attention on tensor cores for windows of several tiles. One
+ * kernel has a block per tile of queries: a first loop over the keys computes delta, a
+ * second one dq. Another has a block per tile of keys and computes dk and dv. The sums
+ * follow (cuda/window_attention_sums.cu). Bytes: qkv and dy once per tile in each kernel,
+ * dqkv once.
  */
 #include "cuda/attention_mma_rows.h"
 
-/* delta, and dq unless dqkv is NULL. */
+/* Computes delta, and dq unless dqkv is NULL. */
 template <class S, class T>
 __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 2 : 3)
     attention_dq_mma(const T *qkv, const T *dy, const float *lse, T *dqkv, float *delta,
@@ -31,7 +32,7 @@ __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 2 : 3)
         for (int first = 0; first < k.tokens; first += S::TILE) {
             mma_pairs<S> p = {}, da = {};
 
-            __syncthreads(); /* whoever still reads keys and values */
+            __syncthreads(); /* wait until keys and values have been read */
             load_tokens<S::TILE>(k, u, first, key);
             __syncthreads();
             load_two<S>(k, part_of(k, u, qkv, ATTENTION_K),
@@ -81,7 +82,7 @@ __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 2 : 3)
     store_grads<S>(k, u, query, d, t.q, dqkv, ATTENTION_Q);
 }
 
-/* dqkv: or NULL; pads [units][tiles][2][channels]: or NULL */
+/* dqkv: may be NULL; pads [units][tiles][2][channels]: may be NULL */
 template <class S, class T>
 __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 2 : 3)
     attention_dkv_mma(const T *qkv, const T *dy, const float *lse, const float *delta,
@@ -103,7 +104,7 @@ __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 2 : 3)
         mma_pairs<S> p = {}, da = {};
         float log_sum[2], mean[2];
 
-        __syncthreads(); /* whoever still reads queries and pairs */
+        __syncthreads(); /* wait until queries and pairs have been read */
         load_tokens<S::TILE>(k, u, first, query);
         __syncthreads();
         load_two<S>(k, part_of(k, u, qkv, ATTENTION_Q), result_of(k, u, dy), query, first,
@@ -128,7 +129,7 @@ __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 2 : 3)
         }
     }
     if (k.logit_scale) {
-        directions<S>(t.k, key); /* after the last barrier nobody read k */
+        directions<S>(t.k, key); /* k is not read after the last barrier */
         __syncthreads();
     }
     finish_rows<S>(k, u, t.k, key, dk);

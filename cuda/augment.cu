@@ -1,8 +1,8 @@
 /*
- * flip, color_jitter and erase on bytes. flip: a thread per pixel. The others: a block per
- * image, whose threads keep to their pixels while colours change, and take a box of
- * erasing together, one box after the other. Bytes: x and y once, and once more for each
- * of colour's steps, mostly from the cache.
+ * flip, color_jitter, and erase on bytes. flip uses a thread per pixel. The others use a
+ * block per image: each thread keeps its pixels while colors change, and all threads fill
+ * one erased box after the other. Bytes: x and y once, and once more for each color step,
+ * mostly from the cache.
  */
 #include "ops/augment.h"
 
@@ -16,7 +16,7 @@
 enum { BLOCK = 256 };
 
 struct augment_table {
-    int derived; /* of erase: struct erase_levels in step->derived */
+    int derived; /* erase: struct erase_levels in step->derived */
 };
 
 static const char *augment_claim(struct region *r, struct graph *, struct node *n,
@@ -66,7 +66,7 @@ struct strengths {
     double of[3];
 };
 
-/* The block's image; a thread reads only what it has written itself. */
+/* The block's image; a thread only reads pixels that it has written. */
 __global__ void __launch_bounds__(BLOCK)
     jitter_images(const uint8_t *x, const struct augment_key *key, uint8_t *y,
                   augment_dims d, strengths s)
@@ -111,7 +111,7 @@ struct erase_rule {
     int mode, count;
 };
 
-/* A box of the image at y; `which` of those that fit. */
+/* A box of the image at y; `which`: its index among the boxes that fit. */
 __device__ static inline void erase_rect(const struct erase_levels *levels, int mode,
                                          const struct augment_key *k, uint32_t which,
                                          const struct augment_box *b, augment_dims d,
@@ -151,7 +151,7 @@ __global__ void __launch_bounds__(BLOCK)
         y[i] = x[i];
     for (int i = 0; i < n; i++) {
         if (!erase_box(&k, d.w, d.h, n, i, &b))
-            continue; /* all threads agree */
+            continue; /* the same for all threads */
         __syncthreads();
         erase_rect(levels, rule.mode, &k, found++, &b, d, y);
     }

@@ -1,7 +1,7 @@
 /*
- * avgpool2d and its gradient: a thread computes one pack of channels of one position;
- * what windows share comes from L1 and L2. Bytes: x (or dy) and y (or dx) once. A window
- * counts the positions that lie in the image.
+ * avgpool2d and its gradient: a thread computes one pack of channels of one position.
+ * Overlapping windows share reads through L1 and L2. Bytes: x (or dy) and y (or dx) once.
+ * The divisor is the number of positions of the window within the image.
  */
 #include "cuda/channels.h"
 #include "cuda/kernels.h"
@@ -12,7 +12,7 @@
 struct avgpool {
     int packs, in_h, in_w, out_h, out_w;
     int kernel, stride, pad;
-    unsigned blocks; /* of one image of the result */
+    unsigned blocks; /* per image of the result */
 };
 
 template <class T, int N>
@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(POOL_THREADS)
     pack_store<T, N>(y + (at * p.packs + s.pack) * N, a);
 }
 
-/* S: the stride, or 0. */
+/* S: the stride, or 0 if it is known only at run time. */
 template <class T, int N, int S>
 __global__ void __launch_bounds__(POOL_THREADS)
     avgpool_backward(const T *dy, T *dx, avgpool p)

@@ -17,9 +17,8 @@
 #include "cuda/parts.h"
 
 /*
- * Of the networks in configs/ the largest workspace that a fast engine asks for is 196
- * MiB (a bf16 stem of three channels); most take less than 40 MiB. All engines share one
- * block.
+ * The largest workspace of a fast engine among the networks in configs/ is 196 MiB (a
+ * bf16 stem of three channels); most need less than 40 MiB. All engines share one block.
  */
 static const size_t default_workspace = (size_t)256 << 20;
 
@@ -54,7 +53,7 @@ static void open_gpu(struct device *dev, int index)
 
     if (!cuda_available(index, &why) || !gpu_read(&g, index, false, &why))
         die("cannot use cuda:%d: %s", index, why.buf);
-    dev->what = g.what; /* its text is ours now */
+    dev->what = g.what; /* takes ownership of its text */
     (void)snprintf(dev->text, sizeof(dev->text), "cuda:%d %s", index, dev->what.name);
     CUDA_CHECK(dev, cudaSetDevice(index));
     CUDA_CHECK(dev, cudaStreamCreateWithFlags(&dev->stream, cudaStreamNonBlocking));

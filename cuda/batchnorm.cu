@@ -1,13 +1,12 @@
 /*
- * Batch norm's statistics, and what finalize makes of them (ops/batchnorm_parts.h): one
- * region, two launches.
+ * Batch norm's statistics and finalize (ops/batchnorm_parts.h): one region, two launches.
  *
- * The first launch reads x once: a thread sums x - k and (x - k)^2 over some dozens of
- * rows in fp32, with k the first x that it saw, so that a large mean costs no digits; a
- * block moves its threads' sums to one k and adds them. The second adds the blocks' sums
- * in fp64, in a fixed order, and writes mean, variance, rstd, scale and shift. Welford's
- * update would divide for each element, and sums about 0 lose the digits by which the
- * mean is larger than the deviation.
+ * The first launch reads x once. A thread sums x - k and (x - k)^2 over some dozens of
+ * rows in fp32, where k is the first x it saw, so a large mean costs no precision. A
+ * block rebases its threads' sums to one k and adds them. The second launch adds the
+ * blocks' sums in fp64, in a fixed order, and writes mean, variance, rstd, scale, and
+ * shift. Welford's update would need a division per element, and sums about 0 lose the
+ * digits by which the mean exceeds the standard deviation.
  *
  * Bytes: x once. The blocks' sums are 12 bytes per channel and block, in the workspace.
  */
@@ -16,7 +15,7 @@
 #include "ops/batchnorm_formula.h"
 #include "ops/batchnorm_parts.h"
 
-/* The sums of one block, for all channels: about k, [chunks][channels] each. */
+/* The sums of one block for all channels, about k: [chunks][channels] each. */
 struct partial {
     float *k, *sum, *squares;
 };
@@ -73,7 +72,7 @@ __global__ void __launch_bounds__(TILE_THREADS, STATS_BLOCKS)
             }
         }
     }
-    /* All to the k of the first thread of the channel, whose row always exists. */
+    /* Rebases all sums to the k of the channel's first thread, whose row always exists. */
     if (p.row == 0)
         for (int i = 0; i < N; i++)
             common[threadIdx.x * N + i] = k[i];
@@ -97,7 +96,7 @@ __global__ void __launch_bounds__(TILE_THREADS, STATS_BLOCKS)
     }
 }
 
-/* What finalize writes; any may be NULL. sum and squares are those of the op stats. */
+/* Outputs of finalize; any may be NULL. sum and squares are outputs of the op stats. */
 struct finals {
     const float *weight, *bias;
     float *sum, *squares, *mean, *var, *rstd, *scale, *shift;
@@ -106,7 +105,7 @@ struct finals {
 __device__ static inline void finals_set(const finals &f, int c, double mean, double var,
                                          float eps)
 {
-    float v = (float)(var < 0 ? 0 : var); /* NaN stays */
+    float v = (float)(var < 0 ? 0 : var); /* keeps NaN */
     float rstd = batchnorm_rstd(v, eps);
 
     if (f.mean)
@@ -122,7 +121,7 @@ __device__ static inline void finals_set(const finals &f, int c, double mean, do
             batchnorm_shift(f.bias[c], (float)mean, batchnorm_scale(f.weight[c], rstd));
 }
 
-/* A thread's loads are on their way before it looks at the first of them. */
+/* A thread issues all its loads before it uses the first of them. */
 __global__ void __launch_bounds__(COMBINE_THREADS)
     batchnorm_combine(partial from, finals f, int channels, double n, chunking split,
                       int chunks, float eps)
@@ -167,7 +166,7 @@ __global__ void __launch_bounds__(COMBINE_THREADS)
         finals_set(f, c, sum / n, squares / n - sum / n * (sum / n), eps);
 }
 
-/* finalize alone, from sums that somebody else formed */
+/* finalize for sums computed elsewhere */
 __global__ void __launch_bounds__(TILE_THREADS)
     batchnorm_finalize(const float *sum, const float *squares, finals f, int channels,
                        double n, float eps)
@@ -184,14 +183,14 @@ __global__ void __launch_bounds__(TILE_THREADS)
 struct stats_state {
     tile t;
     int chunks;
-    bool sums, finals; /* which of the two nodes are here */
+    bool sums, finals; /* which of the two nodes the region has */
     float eps;
     double count;
-    int x, sum, squares, weight, bias; /* reads */
-    int out_sum, out_finals;           /* the first of its writes */
+    int x, sum, squares, weight, bias; /* indices of reads */
+    int out_sum, out_finals;           /* indices of the first writes */
 };
 
-/* The stats in front of a finalize, if nobody else wants its sums. */
+/* Returns the stats node of finalize f if f is the only reader of its sums. */
 static struct node *stats_before(const struct graph *g, const struct node *f)
 {
     const struct tensor *sum = f->in[BATCHNORM_FINALIZE_SUM];

@@ -1,12 +1,12 @@
 /*
- * Batch norm's y, with what follows it: [dropout2d] [+ residual | + a second batch
- * norm] [+ relu]: y = relu(m (x scale + shift) + r). The mask m is drawn again wherever a
+ * Batch norm's y, fused with the ops after it: [dropout2d] [+ residual | + a second batch
+ * norm] [+ relu]: y = relu(m (x scale + shift) + r). The mask m is redrawn whenever a
  * thread's rows enter another sample.
  *
- * Bytes: x, r and y once. Blocks go from the end of the tensor to its start: the end is
- * what the statistics read last and is still in L2. With fixed statistics, each thread
- * folds them into scale and shift for its channels. Their data gradient is the same with
- * no shift.
+ * Bytes: x, r, and y once. Blocks run from the end of the tensor to its start, because
+ * the statistics read the end last and it is still in L2. With fixed statistics, each
+ * thread folds them into scale and shift for its channels. Their data gradient is the
+ * same computation without a shift.
  */
 #include "cuda/batchnorm.h"
 #include "cuda/kernels.h"
@@ -18,14 +18,14 @@
 #include "ops/pointwise.h"
 #include "ops/relu.h"
 
-/* A channel's scale and shift: from tables, or folded from what they are made of. */
+/* A channel's scale and shift: read from tables, or folded from the parameters. */
 struct affine {
     const float *scale, *shift;
     const float *weight, *bias, *mean, *var; /* bias NULL: no shift */
     float eps;
 };
 
-/* For channels c to c + N. */
+/* Loads channels c to c + N - 1. */
 template <int N>
 __device__ static inline void affine_load(const affine &a, int c, float *scale,
                                           float *shift)
@@ -53,7 +53,7 @@ __device__ static inline void affine_load(const affine &a, int c, float *scale,
 
 enum residual { RESIDUAL_NONE, RESIDUAL_TENSOR, RESIDUAL_NORM, RESIDUAL_DROPPED };
 
-enum { APPLY_EACH = 8 }; /* rows of a thread */
+enum { APPLY_EACH = 8 }; /* rows per thread */
 
 template <class T, int N, int RESIDUAL>
 __global__ void __launch_bounds__(TILE_THREADS, 3)
@@ -105,7 +105,7 @@ __global__ void __launch_bounds__(TILE_THREADS, 3)
     }
 }
 
-/* Where one batch norm's tensors are among the reads. */
+/* Indices of one batch norm's tensors among the reads. */
 struct operand {
     int x, scale, shift;         /* tables; scale -1: folded */
     int weight, bias, mean, var; /* or -1 */
@@ -118,8 +118,8 @@ struct apply_state {
     int nnorm, residual;
     bool relu;
     float limit;
-    const struct node *drop; /* or NULL */
-    int control;             /* a read, with drop */
+    const struct node *drop; /* may be NULL */
+    int control;             /* index of a read, with drop */
 };
 
 struct match {
@@ -155,7 +155,7 @@ static bool find_add(match *f, const struct graph *g, struct node *add)
     return f->napply > 0 && !(f->drop && f->napply > 1);
 }
 
-/* From a relu, an add or an apply down to the applies. */
+/* Matches from a relu, an add, or an apply down to the applies. */
 static bool find(match *f, const struct graph *g, struct node *n)
 {
     struct node *before = n;
@@ -321,7 +321,7 @@ extern const struct kernel cuda_batchnorm_apply = {
     .state_size = sizeof(apply_state),
 };
 
-/* ---- fold, where somebody wants its tables ---- */
+/* ---- fold, if its tables are read elsewhere ---- */
 
 __global__ void __launch_bounds__(TILE_THREADS)
     batchnorm_fold(affine a, float *scale, float *shift, int channels)

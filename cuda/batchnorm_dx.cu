@@ -1,13 +1,12 @@
 /*
- * dx of batch norm: dz dy_scale + x x_scale + offset, where dz is the gradient that came,
- * or, directly after a relu or a dropout2d that nobody else looks at, that gradient
- * masked again.
+ * dx of batch norm: dz dy_scale + x x_scale + offset. dz is the incoming gradient or,
+ * directly after a relu or a dropout2d without other readers, that gradient masked again.
  *
  * Bytes: x and dz (or g) once, dx once; from the end of the tensor to its start.
  *
- * Over a channel dx sums to zero, by the choice of those factors. So the gradient of a
- * bias in front of the batch norm is zero: this kernel writes it, and nobody reads dx for
- * it. It is NaN where the factors are.
+ * By the choice of those factors, dx sums to zero over a channel. So the gradient of a
+ * bias in front of the batch norm is zero: this kernel writes it without reading dx. It
+ * is NaN where the factors are.
  */
 #include "cuda/batchnorm_grad.h"
 #include "cuda/kernels.h"
@@ -17,11 +16,11 @@
 #include "ops/dropout.h"
 #include "ops/pointwise.h"
 
-enum { GRAD_APPLY_EACH = 8 }; /* rows of a thread */
+enum { GRAD_APPLY_EACH = 8 }; /* rows per thread */
 
 struct dx_tables {
     const float *dy_scale, *x_scale, *offset;
-    const float *scale, *shift; /* of the forward pass, for the mask; or NULL */
+    const float *scale, *shift; /* of the forward pass, for the mask; may be NULL */
 };
 
 enum { MASKED_NOT, MASKED_RELU, MASKED_DROP };
@@ -83,12 +82,12 @@ struct dx_state {
     tile t;
     bool masked; /* by the relu */
     float limit;
-    const struct node *drop; /* or NULL */
-    int control;             /* a read, with drop */
+    const struct node *drop; /* may be NULL */
+    int control;             /* index of a read, with drop */
     bool bias;               /* write 1: the gradient of the bias in front */
 };
 
-/* The node of dx whose sums the gradient of a bias n is, if it can be taken; or NULL. */
+/* Returns the node of the dx that bias gradient n sums if the claim can include it, or NULL. */
 static struct node *dx_summed(const struct node *n)
 {
     struct node *p = n->op == &op_bias_grad ? n->in[BIAS_GRAD_DY]->producer : nullptr;

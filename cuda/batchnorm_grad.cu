@@ -1,18 +1,18 @@
 /*
- * The sums of batch norm backward (ops/batchnorm_parts.h), fused with the ops before them:
- * the sum of two gradients and the mask of a relu.
+ * The sums of batch norm backward (ops/batchnorm_parts.h), fused with the ops before
+ * them: the sum of two gradients and the mask of a relu.
  *
  *   dz = (g + g2) masked;  dbias = sum dz;  dweight = rstd sum dz (x - mean)
  *   dx = dz dy_scale + x x_scale + offset           (cuda/batchnorm_dx.cu)
  *
- * No mask is stored. Directly after a batch norm it is the sign of its output, which this
- * pass and dx compute again from x; after an add, the y that is kept anyway is read.
- * Where others want dz (the shortcut does), or where it costs two more reads to make,
- * this pass stores it and dx reads that.
+ * The mask is never stored. Directly after a batch norm it is the sign of the batch
+ * norm's output, which this pass and dx recompute from x; after an add it is the sign of
+ * y, which is kept anyway. If dz has other readers (the shortcut), or if recomputing it
+ * costs two more reads, this pass stores it and dx reads it.
  *
- * Two launches: the first reads x and g once (and g2 and y), sums in fp32 over some
+ * Two launches: the first reads x and g once (and g2 and y) and sums in fp32 over some
  * dozens of rows per thread and over the block; the second adds the blocks' sums in fp64,
- * in a fixed order, and writes dweight, dbias and the factors of dx.
+ * in a fixed order, and writes dweight, dbias, and the factors of dx.
  */
 #include "cuda/batchnorm_grad.h"
 #include "cuda/kernels.h"
@@ -24,20 +24,20 @@
 #include "ops/pointwise.h"
 #include "ops/relu.h"
 
-extern "C" { /* a header for C alone */
+extern "C" { /* this header is C only */
 #include "base/strbuf.h"
 }
 
-/* What the first pass does, besides reading x and g. */
+/* What the first pass does in addition to reading x and g. */
 enum {
     MASK_NONE,
     MASK_X, /* relu directly after the batch norm */
     MASK_Y, /* relu after an add */
     MASK = 3,
     SUM = 4,   /* g + g2 */
-    STORE = 8, /* dz */
-    DROP = 16, /* a dropout2d after dz: sums are of the masked */
-    ANY = -1   /* the argument says */
+    STORE = 8, /* write dz */
+    DROP = 16, /* a dropout2d after dz: masks dz before it is summed */
+    ANY = -1   /* known only at run time */
 };
 
 template <class T> struct grad_args {
@@ -48,7 +48,7 @@ template <class T> struct grad_args {
     channel_mask mask;
 };
 
-/* The sums of one block, for all channels: [chunks][channels] each. */
+/* The sums of one block for all channels: [chunks][channels] each. */
 struct grad_partial {
     float *sum, *dot;
 };
@@ -109,7 +109,7 @@ __global__ void __launch_bounds__(TILE_THREADS, 2)
                             dz = relu_slope(y[u].get(i), dz, a.limit);
                         if (flags & STORE) {
                             g[u].set(i, dz);
-                            dz = g[u].get(i); /* as the second pass sees it */
+                            dz = g[u].get(i); /* the value that the second pass reads */
                         }
                         if (flags & DROP)
                             dz *= drop.factor[i];
@@ -134,8 +134,8 @@ __global__ void __launch_bounds__(TILE_THREADS, 2)
     }
 }
 
-/* What the second launch reads and writes; results may be NULL. var: rstd is made
- * of it. */
+/* Inputs and outputs of the second launch; outputs may be NULL. rstd NULL: computed from
+ * var. */
 struct grad_finals {
     const float *weight, *mean, *rstd, *var;
     float eps;
@@ -182,7 +182,7 @@ __global__ void __launch_bounds__(COMBINE_THREADS)
 
 /* ---- the ops that are fused before the gradient ---- */
 
-/* The apply whose output goes through the relu that made y, if its x is this one. */
+/* Returns the apply whose output goes through the relu of y, if x is its input. */
 static struct node *apply_before(const struct tensor *y, const struct tensor *x)
 {
     struct node *relu = y->producer, *apply;
@@ -222,7 +222,7 @@ void grad_front_find(grad_front *f, const struct graph *g, struct tensor *dz,
     }
 }
 
-/* Do only the two kernels of x's batch norm read dz? */
+/* True if dz has no readers but the two gradient kernels of x's batch norm. */
 static bool only_gradients(const struct graph *g, const struct tensor *dz,
                            const struct tensor *x)
 {
@@ -264,12 +264,12 @@ struct grad_state {
     tile t;
     int chunks, flags;
     float limit, eps;
-    bool fixed;                 /* the statistics: no dx terms */
-    int x, weight, mean, rstd;  /* reads; rstd: var, if fixed */
-    int g, g2, y, scale, shift; /* reads, or -1 */
-    int dz;                     /* write, or -1 */
-    const struct node *drop;    /* or NULL */
-    int control;                /* a read, with drop */
+    bool fixed;                 /* fixed statistics: no dx terms */
+    int x, weight, mean, rstd;  /* indices of reads; rstd: var, if fixed */
+    int g, g2, y, scale, shift; /* indices of reads, or -1 */
+    int dz;                     /* index of a write, or -1 */
+    const struct node *drop;    /* may be NULL */
+    int control;                /* index of a read, with drop */
 };
 
 static bool is_stats(const struct node *n)
@@ -278,7 +278,7 @@ static bool is_stats(const struct node *n)
            n->op == &op_batchnorm_inference_weight_grad;
 }
 
-/* Must dz be written although region r makes it only for n? */
+/* True if dz has readers outside region r, which otherwise recomputes it for n. */
 static bool dz_wanted(const struct graph *g, const struct tensor *dz,
                       const struct node *n)
 {
@@ -403,12 +403,12 @@ static grad_finals finals_of(const struct step *s, const grad_state *st)
     return f;
 }
 
-/* What models make has a kernel that knows it, if channels are packed. */
+/* With packed channels, the cases of our models have kernels compiled for them. */
 #define GRAD_CASES(CASE)                                                                 \
-    CASE(MASK_NONE)              /* no relu: the shortcut's batch norm */                \
+    CASE(MASK_NONE)              /* no relu: batch norm of a shortcut */                 \
     CASE(MASK_X)                 /* inside a block */                                    \
     CASE((MASK_X | SUM | STORE)) /* ERFNet: batch norm, relu, then a block */            \
-    CASE((MASK_Y | STORE))       /* the end of a block, one gradient */                  \
+    CASE((MASK_Y | STORE))       /* the end of a block with one gradient */              \
     CASE((MASK_Y | SUM | STORE)) /* the end of a block */                                \
     CASE((MASK_Y | STORE | DROP))                                                        \
     CASE((MASK_Y | SUM | STORE | DROP))

@@ -1,8 +1,7 @@
 /*
- * Binary cross entropy and its gradient: a warp takes a row of up to a thousand classes
- * or so, a block a longer one. Elements are fp32; the sums over samples are fp64 in a
- * fixed order. A label that is no class makes loss and gradient NaN, and the update is
- * skipped.
+ * Binary cross entropy and its gradient: a warp computes a row of up to about a thousand
+ * classes, a block a longer one. Elements are fp32; sums over samples are fp64 in a fixed
+ * order. A label out of range makes loss and gradient NaN, and the update is skipped.
  */
 #include "ops/bce.h"
 
@@ -17,7 +16,7 @@ enum { LAST_BLOCK = 1024 };
 
 struct bce_targets {
     const int32_t *label;
-    const float *lam; /* or NULL */
+    const float *lam; /* may be NULL */
     int64_t samples, classes;
     bce_rule rule;
     bool sum_classes;
@@ -57,11 +56,11 @@ static const char *bce_claim(struct region *r, struct graph *, struct node *n,
     return nullptr;
 }
 
-/* The two labels of a sample and the share of the first. */
+/* The two labels of a sample and the weight of the first. */
 struct mixed {
     int own, partner;
     float lam;
-    bool counts, known; /* neither is -1; both are classes */
+    bool counts, known; /* neither label is -1; both labels are valid classes */
 };
 
 __device__ static inline mixed mixed_of(const bce_targets &t, int64_t i)
@@ -76,7 +75,7 @@ __device__ static inline mixed mixed_of(const bce_targets &t, int64_t i)
     return m;
 }
 
-/* The loss of each sample, 0 where it does not count. */
+/* The loss of each sample; 0 for ignored samples. */
 template <int THREADS, int N>
 __global__ void __launch_bounds__(ROWS_BLOCK)
     bce_losses(const float *logits, bce_targets t, double *loss)
@@ -112,7 +111,7 @@ __global__ void __launch_bounds__(LAST_BLOCK)
         *to = n > 0 ? (float)(sum / n) : 0;
 }
 
-/* Each block counts the valid samples. */
+/* Each block counts the valid samples itself. */
 template <int THREADS, int N>
 __global__ void __launch_bounds__(ROWS_BLOCK)
     bce_gradient(const float *logits, bce_targets t, const float *dloss, float *to)

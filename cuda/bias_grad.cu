@@ -1,9 +1,10 @@
 /*
- * bias_grad, and the same of x dy, the gradient of layer_scale's gamma: dy is read once,
- * the joined tensor's where a convolution fills that. Two launches: blocks sum some
- * dozens of rows per thread in fp32 and leave a row of sums each; the second adds them
- * in fp64, in a fixed order. Where dy is a batch norm's dx, which sums to zero, nothing is
- * read (cuda/batchnorm_dx.cu; here, if it is one of joined channels).
+ * bias_grad, and the sum of x dy, the gradient of layer_scale's gamma. dy is read once;
+ * if a convolution fills a joined tensor, that tensor's dy is read. Two launches: in the
+ * first, a thread sums some dozens of rows in fp32 and a block stores a row of sums; the
+ * second adds these in fp64, in a fixed order. If dy is a batch norm's dx, which sums to
+ * zero, nothing is read (cuda/batchnorm_dx.cu, or here if it is one of several joined
+ * channel ranges).
  */
 #include "ops/bias_grad.h"
 
@@ -15,18 +16,18 @@
 #include "ops/concat.h"
 #include "ops/layer_scale.h"
 
-enum { BLOCKS = 4, UNROLL = 4 }; /* blocks of a multiprocessor */
+enum { BLOCKS = 4, UNROLL = 4 }; /* per multiprocessor */
 
 struct bias_state {
     tile t;
     int chunks, own; /* own: channels of the result */
     bool zero;
-    int64_t from; /* with zero: the first of them in the batch norm's */
+    int64_t from; /* with zero: first channel within the batch norm's */
 };
 
 /*
- * Where dy is some channels of a batch norm's dx, from `from` on, or all of them: what
- * that adds to each channel, NaN where dx is. Else NULL.
+ * If dy is all channels, or those from *from on, of a batch norm's dx: returns the offset
+ * that it adds to each channel, which is NaN where dx is. Else returns NULL.
  */
 static struct tensor *offset_of_dx(const struct tensor *dy, int64_t *from)
 {

@@ -1,6 +1,6 @@
 /*
- * A program as one CUDA graph, and its names in a profiler. Only this thread's stream is
- * captured (thread-local mode): loader threads may do as they like meanwhile.
+ * Captures a program as one CUDA graph, and its names for a profiler. Only this thread's
+ * stream is captured (thread-local mode), so loader threads are not restricted.
  */
 #include <cuda_runtime_api.h>
 #include <nvtx3/nvToolsExt.h>
@@ -10,7 +10,7 @@
 #include "cuda/parts.h"
 #include "graph/kernel.h"
 
-/* A graph is for speed: without one the steps run one by one, and one line says so. */
+/* A graph only saves time: without one, steps run one by one, and the log says so once. */
 static void go_on_eagerly(struct device *dev, const char *why)
 {
     bool was = alloc_forbid(false);
@@ -29,7 +29,7 @@ bool cuda_capture_begin(struct device *dev)
 
     if (dev->eager)
         return false;
-    was = alloc_forbid(false); /* the runtime's own business */
+    was = alloc_forbid(false); /* the runtime allocates here */
     e = cudaStreamBeginCapture(dev->stream, cudaStreamCaptureModeThreadLocal);
     (void)alloc_forbid(was);
     if (e != cudaSuccess) {
@@ -43,7 +43,7 @@ bool cuda_capture_begin(struct device *dev)
 
 void *cuda_capture_end(struct device *dev)
 {
-    bool was = alloc_forbid(false); /* the runtime's own business */
+    bool was = alloc_forbid(false); /* the runtime allocates here */
     cudaGraph_t graph = NULL;
     cudaGraphExec_t exec = NULL;
 
@@ -69,7 +69,7 @@ void cuda_replay(struct device *dev, void *captured)
     CUDA_CHECK(dev, cudaGraphLaunch(captured, dev->stream));
 }
 
-/* One that is still running is freed by the driver when it is done. */
+/* If a graph is still running, the driver frees it when it is done. */
 void cuda_capture_free(struct device *dev, void *captured)
 {
     CUDA_CHECK(dev, cudaGraphExecDestroy(captured));
@@ -77,7 +77,7 @@ void cuda_capture_free(struct device *dev, void *captured)
 
 static void push_range(const struct step *s)
 {
-    bool was = alloc_forbid(false); /* the profiler's own business */
+    bool was = alloc_forbid(false); /* the profiler allocates here */
     char name[160];
 
     (void)snprintf(name, sizeof(name), "%s %s", s->kernel->name, s->node->layer);

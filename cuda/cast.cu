@@ -1,7 +1,7 @@
 /*
- * cast, and a view that must be a copy: one read and one write of each element: 6 bytes
- * between fp32 and a half. Eight elements per thread, so that the narrower side moves 16
- * bytes at once.
+ * cast, and a view that must be a copy: reads and writes each element once, 6 bytes
+ * between fp32 and a 16-bit type. A thread converts eight elements, so the narrower side
+ * moves 16 bytes at once.
  */
 #include "cuda/cast.h"
 
@@ -15,7 +15,7 @@
 
 enum { BLOCK = 256, EACH = 8 };
 
-/* EACH elements from 16-byte aligned memory, as floats. */
+/* Loads EACH elements from 16-byte aligned memory as floats. */
 template <class T> HOST_DEVICE static inline void load_each(const T *p, float *v)
 {
     for (int at = 0; at < EACH; at += vec<T>::N) {

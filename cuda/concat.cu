@@ -1,9 +1,11 @@
 /*
- * concat and channel_slice: channels copied between rows of different width. Bytes: what
- * is copied, once each way. 16 bytes at a time where all widths and offsets allow it.
+ * concat and channel_slice: copy channels between rows of different width. Bytes: the
+ * copied channels, read and written once, 16 bytes at a time if all widths and offsets
+ * allow it.
  *
- * What can be made in place is not copied: a max pool after something else, and a
- * convolution at the front that fills the tensor (cuda/pad.h), before all others.
+ * Inputs that can be produced in place are not copied: a max pool that is not the first
+ * input, and a convolution that is (cuda/pad.h); the convolution runs first and fills the
+ * tensor.
  */
 #include "ops/concat.h"
 
@@ -25,8 +27,8 @@ struct alignas(16) unit16 {
 };
 
 /*
- * `len` units of each of `pixels` rows, between rows of from_c and to_c units. A thread
- * has a unit of a row, `wide` of them side by side, and goes down ROUNDS rows.
+ * Copies `len` units of each of `pixels` rows, between rows of from_c and to_c units. A
+ * thread copies one unit per row for ROUNDS rows; `wide` threads share a row.
  */
 template <class U>
 __global__ void __launch_bounds__(BLOCK)
@@ -82,16 +84,16 @@ static void copy(struct device *dev, const void *from, int64_t from_c, int64_t f
 enum { PARTS = 8 };
 
 struct part {
-    struct tensor *in; /* of the node */
-    struct node *pool; /* that makes it, if it is made in place */
+    struct tensor *in; /* of the concat node */
+    struct node *pool; /* the pool that produces it, if in place */
     struct maxpool p;
     int read;
-    int64_t from; /* channel */
+    int64_t from; /* first channel */
 };
 
 struct concat_state {
-    struct cudnn_state conv; /* first: run and release of cudnn_region.h look for it */
-    bool fills;              /* part 0 is conv's */
+    struct cudnn_state conv; /* first: run and release of cudnn_region.h expect it here */
+    bool fills;              /* conv produces part 0 */
     struct part part[PARTS];
 };
 
@@ -100,7 +102,8 @@ static struct concat_state *state_of(struct region *r)
     return (struct concat_state *)region_state(r);
 }
 
-/* The node with this op that makes t for the concat alone; or nullptr. */
+/* Returns the node with this op that produces t if the concat is t's only reader, or
+ * nullptr. */
 static struct node *maker(const struct graph *g, const struct tensor *t,
                           const struct op *op)
 {
@@ -109,7 +112,8 @@ static struct node *maker(const struct graph *g, const struct tensor *t,
     return n && n->in[0]->dtype == t->dtype ? n : nullptr;
 }
 
-/* Does cuDNN write all channels of y, the first of them those of part 0? Takes them. */
+/* Lets cuDNN write all channels of y, of which part 0 is the first. Takes its nodes;
+ * returns false if that is not possible. */
 static bool fill(struct region *r, struct graph *g, struct node *n, struct device *dev)
 {
     struct node *conv = maker(g, n->in[0], &op_conv2d);

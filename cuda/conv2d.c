@@ -1,10 +1,10 @@
 /*
- * Convolutions and their gradients by cuDNN, with what follows them where an engine
- * takes it along:
+ * Convolutions and their gradients by cuDNN, fused with the ops after them where an
+ * engine supports it:
  *
  *   conv2d [+ bias] [add] [relu]      data_grad [add] [relu_grad]      weight_grad
  *
- * cuda/cudnn_region.h says how a region becomes an operation graph.
+ * cuda/cudnn_region.h describes how a region becomes an operation graph.
  */
 #include "ops/conv2d.h"
 

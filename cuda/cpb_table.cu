@@ -1,11 +1,11 @@
 /*
- * cpb_table: a block per row of the table; hidden units in shared memory, then a warp per
- * head. Hidden units are fp64 until relu, so that both passes and the reference agree
- * about units near its kink.
+ * cpb_table: a block per row of the table, with the hidden units in shared memory, then a
+ * warp per head. Hidden units are fp64 until relu, so that both passes and the reference
+ * agree on units near its kink.
  *
- * Its gradient: the lanes of a warp are 32 hidden units, the warps of a block take rows
- * in turn, and a block HEADS heads of one chunk of rows. What a chunk makes is stored;
- * a second launch adds chunks in order, in fp64.
+ * The gradient: the lanes of a warp are 32 hidden units, the warps of a block alternate
+ * over rows, and a block sums HEADS heads of one chunk of rows. The sums of a chunk are
+ * stored; a second launch adds the chunks in order, in fp64.
  */
 #include "ops/cpb_table.h"
 
@@ -14,7 +14,7 @@
 #include "graph/kernel.h"
 
 enum { BLOCK = 256, WARPS = BLOCK / 32, HEADS = 16, CHUNK = 64, CHUNKS = 16 };
-enum { FIRST = 3, SUMS = FIRST + HEADS }; /* of a unit: dw0 (2), db0; then dw2 */
+enum { FIRST = 3, SUMS = FIRST + HEADS }; /* sums per unit: dw0 (2), db0, then dw2 */
 
 constexpr int HIDDEN = CPB_HIDDEN;
 constexpr float SCALE = CPB_SCALE;
@@ -29,7 +29,7 @@ __device__ static inline float hidden(const float *w0, const float *b0, const fl
     return x < 0 ? 0 : (float)x;
 }
 
-/* z <= 0 and not NaN: relu lets nothing back. */
+/* True if z <= 0 and not NaN: relu passes no gradient. */
 __device__ static inline bool closed(const float *w0, const float *b0, const float c[2],
                                      int k)
 {
@@ -88,7 +88,7 @@ struct weights {
     const float *w0, *b0, *w2, *table, *dtable;
 };
 
-/* Adds what one row makes of unit k. */
+/* Adds the contribution of one row to unit k. */
 __device__ static inline void row_grad(const weights &w, const float c[2], int k,
                                        const float *dz, int heads, float *sum)
 {
@@ -110,7 +110,7 @@ __device__ static inline void row_grad(const weights &w, const float c[2], int k
 __global__ void __launch_bounds__(BLOCK)
     cpb_backward(weights w, float *sums, cut k, cpb_table_attrs a)
 {
-    __shared__ float part[WARPS][32][SUMS + 1]; /* + 1: of other banks */
+    __shared__ float part[WARPS][32][SUMS + 1]; /* + 1: avoids bank conflicts */
     __shared__ float c[WARPS][2], dz[WARPS][HEADS];
     int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
     int unit = (int)blockIdx.x * 32 + lane, first = (int)blockIdx.y * HEADS;
@@ -122,7 +122,7 @@ __global__ void __launch_bounds__(BLOCK)
     for (int row = from + warp; row < to && row < k.rows; row += WARPS) {
         int64_t at = (int64_t)row * k.heads + first + lane;
 
-        __syncwarp(); /* whoever still reads the row before */
+        __syncwarp(); /* wait until the previous row has been read */
         if (lane == 0)
             cpb_coordinates(&a, row, c[warp]);
         if (lane < heads) /* 16 sigmoid' = table (1 - table / 16) */
@@ -146,7 +146,7 @@ __global__ void __launch_bounds__(BLOCK)
     }
 }
 
-/* A thread a unit; blockIdx.y: the head whose dw2, or after them dw0 and db0. */
+/* One thread per unit; blockIdx.y < heads: dw2 of that head; == heads: dw0 and db0. */
 __global__ void __launch_bounds__(BLOCK)
     cpb_combine(const float *sums, float *dw0, float *db0, float *dw2, cut k)
 {

@@ -1,12 +1,12 @@
 /*
- * The loss and its gradient: a warp takes a row of up to a thousand classes or so, a
- * block a longer one, twice: the largest logit, then the sum of exponentials. Rows stay
- * in the first-level cache in between, so the logits are read once and the gradient is
- * written once. Exponentials are fp32 of differences to the largest; sums over samples
- * are fp64 in a fixed order.
+ * The loss and its gradient: a warp computes a row of up to about a thousand classes, a
+ * block a longer one, in two loops: the largest logit, then the sum of exponentials. Rows
+ * stay in the L1 cache in between, so the logits are read once and the gradient is
+ * written once. Exponentials are fp32 of differences to the largest logit; sums over
+ * samples are fp64 in a fixed order.
  *
- * A label that is no class, which the loader lets nobody have, makes loss and gradient
- * NaN, and the update is skipped.
+ * A label out of range, which the loader never produces, makes loss and gradient NaN, and
+ * the update is skipped.
  */
 #include "ops/cross_entropy.h"
 
@@ -20,9 +20,9 @@ enum { LAST_BLOCK = 1024 };
 
 struct targets {
     const int32_t *label;
-    const float *lam; /* or NULL */
+    const float *lam; /* may be NULL */
     int64_t samples, classes;
-    float on, off; /* what labels add, and every class has: 1 - e, e / K */
+    float on, off; /* targets: 1 - e for the label, plus e / K for all */
 };
 
 static targets targets_of(const struct step *s, int lam)
@@ -62,7 +62,7 @@ __device__ static inline bool counts(const targets &t, int64_t i)
     return t.label[i] >= 0 && (!t.lam || t.label[t.samples - 1 - i] >= 0);
 }
 
-/* A row's largest logit, the sum of exp(z - top), and that of z - top. */
+/* A row's largest logit `top`, and the sums of exp(z - top) and of z - top. */
 struct row_sums {
     float top, exps, all;
 };
@@ -83,7 +83,7 @@ __device__ static inline row_sums sums_of(const float *z, int64_t classes, float
     return r;
 }
 
-/* The loss of each sample, 0 where it does not count. */
+/* The loss of each sample; 0 for ignored samples. */
 template <int THREADS, int N>
 __global__ void __launch_bounds__(ROWS_BLOCK)
     sample_losses(const float *logits, targets t, double *loss)
@@ -129,7 +129,7 @@ __global__ void __launch_bounds__(LAST_BLOCK)
         *to = n > 0 ? (float)(sum / n) : 0;
 }
 
-/* dz = (softmax(z) - target) dloss / valid; each block counts the valid samples. */
+/* dz = (softmax(z) - target) dloss / valid; each block counts the valid samples itself. */
 template <int THREADS, int N>
 __global__ void __launch_bounds__(ROWS_BLOCK)
     loss_gradient(const float *logits, targets t, const float *dloss, float *to)

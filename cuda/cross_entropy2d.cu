@@ -1,13 +1,13 @@
 /*
- * cross_entropy2d, its gradient, and the confusion matrix. Bytes: the logits and a byte
- * of label per pixel; the gradient writes as much again.
+ * cross_entropy2d, its gradient, and the confusion matrix. Bytes: the logits and one byte
+ * of label per pixel; the gradient writes as many bytes as the logits have.
  *
  * A block copies the logits of its pixels to shared memory, 16 bytes at a time, with gaps
- * between pixels (cuda/banks.h). Then each pixel has a thread, or four lanes if it has
- * many classes, which read its K floats there several times. Gradients go back the same
- * way. Exponentials are in float, sums over pixels in double: per block, then by one block
- * in a fixed order. The sum of the weights, which both passes need, is a pass over the
- * labels alone.
+ * between pixels (cuda/banks.h). Then a pixel has one thread, or four lanes if there are
+ * many classes, which read its K floats there several times. Gradients are written back
+ * the same way. Exponentials are float; sums over pixels are double, first per block,
+ * then by one block in a fixed order. The sum of the weights, which both passes need, is
+ * a separate pass over the labels.
  */
 #include "cuda/cross_entropy2d.h"
 
@@ -25,12 +25,12 @@
 
 enum { BLOCK = 256, SUM_BLOCK = 256, LABELS = 16 };
 
-/* Pixels of a block: as many as it has threads, unless 48 KiB do not hold them. */
+/* Pixels per block: one per thread, unless they exceed 48 KiB. */
 enum { PIXELS = 128, PIXELS_FEW = 32 };
 
 /*
- * The pixels of a launch; `each` per block; in shared memory `gap` floats after each
- * pixel's logits. row: a divider by the classes.
+ * The pixels of a launch: `each` per block, with `gap` floats after each pixel's logits
+ * in shared memory. row: divider by the number of classes.
  */
 struct image_dims {
     int64_t pixels;
@@ -57,7 +57,7 @@ static size_t image_shared(const image_dims &p)
     return (size_t)p.each * (size_t)pitch_of(p) * sizeof(float);
 }
 
-/* Runs one statement with L the lanes of a pixel: all threads of a block have work. */
+/* Runs one statement with L the number of lanes per pixel; every thread has work. */
 #define WITH_LANES(p, L, ...)                                                            \
     do {                                                                                 \
         if ((p).each == PIXELS) {                                                        \
@@ -74,7 +74,7 @@ static unsigned image_blocks(const image_dims &p)
     return cuda_blocks(p.pixels, p.each, 1);
 }
 
-/* n floats, both ends at multiples of 16 bytes. */
+/* Copies n floats; both arrays are aligned to 16 bytes. */
 __device__ static inline void copy_floats(const float *from, float *to, int n)
 {
     int whole = n / 4 * 4, t = (int)threadIdx.x;
@@ -85,13 +85,13 @@ __device__ static inline void copy_floats(const float *from, float *to, int n)
         to[i] = from[i];
 }
 
-/* Where logit i of a block lies in shared memory. */
+/* Returns the position of logit i of a block in shared memory. */
 __device__ static inline int with_gaps(const image_dims &p, int i)
 {
     return i + p.gap * (int)divide(p.row, (unsigned)i);
 }
 
-/* n floats of whole pixels to shared memory, N of a pixel at a time. */
+/* Copies n floats of whole pixels to shared memory, N of a pixel at a time. */
 template <int N>
 __device__ static inline void copy_in(const image_dims &p, const float *from, float *to,
                                       int n)
@@ -112,7 +112,7 @@ __device__ static inline void copy_out(const image_dims &p, const float *from, f
         pack_store<float, N>(to + i, pack_load<N>(from + with_gaps(p, i)));
 }
 
-/* The block's logits in shared memory; returns how many pixels these are. */
+/* Loads the block's logits into shared memory; returns the number of pixels. */
 template <int N>
 __device__ static inline int stage(const float *logits, const image_dims &p,
                                    float *shared)
@@ -140,7 +140,7 @@ __global__ void __launch_bounds__(BLOCK)
         weight[blockIdx.x] = sum;
 }
 
-/* The sum of v by the one block of a launch; every thread gets it. */
+/* Returns the sum of v to every thread; for launches of one block. */
 __device__ static inline double sum_up(const double *v, int n)
 {
     __shared__ double shared[SUM_BLOCK / 32];
@@ -160,7 +160,7 @@ __global__ void __launch_bounds__(SUM_BLOCK)
         *total = sum;
 }
 
-/* L: lanes of a pixel, PIXELS of all together. */
+/* L: lanes per pixel; a block has PIXELS lanes. */
 template <int N, int L>
 __global__ void __launch_bounds__(PIXELS, 8)
     cross_entropy2d_pixels(const float *logits, const uint8_t *label, image_dims p,
@@ -211,7 +211,7 @@ __global__ void __launch_bounds__(PIXELS, 8)
     if (L > 1 || weight > 0)
         lse = log_sum_exp<N, L>(z, p.classes);
     if (L > 1)
-        __syncthreads(); /* lanes without a pixel read the first */
+        __syncthreads(); /* lanes without a pixel read the first one */
     for (int k = (int)threadIdx.x % L * N; k < p.classes && t < n; k += N * L) {
         pack<float, N> a = pack_load<N>(z + k);
 
@@ -307,8 +307,8 @@ extern const struct kernel cuda_cross_entropy2d = {
 /* ---- confusion ---- */
 
 /*
- * Counts are whole numbers, so atomics leave no trace of their order. A block counts in
- * shared memory, after its logits, where the matrix is small enough.
+ * Counts are integers, so the order of atomics does not matter. A block counts in shared
+ * memory, after its logits, if the matrix is small enough.
  */
 template <int N, int L>
 __global__ void __launch_bounds__(PIXELS, 8)
@@ -322,7 +322,7 @@ __global__ void __launch_bounds__(PIXELS, 8)
 
     for (int i = (int)threadIdx.x; own_matrix && i < cells; i += PIXELS)
         counts[i] = 0;
-    n = stage<N>(logits, p, shared); /* with a barrier */
+    n = stage<N>(logits, p, shared); /* ends with a barrier */
     if (L > 1 || t < n)
         best = largest<N, L>(shared + (t < n ? t : 0) * pitch_of(p), p.classes);
     if (t < n && threadIdx.x % L == 0) {
@@ -345,7 +345,7 @@ __global__ void __launch_bounds__(PIXELS, 8)
             atomicAdd(&matrix[i], (unsigned long long)counts[i]);
 }
 
-/* What the pixels of this batch add to struct metrics. */
+/* Adds the counts of this batch to struct metrics. */
 __global__ void __launch_bounds__(SUM_BLOCK)
     confusion_add(const unsigned long long *batch, int64_t classes, class_weights w,
                   const float *loss, struct metrics *m, int64_t *matrix)

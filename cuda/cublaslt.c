@@ -40,23 +40,23 @@ struct cublaslt {
 #undef X
 };
 
-/* Bytes at which every matrix and vector starts, at least; algorithms that are
- * asked for. */
+/* ALIGNMENT: guaranteed alignment of matrices and vectors in bytes. OFFERS: number of
+ * algorithms to request. */
 enum { ALIGNMENT = 16, OFFERS = 8 };
 
-/* cuBLASLt is column-major: its A is our B, its B our A, and its D our D, transposed. */
+/* cuBLASLt is column-major: its A is our B, its B is our A, its D is our D transposed. */
 struct cublaslt_plan {
     struct cublaslt *c;
     cublasLtMatmulDesc_t desc;
     cublasLtMatrixLayout_t a, b, d; /* in our names */
     cublasLtMatmulAlgo_t algo;
     size_t workspace;
-    void *vector; /* that the description holds */
+    void *vector; /* the one set in the description */
     struct cublaslt_matmul what;
-    int number; /* the library's of the algorithm; -1: not known */
+    int number; /* the library's algorithm number; -1: unknown */
 };
 
-/* What the library said of its last error; it may say so on any thread. */
+/* Message of the library's last error, which it may report on any thread. */
 static _Thread_local char last_message[240];
 
 static void note_message(int level, const char *function, const char *message)
@@ -66,8 +66,8 @@ static void note_message(int level, const char *function, const char *message)
 }
 
 /*
- * The library prints what it tells, on the standard output, where results go. What the
- * user asks of it by its variables stays as it is. Its log is that of the process: the
+ * Redirects the library's log, which it would print to standard output among the results.
+ * Settings of the user (its environment variables) are kept. The log is per process: the
  * first GPU's thread sets it, once.
  */
 static void listen(struct cublaslt *c)
@@ -87,7 +87,7 @@ static void listen(struct cublaslt *c)
     (void)pthread_mutex_unlock(&lock);
 }
 
-/* `call` is our text of it: "c->Matmul(c->handle, ...". */
+/* `call`: source text of the call, such as "c->Matmul(c->handle, ...". */
 static void check(struct device *dev, cublasStatus_t status, const char *call)
 {
     const char *hint = status == CUBLAS_STATUS_EXECUTION_FAILED ? cuda_hint_late
@@ -176,12 +176,12 @@ static void describe(struct device *dev, struct cublaslt_plan *p,
         return;
     set(dev, p, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof(epilogue));
     set(dev, p, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &out, sizeof(out));
-    /* No vector yet: the heuristic and the check of an algorithm look at the address
-     * for what it is aligned to. */
+    /* There is no vector yet, but the heuristic and the algorithm check look at the
+     * alignment of its address. */
     set_vector(dev, p, (void *)(uintptr_t)ALIGNMENT);
 }
 
-/* A row-major matrix of `rows` and `columns` as it is stored. */
+/* Describes a row-major matrix of `rows` and `columns`. */
 static void layout(struct device *dev, struct cublaslt *c, cublasLtMatrixLayout_t *l,
                    enum dtype type, int64_t rows, int64_t columns)
 {
@@ -252,7 +252,7 @@ static char *make_key(const struct device *dev, const struct cublaslt_matmul *w)
     return strbuf_detach(&s);
 }
 
-/* The algorithm in the cache, if the library still takes it. */
+/* Loads the algorithm from the cache if the library still accepts it. */
 static bool restore(const struct device *dev, struct cublaslt_plan *p, const char *key)
 {
     cublasLtMatmulHeuristicResult_t r;
@@ -338,7 +338,7 @@ size_t cublaslt_workspace(const struct cublaslt_plan *p)
 void cublaslt_run(struct device *dev, struct cublaslt_plan *p, const void *a,
                   const void *b, void *d, void *vector, void *workspace)
 {
-    bool was = alloc_forbid(false); /* the library's own business */
+    bool was = alloc_forbid(false); /* the library allocates here */
     float one = 1, zero = 0;
 
     if (vector && vector != p->vector)

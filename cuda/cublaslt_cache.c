@@ -1,7 +1,6 @@
 /*
- * Algorithms on disk (cuda/plan_file.h). cuBLASLt promises that an algorithm's bytes hold
- * for the same version of the library; whether they hold for the GEMM is asked of it
- * again.
+ * Algorithms on disk (cuda/plan_file.h). cuBLASLt guarantees that an algorithm's bytes
+ * stay valid for the same library version; validity for this GEMM is checked again.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +10,7 @@
 #include "cuda/cublaslt.h"
 #include "cuda/plan_file.h"
 
-/* 2 n hexadecimal digits, and nothing after them. */
+/* True if text is exactly 2 n hexadecimal digits. */
 static bool from_hex(const char *text, unsigned char *to, size_t n)
 {
     static const char digits[] = "0123456789abcdef";

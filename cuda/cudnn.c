@@ -32,9 +32,10 @@ static void load(struct cudnn *c)
 }
 
 /*
- * cuDNN opens and closes the run-time compiler with every question about an engine: held
- * open, a question takes a fraction of the time. It is looked for as cuDNN does: beside
- * it, in the folders of NVIDIA's Python packages, and where the linker looks.
+ * cuDNN opens and closes the run-time compiler for every query about an engine; holding
+ * it open makes a query several times faster. It is searched for where cuDNN searches: in
+ * cuDNN's own folder, in the folders of NVIDIA's Python packages, and in the linker's
+ * paths.
  */
 static void hold_compiler(const struct cudnn *c)
 {
@@ -86,7 +87,7 @@ static char *without_slot(const char *json)
     return text ? text : xstrdup(json);
 }
 
-/* cuDNN's own text of a GPU that is here is for keys of the cache; ours will do. */
+/* cuDNN's description of a real GPU is only a cache key, so ours serves as well. */
 static void describe_device(struct cudnn *c)
 {
     static const char hint[] =
@@ -112,7 +113,7 @@ static void describe_device(struct cudnn *c)
     json = cudnn_get_text(c, d, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION);
     c->device_json = without_slot(json ? json : c->dev->what.json);
     c->device = d;
-    p.n = 0; /* c keeps it */
+    p.n = 0; /* c owns it now */
     cudnn_pool_release(&p);
     free(json);
 }

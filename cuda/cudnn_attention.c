@@ -5,7 +5,7 @@
 
 enum { B, H, ROW, COLUMN };
 
-/* A graph in the making. */
+/* A graph under construction. */
 struct making {
     const struct cudnn_attention *a;
     struct cudnn_graph *g;
@@ -31,7 +31,7 @@ static int add_part(const struct making *m, enum cudnn_attention_part part,
     return i;
 }
 
-/* [rows][columns] of each head, one after the other. */
+/* A tensor [rows][columns] per head, one head after the other. */
 static int packed(const struct making *m, struct cudnn_tensor t, int64_t rows,
                   int64_t columns)
 {
@@ -62,8 +62,7 @@ static int stored_per_token(const struct making *m, enum cudnn_attention_part pa
 }
 
 /*
- * Features of each token in memory, where a token has so many values; or transposed, the
- * features as rows.
+ * The features of each token in memory; or transposed, with the features as rows.
  */
 static int features(const struct making *m, enum cudnn_attention_part part,
                     bool transposed)
@@ -107,7 +106,7 @@ static int apply(const struct making *m, enum cudnn_op_kind kind, int a, int b, 
     return out;
 }
 
-/* a b, with the lengths of rows, columns and products, or -1. */
+/* a b; rows, columns, products: tensors with these lengths, or -1. */
 static int multiply(const struct making *m, int a, int b, int out, int rows, int columns,
                     int products)
 {
@@ -143,8 +142,8 @@ void cudnn_attention_forward(const struct cudnn_attention *a, struct cudnn_graph
                    features(&m, CUDNN_ATTENTION_Y, false), -1, -1, -1);
 }
 
-/* Scores where there is a query and a key, else -infinity: everywhere, as the lengths are
- * the tokens. */
+/* Masks scores to -infinity unless both query and key exist. Nothing is masked, as the
+ * lengths are the numbers of tokens. */
 static int mask(const struct making *m, int s, int queries, int keys)
 {
     int inside[2], length[] = {queries, keys}, both, out;
@@ -164,7 +163,7 @@ static int mask(const struct making *m, int s, int queries, int keys)
     return out;
 }
 
-/* Scores with rows and columns exchanged, rounded, as the next product takes them. */
+/* Scores with rows and columns exchanged, rounded for the next product. */
 static int transposed(const struct making *m, int x)
 {
     const struct cudnn_attention *a = m->a;
@@ -176,7 +175,7 @@ static int transposed(const struct making *m, int x)
                      (int64_t[]){a->heads * t * t, t * t, 1, t}));
 }
 
-/* k as it lies, of what is k^T. */
+/* Returns k with its stored layout, given k^T. */
 static int untransposed(const struct making *m, int k)
 {
     const struct cudnn_tensor t = m->g->tensor[k];

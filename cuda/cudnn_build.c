@@ -1,4 +1,4 @@
-/* An operation graph as cuDNN's descriptors; see CUDNN_ATTR_* in cudnn_graph.h. */
+/* Converts an operation graph to cuDNN's descriptors; see CUDNN_ATTR_* in cudnn_graph.h. */
 #include "base/error.h"
 #include "cuda/cudnn_engine.h"
 
@@ -27,8 +27,8 @@ static void set_type(struct cudnn_pool *p, cudnnBackendDescriptor_t d,
     cudnn_set(p, d, name, CUDNN_TYPE_DATA_TYPE, 1, &t);
 }
 
-/* Bytes: every tensor starts at a multiple of 32, and parts of one at 16; a number on the
- * host is where it is. */
+/* Alignment in bytes: tensors start at multiples of 32, and parts of a tensor at
+ * multiples of 16; a number on the host has the alignment of a float. */
 enum { ALIGNMENT = 16, NUMBER = 4 };
 
 static cudnnBackendDescriptor_t build_tensor(struct cudnn_pool *p,
@@ -71,7 +71,7 @@ build_geometry(struct cudnn_pool *p, const struct cudnn_geometry *g, enum dtype 
     return d;
 }
 
-/* How cuDNN names the parts of a convolution and of its gradients. */
+/* cuDNN's attribute names for a convolution and its gradients. */
 static const struct conv_names {
     cudnnBackendDescriptorType_t type;
     cudnnBackendAttributeName_t geometry, in[2], out, alpha, beta;
@@ -145,7 +145,7 @@ static const cudnnPointwiseMode_t pointwise_mode[] = {
     [CUDNN_SELECT] = CUDNN_POINTWISE_BINARY_SELECT,
 };
 
-/* The type that a pointwise operation on x computes in. */
+/* Returns the type in which a pointwise operation on x is computed. */
 static cudnnDataType_t math_type(enum cudnn_op_kind kind, enum dtype x)
 {
     if (kind == CUDNN_LESS || kind == CUDNN_AND)
@@ -270,7 +270,7 @@ static cudnnBackendDescriptor_t build_reshape(struct cudnn_pool *p,
     return d;
 }
 
-/* By kind; NULL: pointwise. */
+/* By kind; NULL: a pointwise operation. */
 static cudnnBackendDescriptor_t (*const builder[])(struct cudnn_pool *,
                                                    const struct cudnn_graph *,
                                                    const struct cudnn_op *,

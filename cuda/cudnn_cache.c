@@ -8,7 +8,7 @@
 #include "cuda/cudnn_engine.h"
 #include "cuda/plan_file.h"
 
-/* A plan made from cuDNN's own JSON; NULL with the reason in the pool. */
+/* Builds a plan from cuDNN's JSON; returns NULL with the reason in the pool. */
 static cudnnBackendDescriptor_t plan_from_text(struct cudnn_pool *p, const char *text)
 {
     cudnnBackendDescriptor_t d = cudnn_new(p, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);

@@ -42,7 +42,7 @@ static int read_as(struct cudnn_claim *c, struct tensor *t, enum cudnn_source so
     return i;
 }
 
-/* The tensor of the graph for t: computed inside, or read. */
+/* Returns the graph's tensor for t: computed inside, or read. */
 static int input(struct cudnn_claim *c, struct tensor *t)
 {
     int i = value(c, t);
@@ -51,9 +51,8 @@ static int input(struct cudnn_claim *c, struct tensor *t)
 }
 
 /*
- * Where the data is 16 bits wide, parameters come from the flat 16-bit copy: weights,
- * through the cast before them, and a bias, which cuDNN's fast engines want in the type of
- * the data.
+ * With 16-bit data, parameters come from the flat 16-bit copy: weights (through their
+ * cast) and biases, because cuDNN's fast engines want a bias in the type of the data.
  */
 static int parameter(struct cudnn_claim *c, struct tensor *t, enum dtype type)
 {
@@ -74,7 +73,7 @@ static int output(struct cudnn_claim *c, const struct tensor *t)
     return i;
 }
 
-/* Weights or a vector with zeros after them, as c->stored and c->joined say. */
+/* Weights or a vector padded with zeros, as c->stored and c->joined require. */
 static int filled(struct cudnn_claim *c, struct tensor *t, enum dtype type)
 {
     int i = read_as(c, cuda_weights_master(t), CUDNN_SOURCE_PADDED, type);
@@ -90,7 +89,7 @@ static int filled(struct cudnn_claim *c, struct tensor *t, enum dtype type)
     return i;
 }
 
-/* Folded weights, with zeros after their channels if the image has them. */
+/* Folded weights, padded with zero channels if the image is padded. */
 static int folded(struct cudnn_claim *c, struct tensor *w, enum dtype type)
 {
     int i = read_as(c, cuda_weights_master(w), CUDNN_SOURCE_FOLDED_WEIGHTS, type);
@@ -102,7 +101,7 @@ static int folded(struct cudnn_claim *c, struct tensor *w, enum dtype type)
     return i;
 }
 
-/* The gradient of a convolution's result: the joined tensor's, if it pays. */
+/* The gradient of a convolution's result; the joined tensor's if that is faster. */
 static int gradient(struct cudnn_claim *c, struct tensor *dy, bool may)
 {
     c->joined = may && !c->plain ? cuda_joined(dy) : NULL;
@@ -110,7 +109,7 @@ static int gradient(struct cudnn_claim *c, struct tensor *dy, bool may)
     return input(c, c->joined ? c->joined : dy);
 }
 
-/* An image that convolutions read: its channels as they are stored. */
+/* An image read by convolutions, with its channels as stored. */
 static int image(struct cudnn_claim *c, struct tensor *x)
 {
     int i = input(c, x);
@@ -121,7 +120,7 @@ static int image(struct cudnn_claim *c, struct tensor *x)
     return i;
 }
 
-/* A bias waits after an add: cuDNN's fast engines want (conv + other) + bias. */
+/* A bias is added after an add: cuDNN's fast engines want (conv + other) + bias. */
 static int with_bias(struct cudnn_claim *c, int i)
 {
     if (c->bias < 0)
@@ -147,8 +146,8 @@ bool cudnn_fills(const struct cudnn_claim *c)
     return c->joined && c->node[0]->op == &op_conv2d;
 }
 
-/* A bias goes into the graph, or is added after it: always to a wider result, which has
- * more channels than the bias until it is cut. */
+/* Adds a bias in the graph, or after the plan. The latter is always used for a wider
+ * result, which has more channels than the bias until it is cut. */
 static void emit_bias(struct cudnn_claim *c, const struct node *n, int slot,
                       enum dtype type)
 {
@@ -162,7 +161,7 @@ static void emit_bias(struct cudnn_claim *c, const struct node *n, int slot,
         c->bias = parameter(c, n->in[slot], type);
 }
 
-/* The weights and the bias with the batch norm after them in it. */
+/* The weights and the bias with the following batch norm folded in. */
 static int emit_folded(struct cudnn_claim *c, const struct node *n, enum dtype type)
 {
     int at = folded(c, n->in[CONV2D_WEIGHT], type);
@@ -200,8 +199,8 @@ static bool grouped(const struct node *n)
 }
 
 /*
- * Channels of a transposed convolution's fp16 or bf16 in the workspace, if engines like
- * those better than its own: 20 classes have nothing but code without tensor cores.
+ * Channels of a transposed convolution's 16-bit result in the workspace, if engines are
+ * faster with more channels: for 20 classes, cuDNN only has engines without tensor cores.
  */
 static int64_t wide_result(const struct cudnn_claim *c, const struct node *n)
 {
@@ -269,13 +268,13 @@ static void emit_relu_grad(struct cudnn_claim *c, const struct node *n)
     c->value_of[cudnn_graph_pointwise(&c->graph, CUDNN_RELU_GRAD, dy, y, 0)] = n->out[0];
 }
 
-/* Its numbers are in the weights. */
+/* Its values are folded into the weights. */
 static void emit_apply(struct cudnn_claim *c, const struct node *n)
 {
     c->value_of[value(c, n->in[BATCHNORM_APPLY_X])] = n->out[0];
 }
 
-/* Values inside are fp32 anyway, so a cast is only another name. */
+/* Values inside are fp32 anyway, so a cast is just another name. */
 static void emit_cast(struct cudnn_claim *c, const struct node *n)
 {
     c->value_of[value(c, n->in[CAST_X])] = n->out[0];
@@ -305,7 +304,7 @@ static void emit_node(struct cudnn_claim *c, const struct node *n)
     BUG("%s in a region of cuDNN", n->op->name);
 }
 
-/* The last value becomes real. cuDNN writes gradients of half weights in half only. */
+/* Makes the last value real. cuDNN writes gradients of 16-bit weights in 16 bits only. */
 static void emit_result(struct cudnn_claim *c)
 {
     const struct node *n = c->node[c->nnode - 1];

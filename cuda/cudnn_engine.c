@@ -1,4 +1,4 @@
-/* Engines for an operation graph, and which of them the options allow. */
+/* Finds engines for an operation graph and filters them by the options. */
 #include "cuda/cudnn_engine.h"
 
 #include <stdio.h>
@@ -6,14 +6,15 @@
 
 #include "base/log.h"
 
-/* Most engines of one heuristic, which offers about 40, and of those that are compiled. */
+/* CONFIGS: most engines from one heuristic, which offers about 40. COMPILED: most engines
+ * that are compiled at run time. */
 enum { CONFIGS = 64, COMPILED = 3 };
 
-/* What happened to the engines that were offered, for the reason when none is left. */
+/* Counts of rejected engines by reason, for the message if none is left. */
 struct tally {
     int offered, tf32, precision, nondeterministic, winograd, plain, workspace, failed,
         nan;
-    size_t smallest; /* workspace among those that need too much */
+    size_t smallest; /* smallest workspace among engines that exceed the limit */
     char message[480];
 };
 
@@ -22,7 +23,7 @@ struct search {
     const struct cudnn_graph *g;
     struct cudnn_candidate *list;
     int n, most, compiled;
-    bool fp32;  /* all data is */
+    bool fp32;  /* all data is fp32 */
     bool fused; /* more than one operation */
     struct tally tally;
 };
@@ -52,7 +53,8 @@ static void add_note(struct cudnn_candidate *k, const char *note)
     (void)snprintf(k->notes + n, sizeof(k->notes) - n, "%s%s", n ? " " : "", note);
 }
 
-/* The engine's numerical notes as bits; its number and all notes as text go to `k`. */
+/* Returns the engine's numerical notes as bits; writes its number and all notes as text
+ * to k. */
 static unsigned engine_notes(struct cudnn_pool *p, cudnnBackendDescriptor_t config,
                              struct cudnn_candidate *k)
 {
@@ -109,13 +111,13 @@ static bool refused(struct search *s, unsigned bits, bool compiled)
                            has(bits, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4))))
         count = &s->tally.winograd;
     else if (s->fused && compiled && !has(bits, CUDNN_NUMERICAL_NOTE_TENSOR_CORE))
-        count = &s->tally.plain; /* apart, better ones take the operations */
+        count = &s->tally.plain; /* separate kernels are faster than this engine */
     if (count)
         ++*count;
     return count != NULL;
 }
 
-/* Finalizes the plan of one configuration; what fails is in the pool's message. */
+/* Finalizes the plan of one configuration; errors are in the pool's message. */
 static cudnnBackendDescriptor_t make_plan(struct cudnn_pool *p,
                                           cudnnBackendDescriptor_t config)
 {
@@ -130,7 +132,7 @@ static cudnnBackendDescriptor_t make_plan(struct cudnn_pool *p,
     return cudnn_finalize(p, d, "plan") ? d : NULL;
 }
 
-/* False: no plan can be made. Nothing is compiled that no one is going to run. */
+/* Returns false if no plan can be made. Compiles only plans that will run. */
 static bool make_candidate(struct search *s, cudnnBackendDescriptor_t config,
                            struct cudnn_candidate *k)
 {
@@ -147,7 +149,7 @@ static bool make_candidate(struct search *s, cudnnBackendDescriptor_t config,
     if (!k->plan) {
         s->tally.failed++;
         memcpy(s->tally.message, s->p->message, sizeof(s->tally.message));
-        s->p->status = CUDNN_STATUS_SUCCESS; /* the next one may do */
+        s->p->status = CUDNN_STATUS_SUCCESS; /* the next one may work */
         return false;
     }
     (void)c->BackendGetAttribute(k->plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
@@ -156,7 +158,7 @@ static bool make_candidate(struct search *s, cudnnBackendDescriptor_t config,
     return true;
 }
 
-/* Only a GPU that is here can tell, and only of a plan that is going to run. */
+/* Only a real GPU can tell, and only plans that will run are tested. */
 static bool loses_nan(const struct search *s, const struct cudnn_candidate *k)
 {
     struct cudnn *c = s->p->c;
@@ -191,8 +193,8 @@ static void try_config(struct search *s, cudnnBackendDescriptor_t config)
 }
 
 /*
- * The results have to be read into descriptors made beforehand: asked for their number
- * alone, cuDNN gives an upper bound.
+ * Results must be read into descriptors created beforehand: if only their number is
+ * requested, cuDNN returns an upper bound.
  */
 static void try_heuristic(struct search *s, cudnnBackendDescriptor_t graph,
                           cudnnBackendHeurMode_t mode)

@@ -1,4 +1,4 @@
-/* How a run ends when cuDNN fails. */
+/* Ends the run when cuDNN fails. */
 #include "cuda/cudnn_lib.h"
 
 static const char *hint_of(cudnnStatus_t status)

@@ -132,7 +132,7 @@ static bool is_vector(const struct cudnn_tensor *t)
     return t->dim[N] == 1 && t->dim[H] == 1 && t->dim[W] == 1;
 }
 
-/* The tensor that holds the weights, or their gradient. */
+/* Returns the tensor that holds the weights or their gradient. */
 static int weights_of(const struct cudnn_op *o)
 {
     return o->kind == CUDNN_WEIGHT_GRAD ? o->out : o->in[1];
@@ -149,7 +149,7 @@ void cudnn_graph_undilate(struct cudnn_graph *g)
     if (!g->nop || o->kind > CUDNN_WEIGHT_GRAD)
         return;
     weights = &g->tensor[weights_of(o)];
-    axis = weights->dim[H] > 1 ? 0 : 1; /* of the geometry */
+    axis = weights->dim[H] > 1 ? 0 : 1; /* spatial axis */
     d = geo->dilation[axis];
     if (d < 2 || weights->dim[axis ? H : W] != 1 || geo->stride[0] != 1 ||
         geo->stride[1] != 1 || geo->pad[1 - axis] || geo->pad[axis] % d)

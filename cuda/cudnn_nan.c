@@ -1,10 +1,10 @@
 /*
- * Does an engine keep NaN? cuDNN is told that a relu has to (NAN_PROPAGATION), and yet
- * some of its engines clip their results by max(NaN, 0) = 0; nothing but a run tells. A
+ * Tests whether an engine keeps NaN. NAN_PROPAGATION requires that of a relu, and yet
+ * some of cuDNN's engines clip their results by max(NaN, 0) = 0; only a run can tell. A
  * NaN lost in a forward pass is an overflow that the loss scaler does not see. So an
- * engine that adds something to a convolution, or that has a relu after it, runs once on
- * NaN alone, and what comes out has to be NaN. So does attention, whose maxima pass over
- * NaN.
+ * engine that adds something to a convolution, or applies a relu to it, is run once on
+ * NaN inputs, and its results must be NaN. The same holds for attention, whose maxima
+ * ignore NaN.
  */
 #include <cuda_runtime_api.h>
 #include <stdlib.h>
@@ -14,12 +14,12 @@
 #include "base/log.h"
 #include "cuda/cudnn_engine.h"
 
-/* Of the result, this many bytes at both ends are looked at. */
+/* SAMPLE: bytes of the result checked at either end. */
 enum { SAMPLE = 1 << 18, ALIGN = 256, NAN_BYTE = 0xff, POSITIVE_BYTE = 0x3c };
 
 #define CHECK(dev, call) cuda_check((dev), (int)(call), #call)
 
-/* Does each output along an axis read at least one element that is no padding? */
+/* True if each output along an axis reads at least one element that is not padding. */
 static bool reads(int64_t in, int64_t out, int64_t taps, int64_t pad, int64_t stride,
                   int64_t dilation)
 {
@@ -50,7 +50,7 @@ static bool each_reads(const struct cudnn_graph *g)
     return all;
 }
 
-/* Is it attention? */
+/* True for attention. */
 static bool has_matmul(const struct cudnn_graph *g)
 {
     bool has = false;
@@ -89,8 +89,8 @@ static size_t tensor_bytes(const struct cudnn_graph *g, int i)
     return (cudnn_graph_bytes(g, i) + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-/* What a relu's gradient looks at has to be positive, as it lets nothing through
- * elsewhere. */
+/* Returns the byte to fill a tensor with: NaN, but positive for the input that selects a
+ * relu's gradient, because no gradient passes elsewhere. */
 static int fill_of(const struct cudnn_graph *g, int tensor)
 {
     for (int i = 0; i < g->nop; i++)
@@ -111,7 +111,7 @@ static bool is_nan(const char *at, enum dtype d)
     return (half & 0x7fff) > (d == DTYPE_F16 ? 0x7c00 : 0x7f80);
 }
 
-/* The elements of t among those from `first` on that host has. */
+/* True if all elements of t among the n from `first` on are NaN; `host` holds them. */
 static bool elements_nan(const struct cudnn_tensor *t, const char *host, int64_t first,
                          int64_t n)
 {
@@ -133,7 +133,7 @@ static bool elements_nan(const struct cudnn_tensor *t, const char *host, int64_t
     return all;
 }
 
-/* Of the bytes [first, first + n) of tensor i, which lies at `at`. */
+/* True if bytes [first, first + n) of tensor i at address `at` are NaN. */
 static bool all_nan(struct device *dev, const struct cudnn_graph *g, int tensor,
                     const char *at, size_t first, size_t n)
 {
@@ -155,8 +155,8 @@ static bool all_nan(struct device *dev, const struct cudnn_graph *g, int tensor,
     return all;
 }
 
-/* What the last operation writes, and other results in 16 bits: what is fp32 beside them
- * is no tensor of the network. */
+/* True for the output of the last operation and for other 16-bit results; other fp32
+ * results are not tensors of the network. */
 static bool is_result(const struct cudnn_graph *g, int tensor)
 {
     const struct cudnn_tensor *t = &g->tensor[tensor];
@@ -167,7 +167,7 @@ static bool is_result(const struct cudnn_graph *g, int tensor)
     return written;
 }
 
-/* The ends of all results. */
+/* Checks both ends of all results. */
 static bool results_nan(struct device *dev, const struct cudnn_graph *g,
                         const struct trial *t)
 {
@@ -185,7 +185,7 @@ static bool results_nan(struct device *dev, const struct cudnn_graph *g,
     return all;
 }
 
-/* The graph's tensors in one block; false: there is no room. */
+/* Allocates the graph's tensors in one block; returns false if memory is short. */
 static bool place(struct cudnn *c, const struct cudnn_graph *g, struct trial *t,
                   size_t workspace)
 {
@@ -205,7 +205,7 @@ static bool place(struct cudnn *c, const struct cudnn_graph *g, struct trial *t,
     return true;
 }
 
-/* All NaN but for results, which are 0, and what the graph says. */
+/* Fills all tensors with NaN, except results (0) and values that the graph prescribes. */
 static void fill(struct cudnn *c, const struct cudnn_graph *g, struct trial *t)
 {
     char *at = t->memory;
@@ -237,8 +237,8 @@ bool cudnn_keeps_nan(struct cudnn *c, const struct cudnn_graph *g,
     if (!place(c, g, &t, k->workspace))
         return true;
     fill(c, g, &t);
-    /* One that does not run is looked for when it is to run, but for attention, which has
-     * kernels of ours to go to now. */
+    /* A plan that does not run is replaced when it is first used. Attention is refused
+     * right away instead, because our own kernels can take it. */
     if (cudnn_plan_try(c, &t.plan, &t.pack, t.pointer, t.workspace))
         keeps = !has_matmul(g);
     else

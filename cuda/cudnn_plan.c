@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "cuda/cudnn_engine.h"
 
-enum { TIMED = 10 }; /* candidates of a benchmark */
+enum { TIMED = 10 }; /* candidates timed by a benchmark */
 
 static char *make_key(const struct cudnn *c, const struct cudnn_graph *g)
 {
@@ -32,7 +32,7 @@ static void note_graph(struct cudnn_plan *p, const struct cudnn_graph *g)
             p->uid[p->nuid++] = i + 1;
 }
 
-/* The winner's descriptor moves from the pool to the plan. */
+/* Moves the winner's descriptor from the pool to the plan. */
 static void adopt(struct cudnn_plan *plan, struct cudnn_pool *p,
                   const struct cudnn_candidate *k)
 {
@@ -67,15 +67,15 @@ static void find_engine(struct cudnn *c, const struct cudnn_graph *g,
 }
 
 /*
- * Is it what the options ask for, and not the heuristic's first instead of the fastest?
+ * True if the plan was chosen as the options ask: timed, not just the heuristic's first.
  */
 static bool settled(const struct cudnn *c, const struct cudnn_plan *p)
 {
     return p->desc && (!c->dev->times || !c->handle || p->microseconds > 0);
 }
 
-/* The heuristic's first, of a hurry, is not the plan that timing finds: it has a name of
- * its own, and is not kept on disk. */
+/* A plan made in a hurry is the heuristic's first, not the fastest: it has its own key
+ * and is not written to disk. */
 struct cudnn_plan *cudnn_plan_get(struct cudnn *c, const struct cudnn_graph *g)
 {
     bool hurry = cudnn_hurries(c);
@@ -111,8 +111,8 @@ static bool has_failed(const struct cudnn_plan *p, int engine)
     return false;
 }
 
-/* The first that has not failed and makes do with the workspace there is, else the first
- * that has not failed; or -1. */
+/* Returns the first candidate that has not failed and fits the workspace, else the first
+ * that has not failed, or -1. */
 static int pick_next(const struct cudnn_plan *p, const struct cudnn_candidate *list,
                      int n)
 {
@@ -129,7 +129,7 @@ static int pick_next(const struct cudnn_plan *p, const struct cudnn_candidate *l
     return any;
 }
 
-/* False: there is no other. */
+/* Returns false if there is no other candidate. */
 static bool take_next(struct cudnn *c, struct cudnn_plan *p)
 {
     struct cudnn_candidate list[TIMED];
@@ -155,7 +155,7 @@ static bool take_next(struct cudnn *c, struct cudnn_plan *p)
     return next >= 0;
 }
 
-/* Until one runs; the status of the last. */
+/* Tries candidates until one runs; returns the last status. */
 static int run_another(struct cudnn *c, struct cudnn_plan *p, struct cudnn_pack *pack,
                        void *const *pointer, void *workspace, int status)
 {

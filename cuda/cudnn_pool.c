@@ -1,4 +1,4 @@
-/* Descriptors and their errors: cuda/cudnn_lib.h. */
+/* Descriptors and their errors (cuda/cudnn_lib.h). */
 #include <stdio.h>
 #include <stdlib.h>
 

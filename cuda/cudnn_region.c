@@ -24,14 +24,14 @@ static size_t aligned(size_t n)
 
 /* ---- finding the nodes ---- */
 
-/* sole_producer() of t, which is no state and is read by no claimed region. */
+/* Returns sole_producer() of t unless t is state or a claimed region reads it. */
 static struct node *fusable_producer(const struct graph *g, const struct tensor *t)
 {
     return !t->claimed_reads && t->memory == MEMORY_NONE ? sole_producer(g, t, NULL)
                                                          : NULL;
 }
 
-/* The inputs of a pointwise node through which a chain may go: [*first, *end). */
+/* Returns in [*first, *end) the inputs of a pointwise node that a chain may follow. */
 static bool through(const struct node *n, int *first, int *end)
 {
     *first = 0;
@@ -59,7 +59,7 @@ static bool find(struct cudnn_claim *c, struct node *n, const struct op *core, i
     }
     if (depth == 0 || !through(n, &first, &end))
         return false;
-    for (int i = end; i-- > first;) { /* a residual branch comes first in its add */
+    for (int i = end; i-- > first;) { /* a residual branch is an add's first input */
         struct node *p = fusable_producer(c->g, n->in[i]);
 
         if (p && find(c, p, core, depth - 1)) {
@@ -150,7 +150,7 @@ static struct cudnn_plan *plan_of(struct cudnn_claim *c)
     return cudnn_plan_get(cudnn_open(c->dev), &c->graph);
 }
 
-/* The same nodes once more. */
+/* Claims the same nodes with other settings. */
 static struct cudnn_plan *again(struct cudnn_claim *c, bool bias_apart, bool plain)
 {
     struct cudnn_claim next = {.g = c->g,
@@ -165,7 +165,7 @@ static struct cudnn_plan *again(struct cudnn_claim *c, bool bias_apart, bool pla
     return plan_of(c);
 }
 
-/* A layer alone whose bias no engine fuses adds it after the plan. */
+/* True for a single layer whose bias no engine fuses: it is added after the plan. */
 static bool bias_may_wait(const struct cudnn_claim *c)
 {
     const struct node *n = c->node[0];
@@ -214,7 +214,7 @@ static void *operand(const struct step *s, const struct cudnn_state *st, int i)
     BUG("'%s': operand %d has no source", s->node->layer, i);
 }
 
-/* Result `at` from the workspace, where it has 16 bits and maybe more channels. */
+/* Widens result `at` from the workspace, where it has 16 bits and maybe more channels. */
 static void widen(struct step *s, struct device *dev, int at, const void *from)
 {
     const struct cudnn_state *st = s->state;

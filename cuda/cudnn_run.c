@@ -45,7 +45,7 @@ static void make_pack(struct cudnn *c, const struct cudnn_plan *p,
     if (!cudnn_finalize(&pool, d, "variant pack"))
         cuda_fail(c->dev, "cuDNN", pool.message, NULL, NULL);
     pack->desc = d;
-    pool.n = 0; /* the pack keeps it */
+    pool.n = 0; /* owned by the pack now */
     cudnn_pool_release(&pool);
 }
 
@@ -59,7 +59,7 @@ static bool pack_fits(const struct cudnn_plan *p, const struct cudnn_pack *pack,
 int cudnn_plan_try(struct cudnn *c, const struct cudnn_plan *p, struct cudnn_pack *pack,
                    void *const *pointer, void *workspace)
 {
-    bool was = alloc_forbid(false); /* the library's own business */
+    bool was = alloc_forbid(false); /* the library allocates here */
     cudnnStatus_t status;
 
     if (!p->desc)

@@ -1,7 +1,7 @@
 /*
- * CUDNN.BENCHMARK: the candidates timed on the device, on buffers of the real sizes and
- * as they are going to run: within a graph. One by one, a small layer's kernel takes less
- * than the host's call of cuDNN, and all candidates look alike.
+ * CUDNN.BENCHMARK: times the candidates on the device, with buffers of the real sizes and
+ * within a CUDA graph, as they will run. Launched one by one, a small layer's kernel
+ * takes less time than the host's call of cuDNN, and all candidates look equal.
  */
 #include <cuda_runtime_api.h>
 #include <stdint.h>
@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "cuda/cudnn_engine.h"
 
-/* Two rounds: in the first, the clocks of an idle GPU may still be rising. */
+/* Two rounds, because the clocks of an idle GPU may still be rising in the first. */
 enum { ROUNDS = 2, RUNS = 10, PATTERN = 1 << 20, ALIGN = 256 };
 
 #define CHECK(dev, call) cuda_check((dev), (int)(call), #call)
@@ -48,7 +48,7 @@ void cudnn_fill(struct device *dev, const struct cudnn_tensor *t, void *at)
     free(host);
 }
 
-/* Numbers in [-1, 1): tensor cores are slower on them than on zeros. */
+/* Fills with numbers in [-1, 1): tensor cores are slower on them than on zeros. */
 static void fill(struct device *dev, char *dst, size_t bytes, enum dtype type)
 {
     size_t each = dtype_size(type), n = PATTERN / each;
@@ -80,7 +80,7 @@ static void fill(struct device *dev, char *dst, size_t bytes, enum dtype type)
     free(host);
 }
 
-/* Later programs are compiled beside those that hold most of the memory. */
+/* Later programs are compiled while earlier ones hold most of the memory. */
 static bool bench_alloc(struct bench *b, size_t bytes)
 {
     void *memory = NULL;
@@ -133,7 +133,7 @@ static void bench_close(struct bench *b)
     CHECK(dev, cudaFree(b->memory));
 }
 
-/* RUNS of a candidate, and what they are recorded in; NULL: launched one by one. */
+/* RUNS runs of a candidate and their CUDA graph; graph NULL: launched one by one. */
 struct trial {
     struct bench *b;
     struct cudnn_plan plan;
@@ -141,7 +141,7 @@ struct trial {
     cudaGraphExec_t recorded;
 };
 
-/* Gives cuDNN's status. */
+/* Returns cuDNN's status. */
 static int submit(struct trial *t, int runs)
 {
     int status = 0;
@@ -152,7 +152,7 @@ static int submit(struct trial *t, int runs)
     return status;
 }
 
-/* NULL, or why the candidate can be no part of a graph. */
+/* Returns NULL, or why the candidate cannot be captured in a graph. */
 static const char *record(struct trial *t)
 {
     struct device *dev = t->b->c->dev;
@@ -173,7 +173,7 @@ static const char *record(struct trial *t)
                     : NULL;
 }
 
-/* Gives cuDNN's status. */
+/* Returns cuDNN's status. */
 static int run(struct trial *t)
 {
     struct device *dev = t->b->c->dev;
@@ -184,8 +184,8 @@ static int run(struct trial *t)
     return 0;
 }
 
-/* The first run loads its kernels, the second is there so that the third need not wait
- * for the host. NULL, or why it cannot be done. */
+/* The first run loads the kernels; the second keeps the GPU busy while the host launches
+ * the third. Returns NULL, or why timing is not possible. */
 static const char *time_trial(struct trial *t, float *ms)
 {
     struct bench *b = t->b;
@@ -207,7 +207,7 @@ static const char *time_trial(struct trial *t, float *ms)
     return why;
 }
 
-/* Microseconds of one run; 0: cuDNN does not run it after all. */
+/* Returns microseconds per run, or 0 if cuDNN does not run the plan after all. */
 static float bench_run(struct bench *b, const struct cudnn_candidate *k)
 {
     struct trial t = {.b = b, .plan = *b->plan};

@@ -1,13 +1,13 @@
 /*
- * Depthwise convolutions of stride 1, [+ bias], and their data gradients, [+ add]: cuDNN
- * has only engines for them that take 20 to 90 times as long as the bytes. The gradient is
- * the convolution of dy with the taps flipped.
+ * Depthwise convolutions of stride 1, [+ bias], and their data gradients, [+ add]:
+ * cuDNN's engines for them take 20 to 90 times as long as moving the bytes. The gradient
+ * is the convolution of dy with the taps flipped.
  *
- * A thread has N neighbouring channels and a strip of COLUMNS pixels of one row: each row
- * of taps is in registers, and each pixel is loaded once for all of its taps in a row. A
- * block has some channels, whose taps are in shared memory, and walks down the rows, so
- * that rows are loaded into the L1 cache once. Sums are fp32 and in a fixed order. Bytes:
- * x and y once, and what strips share.
+ * A thread computes N neighboring channels of a strip of COLUMNS pixels in one row: it
+ * keeps each row of taps in registers and loads each pixel once for all taps of a row. A
+ * block has some channels, with their taps in shared memory, and walks down the rows, so
+ * that rows are loaded into the L1 cache once. Sums are fp32 in a fixed order. Bytes: x
+ * and y once, plus the overlap of strips.
  */
 #include "ops/add.h"
 #include "ops/conv2d.h"
@@ -17,11 +17,11 @@
 #include "cuda/weights.h"
 #include "ops/image.h"
 
-enum { THREADS = 256, COLUMNS = 8, CHANNELS = 128 /* of a block, at most */ };
+enum { THREADS = 256, COLUMNS = 8, CHANNELS = 128 /* maximum per block */ };
 
 struct state {
-    bool half; /* the weights are in the flat array of 16-bit weights */
-    int weight, bias, other; /* reads; -1: none */
+    bool half;               /* the weights come from the flat 16-bit array */
+    int weight, bias, other; /* indices of reads; -1 if absent */
     size_t offset;
     bool gradient;
     const struct conv2d_attrs *attrs;
@@ -29,13 +29,13 @@ struct state {
 
 struct depthwise {
     int in_h, in_w, height, width, pad_h, pad_w; /* height, width: of y */
-    int channels, wide, groups; /* wide: channels of a block's group */
-    int strips; /* of a row */
-    int64_t all, chunk; /* strips of all images, and those of a block */
+    int channels, wide, groups;                  /* wide: channels per block */
+    int strips;                                  /* per row */
+    int64_t all, chunk;                          /* strips of all images, and per block */
     bool flipped;
 };
 
-/* Why not, or NULL. x: what is read, y: what is written. */
+/* Returns why this kernel cannot run, or NULL. x: input, y: output. */
 static const char *refuses(const struct node *n, const struct tensor *x,
                            const struct tensor *w, const struct tensor *y)
 {
@@ -55,8 +55,8 @@ static const char *refuses(const struct node *n, const struct tensor *x,
     return nullptr;
 }
 
-/* The data gradient that an add of two takes, whose other input goes to *other.
- * CUDNN.FUSE False: none. */
+/* Returns the data gradient that a two-input add reads, with the other input in *other.
+ * Returns NULL with CUDNN.FUSE False. */
 static struct node *added_gradient(const struct graph *g, const struct node *n,
                                    const struct device *dev, struct tensor **other)
 {
@@ -110,7 +110,7 @@ static const char *depthwise_claim(struct region *r, struct graph *g, struct nod
     return nullptr;
 }
 
-/* Taps of the group's channels, row by row: [tap][channel], in the order of use. */
+/* Loads the taps of the group's channels in order of use: [tap][channel], row by row. */
 template <class T, int K>
 __device__ static inline void load_taps(const T *w, const depthwise &k, int first,
                                         float *taps)
@@ -123,9 +123,9 @@ __device__ static inline void load_taps(const T *w, const depthwise &k, int firs
     }
 }
 
-/* Adds what row `line` of x, with taps f, gives the strip that begins at `column`. All
- * loads of a row are under way before the first is used; a tap beside the image is not
- * multiplied, as it may be NaN. */
+/* Adds the contribution of row `line` of x, with taps f, to the strip that begins at
+ * `column`. All loads of a row are issued before the first is used. Taps outside the
+ * image are not multiplied, as they may be NaN. */
 template <int K, int N, class T>
 __device__ static inline void add_row(const depthwise &k, const T *line, int column,
                                       const float (&f)[K][N], float (&sum)[COLUMNS][N])
@@ -153,7 +153,7 @@ __device__ static inline void add_row(const depthwise &k, const T *line, int col
     }
 }
 
-/* bias, other: or NULL */
+/* bias, other: may be NULL */
 template <class T, int K, int N>
 __global__ void __launch_bounds__(THREADS)
     depthwise_strips(const T *x, const T *w, const float *bias, const T *other, T *y,

@@ -42,13 +42,13 @@ static int number(const json_t *o, const char *key, const char *source)
     return (int)v;
 }
 
-/* 0: not told. Dies if it is told and no number. */
+/* Returns 0 if the key is absent. Dies if it is not a number. */
 static double optional(const json_t *o, const char *key, const char *source)
 {
     return json_object_get(o, key) ? number(o, key, source) : 0;
 }
 
-/* In what trainc devices --json prints: the description of the first GPU, or NULL. */
+/* Returns the first GPU's description in the output of trainc devices --json, or NULL. */
 static json_t *find_gpu(json_t *o, const char *source)
 {
     json_t *device, *found = NULL;

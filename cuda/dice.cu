@@ -1,7 +1,7 @@
 /*
- * Dice and its gradient. A warp takes a row; its lanes share the classes, and each adds to
- * the sums of its own, which lie in shared memory, one set for each warp. Then sums go
- * over the warps of a block and over the blocks, in order.
+ * Dice and its gradient. A warp computes a row; its lanes share the classes, and each
+ * adds to the sums of its own classes in shared memory, one set per warp. The sums are
+ * then added over the warps of a block and over the blocks, in order.
  */
 #include "ops/dice.h"
 

@@ -8,7 +8,7 @@ struct distill_input {
     row_input row;
     const float *teacher;
     bool hard;
-    float inverse, scale; /* 1 / T; of a row's loss */
+    float inverse, scale; /* 1 / T; factor of a row's loss */
 };
 
 static distill_input input_of(const struct step *s, int teacher)
@@ -38,7 +38,7 @@ static const char *distill_claim(struct region *r, struct graph *, struct node *
     return nullptr;
 }
 
-/* The first of the largest. */
+/* Returns the index of the largest element, the first if several are equal. */
 template <int THREADS, int N>
 __device__ static inline int64_t row_largest(const float *z, int64_t len, float *shared)
 {

@@ -1,9 +1,9 @@
 /*
- * dropout, dropout2d and drop_path, and their gradients, which are the same on dy: x read
- * and y written once. Masks are drawn from the control tensor (ops/dropout_formula.h) and
+ * dropout, dropout2d, drop_path, and their gradients, which are the same ops on dy: read
+ * x and write y once. Masks are drawn from the control tensor (ops/dropout_formula.h) and
  * equal the reference's bit for bit.
  *
- * A block keeps to one sample. Its factor (drop_path) or those of its channels
+ * A block works on one sample. The sample's factor (drop_path) or its channels' factors
  * (dropout2d, in shared memory) are drawn once; dropout draws four elements at a time.
  */
 #include "ops/dropout.h"
@@ -44,8 +44,8 @@ static const char *dropout_claim(struct region *r, struct graph *, struct node *
     return nullptr;
 }
 
-/* Those of four elements from i on where the batch is one of several; `image` elements are
- * an image. */
+/* Factors of four elements from i on if the batch is one of several; `image`: elements
+ * per image. */
 __device__ static inline void shared_factors(const dropout_mask &m, uint64_t seed,
                                              uint64_t micro, int64_t i, int64_t image,
                                              float *factor)
@@ -58,7 +58,7 @@ __device__ static inline void shared_factors(const dropout_mask &m, uint64_t see
             factor[j] = dropout_factor(r.v[j], m.rate);
         return;
     }
-    for (int j = 0; j < 4; j++) { /* dropout2d counts channels as this counts elements */
+    for (int j = 0; j < 4; j++) { /* as dropout2d does for channels */
         int64_t at = share_element(m.share, i + j, image);
 
         factor[j] = dropout2d_factor(seed, micro, m.salt, (uint64_t)at, m.rate);
@@ -97,16 +97,16 @@ __global__ void __launch_bounds__(BLOCK)
         y[i + k] = from_float<T>(to_float(x[i + k]) * factor[k]);
 }
 
-/* Where a block works: `chunks` blocks for each sample of `len` elements. */
+/* Work distribution: `chunks` blocks for each sample of `len` elements. */
 struct samples {
     int64_t len;
-    int chunks, chunk; /* elements of a chunk */
-    int channels;      /* that have factors of their own; 0: the sample has one */
+    int chunks, chunk; /* chunk: elements per chunk */
+    int channels;      /* with their own factors; 0: one factor per sample */
 };
 
 /*
- * The block's chunk of its sample, N elements at a time, which N divides, and channels
- * too. `factor` has one number, or one for each channel.
+ * Scales the block's chunk of its sample, N elements at a time; N divides the chunk and
+ * the channels. `factor` has one number, or one per channel.
  */
 template <class T, int N>
 __device__ static inline void scale_chunk(const T *x, T *y, const samples &s,
@@ -150,7 +150,7 @@ __global__ void __launch_bounds__(BLOCK)
     int64_t first = share_image(m.share, sample) * s.channels;
     uint64_t seed = m.control->seed, micro = (uint64_t)m.control->micro;
 
-    /* dropout2d_factor() of all channels, with a Philox block for four */
+    /* dropout2d_factor() of all channels; one Philox block serves four */
     for (int64_t b = first / 4 + threadIdx.x; b * 4 < first + s.channels; b += BLOCK) {
         struct philox r = dropout_block(seed, micro, m.salt, (uint64_t)b);
 

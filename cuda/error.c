@@ -76,7 +76,7 @@ static void add_step(struct strbuf *s, const struct device *dev)
         strbuf_addf(s, " %s", tensor_text(r->out_tensor[i], text));
 }
 
-/* After some errors the driver answers nothing any more. */
+/* After some errors the driver no longer answers. */
 static void add_memory(struct strbuf *s, const struct device *dev)
 {
     size_t free_ = 0, total = 0;

@@ -8,7 +8,7 @@
 #include "cuda/library.h"
 #include "cuda/parts.h"
 
-/* The oldest chip that there is code for; see NVARCH in cuda.mk. */
+/* The oldest supported compute capability; see NVARCH in cuda.mk. */
 enum { OLDEST = 800 };
 
 int gpu_driver_version(void)
@@ -25,7 +25,7 @@ int gpu_runtime_version(void)
     return cudaRuntimeGetVersion(&version) == cudaSuccess ? version : 0;
 }
 
-/* The driver needs no GPU to say no, and has many ways to do it. */
+/* The driver can fail in many ways, even without a GPU. */
 static void explain(cudaError_t e, struct strbuf *why)
 {
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
@@ -57,7 +57,7 @@ int gpu_count(struct strbuf *why)
 
     if (e == cudaSuccess && n > 0)
         return n;
-    (void)cudaGetLastError(); /* or the first launch would report it */
+    (void)cudaGetLastError(); /* clear it, or the first launch would report it */
     explain(e == cudaSuccess ? cudaErrorNoDevice : e, why);
     return 0;
 }
@@ -69,7 +69,7 @@ static int attribute(enum cudaDeviceAttr a, int index)
     return cudaDeviceGetAttribute(&v, a, index) == cudaSuccess ? v : 0;
 }
 
-/* With the keys of cuDNN's device property descriptor. */
+/* Uses the keys of cuDNN's device property descriptor. */
 static char *properties_json(const struct cudaDeviceProp *p, int index)
 {
     json_t *o = json_pack("{s[iii],s[iii]}", "maxGridSize", p->maxGridSize[0],

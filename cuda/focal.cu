@@ -7,7 +7,7 @@
 
 struct focal_input {
     row_input row;
-    const float *lam; /* or NULL */
+    const float *lam; /* may be NULL */
     float gamma, smoothing;
 };
 

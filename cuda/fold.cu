@@ -1,7 +1,7 @@
 /*
- * A batch norm of fixed statistics folded into the weights in front of it: small arrays,
- * made once when weights were loaded. And the bias of a layer, added in place: one read
- * and one write of y.
+ * Folds a batch norm with fixed statistics into the weights before it: small arrays,
+ * computed once when weights are loaded. Also adds a layer's bias in place: reads and
+ * writes y once.
  */
 #include "cuda/fold.h"
 
@@ -20,8 +20,8 @@ enum { BLOCK = 256 };
 struct fold_state {
     struct device *dev;
     enum dtype type;
-    int64_t out, row;         /* channels; weights of each as stored */
-    int64_t channels, stored; /* of the weights: those that they have, and in memory */
+    int64_t out, row;         /* output channels; weights per channel as stored */
+    int64_t channels, stored; /* input channels of the weights: logical, and in memory */
     float eps;
     bool bias; /* the layer has one */
 };
@@ -143,7 +143,7 @@ int cuda_fold_bias(struct region *r, struct device *dev, struct tensor *bias,
     return region_derive(r, &d);
 }
 
-/* Channels that are no multiple of a vector: it may run over the end of them. */
+/* For channels that are not a multiple of a vector, which may then span two pixels. */
 template <class T>
 __global__ void __launch_bounds__(BLOCK)
     add_bias_across(T *y, const float *bias, int64_t n, divider channels)

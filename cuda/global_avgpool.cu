@@ -1,10 +1,11 @@
 /*
- * What has one number for each image and channel: global_avgpool and its gradient,
+ * Ops with one number per image and channel: global_avgpool and its gradient,
  * scale_channels and the gradient of its scale.
  *
  * Sums over the pixels (mean of x; sum of x dy): a block has one image and a tile of its
- * channels. Products (dy / pixels; x s): a block has some rows of that; a thread loads
- * its channels' values once. Bytes: each tensor once. Sums are fp32, in a fixed order.
+ * channels. Products (dy / pixels; x s): a block has some rows of that tile; a thread
+ * loads its channels' values once. Bytes: each tensor once. Sums are fp32, in a fixed
+ * order.
  */
 #include "ops/global_avgpool.h"
 
@@ -13,9 +14,9 @@
 #include "graph/kernel.h"
 #include "ops/scale_channels.h"
 
-enum { PRODUCT_EACH = 8 }; /* rows of a thread */
+enum { PRODUCT_EACH = 8 }; /* rows per thread */
 
-/* to[image, channel] = factor sum of x [y]; `t` is one image. */
+/* to[image, channel] = factor * sum of x [y]; `t` describes one image. */
 template <class T, int N, bool DOT>
 __global__ void __launch_bounds__(TILE_THREADS)
     pixel_sum(const T *x, const T *y, T *to, tile t, float factor)
@@ -49,7 +50,7 @@ __global__ void __launch_bounds__(TILE_THREADS)
         to[image * t.channels + c] = from_float<T>(s * factor);
 }
 
-/* y = s[image, channel] factor [x] */
+/* y = s[image, channel] * factor [* x] */
 template <class T, int N, bool SCALE>
 __global__ void __launch_bounds__(TILE_THREADS)
     pixel_multiply(const T *x, const T *s, T *y, tile t, unsigned chunks, float factor)

@@ -1,12 +1,13 @@
 /*
- * One look at all gradients: are they finite, and how long; with gradient accumulation
- * together with the sum that they are added to. Then the rate of the update.
+ * One pass over all gradients: whether they are finite, and their norm; with gradient
+ * accumulation, together with adding them to the sum. Then sets the rate of the update.
  *
- * Bytes of an element: 4; with accumulation 12 (gradient, sum read and written), of which
- * the look is free. A block takes GRADS_CHUNK elements, whatever the device, and leaves
- * the sum of their squares in fp64, where no square of a float overflows: the sum is
- * finite exactly if all gradients are. A second launch of one block adds the blocks' sums
- * and writes the control tensor, which control_prepare does in the same thread.
+ * Bytes per element: 4; with accumulation 12 (gradient, sum read and written), where the
+ * statistics are free. A block reads GRADS_CHUNK elements, whatever the device, and
+ * stores the sum of their squares in fp64, where no square of a float overflows: the sum
+ * is finite exactly if all gradients are. A second launch of one block adds the blocks'
+ * sums and writes the control tensor, including control_prepare's part, in the same
+ * thread.
  */
 #include "ops/grad_stats.h"
 
@@ -23,7 +24,7 @@
 enum { BLOCK = 256, EACH = 4, GRADS_CHUNK = BLOCK * EACH * 4, LAST_BLOCK = 1024 };
 
 struct grads_state {
-    const struct node *accumulate, *stats, *prepare; /* those that are taken */
+    const struct node *accumulate, *stats, *prepare; /* nodes of the region */
     int write_control;
 };
 
@@ -45,13 +46,13 @@ static const struct grad_stats_attrs *stats_of(const struct node *n)
     return (const struct grad_stats_attrs *)n->attrs;
 }
 
-/* All gradients are here. */
+/* True if `stats` covers all gradients. */
 static bool is_whole(const struct node *stats)
 {
     return !stats_of(stats)->group && stats_of(stats)->len == tensor_len(stats->in[0]);
 }
 
-/* From the last node on: control_prepare, grad_stats, grads_accumulate. */
+/* Matches backwards: control_prepare, grad_stats, grads_accumulate. */
 static const char *grads_claim(struct region *r, struct graph *g, struct node *n,
                                struct device *)
 {
@@ -85,7 +86,7 @@ static const char *grads_claim(struct region *r, struct graph *g, struct node *n
     return nullptr;
 }
 
-/* sum may be NULL, and so may partial. */
+/* sum and partial may be NULL. */
 __global__ void __launch_bounds__(BLOCK)
     grads_look(const float *g, float *sum, double *partial, int64_t n, accumulation a,
                const control *c)
@@ -131,7 +132,7 @@ __global__ void __launch_bounds__(BLOCK)
         partial[blockIdx.x] = squares;
 }
 
-/* One block: the sum is in the first. */
+/* Run with one block; the sum is written to the first element. */
 __global__ void __launch_bounds__(LAST_BLOCK) grads_add(double *partial, int n)
 {
     __shared__ double shared[LAST_BLOCK / 32];
@@ -144,7 +145,7 @@ __global__ void __launch_bounds__(LAST_BLOCK) grads_add(double *partial, int n)
         partial[0] = sum;
 }
 
-/* One block. Without `prepares` the attributes mean nothing. */
+/* Run with one block. The attributes are used only if `prepares`. */
 __global__ void __launch_bounds__(LAST_BLOCK)
     grads_conclude(const double *partial, int n, control *c, control_prepare_attrs a,
                    bool prepares)

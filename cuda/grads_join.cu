@@ -1,7 +1,8 @@
 /*
- * grads_join: the gradients of several losses, each with its own scale, unscaled and added.
- * Each gradient is read once and the sum written once, 16 bytes at a time; what is not
- * finite sets the flag of its loss in the control tensor, which control_finish clears.
+ * grads_join: unscales the gradients of several losses, each with its own loss scale, and
+ * adds them. Reads each gradient once and writes the sum once, 16 bytes at a time. A
+ * value that is not finite sets its loss's flag in the control tensor, which
+ * control_finish clears.
  */
 #include "ops/grads_join.h"
 
@@ -42,7 +43,7 @@ __global__ void __launch_bounds__(BLOCK)
             zero += v.v[e] * 0;
         }
         if (!(zero == 0))
-            c->own[k].overflow = 1; /* by whoever: always the same */
+            c->own[k].overflow = 1; /* benign race: every writer stores 1 */
     }
     vec_store(sum + i, all);
 }

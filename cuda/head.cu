@@ -1,11 +1,11 @@
 /*
  * The end of a segmentation network in training: the last layer, a transposed convolution
- * (cuda/head.h), with its loss and the confusion matrix, in one kernel. The logits are not
- * written; the gradients (cuda/head_grad.cu) compute them again. Where somebody else reads
- * the logits, cuDNN makes them.
+ * (cuda/head.h), with its loss and the confusion matrix, in one kernel. The logits are
+ * not stored; the gradients (cuda/head_grad.cu) recompute them. If the logits have other
+ * readers, cuDNN computes them instead.
  *
  * Bytes: x once, the labels twice. (Stored 16-bit logits would be 4 K values per pixel of
- * x, written or read nine times by loss, matrix and gradients.)
+ * x, written or read nine times by loss, matrix, and gradients.)
  */
 #include "cuda/head.h"
 
@@ -14,7 +14,7 @@
 #include "cuda/reduce.h"
 #include "ops/confusion.h"
 
-/* matrix NULL: nothing is counted. */
+/* matrix NULL: pixels are not counted. */
 template <class T>
 __global__ void __launch_bounds__(HEAD_BLOCK)
     head_forward(head<T> h, class_weights cw, double *loss, int ignore,
@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(HEAD_BLOCK)
 
     for (int i = (int)threadIdx.x; i < cells; i += HEAD_BLOCK)
         counts[i] = 0;
-    head_load_weights(h, w); /* with a barrier */
+    head_load_weights(h, w); /* ends with a barrier */
     for (int tile = (int)blockIdx.x; tile < h.tiles; tile += (int)gridDim.x) {
         head_pixel s = head_pixel_of(h, tile);
 
@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(HEAD_BLOCK)
         if (cells && own != ignore && own < h.classes)
             atomicAdd(&counts[own * h.classes + largest<1>(z, h.classes)], 1u);
     }
-    sum = block_sum<HEAD_BLOCK>(sum, sums); /* with barriers */
+    sum = block_sum<HEAD_BLOCK>(sum, sums); /* contains barriers */
     if (threadIdx.x == 0)
         loss[blockIdx.x] = sum;
     for (int i = (int)threadIdx.x; i < cells; i += HEAD_BLOCK)
@@ -62,8 +62,8 @@ struct head_state {
     head_reads in;
     const struct node *up, *loss;
     int ignore;
-    const struct confusion_attrs *counts; /* of the confusion; NULL: there is none */
-    int mean, metrics, matrix;            /* writes, or -1 */
+    const struct confusion_attrs *counts; /* of the confusion node, or NULL */
+    int mean, metrics, matrix;            /* indices of writes, or -1 */
 };
 
 static int forward_blocks(const struct device *dev, const struct tensor *x,
@@ -97,7 +97,7 @@ static void take_forward(struct region *r, head_state *st, const head_parts *p,
                             (size_t)(classes * classes) * sizeof(int64_t));
 }
 
-/* Whether the loss and the confusion can be taken together with the layer. */
+/* True if loss and confusion can be fused with the layer. */
 static bool all_free(const head_parts *p)
 {
     const struct node *c = p->confusion;
@@ -137,7 +137,8 @@ static void run_forward(struct step *s, struct device *dev, const class_weights 
     double *total = (double *)s->workspace, *loss = total + head_label_doubles(x);
     unsigned long long *matrix =
         st->metrics < 0 ? nullptr : (unsigned long long *)(loss + blocks);
-    /* Not stored if the confusion alone reads it: then over the sums that it is made of. */
+    /* The loss is not stored if only the confusion reads it; it then overwrites its
+     * partial sums. */
     float *mean = s->out[st->mean] ? (float *)s->out[st->mean] : (float *)loss;
     int shared =
         head_weights_len(classes) + HEAD_BLOCK * head_pitch(classes) + classes * classes;

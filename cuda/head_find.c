@@ -11,7 +11,7 @@
 const char head_not_found[] =
     "no logits of a 2x2 transposed convolution of 16 channels that only their loss reads";
 
-/* t, or what a cast that alone reads it makes. */
+/* Returns t, or the output of a cast that is its only reader. */
 static struct tensor *cast_output(const struct graph *g, struct tensor *t,
                                   struct node **cast)
 {
@@ -33,7 +33,7 @@ static bool is_head(const struct node *up)
            tensor_len(x) / HEAD_CHANNELS <= INT32_MAX;
 }
 
-/* Who reads the logits; false: somebody who needs them stored. */
+/* Finds the readers of the logits; returns false if one needs them stored. */
 static bool find_readers(struct head_parts *p, const struct graph *g)
 {
     struct node *n;
@@ -51,7 +51,7 @@ static bool find_readers(struct head_parts *p, const struct graph *g)
     return !p->z->root && p->z->dtype == DTYPE_F32 && p->loss;
 }
 
-/* Who reads dz, as it is or cast; false: somebody who needs it stored. */
+/* Finds the readers of dz, as is or cast; returns false if one needs it stored. */
 static bool find_dz_readers(struct head_parts *p, const struct graph *g,
                             struct tensor *dz)
 {

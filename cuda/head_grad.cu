@@ -1,15 +1,14 @@
 /*
- * All gradients that pass through the last layer of a segmentation network (cuda/head.h):
- * of its input, its weights and its bias. The logits are computed again and become dz in
- * place. Bytes: x once, dx once, the labels twice.
+ * All gradients through the last layer of a segmentation network (cuda/head.h): of its
+ * input, weights, and bias. The logits are recomputed and become dz in place. Bytes: x
+ * once, dx once, the labels twice.
  *
- * dx of a pixel is the sum over its four taps, which four warps have: they leave their
- * parts in shared memory. dW of a tap is a sum over pixels: a warp has one tap, and of its
- * 16 channels x classes each lane sums 4 channels x a quarter of the classes over half of
- * the tile's pixels, in registers, for all tiles of the block. A quarter that is not whole
- * is filled up with classes whose dz is zero. The two lanes that have the two halves are
- * added in the end; the sums of the blocks are added in fp64, in a fixed order, by a
- * second launch.
+ * dx of a pixel is the sum over its four taps, which belong to four warps: they store
+ * their parts in shared memory. dW of a tap is a sum over pixels: a warp has one tap, and
+ * each lane sums 4 of its 16 channels times a quarter of the classes over half of the
+ * tile's pixels, in registers, for all tiles of the block. An incomplete quarter is
+ * padded with classes whose dz is zero. At the end, the two lanes with the two halves are
+ * added; a second launch adds the blocks' sums in fp64, in a fixed order.
  */
 #include "cuda/head.h"
 
@@ -18,14 +17,14 @@
 #include "cuda/kernels.h"
 #include "ops/bias_grad.h"
 
-/* Channels and groups of dW; a lane's classes are a template's parameter. */
+/* Tiling of dW; the number of classes per lane is a template parameter. */
 constexpr int LANE_CHANNELS = 4, CHANNEL_GROUPS = HEAD_CHANNELS / LANE_CHANNELS;
 constexpr int CLASS_GROUPS = 4, HALF_TILE = HEAD_TILE / 2;
-constexpr int ROW = HEAD_CHANNELS + 1; /* of sums: dW of all channels, then db */
+constexpr int ROW = HEAD_CHANNELS + 1; /* per row of sums: dW of all channels, then db */
 constexpr int X_ROW =
-    HEAD_CHANNELS + 4; /* so that eight lanes' 16 bytes lie in 32 banks */
+    HEAD_CHANNELS + 4; /* so that eight lanes' 16 bytes use all 32 banks */
 
-/* Which part of dW a lane sums. */
+/* The part of dW that a lane sums. */
 struct dw_part {
     int first_pixel, first_channel, first_class;
 };
@@ -36,7 +35,7 @@ template <int CLASSES> __device__ static inline dw_part dw_part_of(int lane)
             lane / CHANNEL_GROUPS % CLASS_GROUPS * CLASSES};
 }
 
-/* dw += x dz over the lane's half of a tile. CLASSES: of a lane. */
+/* dw += x dz over the lane's half of a tile. CLASSES: per lane. */
 template <int CLASSES>
 __device__ static inline void add_dw(const float *x, const float *dz, int pitch,
                                      float dw[CLASSES][LANE_CHANNELS])
@@ -60,7 +59,7 @@ __device__ static inline void add_dw(const float *x, const float *dz, int pitch,
 }
 
 /* Adds the sums of the two halves of the pixels and writes dW of a tap to
- * sums[class][ROW]. All lanes of the warp have to come. */
+ * sums[class][ROW]. All lanes of the warp must participate. */
 template <int CLASSES>
 __device__ static inline void write_dw(float dw[CLASSES][LANE_CHANNELS], float *sums,
                                        int classes)
@@ -77,7 +76,7 @@ __device__ static inline void write_dw(float dw[CLASSES][LANE_CHANNELS], float *
         }
 }
 
-/* dz in place of the logits z of a thread; its part of dx to d. */
+/* Replaces a thread's logits z by dz; adds its part of dx to d. */
 template <class T>
 __device__ static inline void dz_of(const head<T> &h, const class_weights &cw,
                                     const head_pixel &s, const double *total, float dloss,
@@ -104,7 +103,7 @@ __device__ static inline void dz_of(const head<T> &h, const class_weights &cw,
     }
 }
 
-/* dx of a tile: the sum of what its four warps left in `parts`, [tap][pixel][ROW]. */
+/* Writes dx of a tile: the sum of its four warps' `parts`, [tap][pixel][ROW]. */
 template <class T>
 __device__ static inline void write_dx(const head<T> &h, int tile, const float *parts,
                                        T *dx)
@@ -121,8 +120,8 @@ __device__ static inline void write_dx(const head<T> &h, int tile, const float *
     }
 }
 
-/* Leaves dx, and the block's sums of dW and db: [tap][class][ROW]. A lane has CLASSES for
- * dW, and BIASES for db. */
+/* Writes dx, and the block's sums of dW and db: [tap][class][ROW]. A lane has CLASSES
+ * classes for dW and BIASES for db. */
 template <class T, int CLASSES, int BIASES>
 __global__ void __launch_bounds__(HEAD_BLOCK,
                                   CLASSES *CLASS_GROUPS <= HEAD_FEW_CLASSES ? 5 : 4)
@@ -157,7 +156,7 @@ __global__ void __launch_bounds__(HEAD_BLOCK,
             for (int p = 0; p < HEAD_TILE && lane + j * HEAD_TILE < h.classes; p++)
                 db[j] += warp[p * pitch + lane + j * HEAD_TILE];
         write_dx(h, tile, parts, dx);
-        __syncthreads(); /* the next tile takes their place */
+        __syncthreads(); /* the next tile overwrites them */
     }
     sums += ((int64_t)blockIdx.x * HEAD_TAPS + t / HEAD_TILE) * h.classes * ROW;
     write_dw<CLASSES>(dw, sums, h.classes);
@@ -166,7 +165,7 @@ __global__ void __launch_bounds__(HEAD_BLOCK,
             sums[(lane + j * HEAD_TILE) * ROW + HEAD_CHANNELS] = db[j];
 }
 
-/* Adds the sums of the blocks. A value of dW is one tap's; db of a class is the sum over
+/* Adds the blocks' sums. A value of dW belongs to one tap; db of a class is the sum over
  * the taps. COMBINE_CHANNELS values per block; db may be NULL. */
 __global__ void __launch_bounds__(COMBINE_THREADS)
     head_combine(const float *sums, int blocks, int classes, float *dw, float *db)
@@ -195,8 +194,8 @@ __global__ void __launch_bounds__(COMBINE_THREADS)
 struct head_grad_state {
     head_reads in;
     const struct node *up, *loss; /* loss: the node of its gradient */
-    int dloss;                    /* a read */
-    int dx, dw, db;               /* writes; db -1: there is no bias */
+    int dloss;                    /* index of a read */
+    int dx, dw, db;               /* indices of writes; db -1 if there is no bias */
 };
 
 static int backward_blocks(const struct device *dev, const struct tensor *x,

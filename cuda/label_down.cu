@@ -1,4 +1,4 @@
-/* A label map at a lower resolution: a thread a label. */
+/* Downsamples a label map, one thread per label. */
 #include "ops/label_down.h"
 
 #include "cuda/kernels.h"

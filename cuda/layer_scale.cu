@@ -1,6 +1,6 @@
 /*
- * layer_scale: x is read and y written once; a thread keeps its channels' factors for
- * ROUNDS rows. The gradient of gamma is in bias_grad.cu.
+ * layer_scale: reads x and writes y once; a thread keeps its channels' factors for ROUNDS
+ * rows. The gradient of gamma is in bias_grad.cu.
  */
 #include "ops/layer_scale.h"
 

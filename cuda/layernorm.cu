@@ -1,26 +1,27 @@
 /*
- * Layer norm: rows in registers, or read again (cuda/layernorm.h). Of a residual sum
- * (cuda/residual.h), that is computed here, and written if somebody else reads it: rounded
- * to its type before it is normalised, so the bits are those of kernels apart.
+ * Layer norm: keeps rows in registers, or reads them again (cuda/layernorm.h). The input
+ * may be a residual sum (cuda/residual.h): it is computed here, and written if it has
+ * other readers. The sum is rounded to its type before it is normalized, so the bits are
+ * those of separate kernels.
  */
 #include "cuda/layernorm.h"
 
 #include "cuda/kernels.h"
 
 enum { BLOCK = LAYERNORM_BLOCK, WARP = 32 };
-/* Of a multiprocessor; GRAD_BLOCKS of the gradient. Of a sum, whole rounds of the 2 to 4 that
- * fit at once. */
+/* Blocks per multiprocessor (GRAD_BLOCKS for the gradient). With a residual sum, whole
+ * rounds of the 2 to 4 that fit at once. */
 enum { FORWARD_BLOCKS = 8, SUM_BLOCKS = 12 };
 
-/* What is added to x, which is a branch with this mask; `other` NULL: nothing is. The sum
- * may lie on x, and y on `other`. */
+/* The term added to x, a branch with this mask; other NULL: none. The sum may be written
+ * over x, and y over `other`. */
 template <class T> struct addend {
     const T *other;
-    T *sum; /* or NULL */
+    T *sum; /* may be NULL */
     path_mask mask;
 };
 
-/* As dropout.cu and add.cu round it: no product is contracted with the sum. */
+/* Rounds like dropout.cu and add.cu: the product and the sum are not contracted. */
 template <class T>
 __device__ static inline float residual_sum(T x, T other, float factor)
 {
@@ -102,7 +103,7 @@ __global__ void __launch_bounds__(BLOCK)
     }
 }
 
-/* Any row: a block each, one element at a time. */
+/* Any row: one block per row, one element at a time. */
 template <class T>
 __global__ void __launch_bounds__(BLOCK)
     layernorm_any(const T *x, const float *weight, const float *bias, T *y, float *mean_,
@@ -149,13 +150,13 @@ __global__ void __launch_bounds__(BLOCK)
 struct layernorm_state {
     layernorm_shape shape;
     bool added;
-    int other, sum;          /* a read and a write, if added */
-    const struct node *drop; /* or NULL */
-    int control;             /* a read, with drop */
+    int other, sum;          /* indices of a read and a write, if added */
+    const struct node *drop; /* may be NULL */
+    int control;             /* index of a read, with drop */
     int64_t sample_rows;
 };
 
-/* After the norm's own reads and writes, whose first read is the branch. */
+/* Appends to the norm's reads and writes; its first read becomes the branch. */
 static void claim_sum(struct region *r, layernorm_state *st, const residual &f)
 {
     st->added = true;

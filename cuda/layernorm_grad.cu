@@ -1,11 +1,11 @@
 /*
- * The gradient of layer norm (cuda/layernorm.h). Gradients of weight and bias: a lane
- * keeps its channels for all rows that it sees; a block leaves a row of sums, and a second
+ * The gradient of layer norm (cuda/layernorm.h). For the gradients of weight and bias, a
+ * lane keeps its channels for all its rows; a block stores a row of sums, and a second
  * kernel adds those in fp64, in a fixed order.
  *
- * Where x is a residual sum (cuda/residual.h), its gradient is the sum of dx, rounded, and
- * of what came past the norm; that is written here instead of dx, and once more with the
- * branch's factors. The bits are those of kernels apart.
+ * If x is a residual sum (cuda/residual.h), its gradient is the sum of dx, rounded, and
+ * the gradient that bypassed the norm. That sum is written here instead of dx, and once
+ * more multiplied by the branch's factors. The bits are those of separate kernels.
  */
 #include "cuda/layernorm.h"
 
@@ -16,26 +16,26 @@ enum { BLOCK = LAYERNORM_BLOCK, WARP = 32 };
 
 struct grad_pointers {
     const float *mean, *rstd, *weight;
-    float *sums; /* [blocks][2][channels]: of dy xhat, of dy; NULL: nobody wants them */
+    float *sums; /* [blocks][2][channels]: of dy xhat, of dy; NULL: not wanted */
 };
 
-/* What is added to dx; `other` NULL: nothing is. The sum goes where dx would, which may be
- * `other`; `dropped` may lie on dy. */
+/* The term added to dx; other NULL: none. The sum is written instead of dx, and may
+ * overwrite `other`; `dropped` may overwrite dy. */
 template <class T> struct grad_addend {
     const T *other;
-    T *dropped; /* or NULL */
+    T *dropped; /* may be NULL */
     path_mask mask;
 };
 
-/* What cuda/add.cu makes of a rounded dx: no product is contracted with the sum. */
+/* Adds to a rounded dx like cuda/add.cu: nothing is contracted into an fma. */
 template <class T> __device__ static inline T grad_sum(T dx, T other)
 {
     return from_float<T>(__fadd_rn(to_float(dx), to_float(other)));
 }
 
 /*
- * A block's sums over its rows, lanes of the same channels together: within warps by
- * shuffles, then warp after warp in shared memory, [2][channels] floats.
+ * Sums over a block's rows, for lanes with the same channels: within warps by shuffles,
+ * then warp after warp in shared memory, [2][channels] floats.
  */
 template <class T, int EACH>
 __device__ static inline void leave_sums(const float *dweight, const float *dbias,
@@ -150,7 +150,7 @@ __global__ void __launch_bounds__(BLOCK)
     }
     if (!p.sums)
         return;
-    if (WIDE) /* one row at a time: nobody else has these channels */
+    if (WIDE) /* one row at a time: no other lane has these channels */
         row_part::each(lane, s, [&](int i, int c) {
             float *to = p.sums + (int64_t)blockIdx.x * 2 * s.channels + c;
 
@@ -199,7 +199,7 @@ __global__ void __launch_bounds__(BLOCK)
     }
 }
 
-/* The sums of rows b, b + blocks, ... for block b, a thread for some channels. */
+/* Block b sums rows b, b + blocks, ...; a thread has some channels. */
 template <class T>
 __global__ void __launch_bounds__(BLOCK)
     layernorm_columns(const T *x, const T *dy, grad_pointers p, layernorm_shape s)
@@ -220,7 +220,7 @@ __global__ void __launch_bounds__(BLOCK)
     }
 }
 
-/* Adds what the blocks left; channel c of 2 channels: of dweight, then of dbias. */
+/* Adds the blocks' sums; channel c of 2 channels: of dweight, then of dbias. */
 __global__ void __launch_bounds__(COMBINE_THREADS)
     layernorm_combine(const float *sums, float *dweight, float *dbias, int channels,
                       int blocks)
@@ -245,13 +245,13 @@ struct norm_grad_state {
     layernorm_shape shape;
     bool weighted;
     bool added;
-    int other;               /* a read, if added */
-    const struct node *drop; /* or NULL */
-    int control, dropped;    /* a read and a write, with drop */
+    int other;               /* index of a read, if added */
+    const struct node *drop; /* may be NULL */
+    int control, dropped;    /* indices of a read and a write, with drop */
     int64_t sample_rows;
 };
 
-/* The sum takes the place of dx. */
+/* The sum replaces dx. */
 static void claim_sum(struct region *r, norm_grad_state *st, const residual &f)
 {
     struct node *n = f.norm;
@@ -347,7 +347,7 @@ static void run_grad(struct step *s, struct device *dev, const grad_pointers &p)
         run_rows<T, false>(s, dev, r, p);
         return;
     }
-    if (p.sums) /* first: dx may lie on dy */
+    if (p.sums) /* first, because dx may overwrite dy */
         LAUNCH(dev, layernorm_columns<T>, (unsigned)k.blocks, BLOCK, 0, x, dy, p, k);
     if (dx || st->added)
         LAUNCH(dev, layernorm_grad_any<T>, (unsigned)k.blocks, BLOCK, 0, x, dy, dx, r, p,

@@ -36,8 +36,9 @@ const char *cuda_library_name(enum cuda_library_id id)
 }
 
 /*
- * Symbols are bound when they are called: all of cuBLASLt's would take 65 ms of a start.
- * The reason is kept from the first try that found a file, else from the first try.
+ * Symbols are bound when they are first called: binding all of cuBLASLt's would take 65
+ * ms at startup. The reported reason is from the first path where a file exists, else
+ * from the first path.
  */
 static void *try_open(const char *path, struct strbuf *reason)
 {
@@ -112,7 +113,7 @@ static void *find(const struct known *k, struct strbuf *reason)
     return handle;
 }
 
-/* cuDNN and cuBLASLt return a number, NCCL writes one, nvJPEG each of its parts. */
+/* cuDNN and cuBLASLt return a number, NCCL writes one, nvJPEG each component. */
 static int read_version(enum cuda_library_id id, void *function)
 {
     size_t (*get)(void);

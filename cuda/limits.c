@@ -1,15 +1,15 @@
 /*
- * What a GPU can do at the most, from its clocks and widths. FLOP of one multiprocessor
- * in one clock: NVIDIA's architecture white papers (Volta to Blackwell, tables of peak
+ * Peak rates of a GPU, computed from its clocks and widths. FLOP per clock of one
+ * multiprocessor: NVIDIA's architecture white papers (Volta to Blackwell, tables of peak
  * rates without sparsity, divided by multiprocessors and boost clock) and, for plain
  * fp32, the CUDA programming guide's table of arithmetic throughput.
  */
 #include "cuda/parts.h"
 
-/* For this capability and the newer ones up to the next row. */
+/* Applies to this compute capability and newer ones up to the next row. */
 static const struct rates {
     int compute;
-    int fp32, half, tf32; /* FLOP a clock */
+    int fp32, half, tf32; /* FLOP per clock */
 } rates[] = {
     {700, 128, 1024, 0},     /* V100 */
     {800, 128, 2048, 1024},  /* A100 */
@@ -31,7 +31,7 @@ bool cuda_limits(const struct device *dev, struct device_limits *l)
     if (!r || clocks <= 0 || d->memory_clock <= 0 || d->memory_width <= 0)
         return false;
     *l = (struct device_limits){
-        .bandwidth = d->memory_clock * 2 * d->memory_width / 8, /* two bits a clock */
+        .bandwidth = d->memory_clock * 2 * d->memory_width / 8, /* two bits per clock */
         .fp32 = clocks * r->fp32,
         .half = clocks * r->half,
         .tf32 = dev->options.tf32 ? clocks * r->tf32 : 0,

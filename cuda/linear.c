@@ -3,10 +3,10 @@
  *
  *   y = x W^T [+ bias]      dx = dy W      dW = dy^T x [with db, the sums of dy]
  *
- * Gradients of weights come out in fp32, whatever the data. relu is not fused: what
- * cuBLASLt's makes of a NaN is not documented. Nor is gelu: cuBLASLt's epilogue is the
- * form with tanh, and the models have the one with erf. A bias that is computed comes in
- * fp32; the library wants the data's type, so it is cast into the workspace first.
+ * Weight gradients are fp32, whatever the type of the data. relu is not fused, because
+ * cuBLASLt does not document what its relu does to NaN. gelu is not fused, because
+ * cuBLASLt's epilogue uses tanh and the models use erf. A computed bias is fp32; the
+ * library wants the data's type, so the bias is first cast into the workspace.
  */
 #include "ops/linear.h"
 
@@ -27,12 +27,12 @@ struct linear_state {
         int index;
         size_t offset; /* bytes */
     } from[MATRICES];
-    int d, vector_out; /* writes; vector_out: -1 */
+    int d, vector_out; /* indices of writes; vector_out may be -1 */
     bool bias;
-    size_t cast; /* bytes of the workspace in front, for a bias of another type */
+    size_t cast; /* bytes at the start of the workspace, for a bias of another type */
 };
 
-/* A matrix that is read; beside 16-bit data, parameters come from their 16-bit copy. */
+/* Reads a matrix; with 16-bit data, parameters come from their 16-bit copy. */
 static void read_matrix(struct region *r, struct graph *g, struct device *dev, int i,
                         struct tensor *t, enum dtype type)
 {
@@ -50,9 +50,9 @@ static void read_matrix(struct region *r, struct graph *g, struct device *dev, i
     st->from[i].offset = master->offset / sizeof(float) * dtype_size(type);
 }
 
-enum { ALIGN = 256 }; /* bytes: what the library may expect of its workspace */
+enum { ALIGN = 256 }; /* bytes: alignment that the library may expect of its workspace */
 
-/* Bytes for a copy of the bias in the data's type, or 0: it needs none. */
+/* Returns the bytes of a copy of the bias in the data's type, or 0 if none is needed. */
 static size_t cast_size(struct tensor *bias, enum dtype type)
 {
     if (!dtype_is_half(type) || cuda_weights_master(bias))
@@ -138,7 +138,7 @@ static const char *data_grad_claim(struct region *r, struct graph *g, struct nod
     return NULL;
 }
 
-/* The weight gradient that sums the same dy as the bias gradient n, and is still free. */
+/* Returns the unclaimed weight gradient that sums the same dy as bias gradient n. */
 static struct node *beside(const struct graph *g, const struct node *n)
 {
     const struct tensor *dy = n->in[BIAS_GRAD_DY];
@@ -151,7 +151,7 @@ static struct node *beside(const struct graph *g, const struct node *n)
     return NULL;
 }
 
-/* From the weight gradient, or from the bias gradient, which then comes along. */
+/* Claims from the weight gradient, or from the bias gradient, which is then fused. */
 static const char *weight_grad_claim(struct region *r, struct graph *g, struct node *n,
                                      struct device *dev)
 {

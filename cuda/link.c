@@ -1,7 +1,7 @@
 /*
- * Processes that a launcher started and no MPI ties together: what they tell each other
- * goes over NCCL, through a buffer on each one's GPU. They meet at an address, by NCCL's
- * own bootstrap (NCCL_COMM_ID).
+ * Connects processes that a launcher started without MPI: they communicate over NCCL,
+ * through a buffer on each one's GPU. They meet at an address, by NCCL's own bootstrap
+ * (NCCL_COMM_ID).
  */
 #include "cuda/link.h"
 
@@ -39,7 +39,7 @@ static void *link_open(int index, int world, int rank, const char *address)
         die("no memory for an environment variable");
     nccl_check(dev, l->lib->GetUniqueId(&id), "ncclGetUniqueId");
     nccl_check(dev, l->lib->CommInitRank(&l->comm, world, id, rank), "ncclCommInitRank");
-    (void)unsetenv("NCCL_COMM_ID"); /* later ones are told by this */
+    (void)unsetenv("NCCL_COMM_ID"); /* later communicators would use it, too */
     return l;
 }
 
@@ -49,7 +49,7 @@ static void copy(struct link *l, void *to, const void *from, size_t size,
     CUDA_CHECK(&l->dev, cudaMemcpyAsync(to, from, size, kind, l->dev.stream));
 }
 
-/* In pieces of the buffer; call: what happens to one, there. */
+/* Splits x into pieces of the buffer's size; `call` processes one piece there. */
 static void in_pieces(struct link *l, void *x, int64_t bytes,
                       int (*call)(struct link *l, size_t size, int how), int how,
                       const char *name)

@@ -1,4 +1,4 @@
-/* The weighted sum of losses, and the share of one in its gradient: one thread. */
+/* The weighted sum of losses and its gradient for one of them, by one thread. */
 #include "ops/loss_sum.h"
 
 #include "cuda/kernels.h"

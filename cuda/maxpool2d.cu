@@ -1,21 +1,21 @@
 /*
  * maxpool2d and its gradient, [fused with the batch norm's apply and relu before it].
  *
- * Forward: a thread computes one pack of channels of one window; what windows share comes
- * from L1 and L2. Bytes: x and y once.
+ * Forward: a thread computes one pack of channels of one window; overlapping windows
+ * share reads through L1 and L2. Bytes: x and y once.
  *
- * Backward: a thread sums what one pack of x won. Where each window's winner was is a
- * byte that the forward pass wrote (ops/maxpool2d_places.h): 1/8 of what x has in fp16
- * with a 3x3 window and stride 2. No float is added by two threads, so the order is fixed.
- * Large windows, and pools whose result is concatenated with another tensor, have two
- * launches: the first finds the winners again from x, into the workspace (a byte each, or
- * four).
+ * Backward: a thread sums the gradients that one pack of x won. The forward pass stored
+ * the position of each window's winner as a byte (ops/maxpool2d_places.h): 1/8 of the
+ * size of x in fp16 with a 3x3 window and stride 2. No two threads add to the same float,
+ * so the order is fixed. Large windows, and pools whose result is concatenated with
+ * another tensor, need two launches: the first finds the winners again from x and writes
+ * them to the workspace (one or four bytes each).
  *
  * A pool whose result is concatenated writes its channels, and the gradient reads them,
- * where they lie in the wider tensor.
+ * within the wider tensor.
  *
- * The stem's relu is read by nobody else, so it is never stored: all three launches make
- * it from x, rounded as it would have been, and the batch norm's gradient does so too.
+ * The stem's relu has no other readers, so it is never stored: all three launches compute
+ * it from x, rounded as if stored, and so does the batch norm's gradient.
  */
 #include "cuda/maxpool2d.h"
 
@@ -30,7 +30,7 @@
 #include "ops/pointwise.h"
 #include "ops/relu.h"
 
-/* x as it is, or relu(x scale + shift); scale NULL: as it is. */
+/* x as is, or relu(x scale + shift); scale NULL: as is. */
 struct source {
     const float *scale, *shift;
     float limit;
@@ -45,8 +45,8 @@ __device__ static inline void rectify(pack<T, N> *a, const float *scale,
 }
 
 /*
- * Calls each(pack of channels, index in the window) for what of a window lies in the
- * image. K: the kernel, whose rows are on their way as a whole; or 0.
+ * Calls each(pack of channels, index in the window) for all positions of a window within
+ * the image. K: the kernel size, whose rows are loaded at once; or 0.
  */
 template <class T, int N, int K, class F>
 __device__ static inline void window_walk(const T *x, const maxpool &p,
@@ -78,9 +78,9 @@ __device__ static inline void window_walk(const T *x, const maxpool &p,
 }
 
 /*
- * The largest value of each channel in a window. relu(x scale + shift), rounded, never
- * falls where x rises, or never rises if the scale is negative: so the largest x, or the
- * smallest, is looked for, and only that goes through it. NaN wins.
+ * The largest value of each channel in a window. relu(x scale + shift), rounded, is
+ * monotonic in x, rising or, if the scale is negative, falling. So the largest (or
+ * smallest) x is found first, and only that value is transformed. NaN wins.
  */
 template <class T, int N, int K, bool NORM>
 __global__ void __launch_bounds__(POOL_THREADS)
@@ -122,8 +122,8 @@ template <class P, int N> struct alignas(sizeof(P) * N) places {
     P v[N];
 };
 
-/* The index of each channel's largest value; the first of equal ones, the last NaN. And
- * that value, if y is not NULL. */
+/* The index of each channel's largest value; the first of equal ones, the last NaN. Also
+ * writes that value, if y is not NULL. */
 template <class T, int N, int K, bool NORM, class P>
 __global__ void __launch_bounds__(POOL_THREADS)
     maxpool_winners(const T *x, source f, places<P, N> *winner, T *y, maxpool p)
@@ -169,12 +169,12 @@ __global__ void __launch_bounds__(POOL_THREADS)
     pack_store<T, N>(y + (at * p.packs + s.pack) * N, value);
 }
 
-/* S: the stride, or 0. */
+/* S: the stride, or 0 if it is known only at run time. */
 template <class T, int N, int S, class P>
 __global__ void __launch_bounds__(POOL_THREADS)
     maxpool_backward(const places<P, N> *winner, const T *dy, T *dx, maxpool p)
 {
-    enum { LOADS = S ? S : 1 }; /* windows of a row that are on their way */
+    enum { LOADS = S ? S : 1 }; /* windows of a row loaded at once */
     const int stride = S ? S : p.stride;
     pixel_index s = pixel_index_of(p.in_blocks, p.packs, p.in_h, p.in_w);
     span rows = span_over(s.h, p.out_h, p.kernel, stride, p.pad);
@@ -192,7 +192,7 @@ __global__ void __launch_bounds__(POOL_THREADS)
             pack<T, N> d[LOADS];
 
             UNROLL_WHOLE
-            for (int u = 0; u < LOADS; u++) { /* after the last that one again */
+            for (int u = 0; u < LOADS; u++) { /* past the end, load the last again */
                 int64_t from = at + (w + u < columns.end ? u : 0);
 
                 won[u] = winner[from * p.packs + s.pack];
@@ -219,16 +219,19 @@ __global__ void __launch_bounds__(POOL_THREADS)
 struct pool_state {
     maxpool p;
     bool grad;
-    int won; /* what the forward pass noted: a write, a read of the gradient's; or -1 */
-    bool norm, bytes; /* places in the window fit a byte */
-    int scale, shift; /* reads, with norm */
+    /* winners noted by the forward pass: index of a write, or of the gradient's read;
+     * or -1 */
+    int won;
+    bool norm, bytes; /* bytes: positions in the window fit a byte */
+    int scale, shift; /* indices of reads, with norm */
     float limit;
 };
 
-enum { READ_X, READ_DY };       /* dy: the gradient's */
-enum { READ_WON, READ_WON_DY }; /* of one whose winners are known */
+enum { READ_X, READ_DY };       /* READ_DY: gradient only */
+enum { READ_WON, READ_WON_DY }; /* if the winners are known */
 
-/* The relu after a batch norm that makes x, if only pools and its gradient read it. */
+/* Returns the relu after a batch norm that produces x, if only pools and its gradient
+ * read x. */
 static struct node *relu_before(const struct graph *g, const struct tensor *x)
 {
     struct node *relu = x->producer, *apply;

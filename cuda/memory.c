@@ -1,4 +1,4 @@
-/* Device memory: a few large blocks for the whole run, and what is left beside them. */
+/* Device memory: a few large blocks for the whole run, and the memory left over. */
 #include <cuda_runtime_api.h>
 #include <stdlib.h>
 
@@ -7,16 +7,16 @@
 #include "cuda/parts.h"
 
 /*
- * Beyond what we allocate: kernels that cuDNN and cuBLASLt load when they first run,
- * their handles, the buffers of NCCL, and the captured graphs; estimated. What they have
- * taken already counts towards it, but for the graphs, which come last. The driver's own
- * share comes off the memory of a GPU that is only described; where there is one, the
- * driver has it already.
+ * Estimated memory beyond our own allocations: kernels that cuDNN and cuBLASLt load when
+ * they first run, their handles, NCCL's buffers, and the captured graphs. Memory they
+ * have already allocated counts towards it, except for the graphs, which come last. The
+ * driver's own share is subtracted only for a described GPU; on a real one, the driver
+ * already has it.
  */
 static const size_t reserve_alone = (size_t)768 << 20, graphs = (size_t)64 << 20;
 static const size_t nccl_share = (size_t)512 << 20;
 static const size_t driver_share = (size_t)640 << 20;
-static const size_t slack = (size_t)16 << 20; /* what the driver may give back */
+static const size_t slack = (size_t)16 << 20; /* memory that the driver may give back */
 
 struct cuda_block {
     struct cuda_block *next;
@@ -48,7 +48,7 @@ void *cuda_alloc(struct device *dev, size_t size)
     b = xcalloc(1, sizeof(*b));
     CUDA_CHECK(dev, cudaMalloc(&b->p, size));
     CUDA_CHECK(dev, cudaMemsetAsync(b->p, 0, size, dev->stream));
-    cuda_sync(dev); /* or what LANE_COPY brings could be zeroed after it */
+    cuda_sync(dev); /* or it could zero bytes that LANE_COPY has copied */
     b->size = size;
     b->next = dev->block;
     dev->block = b;

@@ -1,6 +1,6 @@
 /*
- * metrics: the logits once, in one launch. Counters are whole numbers added atomically,
- * so their order does not matter; the sum of losses is one thread's.
+ * metrics: reads the logits once, in one launch. Counters are integers and added
+ * atomically, so their order does not matter; one thread sums the losses.
  */
 #include "ops/metrics.h"
 
@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(ROWS_BLOCK)
         int own = label[i], rank = 0;
 
         if (own < 0)
-            continue; /* all threads of the row agree */
+            continue; /* the same for all threads of the row */
         if (own >= classes) {
             rank = METRICS_TOP;
         } else {
@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(ROWS_BLOCK)
                 rank += metrics_beats(v, k, at, own);
             });
             if (!(at >= at))
-                rank += METRICS_TOP; /* NaN: last */
+                rank += METRICS_TOP; /* NaN ranks last */
         }
         rank = row_sum<THREADS>(rank, shared);
         if (row_thread<THREADS>() == 0) {

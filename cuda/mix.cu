@@ -1,8 +1,8 @@
 /*
- * mix: mixup and CutMix. A first launch draws for each sample (fp64, a thread each), a
- * second mixes pairs: samples i and N-1-i are each other's partner, so both are read once
- * and both are written once: two accesses an element. With zeros after the channels
- * (cuda/pad.h), a thread mixes a whole pixel of both.
+ * mix: mixup and CutMix. A first launch draws for each sample (fp64, one thread each); a
+ * second one mixes pairs: samples i and N-1-i are partners, so both are read once and
+ * written once, two accesses per element. With zeros after the channels (cuda/pad.h), a
+ * thread mixes a whole pixel of both.
  */
 #include "ops/mix.h"
 
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(DRAW_BLOCK)
         lam[i] = draw[i].lam;
 }
 
-/* Row and column of element `at` of a sample, and of those after it. */
+/* Row and column of element `at` of a sample; advances to the following elements. */
 struct walker {
     int h, w, c;
 
@@ -79,7 +79,7 @@ struct walker {
     }
 };
 
-/* One store of 16 bytes: of packs whose elements are chosen, nvcc makes four of 4. */
+/* Stores 16 bytes at once: nvcc splits packs of selected elements into four stores. */
 template <class T, int N> __device__ static inline void store_whole(T *p, pack<T, N> a)
 {
 #ifdef __CUDA_ARCH__
@@ -94,7 +94,7 @@ template <class T, int N> __device__ static inline void store_whole(T *p, pack<T
     pack_store<T, N>(p, a);
 }
 
-/* `chunks` blocks for each pair; a block takes ROUNDS vectors per thread. */
+/* `chunks` blocks for each pair; a thread mixes ROUNDS vectors. */
 template <class T, int N>
 __global__ void __launch_bounds__(BLOCK)
     mix_pairs(const T *x, T *y, mix_dims p, int chunks, const struct mix_draw *draw)
@@ -126,7 +126,7 @@ __global__ void __launch_bounds__(BLOCK)
     }
 }
 
-/* A thread takes one pixel of a pair; `channels` read, PADDED written. */
+/* A thread mixes one pixel of a pair: reads `channels`, writes PADDED. */
 template <class T>
 __global__ void __launch_bounds__(BLOCK)
     mix_padded(const T *x, T *y, mix_dims p, int chunks, const struct mix_draw *draw)

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/log.h"
 
-/* A group's communicator. */
+/* The communicator of a group. */
 struct nccl_comm {
     struct nccl_comm *next;
     const struct collective *group;
@@ -49,7 +49,7 @@ static struct nccl *nccl_open(struct device *dev)
     return n;
 }
 
-/* GPUs of one process: the first thread opens all, and tells the others theirs. */
+/* For GPUs of one process: the first thread opens all communicators and hands them out. */
 static void *join_threads(struct device *dev, const struct nccl *n,
                           const struct collective *group)
 {
@@ -80,7 +80,7 @@ static void *join_processes(struct device *dev, const struct nccl *n,
 
 static void *comm_of(struct device *dev, struct nccl *n, const struct collective *group);
 
-/* A part of a group: all of that make the call. */
+/* Splits a communicator for a part of a group; all ranks of the part call it. */
 static void *split(struct device *dev, struct nccl *n, const struct collective *group)
 {
     int rank = group->of->rank;
@@ -110,7 +110,7 @@ static void *comm_of(struct device *dev, struct nccl *n, const struct collective
         c = c->next;
     if (c)
         return c->comm;
-    was = alloc_forbid(false); /* at a program's first run, which is no capture */
+    was = alloc_forbid(false); /* only at a program's first run, never in a capture */
     c = xcalloc(1, sizeof(*c));
     c->group = group;
     c->comm = join(dev, n, group);
@@ -120,7 +120,7 @@ static void *comm_of(struct device *dev, struct nccl *n, const struct collective
     return c->comm;
 }
 
-/* What LANE_RUN has launched comes before what follows in our lane. */
+/* Makes NCCL's lane wait for work launched on LANE_RUN. */
 static void fork_lane(struct device *dev, struct nccl *n)
 {
     CUDA_CHECK(dev, cudaEventRecord(n->fork, dev->stream));
@@ -135,7 +135,7 @@ void nccl_start(struct device *dev, const struct collective *group, const void *
     bool was;
 
     fork_lane(dev, n);
-    was = alloc_forbid(false); /* the library's own business */
+    was = alloc_forbid(false); /* the library allocates here */
     nccl_check(dev, n->lib->AllReduce(from, to, (size_t)len, type, op, comm, n->stream),
                "ncclAllReduce");
     (void)alloc_forbid(was);

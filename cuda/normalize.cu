@@ -1,9 +1,9 @@
 /*
- * normalize [+ the cast after it]: bytes to normalised values, one launch.
+ * normalize [+ the cast after it]: converts bytes to normalized values in one launch.
  *
- * A thread makes 16 bytes of y from as many bytes of x as it has elements, both aligned,
- * with the channels' factors in registers, rotated to where it starts. Bytes: x and y
- * once. With zeros after the channels (cuda/pad.h), a thread makes a whole pixel.
+ * A thread reads as many bytes of x as 16 bytes of y have elements, both aligned, with
+ * the channels' factors in registers, rotated to its first channel. Bytes: x and y once.
+ * With zeros after the channels (cuda/pad.h), a thread writes a whole pixel.
  */
 #include "base/error.h"
 #include "cuda/channels.h"
@@ -18,12 +18,12 @@
 
 enum { BLOCK = 256, PADDED = 8 };
 
-/* y = x scale + shift, by channel. */
+/* y = x scale + shift, per channel. */
 struct factors {
     float scale[NORMALIZE_CHANNELS], shift[NORMALIZE_CHANNELS];
 };
 
-/* N bytes at once. */
+/* N bytes, accessed at once. */
 template <int N> struct alignas(N) bytes {
     uint8_t v[N];
 };
@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(BLOCK)
     constexpr int N = vec<T>::N;
     int64_t i = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) * N;
     int first = (int)(i % C);
-    float scale[C], shift[C]; /* of the thread's elements 0 to C - 1 */
+    float scale[C], shift[C]; /* for the thread's elements 0 to C - 1 */
 
     for (int k = 0; k < C; k++)
         for (int c = 0; c < C; c++)
@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(BLOCK)
                 from_float<T>(normalize_value(x[i + k], scale[k % C], shift[k % C]));
 }
 
-/* For more channels, whose factors no registers hold: one element per thread. */
+/* For channels too many to keep in registers: one element per thread. */
 template <class T>
 __global__ void __launch_bounds__(BLOCK)
     normalize_bands(const uint8_t *x, int channels, T *y, int64_t n, factors f)
@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(BLOCK)
             normalize_value(x[i], f.scale[i % channels], f.shift[i % channels]));
 }
 
-/* One pixel per thread: S channels stored, the first of them `channels`. */
+/* One pixel per thread: stores S channels, of which `channels` are not zero. */
 template <class T, int S>
 __global__ void __launch_bounds__(BLOCK)
     normalize_padded(const uint8_t *x, int channels, T *y, int64_t pixels, factors f)
@@ -118,8 +118,8 @@ static void launch_bytes(struct device *dev, const uint8_t *x, int channels, T *
                y, n, f);
 }
 
-/* x is NHWC bytes; y has `stored` channels: as many, or 8 in 16-bit floats, zeros after.
- * Both start at 16 bytes. */
+/* x is NHWC bytes; y has `stored` channels: the same number, or 8 in 16-bit floats,
+ * padded with zeros. Both are aligned to 16 bytes. */
 static void launch(struct device *dev, const struct normalize_attrs *a, const void *x,
                    int channels, void *y, enum dtype dtype, int stored, int64_t pixels)
 {
@@ -136,7 +136,7 @@ static void launch(struct device *dev, const struct normalize_attrs *a, const vo
     });
 }
 
-/* The cast directly after, if it is all that reads the result. */
+/* Includes the cast directly after it if that is the only reader of the result. */
 static const char *normalize_claim(struct region *r, struct graph *g, struct node *n,
                                    struct device *)
 {

@@ -19,7 +19,7 @@ typedef struct {
 } nvjpegImage_t;
 
 struct nvjpeg {
-    int device; /* of the CUDA runtime */
+    int device; /* index of the CUDA runtime */
     nvjpegHandle_t handle;
     int (*create)(nvjpegHandle_t *handle);
     int (*destroy)(nvjpegHandle_t handle);
@@ -32,7 +32,7 @@ struct nvjpeg {
                   cudaStream_t stream);
 };
 
-/* Of one thread. */
+/* The state of one thread. */
 struct jpeg_state {
     const struct nvjpeg *lib;
     nvjpegJpegState_t state;
@@ -98,7 +98,7 @@ static void *jpeg_open(void *device)
     return NULL;
 }
 
-/* False: the GPU has no memory for it, and the host decodes it. */
+/* Returns false if the GPU is out of memory; the host then decodes the image. */
 static bool make_room(struct jpeg_state *s, size_t need)
 {
     if (need <= s->room)
@@ -114,7 +114,7 @@ static bool make_room(struct jpeg_state *s, size_t need)
     return true;
 }
 
-/* Does nvJPEG see the image that the header of libjpeg has? */
+/* True if nvJPEG reads the same size from the header as libjpeg. */
 static bool is_known(const struct jpeg_state *s, const void *data, size_t len, int w,
                      int h)
 {

@@ -1,8 +1,8 @@
 /*
- * Cross entropy of hard rows and its gradient. The losses of rows are written once;
- * counts of them are whole numbers, so atomics leave no trace of their order. Where the
- * smallest of the kept ones is asked for, four rounds find it by the bits of the losses,
- * a byte each: a histogram, and the byte in which the place lies.
+ * Cross entropy of hard rows (OHEM) and its gradient. The losses of rows are written
+ * once. Counts are integers, so the order of atomics does not matter. To find the
+ * smallest of the kept losses, four rounds select it by the bits of the losses, one byte
+ * per round: a histogram, then the byte that contains the wanted rank.
  */
 #include "ops/ohem.h"
 
@@ -17,14 +17,14 @@ struct ohem_input {
     float thresh, min_share;
 };
 
-/* What the rounds find out, at the start of the workspace; partial sums follow it. */
+/* Results of the rounds, at the start of the workspace; partial sums follow. */
 struct ohem_search {
-    unsigned long long valid, above; /* rows that count, and those above the cut */
+    unsigned long long valid, above; /* valid rows, and rows above the threshold */
     unsigned long long histogram[OHEM_BYTES];
-    long long left, kept; /* places below the prefix; rows that are kept */
+    long long left, kept; /* rank below the prefix; number of kept rows */
     unsigned prefix, mask;
     float cut;
-    int search; /* fewer rows are hard than are wanted */
+    int search; /* fewer rows are hard than required */
 };
 
 static ohem_input input_of(const struct step *s)
@@ -133,7 +133,7 @@ __global__ void __launch_bounds__(OHEM_BLOCK)
         atomicAdd(&o->histogram[threadIdx.x], (unsigned long long)counts[threadIdx.x]);
 }
 
-/* One block; its first thread looks for the byte. */
+/* Run with one block; its first thread selects the byte. */
 __global__ void __launch_bounds__(OHEM_BLOCK) ohem_byte(int shift, ohem_search *o)
 {
     if (!threadIdx.x && o->search) {
@@ -150,7 +150,7 @@ __global__ void __launch_bounds__(OHEM_BLOCK) ohem_byte(int shift, ohem_search *
     o->histogram[threadIdx.x] = 0;
 }
 
-/* Of the rows above the cut: their losses and number; the number of those at it. */
+/* Sums losses and number of rows above the threshold; counts the rows at it. */
 __global__ void __launch_bounds__(OHEM_BLOCK)
     ohem_sum(const float *loss, int64_t rows, const ohem_search *o, double *partial)
 {

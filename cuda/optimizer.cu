@@ -1,22 +1,23 @@
 /*
- * The optimizers, with the EMA and the 16-bit copy of the weights, in one pass over the
- * flat arrays; and the EMA alone. The formulas are those of ops/optimizer_list.h.
+ * The optimizers, fused with the EMA and the 16-bit copy of the weights in one pass over
+ * the flat arrays; and the EMA without an optimizer. The formulas are in
+ * ops/optimizer_list.h.
  *
- * Bytes of an element, read and written: gradient 4, weight 8, each moment 8, EMA 8, 16-bit
- * copy 2: 30 with one moment, 38 with two. Nothing is reset here: gradients are overwritten
- * by each backward phase and their sum by the first batch of an update.
+ * Bytes per element, read and written: gradient 4, weight 8, each moment 8, EMA 8, 16-bit
+ * copy 2: 30 with one moment, 38 with two. Nothing is reset here: each backward pass
+ * overwrites the gradients, and the first batch of an update overwrites their sum.
  *
- * The host cuts the arrays into pieces of one segment each, or of what only the EMA
- * touches (buffers, frozen parameters, gaps); a block takes one. The rule of a segment
- * (rate, decay, bias correction: fp64) is made once for an update, by one thread.
+ * The host cuts the arrays into pieces of one segment each, or of ranges with an EMA only
+ * (buffers, frozen parameters, gaps); a block processes one piece. One thread computes
+ * the rule of a segment (rate, decay, bias correction: fp64) once per update.
  *
- * Where an optimizer has trust ratios, a pass over the pieces that reads the same arrays
- * leaves two sums of squares of each piece, and a block per segment adds them, in a fixed
+ * If an optimizer has trust ratios, a pass over the pieces that reads the same arrays
+ * stores two sums of squares per piece, and a block per segment adds them in a fixed
  * order.
  *
- * The EMA is taken into the region if nothing between it and the optimizer needs what
- * the optimizer writes; the region then runs where the EMA would have, after the running
- * statistics, as they have an EMA, too.
+ * The EMA joins the region if no node between it and the optimizer needs the optimizer's
+ * output. The region then runs at the EMA's position, after the running statistics,
+ * because these have an EMA, too.
  */
 #include "ops/optimizer.h"
 
@@ -36,7 +37,7 @@
 #include "ops/cast.h"
 #include "ops/ema.h"
 
-/* A formula: how it runs, the bytes of a rule, whether there are trust ratios. */
+/* A formula: how it runs, the size of a rule, whether there are trust ratios. */
 struct optimizer_kind {
     const struct op *op;
     void (*run)(struct step *s, struct device *dev);
@@ -50,13 +51,13 @@ struct optimizer_state {
     const struct node *update, *ema; /* either may be NULL */
     const struct optimizer_kind *kind;
     enum dtype half;
-    bool copies; /* a 16-bit copy may be wanted */
+    bool copies; /* a 16-bit copy may be written */
     int pieces;  /* blocks */
     int write_ema, derived_pieces, derived_segments, derived_ranges, derived_half;
-    size_t sums; /* where in the workspace the sums of pieces begin: after the rules */
+    size_t sums; /* workspace offset of the pieces' sums, after the rules */
 };
 
-/* ---- what is claimed ---- */
+/* ---- claims ---- */
 
 static bool overlap(const struct tensor *a, const struct tensor *b)
 {
@@ -64,7 +65,7 @@ static bool overlap(const struct tensor *a, const struct tensor *b)
            b->offset < a->offset + tensor_size(a);
 }
 
-/* May `n` run before `between` as well as after it? */
+/* True if `n` may run before `between` as well as after it. */
 static bool independent(const struct node *n, const struct node *between)
 {
     for (int i = 0; i < n->nout; i++) {
@@ -82,7 +83,8 @@ static bool independent(const struct node *n, const struct node *between)
     return true;
 }
 
-/* The optimizer whose weights `ema` follows, if it can wait until then; or NULL. */
+/* Returns the optimizer whose weights `ema` averages if it can run at the EMA's position,
+ * or NULL. */
 static struct node *optimizer_before(const struct graph *g, const struct node *ema)
 {
     const struct tensor *all = ema->in[EMA_WEIGHTS];
@@ -104,7 +106,7 @@ static struct node *optimizer_before(const struct graph *g, const struct node *e
     return nullptr;
 }
 
-/* The 16-bit type that parameters are cast to; false: none is. */
+/* Finds the 16-bit type of the parameters' casts; returns false if there is none. */
 static bool find_half(const struct graph *g, enum dtype *half)
 {
     const struct node *n;
@@ -124,7 +126,7 @@ static bool find_half(const struct graph *g, enum dtype *half)
 struct pieces {
     struct piece *item;
     int n, cap;
-    struct range *range; /* of each segment; NULL: not wanted */
+    struct range *range; /* per segment; NULL: not wanted */
 };
 
 static void cut(struct pieces *p, int64_t at, int64_t end, int segment)
@@ -142,13 +144,14 @@ static void cut(struct pieces *p, int64_t at, int64_t end, int segment)
     }
 }
 
-/* NULL: the EMA alone. */
+/* Returns NULL if the region has only the EMA. */
 static const struct update *update_of(const struct optimizer_state *st)
 {
     return st->update ? &optimizer_attrs(st->update)->update : nullptr;
 }
 
-/* All segments of the update; between and after them what the EMA alone takes. */
+/* Cuts all segments of the update, and the ranges between and after them that have an EMA
+ * only. */
 static void cut_all(struct pieces *p, const struct optimizer_state *st)
 {
     const struct update *u = update_of(st);
@@ -216,8 +219,8 @@ static void take(struct region *r, struct node *n)
 
 static_assert((int)EMA_CONTROL == (int)UPDATE_CONTROL, "one place for the control");
 
-/* No share of several GPUs, whose other weights come later, by all_gather: then the copies
- * are packed after both. */
+/* False for one GPU's share of the weights: all_gather brings the others later, and the
+ * copies are packed after both. */
 static bool updates_all(const struct graph *g, const struct node *update)
 {
     return tensor_len(update->out[UPDATE_WEIGHTS]) == g->flat->trained_len;
@@ -268,7 +271,7 @@ template <class H> static flat_arrays<H> arrays_of(const struct step *s)
     return a;
 }
 
-/* The rules of all segments, with their trust ratios if the optimizer has them. */
+/* Computes the rules of all segments, with trust ratios if the optimizer has them. */
 template <class K, class H>
 static void rules_run(struct step *s, struct device *dev, typename K::rule *rules)
 {

@@ -1,7 +1,7 @@
 /*
- * Zeros after channels and filters, and away with them again: each element is read and
- * written once; a thread writes 16 bytes of the wider side, or one element of the
- * narrower one, which is small weights only.
+ * Adds zeros after channels and filters, and removes them again: reads and writes each
+ * element once. A thread writes 16 bytes of the wider side, or one element of the
+ * narrower one, which only small weights use.
  */
 #include "cuda/pad.h"
 
@@ -22,8 +22,7 @@
 
 enum { BLOCK = 256, STORED = 8 };
 
-/* Made from pixels: normalized or mixed ones, in 16-bit floats at once or by a cast
- * after. */
+/* True for values of pixels: an input, or normalized or mixed pixels, maybe through a cast. */
 static bool of_pixels(const struct tensor *x)
 {
     const struct node *from = x->producer;
@@ -36,7 +35,7 @@ static bool of_pixels(const struct tensor *x)
                 : x->kind == TENSOR_INPUT;
 }
 
-/* A convolution without groups, or the gradient of one's weights. */
+/* True for a convolution without groups, or the gradient of its weights. */
 static bool convolves(const struct node *n, const struct tensor *x)
 {
     if (n->op == &op_conv2d)
@@ -79,7 +78,7 @@ int cuda_write_stored(struct region *r, const struct graph *g, struct tensor *x)
     return at;
 }
 
-/* `vectors` of dst; so many to a pixel as `stored` divides by. */
+/* vectors: number of vectors of dst; stored: divider by the vectors per pixel. */
 template <class S, class D>
 __global__ void __launch_bounds__(BLOCK)
     pad_channels(const S *src, int64_t channels, int64_t pixels, D *dst, divider stored,
@@ -108,7 +107,7 @@ __global__ void __launch_bounds__(BLOCK)
         dst[i] = from_float<D>(to_float(src[pixel * stored + i - pixel * channels.by]));
 }
 
-/* n elements of dst; pixels of zeros after those of src. */
+/* Writes n elements of dst; pixels of zeros follow those of src. */
 static void pad(struct device *dev, void *dst, enum dtype dst_type, int64_t stored,
                 const void *src, enum dtype src_type, int64_t channels, int64_t pixels,
                 int64_t n)
@@ -153,7 +152,7 @@ void cuda_cut_channels(struct device *dev, void *dst, enum dtype dst_type,
 struct pad_state {
     struct device *dev;
     enum dtype type;
-    int64_t stored, channels, pixels, n; /* n: elements in all */
+    int64_t stored, channels, pixels, n; /* n: total elements */
 };
 
 static void pad_pack(void *dst, void *const *from, void *state)
@@ -174,7 +173,7 @@ int cuda_padded_weights(struct region *r, struct device *dev, struct tensor *w,
     *st = {dev, type, stored, channels, tensor_len(w) / channels, stored};
     if (w->ndim > 1)
         st->n = st->pixels / w->dim[0] * filters * stored;
-    if (stored == channels) { /* zeros at the end only: one long pixel */
+    if (stored == channels) { /* zeros only at the end: treat all as one pixel */
         st->stored = st->n;
         st->channels = tensor_len(w);
         st->pixels = 1;

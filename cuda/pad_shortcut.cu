@@ -1,6 +1,6 @@
 /*
- * pad_shortcut and its gradient: a thread makes one pack of the result, zeros included.
- * Bytes: the result, and what of the input it takes.
+ * pad_shortcut and its gradient: a thread writes one pack of the result, including zeros.
+ * Bytes: the result, and the elements of the input that it uses.
  */
 #include "ops/pad_shortcut.h"
 
@@ -12,16 +12,16 @@
 enum { BLOCK = 256 };
 
 /*
- * Channels in packs; positions of x (in_) and of what was taken (out_). A block makes a
- * part of one image: what is divided fits 32 bits.
+ * Channels in packs; positions of x (in_) and of the result (out_). A block computes a
+ * part of one image, so dividends fit 32 bits.
  */
 struct shortcut {
-    int items, others; /* packs of an image of the result, of the input */
+    int items, others; /* packs per image of the result, of the input */
     int in_c, out_c, before, in_w, out_w;
-    divider chunks, channels, width, stride; /* blocks of an image; the result's */
+    divider chunks, channels, width, stride; /* chunks: blocks per image */
 };
 
-/* The block's image, and the thread's pack in it: at (h, w), the c-th there. */
+/* The block's image and the thread's pack in it: the c-th at (h, w). */
 struct item {
     unsigned image, i, h, w, c;
 };
@@ -121,7 +121,7 @@ static void shortcut_run(struct step *s, struct device *dev)
 {
     const struct pad_shortcut_attrs *a =
         (const struct pad_shortcut_attrs *)s->node->attrs;
-    int any = a->in_c | a->out | a->before; /* a power of two divides all or not this */
+    int any = a->in_c | a->out | a->before; /* a power of 2 divides all or not this */
 
     WITH_DTYPE(s->out_tensor[0]->dtype, T,
                WITH_PACK(T, any, N, shortcut_launch<T, N>(s, dev)));

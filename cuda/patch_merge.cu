@@ -1,5 +1,5 @@
 /*
- * patch_merge and its gradient: a thread makes one pack of the result, zeros included.
+ * patch_merge and its gradient: a thread writes one pack of the result, including zeros.
  * Bytes: both tensors once.
  */
 #include "ops/patch_merge.h"
@@ -10,7 +10,7 @@
 
 enum { BLOCK = 256 };
 
-/* Channels of x in packs; in_: positions of x, out_: those of the merged tensor. */
+/* Channels of x in packs; in_: positions of x, out_: of the merged tensor. */
 struct merge {
     int64_t items;
     int channels, in_h, in_w, out_h, out_w;

@@ -25,7 +25,7 @@ char *plan_file_path(const struct device *dev, const char *kind, const char *key
                : NULL;
 }
 
-/* The sum of everything but the sum itself; false: no memory for it. */
+/* Checksum of everything except itself; returns false if out of memory. */
 static bool sum_text(json_t *o, char text[24])
 {
     char *all;
@@ -50,7 +50,7 @@ static const char *check(json_t *o, const char *key)
         return "something is missing";
     if (strcmp(had, key) != 0)
         return "it is another plan's";
-    memcpy(is, sum, 17); /* gone with its entry */
+    memcpy(is, sum, 17); /* before its entry is removed */
     return sum_text(o, want) && !strcmp(is, want) ? NULL : "the checksum is wrong";
 }
 

@@ -1,7 +1,7 @@
 /*
- * relu, sigmoid, gelu and their gradients alone; a relu is mostly fused with the op before
- * it. Forward reads x and writes y; backward reads y (gelu: x) and dy and writes dx: 16
- * bytes per thread of each.
+ * relu, sigmoid, gelu, and their gradients as separate kernels; most relus are fused with
+ * the op before them. Forward reads x and writes y; backward reads y (gelu: x) and dy and
+ * writes dx, 16 bytes of each per thread.
  */
 #include "ops/pointwise.h"
 
@@ -15,7 +15,7 @@
 #include "ops/sigmoid.h"
 
 enum { BLOCK = 256 };
-enum { READ_X, READ_DY }; /* or y, before dy */
+enum { READ_X, READ_DY }; /* READ_X: in backward, y before dy */
 
 static_assert((int)RELU_X == READ_X && (int)SIGMOID_X == READ_X &&
                   (int)RELU_GRAD_Y == READ_X && (int)SIGMOID_GRAD_Y == READ_X &&

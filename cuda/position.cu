@@ -1,7 +1,7 @@
 /*
- * add_position: x read and y written once, the positions from the cache.
- * batch_sum: a thread has a pack of neighbouring elements and walks over all samples, so
- * sums are fp32 and in one order. Bytes: x once.
+ * add_position: reads x and writes y once, with the positions from the cache. batch_sum:
+ * a thread sums a pack of neighboring elements over all samples, so sums are fp32 in a
+ * fixed order. Bytes: x once.
  */
 #include "ops/position.h"
 
@@ -11,7 +11,7 @@
 
 enum { BLOCK = 256, UNROLL = 4 };
 
-/* Packs: of all samples, of one. */
+/* items, sample: packs of all samples, of one sample. */
 template <class T, int N>
 __global__ void __launch_bounds__(BLOCK)
     position_add(const T *x, const float *p, T *y, int64_t items, int64_t sample)

@@ -12,7 +12,7 @@ static const char *const packages[] = {"lib/python3*/site-packages",
                                        "lib/python3*/dist-packages",
                                        "local/lib/python3*/dist-packages"};
 
-/* Below prefix/, `len` bytes of it. */
+/* Searches below prefix/, whose length is `len` bytes. */
 static char *look_below(const char *prefix, size_t len, const char *soname)
 {
     char *found = NULL;

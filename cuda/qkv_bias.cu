@@ -1,4 +1,4 @@
-/* qkv_bias and its gradient: one element per thread. Bytes: all once. */
+/* qkv_bias and its gradient: one element per thread. Bytes: all tensors once. */
 #include "ops/qkv_bias.h"
 
 #include "cuda/kernels.h"
@@ -19,7 +19,7 @@ __global__ void __launch_bounds__(BLOCK)
     }
 }
 
-/* q, v: or NULL */
+/* q, v: may be NULL */
 __global__ void __launch_bounds__(BLOCK)
     qkv_split(const float *from, float *q, float *v, int c)
 {

@@ -1,15 +1,16 @@
 /*
- * Layers in 8 bits by cuDNN: a convolution of int8 by int8 with exact sums in int32, in
- * the workspace, and one pass of our own that makes of them what the next layers read
- * (ops/qchain.h: shortcut, ReLU, quantisation). A linear layer is a convolution of 1x1.
+ * 8-bit layers by cuDNN: an int8 convolution with exact int32 sums in the workspace, and
+ * one pass of our own that converts the sums for the next layers (ops/qchain.h: shortcut,
+ * ReLU, quantization). A linear layer is a 1x1 convolution.
  *
- * cuDNN's engines with tensor cores (9.19, on Hopper) read int8 alone, so uint8 is copied
- * less 128, which is its highest bit inverted; what the sums lack then depends on the
- * taps that lie within the image alone, and is a sum of weights (cuda_qlayer_offsets).
- * They like channels and filters in multiples of CHANNELS: the same copy puts zeros after
- * channels that are too few.
+ * cuDNN's tensor-core engines (9.19, on Hopper) only read int8, so uint8 is copied with
+ * 128 subtracted, which inverts its highest bit. The correction of the sums depends only
+ * on which taps lie within the image, and is a sum of weights (cuda_qlayer_offsets). The
+ * engines want channels and filters in multiples of CHANNELS: the same copy pads channels
+ * with zeros.
  *
- * Some images at a time, whose sums the L2 cache holds between the two.
+ * The images are processed in parts, so that the L2 cache holds the sums between the two
+ * passes.
  */
 #include "ops/qlayer.h"
 
@@ -31,14 +32,14 @@ struct qlayer_state {
     struct cudnn_plan *plan;
     struct cudnn *cudnn;
     struct cudnn_pack pack[PARTS];
-    int parts; /* of the images, all alike */
+    int parts; /* equal parts of the images */
     struct qlayer_weights weights;
     struct qlayer_axis h, w;
-    int64_t rows, pixels; /* of the result and of x, in a part */
-    size_t sums, copy;    /* where they are in the workspace */
+    int64_t rows, pixels; /* rows of the result and pixels of x, per part */
+    size_t sums, copy;    /* offsets in the workspace */
     bool copied, offset;
     struct qchain_slots chain;
-    int weight_scale, input_scale, bias; /* reads; of the bias, or -1 */
+    int weight_scale, input_scale, bias; /* indices of reads; bias may be -1 */
 };
 
 static size_t aligned(size_t n)
@@ -66,7 +67,7 @@ static void conv_sizes(struct qlayer_state *st, const struct node *n)
         a->dilation_w};
 }
 
-/* The fewest whose sums fit into half of the cache, or as many as there may be. */
+/* Returns the smallest number of parts whose sums fit half of the L2 cache, at most PARTS. */
 static int parts_of(const struct device *dev, int64_t images, size_t sums)
 {
     int best = 1;
@@ -101,7 +102,7 @@ static void sizes(struct qlayer_state *st, const struct device *dev, const struc
     st->copied = st->offset || st->weights.stored != in;
 }
 
-/* `fused`: the sums are copied as they are after the convolution. */
+/* `fused`: an identity follows the convolution and copies the sums. */
 static void make_graph(const struct qlayer_state *st, struct cudnn_graph *g, bool fused)
 {
     int64_t images = st->pixels / st->h.in / st->w.in;
@@ -126,7 +127,7 @@ static void make_graph(const struct qlayer_state *st, struct cudnn_graph *g, boo
     g->tensor[sums].real = false;
 }
 
-/* Its engines with tensor cores write sums only after something else. */
+/* cuDNN's tensor-core engines write sums only after another operation. */
 static struct cudnn_plan *find_plan(const struct qlayer_state *st)
 {
     struct cudnn_graph g;
@@ -140,7 +141,7 @@ static struct cudnn_plan *find_plan(const struct qlayer_state *st)
     return cudnn_plan_get(st->cudnn, &g);
 }
 
-/* ---- what is made from the weights ---- */
+/* ---- computed from the weights ---- */
 
 struct pack_state {
     struct device *dev;
@@ -221,7 +222,7 @@ static void take(struct region *r, struct graph *g, const struct qchain *c,
     st->chain = qchain_slots(r, g, c);
 }
 
-/* The plan's own, the sums, and the copy of the bytes. */
+/* Places the plan's own workspace, the sums, and the copy of the bytes. */
 static void set_workspace(struct region *r, struct qlayer_state *st)
 {
     size_t sums = (size_t)(st->rows * st->weights.wide) * sizeof(int32_t);
@@ -257,7 +258,7 @@ static const char *qlayer_claim(struct region *r, struct graph *g, struct node *
 
 /* ---- running ---- */
 
-/* Float `at` of a read, element `at` of a write; NULL: there is no such thing. */
+/* Float `at` of a read, element `at` of a write; returns NULL if it is absent. */
 static const void *read_at(const struct step *s, int i, int64_t at)
 {
     return i >= 0 ? (const float *)s->in[i] + at : NULL;

@@ -1,7 +1,8 @@
 /*
- * The pass after a convolution in 8 bits reads each sum once and writes what the next
- * layers read; a thread has four channels of one pixel, or one where they are no multiple
- * of four. Staging copies bytes four at a time. The rest is made once from the weights.
+ * The pass after an 8-bit convolution reads each sum once and writes the inputs of the
+ * next layers; a thread computes four channels of one pixel, or one if channels are not a
+ * multiple of four. Staging copies four bytes at a time. The rest is computed once from
+ * the weights.
  */
 #include "cuda/qlayer.h"
 
@@ -32,7 +33,7 @@ __global__ void __launch_bounds__(BLOCK)
     dst[i] = v ^ flip;
 }
 
-/* As many bytes as there were: 128 less by the highest bit of each. */
+/* Copies without padding; subtracts 128 by inverting the highest bit of each byte. */
 __global__ void __launch_bounds__(BLOCK)
     qstage_flat(const uint32_t *src, uint32_t *dst, uint32_t flip, int64_t n)
 {
@@ -107,7 +108,7 @@ void cuda_qlayer_offsets(struct device *dev, int32_t *dst, const float *w, int r
 
 /* ---- sums ---- */
 
-/* The taps [*lo, *hi) that result `at` has within the image. */
+/* Sets [*lo, *hi) to the taps of result `at` that lie within the image. */
 HOST_DEVICE static inline void taps_within(const qlayer_axis &a, int at, int *lo, int *hi)
 {
     int first = at * a.stride - a.pad;
@@ -119,7 +120,7 @@ HOST_DEVICE static inline void taps_within(const qlayer_axis &a, int at, int *lo
     *hi = *hi > *lo ? *hi : *lo;
 }
 
-/* Where the four corners of a row's window are in f.offsets. */
+/* Positions in f.offsets of the four corners of a row's window. */
 struct corners {
     const int32_t *plus[2], *minus[2];
 };
@@ -137,7 +138,7 @@ HOST_DEVICE static inline corners corners_of(const qlayer_finish &f, int64_t row
              f.offsets + (bottom * line + left) * f.out}};
 }
 
-/* N values, four of them at once. */
+/* Loads N values, four at once. */
 template <int N, class T> HOST_DEVICE static inline void load(T *v, const T *from)
 {
     if constexpr (N == 4) {
@@ -175,7 +176,7 @@ HOST_DEVICE static inline void add_offsets(int32_t *sum, const qlayer_finish &f,
     }
 }
 
-/* The result of channels [c, c + N), with shortcut and ReLU. */
+/* Computes channels [c, c + N) of the result, with shortcut and ReLU. */
 template <int N>
 HOST_DEVICE static inline void results(float *v, const int32_t *sum,
                                        const qlayer_finish &f, int64_t at, int64_t c)

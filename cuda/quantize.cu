@@ -1,6 +1,6 @@
 /*
- * Quantisation; and layers in 8 bits for which cuDNN has no engine (cuda/qlayer.c), those
- * with groups, as they mean it: a thread makes one element of the result, with exact sums.
+ * Quantization; and 8-bit layers with groups, for which cuDNN has no engine
+ * (cuda/qlayer.c): a thread computes one element of the result with exact sums.
  */
 #include "ops/quantize.h"
 
@@ -58,7 +58,7 @@ extern const struct kernel cuda_quantize = {
     .run = quantize_run,
 };
 
-/* A convolution; a linear layer is one of one pixel. */
+/* A convolution; a linear layer is one with a single pixel. */
 struct geometry {
     int64_t items;
     int in, out, groups, in_h, in_w, out_h, out_w;

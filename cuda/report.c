@@ -1,4 +1,4 @@
-/* For trainc devices: the driver, the libraries, and each GPU. */
+/* Reports the driver, the libraries, and each GPU for trainc devices. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@ static json_t *describe_library(enum cuda_library_id id)
     return o;
 }
 
-/* What summary --device takes: ours, and over it cuDNN's own, which may have more. */
+/* The input of summary --device: our keys, overridden by cuDNN's own, which may have more. */
 static json_t *description_of(const struct description *d, int index)
 {
     json_t *o = json_loads(d->json, 0, NULL);
@@ -79,7 +79,7 @@ static json_t *describe_gpu(int index)
     return o;
 }
 
-/* What summary --device knows by name, to be compared with a GPU's own. */
+/* The descriptions that summary --device knows by name, to compare with a GPU's own. */
 static json_t *describe_known(void)
 {
     json_t *o = json_object();

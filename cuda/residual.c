@@ -7,8 +7,9 @@
 #include "ops/image.h"
 #include "ops/layernorm.h"
 
-/* A sum of two that may be taken with a node of this phase. What the backward phase computes
- * again does not take a sum of the forward phase: it would run there. */
+/* True for a two-input sum that can be fused with a node of this phase. Recomputation in
+ * the backward phase never includes a sum of the forward phase, which would then run
+ * there. */
 static bool is_sum(const struct node *add, enum phase phase)
 {
     return add && add->op == &op_add && add->nin == 2 && node_free(add) &&
@@ -17,8 +18,8 @@ static bool is_sum(const struct node *add, enum phase phase)
            add->in[1]->dtype == add->out[0]->dtype;
 }
 
-/* Rows of `channels` that a sample of the drop has; 0: samples end within rows, or there are
- * more rows than a divider (cuda/divide.h) takes. */
+/* Returns the rows of `channels` per sample of the drop; 0 if samples end within rows or
+ * there are more rows than a divider (cuda/divide.h) supports. */
 static int64_t sample_rows(const struct node *drop, int64_t channels)
 {
     const struct tensor *t = drop->out[0];

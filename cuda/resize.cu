@@ -1,8 +1,8 @@
 /*
- * resize of images that differ in size. A first launch makes the weights, a thread for
- * each output of each axis; in a second one a thread makes a pixel: the rows under its
- * taps, each rounded to bytes as Pillow does it, and their sum. The rows of neighbours
- * overlap in the cache; of an image of 500x375 to 224x224 each pixel is read six times.
+ * resize for images of different sizes. A first launch computes the weights, one thread
+ * per output of each axis. In a second one a thread computes a pixel: the rows under its
+ * taps, each rounded to bytes as Pillow does, and their weighted sum. The rows of
+ * neighbors overlap in the cache; resizing 500x375 to 224x224 reads each pixel six times.
  */
 #include "ops/resize.h"
 
@@ -13,14 +13,14 @@
 
 enum { BLOCK = 256 };
 
-/* The taps of an output, from pixel `first` of what lies in the place on. */
+/* The taps of an output, starting at pixel `first` of the slot. */
 struct resize_line {
     int32_t first, n, weight[RESIZE_TAPS];
 };
 
 struct resize_dims {
     int w, h, c;
-    int64_t images, place; /* bytes of a place */
+    int64_t images, place; /* bytes per slot */
 };
 
 static const char *resize_claim(struct region *r, struct graph *, struct node *n,

@@ -1,4 +1,4 @@
-/* The mean of losses of rows: cuda/row_loss.h. */
+/* The mean of losses over rows (cuda/row_loss.h). */
 #include "cuda/row_loss.h"
 
 enum { LAST_BLOCK = 256 };

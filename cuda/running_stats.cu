@@ -1,6 +1,6 @@
 /*
- * running_stats and stats_commit: one block per segment, 12 bytes per element; some
- * ten thousand elements, so that only the launch costs.
+ * running_stats and stats_commit: one block per segment, 12 bytes per element; only some
+ * ten thousand elements, so the launch dominates.
  */
 #include "ops/running_stats.h"
 

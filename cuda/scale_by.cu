@@ -1,4 +1,4 @@
-/* Multiples of a tensor: x read, y written, 16 bytes per thread. */
+/* Multiplies a tensor by a scalar: reads x, writes y, 16 bytes per thread. */
 #include "ops/scale_by.h"
 
 #include "cuda/kernels.h"

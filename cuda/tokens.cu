@@ -1,6 +1,6 @@
 /*
- * prepend_token, slice_tokens and its gradient: a thread makes one pack of the result,
- * zeros included. Bytes: the result, and what of the input it takes.
+ * prepend_token, slice_tokens and its gradient: a thread writes one pack of the result,
+ * including zeros. Bytes: the result, and the elements of the input that it uses.
  */
 #include "ops/tokens.h"
 
@@ -11,9 +11,9 @@
 enum { BLOCK = 256 };
 
 /*
- * A sample of y has `out` packs: those from `from` on are the first `some` of a sample of
- * x, which has `in` of them and is read from `skip` on; those before and after are the
- * token's, or zeros.
+ * A sample of y has `out` packs. The packs from `from` on are `some` packs of a sample of
+ * x, which has `in` packs and is read from pack `skip` on; the packs before and after are
+ * the token's, or zeros.
  */
 struct tokens {
     int64_t items;

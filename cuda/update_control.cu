@@ -1,4 +1,4 @@
-/* The nodes of one thread: they read and write the control tensor and nothing else. */
+/* Nodes of one thread: they only read and write the control tensor. */
 #include "ops/update_control.h"
 
 #include "cuda/kernels.h"

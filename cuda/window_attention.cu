@@ -1,6 +1,6 @@
 /*
- * The claim of window attention and its forward pass. A block has a tile of queries and
- * walks over the keys: scores in registers, softmax online (Milakov & Gimelshein 2018,
+ * Window attention: the claim and the forward pass. A block has a tile of queries and
+ * loops over the keys: scores in registers, online softmax (Milakov & Gimelshein 2018,
  * arXiv 1805.02867; Dao et al. 2022, arXiv 2205.14135), weights in shared memory. Keys
  * and values share a tile. Bytes: qkv once for each tile of queries, y once.
  */
@@ -64,7 +64,7 @@ static const char *attention_claim(struct region *r, struct graph *, struct node
     return nullptr;
 }
 
-/* Scores of all pairs of two tiles; none for keys after the last. */
+/* Computes the scores of all pairs of two tiles; -infinity for keys after the last. */
 template <class S>
 __device__ static inline void scores_of(const attention &k, const unit &u,
                                         const biases &b, const token *query,
@@ -83,7 +83,8 @@ __device__ static inline void scores_of(const attention &k, const unit &u,
         }
 }
 
-/* Weights of the tile's keys, not divided yet; what was summed before shrinks. */
+/* Online softmax: turns scores into unnormalized weights and rescales the running sum and
+ * output. */
 template <class S>
 __device__ static inline void soften(float (&s)[S::R][S::R], float (&top)[S::R],
                                      float (&sum)[S::R], float (&y)[S::R][S::C])
@@ -111,7 +112,7 @@ __device__ static inline void soften(float (&s)[S::R][S::R], float (&top)[S::R],
     }
 }
 
-/* lse: or NULL */
+/* lse: may be NULL */
 template <class S, class T>
 __device__ static inline void store(const attention &k, const unit &u, const token *query,
                                     const float (&top)[S::R], const float (&sum)[S::R],
@@ -163,7 +164,7 @@ __global__ void __launch_bounds__(TILE_GEMM_THREADS)
         float s[S::R][S::R] = {};
 
         load_tokens<S::TILE>(k, u, first, key);
-        __syncthreads(); /* whoever still reads the values before */
+        __syncthreads(); /* wait until the previous values have been read */
         load_features<S>(k, part_of(k, u, qkv, ATTENTION_K), key, first, kv);
         __syncthreads();
         if (k.logit_scale) {
@@ -182,10 +183,10 @@ __global__ void __launch_bounds__(TILE_GEMM_THREADS)
                 weight[i * S::PAIRS + j] =
                     s[a][c] * mask_of(k, u, query[i].pixel, first + j);
             }
-        __syncthreads(); /* whoever still reads the keys */
-        load_features<S>(k, part_of(k, u, qkv, ATTENTION_V), key, first, kv);
-        __syncthreads();
-        tile_gemm_mul(y, weight, S::PAIRS, kv, S::STRIDE, S::TILE);
+            __syncthreads(); /* wait until the keys have been read */
+            load_features<S>(k, part_of(k, u, qkv, ATTENTION_V), key, first, kv);
+            __syncthreads();
+            tile_gemm_mul(y, weight, S::PAIRS, kv, S::STRIDE, S::TILE);
     }
     store<S>(k, u, query, top, sum, y, to, lse);
 }

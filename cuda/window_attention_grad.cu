@@ -1,9 +1,9 @@
 /*
- * The gradient of window attention. Weights are computed again from lse, with no maximum.
+ * The gradient of window attention. Weights are recomputed from lse, without a maximum.
  *
- *   1. a block per tile of queries: delta by a walk over the keys, dq by another; windows
- *      of one tile need one walk
- *   2. a block per tile of keys: dk and dv, and of padding the tile's sums
+ *   1. a block per tile of queries: a loop over the keys computes delta, another one dq;
+ *      windows of one tile need one loop
+ *   2. a block per tile of keys: dk and dv, and the tile's sums for padding
  *   3. dtable and dlogit_scale (cuda/window_attention_sums.cu)
  *   4. dpad: the sums of all tiles, in order, in fp64
  *
@@ -14,7 +14,7 @@
 
 constexpr int PAD_COLUMNS = 32, PAD_PARTS = TILE_GEMM_THREADS / PAD_COLUMNS;
 
-/* From the gradients of scores' rows to those of q or k, whose rows `tile` has. */
+/* Converts the gradients of score rows to those of q or k, whose rows are in `tile`. */
 template <class S>
 __device__ static inline void finish_rows(const attention &k, const unit &u,
                                           const float *tile, const float (&norm)[S::R],
@@ -49,7 +49,7 @@ __device__ static inline void store_rows(const attention &k, const unit &u,
     }
 }
 
-/* delta: the mean of da, weighted by p, of each of the thread's rows. */
+/* Adds to delta, the mean of da weighted by p, of each of the thread's rows. */
 template <class S>
 __device__ static inline void add_means(const pairs<S> &p, float (&mean)[S::R])
 {
@@ -75,7 +75,7 @@ __device__ static inline void finish_means(const attention &k, const unit &u,
     }
 }
 
-/* dqkv: or NULL */
+/* dqkv: may be NULL */
 template <class S, class T>
 __global__ void __launch_bounds__(TILE_GEMM_THREADS)
     attention_dq(const T *qkv, const T *dy, const float *lse, T *dqkv, float *delta,
@@ -118,7 +118,7 @@ __global__ void __launch_bounds__(TILE_GEMM_THREADS)
     store_rows<S>(k, u, t.query, ATTENTION_Q, dq, dqkv);
 }
 
-/* The sum of d over padded tokens, to one number a feature; t.q is lost. */
+/* Sums d over padded tokens, one number per feature; overwrites t.q. */
 template <class S>
 __device__ static inline void pad_rows(const attention &k, int first,
                                        const pair_tiles<S> &t,
@@ -127,7 +127,7 @@ __device__ static inline void pad_rows(const attention &k, int first,
     int feature = (int)threadIdx.x;
     float sum = 0;
 
-    __syncthreads(); /* whoever still reads t.q */
+    __syncthreads(); /* wait until t.q has been read */
     UNROLL_WHOLE
     for (int a = 0; a < S::R; a++)
         UNROLL_WHOLE
@@ -142,7 +142,7 @@ __device__ static inline void pad_rows(const attention &k, int first,
     to[feature] = sum;
 }
 
-/* dqkv: or NULL; pads [units][tiles][2][channels]: of keys and of values; or NULL */
+/* dqkv: may be NULL; pads [units][tiles][2][channels], for keys and values: may be NULL */
 template <class S, class T>
 __global__ void __launch_bounds__(TILE_GEMM_THREADS)
     attention_dkv(const T *qkv, const T *dy, const float *lse, const float *delta,
@@ -172,7 +172,7 @@ __global__ void __launch_bounds__(TILE_GEMM_THREADS)
         store_pairs(t, [&](int a, int c) { return p.p[a][c] * p.m[a][c]; });
         __syncthreads();
         tile_gemm_mul(dv, t.pairs, S::PAIRS, t.dy, S::STRIDE, S::TILE);
-        __syncthreads(); /* whoever still reads the weights */
+        __syncthreads(); /* wait until the weights have been read */
         store_pairs(t, [&](int a, int c) { return p.p[a][c] * (p.da[a][c] - mean[c]); });
         __syncthreads();
         tile_gemm_mul(dk, t.pairs, S::PAIRS, t.q, S::STRIDE, S::TILE);
@@ -189,7 +189,7 @@ __global__ void __launch_bounds__(TILE_GEMM_THREADS)
     }
 }
 
-/* dpad [3][channels]: nothing for q, whose rows of padding have no results. */
+/* dpad [3][channels]: unchanged for q, because padded queries have no results. */
 __global__ void __launch_bounds__(TILE_GEMM_THREADS)
     attention_dpad(const float *pads, float *dpad, int64_t rows, int channels)
 {
@@ -220,7 +220,7 @@ void attention_pads_join(struct device *dev, const attention &k, const float *pa
 
 /* ---- claim and launches ---- */
 
-/* Floats of the workspace. */
+/* Sizes of workspace parts in floats. */
 struct rooms {
     int64_t delta, sums, pads;
 };
@@ -233,7 +233,7 @@ static int64_t tiles_of(const attention &k)
     return tiles;
 }
 
-/* 64: what follows is aligned */
+/* 64: keeps the following parts aligned */
 static rooms rooms_of(const struct node *n, const attention &k, const struct device *dev)
 {
     auto has = [&](enum window_attention_option o) {

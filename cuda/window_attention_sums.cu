@@ -1,13 +1,13 @@
 /*
  * The gradients that window attention sums over windows: of the table and of logit_scale.
- * A block has one head and a group of units; of each pair of tiles it sums the gradients
- * of scores over its units in registers, and then over the pairs with the same offset. A
+ * A block has one head and a group of units. For each pair of tiles it sums the gradients
+ * of scores over its units in registers, then over the pairs with the same offset. A
  * second launch adds the groups, in order, in fp64.
  */
 #include "cuda/reduce.h"
 #include "cuda/window_attention_pairs.h"
 
-enum { GROUPS = 3 }; /* blocks of a multiprocessor */
+enum { GROUPS = 3 }; /* blocks per multiprocessor */
 
 int attention_groups(const attention &k, const struct device *dev)
 {
@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(TILE_GEMM_THREADS)
         sums[k.offsets] = dlogit;
 }
 
-/* One thread per element of [heads][offsets + 1]; dtable, dlogit_scale: or NULL */
+/* One thread per element of [heads][offsets + 1]; dtable, dlogit_scale: may be NULL */
 __global__ void __launch_bounds__(TILE_GEMM_THREADS)
     attention_sum_groups(const float *sums, float *dtable, float *dlogit_scale,
                          attention k, int groups)

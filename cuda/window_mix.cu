@@ -1,11 +1,11 @@
 /*
- * window_mix and its gradients, a GEMM per head: the tokens of a window are rows, and the
- * columns are a head's features of all windows of all images. Roll, padding and partition
- * are arithmetic of the loads and stores. Bytes: x once for each SIDE tokens of a window,
- * the result once.
+ * window_mix and its gradients, one GEMM per head: the rows are the tokens of a window,
+ * the columns a head's features of all windows of all images. Roll, padding, and
+ * partition are address arithmetic in the loads and stores. Bytes: x once for each SIDE
+ * tokens of a window, the result once.
  *
- * The gradient of the weights is cut into chunks of columns, whose sums a second launch
- * adds in order, in fp64.
+ * The weight gradient is cut into chunks of columns; a second launch adds their sums in
+ * order, in fp64.
  */
 #include "ops/window_mix.h"
 
@@ -42,7 +42,7 @@ static mix_shape shape_of(const struct node *n, const struct tensor *map)
 
 /* One column of a head. */
 struct column {
-    int64_t at; /* its first pixel's element */
+    int64_t at; /* element index of its first pixel */
     int window;
     bool on;
 };
@@ -56,7 +56,7 @@ __device__ static inline column column_of(const mix_shape &k, int head, int64_t 
             (int)(unit % k.windows), i < k.columns};
 }
 
-/* The element of a column's token; -1: padding, or there is none. */
+/* Returns the element index of a column's token; -1: padding, or no such token. */
 __device__ static inline int64_t element(const mix_shape &k, const column &c, int token)
 {
     int p = c.on && token < k.tokens ? window_grid_pixel(&k.grid, c.window, token) : -1;
@@ -64,7 +64,7 @@ __device__ static inline int64_t element(const mix_shape &k, const column &c, in
     return p < 0 ? -1 : c.at + (int64_t)p * k.channels;
 }
 
-/* to[token][column] for ROWS tokens and COLUMNS columns from the first ones on. */
+/* Loads to[token][column] for ROWS tokens and COLUMNS columns from the given ones on. */
 template <int ROWS, int COLUMNS, class T>
 __device__ static inline void load_map(const mix_shape &k, const T *x, int head,
                                        int token, int64_t first, float *to)
@@ -79,7 +79,7 @@ __device__ static inline void load_map(const mix_shape &k, const T *x, int head,
     }
 }
 
-/* to[i][j]: SIDE rows and DEPTH columns of a head's matrix, or of it transposed. */
+/* Loads to[i][j]: SIDE rows and DEPTH columns of a head's matrix, or of its transpose. */
 template <class T>
 __device__ static inline void load_weight(const mix_shape &k, const T *w, bool transposed,
                                           int row, int column, float *to)
@@ -96,7 +96,7 @@ __device__ static inline void load_weight(const mix_shape &k, const T *w, bool t
     }
 }
 
-/* bias: or NULL */
+/* bias: may be NULL */
 template <class T>
 __global__ void __launch_bounds__(TILE_GEMM_THREADS)
     mix_tokens(const T *x, const T *w, const float *bias, T *y, mix_shape k,
@@ -109,7 +109,7 @@ __global__ void __launch_bounds__(TILE_GEMM_THREADS)
     float sum[R][R] = {};
 
     for (int from = 0; from < k.tokens; from += DEPTH) {
-        __syncthreads(); /* whoever still reads the tiles before */
+        __syncthreads(); /* wait until the previous tiles have been read */
         load_weight(k, w + (int64_t)head * k.tokens * k.tokens, transposed, token, from,
                     weight);
         load_map<DEPTH, SIDE>(k, x, head, from, first, map);
@@ -146,7 +146,7 @@ __global__ void __launch_bounds__(TILE_GEMM_THREADS)
 
     for (int64_t first = (int64_t)chunk * DEPTH; first < k.columns;
          first += (int64_t)chunks * DEPTH) {
-        __syncthreads(); /* whoever still reads the tiles before */
+        __syncthreads(); /* wait until the previous tiles have been read */
         load_map<SIDE, DEPTH>(k, dy, head, i, first, left);
         load_map<SIDE, DEPTH>(k, x, head, j, first, right);
         __syncthreads();
@@ -170,7 +170,7 @@ __global__ void __launch_bounds__(TILE_GEMM_THREADS)
         sums[(int64_t)(i + t / 4) * (k.tokens + 1) + k.tokens] = bias;
 }
 
-/* dw, db: or NULL */
+/* dw, db: may be NULL */
 __global__ void __launch_bounds__(TILE_GEMM_THREADS)
     mix_combine(const float *sums, float *dw, float *db, int64_t rows, int tokens,
                 int chunks)
