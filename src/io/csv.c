@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/atomic.h"
@@ -84,6 +85,22 @@ void csv_add_name(struct strbuf *s, const char *name)
     add_cell(s, name, true);
 }
 
+/* An empty file gets its header. False if that cannot be written now: a row without a header
+ * would be taken for one. */
+static bool add_header(struct csv *c)
+{
+    struct strbuf line = STRBUF_INIT;
+    struct stat st;
+    int64_t lost = c->lines.lost;
+
+    if (fstat(c->lines.fd, &st) || st.st_size)
+        return true;
+    strbuf_addstr(&line, c->header);
+    lines_add(&c->lines, &line);
+    strbuf_release(&line);
+    return c->lines.lost == lost;
+}
+
 void csv_open(struct csv *c, const char *path, const char *const *column, int columns,
               int64_t last)
 {
@@ -98,9 +115,8 @@ void csv_open(struct csv *c, const char *path, const char *const *column, int co
     cut.header = header.buf;
     *c = (struct csv){.columns = columns};
     lines_open(&c->lines, path, last < 0 ? NULL : keep_line, &cut);
-    if (!cut.seen)
-        lines_add(&c->lines, &header);
-    strbuf_release(&header);
+    c->header = strbuf_detach(&header);
+    (void)add_header(c);
 }
 
 static void add_number(struct strbuf *line, double value)
@@ -192,6 +208,8 @@ void csv_row(struct csv *c, const double *value)
     struct strbuf line = STRBUF_INIT;
 
     settle(c);
+    if (!add_header(c))
+        return;
     for (int i = 0; i < c->columns; i++) {
         if (i)
             strbuf_addch(&line, ',');
@@ -208,7 +226,9 @@ void csv_close(struct csv *c)
         log_warning("cannot write '%s': values of %d lines are missing there",
                     c->lines.path, c->lates);
     lines_close(&c->lines);
+    free(c->header);
     free(c->late);
+    c->header = NULL;
     c->late = NULL;
     c->lates = 0;
 }

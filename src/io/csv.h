@@ -31,6 +31,7 @@ void csv_add_name(struct strbuf *s, const char *name);
 struct csv {
     struct lines lines;
     int columns;
+    char *header;
     double *late; /* columns values for each of the rows to amend */
     int lates;
     bool failed; /* to write them */

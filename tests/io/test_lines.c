@@ -135,6 +135,22 @@ static void test_csv_late(void **state)
     check("epoch,train_loss,val_top1\n1,0.5,10\n2,0.5,20\n3,0.25,30\n4,0.5,40\n");
 }
 
+/* A header that a full disk refused is written before the first row. */
+static void test_csv_header(void **state)
+{
+    struct csv c;
+
+    (void)state;
+    limit_files(4);
+    csv_open(&c, file, column, 3, -1);
+    csv_row(&c, (double[]){1, 2, 3}); /* lost */
+    check("");
+    limit_files(RLIM_INFINITY);
+    csv_row(&c, (double[]){2, 3, 4});
+    csv_close(&c);
+    check("epoch,train_loss,val_top1\n2,3,4\n");
+}
+
 static void test_csv_damaged(void **state)
 {
     struct csv c;
@@ -206,9 +222,13 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest test[] = {
-        cmocka_unit_test(test_jsonl),       cmocka_unit_test(test_jsonl_damaged),
-        cmocka_unit_test(test_csv),         cmocka_unit_test(test_csv_late),
-        cmocka_unit_test(test_csv_damaged), cmocka_unit_test(test_csv_other_columns),
+        cmocka_unit_test(test_jsonl),
+        cmocka_unit_test(test_jsonl_damaged),
+        cmocka_unit_test(test_csv),
+        cmocka_unit_test(test_csv_late),
+        cmocka_unit_test(test_csv_header),
+        cmocka_unit_test(test_csv_damaged),
+        cmocka_unit_test(test_csv_other_columns),
         cmocka_unit_test(test_csv_names),
     };
 
