@@ -83,7 +83,7 @@ static void print_head(const struct printer *p)
     say("# %" PRId64 " images for training, %" PRId64 " for validation; of %d that "
         "were looked at the\n# median is %d x %d pixels, the shortest side %d.\n",
         f->train, f->val, f->looked, f->width, f->height, f->shortest);
-    if (p->l->beside)
+    if (p->l->beside && !(f->colours.file && !strcmp(p->l->beside, f->colours.file)))
         say("# '%s' beside the images is not read.\n", p->l->beside);
     if (f->most)
         say("# %d class%s: ", f->classes, f->classes == 1 ? "" : "es");

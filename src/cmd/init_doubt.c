@@ -294,7 +294,9 @@ void init_doubt(struct init_layout *l)
     struct strbuf why = STRBUF_INIT;
     struct folders f = folders_of(dir);
 
-    l->beside = csv_in(l->path);
+    if (!l->storage || !strcmp(l->storage->name, "folder") ||
+        !strcmp(l->storage->name, "pairs")) /* the others read what they need */
+        l->beside = csv_in(l->path);
     if (!l->storage)
         doubt_all(l);
     if (!strcmp(l->storage->name, "folder"))

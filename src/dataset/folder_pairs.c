@@ -34,39 +34,55 @@ struct candidates {
     int n;
 };
 
-/* Adds folders of the root, and those within that have a usual name. */
+static int by_path(const void *a, const void *b)
+{
+    return strcmp(((const struct candidate *)a)->path,
+                  ((const struct candidate *)b)->path);
+}
+
+/* Adds the folders of the folder `below` that have a usual name. Files are passed over
+ * without a look, as there may be millions. */
 static void add_candidates(struct candidates *c, const char *below)
 {
     char *dir = *below ? path_join(c->root, below) : xstrdup(c->root);
-    int n;
-    char **name = dir_list(dir, &n);
+    DIR *d = opendir(dir);
+    struct dirent *e;
 
-    for (int i = 0; i < n && c->n < FOLDERS; i++) {
+    while (d && c->n < FOLDERS && (e = readdir(d))) {
         struct candidate *at = &c->at[c->n];
-        char *path = *below ? path_join(below, name[i]) : xstrdup(name[i]);
-        char *full = path_join(c->root, path);
+        char *path, *full;
 
-        if (!usual_is_system(name[i]) && usual_words_of(path, &at->words) &&
-            (at->words.role || at->words.split) && file_is_dir(full)) {
+        if (e->d_type == DT_REG || usual_is_system(e->d_name))
+            continue;
+        path = *below ? path_join(below, e->d_name) : xstrdup(e->d_name);
+        full = path_join(c->root, path);
+        if (usual_words_of(path, &at->words) && (at->words.role || at->words.split) &&
+            file_is_dir(full)) {
             at->path = path;
             path = NULL;
             c->n++;
-            if (!*below)
-                add_candidates(c, at->path);
         }
         free(full);
         free(path);
     }
-    dir_list_free(name, n);
+    if (d)
+        (void)closedir(d);
     free(dir);
 }
 
+/* Those of the root, and those within them. */
 static struct candidates *candidates_of(const char *root)
 {
     struct candidates *c = xcalloc(1, sizeof(*c));
 
+    int top;
+
     c->root = root;
     add_candidates(c, "");
+    top = c->n;
+    for (int i = 0; i < top; i++)
+        add_candidates(c, c->at[i].path);
+    qsort(c->at, (size_t)c->n, sizeof(*c->at), by_path);
     return c;
 }
 

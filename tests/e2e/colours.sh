@@ -62,6 +62,12 @@ LC_ALL=C grep -qaP 'PLTE\x80\x40\x80\x40\x00\xc0\xff\x80\x01' p/*.png || { ls p;
 run packed --cfg values.yaml --data-path packed --dataset zip
 same packed.log colours.log || fail "packed colours train differently"
 
+# The file of colours may be a CSV file.
+rm colours/label_colors.txt && printf 'name,r,g,b\nRoad,128,64,128\nCar,64,0,192\nSky,255,128,1\nvoid,0,0,0\n' >colours/class_dict.csv
+"$trainc" init colours >csv.yaml 2>log || { cat log; fail "init with class_dict.csv"; }
+is csv.yaml CLASS_NAMES '[Road, Car, Sky]'
+grep -q 'is not read' csv.yaml && { head csv.yaml; fail "class_dict.csv is said not to be read"; }
+
 # What is wrong is told.
 "$trainc" check --cfg colours.yaml --opts "DATA.IGNORED_COLORS=[]" >log 2>&1 && fail "check: unknown colours pass"
 grep -q "masks/1.ppm': the colour #000000 at pixel (x [0-9]*, y [0-9]*) is no class: [0-9]* pixels have it" log || { cat log; fail "check: the unknown colour"; }

@@ -134,6 +134,7 @@ cp -r movies films && k=0 && for f in films/posters/*; do f=${f##*/}; echo "${f%
 "$trainc" init films >films.yaml 2>log || { cat log; fail "posters and a table"; }
 is films.yaml DATASET csv
 is films.yaml NUM_CLASSES 2
+grep -q 'is not read' films.yaml && fail "the table of a data set is said not to be read"
 mkdir -p "odd ones" && cp -r _s/train "odd ones/images" && cp -r _s/val "odd ones/extra" && mkdir -p parts/{images,extra} && cp _s/train/square/* parts/images && cp _s/train/circle/* parts/extra
 unsure parts "'images' is a usual name of a part of a data set" ' --as folder'
 _pairs 0 16 two/images two/masks && cp -r two/masks two/labels
