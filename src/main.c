@@ -233,7 +233,7 @@ int main(int argc, char **argv)
 
     cmdline_parse(&line, &spec, argc - first, argv + first, &p);
     if (line.help)
-        help_verb(v);
+        help_verb(v, false);
     else if (line.version)
         version_print();
     else

@@ -420,6 +420,8 @@ static const struct cmd_flag bench_flags[] = {
 
 const struct verb cmd_bench = {
     .name = "bench",
+    .examples = (const char *const[]){"trainc bench --model resnet50 --batch-size 16",
+                                      "trainc bench --cfg my.yaml --loader", NULL},
     .help =
         "measure the speed of a training step, of inference, single ops or the loader",
     .about = "A step is the whole training program on made-up pixels: forward, backward "

@@ -428,6 +428,9 @@ static const char *const check_reads[] = {
 
 const struct verb cmd_check = {
     .name = "check",
+    .examples =
+        (const char *const[]){"trainc check --cfg my.yaml",
+                              "trainc check --cfg my.yaml --out findings.csv", NULL},
     .help = "read every image and label once, and list what is wrong",
     .about =
         "Reads both splits of DATA.DATA_PATH as training would, by DATA.NUM_WORKERS "

@@ -38,6 +38,7 @@ struct verb {
     const char *name;
     const char *help;             /* one line, for the list of verbs */
     const char *about;            /* a paragraph for `trainc help NAME`; may be NULL */
+    const char *const *examples;  /* commands that work as they are; NULL ends them */
     const char *args;             /* positional arguments: "[GLOB]"; NULL: none */
     int max_args;                 /* how many of them */
     const struct cmd_flag *flags; /* in addition to the schema's; NULL: none */
@@ -97,7 +98,8 @@ void cmd_add_readers(struct strbuf *s, const char *key);
 
 /* The list of verbs; the manual of one verb, made from its flags and the schema. */
 void help_overview(void);
-void help_verb(const struct verb *v);
+/* With `all`, every flag that the verb takes; else its own and the usual ones. */
+void help_verb(const struct verb *v, bool all);
 void version_print(void); /* cmd/version.c */
 
 #endif

@@ -104,6 +104,8 @@ static int config_run(struct config *cfg, const struct cmdline *line)
 
 const struct verb cmd_config = {
     .name = "config",
+    .examples = (const char *const[]){"trainc config --cfg my.yaml",
+                                      "trainc config --cfg my.yaml --diff", NULL},
     .help = "print the configuration and where each value came from",
     .about =
         "Prints all keys as YAML that can be given to --cfg again, each with what it "

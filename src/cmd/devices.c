@@ -101,6 +101,7 @@ static const char *const devices_reads[] = {"THREADS", NULL};
 
 const struct verb cmd_devices = {
     .name = "devices",
+    .examples = (const char *const[]){"trainc devices", "trainc devices --json", NULL},
     .help = "list the devices that this build can train on",
     .about =
         "The first that can be used is what DEVICE auto takes. For CUDA, the "

@@ -49,6 +49,10 @@ static int eval_run(struct config *cfg, const struct cmdline *line)
 
 const struct verb cmd_eval = {
     .name = "eval",
+    .examples =
+        (const char *const[]){
+            "trainc eval --resume output/resnet18/default/best.safetensors",
+            "trainc eval --resume best.safetensors --report report", NULL},
     .help = "evaluate a checkpoint or weights on the validation images",
     .about =
         "Takes the weights of --resume CHECKPOINT, and their EMA beside them if "

@@ -236,6 +236,10 @@ static const char *const export_reads[] = {EXPORT_ONNX_READS, NULL};
 
 const struct verb cmd_export = {
     .name = "export",
+    .examples =
+        (const char *const[]){
+            "trainc export --weights best.safetensors --out weights.safetensors",
+            "trainc export --weights best.safetensors --onnx model.onnx", NULL},
     .help = "write the weights of a checkpoint alone, or the model for ONNX",
     .about =
         "The file has timm's names and nothing else, so that load_state_dict takes "

@@ -318,6 +318,12 @@ static const struct cmd_flag features_flags[] = {
 
 const struct verb cmd_features = {
     .name = "features",
+    .examples =
+        (const char *const[]){
+            "trainc features --model resnet18 --pretrained resnet18 --out maps.npz "
+            "cat.jpg",
+            "trainc features --weights best.safetensors --pool --out vectors.npy photos",
+            NULL},
     .help = "write the feature maps of images, stage by stage",
     .about =
         "The maps are those of timm's features_only, with its names and shapes: "

@@ -197,22 +197,55 @@ static void help_flags(const struct cmd_flag *flags)
     strbuf_release(&name);
 }
 
-void help_verb(const struct verb *v)
+/* The flags that most runs use. */
+static bool is_usual(const char *key)
 {
+    static const char *const usual[] = {"DATA.DATA_PATH",
+                                        "DATA.DATASET",
+                                        "DATA.BATCH_SIZE",
+                                        "DATA.IMG_SIZE",
+                                        "DATA.NUM_WORKERS",
+                                        "MODEL.NAME",
+                                        "MODEL.NUM_CLASSES",
+                                        "MODEL.PRETRAINED",
+                                        "MODEL.RESUME",
+                                        "TRAIN.EPOCHS",
+                                        "TRAIN.BASE_LR",
+                                        "TRAIN.OPTIMIZER.NAME",
+                                        "OUTPUT",
+                                        "TAG",
+                                        "DEVICE",
+                                        "SEED"};
+
+    for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
+        if (!strcmp(usual[i], key))
+            return true;
+    return false;
+}
+
+static int unusual_flags(const struct verb *v)
+{
+    int n = 0;
+
+    for (const struct schema *row = schema_table; row->key; row++)
+        n += row->flag && verb_reads(v, row->key) && !is_usual(row->key);
+    return n;
+}
+
+static void help_keys(const struct verb *v, bool all)
+{
+    enum { FEW = 5 }; /* not worth leaving out */
+    int left_out = all || unusual_flags(v) <= FEW ? 0 : unusual_flags(v);
     const char *section = "";
     size_t len = 0;
 
-    printf("usage: trainc %s [options]%s%s%s\n\n", v->name, v->args ? " " : "",
-           v->args ? v->args : "", v->main && v->reads ? "" : " [KEY=VALUE ...]");
-    wrap(v->about ? v->about : v->help, 0, 0);
-    puts("\noptions:");
-    help_flags(v->flags);
-    help_flags(help_common_flags(v));
     for (const struct schema *row = schema_table; row->key; row++) {
         const char *dot = strchr(row->key, '.');
         size_t n = dot ? (size_t)(dot - row->key) : 0;
 
         if (!row->flag || !verb_reads(v, row->key))
+            continue;
+        if (left_out && !is_usual(row->key))
             continue;
         if (row->key[0] && (n != len || strncmp(section, row->key, n) != 0))
             printf("\n%.*s:\n", (int)n, row->key);
@@ -222,6 +255,24 @@ void help_verb(const struct verb *v)
         len = n;
         help_flag(row);
     }
+    if (left_out)
+        printf(
+            "\n%d more flags: trainc help %s --all. A key, or a word: trainc help KEY\n",
+            left_out, v->name);
+}
+
+void help_verb(const struct verb *v, bool all)
+{
+    printf("usage: trainc %s [options]%s%s%s\n\n", v->name, v->args ? " " : "",
+           v->args ? v->args : "", v->main && v->reads ? "" : " [KEY=VALUE ...]");
+    wrap(v->about ? v->about : v->help, 0, 0);
+    puts(v->examples[1] ? "\nexamples:" : "\nexample:");
+    for (const char *const *e = v->examples; *e; e++)
+        printf("  %s\n", *e);
+    puts("\noptions:");
+    help_flags(v->flags);
+    help_flags(help_common_flags(v));
+    help_keys(v, all);
 }
 
 /* --- keys --------------------------------------------------------------------------- */
@@ -394,13 +445,13 @@ static int help_search(const char *word)
     return n;
 }
 
-static void help_topic(const char *topic)
+static void help_topic(const char *topic, bool all)
 {
     struct suggest s;
 
     for (int i = 0; verb_table[i]; i++) {
         if (!strcmp(verb_table[i]->name, topic) && islower((unsigned char)*topic)) {
-            help_verb(verb_table[i]);
+            help_verb(verb_table[i], all);
             return;
         }
     }
@@ -436,16 +487,19 @@ static int help_run(struct config *cfg, const struct cmdline *line_)
     if (man)
         manual_print(line_->narg ? verb_named(line_->arg[0].text) : NULL);
     for (int i = 0; i < line_->narg && !man; i++)
-        help_topic(line_->arg[i].text);
+        help_topic(line_->arg[i].text, cmdline_has(line_, "--all"));
     if (!line_->narg && !shell && !page && !man)
         help_overview();
     return EXIT_OK;
 }
 
 static const struct cmd_flag help_flags_own[] = {
-    {"--completion", "SHELL", "print a script that completes words in bash, zsh, or fish"},
+    {"--all", NULL, "with a VERB: every flag that it takes"},
+    {"--completion", "SHELL",
+     "print a script that completes words in bash, zsh, or fish"},
     {"--markdown", "PAGE",
-     "print a page of the documentation: keys (all of them) or flags (of other programs)"},
+     "print a page of the documentation: keys (all of them) or flags (of other "
+     "programs)"},
     {"--man", NULL, "print the manual page of a VERB, or of trainc, for man"},
     {0},
 };
@@ -454,6 +508,8 @@ static const char *const help_reads[] = {NULL};
 
 const struct verb cmd_help = {
     .name = "help",
+    .examples =
+        (const char *const[]){"trainc help TRAIN.BASE_LR", "trainc help warmup", NULL},
     .help = "explain a verb, a key or a section, or find a word in their help",
     .args = "[VERB | KEY | SECTION | WORD]",
     .max_args = 100,

@@ -404,6 +404,8 @@ static const char *const init_reads[] = {NULL};
 
 const struct verb cmd_init = {
     .name = "init",
+    .examples = (const char *const[]){"trainc init photos >my.yaml",
+                                      "trainc init --lists lists photos >my.yaml", NULL},
     .help = "look at a folder of images and print a configuration for them",
     .about =
         "Finds out how the images of DIR lie (splits, classes, label maps), looks at "

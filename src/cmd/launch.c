@@ -274,6 +274,7 @@ static const char *const launch_reads[] = {NULL};
 
 const struct verb cmd_launch = {
     .name = "launch",
+    .examples = (const char *const[]){"trainc launch -n 2 -- --cfg my.yaml", NULL},
     .help = "train one model in several processes, by mpirun",
     .about =
         "trainc launch -n 2 -- train --cfg FILE ... starts what follows -- in N "

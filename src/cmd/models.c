@@ -114,6 +114,8 @@ static const struct cmd_flag models_flags[] = {
 
 const struct verb cmd_models = {
     .name = "models",
+    .examples = (const char *const[]){"trainc models 'resnet*'",
+                                      "trainc models --pretrained", NULL},
     .help = "list the models, with parameters, GMACs and recipe",
     .about =
         "GLOB is a shell pattern over names: 'resnet*d', '*50*'. GMACs are those of "

@@ -365,6 +365,11 @@ static void pack_check(const struct config *cfg, const struct cmdline *line,
 
 const struct verb cmd_pack = {
     .name = "pack",
+    .examples =
+        (const char *const[]){
+            "trainc pack --data-path photos --to tar --out photos.packed",
+            "trainc pack --data-path photos --to decoded --size 256 --out photos.256",
+            NULL},
     .help = "write a data set's samples into containers: tar, LMDB, TFRecord, ...",
     .about = "Turns the splits of DATA.DATASET below DATA.DATA_PATH into containers "
              "DIR/SPLIT-000000.ENDING, which --dataset FORMAT --data-path DIR reads. "

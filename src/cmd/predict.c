@@ -302,6 +302,10 @@ static const struct cmd_flag predict_flags[] = {
 
 const struct verb cmd_predict = {
     .name = "predict",
+    .examples =
+        (const char *const[]){"trainc predict --weights "
+                              "output/resnet18/default/best.safetensors photos/new",
+                              "trainc predict --pretrained resnet50 cat.jpg", NULL},
     .help = "say what single images show: classes, or label maps",
     .about =
         "Without --cfg a checkpoint of trainc brings its configuration. Images are "

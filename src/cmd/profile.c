@@ -28,8 +28,8 @@ static void add_span(struct profile *p, enum profile_kind kind, double from, dou
     if (!p->traced)
         return;
     GROW(p->span, p->nspan, p->span_cap);
-    p->span[p->nspan++] = (struct profile_span){
-        .kind = kind, .update = p->updates, .from = from, .to = to};
+    p->span[p->nspan++] =
+        (struct profile_span){.kind = kind, .update = p->updates, .from = from, .to = to};
 }
 
 /* In a thread of the loader. */
@@ -63,8 +63,8 @@ static const struct batch *next_batch(struct profile *p, uint64_t *epoch)
         b = loader_next(p->feed.train_loader);
     }
     if (!b)
-        die("%s", feed_failure(&p->feed) ? feed_failure(&p->feed)
-                                         : "an epoch has no batch");
+        die("%s",
+            feed_failure(&p->feed) ? feed_failure(&p->feed) : "an epoch has no batch");
     return b;
 }
 
@@ -158,11 +158,12 @@ static void profile_open(struct profile *p, struct config *cfg)
 
     pthread_mutex_init(&p->lock, NULL);
     feed_open(&p->feed, cfg, true);
-    session_init(s, cfg,
-                 &(struct session_options){.train = true,
-                                           .eval = true,
-                                           .images = data_epoch_images(cfg, p->feed.train->n),
-                                           .class_weight = p->feed.class_weight});
+    session_init(
+        s, cfg,
+        &(struct session_options){.train = true,
+                                  .eval = true,
+                                  .images = data_epoch_images(cfg, p->feed.train->n),
+                                  .class_weight = p->feed.class_weight});
     if (!s->plan.updates_per_epoch)
         die("an epoch has no update to profile");
     busy_note(s);
@@ -238,6 +239,9 @@ static const struct cmd_flag profile_flags[] = {
 
 const struct verb cmd_profile = {
     .name = "profile",
+    .examples =
+        (const char *const[]){"trainc profile --cfg my.yaml",
+                              "trainc profile --cfg my.yaml --trace trace.json", NULL},
     .help = "where the time of training goes, data included, and what to change",
     .about =
         "Trains some updates on the configured data and says what they cost: each layer "

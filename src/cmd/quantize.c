@@ -262,6 +262,9 @@ static const struct cmd_flag quantize_flags[] = {
 
 const struct verb cmd_quantize = {
     .name = "quantize",
+    .examples = (const char *const[]){"trainc quantize --weights best.safetensors "
+                                      "--calib photos/train --out int8.safetensors",
+                                      NULL},
     .help = "bring the weights of a net into 8 bits",
     .about =
         "Post-training quantisation: convolutions and linear layers compute in 8 bits, "

@@ -113,8 +113,9 @@ static void report_check(const struct config *cfg, const struct cmdline *line,
 {
     (void)cfg;
     if (!line->narg)
-        problems_error(p, NULL, "which run? Give its folder, OUTPUT/NAME/TAG, or one "
-                                "with many");
+        problems_error(p, NULL,
+                       "which run? Give its folder, OUTPUT/NAME/TAG, or one "
+                       "with many");
     if (!cmdline_value(line, "--out"))
         problems_error(p, NULL, "--out FILE is missing: where to write the page");
     for (int i = 0; i < line->narg; i++)
@@ -132,6 +133,9 @@ static const char *const report_reads[] = {NULL};
 
 const struct verb cmd_report = {
     .name = "report",
+    .examples =
+        (const char *const[]){"trainc report output/resnet18/default --out page.html",
+                              "trainc report output --out all.html", NULL},
     .help = "make a page of a run, or one that compares several",
     .about =
         "RUN is the folder of a run, OUTPUT/NAME/TAG, or one below which many lie. Of "

@@ -467,6 +467,8 @@ static const struct cmd_flag summary_flags[] = {
 
 const struct verb cmd_summary = {
     .name = "summary",
+    .examples = (const char *const[]){"trainc summary --model resnet50 --batch-size 64",
+                                      "trainc summary --cfg my.yaml --device h200", NULL},
     .help = "print layers, parameters, MACs, memory and kernels of a training step",
     .about = "Nothing is trained and no tensor is allocated. A data set is not needed: "
              "trainc summary --opts MODEL.TYPE resnet MODEL.NAME resnet50. Nor is the "

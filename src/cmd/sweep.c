@@ -152,6 +152,10 @@ static const struct cmd_flag sweep_flags[] = {
 
 const struct verb cmd_sweep = {
     .name = "sweep",
+    .examples =
+        (const char *const[]){
+            "trainc sweep --cfg my.yaml --grid TRAIN.BASE_LR=0.01,0.1 --output sweep",
+            "trainc sweep --cfg my.yaml --folds 5 --output folds", NULL},
     .help = "train many runs that differ in some keys, and sort them",
     .about =
         "All other arguments are those of trainc train. Each run has its folder below "

@@ -276,6 +276,10 @@ static const char *const synth_reads[] = {"SEED", NULL};
 
 const struct verb cmd_synth = {
     .name = "synth",
+    .examples =
+        (const char *const[]){"trainc synth shapes --out photos",
+                              "trainc synth scenes --out streets --train 20 --val 5",
+                              NULL},
     .help = "generate images to train on",
     .about = "trainc synth shapes draws geometric shapes as JPEGs, in folders as for "
              "DATA.DATASET imagenet; trainc synth scenes draws streets and their labels "

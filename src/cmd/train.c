@@ -67,6 +67,9 @@ static const struct cmd_flag train_flags[] = {
 
 const struct verb cmd_train = {
     .name = "train",
+    .examples =
+        (const char *const[]){"trainc --cfg my.yaml --epochs 20 --lr 0.01",
+                              "trainc --data-path photos --pretrained resnet18", NULL},
     .help = "train a model (the default verb)",
     .about =
         "Trains, validates and saves below OUTPUT/NAME/TAG; started again with the "

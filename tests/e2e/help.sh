@@ -74,7 +74,7 @@ done
 # Each flag of --help has its paragraph in the manual page.
 for verb in $("$trainc" help | sed -n 's/^  \([a-z]*\)  *[a-z].*/\1/p'); do
   "$trainc" help --man "$verb" >page || fail "--man $verb"
-  want=$("$trainc" "$verb" --help | grep -c '^  [-@]')
+  want=$("$trainc" help "$verb" --all | grep -c '^  [-@]')
   [ "$(grep -c '^\.B [\\@]' page)" = "$want" ] || fail "--man $verb: $(grep -c '^\.B [\\@]' page) flags of $want"
   if command -v groff >/dev/null; then
     groff -man -ww -Tutf8 page 2>warnings >/dev/null
