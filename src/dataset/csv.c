@@ -12,9 +12,8 @@
  *
  * Columns are those that DATA.IMAGE_COLUMN, LABEL_COLUMN, and SPLIT_COLUMN name, or else the
  * first with a usual name. Images are paths or names without an extension, below
- * DATA.IMAGE_FOLDER or one of the usual folders, or else any folder beside the table; the first rows decide
- * where they lie.
- * Classes are the texts of the label column: those of classes.txt, or all that there are, by
+ * DATA.IMAGE_FOLDER or a folder beside the table (csv_images.h); the first rows decide
+ * where they lie. Classes are the texts of the label column: those of classes.txt, or all that there are, by
  * number if all are whole numbers, else in byte order.
  */
 #include <math.h>
@@ -30,9 +29,9 @@
 #include "base/strmap.h"
 #include "dataset/class_files.h"
 #include "dataset/class_names.h"
+#include "dataset/csv_images.h"
 #include "dataset/table.h"
 #include "dataset/text_table.h"
-#include "dataset/usual_names.h"
 #include "image/image.h"
 
 static const char *const image_columns[] = {
@@ -262,97 +261,20 @@ static void csv_release(struct csv *c)
     free(c->root);
 }
 
-/* ---- where images lie ---- */
-
-/* How many of the first rows' images lie at folder/CELL + ending. */
-static int count_images(const struct csv *c, const char *folder, const char *ending)
-{
-    enum { LOOKS = 20 };
-    int found = 0;
-
-    for (int64_t i = 0; i < c->t.rows && i < LOOKS; i++) {
-        char *name = xasprintf("%s%s", text_table_cell(&c->t, i, c->image), ending);
-        char *path = path_join(folder, name);
-
-        found += *name && file_exists(path) && !file_is_dir(path);
-        free(name);
-        free(path);
-    }
-    return found;
-}
-
-static const char *const image_endings[] = {"",      ".jpg",  ".jpeg", ".png",
-                                            ".JPG",  ".JPEG", ".PNG",  ".tif",
-                                            ".tiff", ".webp", ".bmp"};
-enum { ENDINGS = sizeof(image_endings) / sizeof(image_endings[0]) };
-
-/* The ending with most images below `folder`, and their number. */
-static int best_ending(const struct csv *c, const char *folder, const char **ending)
-{
-    int best = 0;
-
-    for (int e = 0; e < ENDINGS; e++) {
-        int found = count_images(c, folder, image_endings[e]);
-
-        if (found > best) {
-            best = found;
-            *ending = image_endings[e];
-        }
-    }
-    return best;
-}
-
-/* Makes the folder c->root if it has more than `best` of the first images. */
-static void try_root(struct csv *c, const char *dir, const char *in, int *best,
-                     const char **ending)
-{
-    char *folder = *in ? path_join(dir, in) : xstrdup(dir);
-    const char *found_ending = "";
-    int found = file_is_dir(folder) ? best_ending(c, folder, &found_ending) : 0;
-
-    if (found <= *best) {
-        free(folder);
-        return;
-    }
-    *best = found;
-    *ending = found_ending;
-    free(c->root);
-    c->root = folder;
-}
-
-/* The same of every folder beside the table. */
-static void try_all_roots(struct csv *c, const char *dir, int *best, const char **ending)
-{
-    enum { MOST = 64 };
-    int n;
-    char **name = dir_list(dir, &n);
-
-    for (int i = 0; i < n && i < MOST; i++)
-        if (!usual_is_system(name[i]))
-            try_root(c, dir, name[i], best, ending);
-    dir_list_free(name, n);
-}
-
-/* Sets c->root to the folder with most of the first images; false if none has any. */
+/* Sets c->root to the folder of the images; false if none has any. */
 static bool find_root(struct csv *c, const struct dataset_source *s, const char **ending)
 {
-    const char *split = s->split ? s->split + (*s->split == '!') : "";
     char *dir = path_dirname(c->path);
-    const char *const usual[] = {"",     split,   "images",       "image",       "img",
-                                 "imgs", "train", "train_images", "data",        "photos",
-                                 "jpg",  "jpeg",  "images/train", "train/images"};
-    const char *named = s->columns.folder;
-    int best = 0;
 
-    if (named && *named)
-        try_root(c, dir, named, &best, ending);
-    else
-        for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
-            try_root(c, dir, usual[i], &best, ending);
-    if (!best && !(named && *named))
-        try_all_roots(c, dir, &best, ending);
+    c->root = csv_images_find(
+        &(struct csv_images){.table = &c->t,
+                             .column = c->image,
+                             .dir = dir,
+                             .split = s->split ? s->split + (*s->split == '!') : "",
+                             .folder = s->columns.folder},
+        ending);
     free(dir);
-    return best > 0;
+    return c->root;
 }
 
 /* ---- classes ---- */
