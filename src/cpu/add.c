@@ -1,4 +1,4 @@
-/* Sums of tensors that no neighbour took. */
+/* Sums of tensors that were not fused with a neighbor. */
 #include "ops/add.h"
 
 #include "cpu/device.h"

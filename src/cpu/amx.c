@@ -11,7 +11,7 @@ enum {
     EDX_AMX_BF16 = 1 << 22,
     EDX_AMX_TILE = 1 << 24,
     ECX_OSXSAVE = 1 << 27,
-    XCR0_TILES = 3 << 17,         /* their configuration, and their data */
+    XCR0_TILES = 3 << 17,         /* tile configuration and tile data */
     ARCH_REQ_XCOMP_PERM = 0x1023, /* linux/arch/x86/include/uapi/asm/prctl.h */
     XFEATURE_XTILEDATA = 18,
 };

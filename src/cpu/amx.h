@@ -9,8 +9,8 @@
 #include <stdbool.h>
 
 /*
- * Whether this processor has tiles and bf16 on them, and the system lets this process use
- * them: Linux is asked once, for all threads.
+ * True if this processor has tiles with bf16 and the system lets this process use them.
+ * Asks Linux once, for all threads.
  */
 bool amx_usable(void);
 

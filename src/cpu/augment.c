@@ -1,4 +1,4 @@
-/* flip, color_jitter and erase on the CPU: the images of a batch on all threads. */
+/* flip, color_jitter, and erase on the CPU: all threads process the images of a batch. */
 #include "ops/augment.h"
 
 #include "cpu/device.h"

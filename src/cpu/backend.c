@@ -17,15 +17,16 @@
 #include "cpu/kernels.h"
 #include "cpu/onednn.h"
 
-/* Large blocks come from mmap, on huge pages where the system has them. */
+/* Large blocks come from mmap, with huge pages where available. */
 enum { HUGE_PAGE = 2 << 20 };
 
-/* Bytes of the last-level cache if the system does not say, and at most for each core. */
+/* CACHE_SIZE: bytes of the last-level cache if the system does not report it. CORE_CACHE:
+ * maximum per core. */
 enum { CACHE_SIZE = 32 << 20, CORE_CACHE = 16 << 20 };
 
 struct block {
     struct block *next;
-    void *base; /* what mmap gave; NULL: aligned heap memory */
+    void *base; /* address from mmap; NULL: aligned heap memory */
     size_t mapped, size;
     void *p;
 };
@@ -36,9 +37,9 @@ static void nothing(void *arg, int thread)
 }
 
 /*
- * As Linux has it: glibc takes a socket's caches for one, and guesses under KVM. A guest
- * with a few cores may be told of the whole socket's cache, which its neighbours use,
- * too.
+ * Asks Linux directly: glibc counts a socket's caches as one, and guesses under KVM. A
+ * guest with a few cores may see the whole socket's cache, which it shares with other
+ * guests.
  */
 static size_t cache_size(void)
 {
@@ -77,7 +78,8 @@ static struct device *cpu_open(const struct device_options *o)
         die("the cpu backend takes no device description ('%s')", o->description);
     dev->threads = choose_threads(o ? o->threads : 0);
     omp_set_num_threads(dev->threads); /* oneDNN asks OpenMP */
-    cpu_parallel(dev, nothing, NULL);  /* OpenMP makes its threads now, not in a step */
+    /* OpenMP creates its threads now rather than in a step */
+    cpu_parallel(dev, nothing, NULL);
     dev->onednn = onednn_open();
     dev->loops = loops_best();
     dev->amx = amx_usable();
@@ -121,7 +123,7 @@ static void *map_huge(struct block *b, size_t size)
     if (b->base == MAP_FAILED)
         die("out of memory: cannot map %zu bytes on the host", size);
     at = ((uintptr_t)b->base + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
-    (void)madvise((void *)at, size, MADV_HUGEPAGE); /* only a wish */
+    (void)madvise((void *)at, size, MADV_HUGEPAGE); /* only a hint */
     return (void *)at;
 }
 

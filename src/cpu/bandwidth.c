@@ -32,7 +32,7 @@ void cpu_copy(const struct device *dev, void *to, const void *from, size_t size,
     cpu_for(dev, (int64_t)size, 4096, copy_part, &c);
 }
 
-/* Two lines at a time; those PREFETCH bytes later are prefetched. */
+/* Reads two cache lines at a time, with a prefetch distance of PREFETCH bytes. */
 static void read_part(void *arg, int64_t lo, int64_t hi)
 {
     typedef uint64_t line __attribute__((vector_size(64)));
@@ -61,7 +61,7 @@ void cpu_read(const struct device *dev, const void *from, size_t size)
     cpu_for(dev, (int64_t)size, 4096, read_part, (void *)(uintptr_t)from);
 }
 
-/* From a page that stays in the first-level cache. */
+/* Writes from a page that stays in the L1 cache. */
 static void fill_part(void *arg, int64_t lo, int64_t hi)
 {
     char page[4096] __attribute__((aligned(64)));
@@ -88,10 +88,10 @@ double cpu_copy_bandwidth(struct device *dev)
          *to = backend_cpu.alloc(dev, COPY_BYTES);
     double seconds[2][COPY_RUNS], cached, streamed;
 
-    /* memory that nobody wrote would be one page of zeros, which stays in the cache */
+    /* untouched memory would map to a single page of zeros, which stays in the cache */
     cpu_fill(dev, from, COPY_BYTES, false);
     cpu_fill(dev, to, COPY_BYTES, false);
-    for (int kind = 0; kind < 2; kind++) { /* each finds in the cache what it leaves */
+    for (int kind = 0; kind < 2; kind++) { /* each leaves the same data in the cache */
         for (int i = 0; i < COPY_RUNS; i++) {
             double began = clock_now();
 

@@ -1,14 +1,15 @@
 /*
- * Batch norm forward on the CPU, with what follows it: [dropout2d] [+ residual]
- * [relu], where the residual may be a second batch norm (the shortcut with a projection).
- * A dropout's factors are in the tables of scale and shift, of which each sample has its
- * own then.
+ * Batch norm forward on the CPU, fused with the ops after it: [dropout2d] [+ residual]
+ * [relu]. The residual may be a second batch norm (a projection shortcut). A dropout's
+ * factors are multiplied into the tables of scale and shift; each sample then has its own
+ * tables.
  *
- * One pass reads x for the statistics, one reads x and writes y. Each thread keeps its
- * own elements in both. It begins with the last ones, which the producer of x has left in
- * the cache, and goes forwards in the second pass, as what it read last is there then.
+ * One pass reads x for the statistics, a second one reads x and writes y. Each thread
+ * keeps its elements in both. The first pass begins with the last elements, which the
+ * producer of x has left in the cache; the second runs forward, because the first
+ * elements were read last.
  *
- * Sums: fp32 inside a chunk, about a mean guessed from the thread's first rows, then
+ * Sums: fp32 within a chunk, about a mean guessed from the thread's first rows, then
  * fp64.
  */
 #include "ops/batchnorm.h"
@@ -24,20 +25,21 @@
 #include "ops/dropout.h"
 #include "ops/relu.h"
 
-/* One batch norm: where its tensors are in the step. */
+/* One batch norm: the indices of its tensors in the step. */
 struct norm {
     struct rows rows;
-    const struct collective *group; /* that shares its statistics; NULL: nobody */
+    const struct collective *group; /* shares its statistics; may be NULL */
     float eps;
-    int x, weight, bias; /* reads */
-    int mean, var;       /* writes */
+    int x, weight, bias; /* indices of reads */
+    int mean, var;       /* indices of writes */
 };
 
 struct batchnorm_state {
     struct norm norm[2];
     int nnorm;
     struct samples samples; /* of the first norm */
-    int residual, y;        /* the read of a residual tensor, the write of y */
+    /* index of the read of a residual tensor, of the write of y */
+    int residual, y;
     bool relu, add;
 };
 
@@ -49,7 +51,7 @@ struct match {
 
 /*
  * At most one of the two inputs has a dropout2d between batch norm and add: if the first
- * is a batch norm without one, a second with one is left as a residual.
+ * is a batch norm without one, a second with one is treated as a residual tensor.
  */
 static bool find_add(struct match *f, const struct graph *g, struct node *add)
 {
@@ -73,7 +75,7 @@ static bool find_add(struct match *f, const struct graph *g, struct node *add)
     return f->nbn > 0;
 }
 
-/* From a relu, an add or a batch norm down to the batch norms. */
+/* Matches from a relu, an add, or a batch norm down to the batch norms. */
 static bool find(struct match *f, const struct graph *g, struct node *n)
 {
     struct node *last = n; /* an add or a batch norm */
@@ -149,11 +151,11 @@ struct job {
     struct step *s;
     const struct device *dev;
     struct batchnorm_tables tables[2];
-    double *shared[2]; /* sum and squares of each channel, where processes share them */
+    double *shared[2]; /* sum and sum of squares per channel, if processes share them */
     float *scale, *shift; /* of the first norm: [samples][width] */
 };
 
-/* The mean of the thread's first rows, as a good enough zero for its sums. */
+/* Guesses the mean from the thread's first rows, to center its sums. */
 static void guess_mean(const struct job *j, int k, int thread, enum dtype t, int64_t lo,
                        int64_t hi)
 {
@@ -202,7 +204,7 @@ static void statistics(const struct job *j, int k, int thread)
     }
 }
 
-/* How many positions of channel c the thread saw. */
+/* Returns how many positions of channel c the thread has summed. */
 static double seen(const struct rows *r, const struct device *dev, int thread)
 {
     int64_t lo, hi;
@@ -226,7 +228,7 @@ static void finish_samples(const struct job *j, int64_t c)
 }
 
 /*
- * all: the sum of a channel and of its squares, from the sums about the threads' guesses.
+ * all: the channel's sum and sum of squares, from the sums about the threads' guesses.
  */
 static void sum_channel(const struct job *j, int k, int64_t c, double all[2])
 {
@@ -247,7 +249,7 @@ static void sum_channel(const struct job *j, int k, int64_t c, double all[2])
     all[1] = sq;
 }
 
-/* The sums become mean and variance, and those the tables. */
+/* Turns the sums into mean and variance, and these into the tables. */
 static void finish_channel(const struct job *j, int k, int64_t c)
 {
     const struct norm *m = &j->st->norm[k];
@@ -263,7 +265,7 @@ static void finish_channel(const struct job *j, int k, int64_t c)
         sum_channel(j, k, c, all);
     mean = all[0] / n;
     var = all[1] / n - mean * mean;
-    var = var < 0 ? 0 : var; /* NaN stays */
+    var = var < 0 ? 0 : var; /* keeps NaN */
     if (mean_out)
         mean_out[c] = (float)mean;
     if (var_out)
@@ -315,7 +317,7 @@ static void apply(const struct job *j, int thread)
     }
 }
 
-/* Sums over all processes. All threads come here; the first one communicates. */
+/* Sums over all processes. All threads call it; the first one communicates. */
 static void share(const struct job *j, int thread, int64_t lo, int64_t hi)
 {
     const struct norm *m = j->st->norm;

@@ -1,18 +1,18 @@
 /*
- * Batch norm backward on the CPU, with what stands in front of it: the sum of two
- * gradients, the mask of a relu and the factors of a dropout2d.
+ * Batch norm backward on the CPU, fused with the ops before it: the sum of two gradients,
+ * the mask of a relu, and the factors of a dropout2d.
  *
  *   dz = (g + g2) masked;  sum = sum factor dz;  dot = sum factor dz (x - mean)
  *   dx = weight rstd (factor dz - sum/n - (x - mean) rstd^2 dot/n)
  *   dweight = dot rstd;  dbias = sum
  *
- * One pass reads x and g for the sums, from the last elements to the first, one reads
- * them again, forwards, and writes dx (the order is that of batchnorm.c). Directly after
- * a batch norm the mask is the sign of its output, which is computed again from x; after
- * an add the stored y is read. If others want dz (the shortcut does), the first pass
- * stores it and the second reads that. A factor is constant in a sample's channel, so it
- * multiplies the sums of each sample, and the table of weight rstd, of which each sample
- * has its own.
+ * One pass reads x and g for the sums, from the last elements to the first; a second one
+ * reads them again, forward, and writes dx (see batchnorm.c for the order). Directly
+ * after a batch norm, the mask is the sign of its output, which is recomputed from x;
+ * after an add, the stored y is read. If dz has other readers (the shortcut), the first
+ * pass stores it and the second reads it. A factor is constant for a sample's channel, so
+ * it multiplies the sums of each sample, and the table of weight rstd, which is then
+ * separate for each sample.
  */
 #include "ops/batchnorm.h"
 
@@ -28,11 +28,11 @@ enum { WRITE_DX, WRITE_DWEIGHT, WRITE_DBIAS, WRITE_DZ };
 
 struct batchnorm_grad_state {
     struct rows rows;
-    const struct collective *group; /* that shares its statistics; NULL: nobody */
+    const struct collective *group; /* shares its statistics; may be NULL */
     float eps;
     enum bn_mask relu_mask;
-    int g2, y, bias; /* reads, or -1 */
-    bool dz;         /* stored for others */
+    int g2, y, bias; /* indices of reads, or -1 */
+    bool dz;         /* stored for other readers */
     struct samples samples;
 };
 
@@ -41,7 +41,7 @@ struct match {
     struct tensor *g, *g2, *y, *bias, *dz;
 };
 
-/* The batch norm whose gradient n is, if its output goes through this relu alone. */
+/* Returns the batch norm whose gradient is n if only this relu reads its output. */
 static struct node *bn_before_relu(const struct node *n, const struct tensor *y)
 {
     struct node *relu = y->producer, *bn;
@@ -134,7 +134,7 @@ struct job {
     struct step *s;
     const struct device *dev;
     struct batchnorm_tables b;
-    double *all; /* sum and dot of each channel; of all processes that share them */
+    double *all; /* sum and dot per channel, over all processes that share them */
     struct bn_grad sums, apply; /* of the whole tensor */
     float *factor;              /* [samples][width]; later weight rstd factor */
 };
@@ -155,7 +155,7 @@ static struct bn_grad part(const struct bn_grad *whole, struct piece p)
     return a;
 }
 
-/* What the forward pass had: every thread fills its channels. */
+/* Recomputes the tables of the forward pass; each thread fills its channels. */
 static void forward_tables(const struct job *j, int64_t lo, int64_t hi)
 {
     const struct batchnorm_grad_state *st = j->st;
@@ -201,7 +201,7 @@ static void sum_up(const struct job *j, int thread)
     }
 }
 
-/* What the parameters get is of this process. */
+/* Sums the channels; the parameters' gradients are those of this process. */
 static void sum_channels(const struct job *j, int64_t lo, int64_t hi)
 {
     const struct batchnorm_grad_state *st = j->st;
@@ -221,7 +221,7 @@ static void sum_channels(const struct job *j, int64_t lo, int64_t hi)
     }
 }
 
-/* All threads come here, and the first one talks to the other processes. */
+/* All threads call it; the first one communicates with the other processes. */
 static void share(const struct job *j, int thread)
 {
     const struct collective *group = j->st->group;
@@ -317,7 +317,7 @@ static void batchnorm_grad_run(struct step *s, struct device *dev)
         .uncached = cpu_uncached(dev, s->in_tensor[READ_X]),
     };
     j.apply = j.sums;
-    if (j.sums.dz) { /* the second pass reads what the first one stored */
+    if (j.sums.dz) { /* the second pass reads the dz stored by the first */
         j.apply.relu_mask = BN_MASK_NONE;
         j.apply.g = j.sums.dz;
         j.apply.g2 = NULL;

@@ -1,6 +1,6 @@
 /*
- * Batch norm with fixed statistics [+ relu] where no convolution could fold it, and its
- * data gradient: both are a factor and an addend per channel.
+ * Batch norm with fixed statistics [+ relu] if no convolution could fold it, and its data
+ * gradient: both are a factor and an offset per channel.
  */
 #include "cpu/batchnorm.h"
 #include "cpu/kernels.h"

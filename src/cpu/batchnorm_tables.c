@@ -1,4 +1,4 @@
-/* What the batch norm kernels share. */
+/* Shared by the batch norm kernels. */
 #include "cpu/batchnorm.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "ops/dropout.h"
 #include "ops/dropout_formula.h"
 
-/* Workspace: for each thread two fp64 and three fp32 tables; then the shared tables. */
+/* Workspace: two fp64 and three fp32 tables per thread, then the shared tables. */
 size_t batchnorm_space(const struct rows *r, const struct device *dev)
 {
     size_t width = (size_t)r->width;

@@ -1,6 +1,6 @@
 /*
- * Binary cross entropy and its gradient on the CPU: samples are spread over threads; the
- * sums of a sample are in double, one for each, and are added in order.
+ * Binary cross entropy and its gradient on the CPU: samples are spread over threads. Each
+ * sample has its own sum, in double; these are added in order.
  */
 #include "ops/bce.h"
 
@@ -13,7 +13,7 @@
 struct bce_state {
     int64_t samples, classes;
     struct bce_rule rule;
-    int lam; /* read, or -1 */
+    int lam; /* index of a read, or -1 */
     bool sum_classes;
 };
 

@@ -1,7 +1,7 @@
 /*
- * Gradients of biases, of batch norms with fixed statistics and of layer_scale: sums over
- * positions, of dy alone or times x. Where dy is the first channels of a wider tensor and
- * down.h says that the others cost nothing, the wider one is summed.
+ * Gradients of biases, of batch norms with fixed statistics, and of layer_scale: sums
+ * over positions, of dy or of dy times x. If dy is the first channels of a wider tensor
+ * and the others cost nothing (down.h), the wider tensor is summed.
  */
 #include "ops/bias_grad.h"
 
@@ -26,8 +26,8 @@ struct job {
     struct step *s;
     const struct device *dev;
     struct batchnorm_tables b;
-    bool dot;          /* products with x - mean as well */
-    const float *mean; /* or NULL: 0 */
+    bool dot;          /* sum products with x - mean, too */
+    const float *mean; /* NULL: 0 */
 };
 
 static const char *bias_grad_claim(struct region *r, struct graph *g, struct node *n,
@@ -123,7 +123,8 @@ static void bias_grad_thread(void *arg, int thread)
     }
     cpu_barrier();
     for (int64_t c = first; c < end; c++)
-        if (j->dot || c < tensor_len(j->s->out_tensor[0])) /* and not of another's */
+        /* skip the channels of another result */
+        if (j->dot || c < tensor_len(j->s->out_tensor[0]))
             finish_channel(j, c);
 }
 

@@ -1,4 +1,4 @@
-/* Gradients on their way to the other processes: the steps in between move them on. */
+/* Sends buckets of gradients to the other processes while the steps in between run. */
 #include "ops/bucket.h"
 
 #include "cpu/device.h"

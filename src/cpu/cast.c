@@ -1,4 +1,5 @@
-/* Casts between fp32 and bf16 that no neighbour took, and views that must be copies. */
+/* Casts between fp32 and bf16 that were not fused with a neighbor, and views that must be
+ * copies. */
 #include "ops/cast.h"
 
 #include "cpu/device.h"

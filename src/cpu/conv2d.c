@@ -1,6 +1,6 @@
 /*
- * Convolutions on the CPU by oneDNN, with what cpu/conv/chain.h finds after them; relu
- * is our own loop over the result: oneDNN's turns NaN into 0.
+ * Convolutions on the CPU by oneDNN, fused with the ops that cpu/conv/chain.h finds. relu
+ * is our own loop over the result, because oneDNN's relu turns NaN into 0.
  */
 #include "ops/conv2d.h"
 
@@ -41,7 +41,7 @@ struct onednn_conv conv2d_geometry(const struct node *n, const struct tensor *x,
 
 struct conv2d_state {
     struct onednn_prim *prim;
-    int bias, add; /* reads, or -1 */
+    int bias, add; /* indices of reads, or -1 */
     bool fold, relu;
 };
 

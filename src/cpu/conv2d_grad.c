@@ -13,11 +13,12 @@
 struct grad_state {
     struct onednn_prim *prim;
     struct onednn_pack *unpack; /* NULL: oneDNN writes the plain order itself */
-    int dy, bias;               /* of data gradients: what is read; no bias: -1 */
-    size_t packed;              /* bytes of the workspace that hold packed gradients */
+    /* of data gradients: indices of reads; bias -1 if there is none */
+    int dy, bias;
+    size_t packed; /* bytes of packed gradients in the workspace */
 };
 
-/* A linear layer is over the channels of all positions. */
+/* A linear layer maps the channels of each position. */
 struct onednn_linear linear_geometry(const struct tensor *x, const struct tensor *y,
                                      enum onednn_direction direction)
 {
@@ -98,7 +99,7 @@ struct bias_job {
     int64_t channels;
 };
 
-/* Pixels [lo, hi) of a transposed convolution get its bias. */
+/* Adds the bias to pixels [lo, hi) of a transposed convolution. */
 static void bias_part(void *arg, int64_t lo, int64_t hi)
 {
     const struct bias_job *j = arg;

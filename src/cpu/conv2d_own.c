@@ -1,7 +1,7 @@
 /*
  * Convolutions by our own loops (cpu/conv/conv.h) instead of oneDNN: forward with bias
- * and what cpu/conv/chain.h finds after it, the data gradient with a bias or the relu's
- * gradient after it, and the weight gradient with the bias's.
+ * and the ops that cpu/conv/chain.h finds after it, the data gradient with a bias or
+ * followed by the relu's gradient, and the weight gradient with the bias gradient.
  */
 #include "cpu/conv/chain.h"
 #include "cpu/conv/conv.h"
@@ -18,7 +18,7 @@
 struct own_state {
     const struct conv_loops *loops;
     struct conv_shape shape;  /* of the forward convolution */
-    int bias, add, relu_mask; /* what is read, or for gradients written, or -1 */
+    int bias, add, relu_mask; /* indices of reads (in gradients of writes), or -1 */
     bool fold, relu;          /* fold: the bias is derived */
 };
 
@@ -72,7 +72,7 @@ static void pack(void *dst, const float *w, const void *state)
     st->loops->pack(st->dev, &st->shape, dst, w, st->backward);
 }
 
-/* Packed weights do not depend on the images: train and accumulation share them. */
+/* Packed weights do not depend on the images, so training and accumulation share them. */
 static void derive(struct region *r, const struct device *dev,
                    const struct own_state *own, struct tensor *w,
                    const struct weights_fold *fold, bool backward)
@@ -99,7 +99,7 @@ static void derive(struct region *r, const struct device *dev,
 
 /* ---- forward and data gradient ---- */
 
-/* Whether the loops can do all links of the chain. */
+/* Returns why the loops cannot do all links of the chain, or NULL. */
 static const char *chain_decline(const struct conv_chain *f, const struct graph *g,
                                  const struct conv_loops *loops)
 {
@@ -135,7 +135,7 @@ static void derive_chain(struct region *r, const struct device *dev, struct own_
     }
 }
 
-/* NULL if rounding errors of these loops do no harm in this graph; else a reason. */
+/* Returns why rounding errors of these loops matter in this graph, or NULL. */
 static const char *loops_decline(const struct conv_loops *loops, const struct graph *g)
 {
     return loops->rounds_zeros && g->keeps_zeros
@@ -256,7 +256,7 @@ static void data_grad_run(struct step *s, struct device *dev)
 
 /* ---- weight gradient ---- */
 
-/* The first free node of this op that reads dy as its input `which`. */
+/* Returns the first unclaimed node of this op that reads dy as its input `which`. */
 static struct node *free_reader(const struct graph *g, const struct tensor *dy,
                                 const struct op *op, int which)
 {
@@ -268,8 +268,8 @@ static struct node *free_reader(const struct graph *g, const struct tensor *dy,
     return NULL;
 }
 
-/* From either of both gradients: claims go from last to first, and that of the bias comes
- * later in the graph. */
+/* Claims from either of the two gradients: claims go from last to first, and the bias
+ * gradient comes later in the graph. */
 static const char *claim_weight_grad(struct region *r, const struct graph *g,
                                      struct node *n, const struct device *dev,
                                      const struct conv_loops *loops)

@@ -1,7 +1,7 @@
 /*
  * Transposed convolutions without overlap and with few channels (ERFNet's last layer) by
- * our own loops, the bias included: oneDNN takes them for data gradients with odd channel
- * counts, which it does at a twentieth of its usual speed.
+ * our own loops, including the bias. oneDNN computes them as data gradients with odd
+ * channel counts, at a twentieth of its usual speed.
  */
 #include <string.h>
 
@@ -14,10 +14,10 @@
 #include "ops/image.h"
 
 struct up_state {
-    struct conv_up shape; /* without weights */
+    struct conv_up shape; /* without the pointers to weights */
     int64_t rows, width;  /* of x */
     int64_t kernel_h, kernel_w;
-    int bias; /* read, or -1 */
+    int bias; /* index of a read, or -1 */
 };
 
 static const char *up_shape(struct up_state *st, const struct node *n)
@@ -49,7 +49,7 @@ static const char *up_shape(struct up_state *st, const struct node *n)
                : "so many channels are oneDNN's business";
 }
 
-/* [kernel_h][in][padded] from [in][kernel_h][kernel_w][out], in bf16 rounded to it. */
+/* Packs [in][kernel_h][kernel_w][out] to [kernel_h][in][padded], rounded to bf16 for bf16. */
 static void pack(void *dst, const float *w, const void *state)
 {
     const struct up_state *st = state;
@@ -115,7 +115,7 @@ struct job {
     float bias[UP_ROW];
 };
 
-/* Rows [lo, hi) of x */
+/* Rows [lo, hi) of x. */
 static void up_part(void *arg, int64_t lo, int64_t hi)
 {
     const struct job *j = arg;

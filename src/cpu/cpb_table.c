@@ -1,7 +1,7 @@
 /*
  * SwinV2's table of position biases, and qkv_bias, on the CPU. A table of 225 rows and 3
- * heads is 0.6 M multiply-accumulates; its gradient is cut by hidden units, so nothing is
- * summed across threads.
+ * heads costs 0.6 M multiply-accumulates. Its gradient is split by hidden units, so
+ * nothing is summed across threads.
  */
 #include "ops/cpb_table.h"
 
@@ -17,7 +17,7 @@ struct job {
     const struct device *dev;
     const struct step *s;
     struct cpb p;
-    float *coordinate, *w0; /* the same, to be written */
+    float *coordinate, *w0; /* the same memory, writable */
 };
 
 static int64_t rows_of(const struct node *n)
@@ -50,7 +50,7 @@ static const char *cpb_claim(struct region *r, struct graph *g, struct node *n,
     return NULL;
 }
 
-/* Weights apart, and the coordinates of all rows. */
+/* Separates the weights, and computes the coordinates of all rows. */
 static void cpb_begin(const struct job *j)
 {
     const float *w0 = j->s->in[CPB_TABLE_W0];

@@ -1,6 +1,7 @@
 /*
- * The loss, its gradient and the metrics on the CPU: samples are spread over threads.
- * Exponentials and sums are in double, as in the reference: a few thousand values.
+ * The loss, its gradient, and the metrics on the CPU: samples are spread over threads.
+ * Exponentials and sums are double, as in the reference: there are only a few thousand
+ * values.
  */
 #include "ops/cross_entropy.h"
 
@@ -14,7 +15,7 @@
 struct loss_state {
     int64_t samples, classes;
     double smoothing;
-    int lam; /* read, or -1 */
+    int lam; /* index of a read, or -1 */
 };
 
 struct job {
@@ -69,7 +70,7 @@ static double log_sum_exp(const float *z, int64_t n)
     return top + log(sum);
 }
 
-/* What the labels add to the even share of smoothing: lam and 1 - lam of this. */
+/* Target of the label on top of the smoothing: lam and 1 - lam of this. */
 static double on(const struct job *j)
 {
     return 1 - j->st->smoothing;

@@ -1,7 +1,7 @@
 /*
- * The loss of pixels, its gradient and the confusion matrix on the CPU. Logits are read
- * as they are stored: a cast in front of them is not computed, and one after the
- * gradient is part of its store. Pixels are spread over threads; sums are fp64.
+ * The loss of pixels, its gradient, and the confusion matrix on the CPU. Logits are read
+ * as stored: a cast before them is skipped, and a cast after the gradient is part of its
+ * store. Pixels are spread over threads; sums are fp64.
  */
 #include "ops/cross_entropy2d.h"
 
@@ -18,19 +18,19 @@
 #include "ops/metrics_formula.h"
 #include "ops/state.h"
 
-enum { LABELS = 256, PART = 64 /* pixels, at which parts are cut */ };
+enum { LABELS = 256, PART = 64 /* pixels; multiples at which parts are cut */ };
 enum { READ_LOGITS, READ_LABELS, READ_THIRD }; /* dloss, or confusion's loss */
 
 struct pixels_state {
     const struct node *node;
     int64_t pixels;
-    float weight[LABELS]; /* of each label; -1: there is no such class */
+    float weight[LABELS]; /* per label; -1: no such class */
 };
 
-/* What a thread sums up in the workspace. */
+/* The sums of a thread, in the workspace. */
 struct sums {
     double weight, loss;
-    int64_t bad; /* a label that has no class, or -1 */
+    int64_t bad; /* a label out of range, or -1 */
 };
 
 struct job {
@@ -42,14 +42,14 @@ struct job {
     int64_t *matrix; /* [threads][classes * classes] */
 };
 
-/* The gradient in front of the cast that n is, or n itself. */
+/* Returns the gradient before cast n, or n itself. */
 static struct node *gradient_at(const struct graph *g, struct node *n)
 {
     return n->op == &op_cast ? sole_producer(g, n->in[CAST_X], &op_cross_entropy2d_grad)
                              : n;
 }
 
-/* The logits as stored: in front of a cast from bf16. */
+/* Returns the logits as stored, before a cast from bf16. */
 static struct tensor *logits_of(struct region *r, struct tensor *z)
 {
     struct node *cast = z->producer;

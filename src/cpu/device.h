@@ -15,31 +15,31 @@ struct device {
     int threads;
     struct onednn *onednn;
     const struct loops *loops;
-    bool amx;            /* tiles may be used (cpu/amx.h) */
-    const struct collective *travels; /* whose gradients are on their way, or NULL */
-    struct block *block;              /* what alloc() gave */
+    bool amx;                         /* AMX tiles may be used (cpu/amx.h) */
+    const struct collective *travels; /* group whose gradients are being sent, or NULL */
+    struct block *block;              /* memory from alloc() */
     size_t bytes, peak;
     size_t cache; /* bytes of the last-level cache */
     char text[96];
 };
 
-/* Before each step: what travels moves on (cpu/bucket.c). */
+/* Called before each step: advances the transfers of gradients (cpu/bucket.c). */
 void cpu_progress(struct device *dev, const struct step *s, int number);
 
 /*
  * Runs fn(arg, 0), ..., fn(arg, dev->threads - 1), each on its own thread. Work is always
- * cut by thread number, so results are the same from run to run.
+ * split by thread number, so results are the same from run to run.
  */
 void cpu_parallel(const struct device *dev, void (*fn)(void *arg, int thread), void *arg);
 
-/* Inside fn: every thread waits for the others. All must call it. */
+/* Barrier inside fn; all threads must call it. */
 void cpu_barrier(void);
 
 /* Runs fn(arg, lo, hi) on parts of [0, n) that are cut at multiples of `unit`. */
 void cpu_for(const struct device *dev, int64_t n, int64_t unit,
              void (*fn)(void *arg, int64_t lo, int64_t hi), void *arg);
 
-/* The part [*lo, *hi) of n that belongs to a thread; cuts lie at multiples of `unit`. */
+/* Computes the part [*lo, *hi) of n of a thread; cuts are multiples of `unit`. */
 static inline void cpu_part(int64_t n, int64_t unit, int thread, int threads, int64_t *lo,
                             int64_t *hi)
 {
@@ -54,9 +54,9 @@ static inline void cpu_part(int64_t n, int64_t unit, int thread, int threads, in
 }
 
 /*
- * Whether a step should write its result k by non-temporal (streaming) stores: an
- * ordinary store reads its cache line first, and of a step that moves more than half of
- * the cache the next one would find little there anyway. Small results stay in the cache.
+ * True if a step should write its result k with non-temporal (streaming) stores. An
+ * ordinary store reads its cache line first. If a step moves more than half of the cache,
+ * the next step would find little of it there anyway. Small results stay in the cache.
  */
 static inline bool cpu_streams(const struct device *dev, const struct step *s, int k)
 {
@@ -66,7 +66,7 @@ static inline bool cpu_streams(const struct device *dev, const struct step *s, i
         tensor_size(s->out_tensor[k]) < dev->cache / 6)
         return false;
     for (int i = 0; i < s->nin; i++) {
-        if (s->in[i] == s->out[k]) /* in place: the line is there */
+        if (s->in[i] == s->out[k]) /* in place: the line is already in the cache */
             return false;
         all += tensor_size(s->in_tensor[i]);
     }
@@ -76,16 +76,16 @@ static inline bool cpu_streams(const struct device *dev, const struct step *s, i
 }
 
 /*
- * Whether sums over t read it from memory and not from the cache. Memory is read fastest
- * line after line; from the cache, a block of rows at a time saves loads of tables. Sums
- * of 16-bit floats are bound by arithmetic and always go by blocks.
+ * True if sums over t read it from memory rather than the cache. Memory is read fastest
+ * line after line; from the cache, processing a block of rows at a time saves loads of
+ * tables. Sums of 16-bit floats are bound by arithmetic and always use blocks.
  */
 static inline bool cpu_uncached(const struct device *dev, const struct tensor *t)
 {
     return t->dtype == DTYPE_F32 && tensor_size(t) > dev->cache;
 }
 
-/* Element i; NULL stays NULL. */
+/* Returns a pointer to element i; NULL stays NULL. */
 static inline const void *cpu_at(const void *p, enum dtype t, int64_t i)
 {
     return p ? (const char *)p + (size_t)i * dtype_size(t) : NULL;

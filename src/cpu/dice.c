@@ -6,7 +6,7 @@
 #include "cpu/kernels.h"
 #include "cpu/row_loss.h"
 
-enum { CLASSES_MOST = 4096 }; /* of a row that a thread keeps */
+enum { CLASSES_MOST = 4096 }; /* most classes per row that a thread buffers */
 
 struct job {
     struct row_job row;
@@ -64,7 +64,7 @@ static void loss_thread(void *arg, int thread)
     }
 }
 
-/* Over the threads in order. */
+/* Adds the threads' sums in order. */
 static void finish(const struct job *j)
 {
     const struct row_job *r = &j->row;

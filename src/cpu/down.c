@@ -1,11 +1,11 @@
 /*
- * The way down of ERFNet: a convolution and a max pool, written into one tensor.
+ * ERFNet's downsampling block: a convolution and a max pool, written into one tensor.
  *
  *   conv2d maxpool2d concat
  *
- * The convolution computes all channels of the joined tensor where that costs nothing
- * (down.h), and the pool writes over those that are its own. Else it computes a few
- * images at a time, whose channels are copied while they are in the cache.
+ * If it costs nothing (down.h), the convolution computes all channels of the joined
+ * tensor, and the pool overwrites its own. Otherwise it computes a few images at a time,
+ * whose channels are copied while they are in the cache.
  */
 #include "cpu/down.h"
 
@@ -39,9 +39,9 @@ struct down_state {
     struct onednn_prim *prim;
     struct pool pool;
     bool padded;
-    int bias;       /* read, or derived if padded; or -1 */
-    int64_t images; /* of the convolution at a time */
-    size_t x, y;    /* bytes of so many images */
+    int bias;       /* index of a read, or derived if padded; or -1 */
+    int64_t images; /* images per call of the convolution */
+    size_t x, y;    /* bytes of `images` images */
 };
 
 struct match {
@@ -65,10 +65,10 @@ static bool one_type(const struct match *f, const struct node *n)
            f->conv->out[0]->dtype == t && f->pool->in[MAXPOOL2D_X]->dtype == t;
 }
 
-enum { ROWS = 4 }; /* of the result for a thread, at least */
+enum { ROWS = 4 }; /* minimum rows of the result per thread */
 
-/* The fewest images, a divisor of the batch, that keep all threads busy: their channels
- * are copied while they are in the cache. */
+/* Returns the smallest number of images, a divisor of the batch, that keeps all threads
+ * busy; their channels are copied while they are in the cache. */
 static int64_t images_at_once(const struct tensor *y, const struct device *dev)
 {
     int64_t all = y->dim[IMAGE_N], n = 1;
@@ -108,7 +108,7 @@ static void bias_pad(void *dst, void *const *from, void *state)
     memcpy(dst, from[0], st->own);
 }
 
-/* The bias with zeros after it. */
+/* The bias padded with zeros. */
 static int bias_derive(struct region *r, struct tensor *bias, int64_t channels)
 {
     struct pad_state st = {tensor_size(bias), (size_t)channels * sizeof(float)};
@@ -125,7 +125,7 @@ static int bias_derive(struct region *r, struct tensor *bias, int64_t channels)
                             });
 }
 
-/* Bytes of the workspace for the convolution's images. */
+/* Workspace bytes for the convolution's images. */
 static size_t space(const struct down_state *st)
 {
     return st->padded ? 0 : (st->y + 63) / 64 * 64;
@@ -169,9 +169,9 @@ static const char *down_claim(struct region *r, struct graph *g, struct node *n,
 struct job {
     const struct down_state *st;
     const struct device *dev;
-    char *from, *to; /* an image's first pixel in the workspace; the result */
-    const void *x;   /* of the pool */
-    size_t own, row; /* bytes of a pixel of the convolution and of the result */
+    char *from, *to; /* an image's first pixel in the workspace, and in the result */
+    const void *x;   /* input of the pool */
+    size_t own, row; /* bytes per pixel of the convolution, and of the result */
 };
 
 static void copy_part(void *arg, int64_t lo, int64_t hi)

@@ -1,8 +1,9 @@
 /*
- * Convolution and max pool beside each other (down.c). oneDNN has only reference code for
- * results, and gradients, that are some channels of a wider tensor. But it computes in
- * blocks of channels: a convolution that comes first in the joined tensor, and whose last
- * block reaches to its end, is as fast over all channels, with zeros for weights.
+ * A convolution and a max pool whose results are concatenated (down.c). oneDNN only has
+ * reference code for results, and gradients, that are some channels of a wider tensor.
+ * But it computes in blocks of channels: if the convolution comes first in the joined
+ * tensor and its last block reaches to the end, computing all channels, with zero
+ * weights, is as fast.
  */
 #ifndef CPU_DOWN_H
 #define CPU_DOWN_H
@@ -11,13 +12,14 @@
 
 enum { DOWN_BLOCK = 16 }; /* channels */
 
-/* Do the first `own` of `all` channels take as long as all of them? */
+/* True if computing the first `own` of `all` channels takes as long as computing all. */
 static inline bool down_padded(int64_t own, int64_t all)
 {
     return (own + DOWN_BLOCK - 1) / DOWN_BLOCK * DOWN_BLOCK >= all;
 }
 
-/* The joined tensor, if dy is its first channels and all are as fast; or NULL. */
+/* Returns the joined tensor if dy is its first channels and computing all is as fast, or
+ * NULL. */
 struct tensor *down_joined(const struct tensor *dy);
 
 #endif

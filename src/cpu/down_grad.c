@@ -1,7 +1,7 @@
 /*
- * The weight gradient of a convolution beside something else, from the joined gradient as
- * it lies, where down.h says that the channels after its own cost nothing: oneDNN makes
- * their filters' gradients, too, and they are left in the workspace.
+ * The weight gradient of a concatenated convolution, computed from the whole joined
+ * gradient where the other channels cost nothing (down.h): oneDNN also computes the
+ * gradients of their filters, which are left in the workspace.
  */
 #include <string.h>
 
@@ -16,8 +16,8 @@
 
 struct grad_state {
     struct onednn_prim *prim;
-    struct onednn_pack *unpack; /* NULL: oneDNN writes the plain order itself */
-    size_t plain, packed;       /* bytes of the workspace */
+    struct onednn_pack *unpack; /* NULL: oneDNN writes the plain order directly */
+    size_t plain, packed;       /* workspace bytes */
 };
 
 static size_t aligned(size_t n)

@@ -1,4 +1,4 @@
-/* dropout, dropout2d, drop_path and sigmoid, by the formulas of ops/. */
+/* dropout, dropout2d, drop_path, and sigmoid, by the formulas of ops/. */
 #include "ops/dropout.h"
 
 #include <string.h>
@@ -41,7 +41,7 @@ static const char *dropout_claim(struct region *r, struct graph *g, struct node 
 
     region_take_alone(r, n);
     region_inplace(r, 0, 0);
-    if (n->op == &op_dropout2d) /* factors of each sample, and zeros */
+    if (n->op == &op_dropout2d) /* factors per sample, and zeros */
         region_workspace(r,
                          (size_t)((n->in[0]->dim[0] + 1) * rows_of(n->in[0], dev).width) *
                              sizeof(float));
@@ -60,7 +60,7 @@ static void dropout_part(void *arg, int64_t lo, int64_t hi)
                                 j->s->out[0], &key, lo, hi, j->streamed);
 }
 
-/* Elements [lo, hi), where the batch is one of several: image after image. */
+/* Elements [lo, hi) if the batch is one of several: image after image. */
 static void shared_part(void *arg, int64_t lo, int64_t hi)
 {
     const struct job *j = arg;
@@ -78,7 +78,7 @@ static void shared_part(void *arg, int64_t lo, int64_t hi)
         j->dev->loops->dropout_mask(y->dtype, j->s->in[DROPOUT_X], j->s->out[0], &key, lo,
                                     end, j->streamed && len % 64 == 0);
     }
-    for (int64_t i = lo; i < hi; i++) { /* images begin within a block of four */
+    for (int64_t i = lo; i < hi; i++) { /* images may start within a block of four */
         uint64_t at = (uint64_t)share_element(a->share, i, len);
         struct philox r = dropout_block(key.seed, key.micro, key.salt, at / 4);
 
@@ -107,7 +107,7 @@ static void drop_path_part(void *arg, int64_t lo, int64_t hi)
     }
 }
 
-/* The part of a thread: the factors are scales of a batch norm that shifts nothing. */
+/* A thread's part: the factors are the scales of a batch norm without shift. */
 static void dropout2d_thread(void *arg, int thread)
 {
     const struct job *j = arg;

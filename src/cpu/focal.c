@@ -7,7 +7,7 @@
 
 struct own {
     const struct focal_attrs *a;
-    const float *lam; /* or NULL */
+    const float *lam; /* may be NULL */
 };
 
 static const char *focal_claim(struct region *r, struct graph *g, struct node *n,
@@ -23,7 +23,7 @@ static const char *focal_claim(struct region *r, struct graph *g, struct node *n
     return NULL;
 }
 
-/* False: the row does not count. */
+/* Returns false if the row is ignored. */
 static bool targets_of(const struct row_mean *m, int64_t i, struct focal_targets *t)
 {
     const struct row_job *r = &m->row;
@@ -49,7 +49,7 @@ static bool row_loss(const struct row_mean *m, int64_t i, double *loss)
     if (!targets_of(m, i, &t))
         return false;
     lse = row_lse(z, r->classes, 1);
-    *loss = (double)(lse - lse); /* NaN among the others */
+    *loss = (double)(lse - lse); /* NaN */
     for (int64_t k = 0; k < r->classes; k++) {
         float want = focal_target(&t, k);
 

@@ -1,4 +1,4 @@
-/* gelu and its gradient, where no neighbour took them. */
+/* gelu and its gradient if they were not fused with a neighbor. */
 #include "ops/gelu.h"
 
 #include "cpu/device.h"

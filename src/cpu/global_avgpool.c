@@ -1,4 +1,4 @@
-/* The mean over all pixels, its gradient, and the scaling of channels in between. */
+/* The mean over all pixels, its gradient, and the scaling of channels. */
 #include "ops/global_avgpool.h"
 
 #include "cpu/device.h"
@@ -8,7 +8,7 @@
 #include "ops/scale_channels.h"
 
 struct global_state {
-    int64_t pixels, channels; /* of one image */
+    int64_t pixels, channels; /* per image */
 };
 
 struct job {
@@ -47,7 +47,7 @@ static const char *global_claim(struct region *r, struct graph *g, struct node *
     return NULL;
 }
 
-/* One image; `sum` has a float for each channel. */
+/* One image; `sum`: one float per channel. */
 static void global_image(const struct job *j, int64_t n, float *sum)
 {
     const struct loops *loops = j->dev->loops;

@@ -18,7 +18,7 @@ static const char *join_claim(struct region *r, struct graph *g, struct node *n,
     return NULL;
 }
 
-/* What is not finite makes the sum of zeros NaN. */
+/* A value that is not finite makes the sum of zeros NaN. */
 static bool add_loss(float *restrict sum, const float *restrict g, int64_t n,
                      float unscale, bool first)
 {

@@ -6,8 +6,8 @@
 #include "ops/reference.h"
 
 /*
- * Claims nothing: says in the log that the reference is next. Ops on a few values have
- * no better code and need none.
+ * Claims nothing: logs that the reference kernel is next. Ops on a few values need no
+ * faster code.
  */
 static const char *notice_claim(struct region *r, struct graph *g, struct node *n,
                                 struct device *dev)
@@ -51,7 +51,7 @@ const struct kernel *const cpu_kernels[] = {
     &cpu_window_attention,
     &cpu_window_mix,
 
-    /* what they left */
+    /* single ops left over */
     &cpu_bias_grad,
     &cpu_batchnorm_inference,
     &cpu_relu,

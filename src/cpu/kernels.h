@@ -24,7 +24,7 @@ extern const struct kernel cpu_add, cpu_augment, cpu_batchnorm, cpu_batchnorm_gr
 extern const struct kernel cpu_gelu, cpu_layer_scale, cpu_layernorm, cpu_layernorm_grad;
 extern const struct kernel cpu_bucket, cpu_grads_join;
 
-/* What our own loops can store. */
+/* True if our own loops can store this type. */
 static inline bool cpu_dtype(const struct tensor *t)
 {
     return t->dtype == DTYPE_F32 || t->dtype == DTYPE_BF16;

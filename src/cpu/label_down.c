@@ -1,4 +1,4 @@
-/* A label map at a lower resolution: a byte of many. */
+/* Downsamples a label map. */
 #include "ops/label_down.h"
 
 #include "cpu/kernels.h"

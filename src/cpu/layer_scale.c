@@ -1,4 +1,4 @@
-/* A factor for each channel: a batch norm that shifts nothing. */
+/* A factor per channel: a batch norm without shift. */
 #include "ops/layer_scale.h"
 
 #include "cpu/kernels.h"

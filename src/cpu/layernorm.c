@@ -1,4 +1,4 @@
-/* Layer norm and its gradient: each thread takes rows. */
+/* Layer norm and its gradient: rows are spread over threads. */
 #include "ops/layernorm.h"
 
 #include <string.h>
@@ -8,7 +8,8 @@
 #include "graph/kernel.h"
 #include "ops/image.h"
 
-enum { LANES_MOST = 16, MERGE_ROWS = 256 }; /* rows whose sums may stay in fp32 */
+/* MERGE_ROWS: rows whose sums may stay in fp32 */
+enum { LANES_MOST = 16, MERGE_ROWS = 256 };
 
 /* The workspace: vectors of `padded` floats. */
 struct layernorm_state {
@@ -20,7 +21,7 @@ struct job {
     struct step *s;
     const struct device *dev;
     const struct layernorm_state *st;
-    const float *ones, *zeros; /* where there is no weight and no bias */
+    const float *ones, *zeros; /* used without a weight and a bias */
     double *total;             /* [threads][2][padded]: dweight, dbias */
     float *sum;                /* the same */
     bool streamed;
@@ -42,7 +43,7 @@ static size_t ones_size(const struct layernorm_state *st)
     return st->affine ? 0 : 2 * (size_t)st->padded * sizeof(float);
 }
 
-/* Ones and zeros in front of the workspace; returns what is after them. */
+/* Fills ones and zeros at the start of the workspace; returns the memory after them. */
 static void *ones_fill(struct job *j)
 {
     float *ones = j->s->workspace;
@@ -58,7 +59,7 @@ static void *ones_fill(struct job *j)
     return ones + 2 * n;
 }
 
-/* Results are streamed if a row is whole lines. */
+/* Results are streamed if a row is a whole number of cache lines. */
 static bool rows_stream(const struct job *j, int k)
 {
     return cpu_streams(j->dev, j->s, k) &&

@@ -9,7 +9,7 @@
 
 struct linear_state {
     struct onednn_prim *prim;
-    int bias; /* read, or -1 */
+    int bias; /* index of a read, or -1 */
 };
 
 static const char *linear_claim(struct region *r, struct graph *g, struct node *n,

@@ -1,4 +1,4 @@
-/* What the linear kernels share. */
+/* Shared by the linear kernels. */
 #ifndef CPU_LINEAR_H
 #define CPU_LINEAR_H
 

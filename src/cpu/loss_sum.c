@@ -1,4 +1,4 @@
-/* The weighted sum of losses, and the share of one in its gradient. */
+/* The weighted sum of losses and its gradient for one of them. */
 #include "ops/loss_sum.h"
 
 #include "cpu/kernels.h"

@@ -33,7 +33,7 @@ struct job {
     bool streamed;
 };
 
-/* Elements [at, at + n) of image i. */
+/* Copies elements [at, at + n) of image i. */
 static void copy_part(const struct job *j, int64_t i, int64_t at, int64_t n)
 {
     int64_t len = j->h * j->w * j->c;
@@ -43,7 +43,7 @@ static void copy_part(const struct job *j, int64_t i, int64_t at, int64_t n)
                         n * (int64_t)dtype_size(j->t), j->streamed);
 }
 
-/* Sample i: its own rows, and in the box the columns of its partner. */
+/* Sample i: its own rows, and within the box the columns of its partner. */
 static void cutmix_sample(const struct job *j, int64_t i, const struct mix_draw *d)
 {
     int64_t size = (int64_t)dtype_size(j->t), row = j->w * j->c;
@@ -64,13 +64,13 @@ static void cutmix_sample(const struct job *j, int64_t i, const struct mix_draw 
     copy_part(j, i, end, len - end);
 }
 
-/* Whether nothing is mixed in: then the partner, which may hold a NaN, is not read. */
+/* True if nothing is mixed in: then the partner, which may hold a NaN, is not read. */
 static bool whole(const struct mix_draw *d)
 {
     return !d->cutmix && d->lam >= 1;
 }
 
-/* Samples i and n-1-i, which are each other's partners. */
+/* Mixes samples i and n-1-i, which are partners. */
 static void mix_samples(const struct job *j, int64_t i, const struct mix_draw d[2])
 {
     int64_t len = j->h * j->w * j->c, other = j->n - 1 - i;
@@ -101,7 +101,7 @@ static void mix_samples(const struct job *j, int64_t i, const struct mix_draw d[
     }
 }
 
-/* Pairs [lo, hi) of partners; the middle one of an odd number is its own. */
+/* Pairs [lo, hi) of partners; with an odd number, the middle one is its own partner. */
 static void mix_part(void *arg, int64_t lo, int64_t hi)
 {
     const struct job *j = arg;

@@ -1,4 +1,4 @@
-/* Bytes to normalised values, with the cast to bf16 that may follow. */
+/* Converts bytes to normalized values, with the optional cast to bf16. */
 #include "ops/normalize.h"
 
 #include "cpu/kernels.h"

@@ -1,7 +1,7 @@
 /*
- * Cross entropy of hard rows and its gradient on the CPU. Threads write the losses of
- * their rows; where the smallest of the kept ones is asked for, it is found by the bits
- * of the losses, a byte at a time.
+ * Cross entropy of hard rows (OHEM) and its gradient on the CPU. Threads write the losses
+ * of their rows; the smallest of the kept losses is found by the bits of the losses, one
+ * byte at a time.
  */
 #include "ops/ohem.h"
 
@@ -47,13 +47,13 @@ static void loss_thread(void *arg, int thread)
     }
 }
 
-/* Rows that count have no sign; NaN is the largest. */
+/* Losses of valid rows have no sign bit; NaN is the largest. */
 static bool counts(float loss)
 {
     return !(loss < 0);
 }
 
-/* The bits of the loss at place `n`, from 1, of the largest ones. */
+/* Returns the bits of the n-th largest loss, counted from 1. */
 static uint32_t nth_largest(const float *loss, int64_t rows, int64_t n)
 {
     uint32_t prefix = 0, mask = 0;
@@ -76,7 +76,7 @@ static uint32_t nth_largest(const float *loss, int64_t rows, int64_t n)
     return prefix;
 }
 
-/* Which rows are kept, and the mean over them. */
+/* Selects the rows to keep, and computes their mean. */
 static void choose(const struct job *j)
 {
     const float *loss = j->row.s->out[ROW_LOSS_ROWS];

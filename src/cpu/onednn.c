@@ -141,7 +141,7 @@ bool onednn_prim_blocks(const struct onednn_prim *p, struct onednn_blocks *b)
     return true;
 }
 
-/* oneDNN puts the arguments into a small table of its own on every call. */
+/* oneDNN copies the arguments into a small table of its own on every call. */
 void onednn_execute(struct onednn *o, dnnl_primitive_t prim, int n,
                     const dnnl_exec_arg_t *arg)
 {
@@ -158,7 +158,7 @@ void onednn_point(dnnl_memory_t m, void **at, void *p)
 
     if (*at == p)
         return;
-    forbidden = alloc_forbid(false); /* the first run of a step */
+    forbidden = alloc_forbid(false); /* the first run allocates */
     ONEDNN_CHECK(dnnl_memory_set_data_handle(m, p));
     (void)alloc_forbid(forbidden);
     *at = p;

@@ -1,7 +1,7 @@
 #include "base/alloc.h"
 #include "cpu/onednn_internal.h"
 
-/* Scratch memory is ours; `add` (may be NULL) is the tensor added to the result. */
+/* The caller provides scratch memory; `add` (may be NULL): tensor added to the result. */
 static dnnl_primitive_attr_t attr_new(const struct md *add)
 {
     dnnl_primitive_attr_t attr;
@@ -30,8 +30,8 @@ static void prim_arg(struct onednn_prim *p, int slot, int arg, const struct md *
 }
 
 /*
- * Reference code is far too slow; and in 2.6, with channels last, a convolution as a GEMM
- * adds the wrong elements of `add`.
+ * True for code that must not be used: reference code is far too slow; and in 2.6, with
+ * channels last, a convolution as a GEMM adds the wrong elements of `add`.
  */
 static bool is_unfit(const char *name, bool add)
 {
@@ -39,7 +39,7 @@ static bool is_unfit(const char *name, bool add)
            (add && strstr(name, "gemm") != NULL);
 }
 
-/* Takes `pd` and the plain descriptor of `s`. */
+/* Takes ownership of `pd` and of the plain descriptor of `s`. */
 static struct onednn_prim *prim_new(struct onednn *o, dnnl_primitive_desc_t pd,
                                     enum onednn_direction direction, struct shapes *s,
                                     bool add)
@@ -86,7 +86,7 @@ static struct onednn_prim *prim_if_fit(struct onednn *o, dnnl_primitive_desc_t p
     return NULL;
 }
 
-/* The primitive of `pd`, whose making said `status`; frees all that it is given. */
+/* Returns the primitive of `pd`, whose creation returned `status`; frees all its arguments. */
 static struct onednn_prim *prim_finish(struct onednn *o, enum onednn_direction direction,
                                        dnnl_status_t status, dnnl_primitive_desc_t pd,
                                        dnnl_primitive_desc_t hint,
@@ -106,7 +106,7 @@ static struct onednn_prim *prim_finish(struct onednn *o, enum onednn_direction d
     return p;
 }
 
-/* oneDNN counts positions in int; beyond that, 2.6 never ends generating code. */
+/* oneDNN counts positions in int; beyond that, 2.6 generates code forever. */
 static bool countable(const struct onednn_conv *c)
 {
     return c->batch * c->height * c->width <= INT32_MAX &&
@@ -135,9 +135,9 @@ static struct onednn_prim *conv_new(struct onednn *o, const struct onednn_conv *
 }
 
 /*
- * The 1 x 1 code of 2.6 takes 16-bit floats in pairs. Where the channels to sum over are
- * odd and the pixels a multiple of 30, some results of data gradients and of sums are
- * wrong.
+ * False for shapes with wrong results: the 1 x 1 code of 2.6 processes 16-bit floats in
+ * pairs. If the number of channels to sum over is odd and the number of pixels a multiple
+ * of 30, some results of data gradients and of sums are wrong.
  */
 static bool pairs_up(const struct onednn_conv *c)
 {
@@ -149,10 +149,10 @@ static bool pairs_up(const struct onednn_conv *c)
 }
 
 /*
- * For the weight gradient of a 1 x 1 convolution with a stride, 2.6 (jit_1x1:avx2) has
- * each thread copy the pixels that are read side by side, eight channels at a time. If
- * eight does not divide them, the last pixel's copy ends in that of the next thread,
- * which may be reading it: now and then some sums are wrong.
+ * False for a data race in the weight gradient of a strided 1 x 1 convolution: in 2.6
+ * (jit_1x1:avx2) each thread copies the pixels that are read together, eight channels at
+ * a time. If the channels are not a multiple of eight, the last pixel's copy overwrites
+ * part of the next thread's, which may be reading it: some sums are occasionally wrong.
  */
 static bool copies_apart(const struct onednn_conv *c)
 {
@@ -166,16 +166,16 @@ struct onednn_prim *onednn_conv_new(struct onednn *o, const struct onednn_conv *
 }
 
 /*
- * Long sums that make few columns are shared among the threads in 2.6. In bf16 it adds
- * what lay in the result if their length is no multiple of 64; in fp32 it crashes at
- * 2,048.
+ * True for long sums with few columns, which 2.6 splits among threads. In bf16 it adds
+ * the old contents of the result if the length is not a multiple of 64; in fp32 it
+ * crashes at 2,048.
  */
 static bool is_shared_sum(const struct onednn_linear *l)
 {
     return l->direction == ONEDNN_BACKWARD_DATA && l->in <= 64 && l->out >= 2048;
 }
 
-/* The same GEMM as a convolution over images of one pixel. */
+/* Creates the same GEMM as a convolution over images of one pixel. */
 static struct onednn_prim *linear_as_conv(struct onednn *o, const struct onednn_linear *l)
 {
     const struct onednn_conv c = {
@@ -194,7 +194,8 @@ static struct onednn_prim *linear_as_conv(struct onednn *o, const struct onednn_
         .dilation = {1, 1},
     };
 
-    return countable(&c) ? conv_new(o, &c) : NULL; /* one pixel: pairs_up() or not */
+    /* one pixel, so pairs_up() does not matter */
+    return countable(&c) ? conv_new(o, &c) : NULL;
 }
 
 static struct onednn_prim *linear_new(struct onednn *o, const struct onednn_linear *l)

@@ -1,7 +1,7 @@
 #include "base/error.h"
 #include "cpu/onednn_internal.h"
 
-/* enum dtype has no int8, as tensors of graphs never have it. */
+/* int8 is not in enum dtype, because tensors of graphs never use it. */
 static const enum dtype type_s8 = (enum dtype)(DTYPE_U8 + 1);
 
 static dnnl_data_type_t data_type(enum dtype d)
@@ -83,7 +83,7 @@ struct md md_query(dnnl_primitive_desc_t pd, dnnl_query_t what)
     return m;
 }
 
-/* oneDNN reads twelve integers wherever it takes dims. */
+/* oneDNN always reads twelve integers for dims. */
 struct window {
     dnnl_dims_t stride, dilation, pad, pad_end;
 };

@@ -1,6 +1,6 @@
 /*
- * The update phase on the CPU: optimizers, EMA, gradient accumulation and the norm of the
- * gradients, each one pass over flat arrays, cut by threads at any element.
+ * The update phase on the CPU: optimizers, EMA, gradient accumulation, and the norm of
+ * the gradients. Each is one pass over flat arrays, which threads split at any element.
  */
 #include "ops/optimizer.h"
 
@@ -13,7 +13,7 @@
 #include "ops/grad_stats.h"
 #include "ops/grads_accumulate.h"
 
-enum { BLOCK = UPDATE_BLOCK }; /* elements whose squares make one partial sum */
+enum { BLOCK = UPDATE_BLOCK }; /* elements per partial sum of squares */
 
 struct optimizer_state {
     const struct update_loop *loop; /* NULL: no optimizer */
@@ -22,8 +22,8 @@ struct optimizer_state {
 struct job {
     const struct device *dev;
     struct step *s;
-    double *partial; /* sums of blocks: one of grad_stats, two of trust ratios */
-    float *trust;    /* of each segment; NULL: the optimizer has none */
+    double *partial; /* sums per block: one of grad_stats, two of trust ratios */
+    float *trust;    /* per segment; NULL: the optimizer has none */
 };
 
 static const struct update_loop *loop_of(const struct device *dev, const struct op *op)
@@ -34,7 +34,7 @@ static const struct update_loop *loop_of(const struct device *dev, const struct 
     return NULL;
 }
 
-/* Blocks of all segments are counted through: each begins with its segment. */
+/* Blocks are numbered across segments; each segment begins a new block. */
 static int64_t blocks_of(const struct update_segment *s)
 {
     return (s->len + BLOCK - 1) / BLOCK;
@@ -166,7 +166,7 @@ static float ratio(const struct job *j, int i, const double *partial)
     return st->loop->trust(&p, sum);
 }
 
-/* Fixed blocks in a fixed order, as in grad_stats. */
+/* Adds fixed blocks in a fixed order, as in grad_stats. */
 static void find_trust(struct job *j)
 {
     const struct update *u = &attrs_of(j)->update;
@@ -225,7 +225,7 @@ static void squares_part(void *arg, int64_t lo, int64_t hi)
             j->dev->loops->squares(g + i, hi - i < BLOCK ? hi - i : BLOCK);
 }
 
-/* Fixed blocks in a fixed order: the norm does not depend on the number of threads. */
+/* Adds fixed blocks in a fixed order: the norm does not depend on the number of threads. */
 static void grad_stats_run(struct step *s, struct device *dev)
 {
     struct job j = {.dev = dev, .s = s, .partial = s->workspace};

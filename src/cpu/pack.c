@@ -1,6 +1,6 @@
 #include "cpu/pack.h"
 
-/* Describes a packing of oneDNN's to our loop; false: the loop cannot pack so. */
+/* Describes oneDNN's packing to our loop; returns false if the loop does not support it. */
 static bool pack_blocks(struct pack *p, const struct onednn_blocks *b)
 {
     int64_t pair = p->t == DTYPE_BF16 ? 2 : 1, inner = 1;
@@ -13,7 +13,7 @@ static bool pack_blocks(struct pack *p, const struct onednn_blocks *b)
     if (!p->transposed) /* [16 o][16 i], or [8 o][16 i][2 o] */
         return n == (int)pair + 1 && !b->of_in[0] && b->of_in[1] && b->size[1] == 16 &&
                b->size[0] * pair == 16 && (pair == 1 || !b->of_in[2]);
-    if (b->of_in[0]) { /* [i][o], or [i][o][2 i]: as if there were no i in front */
+    if (b->of_in[0]) { /* [i][o], or [i][o][2 i]: as if the outer i were 1 */
         inner = b->size[0];
         o = 1;
     }

@@ -1,4 +1,4 @@
-/* The shortcut without parameters, and its gradient: copies of pixels. */
+/* The parameter-free shortcut and its gradient: copies of pixels. */
 #include "ops/pad_shortcut.h"
 
 #include <string.h>
@@ -28,7 +28,7 @@ static char *pixel(void *p, const struct tensor *t, int64_t n, int64_t h, int64_
     return (char *)p + (size_t)image_at(t, n, 0, h, w) * dtype_size(t->dtype);
 }
 
-/* Rows [lo, hi) of the result, counted over all images: zeros, then what is not zero. */
+/* Rows [lo, hi) of the result, counted over all images: zeros first, then the copies. */
 static void pad_shortcut_part(void *arg, int64_t lo, int64_t hi)
 {
     const struct step *s = arg;

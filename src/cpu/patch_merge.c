@@ -27,7 +27,7 @@ static const char *patch_merge_claim(struct region *r, struct graph *g, struct n
     return NULL;
 }
 
-/* A row of one parity of x and its quarters in y: columns of parity `odd`. */
+/* Copies between a row of x of one parity and its quarters in y: columns of parity `odd`. */
 static void copy_columns(const struct job *j, char *x, char *y, int64_t row, int odd)
 {
     const struct step *s = j->s;

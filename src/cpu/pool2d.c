@@ -1,6 +1,7 @@
 /*
- * Max and average pools over windows, and their gradients; our own loops. The gradient of
- * a pool whose result was concatenated reads its channels of dy where they lie.
+ * Max and average pools over windows, and their gradients, by our own loops. The gradient
+ * of a pool whose result was concatenated reads its channels of dy within the wider
+ * tensor.
  */
 #include "cpu/pool2d.h"
 
@@ -16,7 +17,7 @@ struct pool_state {
     struct pool pool;
     int64_t rows;      /* of the result, over all images */
     size_t per_thread; /* int32_t of scratch */
-    size_t skip;       /* bytes in front of the pool's channels of dy */
+    size_t skip;       /* bytes before the pool's channels of dy */
 };
 
 struct job {
@@ -26,7 +27,7 @@ struct job {
     const struct device *dev;
 };
 
-/* The geometry from the larger and the smaller image. */
+/* Returns the geometry, given the larger and the smaller image. */
 static struct pool pool_of(const struct tensor *x, const struct tensor *y)
 {
     return (struct pool){
@@ -126,7 +127,7 @@ static void pool_thread(void *arg, int thread)
     int32_t *ring = (int32_t *)j->s->workspace + (size_t)thread * j->st->per_thread;
     int64_t lo, hi;
 
-    if (op == &op_maxpool2d_grad) { /* whole images: windows share rows */
+    if (op == &op_maxpool2d_grad) { /* whole images, because windows share rows */
         cpu_part(j->st->rows / p->in_h, 1, thread, j->dev->threads, &lo, &hi);
         for (int64_t n = lo; n < hi; n++)
             loops->maxpool_grad(p, j->s->in[MAXPOOL2D_GRAD_X],
@@ -150,7 +151,7 @@ static void pool_run(struct step *s, struct device *dev)
     int vectors = op == &op_avgpool2d || op == &op_avgpool2d_grad ? 2 : 1;
     struct job j = {st, st->pool, s, dev};
 
-    /* a pixel's channels must be whole stores of so many vectors */
+    /* a pixel's channels must be a whole number of stores of `vectors` vectors */
     j.pool.streamed =
         st->pool.c % (vectors * dev->loops->lanes) == 0 && cpu_streams(dev, s, 0);
     cpu_parallel(dev, pool_thread, &j);

@@ -1,4 +1,4 @@
-/* The same values added to every sample, and the sum over samples. Sums are fp32. */
+/* Adds the same values to every sample, and sums over samples. Sums are fp32. */
 #include "ops/position.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "cpu/kernels.h"
 #include "graph/kernel.h"
 
-enum { CHUNK = 1024 }; /* elements that a thread has in fp32 at a time */
+enum { CHUNK = 1024 }; /* elements that a thread holds in fp32 at a time */
 
 struct job {
     const struct device *dev;

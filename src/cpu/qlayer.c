@@ -1,12 +1,11 @@
 /*
- * Layers in 8 bits by oneDNN: exact sums in int32, a few images at a time, and then one
- * pass of our own that scales them, adds bias and shortcut, and makes of them what the
- * next layers read: floats, 8 bits or both.
+ * 8-bit layers by oneDNN: exact int32 sums of a few images at a time, then one pass of
+ * our own that scales them, adds bias and shortcut, and writes the inputs of the next
+ * layers: floats, 8-bit values, or both.
  *
- * Without VNNI the products of uint8 and int8 are added in pairs in int16, which cuts
- * what is beyond it (vpmaddubsw): weights have 7 bits there. For int8 inputs oneDNN makes
- * uint8 of them, and divides the weights of convolutions by two itself, of linear layers
- * not.
+ * Without VNNI, products of uint8 and int8 are added in pairs in int16, which saturates
+ * (vpmaddubsw), so weights have 7 bits there. For int8 inputs oneDNN converts them to
+ * uint8; it halves the weights of convolutions itself, but not those of linear layers.
  */
 #include "ops/qlayer.h"
 
@@ -26,24 +25,24 @@
 #include "ops/quantize.h"
 
 #if !defined(__clang__)
-#pragma GCC optimize("O3") /* loops that the compiler turns into vectors */
+#pragma GCC optimize("O3") /* loops for the auto-vectorizer */
 #endif
 
-enum { SUMS = 1 << 20 }; /* bytes of sums that a cache should hold */
+enum { SUMS = 1 << 20 }; /* bytes of sums that should fit the cache */
 
 struct qlayer_state {
     struct onednn_prim *prim;
-    int64_t chunk, batch;        /* images of a call, and in all */
-    int64_t channels, positions; /* of the result; positions of one image */
-    size_t x_bytes;              /* of a chunk */
+    int64_t chunk, batch;        /* images per call, and in total */
+    int64_t channels, positions; /* of the result; positions: per image */
+    size_t x_bytes;              /* per chunk */
     struct qchain_slots chain;
 };
 
-/* ---- packed weights, and factor and summand of each channel ---- */
+/* ---- packed weights, and factor and offset per channel ---- */
 
 struct pack_state {
     struct onednn_pack *pack;
-    float *copy; /* NULL: as they are */
+    float *copy; /* NULL: used unchanged */
     int64_t len;
 };
 
@@ -90,7 +89,7 @@ static void derive_weights(struct region *r, struct device *dev,
                            });
 }
 
-/* Two rows of channels: factors, then summands. */
+/* Two rows of channels: factors, then offsets. */
 struct channel_state {
     int64_t channels;
     float factor;
@@ -131,7 +130,7 @@ static void derive_channels(struct region *r, const struct node *n, bool halved)
 
 /* ---- the claim ---- */
 
-/* The largest part of the batch whose sums fit, a divisor of it. */
+/* Returns the largest divisor of the batch whose sums fit. */
 static int64_t chunk_of(int64_t batch, int64_t each)
 {
     int64_t chunk = batch;
@@ -212,8 +211,8 @@ struct finish {
     float scale;
 };
 
-/* len channels of sums to floats; `other` and `relu` are constants where it is
- * inlined. */
+/* Converts len channels of sums to floats; `other` and `relu` are compile-time constants
+ * when inlined. */
 static inline __attribute__((always_inline)) void
 results(float *v, const int32_t *sum, const float *factor, const float *shift,
         const float *other, bool relu, int64_t len)

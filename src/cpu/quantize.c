@@ -8,13 +8,13 @@
 #include "ops/quantize_formula.h"
 
 #if !defined(__clang__)
-#pragma GCC optimize("O3") /* loops that the compiler turns into vectors */
+#pragma GCC optimize("O3") /* loops for the auto-vectorizer */
 #endif
 
-/* Adding 1.5 * 2^23 to what is small rounds to the nearest, ties to even. */
+/* Adding 1.5 * 2^23 to a small number rounds it to nearest, ties to even. */
 #define ROUND 12582912.0f
 
-/* As quantize_element(), in whole numbers. */
+/* Like quantize_element(), as an integer. */
 static inline __attribute__((always_inline)) int32_t rounded(float x, float scale,
                                                              float lo, float hi)
 {

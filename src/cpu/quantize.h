@@ -1,4 +1,4 @@
-/* Floats to 8 bits, what the kernels share. */
+/* Shared by the kernels that quantize floats to 8 bits. */
 #ifndef CPU_QUANTIZE_H
 #define CPU_QUANTIZE_H
 
@@ -7,7 +7,7 @@
 
 enum { QUANTIZE_BLOCK = 256 };
 
-/* As ops/quantize_formula.h. */
+/* Quantizes like ops/quantize_formula.h. */
 void quantize_block(const float *v, int64_t n, float scale, bool is_unsigned, void *to);
 
 #endif

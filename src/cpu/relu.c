@@ -1,4 +1,5 @@
-/* relu and its gradient alone; mostly the kernel of a neighbour takes them. */
+/* relu and its gradient if they are not fused; usually the kernel of a neighbor includes
+ * them. */
 #include "ops/relu.h"
 
 #include "cpu/device.h"

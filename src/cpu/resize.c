@@ -1,4 +1,4 @@
-/* resize on the CPU: an image at a time on each thread. */
+/* resize on the CPU: each thread processes one image at a time. */
 #include "ops/resize.h"
 
 #include "cpu/device.h"

@@ -1,6 +1,6 @@
 #include "cpu/row_loss.h"
 
-/* Of a thread, in the workspace. */
+/* Sums of a thread, in the workspace. */
 struct row_sums {
     double loss, n;
 };
@@ -29,7 +29,7 @@ static void loss_thread(void *arg, int thread)
     ((struct row_sums *)m->row.s->workspace)[thread] = sums;
 }
 
-/* The mean, and of how many rows, over the threads in order. */
+/* Writes the mean and the number of rows; adds the threads' sums in order. */
 static void put_mean(const struct row_mean *m)
 {
     const struct row_sums *part = m->row.s->workspace;

@@ -1,6 +1,6 @@
 /*
- * What the kernels of losses of rows share (ops/row_loss.h): rows cut for threads, and
- * the loops of losses that are a mean over rows.
+ * Shared by losses of rows (ops/row_loss.h): the split of rows over threads, and the
+ * loops for losses that are a mean over rows.
  */
 #ifndef CPU_ROW_LOSS_H
 #define CPU_ROW_LOSS_H
@@ -11,14 +11,14 @@
 #include "graph/kernel.h"
 #include "ops/row_loss.h"
 
-enum { ROW_LOSS_PART = 16 }; /* rows, at which parts are cut */
+enum { ROW_LOSS_PART = 16 }; /* rows; multiples at which parts are cut */
 
 struct row_job {
     const struct step *s;
     const struct device *dev;
     struct row_labels labels;
     const float *z;
-    float *dz; /* of a gradient */
+    float *dz; /* gradient */
     int64_t rows, classes;
 };
 
@@ -58,19 +58,19 @@ static inline float row_lse(const float *z, int64_t n, float scale)
     return top * scale + logf((float)sum);
 }
 
-/* A loss that is the mean over the rows that count, and its gradient. */
+/* A loss that is the mean over the valid rows, and its gradient. */
 struct row_mean {
     struct row_job row;
-    const void *own; /* what the functions need beside it */
-    /* The loss of row i; false: it does not count. */
+    const void *own; /* further data for the functions */
+    /* Computes the loss of row i; returns false if the row is ignored. */
     bool (*loss)(const struct row_mean *m, int64_t i, double *loss);
-    /* Its gradient times `scale`; false: it does not count, and its gradient is 0. */
+    /* Computes its gradient times `scale`; returns false if the row is ignored (gradient 0). */
     bool (*grad)(const struct row_mean *m, int64_t i, float *dz);
     float factor; /* of each row's loss and gradient */
     float scale;  /* factor * dloss / rows; set by row_mean_run */
 };
 
-/* For the claim: the workspace of row_mean_run, for both nodes. */
+/* Claims the workspace of row_mean_run, for both nodes. */
 void row_mean_take(struct region *r, struct node *n, const struct device *dev);
 void row_mean_run(struct row_mean *m);
 

@@ -1,4 +1,4 @@
-/* One element of a tensor in fp32 or bf16, for code that is not worth a vector loop. */
+/* Access to one fp32 or bf16 element, for code that does not need a vector loop. */
 #ifndef CPU_SCALAR_H
 #define CPU_SCALAR_H
 

@@ -1,4 +1,4 @@
-/* Multiples of a tensor. */
+/* Multiplies a tensor by a scalar. */
 #include "ops/scale_by.h"
 
 #include "cpu/device.h"

@@ -7,10 +7,10 @@
 
 void spin_briefly(char **argv)
 {
-    /* not "exe", as it is called after the run below: for pkill and top */
+    /* restores the name, which the run below would change to "exe", for pkill and top */
     (void)prctl(PR_SET_NAME, program_invocation_short_name);
     if (getenv("GOMP_SPINCOUNT") || getenv("OMP_WAIT_POLICY"))
         return;
     if (!setenv("GOMP_SPINCOUNT", "3000", 1))
-        (void)execv("/proc/self/exe", argv); /* if it fails, the run is only slower */
+        (void)execv("/proc/self/exe", argv); /* on failure, the run is only slower */
 }

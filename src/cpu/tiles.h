@@ -1,6 +1,6 @@
 /*
- * The tile instructions of AMX (cpu/amx.h), for loops that are compiled for them: eight
- * tiles, named by constants from 0 to 7, of up to 16 rows of 64 bytes.
+ * AMX tile instructions (cpu/amx.h), for loops compiled with them: eight tiles, named by
+ * constants from 0 to 7, of up to 16 rows of 64 bytes.
  *
  *   tile_config(&shapes)       first, on each thread; tile_release() last
  *   tile_zero(t)
@@ -10,8 +10,8 @@
  * tile_multiply is TDPBF16PS: sum[m][n] += left[m][2k] right[k][2n] + left[m][2k + 1]
  * right[k][2n + 1] over all k, of bf16 with sums in fp32; subnormals count as zero.
  *
- * A load does not tell the compiler what it reads: tiles_written() goes between what was
- * stored by other means and the load.
+ * The compiler does not know what a tile load reads: call tiles_written() between
+ * ordinary stores and the load.
  *
  * Objects compiled with TILES_MODEL call the plain C of tests/tiles/model.c instead, so
  * that the loops are tested on processors without tiles.
@@ -23,8 +23,8 @@
 
 enum {
     TILE_ROWS = 16,
-    TILE_LINE = 64,  /* bytes of a row */
-    TILE_DEPTH = 32, /* bf16 in a row */
+    TILE_LINE = 64,  /* bytes per row */
+    TILE_DEPTH = 32, /* bf16 elements per row */
 };
 
 struct tile_shapes {

@@ -1,4 +1,4 @@
-/* Tokens put before others and taken out again: copies of runs. */
+/* Prepends tokens and removes them again: copies of runs. */
 #include "ops/tokens.h"
 
 #include <string.h>

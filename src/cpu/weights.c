@@ -38,10 +38,10 @@ struct weights_fold weights_fold(const struct node *bn)
     };
 }
 
-/* ---- what is packed: the parameter, or a copy that a batch norm has scaled ---- */
+/* ---- input of the packing: the parameter, or a copy scaled by a batch norm ---- */
 
 struct source {
-    float *copy; /* NULL: the parameter as it is */
+    float *copy; /* NULL: the unchanged parameter */
     bool fold;
     int64_t out, row;
     float eps;
@@ -49,7 +49,7 @@ struct source {
 
 enum { FROM_W, FROM_SCALE, FROM_SCALE_VAR };
 
-/* `bytes`: of the copy, which may be longer than the parameter; the rest is zeros. */
+/* bytes: size of the copy, which may exceed the parameter's; the rest is zeros. */
 static struct source source_new(struct derive *d, struct tensor *master,
                                 const struct weights_fold *fold, size_t bytes)
 {
@@ -85,7 +85,7 @@ static float *source_get(const struct source *s, void *const *from)
     return s->copy;
 }
 
-/* ---- packings of our own ---- */
+/* ---- our own packings ---- */
 
 struct own_state {
     struct source source;
@@ -136,7 +136,7 @@ int weights_pack(struct region *r, struct tensor *w, const struct weights_fold *
 
 struct pack_state {
     const struct device *dev;
-    struct onednn_pack *library; /* NULL: our own loop does it */
+    struct onednn_pack *library; /* NULL: our own loop packs */
     struct pack own;
     struct source source;
 };
@@ -193,7 +193,7 @@ int weights_derive(struct region *r, struct device *dev, const struct onednn_pri
     return region_derive(r, &d);
 }
 
-/* ---- the bias that a batch norm leaves ---- */
+/* ---- the bias that remains of a batch norm ---- */
 
 struct bias_state {
     int64_t out;

@@ -1,16 +1,16 @@
 /*
- * Window attention on the CPU. A task is a head of a window of an image; loops->attention
- * does it (cpu/simd/attention.inc), or in bf16 with AMX cpu/simd/attention_amx.inc. Tasks
- * go head after head, so that the head's bias, spread to a value per pair of tokens,
- * stays in the cache for all of its windows.
+ * Window attention on the CPU. A task is a head of a window of an image, computed by
+ * loops->attention (cpu/simd/attention.inc) or, for bf16 with AMX, by
+ * cpu/simd/attention_amx.inc. Tasks are ordered by head, so that the head's bias,
+ * expanded to a value per pair of tokens, stays in the cache for all of its windows.
  *
- * Sums over windows (of the table, logit_scale and pad) do not depend on the number of
- * threads: each head's tasks are cut into a number of units that follows from the shape,
- * a unit is summed by one thread, in order, and units are added in order.
+ * Sums over windows (of the table, logit_scale, and pad) do not depend on the number of
+ * threads: each head's tasks are split into a number of units that depends only on the
+ * shape, one thread sums a unit in order, and units are added in order.
  *
- * Of Swin-T's first stage at batch 8 (25,088 tokens, 3 heads of 32 features, windows of
- * 49): 29 MB are read and 10 MB written in fp32, 0.24 G multiply-accumulates and 3.7 M
- * exponentials done; back 58 MB, 29 MB, 0.59 G, 3.7 M.
+ * Costs for Swin-T's first stage at batch 8 (25,088 tokens, 3 heads of 32 features,
+ * windows of 49) in fp32: forward reads 29 MB and writes 10 MB, with 0.24 G
+ * multiply-accumulates and 3.7 M exponentials; backward 58 MB, 29 MB, 0.59 G, 3.7 M.
  */
 #include "ops/window_attention.h"
 
@@ -24,16 +24,16 @@
 #include "ops/control.h"
 #include "ops/window_attention_formula.h"
 
-enum { UNITS = 96 }; /* of the gradient, about: of all heads */
+enum { UNITS = 96 }; /* units of the gradient, over all heads; approximate */
 
 struct attention_state {
     struct window_attention_size size;
     bool gradient;
     bool amx;
-    int units;     /* of a head */
+    int units;     /* per head */
     int64_t rows;  /* of the table, or 0 */
-    int64_t sums;  /* floats of a unit: table, logit_scale, pad */
-    int64_t piece; /* floats of a thread in the workspace */
+    int64_t sums;  /* floats per unit: table, logit_scale, pad */
+    int64_t piece; /* workspace floats per thread */
     int option[WINDOW_ATTENTION_OPTIONS];
 };
 
@@ -42,7 +42,7 @@ static int64_t align16(int64_t n)
     return (n + 15) / 16 * 16;
 }
 
-/* A thread's floats in the workspace. */
+/* A thread's part of the workspace. */
 struct piece {
     float *bias, *dbias; /* [tokens][keys] */
     float *region;       /* [keys] */
@@ -120,22 +120,22 @@ struct job {
     const struct attention_state *st;
     struct dropout_key key;
     struct share share;
-    const float *table, *logit_scale, *pad; /* or NULL */
+    const float *table, *logit_scale, *pad; /* may be NULL */
     float *sums;                            /* [heads][units][sums] */
 };
 
-/* Where a thread is. */
+/* The state of a thread. */
 struct place {
     const struct job *j;
     struct piece p;
     struct attention a;
-    int head;         /* whose bias is spread; -1: none */
-    int64_t prefetch; /* the task whose pixels are in p.prefetch; -1: none */
+    int head;         /* head of the expanded bias; -1: none */
+    int64_t prefetch; /* task whose pixels are in p.prefetch; -1: none */
 };
 
 /* ---- one task ---- */
 
-/* The pixel of each token of a window; -1: padding */
+/* Computes the pixel of each token of a window; -1: padding */
 static void find_pixels(const struct window_grid *g, int window, int *pixel)
 {
     int y0 = window / g->columns * g->window_h, x0 = window % g->columns * g->window_w;
@@ -153,7 +153,7 @@ static void find_pixels(const struct window_grid *g, int window, int *pixel)
     }
 }
 
-/* Queries of a window, and regions if it is divided. */
+/* Computes the queries of a window, and its regions if it is divided. */
 static void place_window(struct place *at, int window)
 {
     const struct window_grid *g = &at->j->st->size.grid;
@@ -170,7 +170,7 @@ static void place_window(struct place *at, int window)
     a->region = divided ? at->p.region : NULL;
 }
 
-/* The table's column of a head, for each query all keys. */
+/* Expands a head's column of the table: all keys for each query. */
 static void spread_bias(struct place *at, int head)
 {
     const struct attention_state *st = at->j->st;
@@ -208,7 +208,7 @@ static void place_head(struct place *at, int head)
         a->pad = j->pad + (int64_t)head * j->st->size.head;
 }
 
-/* A task's q of pixel 0 of its image, and its dy. */
+/* Returns a task's q, or dy, for pixel 0 of its image. */
 static const void *task_qkv(const struct place *at, int64_t task)
 {
     const struct window_attention_size *z = &at->j->st->size;
@@ -229,7 +229,7 @@ static const void *task_dy(const struct place *at, int64_t task)
                   image * z->pixels * at->a.channels + task / tasks * z->head);
 }
 
-/* Where the pixels of `task` are, and those of the next one if this thread does it. */
+/* Computes the pixels of `task`, and of the next one if this thread runs it. */
 static void place_pixels(struct place *at, int64_t task, bool more)
 {
     const struct window_attention_size *z = &at->j->st->size;
@@ -245,7 +245,7 @@ static void place_pixels(struct place *at, int64_t task, bool more)
         find_pixels(&z->grid, (int)((task + 1) % z->windows), at->p.prefetch);
 }
 
-/* Tells the loops about a task: one window of one head of one image. */
+/* Fills in the arguments of the loops for a task: one window of one head of one image. */
 static void place_task(struct place *at, int64_t task, bool more)
 {
     const struct job *j = at->j;
@@ -322,7 +322,7 @@ static void forward_thread(void *arg, int thread)
 
 /* ---- gradient ---- */
 
-/* The sums of a unit. */
+/* Returns the sums of a unit. */
 static float *sums_of(const struct job *j, int head, int unit)
 {
     return j->sums + ((int64_t)head * j->st->units + unit) * j->st->sums;
@@ -373,7 +373,7 @@ static void grad_unit(struct place *at, int head, int unit, bool more)
         gather_bias(at, sums);
 }
 
-/* Number `at` of the sums of a head. */
+/* Element `at` of a head's sums, over all units. */
 static float total(const struct job *j, int head, int64_t at)
 {
     double sum = 0;

@@ -1,12 +1,12 @@
 /*
- * Swin-MLP's mixing of tokens on the CPU. A task is a head of a window of an image: its
- * features are copied into rows of whole vectors, and a GEMM mixes them. Weight
- * gradients do not depend on the number of threads: each head's tasks are cut into a
- * number of units that follows from the shape, and units are added in order.
+ * Swin-MLP's token mixing on the CPU. A task is a head of a window of an image: its
+ * features are copied into rows of whole vectors, and a GEMM mixes them. Weight gradients
+ * do not depend on the number of threads: each head's tasks are split into a number of
+ * units that depends only on the shape, and units are added in order.
  *
- * Of SwinMLP-T/C24's first stage at batch 8 and 256 x 256 (32,768 tokens of 96 features,
- * windows of 64): 13 MB read, 13 MB written, 0.2 G multiply-accumulates, and twice that
- * back.
+ * Costs for SwinMLP-T/C24's first stage at batch 8 and 256 x 256 (32,768 tokens of 96
+ * features, windows of 64): reads 13 MB, writes 13 MB, 0.2 G multiply-accumulates; twice
+ * that in backward.
  */
 #include "ops/window_mix.h"
 
@@ -17,20 +17,21 @@
 #include "cpu/simd/attention_loops.h"
 #include "graph/kernel.h"
 
-enum { UNITS = 96 }; /* of the weight gradient, about: of all heads */
+enum { UNITS = 96 }; /* units of the weight gradient, over all heads; approximate */
 
 enum mode { FORWARD, DATA_GRAD, WEIGHT_GRAD };
 
 struct mix_state {
     enum mode mode;
     struct window_mix_size size;
-    int units;              /* of a head */
-    int keys, row;          /* tokens and the head's features, to whole vectors */
-    int64_t sums;           /* floats of a unit: dW [tokens][keys], db [tokens] */
-    int64_t weights, piece; /* floats in the workspace: fp32 weights; a thread's */
+    int units; /* per head */
+    /* tokens and the head's features, rounded up to whole vectors */
+    int keys, row;
+    int64_t sums;           /* floats per unit: dW [tokens][keys], db [tokens] */
+    int64_t weights, piece; /* workspace floats: fp32 weights; per thread */
 };
 
-/* A thread's floats in the workspace. */
+/* A thread's part of the workspace. */
 struct piece {
     float *x, *y; /* [tokens][row] */
     float *panels;
@@ -53,7 +54,7 @@ static int64_t piece_of(const struct mix_state *st, int lanes, float *base,
 
 static const struct {
     const struct op *op;
-    int map, weight; /* inputs; weight: -1 */
+    int map, weight; /* indices of reads; weight may be -1 */
 } modes[] = {
     [FORWARD] = {&op_window_mix, WINDOW_MIX_X, WINDOW_MIX_WEIGHT},
     [DATA_GRAD] = {&op_window_mix_data_grad, WINDOW_MIX_DATA_GRAD_DY,
@@ -113,12 +114,12 @@ struct job {
     const struct step *s;
     const struct mix_state *st;
     enum dtype t;
-    const float *weight; /* in fp32 */
-    float *wide;         /* where the weights are widened, or NULL */
-    float *base, *sums;  /* of threads' pieces, and [heads][units][sums] */
+    const float *weight; /* converted to fp32 */
+    float *wide;         /* buffer for weights widened to fp32, or NULL */
+    float *base, *sums;  /* threads' pieces, and [heads][units][sums] */
 };
 
-/* The pixels of a window's tokens. */
+/* Computes the pixels of a window's tokens. */
 static void find_pixels(const struct window_grid *g, int window, int *pixel)
 {
     int y0 = window / g->columns * g->window_h - g->pad_top;
@@ -236,7 +237,7 @@ static void weight_task(const struct job *j, const struct piece *p, int head,
     }
 }
 
-/* Element `at` of a unit's sums, of all units of a head. */
+/* Element `at` of a head's sums, over all units. */
 static float total(const struct job *j, int head, int64_t at)
 {
     double sum = 0;
@@ -246,7 +247,7 @@ static float total(const struct job *j, int head, int64_t at)
     return (float)sum;
 }
 
-/* Row `row` of the weights of all heads. */
+/* Row `row` of the weight gradients of all heads. */
 static void weight_row(const struct job *j, int64_t row)
 {
     const struct mix_state *st = j->st;

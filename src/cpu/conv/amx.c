@@ -33,11 +33,11 @@ struct window_job {
     const struct device *dev;
     const struct amx_window *v;
     const struct conv_args *a;
-    int group;      /* channels of the result at a time */
-    size_t scratch; /* bytes of a thread's */
+    int group;      /* channels of the result per pass */
+    size_t scratch; /* bytes per thread */
 };
 
-/* Whether the source is read where it lies: its rows are long enough for blocks. */
+/* True if the source is read in place: its rows are long enough for blocks. */
 static bool in_place(const struct amx_window *v, int threads)
 {
     int rows = amx_window_pointwise(v) ? v->of.n * v->of.h / threads : 1;
@@ -84,7 +84,7 @@ static void add_tap(struct amx_band *b, const struct window_job *j,
         (const uint16_t *)j->a->packed + (ptrdiff_t)t->index * j->v->reads * LANES;
 }
 
-/* Rows [y, y + rows) by a copy of what they read. */
+/* Computes rows [y, y + rows) from a copy of the rows that they read. */
 static void run_copied(const struct window_job *j, int begin, int64_t image, int y,
                        int rows, uint16_t *copy)
 {
@@ -97,7 +97,7 @@ static void run_copied(const struct window_job *j, int begin, int64_t image, int
     for (int t = 0; t < v->of.taps; t++)
         add_tap(&b, j, &v->of.tap[t], copy + amx_window_tap(v, &v->of.tap[t], rows));
     if (y + rows < v->of.rows) {
-        /* of the next band, what this one does not read */
+        /* prefetch what the next band reads and this one does not */
         b.next = image_at(j, image) +
                  (ptrdiff_t)((y + rows) * v->of.step_h + v->top + v->reach) * v->of.w *
                      v->of.c;
@@ -106,7 +106,7 @@ static void run_copied(const struct window_job *j, int begin, int64_t image, int
     amx_run_band(&b, false);
 }
 
-/* Rows [y, y + rows) where the source lies; the same taps are inside for all of them. */
+/* Computes rows [y, y + rows) with the source in place; all have the same taps inside. */
 static void run_in_place(const struct window_job *j, int begin, int64_t image, int y,
                          int rows)
 {
@@ -120,7 +120,7 @@ static void run_in_place(const struct window_job *j, int begin, int64_t image, i
             (y + v->of.tap[t].y >= 0 && y + v->of.tap[t].y < v->of.h))
             add_tap(&b, j, &v->of.tap[t],
                     x + (ptrdiff_t)v->of.tap[t].y * v->of.w * v->of.c);
-    for (int t = 0; t < b.taps; t++) /* the next block, of the tap that comes last */
+    for (int t = 0; t < b.taps; t++) /* prefetch the last tap of the next block */
         if (!t || b.x[t] > b.next)
             b.next = b.x[t];
     b.next += b.taps ? amx_block(v->of.channels) * b.step : 0;
@@ -128,7 +128,7 @@ static void run_in_place(const struct window_job *j, int begin, int64_t image, i
     amx_run_band(&b, true);
 }
 
-/* How many of `rows` rows from y on find the same taps inside of the image. */
+/* Returns how many of `rows` rows from y on have the same taps inside the image. */
 static int same_taps(const struct amx_window *v, int y, int rows)
 {
     for (int t = 0; t < v->of.taps; t++) {
@@ -144,7 +144,7 @@ static int same_taps(const struct amx_window *v, int y, int rows)
     return rows;
 }
 
-/* Rows [lo, hi) of all images, of the channels from `begin` on. */
+/* Computes rows [lo, hi) of all images, for the channels from `begin` on. */
 static void run_rows(const struct window_job *j, int begin, int64_t lo, int64_t hi,
                      uint16_t *copy)
 {
@@ -203,8 +203,8 @@ static size_t window_scratch(const struct amx_window *v, int threads)
 }
 
 /*
- * Channels whose weights stay near while all of a thread's rows go by; otherwise each
- * block of positions would read all weights from memory.
+ * Returns the number of channels whose weights stay in the cache for all of a thread's
+ * rows; with more, each block of positions would read all weights from memory.
  */
 static int group_of(const struct amx_window *v)
 {

@@ -1,12 +1,12 @@
 /*
- * Our own convolutions in bf16 on AMX tiles: any kernel, stride, padding and dilation
- * without groups, for channels that are multiples of 16, and of images with fewer.
- * Implicit GEMM (Chetlur et al. 2014, section 3): no im2col; rows of the image are tiles
- * as they lie in memory, or in a copy with borders of zeros.
+ * Our own bf16 convolutions on AMX tiles: any kernel, stride, padding, and dilation
+ * without groups, for channels that are multiples of 16, and for images with fewer
+ * channels. Implicit GEMM (Chetlur et al. 2014, section 3): no im2col; tiles are rows of
+ * the image in memory, or of a copy with zero borders.
  *
  * Images are NHWC bf16 bits. Deterministic for a given number of threads. Accumulation is
- * fp32; subnormals count as zero. What lies outside of the image counts as zero, so an
- * infinite weight gives NaN at the edges, and a NaN in x one in other taps' gradients.
+ * fp32; subnormals count as zero. Pixels outside the image count as zero, so an infinite
+ * weight gives NaN at the edges, and a NaN in x gives NaN in other taps' gradients.
  */
 #ifndef CPU_CONV_AMX_H
 #define CPU_CONV_AMX_H
@@ -14,9 +14,9 @@
 #include "cpu/conv/conv.h"
 
 /*
- *   amx.c             forward and data gradient
- *     amx_window.c    what a result reads: taps, and copies with borders
- *     amx_band.c      the multiply, and what is after it
+ * amx.c             forward and data gradient
+ *     amx_window.c    input windows: taps, and copies with borders
+ *     amx_band.c      the multiply and its epilogue
  *   amx_grad.c        the weight gradient
  *     amx_sides.c     x transposed, dy in pairs
  *     amx_sums.c      the multiply

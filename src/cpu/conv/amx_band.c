@@ -2,7 +2,7 @@
 
 #include "cpu/conv/amx_tiles.h"
 
-/* What will be read soon, prefetched while tiles multiply: some lines in a step. */
+/* Memory needed soon, prefetched a few lines per step while tiles multiply. */
 struct prefetch {
     const char *at;
     int lines;
@@ -65,7 +65,7 @@ INLINE void multiply_4x1(const struct amx_band *b, ptrdiff_t x, ptrdiff_t w, int
     sums_store(sum);
 }
 
-/* 16 results with what is after them: relu_value and relu_slope of ops/pointwise.h. */
+/* Epilogue of 16 results: relu_value and relu_slope of ops/pointwise.h. */
 INLINE __m512 finish(const struct amx_band *b, __m512 v, int k, const uint16_t *relu_mask)
 {
     const __m512 zero = _mm512_setzero_ps();
@@ -94,9 +94,9 @@ INLINE void store_32(uint16_t *to, __m512 low, __m512 high)
 }
 
 /*
- * Sums [i, i + n) of a block, of `vectors` x 16 channels, go to pixels from `to` on. What
- * is stored `next` elements on comes with the next block: a store alone would ask too
- * late.
+ * Stores sums [i, i + n) of a block of `vectors` x 16 channels to pixels from `to` on.
+ * Prefetches the destination of the next block, `next` elements on, because its stores
+ * alone would fetch the lines too late.
  */
 INLINE void store_run(const struct amx_band *b, float sum[4][TILE], int i, int n, int k,
                       ptrdiff_t to, ptrdiff_t next, int vectors)
@@ -110,7 +110,7 @@ INLINE void store_run(const struct amx_band *b, float sum[4][TILE], int i, int n
         _mm_prefetch((const char *)(b->y + to + next), _MM_HINT_T0);
         if (plain && vectors > 1) {
             store_32(b->y + to, v, _mm512_load_ps(at + TILE));
-        } else if (plain && b->col == LANES && n > 1) { /* two pixels side by side */
+        } else if (plain && b->col == LANES && n > 1) { /* two adjacent pixels */
             store_32(b->y + to, v, _mm512_load_ps(at + LANES));
             n--, i++, to += b->col;
         } else if (vectors > 1) {
@@ -125,7 +125,7 @@ INLINE void store_run(const struct amx_band *b, float sum[4][TILE], int i, int n
     }
 }
 
-/* Positions [p, p + 64 / vectors) of `vectors` x 16 channels from k on go to y. */
+/* Stores positions [p, p + 64 / vectors) of `vectors` x 16 channels from k on to y. */
 INLINE void store_block(const struct amx_band *b, float sum[4][TILE], int p, int k,
                         int vectors)
 {
@@ -145,7 +145,7 @@ INLINE void store_block(const struct amx_band *b, float sum[4][TILE], int p, int
     }
 }
 
-/* A block's source stays in the nearest cache while the weights go by. */
+/* A block's source stays in the L1 cache while all weights are applied. */
 INLINE void run_band(const struct amx_band *b, bool exact, int depth, int vectors)
 {
     enum { TILES = 4 };

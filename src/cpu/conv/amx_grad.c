@@ -1,13 +1,13 @@
 /*
- * The weight gradient, and the bias's: sums over positions, 32 of them a multiply.
+ * The weight and bias gradients: sums over positions, 32 per multiply.
  *
- * The left side of the tiles is x, channel by channel (`transposed`: a line of positions
- * for each channel and phase of the stride; a tap is a distance along it), the right side
- * dy in pairs of positions (`pairs`), with zeros where a position is no result. Both are
- * made for a chunk of segments: bands of images.
+ * The left side of the tiles is x by channel (`transposed`: a line of positions for each
+ * channel and phase of the stride; a tap is an offset along it). The right side is dy in
+ * pairs of positions (`pairs`), with zeros where a position has no result. Both are
+ * prepared for a chunk of segments: bands of images.
  *
- * Small weights: each thread makes chunks of its own images and has sums of its own,
- * which are added in thread order. Large ones (`shared`): all threads make a chunk
+ * Small weights: each thread prepares chunks of its own images and has its own sums,
+ * which are added in thread order. Large weights (`shared`): all threads prepare a chunk
  * together, and each multiplies it by its own channels of dy.
  */
 #include <string.h>
@@ -20,43 +20,42 @@
 
 enum {
     LARGE = 1 << 20,    /* bytes of weights from which all threads share the sums */
-    SUMS = 1 << 20,     /* bytes of sums that fit a core's cache beside a chunk */
-    CACHED = 768 << 10, /* bytes of such a chunk and of the copy that it is made from */
-    STREAMED =
-        4000 << 10, /* bytes of x per thread in a chunk, where the sums are larger */
-    STEPS = 8,      /* multiplies of 32 positions; their lines fit the L1 cache */
-    PREFETCH = 256, /* x is prefetched so many times 32 elements before its use */
+    SUMS = 1 << 20,     /* bytes of sums that fit a core's cache together with a chunk */
+    CACHED = 768 << 10, /* bytes of such a chunk and of the copy it is made from */
+    STREAMED = 4000 << 10, /* bytes of x per thread in a chunk, if the sums are larger */
+    STEPS = 8,             /* multiplies of 32 positions; their lines fit the L1 cache */
+    PREFETCH = 256,        /* prefetch distance of x, in units of 32 elements */
 };
 
-/* How threads work: what follows from the shape. */
+/* How threads work; derived from the shape. */
 struct plan {
     struct amx_window v;
-    bool plain;             /* one tap, in place: x is read where it lies */
+    bool plain;             /* one tap, and x is read in place */
     bool shared;            /* all threads work on the same chunks */
-    bool whole;             /* one chunk is all, and goes to dw at once */
-    int part;               /* channels of dy that a thread multiplies */
-    int images, image_rows; /* plain: all images are one */
-    int rows;               /* of results in a segment */
-    int segments;           /* in a chunk */
-    int positions;          /* of a chunk, with those that fill the last multiply */
+    bool whole;             /* a single chunk, written directly to dw */
+    int part;               /* channels of dy per thread */
+    int images, image_rows; /* plain: all images count as one */
+    int rows;               /* rows of results per segment */
+    int segments;           /* per chunk */
+    int positions;          /* per chunk, including those that fill the last multiply */
     int phases_w;
-    int line;        /* elements of a line of transposed x */
+    int line;        /* elements per line of transposed x */
     ptrdiff_t panel; /* elements of the pairs of 16 channels */
     int blocks;      /* of 16 rows on the left: channels / 16 x taps */
-    int left, right; /* blocks of a multiply: four sums */
-    int squares;     /* of four sums for `left` blocks */
-    /* scratch: `own` bytes for each thread (its copy of x, sum, bias), then the chunks of
-     * `chunk` bytes (transposed, pairs), one for each thread or one for all */
+    int left, right; /* blocks per multiply: four sums */
+    int squares;     /* groups of four sums for `left` blocks */
+    /* scratch: `own` bytes per thread (its copy of x, sum, bias), then chunks of `chunk`
+     * bytes (transposed, pairs), one per thread or one for all */
     size_t sum, bias, own, pairs, chunk;
 };
 
-/* Positions from one segment to the next; even, for pairs. */
+/* Returns the positions from one segment to the next; even, for pairs. */
 static int segment(const struct plan *p, int rows)
 {
     return round_up((p->plain ? rows : amx_window_plane(&p->v, rows)) * p->v.pitch, 2);
 }
 
-/* Segments are whole images, or bands of one where those would be too large. */
+/* Segments are whole images, or bands of an image if those are too large. */
 static void plan_chunk(struct plan *p, int k, int threads)
 {
     size_t dy = (size_t)k * sizeof(uint16_t);
@@ -67,11 +66,11 @@ static void plan_chunk(struct plan *p, int k, int threads)
     int most =
         (int)(sums > SUMS ? (size_t)threads * STREAMED / x : cached / (copied + x + dy));
 
-    /* a band should not be small beside what it reads above and below */
+    /* a band should be large compared with the rows it reads above and below */
     most = most > 3 * p->v.reach * p->v.pitch ? most : 3 * p->v.reach * p->v.pitch;
 
     p->rows = p->image_rows;
-    if (p->plain && p->shared) /* each thread makes a part */
+    if (p->plain && p->shared) /* each thread prepares a part */
         p->rows = (p->rows + threads - 1) / threads;
     while (p->rows > 1 &&
            segment(p, p->rows) * (p->plain && p->shared ? threads : 1) > most)
@@ -110,7 +109,8 @@ static struct plan plan_of(const struct conv_shape *s, int threads)
               (int64_t)p.segments * p.rows >= (int64_t)p.images * p.image_rows;
 
     /*
-     * zeros at its end for the last tap; an odd number of 64 bytes, for the cache's sets
+     * zeros at its end for the last tap; an odd number of 64 bytes, to spread lines over
+     * cache sets
      */
     p.line = round_up(p.positions + (v->reach + 1) * v->pitch, 2 * DEPTH) + DEPTH;
     lines = (size_t)(v->of.step_h * p.phases_w * v->reads);
@@ -131,7 +131,7 @@ size_t amx_weight_grad_scratch(const struct conv_shape *s, int threads)
     return p.own * (size_t)threads + p.chunk * (size_t)(p.shared ? 1 : threads);
 }
 
-/* Prefetches elements that are read soon; they may lie outside of the tensor. */
+/* Prefetches elements that are read soon; they may lie outside the tensor. */
 INLINE void fetch(const uint16_t *p, int n)
 {
     for (int i = 0; i < n; i += DEPTH)
@@ -147,7 +147,7 @@ struct grad_job {
     char *scratch;
 };
 
-/* What a thread works with. */
+/* The data of a thread. */
 struct mine {
     int thread;
     uint16_t *copy, *transposed, *pairs;
@@ -178,7 +178,7 @@ static struct mine mine_of(const struct grad_job *j, int thread)
     return m;
 }
 
-/* The line of positions that a tap reads of channel c. */
+/* Returns the line of positions that a tap reads of channel c. */
 static const uint16_t *line_of(const struct plan *p, const struct mine *m,
                                const struct conv_tap *t, int c)
 {
@@ -203,7 +203,8 @@ static bool phase_read(const struct plan *p, const struct mine *m, int phase)
     return false;
 }
 
-/* Lines of x from position `at` of the chunk on; `count` positions, read from `from`. */
+/* Transposes x into lines from position `at` of the chunk on; reads `count` positions at
+ * `from`. */
 ISA static void transpose_all(const struct grad_job *j, const struct mine *m,
                               const uint16_t *from, int count, int at)
 {
@@ -233,7 +234,8 @@ ISA static void transpose_all(const struct grad_job *j, const struct mine *m,
     }
 }
 
-/* Rows [y, y + rows) of an image: both sides, from position `at` of the chunk on. */
+/* Prepares both sides for rows [y, y + rows) of an image, from position `at` of the chunk
+ * on. */
 static void prepare(const struct grad_job *j, const struct mine *m, int64_t image, int y,
                     int rows, int at)
 {
@@ -259,7 +261,7 @@ static void prepare(const struct grad_job *j, const struct mine *m, int64_t imag
                 p->panel);
 }
 
-/* After the last segment: zeros, up to a whole multiply and what taps read there. */
+/* Writes zeros after the last segment, up to a whole multiply and the reach of taps. */
 static void end_chunk(const struct grad_job *j, const struct mine *m, int end)
 {
     const struct plan *p = j->p;
@@ -287,7 +289,7 @@ static void put_tile(const struct grad_job *j, const float *sum, int parts, size
             at_most(reach.values - c, LANES), sum, parts, next, j->p->shared);
 }
 
-/* One tile of the thread's sums, by its place on both sides. */
+/* Returns a tile of the thread's sums, given its positions on both sides. */
 static float *sum_at(const struct plan *p, const struct mine *m, int block, int kb)
 {
     int group = p->whole ? 0 : block / p->left;
@@ -297,8 +299,8 @@ static float *sum_at(const struct plan *p, const struct mine *m, int block, int 
 }
 
 /*
- * What the chunk's positions add to `left` blocks of rows from `block` on. A few steps at
- * a time: then the lines stay in the nearest cache while the pairs go by.
+ * Adds the chunk's positions to `left` blocks of rows from `block` on. Takes a few steps
+ * at a time, so that the lines stay in the L1 cache for all pairs.
  */
 static void multiply_group(const struct grad_job *j, const struct mine *m, int block,
                            int steps, bool first)
@@ -307,7 +309,7 @@ static void multiply_group(const struct grad_job *j, const struct mine *m, int b
     const uint16_t *pairs = m->pairs + m->k0 / LANES * p->panel, *left[4] = {0};
     struct amx_blocks b = {.line = p->line};
 
-    for (int i = 0; i < p->left; i++) { /* past the last block: the last one again */
+    for (int i = 0; i < p->left; i++) { /* past the last block, use the last again */
         int at = at_most(block + i, p->blocks - 1);
 
         left[i] =
@@ -328,7 +330,7 @@ static void multiply_group(const struct grad_job *j, const struct mine *m, int b
     }
 }
 
-/* Everything that the chunk's positions add. */
+/* Adds all positions of the chunk. */
 static void multiply_chunk(const struct grad_job *j, const struct mine *m, int end,
                            bool first)
 {
@@ -337,7 +339,7 @@ static void multiply_chunk(const struct grad_job *j, const struct mine *m, int e
 
     for (int block = 0; block < p->blocks; block += p->left) {
         multiply_group(j, m, block, steps, first);
-        for (int kb = 0; p->whole && kb * LANES < m->k; kb++) /* lines side by side */
+        for (int kb = 0; p->whole && kb * LANES < m->k; kb++) /* adjacent lines */
             for (int i = block; i < block + p->left && i < p->blocks; i++)
                 put_tile(j, sum_at(p, m, i, kb), 1, 0, i, m->k0 + kb * LANES);
     }
@@ -346,7 +348,7 @@ static void multiply_chunk(const struct grad_job *j, const struct mine *m, int e
                           m->bias + (ptrdiff_t)kb * TILE, first);
 }
 
-/* Rows [lo, hi) of the results of all images, chunk by chunk. */
+/* Sums rows [lo, hi) of the results of all images, chunk by chunk. */
 static void grad_rows(const struct grad_job *j, const struct mine *m, int64_t lo,
                       int64_t hi)
 {
@@ -387,7 +389,7 @@ ISA static void grad_thread(void *arg, int thread)
 
     if (!p->shared)
         cpu_part(all, 1, thread, j->dev->threads, &lo, &hi);
-    if (lo == hi) { /* no rows: its sums are zeros */
+    if (lo == hi) { /* no rows: the sums are zero */
         memset(m.sum, 0, p->own - p->sum);
         return;
     }
@@ -395,10 +397,10 @@ ISA static void grad_thread(void *arg, int thread)
     grad_rows(j, &m, lo, hi);
     tiles_end();
     if (p->shared)
-        _mm_sfence(); /* for amx_put's stores, which other threads may read */
+        _mm_sfence(); /* completes amx_put's stores, which other threads may read */
 }
 
-/* Channels [lo, hi) of dy. */
+/* Reduces channels [lo, hi) of dy. */
 static void reduce_part(void *arg, int64_t lo, int64_t hi)
 {
     const struct grad_job *j = arg;

@@ -1,6 +1,6 @@
 /*
- * Weights for conv_amx: packed[out / 16][tap][in / depth][depth / 2][16 outs][2 ins], the
- * right side of the tiles. Backward, in and out are swapped.
+ * Packs weights for conv_amx: packed[out / 16][tap][in / depth][depth / 2][16 outs][2
+ * ins], the right side of the tiles. Backward, in and out are swapped.
  */
 #include "cpu/conv/amx.h"
 #include "cpu/conv/amx_tiles.h"
@@ -13,7 +13,7 @@ size_t amx_packed(const struct conv_shape *s)
     return (size_t)(reach.taps * reach.channels) * (size_t)s->k * sizeof(uint16_t);
 }
 
-enum { STREAMED = 256 << 10 }; /* bytes of packed weights that are streamed */
+enum { STREAMED = 256 << 10 }; /* bytes of packed weights from which they are streamed */
 
 struct pack_job {
     const struct conv_shape *s;
@@ -22,7 +22,7 @@ struct pack_job {
     bool backward, streamed;
 };
 
-/* One line: what weights are packed for comes after all the others' packing. */
+/* Stores one line; streamed, because the weights are used only after all are packed. */
 ISA static inline void put_line(uint32_t *to, __m512i v, bool streamed)
 {
     if (streamed)
@@ -31,13 +31,13 @@ ISA static inline void put_line(uint32_t *to, __m512i v, bool streamed)
         _mm512_storeu_si512(to, v);
 }
 
-/* n of 16 */
+/* Mask of the first n of 16 lanes. */
 INLINE __mmask16 first(int n)
 {
     return (__mmask16)(n >= LANES ? 0xffffu : (1u << (n < 0 ? 0 : n)) - 1);
 }
 
-/* Forward: 16 outs, `next` apart, of at most `n` ins that lie one after the other. */
+/* Forward: 16 outs, `next` apart, of at most `n` adjacent ins. */
 ISA static void pack_forward(const float *w, ptrdiff_t next, int depth, int n,
                              uint32_t *to, bool streamed)
 {
@@ -52,7 +52,7 @@ ISA static void pack_forward(const float *w, ptrdiff_t next, int depth, int n,
         put_line(to + (ptrdiff_t)i * LANES, v[i], streamed);
 }
 
-/* Backward: 16 outs lie one after the other, ins are `next` apart. */
+/* Backward: 16 adjacent outs; ins are `next` apart. */
 ISA static void pack_backward(const float *w, ptrdiff_t next, int depth, uint32_t *to,
                               bool streamed)
 {
@@ -67,7 +67,7 @@ ISA static void pack_backward(const float *w, ptrdiff_t next, int depth, uint32_
     }
 }
 
-/* Outs [lo, hi); in the order in which the weights lie in memory. */
+/* Packs outs [lo, hi), in the order of the weights in memory. */
 static void pack_part(void *arg, int64_t lo, int64_t hi)
 {
     const struct pack_job *j = arg;
@@ -75,7 +75,7 @@ static void pack_part(void *arg, int64_t lo, int64_t hi)
     struct amx_reach reach = amx_reach(s);
     int taps = reach.taps, in = j->backward ? s->k : reach.channels;
     int depth = depth_of(in);
-    ptrdiff_t next = (ptrdiff_t)taps * reach.values; /* from one of k to the next */
+    ptrdiff_t next = (ptrdiff_t)taps * reach.values; /* between values of k */
     ptrdiff_t panel = (ptrdiff_t)taps * in / 2, tap_len = (ptrdiff_t)in / 2 * LANES;
 
     if (!j->backward) {
@@ -95,7 +95,7 @@ static void pack_part(void *arg, int64_t lo, int64_t hi)
                                   j->streamed);
     }
     if (j->streamed)
-        _mm_sfence(); /* other threads read it */
+        _mm_sfence(); /* other threads read the packed weights */
 }
 
 void amx_pack(const struct device *dev, const struct conv_shape *s, void *packed,

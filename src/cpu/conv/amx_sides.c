@@ -2,7 +2,7 @@
 
 #include "cpu/conv/amx_tiles.h"
 
-enum { FETCH = 4096 /* bytes from what is read of dy to what will be */ };
+enum { FETCH = 4096 /* prefetch distance of dy in bytes */ };
 
 /* v[i]: channels 0 to 31 of pixel i, as 16 pairs; zeros from pixel `count` on. */
 INLINE void load_pixels(const uint16_t *x, ptrdiff_t step, int count, __m512i v[LANES])
@@ -26,13 +26,13 @@ INLINE void load_half_pixels(const uint16_t *x, ptrdiff_t step, int count,
     }
 }
 
-/* The first `count` of 32 pixels, and one more if that is odd. */
+/* Mask of the first `count` of 32 pixels, rounded up to even. */
 INLINE __mmask32 even_mask(int count)
 {
     return count < DEPTH - 1 ? (1u << (count + (count & 1))) - 1 : 0xffffffff;
 }
 
-/* Two lines of pixels from pairs of channels: of pixels 0 to 15, and 16 to 31. */
+/* Makes two lines of pixels from pairs of channels: low has pixels 0 to 15, high 16 to 31. */
 INLINE void store_lines(__m512i low, __m512i high, uint16_t *to, ptrdiff_t line,
                         __mmask32 mask)
 {
@@ -46,8 +46,8 @@ INLINE void store_lines(__m512i low, __m512i high, uint16_t *to, ptrdiff_t line,
 }
 
 /*
- * 32 channels of at most 32 pixels, `step` elements apart, as lines: to[channel][pixel].
- * An odd `count` is made even by a zero.
+ * Transposes 32 channels of at most 32 pixels, `step` elements apart, to lines:
+ * to[channel][pixel]. An odd `count` is padded with a zero.
  */
 ISA static void transpose_32(const uint16_t *x, ptrdiff_t step, int count, uint16_t *to,
                              ptrdiff_t line)
@@ -63,7 +63,7 @@ ISA static void transpose_32(const uint16_t *x, ptrdiff_t step, int count, uint1
         store_lines(low[c], high[c], to + 2 * c * line, line, mask);
 }
 
-/* The same of 16 channels. */
+/* Does the same for 16 channels. */
 ISA static void transpose_16(const uint16_t *x, ptrdiff_t step, int count, uint16_t *to,
                              ptrdiff_t line)
 {
@@ -102,7 +102,7 @@ static const uint16_t *next_place(struct amx_places *p)
 ISA void amx_pair_up(struct amx_places *from, int count, int channels, uint16_t *to,
                      ptrdiff_t panel)
 {
-    /* words of a and b in turns, of channels 0 to 15 and 16 to 31 */
+    /* alternates words of a and b, for channels 0 to 15 and 16 to 31 */
     const __m512i first =
         _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39,
                          7, 38, 6, 37, 5, 36, 4, 35, 3, 34, 2, 33, 1, 32, 0);

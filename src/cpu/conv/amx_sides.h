@@ -9,14 +9,15 @@
 #include <stdint.h>
 
 /*
- * Transposes 16 or 32 channels of at most 32 pixels that lie `step` elements apart into
- * to[channel][pixel], lines of `line` elements. An odd `count` is made even by a zero.
+ * Transposes 16 or 32 channels of at most 32 pixels, `step` elements apart, to
+ * to[channel][pixel], with lines of `line` elements. An odd `count` is padded with a
+ * zero.
  */
 void amx_transpose(const uint16_t *x, ptrdiff_t step, int count, int channels,
                    uint16_t *to, ptrdiff_t line);
 
-/* The positions of a band of dy, one after the other; columns from `cols` to `pitch` hold
- * no results. */
+/* Iterates over the positions of a band of dy; columns from `cols` to `pitch` have no
+ * results. */
 struct amx_places {
     const uint16_t *next; /* the row's next pixel */
     int rows, cols, pitch, col;
@@ -24,8 +25,9 @@ struct amx_places {
 };
 
 /*
- * `channels` of the next `count` positions, as pairs: to[channel / 16][position /
- * 2][16][2], panels of 16 channels `panel` elements apart. Zeros where no result lies.
+ * Writes `channels` of the next `count` positions as pairs: to[channel / 16][position /
+ * 2][16][2], panels of 16 channels, `panel` elements apart. Zeros where there is no
+ * result.
  */
 void amx_pair_up(struct amx_places *from, int count, int channels, uint16_t *to,
                  ptrdiff_t panel);

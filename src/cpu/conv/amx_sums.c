@@ -52,7 +52,7 @@ ISA void amx_multiply_ones(const uint16_t *right, int steps, float *sum, bool fi
     uint32_t ones[TILE] __attribute__((aligned(64)));
 
     for (int i = 0; i < TILE; i++)
-        ones[i] = 0x3f803f80; /* two of bf16's */
+        ones[i] = 0x3f803f80; /* two bf16 ones */
     tiles_written();
     tile_load(4, ones, LINE);
     if (first)

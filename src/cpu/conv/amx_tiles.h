@@ -1,8 +1,8 @@
 /*
- * What amx*.c share: the shapes of tiles, their configuration, and 16 by 16 transposes.
+ * Shared by amx*.c: the shapes of tiles, their configuration, and 16 by 16 transposes.
  *
  * Tiles 0 to 3 are sums, 4 and 5 the left side (16 positions, or channels, by `depth`
- * values that are summed over), 6 and 7 the right side (pairs of those by 16 channels).
+ * summed values), 6 and 7 the right side (pairs of summed values by 16 channels).
  */
 #ifndef CPU_CONV_AMX_TILES_H
 #define CPU_CONV_AMX_TILES_H
@@ -25,7 +25,7 @@ enum {
     DEPTH = TILE_DEPTH,
 };
 
-/* Channels are multiples of 16; those of 32 fill a row of a tile. */
+/* Channels are multiples of 16; multiples of 32 fill a row of a tile. */
 static inline int depth_of(int channels)
 {
     return channels % DEPTH ? DEPTH / 2 : DEPTH;
@@ -36,12 +36,12 @@ static inline size_t align64(size_t n)
     return (n + 63) / 64 * 64;
 }
 
-/* The tiles of the calling thread until tiles_end(). */
+/* Configures the tiles of the calling thread until tiles_end(). */
 INLINE void tiles_begin(int depth)
 {
     struct tile_shapes shapes = tile_shapes(depth);
 
-    tiles_written(); /* gcc takes only its first bytes for read */
+    tiles_written(); /* gcc assumes that only its first bytes are read */
     tile_config(&shapes);
 }
 
@@ -50,7 +50,7 @@ INLINE void tiles_end(void)
     tile_release();
 }
 
-/* The four sums. */
+/* Zeros the four sums. */
 INLINE void sums_zero(void)
 {
     tile_zero(0);
@@ -92,7 +92,7 @@ INLINE void transpose16(__m512i v[LANES])
         v[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
         v[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
     }
-    /* 4 by 4 blocks lie in the 128-bit lanes: transpose those */
+    /* 4 by 4 blocks are in the 128-bit lanes: transpose those */
 #pragma GCC unroll 4
     for (int i = 0; i < 4; i++) {
         t[i] = _mm512_shuffle_i32x4(v[i], v[i + 4], 0x88);

@@ -37,7 +37,7 @@ static void plan_copy(struct amx_window *v)
     need = (v->of.cols - 1) * v->of.step_w + right - v->left + 1;
     end = v->of.w - v->left < need ? v->of.w - v->left : need;
     if (v->left < 0)
-        need += v->left; /* the rest is the next row's border */
+        need += v->left; /* the next row's border is the rest */
     if (need < end)
         need = end;
     v->pitch = (need + v->of.step_w - 1) / v->of.step_w;
@@ -84,7 +84,7 @@ static size_t row_len(const struct amx_window *v)
     return (size_t)v->pitch * (size_t)amx_window_step(v);
 }
 
-/* Zeros after a plane: the border of its last row, and what the last tap reads there. */
+/* Zeros after a plane: the border of its last row, and the reach of the last tap. */
 static size_t tail_len(const struct amx_window *v)
 {
     return (size_t)(v->left < 0 ? -v->left : 0) * (size_t)v->of.c + (size_t)v->reads;
@@ -123,12 +123,12 @@ static bool phase_read(const struct amx_window *v, int phase)
     return false;
 }
 
-/* Row y of the image, which may lie outside, with its borders. */
+/* Copies row y of the image, which may be outside, with its borders. */
 static void copy_row(const struct amx_window *v, const uint16_t *image, int y,
                      uint16_t *to)
 {
     int width = v->pitch * v->step, c = v->of.c;
-    /* copied columns [lo, hi) lie in the image */
+    /* copied columns [lo, hi) are inside the image */
     int lo = v->left < 0 ? (-v->left + v->column - 1) / v->column : 0;
     int hi = (v->of.w - v->left + v->column - 1) / v->column;
     size_t pixel = (size_t)c * sizeof(*to);

@@ -1,11 +1,10 @@
 /*
- * How conv_amx reads the source of a window (cpu/conv/window.h). Tiles want results whose
- * sources lie at even distances. A source that does not give that is copied with borders
- * of zeros, `pitch` positions per row: the results of a band of rows then are positions
- * 0, 1, 2, ... of one line, position p = row * pitch + column, and those with a column of
- * `cols` or more mean nothing. The zeros to the right of a row are those to the left of
- * the next one. Where rows lie `step_h` apart, the copy has one plane for each phase of
- * them.
+ * How conv_amx reads the source of a window (cpu/conv/window.h). Tiles need results whose
+ * sources are evenly spaced. Other sources are copied with zero borders, `pitch`
+ * positions per row: the results of a band of rows are then positions 0, 1, 2, ... of one
+ * line, position p = row * pitch + column, and columns from `cols` on are ignored. The
+ * zeros to the right of a row are also those to the left of the next. With a row stride
+ * `step_h`, the copy has one plane for each phase.
  */
 #ifndef CPU_CONV_AMX_WINDOW_H
 #define CPU_CONV_AMX_WINDOW_H
@@ -14,14 +13,14 @@
 #include "cpu/conv/window.h"
 
 /*
- * What a tap reads of x: the channels of a pixel. Of images of few channels, as of a
- * stem, a whole row of the kernel, which lies side by side in memory.
+ * What a tap reads of x: the channels of a pixel. With few channels, as in a stem, it is
+ * a whole row of the kernel, whose pixels are adjacent in memory.
  */
 struct amx_reach {
     int taps;
-    int span;     /* pixels of a tap */
-    int values;   /* of those pixels */
-    int channels; /* read and multiplied: the values, then others by weights of zero */
+    int span;     /* pixels per tap */
+    int values;   /* values of those pixels */
+    int channels; /* read and multiplied: the values, then others with zero weights */
 };
 
 static inline struct amx_reach amx_reach(const struct conv_shape *s)
@@ -35,41 +34,41 @@ static inline struct amx_reach amx_reach(const struct conv_shape *s)
 
 struct amx_window {
     struct conv_window of;
-    int span, reads; /* pixels and channels that a tap reads, as of amx_reach */
+    int span, reads; /* pixels and channels that a tap reads (see amx_reach) */
     int packed;      /* taps of the packed weights */
-    bool joined;     /* an image's rows of results follow the last one's, evenly */
+    bool joined;     /* the rows of all images' results are evenly spaced */
 
     /* of the copy */
-    int top, left;    /* the first tap's distance */
+    int top, left;    /* offset of the first tap */
     int reach;        /* rows from the first tap to the last */
-    int pitch;        /* positions in a row */
+    int pitch;        /* positions per row */
     int column, step; /* source pixels per copied one, copied pixels per position */
-    bool plain; /* one image as it is needs no copy: positions lie as in the source */
+    bool plain; /* a single image needs no copy: positions are spaced as in the source */
 };
 
 struct amx_window amx_window_forward(const struct conv_shape *s);
-/* The window over dy of phase [py, px] of dx. */
+/* Returns the window over dy for phase [py, px] of dx. */
 struct amx_window amx_window_data_grad(const struct conv_shape *s, int py, int px);
 
-/* Copied rows in a plane, for `rows` rows of results. */
+/* Returns the copied rows per plane for `rows` rows of results. */
 int amx_window_plane(const struct amx_window *v, int rows);
-/* Elements of a copy of `rows` rows of results, and of what is readable after it. */
+/* Returns the elements of a copy for `rows` rows of results, including readable padding. */
 size_t amx_window_copied(const struct amx_window *v, int rows);
-/* Rows of results whose copy fits in `bytes`; 1 at least. */
+/* Returns the rows of results whose copy fits in `bytes`; at least 1. */
 int amx_window_band(const struct amx_window *v, size_t bytes);
 
-/* Copies what rows [y, y + rows) of the results of one image read. */
+/* Copies the input of rows [y, y + rows) of one image's results. */
 void amx_window_copy(const struct amx_window *v, const uint16_t *image, int y, int rows,
                      uint16_t *to);
-/* Where a tap of position 0 reads in such a copy: elements from its start. */
+/* Returns the offset in such a copy that a tap of position 0 reads, in elements. */
 ptrdiff_t amx_window_tap(const struct amx_window *v, const struct conv_tap *t, int rows);
-/* Whether all images are one: each result reads the pixel in its own place. */
+/* True if all images count as one: each result reads the pixel at its own position. */
 static inline bool amx_window_pointwise(const struct amx_window *v)
 {
     return v->plain && v->joined && !v->reach && !v->top && v->of.rows == v->of.h;
 }
 
-/* Elements of the copy from one position to the next. */
+/* Returns the elements of the copy between positions. */
 static inline ptrdiff_t amx_window_step(const struct amx_window *v)
 {
     return (ptrdiff_t)v->step * v->of.c;

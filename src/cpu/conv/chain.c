@@ -21,7 +21,7 @@ static bool find_add(struct conv_chain *f, const struct graph *g, struct node *a
     if (add->nin != 2)
         return false;
     f->add = add;
-    for (int i = 1; i >= 0; i--) { /* the residual branch comes first in the add */
+    for (int i = 1; i >= 0; i--) { /* the residual branch is the add's first input */
         f->other = add->in[i];
         if (find_conv(f, g, sole_producer(g, add->in[1 - i], NULL)))
             return f->other != add->in[1 - i];

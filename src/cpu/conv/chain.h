@@ -1,10 +1,10 @@
 /*
- * A convolution and what a kernel may do on its results before it stores them:
+ * A convolution and the ops that a kernel may apply to its results before it stores them:
  *
  *   conv2d [batchnorm_inference] [add] [relu]
  *
- * The batch norm goes into weights and bias (weights_fold()); each link is the one reader
- * of the one before.
+ * The batch norm is folded into weights and bias (weights_fold()); each op is the only
+ * reader of the previous one.
  */
 #ifndef CPU_CONV_CHAIN_H
 #define CPU_CONV_CHAIN_H
@@ -12,11 +12,11 @@
 #include "graph/kernel.h"
 
 struct conv_chain {
-    struct node *conv, *bn, *add, *relu; /* NULL, but for conv: there is none */
-    struct tensor *other;                /* what add adds to the convolution */
+    struct node *conv, *bn, *add, *relu; /* NULL if absent; conv is always there */
+    struct tensor *other;                /* the other input of add */
 };
 
-/* The chain that ends with n; false: n ends none. */
+/* Finds the chain that ends with n; returns false if there is none. */
 bool conv_chain_find(struct conv_chain *f, const struct graph *g, struct node *n);
 void conv_chain_take(struct region *r, const struct conv_chain *f);
 

@@ -1,6 +1,6 @@
 /*
- * Convolutions by our own loops: their shape, and what a set of loops offers. Claims are
- * the same for all sets (conv2d_own.c).
+ * Convolutions by our own loops: their shape, and the interface of a set of loops. All
+ * sets share their claims (conv2d_own.c).
  */
 #ifndef CPU_CONV_CONV_H
 #define CPU_CONV_CONV_H
@@ -12,7 +12,7 @@
 #include "cpu/device.h"
 #include "graph/tensor.h"
 
-/* A convolution without groups; gradients are told the shape of their forward one. */
+/* A convolution without groups; gradients use the shape of their forward convolution. */
 struct conv_shape {
     enum dtype type; /* of x and y */
     int n, h, w, c;  /* of x */
@@ -30,35 +30,37 @@ static inline struct conv_shape conv_rotated(const struct conv_shape *s)
     return back;
 }
 
-/* What forward and data gradient work on; images are NHWC. */
+/* The arguments of forward and data gradient; images are NHWC. */
 struct conv_args {
     const void *from;   /* x, or dy */
-    const void *packed; /* weights, for this direction */
-    const float *bias;  /* of the result's channels, or NULL */
-    const void *add;    /* of the result's shape, maybe the result itself; or NULL */
-    const void *relu_mask; /* of its shape: it is 0 where this is 0 or less; or NULL */
+    const void *packed; /* weights packed for this direction */
+    const float *bias;  /* per channel of the result, or NULL */
+    const void *add;    /* of the result's shape, may be the result itself; or NULL */
+    /* of the result's shape: the result is 0 where this is <= 0; or NULL */
+    const void *relu_mask;
     void *to;           /* the result: y, or dx */
     bool relu;
     void *scratch;
 };
 
 struct conv_loops {
-    /* NULL: these loops can do it on this device; else a static reason why not. */
+    /* Return NULL if the loops support it on this device, else a static reason. */
     const char *(*forward_can)(const struct device *dev, const struct conv_shape *s);
     const char *(*data_grad_can)(const struct device *dev, const struct conv_shape *s);
     const char *(*weight_grad_can)(const struct device *dev, const struct conv_shape *s);
-    bool rounds_zeros;   /* a sum of zeros may come out as a rounding error */
-    bool unfused;        /* no bias, relu or ReLU mask */
-    bool no_db;          /* the weight gradient makes none of the bias */
-    bool chains;         /* forward can do all of chain.h: fold and add, too */
-    bool data_grad_bias; /* of a transposed convolution: the data gradient may have one */
+    bool rounds_zeros; /* a sum of zeros may become a rounding error */
+    bool unfused;      /* no bias, relu, or ReLU mask */
+    bool no_db;        /* the weight gradient does not compute the bias gradient */
+    bool chains;       /* forward supports all of chain.h: fold and add, too */
+    /* of a transposed convolution: the data gradient may have a bias */
+    bool data_grad_bias;
 
-    /* Weights, fp32 OHWI, to a packing of `packed` bytes for one direction. */
+    /* Packs fp32 OHWI weights to `packed` bytes for one direction. */
     size_t (*packed)(const struct conv_shape *s);
     void (*pack)(const struct device *dev, const struct conv_shape *s, void *packed,
                  const float *w, bool backward);
 
-    /* Bytes of scratch for each run below. */
+    /* Bytes of scratch for each run function below. */
     size_t (*forward_scratch)(const struct conv_shape *s, int threads);
     size_t (*data_grad_scratch)(const struct conv_shape *s, int threads);
     size_t (*weight_grad_scratch)(const struct conv_shape *s, int threads);
@@ -85,7 +87,7 @@ static inline int round_up(int n, int unit)
 
 /*
  * Rounds a row of `floats` (a multiple of 16) up to an odd number of cache lines: rows
- * whose distance is a power of two map to the same set of the cache.
+ * whose distance is a power of two map to the same cache set.
  */
 static inline int odd_lines(int floats)
 {

@@ -1,4 +1,4 @@
-/* Forward, and so the data gradient; the weights of both. */
+/* Forward and data gradient, and their weights. */
 #include "cpu/conv/direct.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ static const char *direct_can(const struct device *dev, const struct conv_shape 
     bool half = s->type == DTYPE_BF16;
 
     (void)dev;
-    /* fp32 runs the same functions, which gcc compiles for the whole set. */
+    /* fp32 runs the same functions, which are compiled for the same instruction set. */
     if (!__builtin_cpu_supports("avx512bf16") || !__builtin_cpu_supports("avx512bw") ||
         !__builtin_cpu_supports("avx512vl") || (!half && s->type != DTYPE_F32))
         return "no AVX512-BF16, or another type";
@@ -40,7 +40,7 @@ static const char *direct_data_grad_can(const struct device *dev,
     return why ? why : direct_can(dev, &back);
 }
 
-/* Words of 32 bits in a pixel of x, each broadcast as one: a channel, or two in bf16. */
+/* 32-bit words per pixel of x, each broadcast at once: one channel, or two in bf16. */
 static int words_of(const struct conv_shape *s)
 {
     return s->type == DTYPE_BF16 ? s->c / 2 : s->c;
@@ -122,7 +122,7 @@ static void direct_pack(const struct device *dev, const struct conv_shape *s,
 
 /* ---- forward ---- */
 
-/* Where a tap reads the first pixel of a row, and its weights. */
+/* Addresses of the first pixel that a tap reads in a row, and of its weights. */
 struct tap {
     const uint32_t *x, *w;
 };
@@ -130,15 +130,15 @@ struct tap {
 struct row {
     const struct tap *tap;
     int taps, width, k;
-    ptrdiff_t next; /* words from the weights of 16 outputs to those of the next 16 */
+    ptrdiff_t next; /* words between the weights of groups of 16 outputs */
     const float *bias;
-    const char *relu_mask; /* of this row, as y */
+    const char *relu_mask; /* of this row, like y */
     char *y;
     bool relu;
     struct prefetch *prefetch;
 };
 
-/* 16 channels of a pixel: relu_value and relu_slope of ops/pointwise.h. */
+/* Epilogue of 16 channels of a pixel: relu_value and relu_slope of ops/pointwise.h. */
 INLINE void finish(const struct row *r, __m512 v, int64_t at, bool half)
 {
     const __m512 zero = _mm512_setzero_ps();
@@ -201,7 +201,7 @@ INLINE void forward_tile(const struct row *r, int ox, int kb, bool half, int wor
             finish(r, acc[i][v], (int64_t)(ox + i) * r->k + kb + v * LANES, half);
 }
 
-/* The last tile of a row overlaps the one before it: some pixels are computed twice. */
+/* The last tile of a row overlaps the previous one: some pixels are computed twice. */
 INLINE void forward_row(const struct row *r, bool half, int words, int vectors)
 {
     for (int kb = 0; kb < r->k; kb += vectors * LANES)
@@ -210,7 +210,7 @@ INLINE void forward_row(const struct row *r, bool half, int words, int vectors)
                          words, vectors);
 }
 
-/* One copy of the loops for each type, constant number of words and of vectors. */
+/* One copy of the loops for each type and constant numbers of words and vectors. */
 #define ROW(half, words, vectors)                                                        \
     ISA static void row_##half##_##words##_##vectors(const struct row *r)                \
     {                                                                                    \
@@ -245,7 +245,7 @@ static row_fn *row_for(const struct conv_shape *s)
     return table[s->type == DTYPE_BF16][c][s->k > LANES];
 }
 
-/* Zeros on both sides of a row of x, where taps lie beside each other. */
+/* Zeros on both sides of a row of x, if the kernel has several columns. */
 static int border(const struct conv_shape *s)
 {
     return s->kernel_w / 2 * s->dilation_w;
@@ -273,7 +273,7 @@ struct forward_job {
     const struct conv_args *a;
 };
 
-/* Row y of an image with its border. */
+/* Returns row y of an image with its border. */
 static const uint32_t *with_border(const struct conv_shape *s, const uint32_t *x,
                                    uint32_t *to)
 {
@@ -288,7 +288,7 @@ static const uint32_t *with_border(const struct conv_shape *s, const uint32_t *x
     return to;
 }
 
-/* The taps of row y of an image that lie inside of it. */
+/* Finds the taps of row y that are inside the image. */
 static int find_taps(const struct conv_shape *s, const uint32_t *image, int y,
                      const uint32_t *w, uint32_t *scratch, struct tap *tap)
 {

@@ -1,9 +1,9 @@
 /*
- * The weight gradient, and the bias's.
+ * The weight and bias gradients.
  *
- * A thread goes through its rows in chunks of a few, copied so that all that a tile reads
- * lies in a line: steps[channels / 16][step][16 words]. A step is a pixel in fp32, two
- * neighbours in bf16, whose channels come in the order that unpacking leaves them in.
+ * A thread processes its rows in chunks of a few, copied so that everything a tile reads
+ * is in one line: steps[channels / 16][step][16 words]. A step is a pixel in fp32, two
+ * adjacent pixels in bf16, whose channels are in the order that unpacking produces.
  */
 #include "cpu/conv/direct.h"
 
@@ -26,7 +26,7 @@ static int chunk_rows(const struct conv_shape *s)
 }
 
 struct grad_scratch {
-    size_t x, dy, sum, bias, total; /* byte offsets in one thread's part, and its size */
+    size_t x, dy, sum, bias, total; /* byte offsets in a thread's part, and its size */
 };
 
 static struct grad_scratch grad_layout(const struct conv_shape *s)
@@ -46,7 +46,7 @@ size_t direct_weight_grad_scratch(const struct conv_shape *s, int threads)
     return grad_layout(s).total * (size_t)threads;
 }
 
-/* 16 channels of pixels a and b, each NULL outside of the image, as one step. */
+/* One step: 16 channels of pixels a and b; each is NULL outside the image. */
 INLINE void step_half(const uint16_t *a, const uint16_t *b, uint32_t *to)
 {
     __m256i va = a ? _mm256_loadu_si256((const __m256i *)a) : _mm256_setzero_si256();
@@ -56,13 +56,13 @@ INLINE void step_half(const uint16_t *a, const uint16_t *b, uint32_t *to)
     _mm256_storeu_si256((__m256i *)(to + 8), _mm256_unpackhi_epi16(va, vb));
 }
 
-/* The channel of a group of 16 that unpacking leaves at index i. */
+/* Returns the channel of a group of 16 that unpacking leaves at index i. */
 static int place_half(int i)
 {
     return (i & 3) | (i >> 2 & 1) << 3 | (i >> 3) << 2;
 }
 
-/* Row of `width` pixels, `shift` columns on, of 16 channels. */
+/* Copies 16 channels of a row of `width` pixels, shifted by `shift` columns. */
 INLINE void copy_half(const uint16_t *row, int width, int channels, int shift,
                       uint32_t *to)
 {
@@ -103,8 +103,8 @@ INLINE void sum_row(const char *row, int width, int channels, bool half, float *
 }
 
 /*
- * `rows` rows of an image, shifted by `shift` columns, as steps; total[channels] += their
- * pixels, if it is not NULL.
+ * Copies `rows` rows of an image, shifted by `shift` columns, as steps; adds their pixels
+ * to total[channels], unless it is NULL.
  */
 ISA static void copy_rows(const struct conv_shape *s, const char *from, int channels,
                           int rows, int shift, uint32_t *to, double *total)
@@ -164,8 +164,8 @@ INLINE void grad_tile(const uint32_t *x, const uint32_t *d0, const uint32_t *d1,
 }
 
 /*
- * One tap: sum[k / 16 / vectors][c][vectors x 16] += over `steps` steps; dy has `next` of
- * them from a group of 16 channels to the next.
+ * One tap: sum[k / 16 / vectors][c][vectors x 16] += over `steps` steps; `next`: steps of
+ * dy between groups of 16 channels.
  */
 INLINE void grad_tap(const struct conv_shape *s, const uint32_t *x, const uint32_t *dy,
                      int steps, int next, float *sum, struct prefetch *prefetch,
@@ -210,15 +210,15 @@ struct grad_job {
     char *scratch;
 };
 
-/* Tiles of a chunk. */
+/* Returns the tiles per chunk. */
 static int grad_tiles(const struct conv_shape *s)
 {
     return taps_of(s) * (s->k == LANES ? s->c / LANES : s->k / (2 * LANES) * (s->c / 8));
 }
 
 /*
- * Rows [y, y + rows) of one image. A row that a tap finds outside of the image is left
- * out: the rows that remain lie together.
+ * Sums rows [y, y + rows) of one image. Rows outside the image are skipped per tap: the
+ * remaining rows are contiguous.
  */
 static void grad_chunk(const struct grad_job *j, const char *x, const char *dy, int y,
                        int rows, char *mine)
@@ -231,7 +231,7 @@ static void grad_chunk(const struct grad_job *j, const char *x, const char *dy, 
     int steps = row_steps(s), below = rows + s->kernel_h / 2 * s->dilation_h;
     struct prefetch prefetch = {0};
 
-    /* the next chunk: its rows of dy, and those of x that no chunk has seen yet */
+    /* prefetch the next chunk: its rows of dy, and the rows of x that no chunk has read yet */
     fetch_in(&prefetch, 0, dy + (size_t)(y + rows) * row * (size_t)s->k,
              (size_t)rows * row * (size_t)s->k, grad_tiles(s));
     fetch_in(&prefetch, 1, x + (size_t)(y + below) * row * (size_t)s->c,

@@ -1,6 +1,6 @@
 /*
- * What direct.c and direct_grad.c share: vectors of 16 words of 32 bits, the multiply of
- * both types, and prefetches.
+ * Shared by direct.c and direct_grad.c: vectors of 16 32-bit words, the multiply of both
+ * types, and prefetches.
  */
 #ifndef CPU_CONV_DIRECT_LOOPS_H
 #define CPU_CONV_DIRECT_LOOPS_H
@@ -30,7 +30,7 @@ INLINE __m512 multiply(__m512 acc, __m512i w, __m512i x, bool half)
                 : _mm512_fmadd_ps((__m512)w, (__m512)x, acc);
 }
 
-/* 16 floats at element i */
+/* Loads 16 floats at element i. */
 INLINE __m512 load_lanes(const char *p, int64_t i, bool half)
 {
     return half ? (__m512)_mm512_slli_epi32(
@@ -41,8 +41,8 @@ INLINE __m512 load_lanes(const char *p, int64_t i, bool half)
 }
 
 /*
- * What the loops read next, prefetched while they multiply: a call of fetch() takes
- * lines[i] cache lines from at[i] on, for two addresses.
+ * Memory that the loops read next, prefetched while they multiply: each call of fetch()
+ * prefetches lines[i] cache lines from at[i] on, for two addresses.
  */
 struct prefetch {
     const char *at[2];

@@ -1,10 +1,10 @@
-/* Forward and data gradient: windows over images; the weights of both. */
+/* Forward and data gradient as windows over images, and their weights. */
 #include "cpu/conv/gemm.h"
 
 #include <string.h>
 
 enum {
-    UNIT = GEMM_RIGHT, /* channels that the loops take at a time */
+    UNIT = GEMM_RIGHT, /* channels that the loops process at a time */
     PANEL = GEMM_PANEL,
     ROWS = 8 * GEMM_ROWS, /* results at a time */
 };
@@ -42,7 +42,7 @@ bool gemm_in_place(const struct conv_window *v)
            v->step_w == 1 && v->rows == v->h && v->cols == v->w;
 }
 
-/* What tap t of a result reads, of elements of `size` bytes, or NULL: outside. */
+/* Returns what tap t of a result reads, in elements of `size` bytes; NULL if outside. */
 static const void *pixel_at(const struct conv_window *v, const void *from, size_t size,
                             const struct conv_place *p, int t)
 {
@@ -96,7 +96,7 @@ void gemm_gather_pairs(const struct device *dev, const struct conv_window *v,
 
 /* ---- weights: of each window, [chunk of columns][channels / 32][column][32] ---- */
 
-/* Columns that are multiplied at a time: about equally many. */
+/* Returns the columns multiplied at a time, in chunks of about equal size. */
 static int chunk_of(const struct conv_window *v)
 {
     int depth = gemm_depth(v), chunks = (depth + GEMM_DEPTH - 1) / GEMM_DEPTH;
@@ -190,9 +190,8 @@ struct window_job {
 };
 
 /*
- * Rows that lie a multiple of 4 KiB apart fall on the same set of a first-level cache,
- * whose 8 or 12 ways do not hold a tile's rows and the weights beside them: they are
- * copied.
+ * Rows a multiple of 4 KiB apart map to the same L1 cache set, whose 8 or 12 ways cannot
+ * hold a tile's rows and the weights: such rows are copied.
  */
 static bool read_in_place(const struct conv_window *v)
 {
@@ -204,7 +203,7 @@ static size_t thread_floats(const struct conv_window *v)
     return read_in_place(v) ? 0 : (size_t)ROWS * (size_t)odd_lines(chunk_of(v));
 }
 
-/* Where results [at, at + n) go, and what is done on them is read. */
+/* Destinations of results [at, at + n), and the inputs of their epilogue. */
 struct gemm_results {
     float *y[ROWS];
     const float *add[ROWS], *relu_mask[ROWS];
@@ -228,19 +227,19 @@ static void find_results(const struct window_job *j, int64_t at, int n,
     }
 }
 
-/* For the GEMM that begins the sums, or ends them, or both. */
+/* The epilogue of a GEMM that begins the sums, ends them, or both. */
 static struct conv_finish finish_of(const struct conv_args *a,
                                     const struct gemm_results *r, bool begins, bool ends)
 {
     return (struct conv_finish){
         .bias = ends ? a->bias : NULL,
-        .add = begins && a->add ? r->add : NULL, /* y may lie there */
+        .add = begins && a->add ? r->add : NULL, /* y may be the same memory */
         .relu_mask = ends && a->relu_mask ? r->relu_mask : NULL,
         .relu = ends && a->relu,
     };
 }
 
-/* Results [at, at + n). */
+/* Computes results [at, at + n). */
 static void run_rows(const struct window_job *j, int64_t at, int n, float *copy)
 {
     const struct conv_window *v = j->v;

@@ -1,6 +1,6 @@
 /*
- * The weight gradient: sums of [k][column of the im2col matrix], over results, one after
- * another in fp32 and two at a time in bf16.
+ * The weight gradient: sums over results of [k][column of the im2col matrix], one result
+ * at a time in fp32, two in bf16.
  */
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 /*
  * Results, or pairs of them, at a time. With few, the copies of both sides fit the cache;
- * with many, the sums are gone through less often, which counts where these do not fit.
+ * with many, the sums are loaded and stored less often, which matters if they do not fit.
  */
 enum { STEPS = 192, STEPS_FEW = 96, STEPS_MANY = 256, LARGE = 1 << 20 /* bytes */ };
 
@@ -44,7 +44,7 @@ static struct grad_job job_of(const struct device *dev, const struct conv_shape 
     return j;
 }
 
-/* Columns of the im2col matrix that are copied at a time. */
+/* Columns of the im2col matrix copied at a time. */
 static int copied_columns(const struct grad_job *j)
 {
     return at_most(j->share.cols, GEMM_DEPTH);
@@ -71,7 +71,7 @@ static float *sums_of(const struct grad_job *j, int thread)
 }
 
 /*
- * n results of so many of their `channels` at `from`, as one side in panels of `width`.
+ * Copies n results, `taken` of their `channels` each, as one side in panels of `width`.
  */
 static void copy_side(const struct grad_job *j, const void *from, ptrdiff_t channels,
                       int n, int taken, int width, float *to, int64_t panel)
@@ -86,14 +86,14 @@ static void copy_side(const struct grad_job *j, const void *from, ptrdiff_t chan
         j->dev->loops->gemm_spread(row, taken, width, to, panel);
 }
 
-/* Channel `first` of result `at`. */
+/* Returns channel `first` of result `at`. */
 static const void *result_at(const struct grad_job *j, const void *p, int64_t at,
                              int channels, int first)
 {
     return (const char *)p + (at * channels + first) * (ptrdiff_t)dtype_size(j->s->type);
 }
 
-/* Columns [lo, hi) of the im2col matrix of results [at, at + n). */
+/* Copies columns [lo, hi) of the im2col matrix for results [at, at + n). */
 static void copy_x(const struct grad_job *j, int64_t at, int n, int lo, int hi, float *to)
 {
     const struct conv_window *v = &j->v;
@@ -107,7 +107,7 @@ static void copy_x(const struct grad_job *j, int64_t at, int n, int lo, int hi, 
         gemm_gather(j->dev, v, j->x, at, n, lo, hi, to, GEMM_RIGHT, j->right);
 }
 
-/* The n results of so many channels after the first `at`, to be fetched. */
+/* Prefetches `channels` channels of the n results after the first `at`. */
 static struct gemm_prefetch prefetch_of(const struct grad_job *j, const void *p,
                                         int64_t at, int n, int channels)
 {
@@ -117,7 +117,7 @@ static struct gemm_prefetch prefetch_of(const struct grad_job *j, const void *p,
     };
 }
 
-/* What results [at, at + n) add to a thread's sums. */
+/* Adds results [at, at + n) to a thread's sums. */
 static void add_results(const struct grad_job *j, const struct conv_part *part,
                         int64_t at, int n, float *copy, float *sums, bool add)
 {
@@ -129,7 +129,8 @@ static void add_results(const struct grad_job *j, const struct conv_part *part,
               left, j->left);
     for (int lo = part->col; lo < part->col + part->cols; lo += chunk) {
         int hi = at_most(lo + chunk, part->col + part->cols);
-        bool first = lo == part->col; /* what this thread reads whole is fetched, once */
+        /* data read as a whole by this thread is prefetched once */
+        bool first = lo == part->col;
         bool dy = first && part->rows == s->k;
         bool x = first && part->cols == depth && gemm_in_place(&j->v);
 
@@ -165,13 +166,13 @@ static void grad_thread(void *arg, int thread)
 
     if (j->share.own)
         cpu_part(hi, 1, thread, j->dev->threads, &lo, &hi);
-    if (lo == hi) /* no results: its sums are zeros */
+    if (lo == hi) /* no results: the sums are zero */
         memset(sums, 0, (size_t)part.rows * (size_t)depth * sizeof(float));
     for (; lo < hi && part.rows && part.cols; lo += n, add = true)
         add_results(j, &part, lo, at_most(hi - lo, n), copy, sums, add);
 }
 
-/* Outputs [lo, hi). */
+/* Reduces outputs [lo, hi). */
 static void reduce_part(void *arg, int64_t lo, int64_t hi)
 {
     const struct grad_job *j = arg;
@@ -196,7 +197,7 @@ void gemm_weight_grad(const struct device *dev, const struct conv_shape *s, cons
 {
     struct grad_job j = job_of(dev, s, dev->threads);
 
-    (void)db; /* these loops make none */
+    (void)db; /* these loops do not compute it */
     j.x = x;
     j.dy = dy;
     j.dw = dw;

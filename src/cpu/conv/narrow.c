@@ -1,4 +1,4 @@
-/* Forward, and so the data gradient. */
+/* Forward and data gradient. */
 #include "cpu/conv/narrow.h"
 
 #include "base/half.h"
@@ -38,7 +38,7 @@ static const char *narrow_data_grad_can(const struct device *dev,
     return why ? why : narrow_can(dev, &back);
 }
 
-/* The same for both directions. */
+/* Same size for both directions. */
 static size_t narrow_packed(const struct conv_shape *s)
 {
     return sums_of(s) * sizeof(uint16_t);
@@ -73,8 +73,8 @@ static void narrow_pack(const struct device *dev, const struct conv_shape *s,
 }
 
 /*
- * 16 pixels, tw of them in a row, by 16 output channels. x points at the upper left input
- * of the first pixel; y at its output. c, stride and tw are constants after inlining.
+ * 16 pixels, tw of them per row, by 16 output channels. x: upper left input of the first
+ * pixel; y: its output. c, stride, and tw are constants after inlining.
  */
 INLINE void forward_tile(const uint16_t *x, ptrdiff_t row, const uint16_t *w, uint16_t *y,
                          ptrdiff_t yrow, int k, int c, int stride, int tw)
@@ -118,7 +118,7 @@ INLINE void forward_image(const struct conv_shape *s, const uint16_t *x,
                              s->k, c, stride, tw);
 }
 
-/* One copy of the loops for each constant c, stride and tile width. */
+/* One copy of the loops for each constant c, stride, and tile width. */
 #define FORWARD(c, stride, tw)                                                           \
     ISA static void forward_##c##_##stride##_##tw(                                       \
         const struct conv_shape *s, const uint16_t *x, const uint16_t *w, uint16_t *y)   \

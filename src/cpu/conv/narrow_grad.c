@@ -62,7 +62,7 @@ ISA static void pair_input(const struct conv_shape *s, const struct pairs *p,
                 int col = s->stride_h == 1 ? 2 * j + a : 4 * j + a;
                 const uint16_t *f = pad + y * row + (ptrdiff_t)col * c;
 
-                if (col + s->stride_h < s->w + 2) /* else a pair that is never read */
+                if (col + s->stride_h < s->w + 2) /* otherwise the pair is never read */
                     interleave(f, f + (ptrdiff_t)s->stride_h * c, to, c);
             }
 }
@@ -101,7 +101,7 @@ ISA static void grad_block(const uint32_t *x, ptrdiff_t xrow, const uint32_t *dy
         _mm512_storeu_ps(sum + (ptrdiff_t)i * LANES, acc[i]);
 }
 
-/* The same for 4 input channels and the three taps of one row. */
+/* Does the same for 4 input channels and the three taps of one row. */
 ISA static void grad_stem(const uint32_t *const x[3], ptrdiff_t xrow, const uint32_t *dy,
                           int rows, int per_row, int k, float *sum)
 {
@@ -158,7 +158,7 @@ static void grad_image(const struct conv_shape *s, const struct pairs *p,
 }
 
 struct grad_scratch {
-    size_t pad, x, dy, sum, total; /* byte offsets in one thread's part, and its size */
+    size_t pad, x, dy, sum, total; /* byte offsets in a thread's part, and its size */
 };
 
 static struct grad_scratch grad_layout(const struct conv_shape *s)

@@ -1,5 +1,5 @@
 /*
- * What narrow.c and narrow_grad.c share: the multiply, and images with a border of zeros.
+ * Shared by narrow.c and narrow_grad.c: the multiply, and images with a zero border.
  */
 #ifndef CPU_CONV_NARROW_LOOPS_H
 #define CPU_CONV_NARROW_LOOPS_H
@@ -20,13 +20,13 @@ enum { LANES = 16 };
             : "+v"(acc)                                                                  \
             : "v"(w), "m"(*(const uint32_t *)(p)))
 
-/* Channels as stored in scratch: 3 become 4, so that pairs exist. */
+/* Channels as stored in scratch: 3 are padded to 4, to form pairs. */
 static inline int padded_channels(int c)
 {
     return c == 3 ? 4 : c;
 }
 
-/* Values in a packing, and sums of a weight gradient. */
+/* Number of values in a packing, and of sums of a weight gradient. */
 static inline size_t sums_of(const struct conv_shape *s)
 {
     return (size_t)9 * (size_t)padded_channels(s->c) * (size_t)padded_channels(s->k);
@@ -42,7 +42,7 @@ static inline size_t align64(size_t n)
     return (n + 63) / 64 * 64;
 }
 
-/* One image with a border of zeros; 3 channels become 4. */
+/* Copies one image with a zero border; pads 3 channels to 4. */
 static inline void pad_image(const struct conv_shape *s, const uint16_t *x, uint16_t *to)
 {
     int cp = padded_channels(s->c), w = s->w, row = (w + 2) * cp;

@@ -1,7 +1,7 @@
 /*
- * How threads share the sums of a weight gradient, rows x columns. Small ones: each
- * thread has all of them, of its own results, and they are added in thread order. Large
- * ones: each has a rectangle of them, of all results, and nothing is added.
+ * How threads split the sums of a weight gradient, rows x columns. Small ones: each
+ * thread has all sums, over its own results, and they are added in thread order. Large
+ * ones: each thread has a rectangle of the sums, over all results, and nothing is added.
  */
 #ifndef CPU_CONV_SHARE_H
 #define CPU_CONV_SHARE_H
@@ -10,17 +10,17 @@
 #include <stddef.h>
 
 struct conv_share {
-    bool own;       /* each thread has all sums, of its results */
-    int rows, cols; /* of a thread's sums, at most */
-    int side;       /* threads side by side in the columns */
+    bool own;       /* each thread has all sums, over its results */
+    int rows, cols; /* maximum size of a thread's sums */
+    int side;       /* threads that split the columns */
 };
 
-/* Shares `bytes`; rectangles are multiples of 16 rows and 32 columns, but for the
+/* bytes: size of all sums. Rectangles are multiples of 16 rows and 32 columns, except the
  * last. */
 struct conv_share conv_share_of(int rows, int cols, size_t bytes, int threads);
 
 struct conv_part {
-    int row, rows, col, cols; /* no rows or no columns: the thread has nothing to do */
+    int row, rows, col, cols; /* rows or cols 0: the thread has no work */
 };
 
 struct conv_part conv_share_part(const struct conv_share *h, int rows, int cols,

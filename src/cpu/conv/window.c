@@ -29,7 +29,7 @@ struct conv_window conv_window_forward(const struct conv_shape *s, int span)
     return v;
 }
 
-/* dx[y] = sum of dy[(y + pad - r dilation) / stride] where that is a whole number. */
+/* dx[y] = sum of dy[(y + pad - r dilation) / stride] where that is an integer. */
 struct conv_window conv_window_data_grad(const struct conv_shape *s, int py, int px)
 {
     struct conv_window v = {

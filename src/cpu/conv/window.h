@@ -1,7 +1,7 @@
 /*
- * What a result of a convolution reads: results as grids, each the sum over taps at fixed
- * distances from a result's place in the source image. Forward is one window; the data
- * gradient of a stride is one for each phase of dx, over dy.
+ * The input windows of a convolution: results as grids, each the sum over taps at fixed
+ * offsets from a result's position in the source image. Forward is one window; the data
+ * gradient of a stride is one window over dy for each phase of dx.
  */
 #ifndef CPU_CONV_WINDOW_H
 #define CPU_CONV_WINDOW_H
@@ -11,25 +11,25 @@
 enum { CONV_TAPS = 49 };
 
 struct conv_tap {
-    int y, x;  /* pixels of the source from a result's place */
+    int y, x;  /* offset in source pixels from a result's position */
     int index; /* of the weights */
 };
 
 struct conv_window {
     int n, h, w, c;           /* of the source */
-    int rows, cols, channels; /* of the results; 0 rows: there are none in this phase */
-    int step_h, step_w;       /* source pixels from one result to the next */
+    int rows, cols, channels; /* of the results; rows 0: this phase has none */
+    int step_h, step_w;       /* source pixels between results */
     ptrdiff_t image, row, col, first; /* pixels between results, and before the first */
     int taps;
     struct conv_tap tap[CONV_TAPS];
 };
 
-/* `span`: every so many taps of a row of the kernel; what a tap reads is that wide. */
+/* span: width of a tap in pixels; only every span-th tap of a kernel row is used. */
 struct conv_window conv_window_forward(const struct conv_shape *s, int span);
-/* The window over dy of phase [py, px] of dx. */
+/* Returns the window over dy for phase [py, px] of dx. */
 struct conv_window conv_window_data_grad(const struct conv_shape *s, int py, int px);
 
-/* The place of a result of images of rows x cols results, counted over all images. */
+/* The position of a result, counted over all images with rows x cols results. */
 struct conv_place {
     int64_t image;
     int row, col;

@@ -1,8 +1,8 @@
-/* Forward, and so the data gradient; the weights of both. */
+/* Forward and data gradient, and their weights. */
 #include "cpu/conv/winograd.h"
 
 enum {
-    UNIT = GEMM_RIGHT, /* channels that the loops take at a time */
+    UNIT = GEMM_RIGHT, /* channels that the loops process at a time */
     PANEL = GEMM_PANEL,
 };
 
@@ -14,7 +14,7 @@ static bool axis_can(int kernel, int stride, int pad, int dilation)
 static const char *winograd_can(const struct device *dev, const struct conv_shape *s)
 {
     bool line = s->kernel_h != s->kernel_w;
-    int least = line ? 4 * UNIT : 2 * UNIT; /* else the transforms cost too much */
+    int least = line ? 4 * UNIT : 2 * UNIT; /* below this, the transforms cost too much */
 
     if (dev->loops->lanes < 8)
         return "no AVX2";
@@ -53,7 +53,7 @@ struct pack_job {
     bool backward;
 };
 
-/* 16 inputs of 32 outputs, or 16. Backward: in and out swapped, taps rotated by 180
+/* Packs 16 inputs of 32 outputs, or 16. Backward: in and out swapped, taps rotated by 180
  * degrees. */
 static void pack_unit(const struct pack_job *j, int in, int out)
 {
@@ -84,7 +84,7 @@ static void pack_unit(const struct pack_job *j, int in, int out)
 static void pack_part(void *arg, int64_t lo, int64_t hi)
 {
     const struct pack_job *j = arg;
-    int each = j->in / UNIT; /* units of a panel */
+    int each = j->in / UNIT; /* units per panel */
 
     for (int64_t i = lo; i < hi; i++)
         pack_unit(j, (int)(i % each) * UNIT, (int)(i / each) * PANEL);

@@ -1,28 +1,29 @@
 /*
- * Our own convolutions of stride 1 in fp32 by Winograd's minimal filtering: Lavin and
- * Gray 2016, Fast Algorithms for Convolutional Neural Networks, section 4.1.
+ * Our own fp32 convolutions of stride 1 by Winograd's minimal filtering: Lavin and Gray
+ * 2016, Fast Algorithms for Convolutional Neural Networks, section 4.1.
  *
  *   3 x 3          F(2 x 2, 3 x 3): a tile of 2 x 2 results reads 4 x 4 pixels of x. Tile
- *                  and weights are transformed to 16 values each, which are multiplied one
- *                  by one, summed over the channels and transformed back: 16
- *                  multiplications for 36. So it is 16 GEMMs, tiles x inputs by inputs x
- *                  outputs, one for each of the 16 values (a plane).
- *   3 x 1, 1 x 3   F(2, 3), the same along one line: 4 multiplications for 6. With a
- *                  dilation d a tile's results and pixels lie d apart.
+ *                  and weights are transformed to 16 values each, which are multiplied
+ *                  elementwise, summed over the channels, and transformed back: 16
+ *                  multiplications instead of 36. So it is 16 GEMMs, tiles x inputs by
+ *                  inputs x outputs, one for each of the 16 values (a plane).
+ *   3 x 1, 1 x 3   F(2, 3), the same along one line: 4 multiplications instead of 6. With
+ *                  a dilation d, a tile's results and pixels are d apart.
  *
- * The weight gradient is the adjoint: as many GEMMs, outputs x tiles by tiles x inputs.
+ * The weight gradient is the adjoint: the same number of GEMMs, outputs x tiles by tiles
+ * x inputs.
  *
  * Images are NHWC fp32. Deterministic for a given number of threads. The transforms add
- * and divide by 2; the results are about as far from exact sums as plain fp32 sums are
- * (docs/dev/performance.md). A weight whose gradient is a sum of zeros, as after a relu that
- * is off wherever dy is not, may get a rounding error of its neighbours' gradient instead
- * of 0, of which an optimizer that divides by the size of the gradient makes whole steps:
- * a graph that keeps zeros takes other loops. A tap that only
- * meets border gets exactly 0. A NaN reaches the results that read it, and in the weight
- * gradient all taps of its channels; an infinity may become one.
+ * and divide by 2; the results are about as accurate as plain fp32 sums
+ * (docs/dev/performance.md). If a weight's gradient is a sum of zeros, as after a relu
+ * that is off wherever dy is not, it may become a rounding error of its neighbors'
+ * gradients instead of 0; an optimizer that divides by the size of the gradient turns
+ * that into a full step. So a graph that keeps zeros uses other loops. A tap that only
+ * meets the border gets exactly 0. A NaN reaches the results that read it and, in the
+ * weight gradient, all taps of its channels; an infinity may become a NaN.
  *
  *   winograd.c        forward and data gradient, and their weights
- *   winograd_tiles.c  tiles and where they lie
+ *   winograd_tiles.c  tiles and their positions
  *   winograd_grad.c   the weight gradient
  */
 #ifndef CPU_CONV_WINOGRAD_H
@@ -33,28 +34,28 @@
 enum {
     WINOGRAD_PLANES = 16, /* at most */
     WINOGRAD_TAPS = 9,
-    WINOGRAD_MOST = 12 * GEMM_ROWS, /* tiles of a block */
+    WINOGRAD_MOST = 12 * GEMM_ROWS, /* tiles per block */
 };
 
-/* Tiles in one direction of an image: of 2 results that read 4 pixels, or single ones. */
+/* Tiles along one axis of an image: of 2 results that read 4 pixels, or single ones. */
 struct winograd_axis {
     int tiles, dilation;
-    int reads, results; /* of a tile: 4 and 2, or 1 and 1 */
+    int reads, results; /* per tile: 4 and 2, or 1 and 1 */
 };
 
-/* All tiles, cut into blocks that are transformed and multiplied at a time. */
+/* All tiles, split into blocks that are transformed and multiplied at a time. */
 struct winograd_tiles {
     struct winograd_axis y, x;
     int planes, taps;
     int64_t all;
-    int most; /* of a block */
+    int most; /* per block */
 };
 
 struct winograd_tiles winograd_tiles(const struct conv_shape *s, int threads);
 
 /*
- * Where values of a block lie: plane p, tile i, channel c of X (16 a panel) at
- * at[p * plane + i * next + c / 16 * panel + c % 16].
+ * Layout of a block's values: plane p, tile i, channel c of X (16 per panel) are at at[p
+ * * plane + i * next + c / 16 * panel + c % 16].
  */
 struct winograd_planes {
     float *at;
@@ -62,14 +63,13 @@ struct winograd_planes {
 };
 
 /*
- * Transforms tiles [lo, lo + n) of images of `all` channels, the `channels` from `image`
- * on: X, or DY (8 a panel). What lies outside of the image is 0.
+ * Transforms tiles [lo, lo + n) of images of `all` channels, `channels` of them from
+ * `image` on: X, or DY (8 per panel). Pixels outside the image are 0.
  */
 void winograd_block(const struct device *dev, enum winograd t, const struct conv_shape *s,
                     const struct winograd_tiles *w, const float *image, int all,
                     int channels, int64_t lo, int n, const struct winograd_planes *to);
-/* The other way: what the GEMMs of a block made is transformed to results, on which `a`
- * says what is done before they are stored. */
+/* Transforms the GEMM results of a block back and applies the epilogue of `a`. */
 void winograd_results(const struct device *dev, const struct conv_shape *s,
                       const struct winograd_tiles *w, const struct conv_args *a,
                       int64_t lo, int n, const struct winograd_planes *from);
@@ -78,7 +78,7 @@ void winograd_bias(const struct device *dev, const struct conv_shape *s,
                    const struct winograd_tiles *w, const float *dy, int channels,
                    int64_t lo, int n, float *db);
 
-/* What the GEMM of one plane prefetches of the pixels that n tiles from `lo` on read. */
+/* Prefetch by the GEMM of one plane of the pixels that n tiles from `lo` on read. */
 struct gemm_prefetch winograd_prefetch(const struct conv_shape *s,
                                        const struct winograd_tiles *w, const float *image,
                                        int channels, int64_t lo, int n, int plane);

@@ -20,14 +20,14 @@ static struct winograd_planes panel_planes(const struct winograd_tiles *w, int c
     return (struct winograd_planes){at, channels / width * panel, panel, width};
 }
 
-/* What a thread works with: rows k and columns c of the sums, and its scratch. */
+/* A thread's part of the sums, rows k and columns c, and its scratch. */
 struct mine {
     struct conv_part part;
     struct winograd_planes x, dy;
     float *sums, *bias;
 };
 
-/* Floats of a thread's scratch; the same for all. */
+/* Scratch floats per thread; the same for all. */
 static size_t thread_floats(const struct grad_job *j)
 {
     const struct conv_share *h = &j->share;
@@ -102,7 +102,7 @@ static void grad_thread(void *arg, int thread)
     }
 }
 
-/* dw of output k from the sums of one thread, or of all. */
+/* Writes dw of output k from the sums of one thread, or of all. */
 static void put_row(const struct grad_job *j, const struct mine *m, int k)
 {
     const struct conv_part *part = &m->part;
@@ -134,7 +134,7 @@ static void put_row(const struct grad_job *j, const struct mine *m, int k)
     }
 }
 
-/* Outputs [lo, hi). */
+/* Reduces outputs [lo, hi). */
 static void put_part(void *arg, int64_t lo, int64_t hi)
 {
     const struct grad_job *j = arg;

@@ -2,9 +2,9 @@
 #include "cpu/conv/winograd.h"
 
 enum {
-    NEAR = 1 << 20,      /* bytes of a block in both forms that a core's cache holds */
-    FEW = 6 * GEMM_ROWS, /* tiles of a block, at least */
-    PIECE = 512,         /* channels that are transformed at a time */
+    NEAR = 1 << 20,      /* bytes of a block in both forms that fit a core's cache */
+    FEW = 6 * GEMM_ROWS, /* minimum tiles per block */
+    PIECE = 512,         /* channels transformed at a time */
 };
 
 static struct winograd_axis axis_of(int size, int kernel, int dilation)
@@ -41,15 +41,15 @@ struct winograd_tiles winograd_tiles(const struct conv_shape *s, int threads)
     return w;
 }
 
-/* The first result of tile t in one direction. */
+/* Returns the first result of tile t along one axis. */
 static int first_of(const struct winograd_axis *a, int t)
 {
     return a->results == 1 ? t : t / a->dilation * 2 * a->dilation + t % a->dilation;
 }
 
 /*
- * Where the pixels lie that a tile reads, or its results: counted over all images, -1 for
- * those outside. How many there are.
+ * Finds the pixels that a tile reads, or its results, counted over all images, with -1
+ * for those outside. Returns their number.
  */
 static int find_pixels(const struct conv_shape *s, const struct winograd_tiles *w,
                        const struct conv_place *p, bool reads, ptrdiff_t *at)
@@ -58,7 +58,7 @@ static int find_pixels(const struct conv_shape *s, const struct winograd_tiles *
         cols = reads ? w->x.reads : w->x.results;
     int y = first_of(&w->y, p->row), left = first_of(&w->x, p->col), n = 0;
 
-    if (reads) { /* from the one before the first result on */
+    if (reads) { /* starts one before the first result */
         y -= rows > 1 ? w->y.dilation : 0;
         left -= cols > 1 ? w->x.dilation : 0;
     }

@@ -1,16 +1,16 @@
 /*
- * Attention within a window on AMX's tiles, in bf16: `forward` and `grad` of
+ * Attention within a window on AMX tiles, in bf16: `forward` and `grad` of
  * attention_loops.h for processors where amx_usable() (cpu/amx.h) and vectors have 16
- * lanes. Softmax, norms and sums are fp32 as there, and scores are those of q and k as
- * they lie. The weights, the gradient of the scores, and where these are multiplied
- * SwinV2's directions are rounded to bf16.
+ * lanes. Softmax, norms, and sums are fp32 as there, and scores use the unmodified q and
+ * k. The weights, the gradient of the scores, and SwinV2's directions where these are
+ * multiplied are rounded to bf16.
  */
 #ifndef CPU_SIMD_ATTENTION_AMX_H
 #define CPU_SIMD_ATTENTION_AMX_H
 
 #include "cpu/simd/attention_args.h"
 
-/* Floats of a->scratch, which is aligned to 64 bytes. */
+/* Returns the floats of a->scratch, which is aligned to 64 bytes. */
 int64_t attention_amx_room(int tokens, int head, bool gradient);
 
 void attention_amx_forward(const struct attention *a);

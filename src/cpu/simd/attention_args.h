@@ -1,5 +1,5 @@
 /*
- * What the loops of attention and of small GEMMs are told (cpu/simd/loops.h,
+ * Arguments of the loops of attention and of small GEMMs (cpu/simd/loops.h,
  * attention.inc).
  */
 #ifndef CPU_SIMD_ATTENTION_ARGS_H
@@ -15,8 +15,9 @@ struct dropout_key;
 /*
  * y[i][j] (+)= sum over d of a(i, d) b[d][j], with a(i, d) = a[i a_row + d a_depth], one
  * of which is 1. Columns are a multiple of LANES; b is in panels of 2 LANES columns,
- * `b_panel` floats apart, with `b_depth` floats from row to row. (Rows of 2 LANES and
- * more, one after the other, are panels: b_panel = 2 LANES, b_depth = their length.)
+ * `b_panel` floats apart, with `b_depth` floats between rows. (A matrix whose rows have
+ * at least 2 LANES floats is a set of panels, too: b_panel = 2 LANES, b_depth = the row
+ * length.)
  */
 struct matmul {
     int rows, cols, depth;
@@ -27,42 +28,43 @@ struct matmul {
 };
 
 /*
- * The network of coordinates of ops/cpb_table.h, with its weights apart: w0 [2][hidden].
+ * The network of coordinates of ops/cpb_table.h, with its weights separated: w0
+ * [2][hidden].
  */
 struct cpb {
     int64_t rows;
     int hidden, heads;         /* hidden: a multiple of LANES */
     const float *coordinate;   /* [rows][2] */
     const float *w0, *b0, *w2; /* w2 [heads][hidden] */
-    float *z;                  /* [rows][heads]; for the gradient that of z */
+    float *z;                  /* [rows][heads]; in the gradient: gradient of z */
     float *dw0, *db0, *dw2;    /* dw0 [hidden][2] */
 };
 
 /*
- * One head of one window of one image (ops/window_attention.h). Tokens are all of the
- * window; queries are those that are no padding. What belongs to a pixel lies `row`
- * elements of qkv from that of the next one, `channels` of y and `heads` of lse; pointers
- * are to pixel 0 of the image and to the head's q, its results and its lse.
+ * One head of one window of one image (ops/window_attention.h). Tokens are all tokens of
+ * the window; queries are those that are not padding. Adjacent pixels are `row` elements
+ * apart in qkv, `channels` in y, and `heads` in lse; pointers are to pixel 0 of the image
+ * and to the head's q, results, and lse.
  */
 struct attention {
     enum dtype t; /* of qkv, y, dy and dqkv */
     int tokens, queries, head;
     bool cosine;
     float scale;
-    const int *pixel;    /* of each token; -1: padding */
+    const int *pixel;    /* per token; -1: padding */
     const int *query;    /* the token of each query */
-    const int *prefetch; /* the pixels of the next window, which is asked for; or NULL */
+    const int *prefetch; /* pixels of the next window, to prefetch; or NULL */
     int64_t row, channels, heads;
     const void *qkv, *ahead_qkv;
-    const float *pad;    /* padding's q, with k and v as in qkv; NULL: zeros */
+    const float *pad;    /* q of padding, with k and v as in qkv; NULL: zeros */
     const float *bias;   /* [tokens][keys] or NULL; keys: tokens rounded up to LANES */
-    const float *region; /* [keys]: of each token; NULL: nothing is masked */
-    const struct dropout_key *key; /* or NULL */
-    int64_t first;                 /* dropout's row of pixel 0 and this head */
+    const float *region; /* [keys]: per token; NULL: no mask */
+    const struct dropout_key *key; /* may be NULL */
+    int64_t first;                 /* dropout's row for pixel 0 and this head */
     void *y;
-    float *lse; /* written; may be NULL. For the gradient it is read */
+    float *lse; /* output, may be NULL; input of the gradient */
 
-    /* The gradient alone. Sums are added to. */
+    /* Only for the gradient. Sums are accumulated. */
     const void *dy, *ahead_dy;
     void *dqkv;
     float *dbias;  /* [tokens][keys] or NULL */
@@ -73,19 +75,20 @@ struct attention {
 };
 
 /*
- * The scratch: q, k, v and dy in rows of whole vectors; k and v transposed, in panels of
- * 2 LANES keys; scores of a block of queries; results of a block and of a window.
+ * The scratch memory: q, k, v, and dy in rows of whole vectors; k and v transposed, in
+ * panels of 2 LANES keys; scores of a block of queries; results of a block and of a
+ * window.
  */
-enum { ATTENTION_BLOCK = 4096 }; /* scores of a block of queries, about */
+enum { ATTENTION_BLOCK = 4096 }; /* approximate number of scores in a block of queries */
 struct attention_room {
     int keys, features;              /* tokens and head, rounded up to LANES */
-    int block;                       /* queries */
+    int block;                       /* queries per block */
     float *q, *k, *v, *dy, *kt, *vt; /* [tokens][features]; [panel][head][2 LANES] */
     float *s, *ds;                   /* [block][keys] */
-    float *y;                        /* [block][features]; of the gradient: dq */
+    float *y;                        /* [block][features]; in the gradient: dq */
     float *dk, *dv;                  /* [tokens][features] */
     float *q_norm, *k_norm;          /* [tokens]: 1 / norm */
-    float *m;                        /* [lanes][keys]: dropout's factors of queries */
+    float *m;                        /* [lanes][keys]: dropout factors of queries */
     float *share;                    /* [block]: 1 / sum */
 };
 
@@ -94,7 +97,7 @@ static inline int attention_keys(int lanes, int tokens)
     return (tokens + lanes - 1) / lanes * lanes;
 }
 
-/* The next n floats, from a multiple of 64 bytes on. */
+/* Returns the next n floats, aligned to 64 bytes. */
 static inline float *attention_take(float *base, int64_t *at, int64_t n)
 {
     float *p = base ? base + *at : NULL;
@@ -103,7 +106,7 @@ static inline float *attention_take(float *base, int64_t *at, int64_t n)
     return p;
 }
 
-/* Returns how many floats it takes; base may be NULL. */
+/* Returns the number of floats needed; base may be NULL. */
 static inline int64_t attention_room(struct attention_room *r, int lanes, int tokens,
                                      int head, bool gradient, float *base)
 {

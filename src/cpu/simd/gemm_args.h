@@ -1,6 +1,6 @@
 /*
- * What the loops of our own convolutions are told (cpu/simd/loops.h): GEMMs (gemm.inc)
- * and Winograd's transforms (winograd.inc).
+ * Arguments of the loops of our own convolutions (cpu/simd/loops.h): GEMMs (gemm.inc) and
+ * Winograd's transforms (winograd.inc).
  */
 #ifndef CPU_SIMD_GEMM_ARGS_H
 #define CPU_SIMD_GEMM_ARGS_H
@@ -8,23 +8,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What is prefetched during a GEMM; it may lie outside of all tensors. */
+/* Memory to prefetch during a GEMM; it may lie outside all tensors. */
 struct gemm_prefetch {
     const void *at;
     int64_t bytes;
 };
 
-/* What is done on results before they are stored: + bias, + add, relu, 0 by ReLU mask. */
+/* Epilogue of results before they are stored: + bias, + add, relu, 0 by ReLU mask. */
 struct conv_finish {
-    const float *bias;                          /* of the columns, or NULL */
+    const float *bias;                          /* per column, or NULL */
     const float *const *add, *const *relu_mask; /* rows like those of y, or NULL */
     bool relu;
 };
 
 /*
- * y[i][j] (+)= sum over d of a[i][d] b[d][j]. Rows of y lie anywhere. b is in panels of
- * 32 columns: [cols / 32][depth][32], `b_panel` floats apart. cols is a multiple of 16;
- * many times GEMM_ROWS rows are fastest.
+ * y[i][j] (+)= sum over d of a[i][d] b[d][j]. Rows of y may be anywhere. b is in panels
+ * of 32 columns: [cols / 32][depth][32], `b_panel` floats apart. cols is a multiple of
+ * 16; multiples of GEMM_ROWS rows are fastest.
  */
 enum { GEMM_PANEL = 32, GEMM_ROWS = 12 };
 struct gemm_rows {
@@ -33,7 +33,7 @@ struct gemm_rows {
     const float *a, *b;
     float *const *y;
     bool add;
-    const struct conv_finish *finish; /* NULL: nothing */
+    const struct conv_finish *finish; /* NULL: no epilogue */
     struct gemm_prefetch prefetch[2];
 };
 
@@ -41,7 +41,7 @@ struct gemm_rows {
  * y[i][j] (+)= sum over d of a[d][i] b[d][j]. Both sides are in panels: a of 8 rows,
  * [rows / 8][depth][8], b of 16 columns, [cols / 16][depth][16], `a_panel` and `b_panel`
  * floats apart. Rows are a multiple of 8, columns of 16. With `pairs` each float holds
- * two bf16, of d and d + 1, whose products are both added.
+ * two bf16, for d and d + 1, whose products are both added.
  */
 enum { GEMM_LEFT = 8, GEMM_RIGHT = 16 };
 struct gemm_sums {
@@ -54,9 +54,9 @@ struct gemm_sums {
 };
 
 /*
- * Transforms of Winograd's F(2 x 2, 3 x 3) (Lavin and Gray 2016, section 4.1), or of
- * F(2, 3), which is that of one of its lines. from[] and to[] are the values of a tile,
- * row by row, for n tiles and channels at once; n is a multiple of 16.
+ * Transforms of Winograd's F(2 x 2, 3 x 3) (Lavin and Gray 2016, section 4.1), or of F(2,
+ * 3), which is one line of it. from[] and to[] are the values of a tile, row by row, for
+ * n tiles and channels at once; n is a multiple of 16.
  */
 enum winograd {
     WINOGRAD_X,  /* 4 x 4 pixels to 16:         B^T x B, 16 a panel */
@@ -70,7 +70,7 @@ struct winograd_values {
     int64_t n, panel;
     const float *const *from;
     float *const *to;
-    struct conv_finish finish; /* of Y */
+    struct conv_finish finish; /* epilogue of Y */
 };
 
 #endif

@@ -1,22 +1,22 @@
 /*
- * The inner loops of our own CPU kernels. They are written once (the .inc files) on
- * vectors of LANES floats and compiled once for each instruction set (isa_*.inc);
- * loops_best() picks by what the processor has, so one binary runs everywhere and none of
- * it depends on compiler flags.
+ * The inner loops of our own CPU kernels. They are written once (the .inc files) with
+ * vectors of LANES floats and compiled once for each instruction set (isa_*.inc).
+ * loops_best() selects a table for the processor, so one binary runs everywhere,
+ * independent of compiler flags.
  *
- * All loops run on the calling thread; kernels cut the work. `t` is DTYPE_F32 or
+ * All loops run on the calling thread; kernels split the work. `t` is DTYPE_F32 or
  * DTYPE_BF16, arithmetic is fp32. Tensors overlap either fully (in place) or not at all.
  *
- * `streamed`: the result is written by non-temporal stores (cpu_streams in device.h says
- * when that pays); it is aligned to 64 bytes, each store to a vector. `uncached`: what is
- * summed comes from memory (cpu_uncached), so it is read in the order in which it lies;
- * the sums are the same.
+ * `streamed`: the result is written with non-temporal stores (cpu_streams in device.h
+ * tells when that is faster); it is aligned to 64 bytes, each store to a vector.
+ * `uncached`: the input of a sum comes from memory (cpu_uncached), so it is read in
+ * storage order; the sums are the same.
  *
- * Channels. Loops with a value per channel see a tensor as rows of `width` elements and
+ * Channels. Loops with a value per channel treat a tensor as rows of `width` elements and
  * have tables of that length. width is a multiple of the channels and of 2 LANES (struct
- * rows in rows.h), so there are no remainders inside a row; the last row may be short.
- * bf16 comes two vectors at a time, of which the first has the elements of even index:
- * tables are in that order, too (loops_place).
+ * rows in rows.h), so rows have no remainders; the last row may be short. bf16 is loaded
+ * as two vectors at a time, the first with the elements of even index: tables use the
+ * same order (loops_place).
  */
 #ifndef CPU_SIMD_LOOPS_H
 #define CPU_SIMD_LOOPS_H
@@ -42,12 +42,12 @@ struct loops {
                          bool streamed);
     void (*relu_grad)(enum dtype t, const void *y, const void *dy, void *dx, int64_t n,
                       float limit, bool streamed);
-    /* `approximate`: the form with tanh */
+    /* approximate: with tanh */
     void (*gelu_forward)(enum dtype t, const void *x, void *y, int64_t n,
                          bool approximate, bool streamed);
     void (*gelu_grad)(enum dtype t, const void *x, const void *dy, void *dx, int64_t n,
                       bool approximate, bool streamed);
-    /* y = in[0] + ... + in[nin-1] of the elements [lo, hi); y may be one of them. */
+    /* y = in[0] + ... + in[nin-1] for the elements [lo, hi); y may be one of them. */
     void (*add)(enum dtype t, const void *const *in, int nin, void *y, int64_t lo,
                 int64_t hi, bool streamed);
     void (*cast)(enum dtype from, enum dtype to, const void *x, void *y, int64_t n,
@@ -67,7 +67,7 @@ struct loops {
                          const struct dropout_key *key, int64_t lo, int64_t hi,
                          bool streamed);
 
-    /* sum += x - shift, sq += (x - shift)^2; the next call goes on `jump` elements after
+    /* sum += x - shift, sq += (x - shift)^2; the next call starts `jump` elements after
      * the end of this part */
     void (*bn_stats)(enum dtype t, const void *x, int64_t n, int64_t width,
                      const float *shift, float *sum, float *sq, bool uncached,
@@ -93,7 +93,7 @@ struct loops {
     void (*maxpool_grad)(const struct pool *p, const void *x, const void *dy, void *dx,
                          int32_t *ring, int64_t n);
 
-    /* Over `rows` rows of n: sum += x scale; sum += x y; y = x s; y = s. */
+    /* Over `rows` rows of n elements: sum += x scale; sum += x y; y = x s; y = s. */
     void (*sum_rows)(enum dtype t, const void *x, int64_t rows, int64_t n, float scale,
                      float *sum, bool uncached);
     void (*dot_rows)(enum dtype t, const void *x, const void *y, int64_t rows, int64_t n,
@@ -119,20 +119,20 @@ struct loops {
     /* A row of a side of gemm_sums: 8 or 16 (`width`) floats per panel. NULL: zeros */
     void (*gemm_spread)(const float *from, int64_t n, int width, float *to,
                         int64_t panel);
-    /* The same of bf16: pairs (a[i], b[i]) as words. NULL without AVX-512 BF16 */
+    /* The same for bf16: pairs (a[i], b[i]) as words. NULL without AVX-512 BF16 */
     void (*gemm_pairs)(const uint16_t *a, const uint16_t *b, int64_t n, int width,
                        float *to, int64_t panel);
     void (*winograd)(enum winograd t, const struct winograd_values *a);
     void (*conv_up)(const struct conv_up *p, const void *x, void *y, int64_t pixels);
-    /* n bytes of each row, between rows of to_row and from_row bytes */
+    /* Copies n bytes of each row, between rows of to_row and from_row bytes. */
     void (*copy_rows)(void *to, int64_t to_row, const void *from, int64_t from_row,
                       int64_t n, int64_t rows);
 
-    /* Output channels [lo, hi), multiples of 16, with padding. NULL where there is none;
-     * bf16 with AVX-512 BF16 only. */
+    /* Packs output channels [lo, hi), multiples of 16, with padding. NULL if not
+     * available; bf16 only with AVX-512 BF16. */
     void (*pack)(const struct pack *p, int64_t lo, int64_t hi);
 
-    const struct update_loop *update; /* of all optimizers; op NULL ends them */
+    const struct update_loop *update; /* for all optimizers; op NULL ends the list */
     void (*ema)(float *e, const float *w, int64_t n, float rate);
     void (*accumulate)(float *sum, const float *g, int64_t n, bool first);
     double (*squares)(const float *g, int64_t n); /* the sum of g^2 */

@@ -1,4 +1,4 @@
-/* What the loops of loops.h take: a struct where there are many arguments. */
+/* Argument structs of the loops in loops.h that have many arguments. */
 #ifndef CPU_SIMD_LOOPS_ARGS_H
 #define CPU_SIMD_LOOPS_ARGS_H
 
@@ -7,7 +7,7 @@
 
 #include "graph/tensor.h"
 
-/* Index in a table of a loop over t of the value for element i of a row. */
+/* Returns the index in a table of a loop over t of the value for element i of a row. */
 static inline int64_t loops_place(enum dtype t, int lanes, int64_t i)
 {
     int64_t in = i % (2 * lanes);
@@ -23,7 +23,8 @@ struct bn_apply {
     const void *x, *r;
     void *y;
     const float *mean, *scale, *shift;
-    const float *r_mean, *r_scale, *r_shift; /* of r, if it is a batch norm too */
+    /* of the residual, if it is a batch norm, too */
+    const float *r_mean, *r_scale, *r_shift;
     enum bn_residual residual;
     bool relu, streamed;
 };
@@ -45,13 +46,14 @@ struct bn_grad {
     enum bn_mask relu_mask;
     bool streamed; /* dz and dx */
     bool uncached;
-    int64_t jump; /* elements from the end of this part to what the sums go on with */
+    /* elements between the end of this part and the next part of the sums */
+    int64_t jump;
 };
 
 /*
  * Layer norm of rows of n elements (ops/layernorm_formula.h). With `add`, x + factor add
- * is stored in `sum` first, rounded, and that is normalised. weight and bias, fp32 [n],
- * are not NULL; y, mean and rstd may be. `streamed`: rows of y are whole lines.
+ * is rounded, stored in `sum`, and then normalized. weight and bias, fp32 [n], are not
+ * NULL; y, mean, and rstd may be. `streamed`: rows of y are whole cache lines.
  */
 struct ln_rows {
     enum dtype t;
@@ -65,8 +67,8 @@ struct ln_rows {
 };
 
 /*
- * Its gradient: dx, plus `add` if there is one; dweight += and dbias += the sums over the
- * rows, fp32 [n]. dx may be NULL.
+ * Its gradient: dx, plus `add` unless NULL; dweight and dbias, fp32 [n], accumulate the
+ * sums over the rows. dx may be NULL.
  */
 struct ln_grad {
     enum dtype t;
@@ -80,9 +82,9 @@ struct ln_grad {
 
 /*
  * Square windows over images of c channels, channels last. The smaller image may be some
- * channels of a wider one, of `pitch` channels; its pointer is to the first of them.
+ * channels of a wider one with `pitch` channels; its pointer is to the first of them.
  */
-enum { POOL_COVERS = 64 }; /* windows over one pixel, at most */
+enum { POOL_COVERS = 64 }; /* maximum number of windows that cover a pixel */
 struct pool {
     enum dtype t;
     int64_t c, pitch, in_h, in_w, out_h, out_w;
@@ -91,27 +93,27 @@ struct pool {
     bool streamed;
 };
 
-/* What the mask of ops/dropout_formula.h depends on. */
+/* The inputs of the mask of ops/dropout_formula.h. */
 struct dropout_key {
     uint64_t seed, micro;
     uint32_t salt;
     float rate;
-    int64_t later; /* element i is in the block of i / 4 + later */
+    int64_t later; /* element i belongs to block i / 4 + later */
 };
 
-/* Pixels with a number for each of up to 256 classes, and a label. */
+/* Pixels with logits for up to 256 classes, and a label. */
 struct pixel_loss {
     enum dtype t, dt; /* of z and dz */
     int64_t classes;
     const void *z;
     const uint8_t *label;
-    const float *weight; /* [256], of each label; 0: its pixels do not count */
+    const float *weight; /* [256], per label; 0: its pixels are ignored */
     void *dz;
     float scale;
 };
 
 /*
- * Rows of pixels of x, `in` floats each, times [in][padded] weights plus a bias are rows
+ * Rows of pixels of x, `in` floats each, times [in][padded] weights plus a bias give rows
  * of `row` floats of y. padded: row rounded up to 32.
  */
 enum { UP_INPUTS = 64, UP_ROW = 128 };
@@ -123,7 +125,7 @@ struct conv_up {
 
 /*
  * Weights in blocks, as oneDNN wants them, from fp32 [out][taps][in]. Strides are
- * elements of `to` from block to block. What lies beyond out and in becomes 0. A block is
+ * elements of `to` between blocks. Elements beyond out and in become 0. A block is
  *   transposed [i][block_o], in bf16 [i / 2][block_o][2]; block_o is a multiple of 16
  *   straight  [16 o][16 i], in bf16 [8 o][16 i][2 o]
  */
@@ -136,7 +138,7 @@ struct pack {
     int64_t block_o, block_i, stride_o, stride_i, stride_h, stride_w;
 };
 
-/* Rows of bytes, which are `other`'s from `left` to `right`, and `own` beside it. */
+/* Rows of bytes: `other` from `left` to `right`, `own` elsewhere. */
 struct splice {
     const char *own, *other;
     char *y;
