@@ -17,7 +17,7 @@ struct buffer buffer_new(size_t size)
         mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     assert_true(map != MAP_FAILED);
-    memset(map, 0xff, mapped - page); /* NaN: what is not written shows */
+    memset(map, 0xff, mapped - page); /* NaN: shows elements that are not written */
     assert_int_equal(mprotect(map + mapped - page, page, PROT_NONE), 0);
     return (struct buffer){map + mapped - page - size, map, size, mapped};
 }

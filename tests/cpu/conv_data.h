@@ -1,6 +1,5 @@
 /*
- * A convolution's tensors, made up, and what plain loops make of them in double
- * precision.
+ * A convolution's generated tensors, and reference results by plain loops in double.
  */
 #ifndef TESTS_CPU_CONV_DATA_H
 #define TESTS_CPU_CONV_DATA_H
@@ -10,14 +9,14 @@
 
 #include "cpu/conv/conv.h"
 
-/* An image or a vector that ends where a page ends that nobody may touch. */
+/* An image or a vector that ends right before an inaccessible page. */
 struct buffer {
     unsigned char *p, *map;
     size_t size, mapped;
 };
 
 struct buffer buffer_new(size_t size);
-void buffer_free(struct buffer *b); /* nothing in front of it was touched */
+void buffer_free(struct buffer *b); /* checks that nothing in front of it was written */
 
 struct conv_data {
     struct conv_shape s;
@@ -29,7 +28,7 @@ struct conv_data {
 struct conv_data conv_data_new(const struct conv_shape *s);
 void conv_data_free(struct conv_data *d);
 
-/* Number i of p */
+/* Returns element i of p. */
 double conv_get(const void *p, enum dtype t, int64_t i);
 
 #endif

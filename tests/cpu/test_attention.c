@@ -1,8 +1,8 @@
 /*
- * Attention and mixing within windows in bf16 with the loops of every instruction set
- * that this processor has, fast or not: a run on it might take fp32 alone; and with AMX's
- * tiles (tests/tiles/tiles.mk has them in plain C). And sums over windows that do not
- * depend on the number of threads.
+ * Attention and mixing within windows in bf16, with the loops of every instruction set
+ * that this processor has (a normal run might only use fp32 there) and with AMX tiles (in
+ * plain C with tests/tiles/tiles.mk). And sums over windows that do not depend on the
+ * number of threads.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static const struct loops *const tables[] = {
 #endif
 };
 
-/* Rows of windows, in order; NULL after the last. */
+/* Returns the rows of windows in order; NULL after the last. */
 static const struct op_case *row_at(int i)
 {
     const struct op_case *row;
@@ -57,7 +57,7 @@ static void release(struct result *r)
     case_run_release(&r->run);
 }
 
-/* bf16 rounds to 8 bits: a sum is off by a few of its last bits. */
+/* bf16 has 8 significant bits: a sum may be off by a few units of the last place. */
 static void compare(const char *isa, const char *row, const struct case_value *want,
                     const struct case_value *got)
 {

@@ -1,4 +1,4 @@
-/* Copies and fills of any size write what they say and nothing beside it. */
+/* Copies and fills of any size write the expected bytes and nothing else. */
 #include <string.h>
 
 #include "cpu/backend.h"
@@ -7,7 +7,7 @@
 
 enum { ROOM = 3 << 16, MARK = 0x5a };
 
-/* Sizes around a line, a page and what two threads share. */
+/* Sizes around a cache line, a page, and the split between two threads. */
 static const size_t sizes[] = {0,    1,    63,    64,      65,    4095,
                                4096, 4097, 12345, 1 << 17, 150001};
 
@@ -41,7 +41,7 @@ static void check_rest(const struct buffers *m, size_t size)
         assert_int_equal(m->to[i], MARK);
 }
 
-/* `fill`: CPU_FILL is written, and no copy. */
+/* fill: CPU_FILL is written instead of a copy. */
 static void check_sizes(bool fill)
 {
     struct buffers m = setup();
@@ -80,7 +80,7 @@ static void test_read(void **state)
 
     (void)state;
     for (size_t k = 0; k < sizeof(sizes) / sizeof(*sizes); k++)
-        cpu_read(m.dev, m.from, sizes[k]); /* a sanitizer sees what lies outside */
+        cpu_read(m.dev, m.from, sizes[k]); /* a sanitizer detects reads outside */
     assert_true(cpu_copy_bandwidth(m.dev) > 1e6);
     teardown(&m);
 }

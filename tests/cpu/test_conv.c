@@ -1,7 +1,7 @@
 /*
- * Every set of our own convolution loops (cpu/conv/conv.h) against plain loops: shapes
- * of the models, shapes at the edges of what they take, and made-up ones. Sets that this
- * machine cannot run are skipped.
+ * Every set of our own convolution loops (cpu/conv/conv.h) against plain loops: shapes of
+ * the models, shapes at the edges of what a set supports, and generated ones. Sets that
+ * this machine cannot run are skipped.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static bool has_avx2(const struct device *dev)
 struct set {
     const char *name;
     const struct conv_loops *loops;
-    bool (*runs)(const struct device *dev); /* whether the device can run them */
+    bool (*runs)(const struct device *dev); /* true if the device can run them */
 };
 
 static const struct set amx = {"amx", &conv_amx, has_amx};
@@ -119,7 +119,7 @@ static void check_forward(struct conv_data *d, const struct device *dev, const c
     free(want);
 }
 
-/* dx [+ bias], 0 where the mask says so */
+/* dx [+ bias], 0 where the mask is off */
 static void check_data_grad(struct conv_data *d, const struct device *dev,
                             const char *name, const struct conv_loops *l, bool fused)
 {
@@ -147,8 +147,8 @@ static void check_data_grad(struct conv_data *d, const struct device *dev,
     free(want);
 }
 
-/* Taps that meet nothing but border: Adam divides by the size of a gradient, so of noise
- * it would make steps. */
+/* Taps that only meet the border must be exactly 0: Adam divides by the size of a
+ * gradient, so noise would become steps. */
 static void check_zeros(const struct conv_data *d, const char *name)
 {
     for (int64_t i = 0; i < d->nw; i++)
@@ -172,7 +172,7 @@ static void check_weight_grad(struct conv_data *d, const struct device *dev,
     buffer_free(&d->scratch);
 }
 
-/* How many of the three directions the set takes. */
+/* Returns how many of the three directions the set supports. */
 static int check_shape(const struct device *dev, const struct set *set,
                        const struct conv_shape *s)
 {
@@ -262,15 +262,15 @@ static const struct size sizes[] = {
     {5, 2, 1, 32, 48, 3, 3, 1, 1, 1, 1, 1}, /* one pixel wide */
     {5, 1, 2, 32, 48, 3, 3, 1, 1, 1, 1, 1},
     {1, 1, 1, 32, 32, 1, 1, 1, 0, 0, 1, 1},
-    {3, 8, 8, 64, 48, 1, 1, 1, 0, 0, 1, 1}, /* all images are one */
+    {3, 8, 8, 64, 48, 1, 1, 1, 0, 0, 1, 1}, /* all images count as one */
     {3, 8, 9, 64, 48, 1, 1, 2, 0, 0, 1, 1}, /* only the columns that are read */
     {3, 7, 9, 64, 32, 1, 1, 2, 0, 0, 1, 1}, /* images end in a phase of dx */
     {3, 6, 7, 32, 32, 1, 1, 2, 1, 1, 1, 1},
     {3, 6, 7, 32, 32, 1, 1, 3, 0, 0, 1, 1},   /* phases of dx without a tap */
-    {2, 7, 9, 1024, 32, 1, 1, 1, 0, 0, 1, 1}, /* rows 4 KiB apart, of x and of dy */
+    {2, 7, 9, 1024, 32, 1, 1, 1, 0, 0, 1, 1}, /* rows of x and of dy 4 KiB apart */
     {1, 12, 13, 48, 2048, 1, 1, 1, 0, 0, 1, 1},
     {2, 9, 11, 32, 64, 3, 3, 2, 1, 1, 1, 1},
-    {2, 12, 40, 16, 32, 3, 1, 1, 1, 0, 1, 1}, /* 3 x 1 where the image lies */
+    {2, 12, 40, 16, 32, 3, 1, 1, 1, 0, 1, 1}, /* 3 x 1, image read in place */
     {2, 12, 40, 128, 32, 3, 1, 1, 4, 0, 4, 1},
     {2, 12, 40, 32, 64, 5, 1, 1, 2, 0, 1, 1},
     {2, 9, 13, 16, 16, 5, 1, 1, 40, 0, 20, 1}, /* taps beyond the image */
@@ -278,18 +278,18 @@ static const struct size sizes[] = {
     {2, 12, 20, 32, 32, 1, 3, 1, 0, 4, 1, 4}, /* 1 x 3 */
     {2, 9, 13, 64, 80, 1, 3, 1, 0, 1, 1, 1},
     {2, 7, 27, 80, 64, 1, 3, 1, 0, 5, 1, 5},
-    {2, 5, 8, 64, 64, 1, 3, 1, 0, 8, 1, 8}, /* no further than the image */
+    {2, 5, 8, 64, 64, 1, 3, 1, 0, 8, 1, 8}, /* taps reach just the image's edge */
     {2, 5, 9, 64, 64, 1, 3, 1, 0, 8, 1, 8},
     {2, 11, 6, 64, 96, 3, 1, 1, 1, 0, 1, 1},
     {2, 21, 5, 96, 64, 3, 1, 1, 4, 0, 4, 1},
-    {1, 12, 3, 128, 2064, 3, 1, 1, 2, 0, 2, 1}, /* sums that threads share out */
+    {1, 12, 3, 128, 2064, 3, 1, 1, 2, 0, 2, 1}, /* sums split among threads */
     {2, 12, 33, 128, 16, 1, 5, 1, 0, 2, 1, 1},
     {2, 12, 70, 16, 16, 3, 1, 1, 2, 0, 2, 1},
     {2, 11, 13, 32, 32, 7, 7, 2, 3, 3, 1, 1},
     {2, 11, 13, 16, 96, 3, 3, 3, 1, 1, 1, 1},
     {2, 13, 13, 32, 32, 3, 3, 1, 0, 0, 1, 1}, /* smaller than x */
     {2, 13, 13, 32, 32, 3, 3, 1, 2, 2, 1, 1}, /* larger */
-    {1, 5, 5, 32, 32, 2, 2, 1, 3, 3, 1, 1},   /* with nothing but border */
+    {1, 5, 5, 32, 32, 2, 2, 1, 3, 3, 1, 1},   /* taps that only meet the border */
     {2, 20, 22, 3, 16, 3, 3, 1, 1, 1, 1, 1},  /* a stem: rows of the kernel */
     {2, 20, 23, 3, 64, 7, 7, 2, 3, 3, 1, 1},
     {1, 9, 9, 1, 16, 3, 3, 1, 1, 1, 1, 1},
@@ -298,12 +298,12 @@ static const struct size sizes[] = {
     {2, 8, 20, 12, 32, 3, 3, 1, 2, 1, 2, 1},    /* more than one multiply per row */
     {2, 64, 64, 64, 64, 3, 3, 1, 1, 1, 1, 1},   /* bands */
     {2, 20, 20, 512, 544, 1, 1, 1, 0, 0, 1, 1}, /* weights beyond a chunk */
-    {3, 6, 7, 128, 544, 3, 3, 1, 1, 1, 1, 1},   /* threads share channels of dy */
+    {3, 6, 7, 128, 544, 3, 3, 1, 1, 1, 1, 1},   /* threads split the channels of dy */
     {1, 8, 9, 512, 1120, 1, 1, 1, 0, 0, 1, 1},  /* weights beyond the cache */
     {1, 8, 9, 1040, 512, 1, 1, 1, 0, 0, 1, 1},
-    {1, 70, 70, 256, 288, 2, 2, 1, 0, 0, 1, 1}, /* the same in several chunks */
+    {1, 70, 70, 256, 288, 2, 2, 1, 0, 0, 1, 1}, /* likewise, in several chunks */
     {1, 9, 11, 176, 32, 3, 3, 2, 1, 1, 1, 1},   /* taps cut into two products */
-    {1, 9, 7, 160, 144, 3, 3, 1, 1, 1, 1, 1},   /* sums that threads share out */
+    {1, 9, 7, 160, 144, 3, 3, 1, 1, 1, 1, 1},   /* sums split among threads */
     {1, 4, 5, 544, 48, 3, 3, 1, 1, 1, 1, 1},    /* many channels */
     {1, 4, 5, 32, 544, 3, 3, 1, 1, 1, 1, 1},    /* sums of few columns */
     {1, 6, 5, 32, 8208, 1, 1, 1, 0, 0, 1, 1},
@@ -315,7 +315,7 @@ static const struct size sizes[] = {
     {3, 8, 8, 64, 64, 3, 3, 1, 1, 1, 1, 1},
     {1, 48, 16, 16, 64, 3, 3, 1, 1, 1, 1, 1},
     {1, 6, 8, 64, 16, 3, 3, 1, 1, 1, 1, 1},
-    /* beside them, one number off */
+    /* near those shapes, one number off */
     {1, 32, 32, 16, 24, 3, 3, 1, 1, 1, 1, 1},
     {1, 32, 32, 24, 16, 3, 3, 1, 1, 1, 1, 1},
     {1, 30, 30, 16, 16, 3, 3, 1, 1, 1, 1, 1},
@@ -325,7 +325,7 @@ static const struct size sizes[] = {
     {1, 16, 16, 16, 16, 3, 3, 1, 2, 2, 2, 2},
 };
 
-/* In both types; how many directions the set takes. */
+/* Checks both types; returns how many directions the set supports. */
 static int check_types(const struct device *dev, const struct set *set,
                        const struct conv_shape *s)
 {
@@ -335,7 +335,7 @@ static int check_types(const struct device *dev, const struct set *set,
     return check_shape(dev, set, s) + check_shape(dev, set, &other);
 }
 
-/* loops: the device's, or NULL: the best of this machine */
+/* loops: the device's loops; NULL: the best of this machine */
 static void check_set(const struct set *set, int threads, const struct loops *loops)
 {
     struct device *dev =
@@ -368,7 +368,7 @@ static void test_amx(void **state)
 {
     (void)state;
     check_set(&amx, 2, NULL);
-#ifndef TILES_MODEL /* which is slow */
+#ifndef TILES_MODEL /* the model is slow */
     check_set(&amx, 1, NULL);
     check_set(&amx, 3, NULL);
 #endif
@@ -387,7 +387,7 @@ static void test_narrow(void **state)
     check_set(&narrow, 2, NULL);
 }
 
-/* With the loops of lesser processors, too. */
+/* Also with the loops of older processors. */
 static void check_fp32(const struct set *set)
 {
     check_set(set, 1, NULL);

@@ -1,6 +1,6 @@
 /*
- * The loops of gelu of every instruction set that this processor has, against erfc in
- * double: errors in units of the last place, from far below zero to far above.
+ * The gelu loops of every instruction set that this processor has, against erfc in
+ * double: errors in ulp, from far below zero to far above.
  */
 #include <math.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static const struct loops *const tables[] = {
 #endif
 };
 
-/* Those up to the best that the processor has: f(loops). */
+/* Calls f(loops) for all loops up to the best that the processor has. */
 static void each(void (*f)(const struct loops *))
 {
     for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++) {
@@ -40,7 +40,7 @@ static double density(double x)
     return exp(-x * x / 2) / sqrt(2 * acos(-1));
 }
 
-/* The unit of the last place of fp32 at v, a normal number at least. */
+/* Returns the fp32 ulp at v, at least that of a normal number. */
 static double unit(double v)
 {
     int e;
@@ -50,7 +50,8 @@ static double unit(double v)
 }
 
 struct errors {
-    double most, sum, slope; /* of values in units; of slopes */
+    /* largest and summed error of values in ulp; error of slopes */
+    double most, sum, slope;
     int n;
 };
 
@@ -76,7 +77,7 @@ static void measure(const struct loops *l, const float *x, int n, struct errors 
     e->n += n;
 }
 
-/* Every 97th number of fp32 from 2^-20 to 13, of both signs. */
+/* Every 97th fp32 number from 2^-20 to 13, of both signs. */
 static void check_values(const struct loops *l)
 {
     const uint32_t from = 0x35800000, to = 0x41500000;
@@ -133,7 +134,8 @@ static void test_ends(void **state)
     each(check_ends);
 }
 
-/* Any number of elements, in place, of both types: as the whole, and nothing beyond. */
+/* Any number of elements, in place, of both types, gives the same as the whole array, and
+ * nothing beyond is written. */
 static void check_lengths(const struct loops *l)
 {
     enum { N = 150 };

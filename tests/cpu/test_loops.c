@@ -1,6 +1,6 @@
 /*
- * The loops of every instruction set that this processor has: conversions from
- * and to 16-bit floats, every bit of them.
+ * The loops of every instruction set that this processor has: conversions from and to
+ * 16-bit floats, exact in every bit.
  */
 #include <math.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static const struct loops *const tables[] = {
 #endif
 };
 
-/* Those up to the best that the processor has: f(loops). */
+/* Calls f(loops) for all loops up to the best that the processor has. */
 static void each(void (*f)(const struct loops *))
 {
     for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++) {
@@ -30,7 +30,7 @@ static void each(void (*f)(const struct loops *))
     }
 }
 
-/* What x becomes; AVX-512 BF16 takes what is smaller than a normal number for 0. */
+/* True if `is` is the correct conversion of x; AVX-512 BF16 treats subnormals as 0. */
 static bool right(uint16_t is, float x)
 {
     if (isnan(x))
@@ -63,8 +63,7 @@ static void test_cast(void **state)
     each(check_cast);
 }
 
-/* Times 1 and plus 0: every bf16 comes back, in its place, also from a short
- * row. */
+/* Times 1 and plus 0 returns every bf16 at its position, also from a short row. */
 static void check_pairs(const struct loops *l)
 {
     static uint16_t x[ALL] __attribute__((aligned(64))),
@@ -103,8 +102,8 @@ static void test_pairs(void **state)
 }
 
 /*
- * Sums over columns of which the last row has only some: the others get nothing. Wide
- * enough for strips of all widths.
+ * Column sums whose last row is short: missing columns are not changed. Wide enough for
+ * strips of all widths.
  */
 static void check_columns(const struct loops *l, enum dtype t)
 {

@@ -1,7 +1,7 @@
 /*
- * oneDNN's convolutions and linear layers against plain loops: each direction and type on
- * shapes that make it choose each of its algorithms. What is wrong in the library must be
- * declined in src/cpu/onednn_create.c.
+ * oneDNN's convolutions and linear layers against plain loops: each direction and type,
+ * on shapes that select each of its algorithms. Shapes with wrong results in the library
+ * must be declined in src/cpu/onednn_create.c.
  */
 #include <math.h>
 #include <omp.h>
@@ -18,12 +18,12 @@ static struct onednn *onednn;
 static int compared;
 
 struct side {
-    float *f;   /* the numbers */
+    float *f;   /* the values */
     void *data; /* as the primitive stores them */
     int64_t n;
 };
 
-/* Stored as t; numbers that are exact in `exact`. */
+/* Stored as t; the values are exact in `exact`. */
 static struct side side_new(int64_t n, enum dtype t, enum dtype exact, uint32_t what)
 {
     struct side s = {xcalloc((size_t)n, sizeof(float)),
@@ -81,7 +81,7 @@ static void sides_free(struct sides *s)
     side_free(&s->bias);
 }
 
-/* One output pixel and tap: the input pixel, or -1 outside. */
+/* Returns the input pixel of one output pixel and tap, or -1 outside. */
 static int64_t pixel(const struct onednn_conv *c, int64_t n, int64_t oh, int64_t ow,
                      int64_t kh, int64_t kw)
 {
@@ -93,7 +93,7 @@ static int64_t pixel(const struct onednn_conv *c, int64_t n, int64_t oh, int64_t
     return ((n * c->height + h) * c->width + w) * c->in;
 }
 
-/* What one tap adds to the tensor that this direction makes. */
+/* Adds the contribution of one tap to the tensor that this direction computes. */
 static void tap(const struct onednn_conv *c, const struct sides *s, double *want,
                 int64_t x, int64_t y, int64_t k)
 {
@@ -131,7 +131,7 @@ static void plain_loops(const struct onednn_conv *c, const struct sides *s, doub
                    (c->add ? (double)s->add.f[i] : 0);
 }
 
-/* `made` holds no numbers before. */
+/* made: starts without values. */
 static void run(const struct onednn_conv *c, struct onednn_prim *p, struct sides *s,
                 struct side *made)
 {
@@ -160,7 +160,7 @@ static void run(const struct onednn_conv *c, struct onednn_prim *p, struct sides
     free(scratch);
 }
 
-/* The largest error in shares of what the sum may have lost; NaN stays. */
+/* Returns the largest error relative to the rounding error that the sum may have; NaN stays. */
 static double compare(const struct onednn_conv *c, const struct side *got,
                       const double *want)
 {
@@ -177,7 +177,7 @@ static double compare(const struct onednn_conv *c, const struct side *got,
     return worst;
 }
 
-/* Takes p. */
+/* Takes ownership of p. */
 static void check_prim(const struct onednn_conv *c, struct onednn_prim *p)
 {
     static const char *const directions[] = {"forward", "data gradient",
@@ -318,7 +318,7 @@ static void check_linear(int64_t rows, int64_t in, int64_t out, enum dtype t)
     }
 }
 
-/* Few features to many classes: the sums over these are shared among threads. */
+/* Few features to many classes: the library splits these sums among threads. */
 static void linear_layers_are_what_plain_loops_give(void **state)
 {
     static const int out[] = {10, 2047, 2048, 2049, 2112, 3000};
@@ -337,7 +337,7 @@ static void linear_layers_are_what_plain_loops_give(void **state)
     assert_true(compared >= 3 * 6 * 3 * 2);
 }
 
-/* Positions beyond an int, for which the library would generate code without end. */
+/* More positions than an int holds, for which the library would generate code forever. */
 static void test_too_many(void **state)
 {
     struct onednn_conv c = {
@@ -366,7 +366,7 @@ static void test_too_many(void **state)
     }
 }
 
-/* Weight gradients of which the library's threads would disturb each other. */
+/* Weight gradients in which the library's threads would interfere. */
 static void test_copies_apart(void **state)
 {
     struct onednn_conv c = {
@@ -404,7 +404,7 @@ int main(void)
     };
     int failed;
 
-    omp_set_num_threads(2); /* on a machine with one core, too */
+    omp_set_num_threads(2); /* also on a machine with one core */
     onednn = onednn_open();
     failed = cmocka_run_group_tests(tests, NULL, NULL);
     onednn_close(onednn);

@@ -11,7 +11,7 @@
 struct shape {
     int64_t in, out;
     int kernel; /* 0: a linear layer */
-    bool must;  /* our loop knows oneDNN 2's packing of it; with AMX, that of fp32 */
+    bool must;  /* our loop supports oneDNN 2's packing of it (with AMX only fp32) */
 };
 
 static const struct shape shapes[] = {
@@ -53,7 +53,7 @@ static struct onednn_prim *prim_new(struct onednn *o, const struct shape *s,
                               });
 }
 
-/* Normal numbers with all bits at work; some lie half way between two of bf16's. */
+/* Normal numbers with all bits in use; some are half way between two bf16 numbers. */
 static float weight(uint32_t i)
 {
     struct philox r = philox(3, PHILOX_TEST, 0, i);
@@ -66,7 +66,7 @@ static float weight(uint32_t i)
     return f;
 }
 
-/* Whether our loop took it. */
+/* True if our loop packed it. */
 static bool check(struct onednn *o, const struct loops *loops, const struct shape *s,
                   enum dtype type, enum onednn_direction direction)
 {
@@ -96,7 +96,7 @@ static bool check(struct onednn *o, const struct loops *loops, const struct shap
     onednn_pack_run(library, want, w);
     p.from = w;
     p.to = got;
-    for (int64_t i = p.out_padded; i > 0; i -= 16) /* any cut will do */
+    for (int64_t i = p.out_padded; i > 0; i -= 16) /* any split will do */
         loops->pack(&p, i - 16, i);
     for (size_t i = 0; i < size; i++)
         if (got[i] != want[i])
@@ -111,14 +111,14 @@ static bool check(struct onednn *o, const struct loops *loops, const struct shap
     return true;
 }
 
-/* How often our loop took it. */
+/* Returns how often our loop packed it. */
 static int check_all(const struct loops *loops)
 {
     static const enum onednn_direction directions[] = {ONEDNN_FORWARD,
                                                        ONEDNN_BACKWARD_DATA};
     static const enum dtype types[] = {DTYPE_F32, DTYPE_BF16};
     struct onednn *o = onednn_open();
-    /* oneDNN 3 has other packings for some shapes, which its own reorder then packs. */
+    /* oneDNN 3 has other packings for some shapes, which its own reorder then packs */
     bool version2 = onednn_version()[0] == '2';
     int taken = 0;
 

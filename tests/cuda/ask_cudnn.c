@@ -11,7 +11,7 @@
 #include "ops/reference.h"
 #include "tests/test.h"
 
-/* The kernels under test; the reference takes the rest, as nothing runs here. */
+/* The kernels under test; the reference claims everything else, as nothing is run. */
 static const struct kernel *const kernels[] = {
     &cuda_conv2d, &cuda_conv2d_data_grad, &cuda_conv2d_weight_grad,
     &cuda_qlayer, &kernel_reference,      NULL,

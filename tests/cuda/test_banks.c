@@ -1,12 +1,12 @@
-/* Reads of pixels' logits in shared memory: how many meet in a bank, for all numbers of
- * classes. */
+/* Reads of pixels' logits in shared memory: the number of bank conflicts for every number
+ * of classes. */
 #include "cuda/banks.h"
 
 #include "tests/test.h"
 
 enum { BANKS = 32, WARP = 32, LEAST = 2, MOST = 256 };
 
-/* The most addresses in one bank when lanes first to first + n read, `floats` each. */
+/* Returns the most addresses in one bank when lanes first to first + n read `floats` each. */
 static int meet(int first, int n, int floats, int lanes, int pitch)
 {
     int most = 0;
@@ -49,7 +49,8 @@ static void test_pixels(void **state)
             fail_msg("%d classes: %d reads meet in a bank", classes, with);
         met += worst(classes, classes) > 1;
     }
-    assert_int_equal(worst(8, 8), 2); /* without gaps, as tables of conflicts have it */
+    /* without gaps, as in published tables of bank conflicts */
+    assert_int_equal(worst(8, 8), 2);
     assert_int_equal(worst(16, 16), 4);
     assert_int_equal(worst(32, 32), 8);
     assert_int_equal(worst(20, 20), 1);
@@ -57,7 +58,7 @@ static void test_pixels(void **state)
                   MOST - LEAST + 1);
 }
 
-/* Rows stay whole packs, so that 16 bytes are read at 16 bytes. */
+/* Rows stay whole packs, so that 16-byte reads are aligned to 16 bytes. */
 static void test_packs(void **state)
 {
     (void)state;

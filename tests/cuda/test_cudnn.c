@@ -1,7 +1,7 @@
 /*
- * What cuDNN would run on an H200, asked of the real library without a GPU: every
- * convolution of a network has an engine within the limits, and its plan comes back from
- * the folder of plans. Skipped, with a line, where there is no cuDNN.
+ * The engines that cuDNN would run on an H200, asked of the real library without a GPU:
+ * every convolution of a network has an engine within the limits, and its plan is
+ * reloaded from the folder of plans. Skipped, with a message, without cuDNN.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@
 #include "tests/cuda/ask_cudnn.h"
 #include "tests/test.h"
 
-/* What NVIDIA's library keeps of descriptors that it refused is not ours to free. */
+/* NVIDIA's library keeps memory of descriptors that it refused; we cannot free it. */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {
@@ -83,7 +83,7 @@ static void check_net(const char *model, int64_t batch, int size, bool training,
                    tf32 ? "tf32" : dtype_name(d), training ? "" : ", inference");
     a = ask_convs(p, what);
     assert_true(a.convs > 0);
-    /* No engine pads channels by copying the pixels, or any 16-bit tensor. */
+    /* no engine pads channels by copying the pixels, or any 16-bit tensor */
     assert_true(a.workspace <= (size_t)(d == DTYPE_F32 ? 256 : 64) << 20);
     program_free(p);
     graph_free(n.graph);
@@ -103,7 +103,7 @@ static void test_training(void **state)
     check_net("resnet20", 128, 32, true, DTYPE_F32, false);
 }
 
-/* In inference each convolution takes its batch norm, relu and shortcut along. */
+/* In inference each convolution includes its batch norm, relu, and shortcut. */
 static void test_inference(void **state)
 {
     (void)state;
@@ -113,7 +113,7 @@ static void test_inference(void **state)
     check_net("resnet50", 256, 224, false, DTYPE_F32, false);
 }
 
-/* In 8 bits, with the stem of three channels and a classifier of no multiple of 16. */
+/* 8-bit, with a stem of three channels and a classifier not a multiple of 16. */
 static void test_bytes(void **state)
 {
     const struct quantized_choice all = {.enable = true, .first = true, .last = true};
@@ -153,8 +153,8 @@ static const struct cudnn_plan *plan_of(const struct program *p, int region)
                : NULL;
 }
 
-/* Plans of a net; `want`: of an earlier start, which these must equal. Where there is a
- * driver, some are of engines that would be compiled, which are not kept. */
+/* Plans of a net; `want`: plans of an earlier start, which these must equal. With a
+ * driver, some plans are of run-time compiled engines, which are not kept. */
 struct plans {
     struct cudnn_plan plan[200];
     int n, kept, from_cache;
@@ -213,7 +213,7 @@ static void test_cache(void **state)
     collect(&second, folder, &none);
     assert_int_equal(second.from_cache, second.kept);
 
-    /* Cut off, another plan's, and one digit of a plan changed. */
+    /* truncated, another plan's file, and one digit of a plan changed */
     name = dir_list(folder, &n);
     assert_true(n >= 20 && n < 59); /* equal layers share a plan */
     for (int i = 0; i < 2; i++) {
@@ -224,7 +224,7 @@ static void test_cache(void **state)
     overwrite(path[0], text[0], len[0] / 2);
     collect(&third, folder, &none);
     assert_true(third.from_cache < third.kept);
-    collect(&third, folder, &none); /* it was written anew */
+    collect(&third, folder, &none); /* it was rewritten */
     assert_int_equal(third.from_cache, third.kept);
     overwrite(path[0], text[1], len[1]);
     collect(&third, folder, &none);

@@ -1,4 +1,4 @@
-/* Divisions as multiplications: cuda/divide.h. */
+/* Divisions as multiplications (cuda/divide.h). */
 #include "cuda/divide.h"
 
 #include "tests/test.h"
@@ -11,7 +11,7 @@ static void check(unsigned by, unsigned i)
         fail_msg("%u / %u is %u and not %u", i, by, got, i / by);
 }
 
-/* Around each multiple that a rounded factor could miss, up to the largest number. */
+/* Numbers around each multiple that a rounded factor could miss, up to the largest. */
 static void test_edges(void **state)
 {
     enum { LARGEST = 0x7fffffff };

@@ -1,4 +1,4 @@
-/* What helps against errors of CUDA is told; without a GPU, by their codes. */
+/* Hints for errors of CUDA, tested by error code without a GPU. */
 #include <cuda_runtime_api.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /*
- * What cuDNN would run of single layers on an H200: odd shapes, dilations and transposed
- * convolutions have engines, what is filled up with zeros has tensor cores, and what has
- * no engine says why. Skipped, with a line, where there is no cuDNN.
+ * The engines that cuDNN would run for single layers on an H200: odd shapes, dilations,
+ * and transposed convolutions have engines, zero-padded layers have tensor cores, and
+ * layers without an engine have a reason. Skipped, with a message, without cuDNN.
  */
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +23,7 @@
 #include "tests/cuda/ask_cudnn.h"
 #include "tests/test.h"
 
-/* What NVIDIA's library keeps of descriptors that it refused is not ours to free. */
+/* NVIDIA's library keeps memory of descriptors that it refused; we cannot free it. */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {
@@ -34,9 +34,9 @@ const char *__lsan_default_suppressions(void)
 struct layer {
     const char *name;
     int64_t dim[4];
-    struct conv2d_attrs conv; /* .out 0: a transposed one */
+    struct conv2d_attrs conv; /* .out 0: a transposed convolution */
     struct conv_transpose2d_attrs transposed;
-    bool relu; /* after it */
+    bool relu; /* followed by a relu */
 };
 
 static struct graph *build_layer(const struct layer *l, enum dtype d)
@@ -92,7 +92,7 @@ static struct asked check_layer(struct device *dev, const struct layer *l, enum 
                  .bias = 1},                                                             \
     }
 
-/* ERFNet's, and channels that are no multiple of eight. */
+/* ERFNet's layers, and channels that are not a multiple of eight. */
 static const struct layer layers[] = {
     {.name = "stem 13",
      .dim = {8, 3, 512, 1024},
@@ -161,14 +161,14 @@ static void test_layers(void **state)
     backend_cuda.close(dev);
 }
 
-/* ---- filled up with zeros ---- */
+/* ---- padded with zeros ---- */
 
 static const struct kernel *const down_kernels[] = {
     &cuda_concat,    &cuda_conv2d,    &cuda_conv2d_data_grad, &cuda_conv2d_weight_grad,
     &cuda_maxpool2d, &cuda_bias_grad, &kernel_reference,      NULL,
 };
 
-/* ERFNet's way down; or up to the logits. */
+/* ERFNet's downsampling block, or its last layer up to the logits. */
 static struct graph *build_filled(int64_t in, int out, bool down, enum dtype half)
 {
     struct graph *g = graph_new(&graph_ops_default, down);
@@ -194,7 +194,7 @@ static struct graph *build_filled(int64_t in, int out, bool down, enum dtype hal
     return g;
 }
 
-/* Tensor cores without a conversion, and `copies` slices. */
+/* Checks for tensor cores without a conversion, and for `copies` slices. */
 static void check_filled(struct device *dev, int64_t in, int out, bool down,
                          enum dtype half, int copies)
 {
@@ -242,23 +242,23 @@ static void test_filled(void **state)
     backend_cuda.close(dev);
 }
 
-/* A bias of 20 does not fit a result with room for 24 channels: that is not asked for. */
+/* A bias of 20 does not fit a result with space for 24 channels, so it is not requested. */
 static void test_bias(void **state)
 {
     for (int d = DTYPE_F16; d <= DTYPE_BF16; d++) {
         struct device *dev = ask_open();
 
         check_filled(dev, 16, 20, false, (enum dtype)d, 0);
-        assert_int_equal(dev->cudnn->plan.n, 1); /* questions, answered or refused */
+        assert_int_equal(dev->cudnn->plan.n, 1); /* queries, answered or refused */
         backend_cuda.close(dev);
     }
     (void)state;
 }
 
-/* ---- why not ---- */
+/* ---- reasons ---- */
 
-/* Without a bias no precompiled engine takes a relu along; cuDNN's word for it is kept.
- * Others are offered where there is a driver. */
+/* Without a bias no precompiled engine fuses a relu; cuDNN's message is kept. With a
+ * driver, other engines are offered. */
 static void test_reasons(void **state)
 {
     struct device *dev = ask_open();

@@ -1,6 +1,6 @@
 /*
- * What is opened at run time, and what is said of it: libraries, and files about GPUs
- * that are not here.
+ * Libraries opened at run time and their messages, and description files of GPUs that are
+ * not present.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +56,7 @@ static void test_versions(void **state)
             assert_int_equal(access(l->path, R_OK), 0);
             assert_non_null(strstr(l->text, l->path));
             assert_ptr_equal(cuda_library_open((enum cuda_library_id)i, &why), l);
-        } else { /* a machine without it: one line that helps */
+        } else { /* a machine without it: one line with a hint */
             assert_non_null(strstr(why.buf, cuda_library_name((enum cuda_library_id)i)));
             assert_non_null(strstr(why.buf, "says where it is"));
             assert_null(strchr(why.buf, '\n'));
@@ -73,7 +73,7 @@ static void read_description(void *path)
     description_release(&d);
 }
 
-/* A file about a GPU that is not here: numbers that no GPU has, and no object at all. */
+/* Description files with impossible numbers, and without an object. */
 static void test_descriptions(void **state)
 {
     static const struct {

@@ -1,4 +1,4 @@
-/* cuda/plan_file: what is kept is found again, and no bit of it may be another. */
+/* cuda/plan_file: stored plans are found again, and a change of any bit is detected. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -38,7 +38,7 @@ static void test_kept(void **state)
 
     (void)state;
     assert_null(plan_file_load(path, key, &why));
-    assert_null(why); /* nothing there is nothing wrong */
+    assert_null(why); /* a missing file is no error */
     plan_file_store(&dev, path, key, plan());
     o = plan_file_load(path, key, &why);
     assert_non_null(o);
@@ -53,7 +53,7 @@ static void test_kept(void **state)
     free(path);
 }
 
-/* A flipped bit is noticed, unless it is in the blanks between. */
+/* A flipped bit is detected, unless it is in the whitespace. */
 static void test_damaged(void **state)
 {
     char *path = plan_file_path(&dev, "kind", key), *text;

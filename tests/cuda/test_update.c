@@ -1,8 +1,7 @@
 /*
- * How the CUDA backend takes the update phase: which nodes are one pass, in which order,
- * and that the 16-bit copy of the weights is written by the optimizer and by nothing
- * else. A GPU's description is enough, and no library: one kernel of this test takes
- * everything else.
+ * How the CUDA backend claims the update phase: which nodes are one pass, in which order,
+ * and that only the optimizer writes the 16-bit copy of the weights. A GPU's description
+ * is enough, without libraries: one kernel of this test claims everything else.
  */
 #include "cuda/backend.h"
 #include "cuda/kernels.h"
@@ -131,7 +130,7 @@ static void release(struct compiled *c)
     backend_cuda.close(c->dev);
 }
 
-/* The position of the region that holds the last node of this op; -1: there is none. */
+/* Returns the position of the region that holds the last node of this op, or -1. */
 static int at(const struct compiled *c, const struct op *op)
 {
     int found = -1;
@@ -149,7 +148,7 @@ static void test_one_pass(void **state)
     (void)state;
     compile(&c, &(const struct setting){.half = true, .ema = true});
     assert_int_equal(at(&c, sgd->op), at(&c, &op_ema));
-    assert_true(at(&c, &op_running_stats) < at(&c, &op_ema)); /* which averages them */
+    assert_true(at(&c, &op_running_stats) < at(&c, &op_ema)); /* the EMA averages them */
     assert_int_equal(at(&c, &op_control_prepare), at(&c, &op_grad_stats));
     assert_true(at(&c, &op_control_prepare) < at(&c, &op_running_stats));
     assert_int_equal(at(&c, &op_control_finish), c.p->nregion - 1);
@@ -166,8 +165,7 @@ static void test_without_ema(void **state)
     release(&c);
 }
 
-/* The second EMA may not delay the optimizer after the first, which
- * reads weights. */
+/* The second EMA must not delay the optimizer until after the first, which reads weights. */
 static void test_reader_between(void **state)
 {
     struct compiled c;

@@ -1,8 +1,8 @@
 /*
  * Runs the threads of a block one at a time, in the order of EMULATOR_ORDER. A thread
- * that does not wait runs to its end, and the next one takes its fiber, so that a kernel
- * without barriers costs a function call per thread. A thread that waits keeps its fiber
- * until those that it waits for have arrived; then it queues to go on.
+ * that does not wait runs to its end, and the next one reuses its fiber, so a kernel
+ * without barriers costs one function call per thread. A thread that waits keeps its
+ * fiber until the threads that it waits for have arrived; then it is queued to continue.
  */
 #include "tests/emulator/block.h"
 
@@ -20,7 +20,7 @@ enum state { STATE_NEW, STATE_READY, STATE_BARRIER, STATE_WARP, STATE_DONE };
 
 struct thread {
     enum state state;
-    int line; /* of the kernel, in which it waits */
+    int line; /* line of the kernel where it waits */
     struct fiber *fiber;
     emulator_warp_t op;
     unsigned mask;
@@ -31,22 +31,22 @@ struct thread {
 uint3 threadIdx, blockIdx;
 dim3 blockDim, gridDim;
 
-static const emulator_launch_t *launch; /* the one that runs; NULL: none */
+static const emulator_launch_t *launch; /* the running launch, or NULL */
 static const void *closure;
 static struct thread thread[MAX_THREADS];
-static uint3 place[MAX_THREADS]; /* threadIdx of each */
+static uint3 place[MAX_THREADS]; /* threadIdx of each thread */
 static unsigned nthread, nstarted, ndone, current;
 static struct permutation start_order;
 static uint64_t nrelease; /* salt of the next order */
-/* A bit per lane, of each warp: waits for its warp; has returned. */
+/* One bit per lane of each warp: the lane waits for its warp; the lane has returned. */
 static unsigned warp_waits[MAX_THREADS / LANES], warp_done[MAX_THREADS / LANES];
 static unsigned at_barrier;
 static int barrier_sum, barrier_result, barrier_line;
 
-/* Queue of ready threads, each in it once; a ring of nready from ready_first on. */
+/* Queue of ready threads, each at most once: a ring of nready entries from ready_first on. */
 static unsigned ready[MAX_THREADS], ready_first, nready;
 
-static struct fiber *on; /* the fiber that runs */
+static struct fiber *on; /* the running fiber */
 static struct fiber *idle[MAX_THREADS];
 static int nidle;
 
@@ -61,7 +61,7 @@ static void set_current(unsigned t)
     threadIdx = place[t];
 }
 
-/* Kept from launch to launch, as a thread that goes on has no time for divisions. */
+/* Cached between launches, because resuming a thread must not cost divisions. */
 static void set_places(void)
 {
     static dim3 of;
@@ -79,7 +79,7 @@ static void make_ready(unsigned t)
     ready[(ready_first + nready++) % MAX_THREADS] = t;
 }
 
-/* ---- what goes wrong ---- */
+/* ---- errors ---- */
 
 static const char *where(char *to, size_t size, unsigned t)
 {
@@ -102,7 +102,7 @@ __attribute__((format(printf, 1, 2), noreturn)) static void wrong(const char *fm
                    text);
 }
 
-/* Ends the program: no thread can go on, and not all are done. */
+/* Ends the program: no thread can continue, and not all are done. */
 __attribute__((noreturn)) static void stuck(void)
 {
     char a[64], b[64];
@@ -165,9 +165,10 @@ static struct fiber *take_fiber(void)
 }
 
 /*
- * Takes the thread that goes on: the one that was ready first. With EMULATOR_ORDER=ahead
- * it is the one released last, and it goes on before new threads start, so that a warp
- * whose lanes exchange values runs to the next barrier while others have not begun.
+ * Returns the thread to resume: the one that became ready first. With
+ * EMULATOR_ORDER=ahead it is the one released last, and it resumes before new threads
+ * start, so that a warp whose lanes exchange values runs to the next barrier before
+ * others begin.
  */
 static unsigned next_ready(void)
 {
@@ -178,13 +179,13 @@ static unsigned next_ready(void)
     return ready[(ready_first + MAX_THREADS - 1) % MAX_THREADS];
 }
 
-/* Does a ready thread go on, rather than a new one start? */
+/* True if a ready thread resumes instead of a new one starting. */
 static bool has_next(void)
 {
     return nready && (nstarted == nthread || emulator_settings.ahead);
 }
 
-/* Stops the current thread, whose state says what it waits for, until it is ready. */
+/* Stops the current thread, whose state tells what it waits for, until it is ready. */
 static void wait_ready(void)
 {
     unsigned t = current, next;
@@ -260,8 +261,7 @@ static unsigned warp_exists(unsigned w)
     return n >= LANES ? ~0u : (1u << n) - 1;
 }
 
-/* The lane that lane `self` reads in a shuffle, by CUDA's rules; `self` where it keeps
- * its value. */
+/* Returns the lane that lane `self` reads in a shuffle, by CUDA's rules, or `self`. */
 static int source(const struct thread *t, int self)
 {
     int base = self & ~(t->width - 1), at = self - base;
@@ -305,12 +305,12 @@ static void exchange(unsigned w, unsigned lanes)
         else if (lanes >> from & 1)
             warp[i].result = warp[from].value;
         else
-            warp[i].result = ~0ull; /* undefined: that lane does not take part */
+            warp[i].result = ~0ull; /* undefined: that lane does not participate */
     }
 }
 
-/* If the lanes that lane `first` waits for have arrived, exchanges their values. Returns
- * whether. */
+/* If the lanes that lane `first` waits for have arrived, exchanges their values and
+ * returns true. */
 static bool warp_complete(unsigned w, int first)
 {
     struct thread *warp = thread + w * LANES;
@@ -339,7 +339,7 @@ static void warp_release(unsigned w, unsigned lanes)
             make_ready(w * LANES + permuted(&p, i));
 }
 
-/* A lane has returned, which others may have waited for. */
+/* Called when a lane has returned, for which others may be waiting. */
 static void warp_check(unsigned w)
 {
     for (int i = 0; i < LANES; i++) {

@@ -1,6 +1,6 @@
 /*
- * One launch of a kernel: its blocks one after the other, their threads as fibers that
- * meet at barriers and in warps. Used by what launch.h expands to.
+ * One launch of a kernel: its blocks run one after the other, with threads as fibers that
+ * meet at barriers and in warps. Used by the macros of launch.h.
  */
 #ifndef EMULATOR_BLOCK_H
 #define EMULATOR_BLOCK_H
@@ -16,31 +16,31 @@ extern "C" {
 enum { EMULATOR_POINTERS = 32, warpSize = 32 };
 
 typedef struct emulator_launch {
-    const char *name;     /* as the source spells it */
+    const char *name;     /* as spelled in the source */
     const void *function; /* the kernel's address */
     dim3 grid, block;
     size_t shared;                     /* dynamic shared memory, bytes */
-    void (*call)(const void *closure); /* the kernel for the current thread */
+    void (*call)(const void *closure); /* runs the kernel for the current thread */
     size_t closure_size;
     const void *pointer[EMULATOR_POINTERS]; /* arguments that are pointers */
-    int argument[EMULATOR_POINTERS];        /* and which they are, from 1 */
+    int argument[EMULATOR_POINTERS];        /* and their positions, from 1 */
     int npointer;
-    int device; /* of its stream; launch.c's */
+    int device; /* device of its stream; used by launch.c */
 } emulator_launch_t;
 
-/* Checks the launch and hands it to the stream; the closure is copied. */
+/* Checks the launch and submits it to the stream; copies the closure. */
 void emulator_launch(cudaStream_t stream, const emulator_launch_t *l,
                      const void *closure);
 
-/* What the running thread sees; they change when another thread runs. */
+/* Variables of the running thread; they change when another thread runs. */
 extern uint3 threadIdx, blockIdx;
 extern dim3 blockDim, gridDim;
 
 unsigned char *emulator_shared(void); /* dynamic shared memory */
 
 /*
- * Waits for all threads of the block; gives how many came with a predicate that is not 0.
- * `line` is that of the call: all threads must wait at the same one.
+ * Waits for all threads of the block; returns how many passed a nonzero predicate.
+ * `line`: line of the call; all threads must wait at the same one.
  */
 int emulator_barrier(int predicate, int line);
 
@@ -54,7 +54,7 @@ typedef enum {
     EMULATOR_TOGETHER
 } emulator_warp_t;
 
-/* What EMULATOR_TOGETHER's value points at: run() gets the values of all 32 lanes. */
+/* Type of EMULATOR_TOGETHER's value: run() gets the values of all 32 lanes. */
 typedef struct emulator_together {
     void (*run)(const uint64_t *all);
 } emulator_together_t;

@@ -1,7 +1,7 @@
 /*
- * Captures: what is submitted to the stream, and to streams that wait for its events,
- * becomes nodes of a graph and does not run. A call that cannot be captured breaks the
- * capture: everything until cudaStreamEndCapture fails, and there is no graph.
+ * Captures: work submitted to the stream, and to streams that wait for its events,
+ * becomes nodes of a graph instead of running. A call that cannot be captured breaks the
+ * capture: every call until cudaStreamEndCapture fails, and no graph is created.
  */
 #include <pthread.h>
 #include <stdlib.h>

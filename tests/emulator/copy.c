@@ -1,7 +1,7 @@
 /*
  * Copies and fills. As on a GPU, a copy from pageable memory has read it when the call
- * returns, one to pageable memory is complete then, and only pinned memory is copied in
- * the stream's own time.
+ * returns, a copy to pageable memory is complete then, and only copies of pinned memory
+ * run asynchronously in the stream.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 struct copy {
     void *to;
     const void *from;
-    void *staged; /* owned; NULL: read `from` when it runs */
+    void *staged; /* owned; NULL: read `from` when the copy runs */
     size_t size;
     enum cudaMemcpyKind kind;
 };

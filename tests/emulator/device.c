@@ -1,7 +1,7 @@
 /*
- * The devices: H200s, as in cuda/description.c; EMULATOR_MEMORY sets the memory of each,
- * EMULATOR_GPUS how many there are, and CUDA_VISIBLE_DEVICES which of them a program
- * sees. Each thread has its own current one.
+ * The devices: H200s, as in cuda/description.c. EMULATOR_MEMORY sets the memory of each,
+ * EMULATOR_GPUS their number, and CUDA_VISIBLE_DEVICES those that a program sees. Each
+ * thread has its own current device.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ int device_current(void)
     return current_device;
 }
 
-/* Those that are there; and which of them is the program's number `index`, or -1. */
+/* Returns the device with the program's number `index`, or -1. */
 static int see(int index)
 {
     const char *gpus = getenv("EMULATOR_GPUS"), *at = getenv("CUDA_VISIBLE_DEVICES");
@@ -47,7 +47,7 @@ static bool is_device(int index)
     return index >= 0 && see(index) >= 0;
 }
 
-/* EMULATOR_DEVICES=802: why there is none; or 35, with EMULATOR_DRIVER=12040. */
+/* EMULATOR_DEVICES=802: error of a missing device; or 35, with EMULATOR_DRIVER=12040. */
 cudaError_t cudaGetDeviceCount(int *n)
 {
     const char *error = getenv("EMULATOR_DEVICES");

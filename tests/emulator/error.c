@@ -31,7 +31,7 @@ void emulator_abort(const char *fmt, ...)
 
 /* ---- settings ---- */
 
-/* The setting `name` in bytes; `usual` if it is not set. */
+/* Returns the setting `name` in bytes; `usual` if it is not set. */
 static size_t bytes_of(const char *name, size_t usual)
 {
     const char *text = getenv(name);

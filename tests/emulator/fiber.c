@@ -1,8 +1,8 @@
 /*
- * A fiber starts by swapcontext, which is slow because it saves the signal mask, and from
- * then on switches by the compiler's own setjmp and longjmp. The address sanitizer is
- * told of each switch; the functions that do it have none of its red zones, since they
- * do not return in order.
+ * A fiber starts with swapcontext, which is slow because it saves the signal mask, and
+ * then switches with the compiler's setjmp and longjmp. The address sanitizer is notified
+ * of each switch; the functions that switch have no red zones, because they do not return
+ * in order.
  */
 #include "tests/emulator/fiber.h"
 
@@ -46,18 +46,18 @@ struct fiber {
     char *stack;
     void *here[5]; /* of __builtin_setjmp */
     bool begun;
-    void *fake; /* the sanitizer's */
+    void *fake; /* fake stack of the sanitizer */
 };
 
 static struct fiber *running;
-static bool from_host; /* is it fiber_run that runs it? */
+static bool from_host; /* fiber_run resumed it */
 static void *host[5];
 static ucontext_t host_context;
 static void *host_fake;
 static const void *host_stack;
 static size_t host_stack_size;
 
-/* Kept for the life of the program: a launch needs as many as the last one. */
+/* Kept until the program ends: the next launch needs about as many. */
 struct fiber *fiber_new(void (*fn)(void *arg), void *arg)
 {
     struct fiber *f = xcalloc(1, sizeof(*f));
@@ -100,12 +100,12 @@ SWITCHES __attribute__((noreturn)) static void jump(void **to)
     __builtin_longjmp(to, 1);
 }
 
-/* Stops `f`, which runs; returns when somebody runs it again. */
+/* Stops the running fiber `f`; returns when it is resumed. */
 SWITCHES static void stop(struct fiber *f, void **next)
 {
     if (!__builtin_setjmp(f->here))
         jump(next);
-    /* Of the stack that was left, what was the host's is remembered. */
+    /* remember the host's stack */
     if (from_host)
         __sanitizer_finish_switch_fiber(running->fake, &host_stack, &host_stack_size);
     else

@@ -1,4 +1,4 @@
-/* Graphs: operations, each after some others. They run one by one, in any legal order. */
+/* Graphs: operations with dependencies. They run one by one, in any legal order. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,8 +17,7 @@ struct CUgraph_st {
     int n, cap;
 };
 
-/* A graph made ready to run. It holds the operations, as the graph may be freed
- * earlier. */
+/* An executable graph. It owns copies, as the graph may be freed earlier. */
 struct CUgraphExec_st {
     struct CUgraph_st *graph;
 };
@@ -81,8 +80,7 @@ static bool is_ready(const struct node *node, const bool *done)
     return true;
 }
 
-/* Runs every node once: of those that may run next, the first in the order that is
- * set. */
+/* Runs every node once: of the nodes that may run next, the first in the configured order. */
 static void run_graph(void *arg)
 {
     struct CUgraph_st *g = *(struct CUgraph_st **)arg;
@@ -148,7 +146,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t e, cudaStream_t s)
         return emulator_return(cudaErrorInvalidResourceHandle);
     o = operation_new("graph", run_graph, &e->graph, sizeof(e->graph));
     o->release = release_graph;
-    o->host = true; /* its nodes ask for themselves */
+    o->host = true; /* its nodes check access themselves */
     e->graph->references++;
     emulator_counters.graph_launches++;
     return emulator_return(stream_submit(s, o));

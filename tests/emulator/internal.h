@@ -1,15 +1,15 @@
 /*
- * What the parts of the emulated runtime share; streams, captures and graphs are in
+ * Shared by the parts of the emulated runtime; streams, captures, and graphs are in
  * work.h:
  *
  *   block.c    runs a launch              fiber.c   its threads
  *   shared.c   shared memory              memory.c  device and pinned memory, copies
  *   stream.c   streams and events         capture.c captures of streams
  *   graph.c    graphs                     copy.c    copies and fills
- *   device.c   what the device is         error.c   error codes, settings, counters
- *   launch.c   launches                   libraries.c which cuDNN is opened
+ *   device.c   device properties          error.c   error codes, settings, counters
+ *   launch.c   launches                   libraries.c selects the libraries to open
  *
- * Calls of the runtime hold one lock; what they run, they run on the calling thread.
+ * Calls of the runtime hold one lock and run work on the calling thread.
  */
 #ifndef EMULATOR_INTERNAL_H
 #define EMULATOR_INTERNAL_H
@@ -29,30 +29,30 @@ enum order { ORDER_FORWARD, ORDER_REVERSE, ORDER_SHUFFLE };
 struct settings {
     enum order order;
     uint64_t seed;
-    bool ahead;    /* a warp goes on as far as it can before another one does */
-    bool lazy;     /* streams run when somebody waits */
-    bool busy;     /* asking whether work is done does none of it, however often */
+    bool ahead;    /* a warp runs as far as it can before another one does */
+    bool lazy;     /* streams only run when waited for */
+    bool busy;     /* queries never run work */
     bool protect;  /* host code that touches device memory crashes */
     size_t memory; /* of the device, bytes */
-    size_t others; /* what another program takes of it after `launched` graphs */
+    size_t others; /* bytes allocated by another program after `launched` graphs */
     int64_t launched;
     size_t cache;  /* L2, bytes */
     int multiprocessors;
 };
 
-extern struct settings emulator_settings; /* after emulator_lock */
+extern struct settings emulator_settings; /* valid after emulator_lock */
 extern struct emulator_counters emulator_counters;
 
-void emulator_lock(void); /* as often as one likes */
+void emulator_lock(void); /* recursive */
 void emulator_unlock(void);
 
-/* For what the emulator does not allow: one line on stderr, then abort. */
+/* Reports misuse in one line on stderr, then aborts. */
 __attribute__((format(printf, 1, 2), noreturn)) void emulator_abort(const char *fmt, ...);
 
-/* Unlocks, remembers the error for cudaGetLastError, and gives it. */
+/* Unlocks, stores the error for cudaGetLastError, and returns it. */
 cudaError_t emulator_return(cudaError_t e);
 
-/* Element i of 0..n-1 in the order that is set; `salt` varies what shuffle does. */
+/* Element i of 0..n-1 in the configured order; `salt` varies shuffle. */
 struct permutation {
     unsigned n, step, first;
 };
@@ -64,7 +64,7 @@ static inline unsigned permuted(const struct permutation *p, unsigned i)
 
 /* ---- device.c ---- */
 
-int device_current(void); /* of this thread, as the program numbers them */
+int device_current(void); /* of this thread, as the program numbers devices */
 
 /* ---- libraries.c ---- */
 
@@ -72,26 +72,27 @@ void libraries_choose(void);
 
 /* ---- shared.c ---- */
 
-void *shared_dynamic(size_t size); /* that many bytes, 16-byte aligned, poisoned after */
-void shared_poison(void);          /* before a block */
-void shared_select(const void *function); /* the kernel whose static memory is meant */
-size_t shared_static(void);               /* bytes of it */
+/* `size` bytes, 16-byte aligned, with poison after them */
+void *shared_dynamic(size_t size);
+void shared_poison(void);                 /* called before a block */
+void shared_select(const void *function); /* selects the kernel for the functions below */
+size_t shared_static(void);               /* bytes of its static memory */
 const char *shared_kernel_symbol(void);   /* its mangled name, or "" */
 
 /* ---- block.c ---- */
 
 void block_run_launch(const emulator_launch_t *l, const void *closure);
 void block_check_pointers(const emulator_launch_t *l);
-const char *block_kernel(void); /* the one that runs, or NULL */
+const char *block_kernel(void); /* the running one, or NULL */
 
 /* ---- memory.c ---- */
 
-/* The live device or pinned memory around p: its bytes from p on; 0: there is none. */
+/* Returns the bytes from p to the end of its live device or pinned memory; 0 if none. */
 size_t memory_device(const void *p);
 size_t memory_pinned(const void *p);
-bool memory_freed(const void *p);     /* was device memory once */
-int memory_device_of(const void *p); /* whose memory it is; -1: nobody's */
-void memory_open(void);           /* device memory may be touched, until ... */
+bool memory_freed(const void *p);    /* formerly device memory */
+int memory_device_of(const void *p); /* device of the memory, or -1 */
+void memory_open(void);              /* allows access to device memory until ... */
 void memory_close(void);
 
 #endif

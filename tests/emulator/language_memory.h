@@ -4,7 +4,7 @@
 
 #include <type_traits>
 
-/* T, but not deduced: an argument is converted to it. */
+/* T, not deduced: an argument is converted to it. */
 template <class T> struct emulator_same {
     using type = T;
 };
@@ -30,7 +30,7 @@ template <class T> static inline void __stcg(T *p, typename emulator_same<T>::ty
     *p = v;
 }
 
-/* Atomics are of integers: sums of floats by them would change from run to run. */
+/* Atomics only support integers: float sums would change from run to run. */
 template <class T, class F> static inline T emulator_atomic(T *p, F f)
 {
     T old = *p;

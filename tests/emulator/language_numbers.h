@@ -53,19 +53,19 @@ static inline double rsqrt(double x)
 {
     return 1 / sqrt(x);
 }
-#define __expf(x) expf(x) /* glibc has functions of these names */
+#define __expf(x) expf(x) /* glibc has functions with these names */
 #define __logf(x) logf(x)
 static inline float __fdividef(float a, float b)
 {
     return a / b;
 }
-/* No compiler sees that an addend is a product. */
+/* The compiler cannot see that an addend is a product. */
 static inline float __fadd_rn(float a, float b)
 {
     __asm__("" : "+x"(a), "+x"(b));
     return a + b;
 }
-/* As a GPU's instruction: no compiler sees that the result is a product. */
+/* Like a GPU's instruction: the compiler cannot see that the result is a product. */
 static inline float emulator_mul(float a, float b)
 {
     float product = a * b;
@@ -73,7 +73,8 @@ static inline float emulator_mul(float a, float b)
     __asm__("" : "+x"(product));
     return product;
 }
-#define __fmul_rn(a, b) emulator_mul(a, b) /* a macro: shared formulas ask for it */
+/* a macro, because shared formulas test for it */
+#define __fmul_rn(a, b) emulator_mul(a, b)
 static inline float __fmaf_rn(float a, float b, float c)
 {
     return fmaf(a, b, c);

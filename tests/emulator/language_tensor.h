@@ -1,6 +1,6 @@
 /*
- * CUDA for the host compiler (launch.h): what cuda/mma.h has of the tensor cores. The
- * lane that comes last does the work of all.
+ * CUDA for the host compiler (launch.h): the tensor-core instructions of cuda/mma.h. The
+ * last lane to arrive does the work of all.
  */
 #ifndef EMULATOR_LANGUAGE_TENSOR_H
 #define EMULATOR_LANGUAGE_TENSOR_H
@@ -9,7 +9,7 @@
 
 #include "tests/emulator/block.h"
 
-/* Lanes wait in `job`, which begins with what one of them does for all. */
+/* Lanes wait with `job`; its first member is the function that one of them runs for all. */
 static inline void emulator_meet(const emulator_together_t *job, int line)
 {
     (void)emulator_warp(EMULATOR_TOGETHER, ~0u, (uint64_t)(uintptr_t)job, 0, warpSize,
@@ -70,7 +70,7 @@ struct emulator_mma {
     uint32_t b[2];
 };
 
-/* Sums are in the order of k; a GPU has an order of its own. */
+/* Sums in the order of k; a GPU's order differs. */
 template <class T> static inline void emulator_multiply_all(const uint64_t *all)
 {
     float a[16][16], b[16][8];

@@ -1,4 +1,4 @@
-/* Launches: what the driver checks, and what it could not. */
+/* Launches: checks that the driver makes, and some that it cannot make. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 enum { SHARED_DEFAULT = 48 << 10, SHARED_MOST = 227 << 10 };
 
-/* Kernels that may have more dynamic shared memory. */
+/* Kernels that may use more dynamic shared memory. */
 static struct allowance {
     const void *function;
     size_t shared;

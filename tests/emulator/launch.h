@@ -1,18 +1,18 @@
 /*
- * CUDA's language for the host compiler: what cuda/launch.h names, so that the sources of
- * our kernels run without a GPU; emulator.mk puts it in front of them (-include). One
- * thread of the host plays all threads of all blocks, one block after the other; a thread
- * that has to wait at a barrier or for its warp is a fiber that another one replaces
- * (tests/emulator/block.c). Here are launches; barriers and warps, loads and atomics, and
+ * CUDA's language for the host compiler: the features named in cuda/launch.h, so that our
+ * kernels run without a GPU; emulator.mk includes this before them (-include). One host
+ * thread runs all threads of all blocks, one block after the other; a thread that waits
+ * at a barrier or for its warp is a fiber that is replaced by another
+ * (tests/emulator/block.c). Launches are here; barriers and warps, loads and atomics, and
  * arithmetic are in language_*.h.
  *
- * The emulator aborts with the kernel's name where a GPU would hang or give rubbish: a
+ * The emulator aborts with the kernel's name where a GPU would hang or return garbage: a
  * barrier or a warp operation that not all threads reach, too many threads, too much
  * shared memory, pointers to freed or to host memory. Shared memory is NaN before each
  * block. EMULATOR_ORDER (forward, reverse, ahead, shuffle:SEED) sets the order in which
  * threads and blocks run: results must not depend on it.
  *
- * Whether products and sums are contracted, as on a GPU, is the build's choice.
+ * The build selects whether products and sums are contracted, as on a GPU.
  */
 #ifndef EMULATOR_LAUNCH_H
 #define EMULATOR_LAUNCH_H
@@ -31,7 +31,7 @@
 #undef __launch_bounds__
 #define __launch_bounds__(...)
 
-/* What the closure of a launch holds, and the pointers in it that can be checked. */
+/* Records the pointers in a launch's closure, to check them. */
 template <class P> static void emulator_note(emulator_launch_t *l, int i, const P &p)
 {
     if constexpr (std::is_pointer_v<P>) {

@@ -1,7 +1,6 @@
 /*
- * Before main: unless the environment names cuDNN, cuBLASLt, NCCL and nvJPEG, they are
- * the emulated ones, which were built beside this program; the real ones would look for a
- * GPU.
+ * Runs before main: unless environment variables name cuDNN, cuBLASLt, NCCL, and nvJPEG,
+ * selects the emulated ones built with this program; the real ones would look for a GPU.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +9,7 @@
 
 #include "tests/emulator/internal.h"
 
-/* The folder that the libraries are in, seen from the program's; or "". */
+/* Finds the folder of the libraries relative to the program's; "" if there is none. */
 static void find_folder(char *to, size_t size)
 {
     char dir[1024];

@@ -1,8 +1,7 @@
 /*
- * Device memory: page-aligned pieces of one large reservation, each followed by a page
- * that nobody may touch, filled with 0xff (NaN). Addresses are not used again, so that
- * freed memory is known as such. Pinned memory comes from the heap, with a list of its
- * blocks.
+ * Device memory: page-aligned pieces of one large reservation, each followed by an
+ * inaccessible page, filled with 0xff (NaN). Addresses are not reused, so that freed
+ * memory is recognized. Pinned memory comes from the heap, with a list of its blocks.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -15,17 +14,17 @@
 #include "tests/emulator/host_node.h"
 #include "tests/emulator/work.h"
 
-enum { TAIL = 0xa5 }; /* fills the rest of the last page, to see writes beyond the end */
+enum { TAIL = 0xa5 }; /* fills the rest of the last page, to detect writes past the end */
 
 struct block {
     char *at;
-    size_t size, mapped; /* bytes: asked for, and in whole pages */
+    size_t size, mapped; /* bytes requested, and in whole pages */
     int device;
     bool freed;
 };
 
 struct blocks {
-    struct block *item; /* by address */
+    struct block *item; /* sorted by address */
     int n, cap;
 };
 
@@ -114,7 +113,7 @@ void emulator_expect_memory(const void *p, size_t size, const char *what)
 
 /* ---- access: memory_open() and memory_close() enclose work of the device ---- */
 
-/* Says what a fault in the reservation means; then the old handler ends the program. */
+/* Explains a fault in the reservation; then the old handler ends the program. */
 static void on_fault(int number, siginfo_t *info, void *context)
 {
     const char *p = info->si_addr;
@@ -175,10 +174,10 @@ static void make_reserve(void)
     (void)sigaction(SIGSEGV, &a, &old_action);
 }
 
-/* Bytes of each device: taken by libraries, held by the program. */
+/* Bytes per device: allocated by libraries, held by the program. */
 static size_t taken[16], held[16];
 
-/* Bytes left on the current device; a 64th of all is the context's. */
+/* Returns the bytes left on the current device; the context uses 1/64 of all. */
 static size_t free_memory(void)
 {
     size_t usable = emulator_settings.memory - emulator_settings.memory / 64;

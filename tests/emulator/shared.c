@@ -1,9 +1,9 @@
 /*
- * Shared memory. The dynamic part lies in front of a page that nobody may touch. The
- * static part are function-local statics of the kernel: the program's own symbol table
- * says where, since C++ names them _ZZ<function>E<variable>. Both are filled with 0xff,
- * which is NaN, before each block. Those of device functions that the kernel may call
- * are not known, so that small ones of all functions are filled.
+ * Shared memory. The dynamic part ends at an inaccessible page. The static part consists
+ * of function-local statics of the kernel, found in the program's own symbol table, where
+ * C++ names them _ZZ<function>E<variable>. Both are filled with 0xff, which is NaN,
+ * before each block. The device functions that a kernel calls are not known, so small
+ * statics of all functions are filled.
  */
 #include <elf.h>
 #include <link.h>
@@ -28,14 +28,14 @@ struct ranges {
     size_t bytes;
 };
 
-/* A kernel that was launched before. */
+/* A kernel that has been launched. */
 struct kernel_shared {
     const void *function;
     const char *symbol;
     struct ranges own, helpers;
 };
 
-static const char *image; /* of the program's file */
+static const char *image; /* the program's file */
 static const Elf64_Shdr *section;
 static int nsection;
 static const Elf64_Sym *symbol;
@@ -98,7 +98,7 @@ static const char *name_of(const Elf64_Sym *s)
     return names + s->st_name;
 }
 
-/* Is it a zero-initialised variable of a C++ function, of whole words? */
+/* True for a zero-initialized variable of a C++ function, of whole words. */
 static bool is_local_static(const Elf64_Sym *s)
 {
     return ELF64_ST_TYPE(s->st_info) == STT_OBJECT && s->st_size >= 4 &&
@@ -194,7 +194,7 @@ unsigned char *emulator_shared(void)
     return dynamic;
 }
 
-/* Red zones of the address sanitizer may lie in the ranges: fill by hand. */
+/* The ranges may contain red zones of the address sanitizer, so they are filled by hand. */
 __attribute__((no_sanitize("address"))) static void fill(const struct ranges *r)
 {
     for (int i = 0; i < r->n; i++) {

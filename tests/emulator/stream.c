@@ -1,7 +1,7 @@
 /*
- * Streams and events. A stream runs its work at once; a lazy one (EMULATOR_LAZY) only
- * when somebody waits for it, or for an event recorded after the work. A GPU may do
- * either. The legacy stream waits for all blocking ones and runs at once.
+ * Streams and events. A stream runs its work immediately; a lazy one (EMULATOR_LAZY) only
+ * when it, or an event recorded after the work, is waited for. A GPU may do either. The
+ * legacy stream waits for all blocking streams and runs immediately.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -180,7 +180,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t s)
     return emulator_return(cudaSuccess);
 }
 
-/* A stream that is captured may not be waited for or queried: breaks the capture. */
+/* Waiting for or querying a captured stream breaks the capture. */
 static cudaError_t not_captured(cudaStream_t s)
 {
     if (!stream_valid(s))
@@ -205,7 +205,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t s)
     return emulator_return(e);
 }
 
-/* "Not ready" if there is work, which it then runs, so that the second call succeeds. */
+/* Returns "not ready" if there is work, and runs it, so that the second call succeeds. */
 cudaError_t cudaStreamQuery(cudaStream_t s)
 {
     cudaError_t e;
@@ -323,8 +323,7 @@ cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s)
     return emulator_return(submit_mark(s, e->mark, run_record));
 }
 
-/* Joins s to the capture of the event: what follows on s depends on what precedes the
- * event. */
+/* Joins s to the capture of the event: later work on s depends on the work before the event. */
 static cudaError_t wait_captured(cudaStream_t s, cudaEvent_t e)
 {
     if (e->capture->ended)
@@ -367,8 +366,8 @@ cudaError_t cudaEventSynchronize(cudaEvent_t e)
     return emulator_return(cudaSuccess);
 }
 
-/* On a lazy stream "not ready" at least once; the second call runs the work, unless
- * EMULATOR_BUSY is set. */
+/* On a lazy stream returns "not ready" at least once; the second call runs the work,
+ * unless EMULATOR_BUSY is set. */
 cudaError_t cudaEventQuery(cudaEvent_t e)
 {
     cudaError_t answer = cudaSuccess;
@@ -398,7 +397,7 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
     return emulator_return(cudaSuccess);
 }
 
-/* ---- functions of the host ---- */
+/* ---- host functions ---- */
 
 struct host_call {
     cudaHostFn_t fn;

@@ -1,6 +1,6 @@
 /*
- * Work that is not run yet: operations, the streams that queue them, the captures that
- * record them, and the graphs that come of these.
+ * Pending work: operations, the streams that queue them, the captures that record them,
+ * and the resulting graphs.
  */
 #ifndef EMULATOR_WORK_H
 #define EMULATOR_WORK_H
@@ -14,10 +14,10 @@ struct operation {
     struct operation *next; /* in a stream */
     const char *name;
     void (*run)(void *arg);
-    void (*release)(void *arg); /* of what arg holds; may be NULL */
+    void (*release)(void *arg); /* frees what arg holds; may be NULL */
     int references;
-    bool host;   /* a function of the host: may not touch device memory */
-    bool kernel; /* to be counted as a launch */
+    bool host;   /* a host function, which must not touch device memory */
+    bool kernel; /* counted as a launch */
     _Alignas(16) unsigned char arg[];
 };
 
@@ -32,7 +32,7 @@ struct nodes {
     int n, cap;
 };
 
-/* The moment that cudaEventRecord names, outside of captures. */
+/* The point that cudaEventRecord marks, outside of captures. */
 struct mark {
     int references;
     bool done;
@@ -45,7 +45,7 @@ struct CUstream_st {
     int device;
     bool blocking; /* with the legacy stream */
     struct operation *head, **tail;
-    struct capture *capture; /* what the stream is recorded into, */
+    struct capture *capture; /* capture that records the stream, */
     struct nodes last;       /* after these */
 };
 
@@ -56,21 +56,21 @@ struct CUevent_st {
     struct nodes last;       /* after these */
 };
 
-/* All streams but the legacy one, which NULL stands for. */
+/* All streams except the legacy one (NULL). */
 extern cudaStream_t stream_list;
 
 bool stream_valid(cudaStream_t s);
 bool stream_captures(cudaStream_t s);
-/* Takes the operation over: runs it, queues it or adds it to a graph. */
+/* Takes ownership of the operation: runs it, queues it, or adds it to a graph. */
 cudaError_t stream_submit(cudaStream_t s, struct operation *o);
-void stream_drain(cudaStream_t s); /* runs all that is queued */
+void stream_drain(cudaStream_t s);   /* runs all queued work */
 void stream_drain_all(void);         /* of the current device */
 int stream_device(cudaStream_t s);
 
 /* ---- capture.c ---- */
 
 struct capture {
-    struct capture *next; /* of those that are not ended */
+    struct capture *next; /* list of active captures */
     int references;
     struct CUgraph_st *graph;
     cudaStream_t origin;
@@ -82,12 +82,12 @@ struct capture {
 
 /* An unsafe call such as cudaMalloc: breaks the captures that forbid it. */
 cudaError_t capture_forbids(void);
-/* A call that no capture of any thread bears. */
+/* A call that breaks the captures of all threads. */
 cudaError_t capture_break_all(cudaError_t e);
 cudaError_t capture_break(struct capture *c, cudaError_t e);
-struct capture *capture_take(struct capture *c); /* one more reference */
-void capture_drop(struct capture *c);            /* NULL is fine */
-void stream_leave(cudaStream_t s);               /* its capture */
+struct capture *capture_take(struct capture *c); /* adds a reference */
+void capture_drop(struct capture *c);            /* accepts NULL */
+void stream_leave(cudaStream_t s);               /* leaves its capture */
 cudaError_t capture_add(cudaStream_t s, struct operation *o);
 
 void nodes_add(struct nodes *to, int node);
@@ -100,7 +100,7 @@ struct CUgraph_st *emulated_graph_new(void);
 void emulated_graph_free(struct CUgraph_st *g);
 int emulated_graph_add(struct CUgraph_st *g, struct operation *o,
                        const struct nodes *after);
-/* Does everything in the graph come before one of these? */
+/* True if every node of the graph precedes one of these. */
 bool emulated_graph_joined(const struct CUgraph_st *g, const struct nodes *last);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * AMX's tile instructions in plain C (cpu/tiles.h), as Intel's manual has them
- * (Architecture Instruction Set Extensions Programming Reference, chapter 3). What a
- * processor answers with #GP or #UD ends the test here.
+ * AMX's tile instructions in plain C (cpu/tiles.h), following Intel's manual
+ * (Architecture Instruction Set Extensions Programming Reference, chapter 3). Conditions
+ * that raise #GP or #UD end the test here.
  */
 #define TILES_MODEL
 #include "cpu/tiles.h"
@@ -16,7 +16,7 @@
 
 enum { TILES = 8 };
 
-/* What is around the tiles is AVX-512. */
+/* The loops around the tiles need AVX-512. */
 bool amx_usable(void)
 {
     return __builtin_cpu_supports("avx512bf16");
@@ -28,7 +28,7 @@ static _Thread_local struct {
     uint8_t tile[TILES][TILE_ROWS][TILE_LINE];
 } model;
 
-/* Its rows; in bytes, how long they are. */
+/* Returns its number of rows; sets *bytes to their length. */
 static int rows_of(int t, int *bytes)
 {
     if (!model.on || t < 0 || t >= TILES)
@@ -81,7 +81,7 @@ void tile_store(int t, void *to, int64_t stride)
         memcpy((char *)to + i * stride, model.tile[t][i], (size_t)bytes);
 }
 
-/* Subnormals as zero, whose sign no test looks at. */
+/* Flushes subnormals to zero; tests ignore the sign of the zero. */
 static float flushed(float v)
 {
     return fabsf(v) < 0x1p-126f ? 0 : v;
@@ -89,7 +89,7 @@ static float flushed(float v)
 
 #define FAST __attribute__((target("avx512f,avx512bw,avx512vl")))
 
-/* A row of bf16 as floats. */
+/* Converts a row of bf16 to floats. */
 FAST static void widen(const uint8_t *row, int n, float *to)
 {
     for (int i = 0; i < n; i++) {
@@ -103,9 +103,9 @@ FAST static void widen(const uint8_t *row, int n, float *to)
 }
 
 /*
- * Of each element two sums, of the pairs' first and of their second values; then both are
- * added to what is there. A product of two bf16 is a whole float, so that a sum rounds
- * once, as a fused multiply-add does.
+ * For each element, sums the products of the pairs' first values and of their second
+ * values separately; then adds both. The product of two bf16 is exact in fp32, so a sum
+ * rounds once, like a fused multiply-add.
  */
 FAST static void multiply_row(const float left[TILE_DEPTH], float (*right)[2][TILE_ROWS],
                               int pairs, float *to)

@@ -11,13 +11,13 @@
 #define BAD      CUBLAS_STATUS_INVALID_VALUE
 #define OPTIONAL __attribute__((weak))
 
-/* Functions of the emulated runtime; where it is not linked, the work is done at once. */
+/* Functions of the emulated runtime; without it, work is done immediately. */
 OPTIONAL __typeof__(emulator_enqueue) emulator_enqueue;
 OPTIONAL __typeof__(emulator_expect_memory) emulator_expect_memory;
 OPTIONAL __typeof__(emulator_fails) emulator_fails;
 OPTIONAL __typeof__(emulator_take_memory) emulator_take_memory;
 
-enum { VERSION = 130100, HANDLE_MEMORY = 32 << 20 /* bytes of the device */ };
+enum { VERSION = 130100, HANDLE_MEMORY = 32 << 20 /* bytes of device memory */ };
 
 struct cublasLtContext {
     uint32_t magic;
@@ -95,7 +95,7 @@ cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle)
     return OK;
 }
 
-/* Copies the descriptors' contents to p. False: one of them is no descriptor. */
+/* Copies the descriptors' contents to p; returns false if one is not a descriptor. */
 static bool collect(struct matmul *p, cublasLtMatmulDesc_t op, cublasLtMatrixLayout_t a,
                     cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c,
                     cublasLtMatrixLayout_t d)
@@ -114,14 +114,15 @@ static bool collect(struct matmul *p, cublasLtMatmulDesc_t op, cublasLtMatrixLay
     return p->op.magic == MAGIC_OPERATION;
 }
 
-/* The algorithms that the heuristic offers, best first. `align`: bytes that addresses and
- * rows need; the last needs what the elements do. The first is a trap for a caller that
- * asks with a bias of better alignment than the bias has in the call. */
+/* The algorithms that the heuristic offers, best first. `align`: required alignment of
+ * addresses and rows in bytes; the last one only needs that of the elements. The first is
+ * a trap for a caller that asks with a bias of better alignment than the bias of the
+ * call. */
 static const struct {
     int id, align;
     uint64_t workspace;
-    bool broken;    /* its entry in the list says that it is not valid */
-    int bias_align; /* bytes; there is a bias then */
+    bool broken;    /* its entry in the list is marked invalid */
+    int bias_align; /* bytes; requires a bias */
 } algorithms[] = {
     {.id = 68, .align = 16, .bias_align = 64},
     {.id = 66, .align = 16, .workspace = UINT64_C(33554432)},
@@ -150,8 +151,7 @@ static bool has_vector(const struct matmul *p)
     return epilogue_has_bias(p->op.epilogue) || epilogue_has_bgrad(p->op.epilogue);
 }
 
-/* The heuristic takes the alignment of the bias from the address it is given
- * (cublasLt.h). */
+/* The heuristic derives the alignment of the bias from its address (cublasLt.h). */
 static bool bias_fits(const struct matmul *p, int align)
 {
     return !align || (has_vector(p) && (uintptr_t)p->op.bias % (uintptr_t)align == 0);
@@ -245,11 +245,11 @@ cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t *algo,
     return g.magic == MAGIC_ALGORITHM ? OK : BAD;
 }
 
-/* Of the process, as NVIDIA's; its threads may set it and be told at the same time. */
+/* Per process, as in NVIDIA's library; threads may set it and log concurrently. */
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
 static cublasLtLoggerCallback_t logger;
 static int log_level;
-static FILE *log_file; /* NULL: the standard output */
+static FILE *log_file; /* NULL: standard output */
 
 cublasStatus_t cublasLtLoggerSetCallback(cublasLtLoggerCallback_t callback)
 {
@@ -283,7 +283,7 @@ cublasStatus_t cublasLtLoggerOpenFile(const char *path)
     return OK;
 }
 
-/* Logs an error to the callback and, as NVIDIA's library does, to the file as well. */
+/* Logs an error to the callback and, like NVIDIA's library, also to the file. */
 static void tell(const char *function, const char *message)
 {
     (void)pthread_mutex_lock(&log_lock);
@@ -310,7 +310,7 @@ static int64_t aux_bytes(const struct matmul *p)
 {
     int64_t n = (p->d.batch - 1) * p->op.aux_stride +
                 ((int64_t)p->d.cols - 1) * p->op.aux_ld + (int64_t)p->d.rows;
-    bool bits = p->op.epilogue & (CUBLASLT_EPILOGUE_RELU | 8); /* 8: that of DRELU */
+    bool bits = p->op.epilogue & (CUBLASLT_EPILOGUE_RELU | 8); /* 8: the bit of DRELU */
 
     return bits ? (n + 7) / 8 : n * element_size(p->d.type);
 }
@@ -363,7 +363,7 @@ static bool aligned(const struct matmul *p, const struct algorithm *g)
     return true;
 }
 
-/* Pointers must be given and aligned; D may overlap no operand, but it may be C. */
+/* Pointers must be given and aligned; D must not overlap an operand except C. */
 static cublasStatus_t check_pointers(const struct matmul *p, const struct algorithm *g)
 {
     int64_t d = layout_span(&p->d);

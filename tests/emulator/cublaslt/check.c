@@ -1,6 +1,6 @@
 /*
- * Which products there are: the types that belong together, shapes, leading dimensions,
- * and what the epilogues ask for.
+ * Checks which GEMMs exist: combinations of types, shapes, leading dimensions, and
+ * requirements of the epilogues.
  */
 #include "tests/emulator/cublaslt/matmul.h"
 
@@ -94,7 +94,7 @@ static cublasStatus_t check_shapes(const struct matmul *p)
     if (p->b.batch != p->a.batch || p->c.batch != p->a.batch || p->d.batch != p->a.batch)
         return CUBLAS_STATUS_INVALID_VALUE;
     if (p->d.batch > 1 && p->d.offset < p->d.ld)
-        return CUBLAS_STATUS_INVALID_VALUE; /* results on top of each other */
+        return CUBLAS_STATUS_INVALID_VALUE; /* results that overlap */
     return CUBLAS_STATUS_SUCCESS;
 }
 

@@ -1,6 +1,6 @@
 /*
- * D = epilogue(alpha op(A) op(B) + beta C), summed in double. GELU is the form with tanh,
- * as the library has it.
+ * D = epilogue(alpha op(A) op(B) + beta C), summed in double. GELU uses tanh, as in the
+ * library.
  */
 #include <math.h>
 
@@ -33,7 +33,7 @@ static int64_t place(const struct layout *l, int64_t batch, int64_t row, int64_t
     return batch * l->offset + (by_column ? col * l->ld + row : row * l->ld + col);
 }
 
-/* An operand as the unit that multiplies reads it. */
+/* Rounds an operand to the precision of the multiply unit. */
 static double narrowed(double v, int compute)
 {
     uint32_t u = float_bits((float)v);
@@ -79,7 +79,7 @@ static double gelu_slope(double x)
            0.5 * x * (1 - t * t) * 0.7978845608028654 * (1 + 3 * 0.044715 * x * x);
 }
 
-/* The bit of the mask that says: was positive. */
+/* Returns the mask's byte and bit that record a positive value. */
 static unsigned char *mask(const struct matmul *p, int64_t batch, int64_t m, int64_t n,
                            unsigned *bit)
 {
@@ -120,7 +120,7 @@ static double activation(const struct matmul *p, int64_t batch, int64_t m, int64
     return v;
 }
 
-/* Row m of the result; gives the sum along it. */
+/* Computes row m of the result; returns the sum along it. */
 static double compute_row(const struct matmul *p, int64_t batch, int64_t m, double alpha,
                           double beta)
 {

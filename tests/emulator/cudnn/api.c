@@ -1,4 +1,4 @@
-/* The library's entry points but for execute and the error texts. */
+/* The library's entry points except for execute and the error texts. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@
 
 enum { HANDLE = 0x646e6168, HANDLE_MEMORY = 64 << 20 };
 
-/* Of the emulated runtime, if there is one. */
+/* From the emulated runtime, if there is one. */
 __attribute__((weak)) __typeof__(emulator_take_memory) emulator_take_memory;
 
 struct cudnnContext {
@@ -112,7 +112,7 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
     return bad ? bad : descriptor_set(descriptor, name, type, count, values);
 }
 
-/* Into descriptors that the caller made: they become what is asked for. */
+/* Fills descriptors created by the caller. */
 static cudnnStatus_t give_descriptors(const struct attribute *a, int64_t n, void *values)
 {
     struct descriptor **into = values, *const *from = a->data;

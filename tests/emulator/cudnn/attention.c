@@ -1,7 +1,7 @@
 /*
- * Attention as the fused engines know it: exactly these operations, with everything
- * between the GEMMs virtual but for what the gradient hands from one of its kernels to
- * the next. From NVIDIA's cudnn-frontend, whose graphs NVIDIA's library takes.
+ * Attention as the fused engines support it: exactly these operations, with every tensor
+ * between the GEMMs virtual, except those that one kernel of the gradient passes to the
+ * next. From NVIDIA's cudnn-frontend, whose graphs NVIDIA's library supports.
  *
  *   s = q k^T;  s = scale s;  m = max s;  e = exp(s - m);  z = sum e;
  *   y = (e / z) v;  stats = m + log z
@@ -16,7 +16,7 @@
 #define KIND(k) ((int)CUDNN_BACKEND_OPERATION_##k##_DESCRIPTOR)
 #define MODE(m) ((int)CUDNN_POINTWISE_##m)
 
-/* A walk from results to what they are made of; `used` counts the operations. */
+/* Matches from results back to their inputs; `used` marks matched operations. */
 struct match {
     const struct graph *g;
     bool used[OPS_MAX];
@@ -50,7 +50,8 @@ static int fail(struct match *m, const char *why)
     return -1;
 }
 
-/* The operation that writes tensor t, of that kind and mode (-1: any); NULL: another. */
+/* Returns the operation that writes tensor t if it has this kind and mode (-1: any), else
+ * NULL. */
 static const struct op *made_by(struct match *m, int t, int kind, int mode,
                                 const char *why)
 {
@@ -73,7 +74,7 @@ static const struct op *pointwise(struct match *m, int t, int mode, const char *
     return made_by(m, t, KIND(POINTWISE), mode, why);
 }
 
-/* One of them reads t in that slot; its index, or -1. */
+/* Returns the index of an operation that reads t in that slot, or -1. */
 static int read_by(const struct match *m, int t, int kind, int slot)
 {
     for (int i = 0; t >= 0 && i < m->g->nop; i++)
@@ -94,7 +95,7 @@ static bool number(const struct match *m, int t)
     return t >= 0 && m->g->tensor[t].by_value && m->g->tensor[t].type == CUDNN_DATA_FLOAT;
 }
 
-/* scale (q k^T): the tensor that is made of it, or -1. */
+/* Matches t = scale (q k^T). */
 static void scores(struct match *m, int t)
 {
     const struct op *scale = pointwise(m, t, MODE(MUL), "scores that are not scaled");
@@ -112,7 +113,7 @@ static void scores(struct match *m, int t)
     m->keys = dot->slot[MM_N];
 }
 
-/* Every tensor of memory in 16 bits, of one type, its features beside each other. */
+/* All tensors in memory are of one 16-bit type with contiguous features. */
 static void check_features(struct match *m)
 {
     int type = m->q < 0 ? -1 : m->g->tensor[m->q].type;
@@ -134,7 +135,7 @@ static void check_features(struct match *m)
     }
 }
 
-/* Engines before 9.26 read it as packed, whatever its strides are. */
+/* Engines before 9.26 read it as packed, regardless of its strides. */
 static void check_stats(struct match *m, int t)
 {
     const struct tensor *x = t < 0 ? NULL : &m->g->tensor[t];
@@ -158,7 +159,7 @@ static void check_all_used(struct match *m)
     }
 }
 
-/* Of virtual ones between: 16 bits where a GEMM reads it as its left factor. */
+/* A virtual factor of a GEMM: 16-bit if it is the left one. */
 static void check_factor(struct match *m, int t, bool half)
 {
     if (t >= 0 && (m->g->tensor[t].type != CUDNN_DATA_FLOAT) != half)
@@ -214,7 +215,7 @@ static void match_forward(struct match *m)
     match_stats(m, max->slot[RED_Y], sum->slot[RED_Y]);
 }
 
-/* The index along an axis is less than a length. */
+/* Matches: the index along an axis is less than a length. */
 static void match_inside(struct match *m, int t, int scored, int axis, int length)
 {
     const struct op *less = pointwise(m, t, MODE(CMP_LT), "a mask of no comparison");
@@ -230,7 +231,7 @@ static void match_inside(struct match *m, int t, int scored, int axis, int lengt
         (void)fail(m, "a mask that is not boolean");
 }
 
-/* p = exp(scores - stats), through the mask if there is one. */
+/* Matches p = exp(scores - stats), through the mask if there is one. */
 static void match_weights(struct match *m, int p)
 {
     const struct op *exp = pointwise(m, p, MODE(EXP), "weights of no exponential");
@@ -293,7 +294,7 @@ static void lengths(struct match *m, const struct op *op, int rows, int columns,
         (void)fail(m, "a GEMM of other lengths than the mask's");
 }
 
-/* ds = scale (p (dy v^T - delta)); gives p. */
+/* Matches ds = scale (p (dy v^T - delta)); returns p. */
 static int match_scores_gradient(struct match *m, int ds)
 {
     const struct op *scale = pointwise(m, ds, MODE(MUL), "ds is not scaled");
@@ -316,7 +317,7 @@ static int match_scores_gradient(struct match *m, int ds)
     return mul->slot[PW_B];
 }
 
-/* x^T times `by`, which is stored. */
+/* Matches x^T times `by`, whose result is stored. */
 static void match_transposed(struct match *m, int x, int by)
 {
     int view = read_by(m, x, KIND(RESHAPE), RED_X);
@@ -338,7 +339,7 @@ static void match_gradient(struct match *m)
 {
     int view = -1, at, p, ds, sum;
 
-    for (int i = 0; i < m->g->nop; i++) /* k, the only one in memory that is transposed */
+    for (int i = 0; i < m->g->nop; i++) /* k, the only transposed tensor in memory */
         if (m->g->op[i].kind == KIND(RESHAPE) &&
             m->g->tensor[m->g->op[i].slot[RED_X]].real)
             view = i;
@@ -397,9 +398,9 @@ bool attention_adds_up(const struct graph *g)
 }
 
 /*
- * Known bugs of the real ones that their support checks do not tell: 9.10.0 and 9.10.1;
- * until 9.15.1 a gradient without a mask where the keys are no multiple of 128; 64 keys
- * in the last 128. There all of the gradient is NaN here.
+ * Known bugs of the real library that its support checks do not report: 9.10.0 and
+ * 9.10.1; until 9.15.1 a gradient without a mask if the keys are not a multiple of 128;
+ * 64 keys in the last 128. In these cases the whole gradient is NaN here.
  */
 bool attention_loses(const struct graph *g, int version)
 {

@@ -1,7 +1,7 @@
 /*
- * Convolutions of images, with groups: filters [K, C/g, R, S] for C channels. Output
- * pixel o reads input pixel o * stride - pre + tap * dilation; the mode "convolution"
- * turns the taps around. Gradients are the transposes of exactly that.
+ * Image convolutions with groups: filters [K, C/g, R, S] for C channels. Output pixel o
+ * reads input pixel o * stride - pre + tap * dilation; the mode "convolution" flips the
+ * taps. Gradients are the exact transposes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ struct geometry {
     int64_t n, h, w, c;     /* input */
     int64_t oh, ow, k;      /* output */
     int64_t r, s;           /* filter */
-    int64_t groups, cg, kg; /* channels and filters of a group */
+    int64_t groups, cg, kg; /* channels and filters per group */
 };
 
 static struct geometry geometry(const struct op *op, const struct value *x,
@@ -38,7 +38,7 @@ static struct geometry geometry(const struct op *op, const struct value *x,
     return g;
 }
 
-/* The input row (d = 0) or column (d = 1) of a tap, which may be outside. */
+/* Returns the input row (d = 0) or column (d = 1) of a tap, which may be outside. */
 static int64_t source(const struct op *op, int d, int64_t out, int64_t tap, int64_t taps)
 {
     if (op->mode == CUDNN_CONVOLUTION)
@@ -46,7 +46,7 @@ static int64_t source(const struct op *op, int d, int64_t out, int64_t tap, int6
     return out * op->stride[d] - op->pre[d] + tap * op->dilation[d];
 }
 
-/* float operands as the engine reads them */
+/* Returns float operands rounded as the engine reads them. */
 static const float *operand(const struct run *r, const struct value *x)
 {
     float *v;
@@ -59,8 +59,8 @@ static const float *operand(const struct run *r, const struct value *x)
     return v;
 }
 
-/* alpha * sum + beta * what was there; an engine that splits its sums varies the last
- * bit from run to run */
+/* alpha * sum + beta * the old value; an engine that splits its sums varies the last bit
+ * from run to run */
 static float result(const struct run *r, const struct op *op, double sum, float before,
                     int64_t i)
 {
@@ -131,7 +131,7 @@ static void forward(const struct run *run, const struct geometry *g, const float
             }
 }
 
-/* Adds what one row of the output gives to the gradient of the image. */
+/* Adds the contribution of one output row to the gradient of the image. */
 static void backward_data_row(const struct geometry *g, const float *dy, const float *w,
                               int64_t n, int64_t oh, double *sum)
 {

@@ -102,7 +102,7 @@ const struct attribute *descriptor_get(const struct descriptor *d,
     return NULL;
 }
 
-/* Descriptors among the values: alive, finalized, of the right type. */
+/* Descriptors among the values must be alive, finalized, and of the right type. */
 static cudnnStatus_t check_linked(const struct schema *s, int64_t count,
                                   const void *values)
 {

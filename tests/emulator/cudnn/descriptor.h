@@ -1,6 +1,6 @@
 /*
- * Descriptors: a type, its attributes as they were set, and whether it is finalized. A
- * descriptor that another one refers to lives until both are destroyed, as in cuDNN.
+ * Descriptors: a type, its attributes as set, and whether it is finalized. As in cuDNN, a
+ * descriptor that is referenced by another one lives until both are destroyed.
  */
 #ifndef EMULATOR_CUDNN_DESCRIPTOR_H
 #define EMULATOR_CUDNN_DESCRIPTOR_H
@@ -17,7 +17,7 @@ struct attribute {
     cudnnBackendAttributeName_t name;
     cudnnBackendAttributeType_t type;
     int64_t count;
-    void *data; /* count elements; descriptors are held */
+    void *data; /* count elements; holds references to descriptors */
 };
 
 struct descriptor {
@@ -27,31 +27,31 @@ struct descriptor {
     bool finalized;
     struct attribute attributes[32];
     int nattribute;
-    struct graph *graph;         /* OPERATIONGRAPH; owned */
-    struct plan *plan;           /* EXECUTION_PLAN; held */
-    const struct engine *engine; /* ENGINE, ENGINECFG: of the table in plan.c */
+    struct graph *graph;         /* of OPERATIONGRAPH; owned */
+    struct plan *plan;           /* of EXECUTION_PLAN; a reference */
+    const struct engine *engine; /* of ENGINE, ENGINECFG: in the table of plan.c */
 };
 
 struct descriptor *descriptor_new(cudnnBackendDescriptorType_t type);
 void descriptor_hold(struct descriptor *d);
 void descriptor_drop(struct descriptor *d);
 
-/* Is that a living descriptor? Wild and destroyed ones are found as long as the memory
- * can be read. */
+/* True if d is a live descriptor. Wild and destroyed pointers are detected if their
+ * memory is readable. */
 bool descriptor_alive(const struct descriptor *d);
 
-/* Becomes what `from` is, finalized. */
+/* Copies `from` and finalizes d. */
 void descriptor_assign(struct descriptor *d, const struct descriptor *from);
 
 cudnnStatus_t descriptor_set(struct descriptor *d, cudnnBackendAttributeName_t name,
                              cudnnBackendAttributeType_t type, int64_t count,
                              const void *values);
 
-/* The attribute, or NULL if it was not set. */
+/* Returns the attribute, or NULL if it was not set. */
 const struct attribute *descriptor_get(const struct descriptor *d,
                                        cudnnBackendAttributeName_t name);
 
-/* One value, or `otherwise` if it was not set. */
+/* Returns one value, or `otherwise` if it was not set. */
 int64_t descriptor_int(const struct descriptor *d, cudnnBackendAttributeName_t name,
                        int64_t otherwise);
 double descriptor_number(const struct descriptor *d, cudnnBackendAttributeName_t name,
@@ -60,11 +60,11 @@ bool descriptor_true(const struct descriptor *d, cudnnBackendAttributeName_t nam
 struct descriptor *descriptor_of(const struct descriptor *d,
                                  cudnnBackendAttributeName_t name);
 
-/* Integers or fractions (rounded down), at most max; returns how many. */
+/* Integers or fractions (rounded down), at most max; returns their number. */
 int descriptor_ints(const struct descriptor *d, cudnnBackendAttributeName_t name, int max,
                     int64_t *out);
 
-/* finalize.c: the checks of one descriptor that make it usable. */
+/* finalize.c: checks a descriptor and makes it usable. */
 cudnnStatus_t descriptor_finalize(struct descriptor *d);
 
 #endif

@@ -15,7 +15,7 @@ cudnnStatus_t refuse(cudnnStatus_t status, const char *fmt, ...)
     return status;
 }
 
-/* The text is given once: asking again without a new error gives an empty one. */
+/* The text is returned once: without a new error, the next call returns "". */
 void cudnnGetLastErrorString(char *message, size_t max_size)
 {
     if (!message || !max_size)

@@ -1,6 +1,6 @@
 /*
- * Statuses with their reason, as cuDNN gives them: the last one of a thread can be asked
- * for by cudnnGetLastErrorString().
+ * Statuses with their reason, like cuDNN's: cudnnGetLastErrorString() returns the last
+ * one of a thread.
  */
 #ifndef EMULATOR_CUDNN_ERROR_H
 #define EMULATOR_CUDNN_ERROR_H
@@ -11,7 +11,7 @@
 __attribute__((format(printf, 2, 3))) cudnnStatus_t refuse(cudnnStatus_t status,
                                                            const char *fmt, ...);
 
-/* The same for what the program did wrong on the whole: CUDNN_STATUS_BAD_PARAM. */
+/* The same for mistakes of the caller: CUDNN_STATUS_BAD_PARAM. */
 #define BAD(...) refuse(CUDNN_STATUS_BAD_PARAM, __VA_ARGS__)
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * cudnnBackendExecute: checks its arguments at once, copies all that the work needs and
- * hands that to the stream, where the graph is evaluated, operation by operation.
+ * cudnnBackendExecute: checks its arguments immediately, copies everything that the work
+ * needs, and submits it to the stream, where the graph is evaluated operation by
+ * operation.
  */
 #include <math.h>
 #include <pthread.h>
@@ -19,14 +20,14 @@
 #define KIND(k)  ((int)CUDNN_BACKEND_OPERATION_##k##_DESCRIPTOR)
 #define OPTIONAL __attribute__((weak))
 
-/* Functions of the emulated runtime; where it is not linked, the work is done at once. */
+/* Functions of the emulated runtime; without it, work is done immediately. */
 OPTIONAL __typeof__(emulator_enqueue) emulator_enqueue;
 OPTIONAL __typeof__(emulator_expect_memory) emulator_expect_memory;
 OPTIONAL __typeof__(emulator_fails) emulator_fails;
 OPTIONAL __typeof__(emulator_take_memory) emulator_take_memory;
 OPTIONAL __typeof__(cudaStreamSynchronize) cudaStreamSynchronize;
 
-/* All that the work needs. `parts` holds tensors, then operations, then places. */
+/* Everything that the work needs. `parts` holds tensors, then operations, then places. */
 struct work {
     int serial; /* of the plan */
     int ntensor, nop;
@@ -37,10 +38,10 @@ struct work {
     _Alignas(16) unsigned char parts[];
 };
 
-/* Where the data of a tensor is. */
+/* The location of a tensor's data. */
 union place {
     void *p;                /* on the device */
-    unsigned char value[8]; /* of a tensor that is passed by value */
+    unsigned char value[8]; /* of a tensor passed by value */
 };
 
 static struct tensor *work_tensors(struct work *w)
@@ -121,7 +122,7 @@ static void run_op(const struct run *r, const struct op *op)
     }
 }
 
-/* Aborts if memory is not there, or the plan was destroyed, by the time the work runs. */
+/* Aborts if memory was freed or the plan destroyed before the work runs. */
 static void check_work(struct work *w)
 {
     const struct tensor *t = work_tensors(w);
@@ -190,7 +191,7 @@ static void do_work(void *arg)
     (void)pthread_mutex_unlock(&lock);
 }
 
-/* ---- what is checked at the call ---- */
+/* ---- checks of the call ---- */
 
 static void *pack_pointer(const struct descriptor *pack, int64_t uid, bool *found)
 {
@@ -257,8 +258,8 @@ static bool written(const struct graph *g, int t)
     return false;
 }
 
-/* Marks the bytes of a tensor in a map of those from `first` on, or sees whether one of
- * them is marked. */
+/* Marks the bytes of a tensor in a map of the bytes from `first` on; without `mark`,
+ * returns whether one of them is marked. */
 static bool meet(const struct tensor *t, const char *at, const char *first, char *map,
                  bool mark)
 {
@@ -283,7 +284,7 @@ static bool meet(const struct tensor *t, const char *at, const char *first, char
     return false;
 }
 
-/* Have they an element in common? Parts of one tensor lie between each other. */
+/* True if they have an element in common. Parts of one tensor may be interleaved. */
 static bool share(const struct tensor *a, const char *pa, int64_t na,
                   const struct tensor *b, const char *pb, int64_t nb)
 {
@@ -302,7 +303,7 @@ static bool share(const struct tensor *a, const char *pa, int64_t na,
     return both;
 }
 
-/* Results may overlap neither operands nor the workspace: no engine promises that. */
+/* Results must not overlap operands or the workspace: no engine promises to support that. */
 static cudnnStatus_t check_overlaps(const struct graph *g, const union place *p,
                                     const void *workspace, int64_t size)
 {
@@ -393,7 +394,7 @@ static cudnnStatus_t submit(const struct plan *plan, const union place *places,
     return error ? refuse(CUDNN_STATUS_EXECUTION_FAILED, "CUDA error %d", error) : OK;
 }
 
-/* Takes the memory of an engine's kernels, which are loaded at its first run and stay. */
+/* Allocates the memory of an engine's kernels, which are loaded at its first run and stay. */
 static void load(const struct engine *e)
 {
     enum { ENGINES = 128, MEMORY = 8 << 20 };
@@ -403,7 +404,7 @@ static void load(const struct engine *e)
         emulator_take_memory(MEMORY);
 }
 
-/* EMULATOR_REFUSES=67: this engine's plans are finalized, and do not run. */
+/* EMULATOR_REFUSES=67: plans of this engine are finalized but do not run. */
 static bool refuses(const struct engine *e)
 {
     const char *which = getenv("EMULATOR_REFUSES");

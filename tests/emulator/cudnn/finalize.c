@@ -1,6 +1,6 @@
 /*
- * The checks of one descriptor when it is finalized. cuDNN answers most mistakes with
- * BAD_PARAM here; whether an engine exists is another question (supported.c).
+ * Checks a descriptor when it is finalized. cuDNN reports most mistakes as BAD_PARAM
+ * here; whether an engine exists is checked separately (supported.c).
  */
 #include <string.h>
 
@@ -14,8 +14,8 @@
 #define KIND(k) ((int)CUDNN_BACKEND_OPERATION_##k##_DESCRIPTOR)
 #define OK      CUDNN_STATUS_SUCCESS
 
-/* Do two elements share an address? They do not if each stride, from the smallest on,
- * exceeds what the dims before it span. */
+/* True if two elements share an address. They do not if each stride, from the smallest
+ * on, exceeds the span of the dims before it. */
 static bool overlaps(const struct tensor *t)
 {
     int64_t reach = 1;
@@ -104,7 +104,7 @@ static cudnnStatus_t check_reduction(const struct descriptor *d)
     return OK;
 }
 
-/* An operation with the tensors of its slots; at[slot] is NULL if there is none. */
+/* An operation with the tensors of its slots; at[slot] is NULL for an empty slot. */
 struct operands {
     struct op op;
     struct tensor tensor[SLOTS_MAX];
@@ -163,7 +163,7 @@ static cudnnStatus_t check_convolution_op(const struct operands *o)
     return OK;
 }
 
-/* Can b be broadcast to y? Each dimension is y's or 1. */
+/* True if b can be broadcast to y: each dimension is y's or 1. */
 static bool broadcasts(const struct tensor *b, const struct tensor *y)
 {
     if (b->rank != y->rank)
@@ -259,7 +259,7 @@ static cudnnStatus_t check_matmul(const struct operands *o)
     return OK;
 }
 
-/* Is it [1, C, 1, 1]? True for NULL. */
+/* True for [1, C, 1, 1], and for NULL. */
 static bool is_vector(const struct tensor *t, int64_t channels)
 {
     for (int i = 0; t && i < t->rank; i++)
@@ -281,8 +281,8 @@ static cudnnStatus_t check_vectors(const struct operands *o, int of, int from, i
     return OK;
 }
 
-/* Statistics, scales and the like are [1,C,1,1] for batch norm, [N,1,1,1] for layer norm;
- * what is checked is that each dimension is x's or 1. */
+/* Statistics, scales, and the like are [1,C,1,1] for batch norm, [N,1,1,1] for layer
+ * norm; this checks that each dimension is x's or 1. */
 static cudnnStatus_t check_norm(const struct operands *o)
 {
     const struct tensor *x = o->at[NORM_X];

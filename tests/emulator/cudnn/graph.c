@@ -37,7 +37,8 @@ int64_t tensor_span(const struct tensor *t)
     return last + 1;
 }
 
-/* The index of the tensor, which is added if its id is new; -1: two tensors, one id. */
+/* Returns the index of the tensor, adding it if its id is new; -1 if two tensors have one
+ * id. */
 static int add_tensor(struct graph *g, const struct descriptor *d)
 {
     struct tensor t;
@@ -124,7 +125,7 @@ static bool ready(const struct graph *g, const struct op *op, const int *writer,
     return true;
 }
 
-/* Operations come in any order: brings them into one in which they can be run. */
+/* Operations may come in any order: sorts them topologically. */
 static cudnnStatus_t sort(struct graph *g, const int *writer)
 {
     bool done[OPS_MAX] = {0};

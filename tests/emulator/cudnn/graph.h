@@ -1,7 +1,7 @@
 /*
- * An operation graph, free of descriptors: tensors, and operations in an order in which
- * each reads what was written before. Plain data, so that it can be copied, hashed and
- * written as text.
+ * An operation graph without descriptors: tensors, and operations sorted so that each
+ * reads only earlier results. Plain data, so it can be copied, hashed, and written as
+ * text.
  */
 #ifndef EMULATOR_CUDNN_GRAPH_H
 #define EMULATOR_CUDNN_GRAPH_H
@@ -25,7 +25,7 @@ struct tensor {
 /* Slots of the operations, as in the tables of roles. */
 enum { CONV_X, CONV_W, CONV_Y }; /* image, filter, response, or their gradients */
 enum { PW_X, PW_B, PW_T, PW_Y, PW_DY, PW_DX };
-enum { MM_A, MM_B, MM_C, MM_M, MM_N, MM_K }; /* the last: lengths of each batch */
+enum { MM_A, MM_B, MM_C, MM_M, MM_N, MM_K }; /* the last three: lengths per batch */
 enum { RED_X, RED_Y };
 enum { POOL_X, POOL_Y, POOL_INDEX, POOL_DX, POOL_DY };
 enum { STATS_X, STATS_SUM, STATS_SQSUM };
@@ -78,17 +78,17 @@ enum {
 };
 
 struct op {
-    int32_t kind;            /* type of its descriptor */
+    int32_t kind;            /* type of the descriptor */
     int32_t slot[SLOTS_MAX]; /* index of a tensor; -1: none */
-    int32_t mode;            /* of a pointwise, a reduction, a resample, a norm */
+    int32_t mode;            /* of a pointwise op, a reduction, a resample, or a norm */
     int32_t phase;           /* of a norm; the padding mode of a resample */
     int32_t keep_nan;        /* NAN_PROPAGATION */
     int32_t spatial;
     int32_t axis; /* of GEN_INDEX; -1: not set */
-    int32_t sums; /* type that it computes in */
+    int32_t sums; /* type used for computation */
     int64_t pre[SPATIAL_MAX], post[SPATIAL_MAX], stride[SPATIAL_MAX];
     int64_t dilation[SPATIAL_MAX], window[SPATIAL_MAX];
-    double alpha, beta; /* alpha and alpha2 of a pointwise */
+    double alpha, beta; /* alpha and alpha2 of a pointwise op */
     double lower, upper, slope, elu_alpha, softplus_beta, swish_beta;
 };
 
@@ -105,37 +105,38 @@ struct role {
     bool written;
 };
 
-/* Roles of one kind of operation; *n of them. */
+/* Roles of one kind of operation; *n: their number. */
 const struct role *graph_roles(int kind, int *n);
 bool graph_writes(const struct op *op, int slot);
 
-/* roles.c: what a tensor or an operation descriptor says. */
+/* roles.c: read a tensor or an operation descriptor. */
 void graph_read_tensor(const struct descriptor *d, struct tensor *t);
 void graph_read_op(const struct descriptor *d, struct op *op);
 
-/* Reads the operations of an OPERATIONGRAPH descriptor into d->graph, or says why not. */
+/* Reads the operations of an OPERATIONGRAPH descriptor into d->graph, or returns an error. */
 cudnnStatus_t graph_build(struct descriptor *d);
 
-/* Why no engine takes the graph, or NULL. */
+/* Returns why no engine supports the graph, or NULL. */
 const char *graph_unsupported(const struct graph *g);
 
 /*
- * attention.c: graphs of more than one GEMM. Are they attention, or its gradient, as the
- * fused engines know it? An answer is NULL or why not.
+ * attention.c: graphs with several GEMMs. attention_unsupported returns why the graph is
+ * not attention, or its gradient, as the fused engines support it, or NULL.
  */
 bool graph_is_attention(const struct graph *g);
 bool attention_is_gradient(const struct graph *g);
 const char *attention_unsupported(const struct graph *g);
-bool attention_loses(const struct graph *g, int version); /* to a known bug: NaN */
+/* results are NaN by a known bug */
+bool attention_loses(const struct graph *g, int version);
 bool attention_adds_up(const struct graph *g); /* sums in memory, in any order */
 
-/* Has it a convolution or a GEMM that an engine with tensor cores computes in TF32? */
+/* True if it has a convolution or a GEMM that a tensor-core engine computes in TF32. */
 bool graph_has_float_product(const struct graph *g);
 
 uint64_t graph_hash(const struct graph *g);
 
-/* The tensor's elements from the first to the last, with the gaps between. */
+/* Returns the elements from the first to the last, including gaps. */
 int64_t tensor_span(const struct tensor *t);
-int64_t tensor_size(int type); /* bytes of an element */
+int64_t tensor_size(int type); /* bytes per element */
 
 #endif

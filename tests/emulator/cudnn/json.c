@@ -1,4 +1,4 @@
-/* Plans and devices as text. A plan's text holds its graph, as the library's does. */
+/* Plans and devices as text. As in the library, a plan's text contains its graph. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ const char device_json[] =
     "\"memClockRateKHz\":3201000,\"l2CacheSize\":62914560,\"cudaDeviceId\":0,"
     "\"deviceVer\":900,\"driverVer\":13000,\"deviceName\":\"NVIDIA H200 (emulated)\"}";
 
-/* What follows "key": in an object, or NULL. Keys of inner objects count too. */
+/* Returns the text after "key":, or NULL. Keys of inner objects count, too. */
 static const char *find(const char *json, const char *key)
 {
     char quoted[80];

@@ -1,6 +1,6 @@
 /*
- * Normalisation: statistics and their parts. In all of them the shape of the mean says
- * what is reduced: [1,C,1,1] of a batch, [N,1,1,1] of a layer, [N,C,1,1] of an instance.
+ * Normalization: statistics and their parts. The shape of the mean determines the
+ * reduction: [1,C,1,1] for batch, [N,1,1,1] for layer, [N,C,1,1] for instance norm.
  */
 #include <math.h>
 #include <string.h>
@@ -55,7 +55,7 @@ static void put_running(struct value *to, const struct value *old, double factor
         to->v[i] = (float)((1 - factor) * (double)old->v[i] + factor * v);
 }
 
-/* mean = sum / n, var = sqsum / n - mean^2; the running variance is that of a sample */
+/* mean = sum / n, var = sqsum / n - mean^2; the running variance is the unbiased one */
 void run_bn_finalize(const struct run *r, const struct op *op)
 {
     const struct value *in[FIN_OLD_VAR + 1];
@@ -121,7 +121,7 @@ void run_bn_weights(const struct run *r, const struct op *op)
     }
 }
 
-/* Mean and inverse deviation of the training pass, and the running ones. */
+/* Mean and inverse standard deviation of the training pass, and the running ones. */
 static void statistics(const struct run *r, const struct op *op, const struct value *x,
                        struct value *mean, struct value *invstd)
 {
@@ -183,9 +183,9 @@ void run_norm_forward(const struct run *r, const struct op *op)
 }
 
 /*
- * dscale = sum dy xhat, dbias = sum dy, each over what scale is broadcast to; dx =
- * invstd (g - mean(g) - xhat mean(g xhat)) with g = dy scale and the means over what
- * the statistics were taken of.
+ * dscale = sum dy xhat, dbias = sum dy, each over the broadcast dimensions of scale; dx =
+ * invstd (g - mean(g) - xhat mean(g xhat)) with g = dy scale and the means over the
+ * dimensions of the statistics.
  */
 void run_norm_backward(const struct run *r, const struct op *op)
 {

@@ -11,8 +11,8 @@
 #define TC CUDNN_NUMERICAL_NOTE_TENSOR_CORE
 #define ND CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC
 
-/* The engines, in the order in which they are offered. Traps come first (too large a
- * workspace, cannot be built, loses NaN), for a caller that takes the first without checking. */
+/* The engines in the order offered. Traps come first (too large a workspace, cannot be
+ * built, loses NaN), to catch callers that use the first without checking. */
 static const struct engine engines[] = {
     {.index = 62, .note = {TC, -1}, .workspace = INT64_C(1) << 50, .for_what = PRODUCT},
     {.index = 90, .note = {TC, -1}, .workspace = 131, .broken = true},
@@ -59,7 +59,7 @@ static const struct engine engines[] = {
 
 enum { NENGINE = sizeof(engines) / sizeof(engines[0]) };
 
-/* Devices of several threads make plans at the same time. */
+/* Threads with different devices create plans concurrently. */
 static atomic_uchar alive[PLANS_MAX];
 static atomic_int serials;
 
@@ -75,7 +75,7 @@ bool plan_alive(int serial)
     return alive[serial];
 }
 
-/* EMULATOR_CLIPS=1: of all engines that take more than one operation. */
+/* EMULATOR_CLIPS=1: every engine with more than one operation loses NaN. */
 bool engine_clips(const struct engine *e)
 {
     const char *all = getenv("EMULATOR_CLIPS");
@@ -103,7 +103,7 @@ static bool has(const struct graph *g, int kind)
     return false;
 }
 
-/* EMULATOR_PLAIN=1: no engine takes more than one operation. */
+/* EMULATOR_PLAIN=1: no engine supports more than one operation. */
 static bool plain(void)
 {
     const char *at = getenv("EMULATOR_PLAIN");
@@ -111,8 +111,8 @@ static bool plain(void)
     return at && !strcmp(at, "1");
 }
 
-/* EMULATOR_COMPILED=FILE: only run-time compiled engines take more than one operation,
- * and FILE gets a line for each that is compiled. */
+/* EMULATOR_COMPILED=FILE: only run-time compiled engines support more than one operation,
+ * and each compilation appends a line to FILE. */
 static const char *compiled(void)
 {
     return getenv("EMULATOR_COMPILED");
@@ -128,7 +128,7 @@ static void note_compiled(const struct engine *e)
         (void)fclose(f);
 }
 
-/* EMULATOR_ATTENTION=forward, or gradient: there are no engines for the other one. */
+/* EMULATOR_ATTENTION=forward, or gradient: only that one has engines. */
 static bool attends(const struct engine *e, const struct graph *g)
 {
     const char *only = getenv("EMULATOR_ATTENTION");
@@ -166,7 +166,7 @@ static void link_to(struct descriptor *d, cudnnBackendAttributeName_t name,
         abort();
 }
 
-/* A new ENGINECFG for engine e. */
+/* Creates an ENGINECFG for engine e. */
 static struct descriptor *make_config(const struct descriptor *heuristic,
                                       const struct engine *e)
 {
@@ -187,7 +187,7 @@ static struct descriptor *make_config(const struct descriptor *heuristic,
     return config;
 }
 
-/* Fills configurations that the caller has made; stops at one that is finalized. */
+/* Fills configurations created by the caller; stops at one that is finalized. */
 static cudnnStatus_t get_results(const struct descriptor *d, int64_t asked,
                                  int64_t *count, void *values)
 {
@@ -251,7 +251,7 @@ static char *text_of(const struct descriptor *d, cudnnBackendAttributeName_t nam
     return a ? strndup(a->data, (size_t)a->count) : NULL;
 }
 
-/* Copies text, and frees it. No terminating zero; nothing is written unless all fits. */
+/* Copies text and frees it. Writes no terminating zero, and nothing unless all fits. */
 static cudnnStatus_t get_text(char *text, int64_t asked, int64_t *count, void *values)
 {
     *count = (int64_t)strlen(text);

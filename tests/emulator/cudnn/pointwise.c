@@ -1,9 +1,9 @@
-/* Pointwise operations, in double. Broadcasting is the walk's. */
+/* Pointwise operations, in double. struct walk does the broadcasting. */
 #include <math.h>
 
 #include "tests/emulator/cudnn/run.h"
 
-/* The clip of cuDNN's relu lets NaN become the bound, unless told to keep it. */
+/* cuDNN's relu turns NaN into the bound unless told to keep it. */
 static double relu(const struct op *op, double x)
 {
     if (isnan(x))
@@ -93,7 +93,7 @@ static double one_input(const struct op *op, double x)
     }
 }
 
-/* dx of the forward input x and the gradient dy */
+/* Returns dx, given the forward input x and the gradient dy. */
 static double backward(const struct op *op, double x, double dy)
 {
     double s;
@@ -102,7 +102,7 @@ static double backward(const struct op *op, double x, double dy)
     case CUDNN_POINTWISE_RELU_BWD:
         if (isnan(x))
             return op->keep_nan ? dy : 0;
-        if (x <= op->lower) /* a choice, no product: NaN does not pass */
+        if (x <= op->lower) /* selection, not multiplication: NaN does not pass */
             return op->slope != 0 ? op->slope * dy : 0;
         return x < op->upper ? dy : 0;
     case CUDNN_POINTWISE_TANH_BWD:
@@ -186,8 +186,8 @@ int pointwise_inputs(int mode)
     return 0;
 }
 
-/* max(NaN, 0) = 0, as in some engines: of a relu, and of a sum that is stored, whose bound
- * is -infinity. */
+/* max(NaN, 0) = 0, as in some engines: for a relu, and for a stored sum, whose bound is
+ * -infinity. */
 static double clip(const struct run *r, const struct op *op, double y)
 {
     bool relu = op->mode == CUDNN_POINTWISE_RELU_FWD;

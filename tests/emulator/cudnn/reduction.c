@@ -1,4 +1,4 @@
-/* Reductions, views, GEMMs. */
+/* Reductions, views, and GEMMs. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +53,7 @@ void run_reduction(const struct run *r, const struct op *op)
         y->v[i] = (float)sum[i];
 }
 
-/* Elements of `to` in the order of its tensor's memory, taken from those of `from`. */
+/* Elements of `to` in memory order, read from the elements of `from`. */
 struct place {
     int64_t at, i;
 };
@@ -80,7 +80,7 @@ static struct place *in_order(const struct value *x, const struct tensor *t)
     return p;
 }
 
-/* The same memory under other dimensions: the n-th element of one is that of
+/* A view of the same memory with other dimensions: the n-th element of one is the n-th of
  * the other. */
 void run_reshape(const struct run *r, const struct op *op)
 {
@@ -93,7 +93,7 @@ void run_reshape(const struct run *r, const struct op *op)
         y->v[to[i].i] = x->v[from[i].i];
 }
 
-/* Offset of the matrix of batch index `at`, which is broadcast where there is but one. */
+/* Offset of the matrix with batch index `at`; broadcast if there is only one. */
 static int64_t matrix(const struct value *x, const int64_t *at)
 {
     int64_t offset = 0;
@@ -109,7 +109,7 @@ static float number(const struct run *r, const struct value *x, int64_t at)
     return r->tf32 ? value_tf32(x->v[at]) : x->v[at];
 }
 
-/* Where rows, columns and products of batch `at` end: `most`, or the length that is there. */
+/* Returns the end of rows, columns, or products of batch `at`: `most`, or its given length. */
 static int64_t length(const struct value *x, int64_t batch, int64_t most)
 {
     int64_t n = x ? (int64_t)x->v[batch * x->step[0]] : most;
@@ -139,8 +139,8 @@ static void multiply(const struct run *r, const struct op *op, const struct valu
         }
 }
 
-/* An engine that adds up in memory varies the last bit of that from run to run; one that
- * loses NaN does so in what it stores. */
+/* An engine that accumulates in memory varies the last bit from run to run; one that
+ * loses NaN does so in its stored results. */
 static void spoil(const struct run *r, const struct op *op, struct value *c)
 {
     const struct tensor *t = &r->tensor[op->slot[MM_C]];

@@ -1,7 +1,7 @@
 /*
- * Pooling. Max pooling ignores the border (NEG_INF_PAD) or takes it for zeros; its index
- * is that of the first largest in the window, row by row. The average divides by the size
- * of the window or by the pixels of it that lie in the image.
+ * Pooling. Max pooling ignores the border (NEG_INF_PAD) or treats it as zeros; its index
+ * is that of the first maximum in the window, row by row. The average divides by the size
+ * of the window or by the number of its pixels within the image.
  */
 #include <math.h>
 #include <string.h>
@@ -28,7 +28,8 @@ static bool inside(const struct window *p, int64_t ih, int64_t iw)
     return ih >= 0 && ih < p->h && iw >= 0 && iw < p->w;
 }
 
-/* Largest of one window; -1 in *index: the border. x is at channel c of the image. */
+/* Returns the maximum of one window; *index is -1 for the border. x is at channel c of
+ * the image. */
 static double largest(const struct window *p, const float *x, int64_t oh, int64_t ow,
                       int64_t *index)
 {
@@ -100,7 +101,7 @@ static void forward(const struct window *p, const struct value *x, struct value 
         }
 }
 
-/* Gives one window's gradient to the image: all of it to one place, or shares. */
+/* Adds one window's gradient to the image: all of it at one position, or equal shares. */
 static void spread(const struct window *p, double dy, int64_t only, int64_t oh,
                    int64_t ow, double *dx)
 {

@@ -1,4 +1,4 @@
-/* Reads tensor and operation descriptors into plain data. */
+/* Converts tensor and operation descriptors to plain data. */
 #include <math.h>
 #include <string.h>
 
@@ -175,7 +175,7 @@ static void read_resample(const struct descriptor *d, struct op *op)
     descriptor_ints(d, CUDNN_ATTR_RESAMPLE_WINDOW_DIMS, SPATIAL_MAX, op->window);
 }
 
-/* Where an operation keeps its description and its two factors; 0: it has none. */
+/* The attributes of an operation's description and its two factors; 0 if it has none. */
 struct parts {
     int kind, description, alpha, beta;
 };

@@ -1,6 +1,6 @@
 /*
- * One run of a graph, and the operations that it calls. They read values and write
- * values; sums are double, results float.
+ * One run of a graph, and its operations. They read and write values; sums are double,
+ * results float.
  */
 #ifndef EMULATOR_CUDNN_RUN_H
 #define EMULATOR_CUDNN_RUN_H
@@ -10,13 +10,13 @@
 struct run {
     const struct tensor *tensor;
     struct value *value; /* one per tensor */
-    void *const *memory; /* per tensor: where it is; NULL: virtual */
+    void *const *memory; /* per tensor: its address; NULL: virtual */
     bool tf32;           /* convolutions and GEMMs round float operands to 10 bits */
     bool clips;          /* NaN becomes the lower bound of a relu or a stored sum */
     uint32_t noise;      /* not 0: an engine whose results differ from run to run */
 };
 
-/* NULL if the operation has nothing in that slot. */
+/* Returns NULL if the slot is empty. */
 const struct value *run_in(const struct run *r, const struct op *op, int slot);
 struct value *run_out(const struct run *r, const struct op *op, int slot);
 
@@ -32,7 +32,7 @@ void run_bn_weights(const struct run *r, const struct op *op);
 void run_norm_forward(const struct run *r, const struct op *op);
 void run_norm_backward(const struct run *r, const struct op *op);
 
-/* How many inputs (1 to 3) a pointwise mode reads; 0: we have no such mode. */
+/* Returns how many inputs (1 to 3) a pointwise mode reads; 0 for an unsupported mode. */
 int pointwise_inputs(int mode);
 
 #endif

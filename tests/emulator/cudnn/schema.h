@@ -1,6 +1,6 @@
 /*
- * Which attributes a descriptor has, with their types and how many elements. Stricter
- * than the library where that lets a slip pass (it takes nine tensors for one).
+ * The attributes of each descriptor, with their types and numbers of elements. Stricter
+ * than the library where it misses a mistake (it accepts nine tensors for one).
  */
 #ifndef EMULATOR_CUDNN_SCHEMA_H
 #define EMULATOR_CUDNN_SCHEMA_H
@@ -21,18 +21,18 @@ struct schema {
     cudnnBackendAttributeType_t type, other; /* two types may be allowed */
     int max;                                 /* elements */
     enum schema_rule rule;
-    cudnnBackendDescriptorType_t of; /* of a descriptor: its type */
+    cudnnBackendDescriptorType_t of; /* type of the referenced descriptor */
 };
 
 bool schema_known(cudnnBackendDescriptorType_t type);
 
-/* NULL if the descriptor has no such attribute. */
+/* Returns NULL if the descriptor has no such attribute. */
 const struct schema *schema_find(cudnnBackendDescriptorType_t descriptor,
                                  cudnnBackendAttributeName_t name);
 
-/* The first attribute that is needed from *at on, or NULL; *at moves on. */
+/* Returns the next required attribute from *at on and advances *at, or returns NULL. */
 const struct schema *schema_needed(cudnnBackendDescriptorType_t descriptor, size_t *at);
 
-size_t schema_size(cudnnBackendAttributeType_t type); /* bytes of one element */
+size_t schema_size(cudnnBackendAttributeType_t type); /* bytes per element */
 
 #endif

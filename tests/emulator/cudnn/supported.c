@@ -1,8 +1,8 @@
 /*
- * What the engines take. cuDNN's own answer depends on the release; these are the limits
- * that hold for all of them, so that a backend which overlooks one is found: one GEMM,
- * convolution or pool per graph but in attention, 16-bit results of weight gradients of 16-bit data,
- * statistics only after another operation, filters as they are in memory.
+ * Graphs that engines support. cuDNN's own answer depends on the release; these limits
+ * hold for all releases, to catch a backend that overlooks one: one GEMM, convolution, or
+ * pool per graph except in attention, 16-bit results of weight gradients of 16-bit data,
+ * statistics only after another operation, filters in their memory layout.
  */
 #include "tests/emulator/cudnn/graph.h"
 
@@ -14,7 +14,7 @@ static bool is_convolution(int kind)
            kind == KIND(CONVOLUTION_BACKWARD_FILTER);
 }
 
-/* An operation that reads more than its own element. */
+/* True for operations that read more than one element per result. */
 static bool is_main(int kind)
 {
     return is_convolution(kind) || kind == KIND(MATMUL) || kind == KIND(RESAMPLE_FWD) ||
@@ -36,7 +36,7 @@ bool graph_has_float_product(const struct graph *g)
     return false;
 }
 
-/* int8 by int8 is a forward pass with int32 in memory, without groups. */
+/* int8 by int8 is only a forward pass without groups that stores int32. */
 static const char *bytes_unsupported(const struct graph *g, const struct op *op)
 {
     const struct tensor *x = &g->tensor[op->slot[CONV_X]];

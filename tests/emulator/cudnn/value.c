@@ -11,8 +11,8 @@ static const size_t reserved = (size_t)1 << 36;
 static unsigned char *memory;
 static size_t used;
 
-/* Reserved once and never touched by malloc: a step that is checked for allocations may
- * run us. */
+/* Reserved once, without malloc, because this may run in a step that is checked for
+ * allocations. */
 void *value_memory(size_t size)
 {
     size_t at = (used + 63) & ~(size_t)63;
@@ -36,7 +36,7 @@ void value_reset(void)
     used = 0;
 }
 
-/* Dimensions from the innermost out: channels, then the last ones. */
+/* Order of dimensions from innermost: channels, then the last ones. */
 static void order_of(int rank, int *order)
 {
     int n = 0;
@@ -90,7 +90,7 @@ static float clamp_round(float f, float low, float high)
     return f < low ? low : f > high ? high : rintf(f);
 }
 
-/* Returns what is read back. */
+/* Stores f; returns the value that would be read back. */
 static float store(void *p, int64_t i, int type, float f)
 {
     switch (type) {
@@ -124,7 +124,7 @@ static float store(void *p, int64_t i, int type, float f)
     return load(p, i, type);
 }
 
-/* A value whose steps are the tensor's strides, for walks over its memory. */
+/* A value whose steps are the tensor's strides, to walk over its memory. */
 static struct value in_memory(const struct value *x, const struct tensor *t)
 {
     struct value m = *x;
@@ -166,7 +166,7 @@ void value_round(struct value *x, int type)
         x->v[i] = store(&one, 0, type, x->v[i]);
 }
 
-/* To nearest, ties away from zero; infinity and NaN stay. */
+/* Rounds to nearest, ties away from zero; infinity and NaN stay. */
 float value_tf32(float f)
 {
     uint32_t u = float_bits(f);

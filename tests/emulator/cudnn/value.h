@@ -1,6 +1,6 @@
 /*
- * Tensors while a graph runs: floats, packed, channels last, in memory that lasts for one
- * run. What a tensor holds in a narrower type is rounded to it when it is stored.
+ * Tensors while a graph runs: packed floats, channels last, in memory that lasts for one
+ * run. Values of narrower types are rounded when stored.
  */
 #ifndef EMULATOR_CUDNN_VALUE_H
 #define EMULATOR_CUDNN_VALUE_H
@@ -14,12 +14,12 @@
 struct value {
     int rank;
     int64_t dims[CUDNN_DIM_MAX];
-    int64_t step[CUDNN_DIM_MAX]; /* of v, in elements */
+    int64_t step[CUDNN_DIM_MAX]; /* elements of v */
     int64_t count;
-    float *v; /* NULL: not known yet */
+    float *v; /* NULL: not computed yet */
 };
 
-/* Memory until the next value_reset(); zeroed only if it was never used before. */
+/* Memory until the next value_reset(); zeroed only on first use. */
 void *value_memory(size_t size);
 void value_reset(void);
 
@@ -27,15 +27,15 @@ void value_shape(struct value *x, const struct tensor *t); /* v stays NULL */
 void value_load(struct value *x, const struct tensor *t, const void *memory);
 void value_store(struct value *x, const struct tensor *t, void *memory);
 
-/* As it would be read back, of a virtual tensor. */
+/* Rounds a virtual tensor to the values that would be read back. */
 void value_round(struct value *x, int type);
 
-/* float to float with 10 bits of mantissa, as tensor cores take it */
+/* Rounds a float to 10 bits of mantissa, as tensor cores do. */
 float value_tf32(float f);
 
 /*
- * Goes over the elements of `shape` in the order of its v, with up to three more values
- * that are broadcast to it (their dimensions are its own or 1):
+ * Iterates over the elements of `shape` in the order of its v, with up to three more
+ * values that are broadcast to it (their dimensions are its own or 1):
  *   struct walk w;  walk_start(&w, shape, a, b, NULL);
  *   do { ... w.i, w.at[0], w.at[1] ... } while (walk_next(&w));
  */

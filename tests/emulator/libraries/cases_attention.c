@@ -1,6 +1,7 @@
 /*
- * Attention and its gradient, spelled out: what the emulation takes, NVIDIA's library has
- * engines for, and the other way round. q, k and v lie in one tensor of all tokens.
+ * Attention and its gradient, operation by operation: NVIDIA's library has engines for
+ * the graphs that the emulation supports, and vice versa. q, k, and v are in one tensor
+ * of all tokens.
  */
 #include "tests/emulator/libraries/cudnn_cases.h"
 
@@ -9,7 +10,7 @@
 
 enum { B = 2, H = 3, T = 197 };
 
-/* A graph in the making. */
+/* A graph under construction. */
 struct making {
     struct api *a;
     cudnnDataType_t type;
@@ -126,7 +127,7 @@ static void *view(struct making *m, void *x, void *y)
     return y;
 }
 
-/* A pointwise operation that computes in another type, along an axis, with a choice. */
+/* A pointwise operation with its own compute type, axis, or selection. */
 static void *special(struct making *m, cudnnPointwiseMode_t mode, cudnnDataType_t type,
                      int axis, void *x, void *b, void *choice, void *y)
 {

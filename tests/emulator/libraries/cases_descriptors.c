@@ -19,7 +19,7 @@ static void *filter(struct api *a, int64_t uid)
 
 /* ---- tensors ---- */
 
-/* Everything but what `without` names. */
+/* All attributes except `without`. */
 static void tensor(struct api *a, int64_t align, const int64_t *d, const int64_t *s,
                    int nstride, int without)
 {

@@ -254,7 +254,7 @@ static void plan_empty(struct api *a)
     plan_text(a, "{}");
 }
 
-/* The first plan that builds, and again from its text. */
+/* The first plan that builds, reloaded from its text. */
 static void plan_again(struct api *a)
 {
     void *op = api_forward(a, &same, image(a, 1), filter(a, 2), image(a, 3));
@@ -281,7 +281,7 @@ static void plan_again(struct api *a)
         a->status = CUDNN_STATUS_INTERNAL_ERROR;
 }
 
-/* Configurations that are finalized already are not filled. */
+/* Configurations that are already finalized are not filled. */
 static void configs_again(struct api *a)
 {
     void *op = api_forward(a, &same, image(a, 1), filter(a, 2), image(a, 3));

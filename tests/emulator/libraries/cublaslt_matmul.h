@@ -1,4 +1,4 @@
-/* One product, M x N x K and column-major, on the emulated cuBLASLt. */
+/* One GEMM, M x N x K and column-major, on the emulated cuBLASLt. */
 #ifndef TESTS_EMULATOR_CUBLASLT_MATMUL_H
 #define TESTS_EMULATOR_CUBLASLT_MATMUL_H
 
@@ -27,20 +27,20 @@ struct lt {
 #undef X
 };
 
-/* The emulation, once lt_setup() has run: cmocka's setup of a group. */
+/* The emulation, available after lt_setup(), cmocka's group setup. */
 extern struct lt lt;
 extern cublasLtHandle_t lt_handle;
 
 int lt_setup(void **state);
 int lt_teardown(void **state);
 
-/* False if there is no such library. */
+/* Returns false if there is no such library. */
 bool lt_load(struct lt *l, const char *path);
 
 enum { M = 8, N = 6, K = 5, LD = 16, BATCH = 2, MOST = LD * 16 * BATCH };
 
 struct lt_problem {
-    bool ta, tb, row; /* row: A, B, C, D in rows */
+    bool ta, tb, row; /* row: A, B, C, D are row-major */
     int batch, epilogue;
     cudaDataType_t type, out;
     cublasComputeType_t compute;
@@ -49,11 +49,11 @@ struct lt_problem {
 
 enum { A, B, C, D, BIAS, AUX };
 
-/* Its operands, under these names, and what an algorithm may use beside them. */
+/* Its operands, under these names, and the workspace. */
 extern unsigned char lt_memory[8][MOST * 4];
 extern unsigned char lt_workspace[2 << 20];
 
-/* What is left out: one matrix, no epilogue, float, alpha = 1. */
+/* Defaults: one matrix, no epilogue, float, alpha = 1. */
 #define PROBLEM(...) lt_complete((struct lt_problem){__VA_ARGS__})
 struct lt_problem lt_complete(struct lt_problem p);
 
@@ -63,11 +63,11 @@ struct lt_call {
     cublasLtMatmulPreference_t want;
 };
 
-/* The descriptors of a product, until lt_forget(). */
+/* Creates the descriptors of a GEMM; free them with lt_forget(). */
 struct lt_call lt_describe(const struct lt_problem *p);
 void lt_forget(struct lt_call *c);
 
-/* The product of what is in lt_memory, by the first algorithm that offers itself. */
+/* Multiplies the operands in lt_memory with the first algorithm offered. */
 cublasStatus_t lt_run(const struct lt_problem *p);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * Sequences of calls that cuDNN answers without a GPU, with the answer: the emulation has
- * to give the same, or to refuse what the library lets pass though it cannot be meant.
+ * Sequences of calls that cuDNN answers without a GPU, with the answers. The emulation
+ * must answer likewise, or refuse what the library accepts although it cannot be
+ * intended.
  */
 #ifndef EMULATOR_LIBRARIES_CUDNN_CASES_H
 #define EMULATOR_LIBRARIES_CUDNN_CASES_H
@@ -8,9 +9,9 @@
 #include "tests/emulator/libraries/graph_api.h"
 
 enum answer {
-    ANSWER_YES,     /* both take it */
+    ANSWER_YES,     /* both accept it */
     ANSWER_NO,      /* both refuse it, with the same status */
-    ANSWER_STRICTER /* the library takes it, the emulation does not */
+    ANSWER_STRICTER /* the library accepts it, the emulation does not */
 };
 
 struct cudnn_case {
@@ -19,7 +20,7 @@ struct cudnn_case {
     void (*run)(struct api *a); /* leaves its status in a->status */
 };
 
-/* A case that run() of is NULL ends a table. */
+/* A NULL run ends a table. */
 extern const struct cudnn_case cudnn_cases_descriptors[], cudnn_cases_graphs[];
 
 #define NEW(kind) api_new(a, CUDNN_BACKEND_##kind##_DESCRIPTOR)
@@ -36,7 +37,7 @@ extern const struct cudnn_case cudnn_cases_descriptors[], cudnn_cases_graphs[];
         .name = #f, .answer = ANSWER_STRICTER, .run = (f)                                \
     }
 
-/* Graphs that must have an engine where the emulation has one. Returns the operations. */
+/* Graphs that must have an engine if the emulation has one. run returns the operations. */
 struct cudnn_graph_case {
     const char *name;
     bool offered; /* by the emulation */
@@ -44,6 +45,6 @@ struct cudnn_graph_case {
 };
 
 extern const struct cudnn_graph_case cudnn_graph_cases[], cudnn_attention_cases[];
-extern const int cudnn_ngraph_case, cudnn_nattention_case; /* attention: of 16 bits */
+extern const int cudnn_ngraph_case, cudnn_nattention_case; /* attention: 16-bit */
 
 #endif

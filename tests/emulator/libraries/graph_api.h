@@ -1,16 +1,16 @@
 /*
- * What the tests of the emulated libraries share: cuDNN's backend API opened from a given
- * file, and short ways to make descriptors with it. It is written against the API alone,
- * so that the same calls run on the emulation and on NVIDIA's library.
+ * Shared by tests of the emulated libraries: cuDNN's backend API, opened from a given
+ * file, and shortcuts to create descriptors. It only uses the API, so the same calls run
+ * on the emulation and on NVIDIA's library.
  *
  *   struct api a;
  *   if (api_open(&a, "libcudnn.so.9")) ...
  *   void *x = api_nhwc(&a, 1, CUDNN_DATA_HALF, 8, 64, 56, 56);
  *   ...
- *   api_reset(&a);   destroys every descriptor made since the last reset
+ *   api_reset(&a);   destroys every descriptor created since the last reset
  *   api_close(&a);
  *
- * Calls go on after an error; a.status is the first status that was not success, and
+ * Calls continue after an error; a.status is the first status that was not success, and
  * a.error the library's message for it.
  */
 #ifndef EMULATOR_LIBRARIES_GRAPH_API_H
@@ -42,7 +42,7 @@ struct api {
     char error[256];
 };
 
-/* NULL, or why not. */
+/* Returns NULL, or why opening failed. */
 const char *api_open(struct api *a, const char *path);
 void api_close(struct api *a);
 void api_reset(struct api *a);
@@ -100,16 +100,16 @@ void *api_pool_backward(struct api *a, const struct api_pool *p, void *dy, void 
 
 void *api_graph(struct api *a, int nop, void *const *ops);
 
-/* Configurations of a heuristic for a->device (for the present one if that is NULL). */
+/* Configurations of a heuristic for a->device (if NULL, for the present device). */
 int api_configs(struct api *a, void *graph, cudnnBackendHeurMode_t mode, int max,
                 void **configs);
 void *api_plan(struct api *a, void *config, cudnnStatus_t *status);
 
-/* The plan of the engine with that number; a->status says whether there is one. */
+/* Returns the plan of the engine with that number; sets a->status. */
 void *api_engine_plan(struct api *a, void *graph, int64_t index);
 int64_t api_get_int(struct api *a, void *d, cudnnBackendAttributeName_t name);
 
-/* pointers[i] is where tensor uids[i] lies. */
+/* pointers[i]: address of tensor uids[i]. */
 void *api_pack(struct api *a, int n, const int64_t *uids, void *const *pointers,
                void *workspace);
 

@@ -1,4 +1,4 @@
-/* The emulated cuBLASLt: what it computes, against plain loops. */
+/* Results of the emulated cuBLASLt against plain loops. */
 #include <math.h>
 #include <string.h>
 
@@ -47,7 +47,7 @@ static double gelu(double x)
     return x / (1 + exp(-2 * sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
 }
 
-/* by a difference: another way than the library's */
+/* by a difference quotient, unlike the library */
 static double gelu_slope(double x)
 {
     return (gelu(x + 1e-5) - gelu(x - 1e-5)) / 2e-5;
@@ -98,7 +98,7 @@ static void check(const struct lt_problem *p, const char *what)
                 fail_msg("%s: batch %d, (%d, %d) is %g, not %g", what, batch, i % M,
                          i / M, got, want);
         }
-    assert_true(isnan(get(D, at(p, 0, M, N), p->out))); /* nothing but the matrix */
+    assert_true(isnan(get(D, at(p, 0, M, N), p->out))); /* only the matrix is written */
 }
 
 static void check_one(struct lt_problem p, const char *what)
@@ -134,7 +134,7 @@ static void test_epilogues(void **state)
               "half bias");
 }
 
-/* what the epilogues write beside the result */
+/* additional results of the epilogues */
 static void test_second_results(void **state)
 {
     const struct lt_problem aux = PROBLEM(.epilogue = CUBLASLT_EPILOGUE_GELU_AUX_BIAS);

@@ -1,6 +1,6 @@
 /*
- * The emulated cuBLASLt: what it refuses, and the sizes of its attributes against
- * NVIDIA's library, where that is installed.
+ * Calls that the emulated cuBLASLt refuses, and the sizes of its attributes against
+ * NVIDIA's library, if installed.
  */
 #include "tests/emulator/libraries/cublaslt_matmul.h"
 #include "tests/test.h"
@@ -51,7 +51,7 @@ static void test_refused_calls(void **state)
     int n;
 
     (void)state;
-    /* the first that works takes a lt_workspace */
+    /* the first that works needs lt_workspace */
     assert_int_equal(
         lt.MatmulAlgoGetHeuristic(lt_handle, c.op, c.a, c.b, c.c, c.d, c.want, 8, r, &n),
         0);
@@ -91,8 +91,8 @@ static void test_refused_calls(void **state)
     lt_forget(&c);
 }
 
-/* An attribute and size that the emulation takes, the library takes, and no others of
- * those that the emulation has. */
+/* The library accepts an attribute and size if and only if the emulation does, for the
+ * attributes that the emulation has. */
 static void test_attributes(void **state)
 {
     static const unsigned char zeros[16];

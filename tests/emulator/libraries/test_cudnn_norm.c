@@ -1,6 +1,6 @@
 /*
  * Pooling and batch norm of the emulated cuDNN against PyTorch's numbers, batch norm in
- * parts against the whole, and reductions, products and views against plain loops.
+ * parts against the whole, and reductions, GEMMs, and views against plain loops.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -94,7 +94,7 @@ struct part {
     void *tensor, *memory;
 };
 
-/* An operation of tensors alone, with what they are in memory; runs it. */
+/* Runs an operation whose attributes are all tensors, given their memory. */
 static void run_parts(void *d, const struct part *parts, int n)
 {
     int64_t uids[20];
@@ -169,7 +169,7 @@ static void test_norm(void **state)
     run_compare("dbias", n.dbias, norm_dbias, 2, 1e-6f);
 }
 
-/* A copy of x, and its sums: statistics need something in front of them. */
+/* Sums of a copy of x: statistics need an operation before them. */
 static void statistics(struct norm *n)
 {
     void *d = api_new(a, CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR),
@@ -326,7 +326,7 @@ static void test_matmul(void **state)
     run_compare("matmul", z, want, 30, 0);
 }
 
-/* The same memory as rows of pixels. */
+/* The same memory viewed as rows of pixels. */
 static void test_reshape(void **state)
 {
     _Alignas(16) float x[24], y[24] = {0};

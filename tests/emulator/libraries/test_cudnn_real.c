@@ -1,6 +1,6 @@
 /*
- * The emulated cuDNN against NVIDIA's: the same calls, and the answers must agree. This
- * needs the library and no GPU; where it is not installed, only the emulation is asked.
+ * The emulated cuDNN against NVIDIA's: the answers to the same calls must agree. Needs
+ * the library but no GPU; if it is not installed, only the emulation is tested.
  */
 #include <dlfcn.h>
 #include <signal.h>
@@ -26,9 +26,8 @@ static const char h200[] =
     "\"memClockRateKHz\":3201000,\"l2CacheSize\":62914560,\"cudaDeviceId\":0,"
     "\"deviceVer\":900,\"driverVer\":13000,\"deviceName\":\"NVIDIA H200\"}";
 
-/* The engines that are compiled when they are used are offered where there is a driver;
- * the toolkit's stub of it is enough. The address sanitizer would find leaks in libraries
- * that we cannot mend. */
+/* Run-time compiled engines are only offered with a driver; the toolkit's stub is
+ * sufficient. The address sanitizer would report leaks in libraries that we cannot fix. */
 static bool open_real(void)
 {
 #ifdef __SANITIZE_ADDRESS__
@@ -91,7 +90,7 @@ static void ask_from(struct api *a, const struct cudnn_case *cases, int first, i
     _exit(0);
 }
 
-/* In another process, and in the next one after a case that crashes the library. */
+/* Runs in another process; starts a new one after a case that crashes the library. */
 static void ask_apart(struct api *a, const struct cudnn_case *cases, int *status)
 {
     for (int i = 0; cases[i].run;) {
@@ -140,7 +139,7 @@ static void test_cases(void **state)
     assert_int_equal(count_wrong(cudnn_cases_graphs), 0);
 }
 
-/* What the emulation takes, the library takes: every attribute, type and count. */
+/* The library accepts every attribute, type, and count that the emulation accepts. */
 static void try_attribute(cudnnBackendDescriptorType_t d, int name, int type, int count,
                           int *taken)
 {

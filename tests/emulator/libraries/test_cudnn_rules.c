@@ -1,7 +1,7 @@
 /*
- * What the emulated cuDNN refuses when a plan is executed, what its heuristics offer, and
- * plans as text. The last is where its own strictness matters: the library would compute
- * rubbish.
+ * Errors of the emulated cuDNN when a plan is executed, the engines that its heuristics
+ * offer, and plans as text. The errors are stricter than the library's, which would
+ * compute garbage.
  */
 #include <stdio.h>
 #include <string.h>
@@ -59,14 +59,15 @@ static void test_pack(void **state)
     p[0] = memory[0] + 1;
     assert_int_equal(execute(3, ids, p, ws), CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER);
     p[0] = memory[2] + 8;
-    assert_int_equal(execute(3, ids, p, ws), CUDNN_STATUS_BAD_PARAM); /* on the result */
+    /* overlaps the result */
+    assert_int_equal(execute(3, ids, p, ws), CUDNN_STATUS_BAD_PARAM);
     p[0] = (char *)ws + 64;
     assert_int_equal(execute(3, ids, p, ws), CUDNN_STATUS_BAD_PARAM);
-    p[0] = memory[1]; /* two operands may be one */
+    p[0] = memory[1]; /* two operands may share memory */
     assert_int_equal(execute(3, ids, p, ws), CUDNN_STATUS_SUCCESS);
 }
 
-/* The workspace holds NaN afterwards, as much of it as the plan says. */
+/* The workspace holds NaN afterwards, over the size that the plan reports. */
 static void test_workspace(void **state)
 {
     static const int64_t ids[] = {1, 2, 4};
@@ -80,7 +81,7 @@ static void test_workspace(void **state)
     assert_int_equal(ws[WORKSPACE], 0);
 }
 
-/* Plans and packs stand alone; what they were made of may go. */
+/* Plans and packs are independent: the descriptors they were made from may be destroyed. */
 static void test_lifetimes(void **state)
 {
     void *plan = api_engine_plan(a, fused_graph(), ENGINE), *pack;
@@ -105,7 +106,7 @@ static void test_lifetimes(void **state)
     api_reset(a);
 }
 
-/* Who takes the first configuration falls into a trap. */
+/* Using the first configuration without a check runs into a trap. */
 static void test_heuristics(void **state)
 {
     void *config[16], *graph = fused_graph();
@@ -192,7 +193,7 @@ static void test_text(void **state)
     api_reset(a);
 }
 
-/* A plan for another chip can be made and not executed. */
+/* A plan for another chip can be created but not executed. */
 static void test_other_device(void **state)
 {
     static char json[4096];

@@ -1,7 +1,6 @@
 /*
- * What the emulated cuDNN computes: convolutions against their definition on whole
- * numbers, so that every sum is exact; fused graphs, pooling and normalisation against
- * plain loops.
+ * Results of the emulated cuDNN: convolutions against their definition on integers, so
+ * that every sum is exact; fused graphs, pooling, and normalization against plain loops.
  */
 #include <math.h>
 #include <stdio.h>
@@ -71,7 +70,7 @@ static struct problem problem(const struct shape *s)
 
 /*
  * Every product of the definition once: y[n,k,oh,ow] = sum x[n,c,ih,iw] w[k,c,r,s]. With
- * images NHWC and filters KRSC; `to` is the one of the three that is summed.
+ * images NHWC and filters KRSC; `to` is the summed tensor of the three.
  */
 static void define(const struct problem *p, const float *x, const float *w,
                    const float *y, float *to)
@@ -163,7 +162,7 @@ static void test_backward_filter(void **state)
         check_convolution(&shapes[i], 2, EXACT);
 }
 
-/* beta adds to what is there */
+/* beta scales the old value */
 static void test_beta(void **state)
 {
     const struct shape *s = &shapes[1];
@@ -183,7 +182,7 @@ static void test_beta(void **state)
     free(want);
 }
 
-/* 1 + 2^-12 has more than 10 bits: an engine with tensor cores sees 1. */
+/* 1 + 2^-12 has more than 10 bits: a tensor-core engine reads 1. */
 static float one_product(cudnnDataType_t type, int64_t engine)
 {
     static const struct api_conv c = {{0, 0}, {0, 0}, {1, 1}, {1, 1}};
@@ -203,7 +202,7 @@ static void test_tf32(void **state)
     assert_true(one_product(F32, TF32) == 1);
 }
 
-/* The engine that splits its sums gives another last bit in another run. */
+/* The engine that splits its sums varies the last bit from run to run. */
 static void test_nondeterministic(void **state)
 {
     const struct shape *s = &shapes[1];
@@ -274,7 +273,7 @@ static void test_conv_bias_add_relu(void **state)
     api_set_desc(a, relu, CUDNN_ATTR_OPERATION_POINTWISE_YDESC,
                  api_nhwc(a, 5, F16, s->n, s->k, p.oh, p.ow));
     ops[3] = api_done(a, relu);
-    /* in another order than that of the data */
+    /* in another order than the data */
     run_graph(4, (void *[]){ops[3], ops[1], ops[0], ops[2]}, TF32, 5,
               (int64_t[]){5, 4, 3, 2, 1}, (void *[]){y, z, bias, w, x});
     for (int64_t i = 0; i < p.ny; i++)

@@ -1,6 +1,6 @@
 /*
- * The emulated NCCL, as far as the program calls it. Collectives happen in the order of
- * their streams, captured or not, and wait there for the other ranks.
+ * The emulated NCCL, as far as the program uses it. Collectives run in the order of their
+ * streams, captured or not, and wait there for the other ranks.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ struct ncclComm {
     int rank, device;
 };
 
-/* Buffers of a communicator. */
+/* Buffers of a communicator, in bytes. */
 static const size_t takes = (size_t)64 << 20;
 
 static _Thread_local char last[160];
@@ -63,7 +63,7 @@ EXPORT ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
     return ncclSuccess;
 }
 
-/* Which GPU of which machine: two ranks on one are refused. */
+/* Registers the rank's GPU and machine; two ranks on one GPU are refused. */
 static bool place(struct team *t, int rank, int device)
 {
     char gpu[32];
@@ -199,7 +199,7 @@ static ncclResult_t enqueue(ncclComm_t c, const char *name, const void *from, vo
         return no(ncclInvalidUsage, "the communicator is of another device");
     if (emulator_fails("nccl"))
         return no(ncclUnhandledCudaError, "a launch failed on purpose");
-    memset(&w, 0, sizeof(w)); /* calls are compared with their padding */
+    memset(&w, 0, sizeof(w)); /* calls are compared including their padding */
     w.team = c->team;
     w.rank = c->rank;
     (void)snprintf(w.call.name, sizeof(w.call.name), "%s", name);

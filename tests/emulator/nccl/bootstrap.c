@@ -44,7 +44,7 @@ static struct addrinfo *resolve(const char *address)
     return getaddrinfo(host, colon + 1, &want, &found) ? NULL : found;
 }
 
-/* Rank 0: tells each of the others the path. */
+/* Rank 0: sends the path to each of the others. */
 static const char *serve(const struct addrinfo *at, int world, const char *path)
 {
     int on = 1, s = socket(AF_INET, SOCK_STREAM, 0);

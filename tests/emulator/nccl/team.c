@@ -8,16 +8,16 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { PIECE = 1 << 16 }; /* bytes per rank that are reduced at once */
+enum { PIECE = 1 << 16 }; /* bytes per rank reduced at once */
 
 __extension__ typedef _Float16 fp16;
 
-/* Shared memory of all ranks of a communicator. */
+/* Memory shared by all ranks of a communicator. */
 struct team {
     pthread_mutex_t lock;
     pthread_cond_t all_there;
-    int world, waiting, meeting; /* ranks; those at the barrier; barriers passed */
-    bool files;                  /* shared by processes, by way of files */
+    int world, waiting, meeting; /* ranks; ranks at the barrier; barriers passed */
+    bool files;                  /* shared by processes through files */
     struct {
         int colour;
         char path[128];
@@ -143,7 +143,7 @@ struct team *team_split(struct team *t, int rank, int colour, const char *path,
     return part;
 }
 
-/* ---- what is summed ---- */
+/* ---- reduction ---- */
 
 static float of_bits(uint32_t bits)
 {
@@ -205,8 +205,8 @@ static size_t size_of(ncclDataType_t type)
                                                          : 1;
 }
 
-/* Element i of a rank; for ncclAvg divided by the world, rounded to the type: NCCL scales
- * before it adds. */
+/* Returns element i of a rank; for ncclAvg divided by the world size and rounded to the
+ * type, because NCCL scales before it adds. */
 static double given(const struct team *t, int rank, const struct team_call *c, size_t i,
                     void *scratch)
 {
@@ -274,7 +274,8 @@ static void agree(struct team *t, const struct team_call *call)
     (void)pthread_mutex_unlock(&t->lock);
     team_meet(t);
     (void)pthread_mutex_lock(&t->lock);
-    memset(&t->call, 0, sizeof(t->call)); /* by all of them, before the next meeting */
+    /* cleared by all ranks before the next meeting */
+    memset(&t->call, 0, sizeof(t->call));
     (void)pthread_mutex_unlock(&t->lock);
 }
 
@@ -288,7 +289,7 @@ static void piece(struct team *t, int rank, const struct team_call *c, size_t n,
         memcpy(t->data[rank], from, n * size);
     team_meet(t);
     if (!strcmp(c->name, "Reduce") && rank != c->root)
-        ; /* its buffer keeps what it gave */
+        ; /* its buffer keeps its input */
     else if (broadcast)
         memcpy(to, t->data[c->root], n * size);
     else if (c->type == ncclInt64)

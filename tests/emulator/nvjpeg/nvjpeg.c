@@ -1,8 +1,8 @@
 /*
- * The emulated nvJPEG: libjpeg's pixels by its fast transform and with the chroma of each
- * block repeated, so that they differ a little from the host's, as NVIDIA's do. The
- * emulated device's memory is the host's, but it is closed to the host: the work is
- * queued on the stream, as the library does it.
+ * The emulated nvJPEG: libjpeg's pixels by its fast transform and with replicated chroma,
+ * so they differ slightly from the host's, like NVIDIA's. The emulated device's memory is
+ * host memory, but protected from the host: the work is queued on the stream, as in the
+ * library.
  */
 #include <cuda_runtime_api.h>
 #include <setjmp.h>
@@ -107,7 +107,7 @@ int nvjpegGetImageInfo(void *handle, const unsigned char *data, size_t len,
     return SUCCESS;
 }
 
-/* What lies in the stream: the pixels, which go to the device. */
+/* Work in the stream: copies the pixels to the device. */
 struct work {
     unsigned char *from, *to;
     size_t size;

@@ -1,6 +1,6 @@
 /*
- * What a profiler would see: NVTX loads the library that NVTX_INJECTION64_PATH names, and
- * this one writes each range, indented by its depth, to the file that NVTX_RANGES names.
+ * Emulates a profiler: NVTX loads the library named by NVTX_INJECTION64_PATH; this one
+ * writes each range, indented by its depth, to the file named by NVTX_RANGES.
  */
 #include <nvtx3/nvToolsExt.h>
 #include <stdio.h>

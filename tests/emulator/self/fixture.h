@@ -1,4 +1,4 @@
-/* Memory and a stream for tests of the emulator; a call that fails fails the test. */
+/* Memory and a stream for tests of the emulator; a failed call fails the test. */
 #ifndef TESTS_EMULATOR_SELF_FIXTURE_H
 #define TESTS_EMULATOR_SELF_FIXTURE_H
 
@@ -8,7 +8,7 @@
 
 enum { BLOCKS = 5, N = BLOCKS * 64 };
 
-/* A stream and two device buffers, x of which holds 1, 2, 3 ... */
+/* A stream and two device buffers; x holds 1, 2, 3 ... */
 struct fixture {
     struct device dev;
     float *x, *y;
@@ -18,7 +18,7 @@ struct fixture {
 void fixture_init(struct fixture *f);
 void fixture_release(struct fixture *f);
 
-/* All of `from`, a device buffer, to f->host, after what the stream holds. */
+/* Copies `from`, a device buffer, to f->host, after the work in the stream. */
 void fixture_fetch(struct fixture *f, const void *from);
 
 #endif

@@ -59,7 +59,7 @@ void test_sum_shared(device *dev, const float *x, float *y, int blocks, bug b)
 #undef CASE
 }
 
-/* Small static memory of a device function is NaN before each block, too. */
+/* Small static memory of a device function is also NaN before each block. */
 __device__ static float block_sum(float warp_sum)
 {
     __shared__ float part[32];
@@ -183,7 +183,7 @@ __global__ void integers(int *y)
         y[18] = up;
     if (t == 63)
         y[19] = down;
-    if (t >= 32 && lane < 5) /* part of a warp among itself */
+    if (t >= 32 && lane < 5) /* a part of a warp exchanges values */
         y[20 + lane] = __shfl_sync(0x1f, (int)t, 4 - (int)lane);
 }
 

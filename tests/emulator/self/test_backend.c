@@ -1,6 +1,6 @@
 /*
- * The CUDA backend itself on the emulator, whose streams run when somebody waits: what
- * alloc and sync wait for, what is counted, what a described GPU has.
+ * The CUDA backend on the emulator with lazy streams: what alloc and sync wait for, which
+ * calls are counted, and the properties of a described GPU.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +43,7 @@ static void check_got(struct trial *t, const void *from)
         assert_int_equal(t->got[i], 'a');
 }
 
-/* New memory has been zeroed: not after what the other lane brings. */
+/* New memory is zeroed before LANE_COPY writes to it. */
 static void test_alloc(void **state)
 {
     struct trial t;

@@ -1,4 +1,4 @@
-/* Several emulated devices, and the means of cuda/nccl.h between their threads. */
+/* Several emulated devices, and averaging between their threads (cuda/nccl.h). */
 #include <cuda_runtime_api.h>
 #include <math.h>
 #include <pthread.h>
@@ -17,7 +17,7 @@ enum { RANKS = 2 };
 
 static const int devices[RANKS] = {0, 1};
 
-/* ---- a device's own ---- */
+/* ---- ownership by a device ---- */
 
 static void use_other_memory(void *arg)
 {
@@ -30,7 +30,7 @@ static void use_other_memory(void *arg)
     fixture_init(&f);
     (void)cudaSetDevice(0);
     (void)cudaStreamCreateWithFlags(&f.dev.stream, cudaStreamNonBlocking);
-    test_increment(&f.dev, f.x, f.y, N); /* of device 1, in a stream of device 0 */
+    test_increment(&f.dev, f.x, f.y, N); /* memory of device 1 in a stream of device 0 */
 }
 
 static void use_other_stream(void *arg)
@@ -92,11 +92,11 @@ static void waits(const struct collective *c, bool on)
 struct worker {
     pthread_t thread;
     struct collective group;
-    int count; /* elements of a call, which must agree */
+    int count; /* elements per call, which must agree */
     float got[2];
 };
 
-/* Twice eagerly and twice replayed: x + 1 becomes the mean, and y is what follows it. */
+/* Twice eagerly and twice replayed: x + 1 becomes the mean; y is computed after it. */
 static void *work(void *arg)
 {
     struct worker *w = arg;

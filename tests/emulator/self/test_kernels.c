@@ -1,4 +1,4 @@
-/* Kernels on the emulator: each bug that it is there for is planted and must be seen. */
+/* Kernels on the emulator: each kind of bug that it detects is planted. */
 #include <cuda_runtime_api.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "tests/emulator/self/kernels.h"
 #include "tests/test.h"
 
-/* ---- what must stop the program ---- */
+/* ---- bugs that must stop the program ---- */
 
 struct death {
     void (*fn)(int);
@@ -108,7 +108,7 @@ static void test_deaths(void **state)
     expect_death(run_shared, BUG_PAST_END, "");
 }
 
-/* ---- what must show in the result ---- */
+/* ---- bugs that must change the result ---- */
 
 static double expected(int block, int size)
 {
@@ -130,7 +130,7 @@ static int sums_wrong(struct fixture *f, int size)
 typedef void sum_fn(struct device *dev, const float *x, float *y, int blocks,
                     enum bug bug);
 
-/* How many of a kernel's sums of `size` elements are wrong, its threads in that order. */
+/* Returns how many of a kernel's sums of `size` elements are wrong with this thread order. */
 static int wrong(sum_fn *sum, int size, const char *order, enum bug bug)
 {
     struct fixture f;

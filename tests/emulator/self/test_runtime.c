@@ -1,4 +1,4 @@
-/* The emulated runtime: captures and what is illegal in them, late streams, memory. */
+/* The emulated runtime: captures and illegal calls in them, lazy streams, memory. */
 #include <cuda_runtime_api.h>
 #include <math.h>
 
@@ -45,7 +45,7 @@ static void test_replay(void **state)
     fixture_release(&f);
 }
 
-/* Ends a capture that something broke. */
+/* Ends a broken capture. */
 static void expect_broken(struct fixture *f)
 {
     cudaGraph_t graph;
@@ -146,9 +146,9 @@ static void test_forked_capture(void **state)
     fixture_release(&f);
 }
 
-/* ---- streams that run late ---- */
+/* ---- lazy streams ---- */
 
-/* Copies a pinned buffer in, overwrites it, and sees which of the two arrived. */
+/* Copies a pinned buffer, overwrites it, and returns the value that arrived. */
 static float copy_reused(bool wait)
 {
     struct fixture f;
@@ -168,7 +168,7 @@ static float copy_reused(bool wait)
     return got;
 }
 
-/* A second stream reads what the first one writes. */
+/* A second stream reads data that the first one writes. */
 static float cross_streams(bool wait)
 {
     struct fixture f;

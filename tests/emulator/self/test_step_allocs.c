@@ -1,6 +1,6 @@
 /*
- * make DEBUG=1 forbids steps to allocate. What the runtime, the driver and a profiler
- * allocate for a launch, a capture and a replay is not meant: they always do.
+ * make DEBUG=1 forbids allocations in steps. Allocations by the runtime, the driver, and
+ * a profiler for a launch, a capture, or a replay are exempt.
  */
 #include "tests/base/alloc_debug.h"
 
@@ -75,7 +75,7 @@ static void test_captured(void **state)
     trial_release(&t);
 }
 
-/* What a kernel's run() allocates beside its launches is still found. */
+/* Other allocations in a kernel's run() are still detected. */
 static void own(void *arg)
 {
     struct trial t;
