@@ -1,6 +1,6 @@
-# The CUDA backend. CUDA=auto builds it where nvcc is found, 1 insists, 0 leaves it out.
-# Own kernels and the static CUDA runtime are in the binary; cuDNN and cuBLASLt (and
-# NCCL, for its version) are opened at run time, and the driver is never linked, so the binary starts anywhere.
+# The CUDA backend. CUDA=auto builds it if nvcc is found, 1 requires it, 0 leaves it out. Our
+# kernels and the static CUDA runtime are in the binary; cuDNN and cuBLASLt (and NCCL, for its version) are
+# opened at run time, and the driver is never linked, so the binary starts anywhere.
 CUDA      ?= auto
 CUDA_HOME ?= /usr/local/cuda
 NVCC      ?= $(firstword $(wildcard $(CUDA_HOME)/bin/nvcc) $(shell command -v nvcc))
@@ -18,8 +18,8 @@ CUDA_TESTS := $(wildcard tests/cuda/test_*.c)
 CUDA_HELP  := $(patsubst %.c,$B/%.o,$(filter-out $(CUDA_TESTS),$(wildcard tests/cuda/*.c)))
 $(CUDA_HELP) $(CUDA_TESTS:%.c=$B/%.o): override CPPFLAGS += -isystem $(CUDA_HOME)/include -I.
 
-# Machine code for Ampere and Hopper; newer chips compile the PTX at their first start. No
-# kernel asks for what Ampere lacks, so one PTX serves all: half a minute less to build.
+# Machine code for Ampere and Hopper; newer chips compile the PTX at their first start. No kernel
+# needs more than Ampere has, so one PTX serves all, which saves half a minute of build time.
 NVARCH ?= -gencode "arch=compute_80,code=[sm_80,sm_90,compute_80]"
 NVFLAGS = -std=c++20 -O3 -lineinfo --expt-relaxed-constexpr $(NVARCH) $(NVWARN) \
           -Isrc -I. -MMD -MP \

@@ -1,6 +1,6 @@
 #!/bin/bash
-# scripts/check_gpu.sh out of a bundle, in an empty folder, on the emulated GPU: what it
-# says when all is well, and that it notices what is not.
+# Runs scripts/check_gpu.sh from a bundle, in an empty folder, on the emulated GPU: checks its
+# report when all is well, and that it detects failures.
 #
 #   tests/emulator/check_gpu.sh [FOLDER]
 set -u
@@ -27,7 +27,7 @@ sys.exit([i["state"] for i in r["items"] if i["name"] == sys.argv[2]] != [sys.ar
     "$RESULT" "$1" "$2" || { cat log; fail "$1 is not $2: $(cat "$RESULT")"; }
 }
 
-# A Python with torch, as far as is asked of it here.
+# A Python with torch, as far as the script queries it.
 cat >python <<'EOF'
 #!/bin/bash
 case $* in
@@ -56,7 +56,7 @@ assert all(i["log"] for i in r["items"])
 EOF
 check gpus && fail "gpus passed with one"
 state gpus skipped
-# Its processes meet where nobody listens, whoever has the port that was once written down.
+# Its processes meet at a free port, even if the default port is taken.
 python3 -c 'import socket, time
 s = socket.socket()
 s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -70,12 +70,12 @@ state speed passed
 grep -q "PyTorch: .*nothing beside" log || { cat log; fail "no line that there is no torch"; }
 check step_swin_tiny || fail "step_swin_tiny: $(cat log)"
 
-# A call that fails, steps that wait, runs that differ, an item that there is not.
+# A call that fails, steps that wait, runs that differ, and an unknown item.
 EMULATOR_FAIL=launch:400 check captured_is_eager && fail "a launch that fails was not noticed"
 state captured_is_eager failed
 cat >waits <<'EOF'
 #!/bin/bash
-# Says of longer runs that they waited more often.
+# Reports more waits for longer runs.
 "$(dirname "$0")/trainc-gpu/bin/trainc" "$@" || exit
 [[ " $* " == *" 10 "* ]] && sed -i 's/"device_syncs": /"device_syncs": 1/' steady10.json
 exit 0
@@ -85,7 +85,7 @@ TRAINC=$dir/waits check steady_state && fail "a step that waits was not noticed"
 state steady_state failed
 cat >other <<'EOF'
 #!/bin/bash
-# Trains with another seed each time.
+# Trains with a different seed each time.
 exec "$(dirname "$0")/trainc-gpu/bin/trainc" "$@" $([[ " $* " == *" --cfg "* ]] && echo SEED=$RANDOM)
 EOF
 chmod +x other
@@ -93,7 +93,7 @@ TRAINC=$dir/other check deterministic && fail "two different runs were not notic
 state deterministic failed
 cat >graph <<'EOF'
 #!/bin/bash
-# Trains with another seed where steps are not captured.
+# Trains with a different seed if steps are not captured.
 exec "$(dirname "$0")/trainc-gpu/bin/trainc" "$@" $([[ " $* " == *" --no-graph "* ]] && echo SEED=1)
 EOF
 chmod +x graph
@@ -102,8 +102,8 @@ state step_swin_tiny failed
 sed -i 's/--no-graph/TRAIN.EMA.DEVICE=cpu/' graph
 TRAINC=$dir/graph check ema && fail "other EMA weights were not noticed"
 state ema failed
-# What compute-sanitizer may say: nothing, a race, that it cannot run a kernel, too late; and a
-# table that fails by itself.
+# Possible results of compute-sanitizer: nothing, a race, a kernel that it cannot run, a timeout;
+# and a table that fails on its own.
 cat >sanitizer <<'EOF'
 #!/bin/bash
 [ "$1" != --help ] || exit 0
@@ -132,7 +132,7 @@ sanitized late skipped "not done: fp32 unfinished"
 sanitized table passed "fp32 clean: but the table itself fails"
 cat >forgets <<'EOF'
 #!/bin/bash
-# A run that was killed begins anew.
+# A run that was killed starts over.
 [[ " $* " != *" --output killed "* ]] || rm -rf killed
 exec "$(dirname "$0")/trainc-gpu/bin/trainc" "$@"
 EOF

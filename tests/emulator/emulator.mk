@@ -1,12 +1,12 @@
-# The CUDA backend without a GPU: our kernels compiled for the host, on an emulated CUDA
-# runtime (tests/emulator). Nothing of this goes into the product.
+# The CUDA backend without a GPU: our kernels compiled for the host, on an emulated CUDA runtime
+# (tests/emulator). The product contains none of this.
 #
-#   make emulator        $B/trainc-emulated and the programs of tests that run on it
-#   make emulator-fma    those programs, products and sums contracted as nvcc does it
+#   make emulator        $B/trainc-emulated and the test programs that run on it
+#   make emulator-fma    those programs, with products and sums contracted as by nvcc
 #   make test-emulated   the long runs of both
 #
-# EMU_TEST is built for make test and make unit, and EMU_RUN is what they run; EMU_LONG is
-# what make test-emulated runs.
+# EMU_TEST is built by make test and make unit, which run EMU_RUN; make test-emulated runs
+# EMU_LONG.
 E        := $B/emulated
 F        := $B/emulated-fma
 EMU_CXX  := $(if $(findstring clang,$(CC)),clang++,$(CXX))
@@ -17,7 +17,7 @@ EMU_FLAGS = -std=c++20 $(OPT) -fno-math-errno -fno-exceptions -fno-rtti \
             -isystem $(CUDA_HOME)/include -include tests/emulator/launch.h -MMD -MP \
             $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all \
             -fno-omit-frame-pointer)
-# Kernels and the emulated libraries alone: host code of the product is not contracted.
+# Only kernels and the emulated libraries: host code of the product is not contracted.
 EMU_APART := -ffp-contract=off
 EMU_FUSED := -ffp-contract=fast -mfma
 HAS_FMA   := $(shell grep -qsw fma /proc/cpuinfo && echo 1)
@@ -25,7 +25,7 @@ HAS_FMA   := $(shell grep -qsw fma /proc/cpuinfo && echo 1)
 ifeq ($(CUDA),1)
 EMU_C    := $(wildcard tests/emulator/*.c)
 EMU_LIBS  = $(filter-out %/libcudart_static.a,$(LDLIBS))
-# Programs of tests/ that also run here, and the emulator's own.
+# Programs of tests/ that also run here, and tests of the emulator.
 EMU_SELF := $(patsubst %.c,$B/%,$(wildcard tests/emulator/self/test_*.c))
 EMU_BOTH := ops/test_ops ops/test_residual ops/test_share ops/test_optim ops/test_losses models/test_resnet_golden models/test_erfnet_golden \
             models/test_transformer_golden session/test_step session/test_accumulation \

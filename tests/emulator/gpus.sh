@@ -1,8 +1,9 @@
 #!/bin/bash
 # Several emulated GPUs and an emulated NCCL: two GPUs in one process, and one GPU each in two
 # processes that find each other through mpirun or torchrun's variables. All end with the same
-# bits, captured and eager, in any legal order of a graph's nodes. Killed, or asked to leave,
-# they resume; a process that hangs ends the others. What is impossible is refused in one line.
+# bits, captured and eager, in any legal order of a graph's nodes. After being killed or asked to
+# stop, they resume; a process that hangs ends the others. Impossible settings are refused in one
+# line.
 #
 #   tests/emulator/gpus.sh [TRAINC]
 set -u
@@ -54,7 +55,7 @@ grep -q "2 processes, each with batches of 4 images" threads.log || fail "thread
 [ "$(grep -c "Max accuracy" threads.log)" = 1 ] || fail "threads: the log is of both"
 grep -q "(22 images" threads.log || fail "threads: not each image once"
 [ "$(value threads.json steps)" = 4 ] || fail "threads: no result"
-# Per GPU: the first of four updates is eager, three are graphs; so with the evaluation.
+# Per GPU: the first of four updates is eager, three are graphs; likewise with the evaluation.
 [ "$(value count captures)" -ge 4 ] && [ "$(value count graph_launches)" -ge 6 ] || fail "threads: no graphs: $(cat count)"
 processes processes
 same threads processes
@@ -81,7 +82,7 @@ done
   --opts CUDNN.CACHE= AMP.INIT_SCALE=256 >log 2>&1 || { cat log; fail "one GPU"; }
 cmp -s <(weights one) <(weights threads) && fail "two GPUs train as one"
 
-# As many images per update, without batch norms: what one GPU does, up to the order of sums.
+# The same number of images per update, without batch norms: equals one GPU up to rounding.
 cat >tiny.yaml <<END
 BASE: [$here/configs/cifar10/swin.yaml]
 MODEL:
@@ -102,13 +103,13 @@ done
 [ "$(losses swin8 | wc -l)" = 3 ] && [ "$(losses swin8)" = "$(losses swin4)" ] ||
   fail "two GPUs with 4 images each are not one with 8: $(losses swin8 swin4 | tr '\n' ' ')"
 
-# Gradients of two micro-batches are averaged once.
+# Gradients of two micro-batches are averaged only once.
 threads group --accumulation-steps 2
 processes group2 --accumulation-steps 2
 same group group2
 
-# Many buckets, gradients in 16 bits, moments in shares: threads and processes agree, and
-# shares change no bit. (Without clipping, as its norm then is a sum in another order.)
+# Many buckets, 16-bit gradients, sharded moments: threads and processes agree, and sharding
+# changes no bit. (Without clipping, whose norm is then summed in another order.)
 keys=(TRAIN.CLIP_GRAD=0)
 threads whole
 keys+=(DIST.BUCKET_MB=1 DIST.SHARD_OPTIMIZER=True)
@@ -128,7 +129,7 @@ keys=()
 same half half2
 cmp -s <(weights half) <(weights threads) && fail "gradients in 16 bits are those in fp32"
 
-# Batch norms over all GPUs: as one with all images.
+# Synchronized batch norms over all GPUs: equal to one GPU with all images.
 for how in "cuda 8" "cuda:0,1 4"; do
   read -r device batch <<<"$how"
   "$trainc" "${cfg[@]}" --device "$device" --batch-size "$batch" --max-steps 3 --disable-amp --sync-bn \
@@ -138,7 +139,7 @@ done
 [ "$(losses norms8 | wc -l)" = 3 ] && [ "$(losses norms8)" = "$(losses norms4)" ] ||
   fail "batch norms over two GPUs: $(losses norms8 norms4 | tr '\n' ' ')"
 
-# Statistics of pairs of four GPUs: threads and processes of NCCL alone.
+# Statistics over pairs of four GPUs: threads, and processes with NCCL only.
 export EMULATOR_GPUS=4
 for how in 2 4; do
   keys=(MODEL.SYNC_BN=True MODEL.SYNC_BN_GROUP=$how)
@@ -161,7 +162,7 @@ for how in "cuda:0" "cuda:0,1"; do
 done
 [ "$(sort -u evals | wc -l)" = 1 ] && [ "$(wc -l <evals)" = 2 ] || fail "eval depends on the GPUs: $(cat evals)"
 
-# Killed, or asked to leave: it goes on where it was.
+# Killed, or asked to stop: resumes at the same step.
 steps() { for i in "${!args[@]}"; do [ "${args[i]}" != --max-steps ] || args[i + 1]=$1; done; }
 run whole cuda:0,1
 steps 9
@@ -180,8 +181,8 @@ for sig in KILL TERM; do
   same undisturbed whole
 done
 
-# A process that hangs: the other ends, and says why. A host waits only for its own GPU; an
-# emulated one works only while the host waits for it (LAZY, BUSY).
+# A process hangs: the other ends with a message. A host only waits for its own GPU; an emulated
+# GPU only works while the host waits for it (LAZY, BUSY).
 run hang cuda --dist-timeout 2
 steps 400
 EMULATOR_LAZY=1 EMULATOR_BUSY=1 timeout 100 mpirun --oversubscribe -n 2 "$trainc" "${args[@]}" TRAIN.EPOCHS=100 >log 2>&1 &
@@ -196,8 +197,8 @@ kill -CONT "$child" 2>/dev/null
 wait $pid
 grep -q "waited 2 seconds for the other processes (DIST.TIMEOUT)" log || { tail -3 log; fail "hanging: no word"; }
 
-# Without MPI, too, whoever is missing is named by those that wait: a rank that never comes, the
-# first or another, and one that hangs.
+# Without MPI, the waiting ranks name the missing one, too: a rank that never starts, the first or
+# another, and one that hangs.
 alone() { # RANK [FLAG...]: one of three that NCCL ties together
   RANK=$1 WORLD_SIZE=3 LOCAL_RANK=$1 LOCAL_WORLD_SIZE=3 MASTER_ADDR=localhost MASTER_PORT=$meet EMULATOR_GPUS=3 \
     EMULATOR_LAZY=1 EMULATOR_BUSY=1 timeout 100 "$trainc" "${args[@]}" TRAIN.EPOCHS=100 >"log.$1" 2>&1 &
@@ -237,11 +238,11 @@ for hung in 0 2; do
   wait "${pids[hung]}" 2>/dev/null
 done
 
-# NCCL takes memory, too: what fits one GPU alone may not fit it with another.
+# NCCL allocates memory: a batch that fits one GPU may not fit with a second GPU.
 run alone cuda:0
 EMULATOR_MEMORY=1G "$trainc" "${args[@]}" >log 2>&1 || { tail -2 log; fail "one GPU of 1 GiB"; }
 
-# What cannot be.
+# Impossible settings.
 refused() { # PATTERN COMMAND...
   timeout 60 "${@:2}" >log 2>&1 && fail "not refused: ${*:2}"
   grep -q -- "$1" log || fail "no '$1': $(tail -2 log)"

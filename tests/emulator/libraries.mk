@@ -1,8 +1,8 @@
-# The emulated cuDNN, cuBLASLt and NCCL, shared libraries under the names of NVIDIA's:
+# The emulated cuDNN, cuBLASLt, and NCCL, shared libraries with the names of NVIDIA's:
 #   TRAINC_CUDNN=$B/emulated/libcudnn.so.9 TRAINC_CUBLASLT=$B/emulated/libcublasLt.so.13
-# They use nothing of the trainer and nothing of cuda/: what they compute follows from
-# NVIDIA's headers and documents alone. Their tests run the same calls on NVIDIA's
-# libraries where these are installed (no GPU is needed to describe a graph).
+# They use no code of the trainer or cuda/: their results follow from NVIDIA's headers and
+# documents. Their tests run the same calls on NVIDIA's libraries if these are installed (describing
+# a graph needs no GPU).
 EMU_CUDNN    := $E/libcudnn.so.9
 EMU_CUBLASLT := $E/libcublasLt.so.13
 EMU_NCCL     := $E/libnccl.so.2
@@ -23,7 +23,7 @@ $(EMU_CUDNN): $(CUDNN_SRC:%.c=$B/%.o)
 $(EMU_CUBLASLT): $(CUBLASLT_SRC:%.c=$B/%.o)
 $(EMU_NCCL): $(NCCL_SRC:%.c=$B/%.o)
 
-# With contraction: NVIDIA's own are compiled with it, too.
+# With contraction, like NVIDIA's own.
 FMA_SHARED := $(EMU_SHARED:$E/%=$F/%)
 $F/%.o: override CPPFLAGS += -isystem $(CUDA_HOME)/include -I.
 $F/%.o: %.c $B/command
@@ -47,7 +47,7 @@ emulator: $(EMU_SHARED)
 emulator-fma: $(FMA_SHARED)
 -include $(LIBS_C:%.c=$B/%.d) $(CUDNN_SRC:%.c=$F/%.d) $(CUBLASLT_SRC:%.c=$F/%.d) $(NCCL_SRC:%.c=$F/%.d)
 
-# nvJPEG, as TRAINC_NVJPEG=$B/emulated/libnvjpeg.so.13: libjpeg's pixels, a little different.
+# nvJPEG, as TRAINC_NVJPEG=$B/emulated/libnvjpeg.so.13: slightly different pixels than libjpeg.
 EMU_NVJPEG := $E/libnvjpeg.so.13
 $B/tests/emulator/nvjpeg/nvjpeg.o: override CPPFLAGS += -isystem $(CUDA_HOME)/include -I.
 $(EMU_NVJPEG): $B/tests/emulator/nvjpeg/nvjpeg.o tests/emulator/exports.map
@@ -57,7 +57,7 @@ $(EMU_NVJPEG): $B/tests/emulator/nvjpeg/nvjpeg.o tests/emulator/exports.map
 emulator: $(EMU_NVJPEG)
 -include $B/tests/emulator/nvjpeg/nvjpeg.d
 
-# A profiler's place, for the test of NVTX ranges.
+# Stands in for a profiler, to test NVTX ranges.
 EMU_NVTX := $E/libnvtx-count.so
 $B/tests/emulator/nvtx/count.o: override CPPFLAGS += -isystem $(CUDA_HOME)/include
 $B/tests/emulator/nvtx/count.o: override CFLAGS += -fPIC

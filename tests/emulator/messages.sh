@@ -1,7 +1,7 @@
 #!/bin/bash
-# An error of CUDA, cuDNN or cuBLASLt is one line that names the call, the step, its layer
-# and shapes, the device and its free memory, the library's own last words, and what may
-# help; as a graph is recorded and kernel by kernel.
+# An error of CUDA, cuDNN, or cuBLASLt is reported in one line with the call, the step, its layer
+# and shapes, the device and its free memory, the library's own last message, and a hint, both
+# while a graph is recorded and kernel by kernel.
 #
 #   tests/emulator/messages.sh [TRAINC]
 set -u
@@ -15,7 +15,7 @@ fails=0
 fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
 "$trainc" synth shapes --out shapes --classes 4 --train 24 --val 8 --size 16 >/dev/null 2>&1
 
-# Without fused plans, none is tried before the first step.
+# Without fused plans, no plan is tried before the first step.
 expect() { # CALL:N, then patterns of the line
   local what=$1 flag rc
   shift

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Whole models on the emulated GPU: against PyTorch's figures, and what training steps
-# must do to the weights. The second half runs with late streams and in another order.
-# Products and sums are contracted, if this machine can.
+# Whole models on the emulated GPU: against PyTorch's numbers, and the effect of training steps on
+# the weights. The second half runs with lazy streams and in another order. Products and sums are
+# contracted if this machine supports it.
 #
 #   tests/emulator/models.sh [FOLDER]
 set -u
@@ -9,7 +9,7 @@ tests=${1:-${EMULATED_FUSED:-${EMULATED:-build/cc/emulated}}}/tests
 dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-models.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
 
-# Two at a time: a program keeps one core busy.
+# Two at a time, because a program keeps one core busy.
 run() { # settings, program
   local name=${*: -1}
 

@@ -1,9 +1,9 @@
 #!/bin/bash
-# DATA.DECODE device on the emulated GPU: its nvJPEG decodes the JPEGs of training and
-# validation, for any number of workers alike; where there is none, or it does not start, one
-# line says so and the host decodes the same images as without the key; a CMYK image and one
-# that is cut off are the host's. AUG.ON_DEVICE: the losses are those of the loader's
-# augmentation, of label maps, too; DATA.RESIZE device: those of its resize.
+# DATA.DECODE device on the emulated GPU: nvJPEG decodes the JPEGs of training and validation, with
+# the same result for any number of workers. If it is missing or does not start, one line says so
+# and the host decodes the same images as without the key; the host also decodes a CMYK image and
+# a truncated one. AUG.ON_DEVICE: the losses equal those with the loader's augmentation, for label
+# maps, too; DATA.RESIZE device: those with the loader's resize.
 #
 #   tests/emulator/nvjpeg.sh     EMULATED is the folder of the emulated libraries
 set -u
@@ -43,7 +43,7 @@ grep -q "decoded by the host: nvjpegCreateSimple failed with status 1" log || { 
 cmp -s host.loss broken.loss || fail "a broken nvJPEG: other losses than the host's"
 echo "ok: nvJPEG"
 
-# What nvJPEG refuses. Damage is found as it is without it.
+# Images that nvJPEG refuses. Damage is detected as without it.
 mkdir -p odd/train/{a,b} odd/val/{a,b}
 cp "$here"/tests/golden/image_decode/cmyk.jpg odd/train/a/1.jpg
 cp "$here"/tests/golden/image_decode/grey.jpg odd/train/b/2.jpg
@@ -56,7 +56,7 @@ cp odd/train/a/4.jpg odd/val/a/1.jpg; cp odd/train/a/4.jpg odd/val/b/1.jpg
   { cat log; fail "odd images: what is damaged"; }
 echo "ok: what nvJPEG refuses"
 
-# The same augmentations, by the loader and by the device.
+# The same augmentations by the loader and on the device.
 aug=(-j 2 --aa none --color-jitter 0.4 --reprob 0.5 --hflip 0.5)
 losses loader "${aug[@]}"
 losses ours "${aug[@]}" --aug-on-device
@@ -67,7 +67,7 @@ losses cropped "${aug[@]}" --train-crop-mode rrc
 cmp -s cropped.loss resized.loss || fail "DATA.RESIZE: $(diff cropped.loss resized.loss | head -4)"
 echo "ok: augmentation and resize on the device"
 
-# Label maps, with their images.
+# Label maps and their images.
 maps() { # NAME ARGUMENTS...
   local name=$1
   shift

@@ -1,9 +1,9 @@
 #!/bin/bash
-# The op table on the emulated GPU, against the reference, in several orders of threads,
-# blocks and streams. Each must give the same bits: a kernel whose result depends on who
-# comes first lacks a barrier, or adds floats by atomics. With TF32, and with engines of
-# one operation, it runs once, as do the optimizers against PyTorch and timm and the residual
-# sums of layer norms: in FUSED, where products and sums are contracted, if this machine can.
+# The op table on the emulated GPU, against the reference, in several orders of threads, blocks,
+# and streams. Each order must give the same bits: a kernel whose result depends on the order lacks
+# a barrier, or adds floats with atomics. Runs once: TF32, engines of one operation, the optimizers
+# against PyTorch and timm, and residual sums of layer norms; in FUSED, where products and sums are
+# contracted, if this machine supports it.
 #
 #   tests/emulator/ops.sh [FOLDER [FUSED]]
 set -u
@@ -15,9 +15,9 @@ fails=0
 
 fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
 
-# `few`: one multiprocessor, so a thread of a reduction takes many rows; its sums are cut in
-# another way, so it has its own bits; all rows have more rows than its threads, so those that
-# are there for that are left out, and of what follows as well.
+# `few`: one multiprocessor, so a thread of a reduction sums many rows. Its sums are split
+# differently and have different bits. Every row of the table then has more rows than threads, so
+# cases that exist to test this are left out, here and below.
 run_one() { # name, settings
   local name=$1 program=$folder/tests/ops/test_ops
   shift
@@ -60,8 +60,8 @@ for name in tf32 plain fused; do same $name $name; done
 changed=$(diff "$dir/tf32" "$dir/fused" | grep -c '^< cuda fp32: \(conv2d\|linear\)')
 [ "$changed" -gt 20 ] || fail "tf32: products do not use it"
 
-# Attention of cuDNN forward and ours backward, the other way round, and of an older cuDNN:
-# each with engines of cuDNN's that the table had, 2 forward and 6 for the gradient.
+# Attention forward by cuDNN and backward by our kernels, the reverse, and with an older cuDNN:
+# each with the number of cuDNN engines in the table, 2 forward and 6 for the gradient.
 attention() { # name, engines, settings
   local name=$1 engines=$2
   shift 2

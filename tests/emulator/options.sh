@@ -1,7 +1,6 @@
 #!/bin/bash
-# What each key of CUDNN.* does to the plans that are chosen, on the emulated GPU, whose
-# library offers an engine for each mistake; that a batch is tried without timing; and
-# what a profiler sees.
+# The effect of each key CUDNN.* on the plans chosen on the emulated GPU, whose library offers an
+# engine for each mistake; a batch is tried without timing; ranges seen by a profiler.
 #
 #   tests/emulator/options.sh [TRAINC]
 set -u
@@ -45,7 +44,7 @@ has wide "1.0 MiB workspace"
 plans narrow "${half[@]}" CUDNN.DETERMINISTIC=True CUDNN.WORKSPACE_LIMIT=65536
 lacks narrow "1.0 MiB workspace"
 
-# Timed, then taken from the folder without timing.
+# Timed once, then loaded from the folder without timing.
 [ "$(count loose.count launches)" = 0 ] || fail "timed without CUDNN.BENCHMARK"
 timed=(--amp-dtype fp16 --opts CUDNN.BENCHMARK=True CUDNN.DETERMINISTIC=False)
 plans timed "${timed[@]}" CUDNN.CACHE=
@@ -69,7 +68,7 @@ plans second "${timed[@]}" CUDNN.CACHE=plans
 cmp -s <(sed 's/, cached//' first.txt) <(sed 's/, cached//' second.txt) ||
   fail "other plans than the first start's: $(diff first.txt second.txt | head -3)"
 
-# Few of the engines that are compiled are timed, and none is compiled for nothing.
+# Only a few compiled engines are timed, and none is compiled without being used.
 shapes=("${cfg[@]}") cfg=(--cfg "$here/configs/smoke/segment.yaml" --device cuda)
 export EMULATOR_COMPILED=$dir/compiled.list
 built() { grep -c "^engine $1$" "$EMULATOR_COMPILED"; }
@@ -92,7 +91,7 @@ grep -q "the largest DATA.BATCH_SIZE that fits is" huge_compiled.log ||
 [ -e "$EMULATOR_COMPILED" ] && fail "engines were compiled for a batch that does not fit"
 unset EMULATOR_COMPILED
 
-# Convolutions with what follows them in one plan, or each alone.
+# Convolutions fused with the following ops in one plan, or separate.
 ops_of() { python3 - "$1" <<'EOF'
 import json, sys
 claims = [c for c in json.load(open(sys.argv[1]))["claims"] if c["kernel"].startswith("cuda conv2d")]
@@ -104,8 +103,8 @@ plans apart --batch-size 1 "${half[@]}" CUDNN.BENCHMARK=False CUDNN.FUSE=False
 [ "$(ops_of fused.json)" -gt 1 ] || fail "CUDNN.FUSE True: each convolution is alone"
 [ "$(ops_of apart.json)" = 1 ] || fail "CUDNN.FUSE False: a plan has $(ops_of apart.json) ops"
 
-# An engine that loses NaN takes no convolution with its bias and relu; if all do, the relu
-# is our own.
+# An engine that loses NaN is not used for a convolution with bias and relu; if all do, the relu is
+# our own kernel.
 lacks fused "engine 11,"
 relus() { python3 - "$1" <<'EOF'
 import json, sys
@@ -120,9 +119,9 @@ EMULATOR_FAIL=malloc:1- "$trainc" summary "${cfg[@]}" --batch-size 1 "${half[@]}
 grep -q "no room to see whether cuDNN's engines keep NaN" unseen.log || fail "no room: $(cat unseen.log)"
 cfg=("${shapes[@]}")
 
-# A ViT's attention: sums of dq in one order if that is asked for, a mask of padding where
-# this cuDNN wants one, and our own kernels without fusion, with engines that lose NaN or do
-# not run, or with a version that is wrong.
+# Attention of a ViT: dq summed in a fixed order on request, a padding mask if this cuDNN version
+# needs one, and our own kernels without fusion, with engines that lose NaN or do not run, or with
+# a version that is known to be wrong.
 cfg=(--cfg "$here/configs/vit_tiny.yaml" --device cuda --batch-size 2 --img-size 32)
 attention() { python3 - "$1" <<'EOF'
 import json, sys
@@ -156,7 +155,7 @@ attends attention_timed "12 12 0 0" CUDNN.BENCHMARK=True
 has attention_timed "engine 6, .* us, dq summed in any order"
 cfg=("${shapes[@]}")
 
-# Each batch norm of a model has a kernel that knows what is around it.
+# Every batch norm of a model has a kernel fused with its neighbors.
 for model in cityscapes/erfnet20 resnet50 cifar10/resnet20; do
   "$trainc" summary --cfg "$here/configs/$model.yaml" --device cuda --batch-size 4 \
     --opts CUDNN.CACHE= CUDNN.BENCHMARK=False AMP.DTYPE=fp16 >"$(basename $model).txt" 2>&1 ||
@@ -164,13 +163,13 @@ for model in cityscapes/erfnet20 resnet50 cifar10/resnet20; do
   grep "the loop for all cases" "$(basename $model).txt" && fail "$model: a batch norm of no case"
 done
 
-# A bias in front of a batch norm has a gradient of zero, and costs no pass: of ERFNet's 73,
-# 34 remain, in front of a relu, and three of joined channels, which read a vector.
+# A bias before a batch norm has a zero gradient, which costs no pass: of ERFNet's 73 biases, 34
+# remain, before a relu, and three of joined channels, which read a vector.
 [ "$(grep -c '^backward .* cuda bias_grad ' erfnet20.txt)" = 37 ] ||
   fail "erfnet20: gradients of biases: $(grep -c '^backward .* cuda bias_grad ' erfnet20.txt)"
 [ "$(grep -c 'bias_grad + batchnorm_grad_apply' erfnet20.txt)" = 36 ] || fail "erfnet20: biases of zeros"
 
-# What does not fit, and the largest that does, is found without timing anything.
+# The largest batch that fits is found without timing anything.
 export EMULATOR_MEMORY=1200M
 plans huge "${timed[@]}" CUDNN.CACHE= DATA.BATCH_SIZE=16384
 [ "$(count huge.count launches)" = 0 ] || fail "a batch that does not fit was timed"
@@ -178,11 +177,11 @@ grep -q "the largest DATA.BATCH_SIZE that fits is" huge.log || fail "huge: $(tai
 unset EMULATOR_MEMORY
 plans eager "${half[@]}" CUDNN.DETERMINISTIC=True
 
-# The same questions as of NVIDIA's cuDNN, which not every machine has.
+# The same queries as to NVIDIA's cuDNN, which not every machine has.
 "$here/tests/e2e/summary_gpu.sh" "$trainc" >log || { cat log; fail "summary of a described GPU"; }
 grep -q "above its lower bound" log || fail "no arena: $(cat log)"
 
-# A profiler sees one range per step, and the kernels of what is recorded inside.
+# A profiler sees one range per step, and the kernels recorded inside.
 "$trainc" synth shapes --out shapes --classes 4 --train 48 --val 12 --size 16 >/dev/null 2>&1
 NVTX_INJECTION64_PATH=$library NVTX_RANGES=ranges "$trainc" "${cfg[@]}" --data-path shapes \
   --output out "${half[@]}" TRAIN.EPOCHS=2 CUDNN.DETERMINISTIC=True >log 2>&1 || fail "$(cat log)"
@@ -191,7 +190,7 @@ NVTX_INJECTION64_PATH=$library NVTX_RANGES=ranges "$trainc" "${cfg[@]}" --data-p
 grep -q '^  cuda conv2d layer1.0.conv1$' ranges || fail "ranges: no layer in a step"
 grep 'left open\|too many' ranges && fail "ranges are not closed"
 
-# In 8 bits: cuDNN's convolutions of int8, whose answers are the reference's.
+# 8-bit: cuDNN's int8 convolutions, whose results equal the reference's.
 "$trainc" synth shapes --out shapes --classes 3 --train 6 --val 6 --size 32 2>/dev/null
 "$trainc" --model resnet20 --data-path shapes --img-size 32 --device cpu -b 6 --epochs 1 --output eight \
   --opts TRAIN.WARMUP_EPOCHS 0 >log 2>&1 || { cat log; fail "8 bits: training"; }

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Swin's configurations on the emulated GPU, a step of each: tests/e2e/swin_configs.sh.
+# One step of each Swin configuration on the emulated GPU: tests/e2e/swin_configs.sh.
 #
 #   tests/emulator/swin.sh [TRAINC]
 set -eu

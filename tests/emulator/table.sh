@@ -1,6 +1,6 @@
 #!/bin/bash
-# The op table on the emulated GPU in fp32, against the reference: once, and in none of the
-# orders that come naturally. ops.sh compares many orders bit by bit, in every type.
+# The op table on the emulated GPU in fp32, against the reference: once, in an unusual order. ops.sh
+# compares many orders bit by bit, in every type.
 #
 #   tests/emulator/table.sh [PROGRAM]
 set -eu

@@ -1,8 +1,8 @@
 #!/bin/bash
-# Training on the emulated GPU. One run is done again in every way that must not change
-# its weights by a bit: kernel by kernel instead of as a graph; in other orders of threads,
-# blocks and streams; killed and resumed. Steps cost no synchronisation and no allocation;
-# memory that is too small is found before training.
+# Training on the emulated GPU. One run is repeated in every way that must not change a bit of its
+# weights: kernel by kernel instead of as a graph; in other orders of threads, blocks, and streams;
+# killed and resumed. Steps cause no synchronization and no allocation; insufficient memory is
+# detected before training.
 #
 #   tests/emulator/train.sh [TRAINC]
 set -u
@@ -56,7 +56,7 @@ done
 echo "ok: training"
 
 same "again" EMULATOR_PROTECT=1
-# Another program takes memory in the second epoch: that is not the libraries'.
+# Another program allocates memory in the second epoch: it is not counted for the libraries.
 libraries() { sed -n "s/^memory $1: .*), libraries \([0-9.]* MiB\), driver and other programs \([0-9.]*\) GiB;.*/\1 \2/p" log; }
 read -r first_mib _ first_others < <(libraries "after epoch 1")
 same "with others" EMULATOR_OTHERS=20G EMULATOR_OTHERS_AFTER=15
@@ -74,13 +74,13 @@ arena() { # with these keys
 same "other order" EMULATOR_ORDER=reverse
 same "late streams" EMULATOR_LAZY=1 EMULATOR_ORDER=shuffle:3
 often=("${opts[@]}")
-# Nobody waits in an epoch, and the loader fills a batch again as soon as it can.
+# No waits during an epoch, and the loader refills a batch as soon as possible.
 opts=(--opts CUDNN.CACHE= TRAIN.EPOCHS=2 PRINT_FREQ=100 DATA.PREFETCH=1)
 same "later streams" EMULATOR_LAZY=1 EMULATOR_BUSY=1
 same "later streams without a graph" EMULATOR_LAZY=1 --no-graph
 opts=("${often[@]}")
 
-# Killed in the first epoch and in the second, and resumed.
+# Killed in the first and in the second epoch, and resumed.
 for step in 3 8; do
   rm -rf out
   resume=("${common[@]}" "${opts[@]}" TRAIN.SAVE_STEPS=2)
@@ -98,7 +98,7 @@ for step in 3 8; do
   echo "ok: killed at update $step and resumed"
 done
 
-# A ViT, whose attention is cuDNN's: two updates, kernel by kernel too, and one by one.
+# A ViT with cuDNN attention: two updates, also kernel by kernel, and one by one.
 shapes=("${common[@]}") often=("${opts[@]}")
 common=("$trainc" --model vit_tiny_patch16_224 --img-size 32 -b 4 --max-steps 2 --data-path shapes --device cuda
   --output out --amp-dtype fp16 --deterministic)
@@ -118,7 +118,7 @@ common=("${shapes[@]}") opts=("${often[@]}")
 mv first.shapes first && mv first.shapes.csv first.csv
 echo "ok: ViT"
 
-# Choices of both libraries are kept and found again; one that is damaged is made anew.
+# Choices of both libraries are kept and reloaded; a damaged one is made again.
 opts[1]=CUDNN.CACHE=plans
 same "choices made"
 for f in plans/cublaslt-*.json; do
@@ -130,7 +130,7 @@ grep -q "is passed over: the checksum is wrong; the algorithm is chosen anew" lo
 grep -l '"algorithm": "zz' plans/* && fail "a damaged choice was kept"
 opts[1]=CUDNN.CACHE=
 
-# Four more updates of the same epoch cost four replays and nothing else.
+# Four more updates in the same epoch only cost four graph launches.
 for steps in 6 10; do
   rm -rf out
   EMULATOR_COUNTERS=$steps.json "${common[@]}" -b 4 --max-steps $steps --opts CUDNN.CACHE= \
@@ -144,7 +144,7 @@ done
   fail "graph launches: $(count 6.json graph_launches) in 6 updates, $(count 10.json graph_launches) in 10"
 echo "ok: steady state"
 
-# A loss scale far too large: skipped updates, and the run goes on.
+# A loss scale far too large: updates are skipped, and the run continues.
 rm -rf out
 "${common[@]}" "${opts[@]}" AMP.INIT_SCALE=1e9 >log 2>&1 || { cat log; fail "overflow"; }
 grep -q "skipped" log || fail "overflow: nothing was skipped"
@@ -157,14 +157,14 @@ grep -qi "memory" log || fail "memory: no clear message: $(cat log)"
 [ -e out ] && find out -name metrics.jsonl -size +0 | grep -q . && fail "memory: found too late"
 echo "ok: out of memory"
 
-# The op table's benchmark: each step with its bytes, against a copy.
+# The op table's benchmark: bytes per step, compared with a copy.
 "$trainc" bench --ops cross_entropy --batch 1 --device cuda --json ops.json >log 2>&1 ||
   { cat log; fail "bench --ops"; }
 grep -q '"kernel":"cuda ' ops.json && grep -q '"copy_gb_per_second":[1-9]' ops.json &&
   grep -q '\* under 85 % of a copy' log || fail "bench --ops: $(cat log)"
 echo "ok: bench --ops"
 
-# A bench whose updates are skipped says so: their optimizer took no time.
+# A benchmark with skipped updates reports that their optimizer took no time.
 "$trainc" bench --cfg "$here/configs/smoke/shapes.yaml" --device cuda --amp-dtype fp16 -b 2 --seconds 0.1 \
   --opts CUDNN.CACHE= CUDNN.BENCHMARK=False AMP.INIT_SCALE=1e9 >log 2>&1 || { cat log; fail "bench"; }
 grep -q "of [0-9]* updates met gradients that are not finite and were skipped" log || fail "bench: $(cat log)"

@@ -1,8 +1,7 @@
 #!/bin/bash
-# What a machine may do to a first run, on the emulated GPU: libraries that take memory,
-# engines that do not run after all, graphs that cannot be recorded, drivers that say no,
-# libraries that only Python packages have. A run goes on where it can, with one line, and
-# else says what helps.
+# Problems of a machine in a first run, on the emulated GPU: libraries that allocate memory, engines
+# that do not run after all, graphs that cannot be recorded, drivers that report errors, libraries
+# only in Python packages. A run continues if possible, with one line, and otherwise prints a hint.
 #
 #   tests/emulator/trouble.sh [TRAINC]
 set -u
@@ -30,8 +29,8 @@ train() { # NAME KEY=VALUE...: to NAME.tensors
 }
 same() { cmp -s $1.tensors $2.tensors || fail "$2: other weights than $1"; }
 
-# What the libraries take counts once: as their reserve, or as taken. If it is more than
-# the reserve, the batch is chosen once more.
+# Memory of the libraries counts once: as their reserve, or as allocated. If it exceeds the
+# reserve, the batch is chosen again.
 auto() { # NAME MEMORY TIMES BATCHES
   EMULATOR_MEMORY=$2 EMULATOR_TAKES=$3 timeout 100 "$trainc" summary "${cfg[@]}" -b auto --opts \
     CUDNN.CACHE= CUDNN.BENCHMARK=False >log 2>&1 || fail "-b auto, $1: $(tail -1 log)"
@@ -41,8 +40,8 @@ auto() { # NAME MEMORY TIMES BATCHES
 auto "small libraries" 1000M 1 1
 auto "large libraries" 1800M 13 2
 
-# An engine that is planned and does not run: the next one, also instead of one that is
-# kept, and what is kept then is the one that runs.
+# An engine that is planned but does not run is replaced by the next one, even if its plan was
+# stored; then the stored plan is the one that runs.
 train plain CUDNN.CACHE= CUDNN.DETERMINISTIC=True
 train kept CUDNN.CACHE=plans CUDNN.DETERMINISTIC=True
 same plain kept
@@ -57,7 +56,7 @@ grep -q "does not run" log && fail "the second start tries it again"
 same plain third
 unset EMULATOR_REFUSES
 
-# Every engine fails: one line, with the first words of cuDNN.
+# Every engine fails: one line, with cuDNN's first message.
 EMULATOR_FAIL=cudnn:6- "$trainc" "${cfg[@]}" --data-path shapes --output out2 --deterministic \
   --opts CUDNN.CACHE= >log 2>&1 && fail "a run without an engine that runs"
 says "no engine" "cudnnBackendExecute: CUDNN_STATUS_EXECUTION_FAILED"
@@ -73,7 +72,7 @@ for call in begin instantiate upload; do
   same plain $call
 done
 
-# Drivers that say no, and what helps.
+# Driver errors and their hints.
 no() { # CODE PATTERN [SETTING...]
   env EMULATOR_DEVICES=$1 "${@:3}" "$trainc" "${cfg[@]}" --data-path shapes --output out4 >log 2>&1 &&
     fail "error $1: a run"
@@ -84,7 +83,7 @@ no 803 "restart after an update"
 no 804 "remove its folder from LD_LIBRARY_PATH"
 no 35 "it knows CUDA 12.4, and trainc needs 13.* (CUDA 13 needs an NVIDIA driver from 580 on" EMULATOR_DRIVER=12040
 
-# Libraries of a Python environment, where nobody else has them.
+# Libraries only found in a Python environment.
 for package in cudnn:libcudnn.so.9 cu13:libcublasLt.so.13; do
   mkdir -p env/lib/python3.11/site-packages/nvidia/${package%:*}/lib
   ln -s "$libraries/${package#*:}" env/lib/python3.11/site-packages/nvidia/${package%:*}/lib/
@@ -99,7 +98,7 @@ if ! ldconfig -p 2>/dev/null | grep -q 'libcudnn.so.9'; then
   done
 fi
 
-# A GPU's description has all that its cuDNN says of it.
+# A GPU's description has everything that cuDNN reports about it.
 "$trainc" devices --json >log 2>&1
 says description '"deviceName": "NVIDIA H200 (emulated)"'
 

@@ -1,5 +1,5 @@
-# Programs of tests/cpu/ once more, with AMX's tiles in plain C (src/cpu/tiles.h): what is
-# written for tiles is tested on processors that have AVX-512 BF16 and no tiles.
+# Runs programs of tests/cpu/ again with AMX tiles in plain C (src/cpu/tiles.h), to test the
+# tile code on processors that have AVX-512 BF16 but no tiles.
 TILES      := $(wildcard src/cpu/conv/amx*.c) src/cpu/simd/attention_amx.c
 TILES_OBJ  := $(TILES:%.c=$B/tiles/%.o) $B/tests/tiles/model.o
 TILES_TEST := $B/tests/tiles/conv $B/tests/tiles/attention
