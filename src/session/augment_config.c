@@ -6,7 +6,7 @@
 #include "image/policy.h"
 #include "session/model_config.h"
 
-/* Is there a policy of AUG.AUTO_AUGMENT? */
+/* True if AUG.AUTO_AUGMENT names a policy. */
 static bool has_policy(const struct config *cfg)
 {
     struct strbuf why = STRBUF_INIT;

@@ -1,9 +1,9 @@
 /*
- * AUG.ON_DEVICE: which of a training image's augmentations are steps of the program
- * (ops/augment.h) and not the loader's. Those that come last there move: random erasing
- * always, colour jitter, and the flip where no policy comes after it. Draws are the same
- * in both places, so the pixels are. A label map is mirrored with its image; policies and
- * erasing are not for them.
+ * AUG.ON_DEVICE: selects the augmentations of training images that run on the device as
+ * ops (ops/augment.h) instead of in the loader. Only the last ones move there: random
+ * erasing always, then color jitter, then the flip if no policy follows it. Both places
+ * draw the same random numbers and give the same pixels. A label map is mirrored with its
+ * image; segmentation has no policies and no erasing.
  */
 #ifndef SESSION_AUGMENT_CONFIG_H
 #define SESSION_AUGMENT_CONFIG_H
@@ -12,17 +12,18 @@
 #include "ops/augment.h"
 
 struct device_augment {
-    bool flips, jitters, erases; /* on the device */
+    bool flips, jitters, erases; /* True if it runs on the device. */
     struct flip_attrs flip;
     struct color_jitter_attrs jitter;
     struct erase_attrs erase;
 };
 
-/* For keys that data_check() has passed; all false without AUG.ON_DEVICE. */
+/* Requires keys that data_check() has accepted. Everything is false without
+ * AUG.ON_DEVICE. */
 struct device_augment device_augment_of_config(const struct config *cfg);
 
-/* DATA.RESIZE device: training images are resized by the program (ops/resize.h), and
- * augmented by it, as that comes after. */
+/* True if DATA.RESIZE is device: the program resizes training images (ops/resize.h), and
+ * therefore augments them, too. */
 bool device_resizes(const struct config *cfg);
 
 static inline bool device_augment_any(const struct device_augment *a)

@@ -9,10 +9,10 @@
 #include "ops/grads_accumulate.h"
 #include "ops/state.h"
 
-/* Inputs of one node, which the reference kernel has room for. */
+/* MOST_GRADS: inputs of one node; the reference kernel has room for this many. */
 enum { MOST_GRADS = GRADS_ACCUMULATE_SOME, FIRST_BYTES = 1 << 20 };
 
-/* The gradient that lies at an offset of the flat array; NULL: nobody makes one. */
+/* Returns the gradient at an offset of the flat array, or NULL if no node computes one. */
 static struct tensor *grad_at(const struct graph *g, size_t offset)
 {
     for (int i = g->ntensor; i-- > 0;) {
@@ -34,7 +34,7 @@ static int last_use(const struct graph *g, const struct tensor *t)
     return last;
 }
 
-/* Mixed precision reads the weight as 16-bit floats. */
+/* True if mixed precision reads the weight as 16-bit floats. */
 static bool is_used_in_half(const struct graph *g, const struct tensor *param)
 {
     const struct node *n;
@@ -45,7 +45,7 @@ static bool is_used_in_half(const struct graph *g, const struct tensor *param)
     return false;
 }
 
-/* Of how many backward phases there are gradients, each as long as all parameters. */
+/* Returns the number of backward phases with gradients; each fills all parameters. */
 static int phases_of(const struct graph *g)
 {
     size_t len = (size_t)g->flat->trained_len * sizeof(float), n = 1;
@@ -67,7 +67,7 @@ static struct bucket *next_bucket(struct buckets *l, int64_t offset, int grads)
     return &l->item[l->n++];
 }
 
-/* Those of one backward phase, whose gradients begin `from` floats later. */
+/* Cuts one backward phase into buckets; its gradients begin at float `from`. */
 static void find_phase(struct buckets *l, const struct graph *g, int64_t bytes,
                        int64_t from, int *grads)
 {
@@ -81,7 +81,7 @@ static void find_phase(struct buckets *l, const struct graph *g, int64_t bytes,
         int64_t most = l->n <= 1 && bytes > FIRST_BYTES ? FIRST_BYTES : bytes;
 
         if (!t)
-            continue; /* a parameter that nobody reads */
+            continue; /* no node uses the parameter */
         if (!b || b->len * 4 >= most || b->ngrad == MOST_GRADS)
             b = next_bucket(l, at, *grads);
         b->grad[b->ngrad++] = t;
@@ -111,7 +111,7 @@ void buckets_release(struct buckets *l)
     *l = (struct buckets){0};
 }
 
-/* Floats from gradient i to the next one, or to the end of the bucket. */
+/* Returns the floats from gradient i to the next one, or to the end of the bucket. */
 static int64_t span(const struct bucket *b, int i)
 {
     int64_t at = (int64_t)(b->grad[i]->offset / sizeof(float)) - b->offset;
@@ -163,8 +163,8 @@ static struct tensor *range(struct builder *b, const struct bucket *k, enum memo
                        (size_t)k->offset * sizeof(float), k->len);
 }
 
-/* Its two nodes, or with accumulation three, at the end of the list; *room: bytes of
- * MEMORY_TRAVELS so far. */
+/* Appends the bucket's two nodes (three with accumulation) to the list; *room: bytes of
+ * MEMORY_TRAVELS used so far. */
 static void add_nodes(struct builder *b, const struct bucket *k,
                       const struct bucket_options *o, size_t *room)
 {
@@ -194,8 +194,8 @@ static void put(struct graph *g, struct node *n, int at)
     n->index = at;
 }
 
-/* The nodes of bucket k are k * each and those that follow, after the first `old`: all
- * but the last come when it is ready, and the last when the update begins. */
+/* Bucket k owns the `each` nodes that start at old + k * each. All but its last node run
+ * as soon as the bucket is ready; the last one runs at the start of the update. */
 static void sort_nodes(struct graph *g, const struct buckets *l, int old, int each)
 {
     struct node **all = xmemdup(g->node, (size_t)g->nnode * sizeof(*all));

@@ -27,7 +27,7 @@
 #include "session/build_update.h"
 #include "session/shares.h"
 
-/* AUG.ON_DEVICE, in the order of the loader. */
+/* AUG.ON_DEVICE: the augmentations, in the loader's order. */
 static struct tensor *build_augment(struct build *t, struct builder *b,
                                     const struct device_augment *a, struct tensor *x)
 {
@@ -43,7 +43,7 @@ static struct tensor *build_augment(struct build *t, struct builder *b,
     return a->erases ? erase_(b, x, t->keys, &a->erase) : x;
 }
 
-/* DATA.RESIZE device. */
+/* DATA.RESIZE device: the resize op. */
 static struct tensor *build_resize(struct build *t, struct builder *b,
                                    const struct plan *p, int64_t batch)
 {
@@ -84,7 +84,8 @@ static struct tensor *build_labels(struct build *t, struct builder *b,
                : graph_input(b, "labels", DTYPE_I32, LAYOUT_PLAIN, 1, &t->pixels->dim[0]);
 }
 
-/* Always cross entropy, whatever a run learns from: so evaluations can be compared. */
+/* Evaluations always use cross entropy, whatever the training loss is, so that they can
+ * be compared. */
 static struct tensor *build_eval_loss(struct build *t, struct builder *b,
                                       const struct plan *p, enum model_task task)
 {
@@ -93,8 +94,8 @@ static struct tensor *build_eval_loss(struct build *t, struct builder *b,
     return loss_cross_entropy.build[task](b, &o, t->logits, t->truth, NULL);
 }
 
-/* The labels at the resolution of `logits`: those of an auxiliary classifier that labels
- * pixels (stage >= 0) are smaller than the label map. */
+/* Returns the labels at the resolution of `logits`. An auxiliary classifier of pixels
+ * (stage >= 0) has fewer pixels than the label map. */
 static struct tensor *labels_of(struct build *t, struct builder *b, int i, int stage,
                                 struct tensor *logits)
 {
@@ -105,7 +106,7 @@ static struct tensor *labels_of(struct build *t, struct builder *b, int i, int s
                             : t->truth;
 }
 
-/* A loss as much as this batch counts in its update. */
+/* Scales a loss by the batch's share of its update (session/shares.h). */
 static struct tensor *weigh_loss(struct build *t, struct builder *b, struct tensor *loss,
                                  int index)
 {
@@ -114,8 +115,8 @@ static struct tensor *weigh_loss(struct build *t, struct builder *b, struct tens
     return t->shares ? loss_times(b, loss, t->shares, &a) : loss;
 }
 
-/* The logits that a loss judges: the model's, those of its head for the teacher, or those
- * of a stage's auxiliary classifier. */
+/* Returns the logits that a loss reads: the model's, those of its distillation head, or
+ * those of a stage's auxiliary classifier. */
 static struct tensor *judged(const struct build *t, const struct loss_item *l)
 {
     if (l->stage >= 0)
@@ -151,7 +152,7 @@ static void build_train_loss(struct build *t, struct builder *b, const struct pl
                                                      : loss[0];
 }
 
-/* The labels, the loss, and the metrics beside it. */
+/* Adds the labels, the loss, and the metrics. */
 static void build_loss(struct build *t, struct builder *b, const struct plan *p,
                        struct tensor *lam, struct tensor *teacher, bool training)
 {
@@ -173,8 +174,8 @@ static void build_loss(struct build *t, struct builder *b, const struct plan *p,
         (void)metrics(b, t->logits, t->truth, told);
 }
 
-/* An auxiliary classifier of a stage: of the mean over all places of an image, of the
- * class token or else the mean of all tokens, or for segmentation of each pixel. */
+/* Adds the auxiliary classifier of a stage. It reads the mean over an image, the class
+ * token or else the mean of all tokens; for segmentation it classifies each pixel. */
 static struct tensor *build_aux(struct builder *b, const struct plan *p, int i,
                                 const struct model_stage *stage)
 {
@@ -198,8 +199,8 @@ static struct tensor *build_aux(struct builder *b, const struct plan *p, int i,
     return linear(b, x, arena_printf(mem, "%s.fc", name), .out = out, .bias = 1);
 }
 
-/* The net with the auxiliary classifiers that losses ask for; evaluations have their
- * parameters, too, so that all programs have one flat layout. */
+/* Adds the net and the auxiliary classifiers that losses need. Evaluations have their
+ * parameters, too, so that all programs share one flat layout. */
 static void build_net(struct build *t, struct builder *b, const struct plan *p,
                       struct tensor *x)
 {
@@ -219,7 +220,7 @@ static void build_net(struct build *t, struct builder *b, const struct plan *p,
     }
 }
 
-/* The teacher's logits: forward only, as in an evaluation. */
+/* Adds the teacher's logits: forward only, as in an evaluation. */
 static struct tensor *build_teacher(struct builder *b, const struct plan *p,
                                     struct tensor *x)
 {
@@ -234,7 +235,7 @@ static struct tensor *build_teacher(struct builder *b, const struct plan *p,
     return logits;
 }
 
-/* MODEL.FEATURES_ONLY: the stages in place of logits. */
+/* MODEL.FEATURES_ONLY: outputs stages instead of logits. */
 static void build_stages(struct build *t, struct builder *b, const struct plan *p,
                          struct tensor *x)
 {
@@ -245,7 +246,7 @@ static void build_stages(struct build *t, struct builder *b, const struct plan *
     (void)model_build(b, p->model, &o, x);
 }
 
-/* Replaces the graph by the same net in 8 bits; the float graph is kept in t->floats. */
+/* Replaces the graph by its int8 version; t->floats keeps the float graph. */
 static void build_quantized(struct build *t, struct builder *b, const struct plan *p)
 {
     struct tensor **map;
@@ -279,7 +280,7 @@ static void build_forward(struct build *t, struct builder *b, const struct plan 
     graph_flatten(b->g);
 }
 
-/* AMP.FP32 and AMP.HALF, with a count of hits for each pattern. */
+/* AMP.FP32 and AMP.HALF, with a match count per pattern. */
 static void build_rules(struct build *t, const struct plan *p)
 {
     const struct str_list *f32 = &p->amp->fp32, *half = &p->amp->half;
@@ -300,11 +301,12 @@ void build_init(struct build *t, const struct plan *p, enum build_kind kind, boo
         BUG("a net without a classifier is trained");
     *t = (struct build){.graph = graph_new(&graph_ops_default, training)};
     b.g = t->graph;
-    /* of evaluations, too: it decides where weights lie, which is one layout for all */
+    /* in evaluations, too: freezing decides the layout of the weights, which all programs
+     * share */
     graph_freeze(t->graph, p->freeze, p->nfreeze);
     graph_share_norms(t->graph, p->norms);
     graph_share_batch(t->graph, p->group, p->own);
-    /* of the run: the update need not be part of this program */
+    /* of the run: this program may not contain the update */
     t->graph->keeps_zeros = training && optimizer_groups_adaptive(&p->groups);
     build_forward(t, &b, p, training, training && mixes);
     if (training) {

@@ -1,6 +1,6 @@
 /*
- * What follows the losses of a training graph (session/build.h): backward phases, which
- * optimizer updates which segments in which process, and the nodes around the optimizers.
+ * Builds what follows the losses of a training graph (session/build.h): backward phases,
+ * the segments of each optimizer in each process, and the nodes around the optimizers.
  */
 #include "session/build_update.h"
 
@@ -18,8 +18,8 @@
 #include "ops/state.h"
 #include "ops/update_control.h"
 
-/* One backward phase; or with AMP.NUM_LOSSES one for each loss, with its own scale: in a
- * sum of their gradients the scales could not be told apart. */
+/* Builds one backward phase, or with AMP.NUM_LOSSES one per loss, each with its own loss
+ * scale: the sum of their gradients could not be unscaled. */
 void build_backward(struct build *t, struct builder *b, const struct plan *p)
 {
     struct loss_scale_attrs seed = {"loss_scale", p->accumulation, p->inject_overflow_at,
@@ -46,7 +46,7 @@ static float weight_decay_of(const struct plan *p, const struct optimizer_group 
     return model_decays(p->model->family, t, p->decay_1d) ? (float)p->weight_decay : 0;
 }
 
-/* Those of the parameters that optimizer `use` updates. */
+/* Adds the segments of the parameters that optimizer `use` updates. */
 static void add_segments(struct build *t, const struct plan *p, int use,
                          const float *scale)
 {
@@ -68,7 +68,7 @@ static void add_segments(struct build *t, const struct plan *p, int use,
     }
 }
 
-/* One for each parameter with a gradient: what is frozen or unused is not touched. */
+/* One segment per parameter with a gradient; frozen and unused parameters have none. */
 void build_segments(struct build *t, const struct plan *p)
 {
     struct arena *mem = &t->graph->arena;
@@ -87,7 +87,7 @@ void build_segments(struct build *t, const struct plan *p)
     t->use[p->groups.nuse] = t->nsegment;
 }
 
-/* Where a share may begin that would begin at `at`: at 64 bytes or at a whole tensor. */
+/* Moves the start `at` of a share to a multiple of 64 bytes or to a whole tensor. */
 static int64_t shard_cut(const struct flat *f, int64_t at, bool whole)
 {
     int i = 0;
@@ -99,7 +99,7 @@ static int64_t shard_cut(const struct flat *f, int64_t at, bool whole)
     return i < f->ntrained ? f->segment[i].offset : f->trained_len;
 }
 
-/* This process's pieces of segments `first` to `last`. */
+/* Adds this process's parts of segments `first` to `last`. */
 static void shard_segments(struct shard *s, const struct build *t, int first, int last)
 {
     for (int i = first; i < last; i++) {
@@ -117,7 +117,7 @@ static void shard_segments(struct shard *s, const struct build *t, int first, in
     }
 }
 
-/* Equal shares of the trained weights, and this process's pieces of segments. */
+/* Cuts the trained weights into equal shares and collects this process's segments. */
 void build_shard(struct build *t, const struct plan *p)
 {
     struct graph *g = t->graph;
@@ -141,7 +141,7 @@ void build_shard(struct build *t, const struct plan *p)
     s->use[p->groups.nuse] = s->nsegment;
 }
 
-/* The node of one of the optimizers, over the segments that are its own. */
+/* Adds the node of one optimizer, over its own segments. */
 static void build_one_optimizer(struct build *t, struct builder *b, const struct plan *p,
                                 struct tensor *grads, int use)
 {
@@ -166,8 +166,8 @@ static void build_one_optimizer(struct build *t, struct builder *b, const struct
     optimizer_node(b, o->optimizer, &u, &o->h, grads, control_tensor(b), state);
 }
 
-/* In each process a node for the same optimizers, whatever its share has of them: moments
- * of all have the same length. */
+/* Every process has a node for every optimizer, even if its share has no segment of it,
+ * because moments have the same length in all processes. */
 static void build_optimizer(struct build *t, struct builder *b, const struct plan *p,
                             struct tensor *grads)
 {
@@ -193,7 +193,7 @@ static void build_ema(struct builder *b, struct tensor *control)
         control, graph_state(b, "ema", MEMORY_EMA, DTYPE_F32, 0, len));
 }
 
-/* Running statistics become the mean of all processes', in pieces of 25 MiB. */
+/* Averages the running statistics over all processes, in pieces of 25 MiB. */
 static void build_mean_buffers(struct builder *b, const struct plan *p)
 {
     enum { PIECE = 25 << 18 };
@@ -229,7 +229,7 @@ void build_update(struct build *t, struct builder *b, const struct plan *p, bool
         struct tensor *sum =
             graph_state(b, "grads_sum", MEMORY_GRADS_SUM, DTYPE_F32, 0, len);
 
-        if (!p->group || !last) /* else see buckets */
+        if (!p->group || !last) /* otherwise buckets do it */
             grads_accumulate(b, grads, control, sum, p->accumulation);
         grads = sum;
     }
@@ -259,8 +259,8 @@ void build_update(struct build *t, struct builder *b, const struct plan *p, bool
         control_micro_node(b, control);
 }
 
-/* Without master weights, those that are only used in 16 bits are rounded to them; and
- * those of batch norms, if that is wanted. */
+/* Without master weights, weights that are only used in 16 bits are rounded to 16 bits,
+ * and on request those of batch norms, too. */
 void build_rounding(struct build *t, const struct plan *p)
 {
     const struct graph *g = t->graph;

@@ -24,10 +24,10 @@
 #define CUDA NULL
 #endif
 
-/* The best first. A backend that this build leaves out is NULL, but has its name. */
+/* Best first. `backend` is NULL if this build lacks it; its name is still known. */
 static const struct device_row {
     const char *name;
-    const char *numbered; /* how one of several is named, for the help; NULL: one */
+    const char *numbered; /* how the help names one of several; NULL: one device only */
     const struct backend *backend;
 } rows[] = {
     {"cuda", "cuda:N", CUDA},
@@ -38,7 +38,7 @@ static const struct device_row {
 
 static const char automatic[] = "auto";
 
-/* The devices that DEVICE names by number (`named`); without, one: number 0. */
+/* The device numbers in DEVICE (`named`); without numbers: device 0. */
 struct device_list {
     int n, index[DEVICES_MOST];
     bool named;
@@ -52,7 +52,7 @@ const struct backend *device_at(int i)
     return NULL;
 }
 
-/* Reads "0,1,3". False: that is no list of numbers, or one is there twice. */
+/* Reads "0,1,3". Returns false if it is no list of numbers or has a duplicate. */
 static bool read_numbers(const char *text, struct device_list *l)
 {
     for (l->n = 0; l->n < DEVICES_MOST; text++) {
@@ -75,7 +75,7 @@ static bool read_numbers(const char *text, struct device_list *l)
     return false;
 }
 
-/* The row of NAME, NAME:1 or NAME:0,1; NULL: none. */
+/* Returns the row of NAME, NAME:1, or NAME:0,1, or NULL if there is none. */
 static const struct device_row *row_find(const char *device, struct device_list *l)
 {
     size_t len = strcspn(device, ":");
@@ -92,8 +92,8 @@ static const struct device_row *row_find(const char *device, struct device_list 
     return NULL;
 }
 
-/* The backend for a description of a device that is not here (a name or a .json file), or
- * NULL: it is none. */
+/* Returns the backend of a described device (a name or a .json file) that is not
+ * installed here, or NULL if `device` is no description. */
 static const struct backend *describes(const char *device)
 {
     size_t len = strlen(device);
@@ -107,7 +107,7 @@ static const struct backend *describes(const char *device)
     return NULL;
 }
 
-/* For device_names: auto, then each row, and NAME:N after it where there are several. */
+/* Lists auto, then each row, followed by NAME:N if there can be several. */
 static struct named device_name(const void *table, int i)
 {
     static const char best[] = "the first of the others that this machine can run",
@@ -173,7 +173,7 @@ void device_add_passed_over(struct strbuf *out)
     }
 }
 
-/* NULL: this build does not have it. */
+/* Returns NULL if this build does not have the device. */
 static const struct backend *find(const char *device, struct device_options *o,
                                   struct device_list *l)
 {
@@ -200,14 +200,14 @@ const struct backend *device_find(const char *device, struct device_options *o)
     return b;
 }
 
-/* Does this process see one device only, as where a launcher gives each its own? */
+/* True if this process sees one device, as when a launcher assigns one to each. */
 static bool sees_one(const struct backend *b)
 {
     return !device_available(b, 1, NULL);
 }
 
-/* The number of the device of this process or thread. Several processes of one machine
- * have one each, by their local rank. */
+/* Returns the device number of this process or thread. Several processes of one machine
+ * use one device each, by local rank. */
 static int own_device(const struct config *cfg, const struct backend *b)
 {
     struct dist_launch launch = dist_launched();
@@ -270,7 +270,7 @@ int device_count(const struct config *cfg)
 
 int device_threads(const struct config *cfg, int (*fn)(void *arg), void *arg)
 {
-    static struct device_list list; /* the group keeps it */
+    static struct device_list list; /* static: the group keeps a pointer to it */
     struct dist_launch launch = dist_launched();
     struct device_options o;
     const struct backend *b;

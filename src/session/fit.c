@@ -4,7 +4,7 @@
 #include "base/hostmem.h"
 #include "base/log.h"
 
-/* Batches are multiples of MULTIPLE images, if there are more; a probe has PROBE images;
+/* Batches above MULTIPLE images are multiples of it. A probe compiles with PROBE images;
  * a search takes about TRIES compilations. */
 enum { MULTIPLE = 8, PROBE = 32, TRIES = 6 };
 static const int64_t most_elements = INT32_MAX, most_images = 1048576;
@@ -18,7 +18,8 @@ size_t fit_need(const struct session *s)
     return sum;
 }
 
-/* False: the device has no memory of its own; then all of the host's counts as free. */
+/* Returns false if the device has no memory of its own; then all host memory counts as
+ * free. */
 static bool memory_of(const struct session *s, struct device_memory *m)
 {
     if (s->backend->memory && s->backend->memory(s->device, m))
@@ -27,13 +28,13 @@ static bool memory_of(const struct session *s, struct device_memory *m)
     return false;
 }
 
-/* Bytes that may be allocated in all. */
+/* Returns the bytes that may be allocated in total. */
 static size_t room(const struct device_memory *m)
 {
     return m->free > m->reserve ? m->free - m->reserve : 0;
 }
 
-/* The same run with another batch: the bytes that it needs, and the elements of its
+/* The same run with another batch size: the bytes it needs, and the elements of its
  * largest tensor. */
 struct trial {
     size_t need;
@@ -82,13 +83,14 @@ static int64_t next_above(int64_t batch)
     return batch < MULTIPLE ? batch + 1 : rounded(batch + MULTIPLE);
 }
 
-/* A batch that fits and a larger one that is not known to, in images, and their bytes. */
+/* A batch that fits and a larger one that may not, in images, and their bytes. */
 struct bracket {
     int64_t low, high;
     size_t low_need, high_need;
 };
 
-/* The batch at which a line through both meets `limit`: memory grows almost linearly. */
+/* Returns the batch at which a line through both meets `limit`: memory grows almost
+ * linearly with the batch. */
 static int64_t on_line(const struct bracket *b, size_t limit)
 {
     double slope =
@@ -100,7 +102,7 @@ static int64_t on_line(const struct bracket *b, size_t limit)
     return at > 1 ? (int64_t)at : 1;
 }
 
-/* What a search asks: do these programs of this session fit into `limit` bytes? */
+/* A search: do these programs of this session fit into `limit` bytes? */
 struct question {
     const struct session *s;
     bool train, eval, checkpoint;
@@ -112,7 +114,7 @@ static struct trial ask(const struct question *q, int64_t batch)
     return try_batch(q->s, q->train, q->eval, batch, q->checkpoint);
 }
 
-/* The largest batch that fits, between b.low, which does, and b.high, which does not. */
+/* Returns the largest batch that fits, between b.low (fits) and b.high (does not). */
 static int64_t narrow(const struct question *q, struct bracket b)
 {
     for (int i = 0; i < TRIES && next_above(b.low) < b.high; i++) {
@@ -133,8 +135,8 @@ static int64_t narrow(const struct question *q, struct bracket b)
     return b.low;
 }
 
-/* The largest batch that fits below one that does not, which needs `need` bytes; 0: not
- * even one image fits. */
+/* Returns the largest batch that fits below `batch`, which needs `need` bytes and does
+ * not fit; 0 if not even one image fits. */
 static int64_t largest_below(const struct question *q, int64_t batch, size_t need)
 {
     struct bracket b = {.high = batch, .high_need = need};
@@ -150,7 +152,8 @@ static int64_t largest_below(const struct question *q, int64_t batch, size_t nee
     return 0;
 }
 
-/* The largest batch that fits, from one that does (with `need` bytes) up to `most`. */
+/* Returns the largest batch that fits, from `batch` (which fits, with `need` bytes) to
+ * `most`. */
 static int64_t largest_above(const struct question *q, int64_t batch, size_t need,
                              int64_t most)
 {
@@ -177,7 +180,7 @@ static int64_t largest_above(const struct question *q, int64_t batch, size_t nee
     return b.low;
 }
 
-/* "weights 98 MiB, arena 4.2 GiB": what needs at least 1 MiB. */
+/* Appends "weights 98 MiB, arena 4.2 GiB": every kind of at least 1 MiB. */
 static void add_kinds(struct strbuf *why, const struct session *s)
 {
     const char *comma = "";
@@ -193,8 +196,8 @@ static void add_kinds(struct strbuf *why, const struct session *s)
     }
 }
 
-/* The most images per batch that the data set (0: not known) and 32-bit indices of
- * libraries allow. `probe`: of PROBE images. */
+/* Returns the largest batch that the data set (0: unknown size) and the 32-bit indices of
+ * libraries allow. `probe` has PROBE images. */
 static int64_t most_of(const struct trial *probe, int64_t images)
 {
     int64_t most = most_elements / ((probe->largest + PROBE - 1) / PROBE);
@@ -203,7 +206,7 @@ static int64_t most_of(const struct trial *probe, int64_t images)
     return images && images < most ? images : most;
 }
 
-/* What would fit: a smaller batch, or activation checkpointing. */
+/* Appends what would fit: a smaller batch, or activation checkpointing. */
 static void add_cures(struct strbuf *why, const struct session *s, size_t need,
                       size_t limit, size_t reserve)
 {
@@ -214,7 +217,7 @@ static void add_cures(struct strbuf *why, const struct session *s, size_t need,
     struct trial probe = ask(&q, fits < PROBE ? 1 : PROBE);
     int64_t most = rounded(most_of(&probe, 0));
 
-    if (fits > most) /* libraries have no fast kernels for more */
+    if (fits > most) /* libraries have no fast kernels beyond */
         strbuf_addf(why,
                     "; the largest DATA.BATCH_SIZE that fits is %lld; beyond %lld there "
                     "are tensors of 2^31 elements, for which cuDNN has no fast engines",
@@ -262,8 +265,8 @@ bool fit_check(const struct session *s, struct strbuf *why)
     return false;
 }
 
-/* Leaves a workspace for the engines that timing will choose: trials are compiled with
- * those of the heuristic. */
+/* Reserves workspace for the engines that timing will choose: trials are compiled with
+ * the engines of the heuristic. */
 static void leave_room(struct question *q)
 {
     const struct session *s = q->s;

@@ -1,8 +1,8 @@
 /*
- * Does a run fit the device's memory? Asked before anything is allocated: programs are
- * compiled, and their sizes added up, for as many batch sizes as the answer takes. On a
- * device whose memory is the host's, only what the whole machine has not is refused: what
- * others will leave of it is not known.
+ * Checks whether a run fits into device memory, before anything is allocated: compiles
+ * the programs, for several batch sizes if necessary, and adds up their sizes. On a
+ * device that uses host memory, only a run that exceeds the machine's memory is refused,
+ * because the use by other processes is not known.
  */
 #ifndef SESSION_FIT_H
 #define SESSION_FIT_H
@@ -10,39 +10,41 @@
 #include "base/strbuf.h"
 #include "session/session.h"
 
-/* Bytes of device memory that a compiled session allocates. */
+/* Returns the bytes of device memory that a compiled session allocates. */
 size_t fit_need(const struct session *s);
 
 /*
- * False: it does not fit, and `why` gets one line: what is needed and for what, what is
- * free, the largest DATA.BATCH_SIZE that fits, and what activation checkpointing saves.
+ * Returns false if the session does not fit, and sets `why` to one line: needed bytes by
+ * kind, free bytes, the largest DATA.BATCH_SIZE that fits, and the savings of activation
+ * checkpointing.
  */
 bool fit_check(const struct session *s, struct strbuf *why);
 
 /*
- * DATA.BATCH_SIZE auto: the largest batch that fits, a multiple of 8 from 8 on, of
- * `images` at most (0: any number). No tensor gets 2^31 elements or more, which libraries
- * do not take. `s` has a device and nothing compiled. Dies if not even one image fits, or
- * if the device does not say what memory it has.
+ * DATA.BATCH_SIZE auto: returns the largest batch that fits, at most `images` (0: no
+ * limit), and a multiple of 8 from 8 on. No tensor gets 2^31 elements or more, which
+ * libraries do not accept. `s` has a device and nothing compiled. Dies if not even one
+ * image fits or if the device does not report its memory.
  */
 int64_t fit_batch(const struct session *s, const struct session_options *o);
 
 /*
- * One line (in the log: "memory at the start: ...") of what the device's memory is taken
- * by now; "" where it is the host's. Its peak is the most of this program, libraries as
- * they are now. The driver only says what is free, so what other programs take counts as
- * libraries' until fit_settle(); if they give more back than those took before it, nobody
- * knows which is which, and the line says so. Does not wait for the device.
+ * Sets `text` to one line on the use of device memory (the log prints "memory at the
+ * start: ..."), or to "" if the device uses host memory. Its peak is the maximum of this
+ * program with the libraries' present share. The driver reports only free memory, so
+ * until fit_settle() the use of other programs is counted as libraries'. If other
+ * programs then free more than they had, the split is unknown and the line says so. Does
+ * not wait for the device.
  */
 void fit_memory(const struct session *s, struct strbuf *text);
 void fit_report(const struct session *s, const char *when);
 
-/* Libraries take memory when a program runs for the first time, and the driver when it is
- * recorded. Once each program has run twice, what they have now is what they keep: what
- * is taken or given back from then on is other programs'. Until then it does nothing. */
+/* Records the memory of the libraries. Libraries allocate when a program first runs, and
+ * the driver when it is captured, so after two runs of each program the amount is final;
+ * later changes are due to other programs. Does nothing before. */
 void fit_settle(struct session *s);
 
-/* device_memory of s, with what is known of libraries. False: it is the host's. */
+/* device_memory of s, including the libraries' share. Returns false if it is host memory. */
 bool fit_device_memory(const struct session *s, struct device_memory *m);
 
 #endif

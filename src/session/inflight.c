@@ -62,7 +62,7 @@ static void give_back(struct lent_batch *b, double seconds)
     *b = (struct lent_batch){0};
 }
 
-/* Of a slot that is filled. */
+/* Requires a filled slot. */
 static void give_back_slot(struct inflight *q, struct inflight_slot *slot)
 {
     give_back(&slot->lent, slot->lent.copied
@@ -105,7 +105,7 @@ void inflight_room(struct inflight *q)
     give_back_copied(q);
 }
 
-/* What a batch is made of. */
+/* One array of a batch. */
 struct part {
     void *to;
     const void *from;
@@ -143,7 +143,7 @@ static void copy_ahead(struct inflight *q, const struct part p[PARTS],
     if (inflight_slot_size(p[0].size, p[1].size, p[2].size, p[3].size, p[4].size) >
         q->slot_size)
         BUG("a batch of %zu bytes for slots of %zu", at[PARTS], q->slot_size);
-    if (slot->lent.release) { /* two batches ago: copied long since */
+    if (slot->lent.release) { /* two batches ago: its copy has completed */
         a->await(dev, slot->filled);
         give_back_slot(q, slot);
     }
@@ -203,7 +203,7 @@ void inflight_ran(struct inflight *q, const void *control, const void *metrics)
     q->runs++;
 }
 
-/* Adds how long `run` took, which has ended. */
+/* Adds the duration of `run`, which has completed. */
 static void add_time(struct inflight *q, int64_t run)
 {
     double ended = q->ended[run % INFLIGHT_RUNS];

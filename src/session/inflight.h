@@ -1,23 +1,23 @@
 /*
- * Runs that are in flight: batches on their way to the device, and the snapshots of
+ * Runs in flight: batches that are being copied to the device, and the snapshots of
  * control and metrics after each update.
  *
  *   inflight_mark(q);                       before the first of runs that are timed
  *   inflight_room(q);                       at most one run is unfinished then
- *   inflight_input(q, to, &batch);          starts copying, beside what runs
+ *   inflight_input(q, to, &batch);          starts copying, parallel to the current run
  *   program_run(p);
  *   inflight_ran(q, control, metrics);
- *   while (inflight_next(q, &snapshot)) ... those that are complete, in order
- *   inflight_drain(q);                      nothing is in flight, all batches given back
+ *   while (inflight_next(q, &snapshot)) ... completed snapshots, in order
+ *   inflight_drain(q);                      nothing is in flight, all batches returned
  *
- * So the host is never more than two runs ahead, and waits only for a run that has
- * another after it: the device does not run dry. A batch goes to one of two slots on the
- * device in LANE_COPY while the last run is still on; in front of its own run it is
- * copied from there to where the program reads (77 MB of traffic for 256 images of
- * 224x224: 0.02 ms of a step of 30 ms). With that, one captured graph serves both slots
- * and no kernel has to look up which slot is meant.
+ * The host is never more than two runs ahead and waits only for a run that has a
+ * successor, so the device never runs dry. A batch is copied to one of two slots on the
+ * device in LANE_COPY while the previous run continues; at the start of its own run it is
+ * copied from there to where the program reads it (77 MB of traffic for 256 images of
+ * 224x224: 0.02 ms of a step of 30 ms). One captured graph therefore serves both slots,
+ * and no kernel needs to know which slot is active.
  *
- * On a backend without lanes all of this happens at once and the same calls are exact.
+ * On a backend without lanes everything is synchronous, and the calls work unchanged.
  */
 #ifndef SESSION_INFLIGHT_H
 #define SESSION_INFLIGHT_H
@@ -26,25 +26,26 @@
 #include "ops/control.h"
 
 /*
- * A batch in host memory. It is lent until release(owner, token) is called, by one of the
- * functions here; without `release` the call that takes it waits until it is copied.
+ * A batch in host memory. It stays lent until one of the functions here calls
+ * release(owner, token). Without `release`, the call that takes the batch waits until it
+ * is copied.
  */
 struct lent_batch {
     const void *pixels, *labels;
     void (*release)(void *owner, const void *token);
     void *owner;
     const void *token;
-    /* Just before that: how long the device took to copy it; NULL: nobody asks. */
+    /* Called just before, with the duration of the copy; may be NULL. */
     void (*copied)(void *owner, double seconds);
-    const void *keys, *jobs; /* where a program has a place for them */
-    const float *shares;     /* [SHARES], session/shares.h; NULL: ones */
+    const void *keys, *jobs; /* for programs that read them */
+    const float *shares;     /* [SHARES], session/shares.h; NULL: all 1 */
 };
 
 struct snapshot {
     struct control control;
     struct metrics metrics;
-    /* What the runs of this update took: from the end of the last one before them, or
-     * from inflight_mark(), to their own end, whenever that is read. */
+    /* Duration of the runs of this update: from the end of the run before them, or from
+     * inflight_mark(), to their own end, independent of when it is read. */
     double seconds;
 };
 
@@ -52,25 +53,25 @@ enum { INFLIGHT_SLOTS = 2, INFLIGHT_RUNS = 4, INFLIGHT_LENT = 3 };
 
 struct inflight {
     const struct backend *backend;
-    const struct backend_async *async; /* NULL: nothing is ever in flight */
+    const struct backend_async *async; /* NULL: all runs are synchronous */
     struct device *device;
     struct inflight_slot {
         void *memory; /* on the device */
         void *began, *filled, *used;
-        struct lent_batch lent; /* .release is NULL: given back */
+        struct lent_batch lent; /* .release is NULL after it was returned */
     } slot[INFLIGHT_SLOTS];
-    void *finished[INFLIGHT_RUNS + 1]; /* and that of the run before them */
+    void *finished[INFLIGHT_RUNS + 1]; /* for these runs and the one before them */
     bool told[INFLIGHT_RUNS];          /* this run left a snapshot */
     struct snapshot *snapshot;         /* [INFLIGHT_RUNS], pinned */
     size_t slot_size;
     int64_t batches, runs, seen;
-    void *marked;                        /* the event of inflight_mark() */
-    int64_t mark;                        /* the run that came next then */
+    void *marked;                        /* event recorded by inflight_mark() */
+    int64_t mark;                        /* the run that followed it */
     double ended[INFLIGHT_RUNS], before; /* without events: clock_now() after each run */
-    double seconds;                      /* of runs since the last snapshot */
+    double seconds;                      /* runs since the last snapshot */
 };
 
-/* Where a program reads its batch; what it has no place for has size 0. */
+/* Where a program reads its batch; an absent input has size 0. */
 struct inflight_place {
     void *pixels, *labels;
     size_t pixel_size, label_size;
@@ -80,9 +81,9 @@ struct inflight_place {
 
 void inflight_init(struct inflight *q, const struct backend *b, struct device *dev,
                    size_t slot_size);
-void inflight_release(struct inflight *q); /* after inflight_drain */
+void inflight_release(struct inflight *q); /* Call after inflight_drain. */
 
-/* What a slot must hold for a batch of these sizes: one after the other. */
+/* Returns the bytes of a slot that holds these arrays one after another. */
 static inline size_t inflight_slot_size(size_t pixels, size_t labels, size_t keys,
                                         size_t jobs, size_t shares)
 {
@@ -90,10 +91,10 @@ static inline size_t inflight_slot_size(size_t pixels, size_t labels, size_t key
            (keys + 255) / 256 * 256 + (jobs + 255) / 256 * 256 + shares;
 }
 
-/* Device memory that inflight_init allocates for slots of this size. */
+/* Returns the device memory that inflight_init allocates for slots of this size. */
 size_t inflight_bytes(const struct backend *b, size_t slot_size);
 
-/* From here on snapshots say how long their runs took; what came before is not in it. */
+/* Starts timing: later snapshots report the duration of their runs, without earlier ones. */
 void inflight_mark(struct inflight *q);
 
 void inflight_room(struct inflight *q);
@@ -103,8 +104,8 @@ void inflight_input(struct inflight *q, const struct inflight_place *to,
 void inflight_ran(struct inflight *q, const void *control, const void *metrics);
 
 /*
- * The next snapshot that is complete, each once and in the order of the runs; false: none
- * yet. Of those that nobody asked for, the last few are kept.
+ * Gets the next complete snapshot, each once and in the order of the runs; returns false
+ * if there is none yet. Unread snapshots: the last few are kept.
  */
 bool inflight_next(struct inflight *q, struct snapshot *to);
 void inflight_drain(struct inflight *q);

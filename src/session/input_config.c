@@ -1,4 +1,4 @@
-/* What the number of channels says of other keys. */
+/* Derives other keys from the number of input channels. */
 #include <string.h>
 
 #include "base/error.h"
@@ -10,7 +10,7 @@
 _Static_assert((int)NORMALIZE_CHANNELS == (int)IMAGE_CHANNELS,
                "images and their numbers");
 
-/* The family's own key: MODEL.SWIN.IN_CHANS. NULL: it has none. */
+/* Returns the family's own key, such as MODEL.SWIN.IN_CHANS, or NULL if it has none. */
 static const char *own_key(const struct config *cfg)
 {
     const struct model_family *f = model_family_find(cfg->model.type);
@@ -22,7 +22,7 @@ static const char *own_key(const struct config *cfg)
     return NULL;
 }
 
-/* Both say the same, so what only one of them says goes for the other. */
+/* Both keys mean the same: if only one is set, copies it to the other. */
 static void preset_channels(struct config *cfg)
 {
     const char *key = own_key(cfg), *from, *to;
@@ -40,7 +40,7 @@ static void preset_channels(struct config *cfg)
     strbuf_release(&where);
 }
 
-/* Numbers of RGB that no user has given. */
+/* Extends RGB statistics that no user has set. */
 static void preset_mean(struct config *cfg, const char *key,
                         const struct float_list *list, const char *where)
 {

@@ -1,4 +1,4 @@
-/* Defaults that follow from the job: see session/job.h. */
+/* Defaults that follow from the job; see session/job.h. */
 #include "session/job.h"
 
 #include <inttypes.h>
@@ -12,24 +12,24 @@
 #include "session/optimizer_config.h"
 
 enum {
-    TINY = 64,            /* up to this side, pixels: nets of CIFAR, and padded crops */
-    SMALL = 160,          /* up to this: inputs of 128 pixels rather than 224 */
-    FEW_IMAGES = 20000,   /* with fewer: ResNet-18 rather than 50 */
-    MANY_IMAGES = 100000, /* from here on, and with MANY_EPOCHS: strong augmentation */
+    TINY = 64,            /* up to this side in pixels: CIFAR nets and padded crops */
+    SMALL = 160,          /* up to this side: inputs of 128 pixels instead of 224 */
+    FEW_IMAGES = 20000,   /* below: ResNet-18 instead of 50 */
+    MANY_IMAGES = 100000, /* from here on, with MANY_EPOCHS: strong augmentation */
     MANY_EPOCHS = 90,
-    SCRATCH_UPDATES = 10000, /* of a run */
+    SCRATCH_UPDATES = 10000, /* updates of a run */
     TUNING_UPDATES = 2000,
 };
 
-/* What the rows look at. */
+/* Input of the rows. */
 struct view {
     const struct config *cfg;
     const struct job *job;
-    const struct model *model;  /* NULL: MODEL.NAME is none */
-    bool segment, tuned;        /* tuned: it starts from pretrained weights */
-    int64_t batch;              /* images per update, of all devices */
-    int64_t per_epoch, updates; /* 0: not known */
-    bool mild;                  /* few images, or a short run */
+    const struct model *model;  /* NULL if MODEL.NAME is unknown */
+    bool segment, tuned;        /* tuned: starts from pretrained weights */
+    int64_t batch;              /* images per update, over all devices */
+    int64_t per_epoch, updates; /* 0: unknown */
+    bool mild;                  /* few images or a short run */
     struct strbuf value, why;
 };
 
@@ -64,11 +64,11 @@ static void set_number(struct view *v, double x)
 
 /* ---- optimizers ---- */
 
-/* Rates of a batch: `power` 1 grows with the batch, 0.5 with its root (Goyal et al. 2017;
- * Malladi et al. 2022 for adaptive ones). */
+/* Learning rates by batch size: `power` 1 scales linearly, 0.5 with the square root
+ * (Goyal et al. 2017; Malladi et al. 2022 for adaptive optimizers). */
 static const struct rates {
     const char *optimizer;
-    double scratch, tuned; /* rates of REFERENCE_BATCH */
+    double scratch, tuned; /* rates at REFERENCE_BATCH */
     double power;
     double decay;
 } rates[] = {
@@ -87,7 +87,8 @@ static const struct rates *rates_of(const struct config *cfg)
     return NULL;
 }
 
-/* Convolutions with batch norm learn well with SGD; the others need an adaptive one. */
+/* Convolutions with batch norm train well with SGD; other nets need an adaptive
+ * optimizer. */
 static bool row_optimizer(struct view *v)
 {
     bool sgd = v->model && !v->model->family->layer_norm;
@@ -172,7 +173,7 @@ static bool row_layer_decay(struct view *v)
     return true;
 }
 
-/* ---- the course of the run ---- */
+/* ---- schedule and length ---- */
 
 static bool row_batch(struct view *v)
 {
@@ -226,7 +227,7 @@ static bool row_ema(struct view *v)
     return true;
 }
 
-/* Averages over a twenty-fifth of the run, during which the rate is close to its end. */
+/* Averages over 1/25 of the run, during which the learning rate is close to its end. */
 static bool row_ema_decay(struct view *v)
 {
     double over = fmin(fmax((double)v->updates / 25, 1), 5000);
@@ -258,7 +259,7 @@ static bool row_schedule(struct view *v)
 
 /* ---- regularization and augmentation ---- */
 
-/* "few images", or what else keeps augmentation mild. */
+/* Appends "few images" or another reason for mild augmentation. */
 static void why_mild(struct view *v)
 {
     if (v->tuned)
@@ -278,7 +279,7 @@ static bool row_drop_path(struct view *v)
     return true;
 }
 
-/* Label maps are not smoothed or mixed. */
+/* Label maps are neither smoothed nor mixed. */
 static bool row_of_pixels(struct view *v)
 {
     set_value(v, "0.0");
@@ -316,7 +317,7 @@ static bool row_cutmix(struct view *v)
     return true;
 }
 
-/* Crops of a padded image: for images that are as large as the input. */
+/* Padded crops: for images that are as large as the input. */
 static bool row_pad_crop(struct view *v)
 {
     int size = (int)v->cfg->data.img_size;
@@ -392,10 +393,10 @@ static bool row_erase(struct view *v)
     return true;
 }
 
-/* A row sees what those before it have set. */
+/* A row sees the keys that earlier rows have set. */
 static const struct row {
     const char *key;
-    bool (*say)(struct view *v); /* the value and the reason; false: leave it */
+    bool (*say)(struct view *v); /* sets value and reason; false: leaves the key unset */
 } rows[] = {
     {"DATA.BATCH_SIZE", row_batch},
     {"TRAIN.EPOCHS", row_epochs},

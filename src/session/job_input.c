@@ -1,4 +1,4 @@
-/* The model's own input: see session/job.h. */
+/* The model's own input; see session/job.h. */
 #include <string.h>
 
 #include "config/names.h"

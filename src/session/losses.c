@@ -32,7 +32,7 @@ static struct tensor *build_cross_entropy2d(struct builder *b,
     struct cross_entropy2d_attrs a = {.layer = o->layer, .ignore = LABEL_IGNORE};
 
     (void)lam;
-    if (o->smoothing > 0) /* focal with gamma 0 is the smoothed cross entropy */
+    if (o->smoothing > 0) /* focal loss with gamma 0 is the smoothed cross entropy */
         return focal(b, logits, labels, NULL, o->layer, .gamma = 0,
                      .smoothing = o->smoothing, .ignore = LABEL_IGNORE);
     a.weighted = o->class_weight != NULL;
@@ -154,7 +154,7 @@ static const struct config_loss *item_of(const struct config *cfg, int i)
     return RECORD(cfg->losses, struct config_loss, i);
 }
 
-/* NULL: there is no such loss. */
+/* Returns NULL if there is no such loss. */
 static const struct loss *loss_find(const char *name)
 {
     int i = names_find(&loss_names, name);
@@ -162,7 +162,7 @@ static const struct loss *loss_find(const char *name)
     return i < 0 ? NULL : losses[i];
 }
 
-/* ---- what is wrong with losses ----------------------------------------------------- */
+/* ---- checks ----------------------------------------------------------------------- */
 
 static bool reads_field(const struct loss *l, const char *field)
 {
@@ -257,7 +257,7 @@ static void check_teacher(const struct config *cfg, const struct model *m, bool 
     strbuf_release(&why);
 }
 
-/* PyTorch smooths with the weights of all classes; here one excludes the other. */
+/* PyTorch's smoothing applies class weights to all classes; here one excludes the other. */
 static void check_weighted_smoothing(const struct config *cfg, const struct model *m,
                                      struct problems *p)
 {
@@ -279,7 +279,7 @@ static void check_weighted_smoothing(const struct config *cfg, const struct mode
     }
 }
 
-/* Do the items of LOSSES make sense together? */
+/* Checks the items of LOSSES against each other. */
 static void check_list(const struct config *cfg, const struct model *m,
                        struct problems *p)
 {
@@ -306,7 +306,7 @@ static void check_list(const struct config *cfg, const struct model *m,
     check_teacher(cfg, m, teacher, p);
 }
 
-/* Keys of a single loss: the items of LOSSES have fields for the same. */
+/* Refuses keys of a single loss next to LOSSES, whose items have fields for them. */
 static void check_unread(const struct config *cfg, struct problems *p)
 {
     static const char *const keys[] = {"TRAIN.LOSS.NAME", "TRAIN.LOSS.TARGET_THRESH",
@@ -316,7 +316,7 @@ static void check_unread(const struct config *cfg, struct problems *p)
         config_warn_unread(cfg, p, keys[i], "LOSSES says what is learned from");
 }
 
-/* AMP.NUM_LOSSES: each item of LOSSES has a loss scale of its own, or all have one. */
+/* AMP.NUM_LOSSES: either each item of LOSSES has its own loss scale, or all share one. */
 static void check_scales(const struct config *cfg, struct problems *p)
 {
     int64_t n = cfg->amp.num_losses;
@@ -359,10 +359,10 @@ bool losses_is_aux(const char *name)
     return digits && name[digits] == '.';
 }
 
-/* ---- of a configuration ------------------------------------------------------------ */
+/* ---- from the configuration -------------------------------------------------------- */
 
-/* MODEL.LABEL_SMOOTHING is of whole images (model_check); pixels are smoothed where an item
- * of LOSSES says so. */
+/* MODEL.LABEL_SMOOTHING applies to classification (model_check); segmentation smooths
+ * where an item of LOSSES says so. */
 static struct loss_options defaults_of(const struct config *cfg, enum model_task task,
                                        const float *class_weight)
 {

@@ -1,10 +1,10 @@
 /*
- * The losses of training, one row each: TRAIN.LOSS.NAME names one, LOSSES several, each
- * with its weight, of the logits or of an auxiliary classifier. An evaluation always
- * has cross entropy without smoothing, as timm and PyTorch's examples have it, so that
- * runs with different losses can be compared.
+ * The training losses, one row each. TRAIN.LOSS.NAME selects one; LOSSES lists several,
+ * each with its weight, applied to the logits or to an auxiliary classifier. An
+ * evaluation always uses cross entropy without smoothing, as timm and PyTorch's examples
+ * do, so that runs with different losses can be compared.
  *
- * A new loss is its op, and a row and a build function in losses.c.
+ * A new loss is an op, plus a row and a build function in losses.c.
  */
 #ifndef SESSION_LOSSES_H
 #define SESSION_LOSSES_H
@@ -16,13 +16,13 @@
 
 enum { LOSSES_MOST = 8 };
 
-/* In front of the number of its stage: the layers of an auxiliary classifier, aux2.fc. */
+/* Prefix of the layers of an auxiliary classifier, followed by its stage: aux2.fc. */
 #define LOSSES_AUX "aux"
 
-/* What the keys say; each loss reads some of it. */
+/* Values of the keys; each loss reads some of them. */
 struct loss_options {
-    float smoothing; /* MODEL.LABEL_SMOOTHING, or the item's */
-    float threshold; /* TRAIN.LOSS.TARGET_THRESH, with has_threshold */
+    float smoothing; /* MODEL.LABEL_SMOOTHING or the item's */
+    float threshold; /* TRAIN.LOSS.TARGET_THRESH, if has_threshold */
     bool has_threshold;
     bool sum_classes;          /* TRAIN.LOSS.SUM_CLASSES */
     float gamma;               /* focal */
@@ -31,9 +31,10 @@ struct loss_options {
     float thresh, min_share;   /* OHEM */
     float temperature;         /* distillation */
     bool hard;                 /* distillation */
-    const float *class_weight; /* one per class; NULL: each weighs 1 */
-    const char *layer;         /* of its nodes */
-    struct tensor *teacher;    /* its logits, like these; NULL: there is none */
+    const float *class_weight; /* one per class; NULL: all 1 */
+    const char *layer;         /* layer name of its nodes */
+    struct tensor *teacher;    /* logits of the teacher, shaped like these; NULL if there
+                                * is no teacher */
 };
 
 /*
@@ -48,35 +49,36 @@ typedef struct tensor *loss_build_fn(struct builder *b, const struct loss_option
 struct loss {
     const char *name;
     const char *help;
-    /* The keys that it reads and others do not, NULL at the end; NULL: none. */
+    /* Keys that only this loss reads, ended by NULL; NULL if there are none. */
     const char *const *reads;
-    /* The keys of an item of LOSSES that it reads beside type and weight, likewise. */
+    /* Fields of a LOSSES item that it reads besides type and weight, in the same form. */
     const char *const *fields;
-    bool teacher;                      /* it needs MODEL.TEACHER */
-    bool weighted;                     /* it reads TRAIN.CLASS_WEIGHTS */
-    loss_build_fn *build[MODEL_TASKS]; /* by enum model_task; NULL: not for that task */
+    bool teacher;                      /* needs MODEL.TEACHER */
+    bool weighted;                     /* reads TRAIN.CLASS_WEIGHTS */
+    loss_build_fn *build[MODEL_TASKS]; /* by enum model_task; NULL: unsupported task */
 };
 
-/* One of the losses of a run. */
+/* One loss of a run. */
 struct loss_item {
     const struct loss *loss;
     struct loss_options o;
-    float weight; /* in their sum */
-    int stage;    /* of the model (models/stages.h), with a classifier of its own; -1: of
-                   * the logits */
+    float weight; /* factor in the sum */
+    int stage;    /* stage of the model (models/stages.h) with its own classifier; -1: the
+                   * logits */
 };
 
 extern const struct names loss_names;
-extern const struct loss loss_cross_entropy; /* of evaluations */
+extern const struct loss loss_cross_entropy; /* used by evaluations */
 
-/* Are there such losses for the model's task, and do they read what is set? `m` may be
- * NULL: unknown. Part of model_check. */
+/* Checks that the losses exist, fit the model's task, and read the keys that are set. `m`
+ * may be NULL (unknown). Part of model_check. */
 void loss_check(const struct config *cfg, const struct model *m, struct problems *p);
 
-/* Is it a parameter of an auxiliary classifier? Weights of other nets have none. */
+/* True if it is a parameter of an auxiliary classifier. Weights of other nets lack these. */
 bool losses_is_aux(const char *name);
 
-/* The losses of LOSSES, or the one of TRAIN.LOSS.NAME: how many. All is checked. */
+/* Gets the losses of LOSSES, or the one of TRAIN.LOSS.NAME; returns their number.
+ * Requires checked keys. */
 int losses_of_config(const struct config *cfg, enum model_task task,
                      const float *class_weight, struct loss_item item[LOSSES_MOST]);
 

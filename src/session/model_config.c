@@ -6,7 +6,7 @@
 #include "image/label.h"
 #include "session/losses.h"
 
-/* 1 would drop everything. */
+/* A rate of 1 would drop everything. */
 static void check_rate(const struct config *cfg, struct problems *p, const char *key,
                        double rate)
 {
@@ -14,7 +14,8 @@ static void check_rate(const struct config *cfg, struct problems *p, const char 
         config_blame(cfg, p, KEYS(key), "%s must be below 1, not %g", key, rate);
 }
 
-/* Defaults are Swin's and mean classifiers; what was changed must not be passed over. */
+/* Defaults are Swin's, so a default is accepted everywhere; a changed value must not be
+ * silently ignored. */
 static void check_unused(const struct config *cfg, struct problems *p, const char *key,
                          double value, const char *why)
 {
@@ -133,7 +134,7 @@ void model_check_whole(const struct config *cfg, struct problems *p)
                      "here: trainc features and trainc summary take such a net");
 }
 
-/* What the family itself demands of options and images. */
+/* Runs the family's own checks of options and images. */
 static void check_family(const struct model *m, const struct config *cfg,
                          struct problems *p)
 {
@@ -154,7 +155,7 @@ static void check_family(const struct model *m, const struct config *cfg,
     strbuf_release(&why);
 }
 
-/* How many of the keys are set that describe a model whatever its name is. */
+/* Returns how many keys are set that describe a model independent of its name. */
 static int custom_keys_set(const struct config *cfg, const struct model_family *f)
 {
     int n = 0;
@@ -164,7 +165,8 @@ static int custom_keys_set(const struct config *cfg, const struct model_family *
     return n;
 }
 
-/* By name, or by the keys that leave the name free. NULL with the reason in `why`. */
+/* Finds the model by name or by the keys of a custom one. Returns NULL with the reason in
+ * `why`. */
 static const struct model *find(const struct config *cfg, struct strbuf *why)
 {
     const struct model *m = model_find(cfg->model.type, cfg->model.name, why);

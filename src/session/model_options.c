@@ -1,4 +1,4 @@
-/* From keys to the options of a model: walks the tables of models/options.h. */
+/* Sets the options of a model from keys: walks the tables of models/options.h. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "config/schema.h"
 #include "session/model_config.h"
 
-/* What the schema has for an option of each type. */
+/* Schema type of each option type. */
 static const enum schema_type schema_types[] = {
     [OPTION_BOOL] = SCHEMA_BOOL,
     [OPTION_INT] = SCHEMA_INT,
@@ -66,7 +66,7 @@ static void fill(const struct option *table, const struct config *cfg, void *opt
     }
 }
 
-/* What a member holds, as the text of its key. */
+/* Appends a member as the text of its key. */
 static void add_member(struct strbuf *s, const struct option *o, const void *member)
 {
     const struct int_list *list = member;
@@ -98,7 +98,7 @@ static void add_member(struct strbuf *s, const struct option *o, const void *mem
     }
 }
 
-/* Sets one key, unless it is as the name wants it. */
+/* Sets one key unless it already has the name's value. */
 static void preset(struct config *cfg, const struct option *o, const void *member,
                    const char *where)
 {
@@ -112,7 +112,7 @@ static void preset(struct config *cfg, const struct option *o, const void *membe
     strbuf_release(&now);
 }
 
-/* The type from the name, unless the source of the name, or a later one, has both. */
+/* Takes MODEL.TYPE from the name, unless the same or a later source sets both. */
 static void preset_type(struct config *cfg)
 {
     const struct model_family *f = model_family_of(cfg->model.name);
@@ -188,7 +188,8 @@ static bool is_off(const struct value *v)
     return v->type == VALUE_FLOAT ? v->f == 0 : v->type == VALUE_STR && !*v->s;
 }
 
-/* Defaults are Swin's; what was changed must not be passed over. */
+/* Defaults are Swin's, so a default is accepted everywhere; a changed value must not be
+ * silently ignored. */
 static void check_common(const struct model_family *f, const struct config *cfg,
                          struct problems *p)
 {
@@ -205,7 +206,7 @@ static void check_common(const struct model_family *f, const struct config *cfg,
     }
 }
 
-/* MODEL.RESNET.STEM is of MODEL.TYPE resnet. */
+/* MODEL.RESNET.STEM belongs to MODEL.TYPE resnet. */
 static void check_unread(const struct model_family *f, const struct config *cfg,
                          struct problems *p)
 {

@@ -15,7 +15,7 @@ static void check_usual(const struct config *cfg, struct problems *p,
                           o->name, u->key, u->value);
 }
 
-/* The keys of TRAIN.OPTIMIZER are those of groups with another optimizer, too. */
+/* Groups with another optimizer read the keys of TRAIN.OPTIMIZER, too. */
 void optimizer_config_check(const struct config *cfg, struct problems *p)
 {
     const char *also[OPTIMIZER_GROUPS_MOST + 1] = {NULL};

@@ -1,7 +1,4 @@
-/*
- * From the TRAIN.OPTIMIZER keys to the optimizer that they name and the hyperparameters
- * that they give it.
- */
+/* From the TRAIN.OPTIMIZER keys to the optimizer and its hyperparameters. */
 #ifndef SESSION_OPTIMIZER_CONFIG_H
 #define SESSION_OPTIMIZER_CONFIG_H
 
@@ -9,11 +6,11 @@
 #include "config/problems.h"
 #include "ops/optimizer.h"
 
-/* Is there such an optimizer, and does it read the keys that are set? For the check() of
+/* Checks that the optimizer exists and reads the keys that are set. For the check() of
  * verbs that have a configuration. */
 void optimizer_config_check(const struct config *cfg, struct problems *p);
 
-/* The row of TRAIN.OPTIMIZER.NAME; ends with usage() if there is none. */
+/* Returns the row of TRAIN.OPTIMIZER.NAME; ends with usage() if there is none. */
 const struct optimizer *optimizer_of_config(const struct config *cfg);
 
 struct hyperparameters hyperparameters_of_config(const struct config *cfg);

@@ -20,9 +20,9 @@ static const struct config_group *item_of(const struct config *cfg, int i)
     return RECORD(cfg->train.optimizer.groups, struct config_group, i);
 }
 
-/* ---- what is wrong with them ---- */
+/* ---- checks ---- */
 
-/* Keys of an item that every optimizer has. */
+/* True if every optimizer has the field. */
 static bool is_common(const char *field)
 {
     static const char *const common[] = {"match", "name", "lr_scale", "weight_decay"};
@@ -33,7 +33,7 @@ static bool is_common(const char *field)
     return false;
 }
 
-/* betas is TRAIN.OPTIMIZER.BETAS. */
+/* Field betas corresponds to TRAIN.OPTIMIZER.BETAS. */
 static bool reads_field(const struct optimizer *o, const char *field)
 {
     char key[64] = "TRAIN.OPTIMIZER.";
@@ -97,7 +97,7 @@ void optimizer_groups_check(const struct config *cfg, struct problems *p)
         check_item(cfg, i, p);
 }
 
-/* ---- of a configuration ---- */
+/* ---- from the configuration ---- */
 
 static void take(double *to, struct float_opt from)
 {
@@ -202,9 +202,10 @@ bool optimizer_groups_adaptive(const struct optimizer_groups *g)
     return false;
 }
 
-/* ---- parameters that they match ---- */
+/* ---- matching parameters ---- */
 
-/* "conv1, bn1, layer1, fc": what names begin with, in the order of the net. */
+/* Appends "conv1, bn1, layer1, fc": the first components of names, in the order of the
+ * net. */
 static void add_beginnings(struct strbuf *s, const struct flat *f)
 {
     size_t len = 0;
@@ -232,7 +233,8 @@ static void try_name(struct suggest *s, struct strbuf *best, const char *name)
     strbuf_addstr(best, name);
 }
 
-/* The nearest name, or LAYER.* of the layers, with a question mark; or nothing. */
+/* Appends the nearest name, or LAYER.* for the nearest layer, with a question mark; or
+ * nothing. */
 static void add_near(struct strbuf *s, const struct flat *f, const char *match)
 {
     struct strbuf best = STRBUF_INIT, layer = STRBUF_INIT;

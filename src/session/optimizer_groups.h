@@ -1,8 +1,8 @@
 /*
- * TRAIN.OPTIMIZER.GROUPS: which optimizer updates a parameter, with which
- * hyperparameters. Groups that differ in rate or weight decay alone share the one node of
- * their optimizer, as segments do (ops/update.h); each other one is a node of its own,
- * over the same flat arrays.
+ * TRAIN.OPTIMIZER.GROUPS: the optimizer and hyperparameters of each parameter. Groups
+ * that differ only in learning rate or weight decay share their optimizer's node, as
+ * segments do (ops/update.h); every other group has its own node over the same flat
+ * arrays.
  *
  *   const struct optimizer_group *g = optimizer_group_of(&groups, "head.weight");
  *   groups.use[g->use].optimizer->name
@@ -17,40 +17,41 @@
 enum { OPTIMIZER_GROUPS_MOST = 64 };
 
 struct optimizer_group {
-    const char *match; /* shell pattern of names; NULL: the last one, all that is left */
+    const char *match; /* shell pattern of names; NULL in the last group, which takes the
+                        * rest */
     int use;
     double lr_scale;
-    struct float_opt weight_decay; /* of all that match, or as without the group */
+    struct float_opt weight_decay; /* of all that match; unset: as without the group */
 };
 
 struct optimizer_groups {
     struct optimizer_use {
         const struct optimizer *optimizer;
         struct hyperparameters h;
-    } use[OPTIMIZER_GROUPS_MOST + 1]; /* the first is TRAIN.OPTIMIZER.NAME */
+    } use[OPTIMIZER_GROUPS_MOST + 1]; /* first: TRAIN.OPTIMIZER.NAME */
     int nuse;
     struct optimizer_group group[OPTIMIZER_GROUPS_MOST + 1];
-    int n; /* at least the one of what is left */
+    int n; /* at least 1: the group of the rest */
 };
 
 /* Part of optimizer_config_check. */
 void optimizer_groups_check(const struct config *cfg, struct problems *p);
 
-/* All is checked; texts are the configuration's. */
+/* Requires checked keys. Strings belong to the configuration. */
 void optimizer_groups_init(struct optimizer_groups *g, const struct config *cfg);
 
-/* Refuses a group that no parameter of a training graph belongs to. */
+/* Refuses a group that matches no parameter of the training graph. */
 void optimizer_groups_check_matches(const struct config *cfg,
                                     const struct optimizer_groups *g,
                                     const struct graph *graph);
 
-/* The first that matches the name of a parameter. */
+/* Returns the first group that matches the name of a parameter. */
 const struct optimizer_group *optimizer_group_of(const struct optimizer_groups *g,
                                                  const char *name);
 const struct optimizer_use *optimizer_use_of(const struct optimizer_groups *g,
                                              const char *name);
 
-/* Has one of them trust ratios? */
+/* True if one of them uses trust ratios. */
 bool optimizer_groups_trust(const struct optimizer_groups *g);
 /* True if one of them is adaptive (ops/optimizer.h). */
 bool optimizer_groups_adaptive(const struct optimizer_groups *g);

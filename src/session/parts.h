@@ -1,32 +1,33 @@
 /*
- * What the files of a session share. Private to them: programs.c and
- * state.c, above them step.c and fit.c, and session.c on top.
+ * Shared by the files of a session and private to them: programs.c and state.c, above
+ * them step.c and fit.c, and session.c on top.
  */
 #ifndef SESSION_PARTS_H
 #define SESSION_PARTS_H
 
 #include "session/session.h"
 
-/* The training programs, with mixing or not as s->mixing says. */
+/* Compiles the training programs, with mixup and cutmix if s->mixing. */
 void session_compile_train(struct session *s);
 void session_drop_program(struct session *s, enum session_program which);
 
-/* Grows the memory of all programs to what they need, and tells them where it is. */
+/* Grows the memory of all programs to the size they need and gives them its address. */
 void session_bind(struct session *s);
 
-/* Whether the EMA is in host memory: if that is wanted, or if no program computes one. */
+/* True if the EMA is in host memory: by configuration, or because no program computes
+ * one. */
 bool session_ema_on_host(const struct session *s);
 
-/* A batch of any of the programs, pixels and labels, in bytes. */
+/* Returns the largest batch (pixels, labels, ...) of any program in bytes. */
 size_t session_slot_size(const struct session *s);
 
-/* Where the EMA lies on the device that an evaluation reads. */
+/* Returns the address of the EMA that an evaluation on the device reads. */
 void *session_ema(const struct session *s);
 
-/* Bytes of a flat array: of all weights, or of moments. */
+/* Returns the bytes of a flat array: all weights, or moments. */
 size_t session_flat_bytes(const struct session *s, enum memory m);
 
-/* On the device, at `from`. Waits for it. */
+/* Copies metrics from the device address `from`. Waits for it. */
 struct metrics session_get_metrics(const struct session *s, const void *from);
 
 #endif

@@ -39,7 +39,7 @@ static void plan_amp(struct plan *p, const struct config *cfg,
     p->compute = p->level == AMP_O0 ? "fp32" : dtype_name(p->half);
 }
 
-/* Dynamic only where fp16 gradients can underflow and fp32 weights take the update. */
+/* Dynamic loss scaling only where fp16 gradients can underflow and the update is in fp32. */
 static void plan_scaler(struct plan *p, const struct config *cfg)
 {
     bool fp16 = (p->level == AMP_O1 || p->level == AMP_O2) && p->half == DTYPE_F16;
@@ -87,7 +87,8 @@ char *plan_too_few(const struct config *cfg, int64_t images, int world)
 static void plan_counts(struct plan *p, const struct config *cfg, int64_t images)
 {
     int64_t steps = cfg->train.accumulation_steps, batches = steps;
-    int64_t each = cfg->data.batch_size * p->world; /* images, of all processes */
+    int64_t each = cfg->data.batch_size * p->world; /* images per batch, over all
+                                                     * processes */
 
     if (cfg->data.batch_size == BATCH_SIZE_AUTO)
         config_refuse(cfg, KEYS("DATA.BATCH_SIZE"),
@@ -203,7 +204,8 @@ static void plan_update(struct plan *p, const struct config *cfg)
     p->ema_ramp = t->ema.ramp_steps;
 }
 
-/* The processes with which this one shares the statistics of batch norms; NULL: none. */
+/* Returns the processes that share batch norm statistics with this one, or NULL if there
+ * are none. */
 static const struct collective *norms_of(const struct config *cfg)
 {
     int world = dist_world();

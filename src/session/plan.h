@@ -1,17 +1,17 @@
 /*
- * A run in numbers: all that the configuration means for this data set and this device.
- * The graphs of a run are made from a plan alone (session/build.h). Nothing here is
+ * A run in numbers: everything that the configuration means for this data set and this
+ * device. The graphs of a run depend only on a plan (session/build.h). Nothing here is
  * written back into the configuration, so a saved config.yaml can be run again;
  * derived.yaml holds these values.
  *
- * Counting. A batch is DATA.BATCH_SIZE images in each process; ACCUMULATION_STEPS of them
- * make an update (control.step), which is what schedules count. An epoch has floor(images
- * / (batch * processes)) batches and, unless DATA.DROP_LAST, one more of the `tail`
- * images that are left; the last update of an epoch takes the batches that are left,
- * perhaps fewer, and its gradient is the mean over them.
+ * Counting. A batch is DATA.BATCH_SIZE images in each process; ACCUMULATION_STEPS batches
+ * make an update (control.step), and schedules count updates. An epoch has floor(images /
+ * (batch * processes)) batches and, unless DATA.DROP_LAST, one more with the `tail`
+ * images that remain. The last update of an epoch takes the remaining batches, perhaps
+ * fewer, and its gradient is their mean.
  *
- * Rates. BASE_LR, WARMUP_LR and MIN_LR are multiplied by batch * processes * accumulation
- * / SCALE_LR_BASE (Swin's rule; 512) unless TRAIN.SCALE_LR is off.
+ * Rates. BASE_LR, WARMUP_LR, and MIN_LR are multiplied by batch * processes *
+ * accumulation / SCALE_LR_BASE (Swin's rule; 512) unless TRAIN.SCALE_LR is off.
  */
 #ifndef SESSION_PLAN_H
 #define SESSION_PLAN_H
@@ -38,65 +38,67 @@
 struct plan {
     const struct model *model;
     struct model_options options;
-    int64_t batch, val_batch;       /* of this process */
-    int world;                      /* processes, each with batches of its own */
-    const struct collective *group; /* of all processes; NULL: there is one */
-    int64_t bucket_bytes;           /* of gradients that are reduced together */
-    bool half_gradients; /* those of weights used in 16 bits are reduced in 16 */
-    bool shard;          /* each process has moments of a share of the weights only */
-    int own; /* images of its batch that are its own: the rest is another process's, where
-              * images are mixed (ops/share.h). 0: positions rank, rank + world, ... */
+    int64_t batch, val_batch;       /* per process */
+    int world;                      /* processes, each with its own batches */
+    const struct collective *group; /* of all processes; NULL: single process */
+    int64_t bucket_bytes;           /* bytes of gradients per all-reduce */
+    bool half_gradients; /* gradients of weights used in 16 bits are sent in 16 bits */
+    bool shard;          /* each process stores the moments of a share of the weights */
+    int own; /* images of the batch that this process draws; where images are mixed, the
+              * rest belongs to another process (ops/share.h). 0: positions rank, rank +
+              * world, ... */
     const struct collective
-        *norms;   /* those that share batch norms' statistics; or NULL */
-    int64_t tail; /* images of an epoch's last batch, if it is smaller; 0: it is not */
-    int channels, height, width; /* of the images that the model sees */
-    int out[MODEL_STAGES], nout; /* MODEL.FEATURES_ONLY: these stages and no logits */
+        *norms;   /* processes that share batch norm statistics, or NULL */
+    int64_t tail; /* images of an epoch's smaller last batch; 0: there is none */
+    int channels, height, width; /* of the images that the model reads */
+    int out[MODEL_STAGES], nout; /* MODEL.FEATURES_ONLY: outputs these stages instead of
+                                  * logits */
     struct normalize_attrs input;
     struct device_augment augment; /* of training */
     bool resizes;                  /* of training: DATA.RESIZE device */
     bool mix;                      /* mixup or cutmix before mix_off_epoch */
-    int64_t mix_off_epoch;         /* the first epoch without; INT64_MAX: never */
+    int64_t mix_off_epoch;         /* first epoch without; INT64_MAX: never */
     struct mix_attrs mixing;
 
-    struct quantized_choice quantized; /* which layers are in 8 bits, in inference */
+    struct quantized_choice quantized; /* layers that are int8 in inference */
 
     struct loss_item loss[LOSSES_MOST]; /* of training */
     int nloss;
-    const float *class_weight; /* of segmentation; NULL: each weighs 1 */
-    /* A net that a loss learns from, forward only; NULL: none. */
+    const float *class_weight; /* segmentation; NULL: all 1 */
+    /* Teacher net of a distillation loss, forward only; NULL if there is none. */
     const struct model *teacher;
     struct model_options teacher_options;
 
-    const char *const *freeze; /* patterns of TRAIN.FREEZE; the configuration's */
+    const char *const *freeze; /* patterns of TRAIN.FREEZE; owned by the configuration */
     int nfreeze;
     bool recompute; /* activation checkpointing */
 
-    bool shares; /* batches of an update may count differently: session/shares.h */
-    struct accumulation accumulation; /* without accumulation .group is 1; <= .batches */
+    bool shares; /* batches of an update may have different weights: session/shares.h */
+    struct accumulation accumulation; /* .group is 1 without accumulation; <= .batches */
     int64_t updates_per_epoch, updates, warmup_updates; /* updates: of the whole run */
     double lr_factor;
     const struct lr_schedule *lr_schedule;
-    struct schedule schedule;       /* rates already multiplied */
-    struct optimizer_groups groups; /* which optimizer updates what */
+    struct schedule schedule;       /* with all factors applied to the rates */
+    struct optimizer_groups groups; /* the optimizer of each parameter */
     double clip_norm, clip_value;
     double weight_decay;
-    bool decay_1d;      /* weight decay of vectors, too */
-    double layer_decay; /* models/layers.h; 1: one rate for all */
+    bool decay_1d;      /* weight decay applies to 1-d parameters, too */
+    double layer_decay; /* models/layers.h; 1: same rate for all layers */
 
-    bool ema, ema_on_device; /* is there an EMA? does the training graph update it? */
+    bool ema, ema_on_device; /* an EMA exists; the training graph updates it */
     double ema_decay;
     double ema_ramp; /* in updates */
 
     enum amp_level level;
-    enum dtype half;     /* of no meaning at O0 */
-    bool master_weights; /* the optimizer updates fp32 weights; else it rounds them */
-    bool round_norms;    /* it rounds those of batch norms, too */
-    const struct config_amp *amp; /* the lists of layers */
-    const char *compute;          /* "fp32", "fp16" or "bf16": what most arithmetic is */
-    const char *amp_remark;       /* a line for the log, or NULL */
-    bool amp_slow;                /* and it is a warning: the half type is emulated */
+    enum dtype half;              /* meaningless at O0 */
+    bool master_weights;          /* fp32 weights; otherwise the optimizer rounds them */
+    bool round_norms;             /* also those of batch norms */
+    const struct config_amp *amp; /* lists of layers by type */
+    const char *compute;          /* "fp32", "fp16", or "bf16": type of most arithmetic */
+    const char *amp_remark;       /* one line for the log, or NULL */
+    bool amp_slow;                /* which is a warning: the 16-bit type is emulated */
     struct scaler scaler;
-    double first_scale; /* the loss scale, or all of them, before the first update */
+    double first_scale; /* loss scale(s) before the first update */
     int inject_overflow_at;
 
     struct arena mem; /* of `options` */
@@ -104,28 +106,28 @@ struct plan {
 
 /*
  * `images`: of the training set; 0: unknown, one epoch is one update (bench, summary).
- * Mistakes that only show now (fewer images than a batch) are usage errors.
- * `cfg` and `class_weight` must outlive the plan.
+ * Mistakes that only show here (fewer images than a batch) are usage errors. `cfg` and
+ * `class_weight` must outlive the plan.
  */
 void plan_init(struct plan *p, const struct config *cfg, int64_t images,
                const float *class_weight, const struct backend *backend,
                struct device *dev);
 void plan_release(struct plan *p);
 
-/* Makes the groups of processes; all call it at the same time. Later plans find them. */
+/* Creates the groups of processes; a collective call. Later plans find the groups. */
 void plan_meet(const struct config *cfg);
 
-/* Why the images of an epoch are too few for a batch in each process, a heap string; NULL:
- * they are enough. */
+/* Returns why the images of an epoch are too few for a batch in each process (a heap
+ * string), or NULL if they suffice. */
 char *plan_too_few(const struct config *cfg, int64_t images, int world);
 
-/* Several processes that train with mixup or cutmix need even batches (ops/share.h). */
+/* With mixup or cutmix, several processes need even batch sizes (ops/share.h). */
 void plan_check_pairs(const struct config *cfg);
 
-/* Sets the loss scales in c to those of a run that begins. */
+/* Sets the loss scales in c to those of a new run. */
 void plan_set_scales(const struct plan *p, struct control *c);
 
-/* Does the optimizer round some weights to the half type? */
+/* True if the optimizer rounds some weights to the 16-bit type. */
 static inline bool plan_rounds(const struct plan *p)
 {
     return !p->master_weights || p->round_norms;

@@ -1,4 +1,4 @@
-/* What the name of public weights says about a run: MODEL.PRETRAINED resnet50.a1_in1k. */
+/* Sets the keys that public weights imply: MODEL.PRETRAINED resnet50.a1_in1k. */
 #include <string.h>
 
 #include "base/log.h"
@@ -27,7 +27,7 @@ static void preset_list(struct config *cfg, const char *key, const double *of,
     strbuf_release(&text);
 }
 
-/* A key that has one of timm's names of old gets that of today. */
+/* Replaces an old timm name in a key by the current one. */
 static void rename_model(struct config *cfg, const char *key, const char *old)
 {
     const char *name = pretrained_now(old), *where = config_where(cfg, key);

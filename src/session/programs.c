@@ -1,4 +1,4 @@
-/* The programs of a session, and the memory that they need together. */
+/* The programs of a session and the memory they share. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "graph/flat.h"
 #include "session/parts.h"
 
-/* Is there a parameter below the layer of that name? */
+/* True if a parameter belongs to the layer of that name. */
 static bool is_layer(const struct flat *f, const char *name)
 {
     size_t len = strlen(name);
@@ -18,8 +18,8 @@ static bool is_layer(const struct flat *f, const char *name)
     return false;
 }
 
-/* Each pattern of TRAIN.FREEZE must match a parameter, and together they must leave
- * one. */
+/* Each pattern of TRAIN.FREEZE must match a parameter, and one parameter must stay
+ * trained. */
 static void check_freeze(const struct session *s, const struct build *t)
 {
     for (int i = 0; i < s->plan.nfreeze; i++) {
@@ -37,7 +37,7 @@ static void check_freeze(const struct session *s, const struct build *t)
                       "TRAIN.FREEZE leaves nothing to train");
 }
 
-/* Each pattern of AMP.FP32 and AMP.HALF must name a layer. */
+/* Each pattern of AMP.FP32 and AMP.HALF must match a layer. */
 static void check_rules(const struct session *s, const char *key,
                         const struct str_list *list, const int *hits)
 {
@@ -49,7 +49,7 @@ static void check_rules(const struct session *s, const char *key,
                           key, s->cfg->model.name, list->item[i]);
 }
 
-/* Makes the inputs of layers that could be in 8 bits outputs of the graph, too. */
+/* Also outputs the inputs of layers that could be int8. */
 static void observe(struct session *s, struct build *t)
 {
     struct quantized_layer *list;
@@ -76,7 +76,7 @@ static void compile(struct session *s, enum session_program which)
     struct plan plan = s->plan;
 
     if (which == SESSION_TRAIN)
-        o.share = s->program[SESSION_MICRO]; /* shared: its packed weights */
+        o.share = s->program[SESSION_MICRO]; /* shares its packed weights */
     if (which == SESSION_TAIL)
         plan.batch = plan.tail;
     build_init(&s->build[which], &plan, kind[which], s->mixing);
@@ -150,7 +150,7 @@ bool session_ema_on_host(const struct session *s)
     return s->plan.ema && (!s->plan.ema_on_device || !s->program[SESSION_TRAIN]);
 }
 
-/* Where an EMA in host memory is copied to be evaluated: the end of the arena. */
+/* An EMA in host memory is copied to the end of the arena before it is evaluated. */
 static size_t ema_offset(const struct session *s)
 {
     size_t need = program_need(s->program[SESSION_EVAL], MEMORY_ARENA);
@@ -182,7 +182,7 @@ bool session_has_ema(const struct session *s)
     return s->ema || s->base[MEMORY_EMA];
 }
 
-/* Grows memory `m` to what the programs need; what was in it is lost. */
+/* Grows memory `m` to what the programs need; its contents are lost. */
 static void grow(struct session *s, enum memory m)
 {
     size_t need = session_bytes(s, m);

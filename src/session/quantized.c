@@ -22,7 +22,7 @@
 #include "ops/sigmoid.h"
 #include "ops/view.h"
 
-/* ---- which layers ---- */
+/* ---- selection of layers ---- */
 
 static bool is_layer(const struct node *n)
 {
@@ -53,7 +53,7 @@ const char *quantized_keep_unmatched(const struct graph *g,
     return NULL;
 }
 
-/* Is t never negative? Of some ops always, of others where their inputs are not. */
+/* True if t is never negative: always for some ops, depending on the inputs for others. */
 static bool not_negative(const struct tensor *t)
 {
     static const struct op *const always[] = {&op_relu, &op_sigmoid};
@@ -83,7 +83,7 @@ static const struct node *norm_after(const struct graph *g, const struct node *n
     return n->op == &op_conv2d && r && r->op == &op_batchnorm_inference ? r : NULL;
 }
 
-/* The layer that read the same tensor before, or itself. */
+/* Returns the first layer that reads the same tensor. */
 static const char *scale_of(const struct quantized_layer *list, int n,
                             const struct node *node)
 {
@@ -122,13 +122,13 @@ int quantized_layers(const struct graph *g, const struct tensor *logits,
     return n;
 }
 
-/* ---- the net ---- */
+/* ---- rewriting the net ---- */
 
 struct rewrite {
     struct builder *b;
-    struct tensor **to;    /* of each tensor of the old graph */
+    struct tensor **to;    /* by tensor of the old graph */
     struct tensor **bytes; /* the same, quantized */
-    bool *gone;            /* parameters that the new net has not */
+    bool *gone;            /* parameters that the new net does not have */
 };
 
 static void drop_weights(struct rewrite *r, const struct quantized_layer *l)
@@ -145,7 +145,7 @@ static void drop_weights(struct rewrite *r, const struct quantized_layer *l)
     r->gone[a->batches->id] = true;
 }
 
-/* Inputs, and parameters and buffers in their order. */
+/* Copies inputs, and parameters and buffers in order. */
 static void copy_leaves(struct rewrite *r, const struct graph *from)
 {
     for (int i = 0; i < from->ntensor; i++) {
@@ -232,7 +232,7 @@ void quantized_net(struct builder *b, const struct graph *from,
 
         if (at < layers && list[at].node == node)
             add_layer(&r, &list[at++]);
-        else if (!r.to[node->out[0]->id]) /* else a batch norm that is in its layer */
+        else if (!r.to[node->out[0]->id]) /* else a folded batch norm */
             copy_node(&r, node);
     }
     *map = r.to;

@@ -89,7 +89,7 @@ static void fill_plateau(struct schedule *s, const struct config *cfg,
     s->patience = cfg->train.lr_scheduler.patience_epochs;
 }
 
-/* From a hundred-millionth of BASE_LR up to it, in TRAIN.MAX_STEPS or the whole run. */
+/* Grows the rate from 1e-8 * BASE_LR to BASE_LR, in TRAIN.MAX_STEPS or the whole run. */
 static void fill_range(struct schedule *s, const struct config *cfg,
                        int64_t updates_per_epoch)
 {

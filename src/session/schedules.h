@@ -1,7 +1,7 @@
 /*
- * The schedules of the learning rate, one row each: TRAIN.LR_SCHEDULER.NAME names one.
- * Their formulas are those of ops/schedule_formula.h, which count updates; what the keys
- * give in epochs becomes updates here.
+ * The learning rate schedules, one row each, selected by TRAIN.LR_SCHEDULER.NAME. Their
+ * formulas are in ops/schedule_formula.h and count updates; keys in epochs are converted
+ * here.
  *
  * A new schedule is its formula, with an enum schedule_kind, and a row in schedules.c.
  */
@@ -18,35 +18,35 @@ struct lr_schedule {
     const char *name;
     const char *help;
     enum schedule_kind kind;
-    /* The keys that it reads and others do not, NULL at the end; NULL: none. */
+    /* Keys that only this schedule reads, ended by NULL; NULL if there are none. */
     const char *const *reads;
-    /* The key by which it warms up instead of TRAIN.WARMUP_EPOCHS; NULL: none. */
+    /* Key of its warm-up, instead of TRAIN.WARMUP_EPOCHS; or NULL. */
     const char *warms_up_by;
-    /* At the end of an epoch; NULL: it is a function of the update. */
+    /* Called at the end of an epoch; NULL if the schedule is a function of the update. */
     bool (*judge)(struct plateau *p, const struct schedule *s);
-    /* Rules between its keys; NULL: none. */
+    /* Checks its keys against each other; may be NULL. */
     void (*check)(const struct config *cfg, struct problems *p);
-    /* What its own keys say, of a checked configuration; NULL: nothing. */
+    /* Reads its own keys, which are checked; may be NULL. */
     void (*fill)(struct schedule *s, const struct config *cfg, int64_t updates_per_epoch);
 };
 
 extern const struct names schedule_names;
 
-/* Is there such a schedule, does it read the keys that are set, and do they fit each
- * other? For the check() of verbs that have a configuration. */
+/* Checks that the schedule exists, reads the keys that are set, and that these are
+ * consistent. For the check() of verbs that have a configuration. */
 void schedule_check(const struct config *cfg, struct problems *p);
 
-/* Warns if a run will shorten its warm-up for want of epochs. */
+/* Warns if the run is too short for its warm-up, which is shortened. */
 void schedule_note_warmup(const struct config *cfg, struct problems *p);
 
-/* The row of TRAIN.LR_SCHEDULER.NAME, which is checked. */
+/* Returns the row of TRAIN.LR_SCHEDULER.NAME, which is checked. */
 const struct lr_schedule *schedule_of_config(const struct config *cfg);
 
-/* Updates of the warm-up: those of TRAIN.WARMUP_EPOCHS, at most TRAIN.WARMUP_SHARE of the
- * run; a tenth of it, if they would be the whole run. */
+/* Returns the updates of the warm-up: TRAIN.WARMUP_EPOCHS, at most TRAIN.WARMUP_SHARE of
+ * the run; a tenth of the run if it would fill it. */
 int64_t schedule_warmup(const struct config *cfg, int64_t updates_per_epoch);
 
-/* `factor`: of all rates (session/plan.h). */
+/* `factor`: multiplies all rates (session/plan.h). */
 struct schedule schedule_fill(const struct config *cfg, int64_t updates_per_epoch,
                               double factor);
 

@@ -1,4 +1,4 @@
-/* Sessions begin and end: the device, programs that fit it, and the first weights. */
+/* Start and end of sessions: the device, programs that fit it, and initial weights. */
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -14,9 +14,9 @@
 #include "session/state.h"
 
 /*
- * Compiles with the batch that DATA.BATCH_SIZE auto comes to. While kernels are timed,
- * libraries load code into device memory; if that takes more than was left for it, the
- * batch is chosen once more.
+ * Compiles with the batch size of DATA.BATCH_SIZE auto. While kernels are timed,
+ * libraries load code into device memory; if that exceeds the reserve, the batch size is
+ * chosen again.
  */
 static void compile_fitting(struct session *s, const struct session_options *o)
 {
@@ -39,8 +39,8 @@ static void compile_fitting(struct session *s, const struct session_options *o)
 }
 
 /*
- * Where claims time their candidates, a compilation without timing finds first whether
- * the run fits. If not, its programs stay, for session_alloc or a summary to tell.
+ * If claims time their candidates, first compiles without timing to see whether the run
+ * fits. If not, its programs stay, so that session_alloc or a summary can report them.
  */
 static bool fits_in_a_hurry(struct session *s, const struct session_options *o)
 {
@@ -63,7 +63,7 @@ void session_init(struct session *s, const struct config *cfg,
 {
     struct device_options d;
     double began;
-    bool turns; /* the first process times kernels; others read its plans */
+    bool turns; /* the first process times kernels; the others read its plans */
 
     *s = (struct session){
         .cfg = cfg, .keep_declines = o->keep_declines, .observe = o->observe};

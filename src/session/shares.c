@@ -4,7 +4,7 @@
 #include "session/build.h"
 #include "session/inflight.h"
 
-/* The images of a batch that count: with mixing, those whose partner does, too. */
+/* Returns the number of images that count; with mixing, both partners must be valid. */
 static double count_images(const struct tensor *labels, const int32_t *label, bool mixes)
 {
     int64_t n = labels->dim[0];
@@ -15,8 +15,8 @@ static double count_images(const struct tensor *labels, const int32_t *label, bo
     return count;
 }
 
-/* Adds the labels in the middle of squares of `factor` pixels, of one label map that is
- * `flipped` before (ops/label_down.h). */
+/* Counts the labels at the centers of squares of `factor` pixels, in one label map that
+ * is mirrored first if `flipped` (ops/label_down.h). */
 static void count_map(const uint8_t *map, int64_t h, int64_t w, int factor, bool flipped,
                       int64_t count[LABEL_IGNORE + 1])
 {
@@ -41,7 +41,7 @@ static void count_maps(const struct build *t, const struct plan *p, int factor,
                   count);
 }
 
-/* The weight of label maps at 1 / factor of their resolution. */
+/* Returns the weight of label maps at 1 / factor of their resolution. */
 static double weigh_maps(const struct build *t, const struct plan *p, int factor,
                          const float *class_weight, const struct lent_batch *b)
 {

@@ -39,7 +39,7 @@ void session_set_metrics(struct session *s, const struct metrics *m)
     s->backend->copy_in(s->device, s->base[MEMORY_METRICS], m, sizeof(*m));
 }
 
-/* A share of the moments is here; others are elsewhere. */
+/* Returns the shard if this process stores only a share of the moments. */
 static const struct shard *shard_of(const struct session *s, enum memory m)
 {
     const struct shard *own = &s->build[SESSION_TRAIN].shard;
@@ -112,7 +112,8 @@ void session_refresh(struct session *s)
     if (s->program[SESSION_TRAIN] && plan_rounds(&s->plan))
         round_weights(s);
     if (s->program[SESSION_TRAIN])
-        program_refresh(s->program[SESSION_TRAIN]); /* and that of micro-batches */
+        program_refresh(s->program[SESSION_TRAIN]); /* also refreshes the program of
+                                                     * micro-batches */
 }
 
 int session_moments(const struct session *s)

@@ -1,30 +1,30 @@
 /*
- * What a checkpoint holds of a session, copied to the host and back: control, metrics,
- * and the flat arrays of weights, moments and EMA. Each of them waits for the device.
+ * Copies a session's checkpoint state to the host and back: control, metrics, and the
+ * flat arrays of weights, moments, and EMA. Each call waits for the device.
  */
 #ifndef SESSION_STATE_H
 #define SESSION_STATE_H
 
 #include "session/session.h"
 
-/* Training's metrics grow until they are set again. */
+/* Training's metrics accumulate until they are set. */
 struct control session_control(const struct session *s);
 struct metrics session_metrics(const struct session *s);
 void session_set_metrics(struct session *s, const struct metrics *m);
 
-/* Host copies of flat arrays: weights_len floats (moments: trained_len). */
+/* Copies a flat array to the host: weights_len floats (moments: trained_len). */
 void session_get(const struct session *s, enum memory m, float *dst);
 void session_set(struct session *s, enum memory m, const float *src);
-/* How many flat arrays of moments there are: the most that one of its optimizers has. */
+/* Returns the number of moment arrays: the maximum over the session's optimizers. */
 int session_moments(const struct session *s);
-/* What the other processes do while one calls session_get for all moments, of which each
- * has a share (DIST.SHARD_OPTIMIZER). */
+/* Called by all other processes while one calls session_get for moments, of which each
+ * process stores a share (DIST.SHARD_OPTIMIZER). */
 void session_lend_moments(const struct session *s);
 void session_set_control(struct session *s, const struct control *c);
-/* The constants of training, in the order of session_flat(): constant_len floats. Packed
- * copies follow. */
+/* Sets the constants of training, in the order of session_flat(): constant_len floats.
+ * Updates packed copies. */
 void session_set_constants(struct session *s, const float *src);
-/* After session_set: packed copies follow; at O3 the weights are rounded first. */
+/* Call after session_set: updates packed copies; at O3 rounds the weights first. */
 void session_refresh(struct session *s);
 
 #endif

@@ -1,4 +1,4 @@
-/* Batches through the programs of a session: training and evaluation. */
+/* Runs batches through the programs of a session: training and evaluation. */
 #include "session/session.h"
 
 #include <stdlib.h>
@@ -57,7 +57,7 @@ static void run(struct session *s, enum session_program which)
         s->backend->range(s->device, NULL);
 }
 
-/* The rule is the device's, and an update that the device has skipped is skipped here. */
+/* Follows the device's rule: an update that the device skipped is skipped here, too. */
 void session_step_ema(struct session *s)
 {
     float rate, *e = s->ema;
@@ -87,14 +87,15 @@ int64_t session_next_batch(const struct session *s)
     return tail_is_next(s) ? s->plan.tail : s->plan.batch;
 }
 
-/* The program of the tail has packed weights of its own: they are refreshed before it
- * runs, and those of the other programs after. */
+/* The tail program has its own packed weights: they are refreshed before it runs, and
+ * those of the other programs afterwards. */
 static void run_tail(struct session *s, const struct lent_batch *b)
 {
     program_refresh(s->program[SESSION_TAIL]);
     take_batch(s, SESSION_TAIL, b);
     run(s, SESSION_TAIL);
-    program_refresh(s->program[SESSION_TRAIN]); /* and that of micro-batches */
+    program_refresh(s->program[SESSION_TRAIN]); /* also refreshes the program of
+                                                 * micro-batches */
 }
 
 void session_weights(const struct session *s, const struct lent_batch *b, int k,
@@ -202,7 +203,7 @@ void session_eval_matrix(const struct session *s, enum session_weights which,
     free(all);
 }
 
-/* An output of the evaluation as floats, in the order in which it is stored. */
+/* Copies an output of the evaluation as floats in its stored order. */
 static void copy_floats(struct session *s, enum session_program which,
                         const struct tensor *z, float *dst)
 {

@@ -1,6 +1,6 @@
 /*
- * Updates from several batches: as from one that holds them all, at the end of an epoch
- * too; and the running statistics that each batch moves.
+ * An update from several batches equals one from a single batch that holds them all, also
+ * at the end of an epoch; and each batch moves the running statistics.
  */
 #include <math.h>
 
@@ -11,7 +11,7 @@
 #include "tests/session/train_run.h"
 #include "tests/test.h"
 
-/* How far apart two runs are, over how far the first one came from `before`. */
+/* Returns the distance of two runs relative to the distance of the first from `before`. */
 static double apart(struct run *a, struct run *b, const float *before)
 {
     double worst = 0, moved = 0;
@@ -25,13 +25,14 @@ static double apart(struct run *a, struct run *b, const float *before)
     return worst / moved;
 }
 
-/* Batches of four, and two of two for each update; no batch norm looks at the batch. */
+/* Batches of four, and two batches of two per update; no batch norm uses batch
+ * statistics. */
 struct both {
     struct run four, two;
     float *before;
 };
 
-/* Epochs of so many images. */
+/* `images` per epoch. */
 static void both_init(struct both *t, int64_t images, const char *device)
 {
     static const char *const norms = "['*bn1.*', '*bn2.*']";
@@ -46,7 +47,7 @@ static void both_init(struct both *t, int64_t images, const char *device)
     t->before = xmemdup(run_weights(&t->four), run_bytes(&t->four));
 }
 
-/* Six batches of two went into `steps` updates, the same but for rounding. */
+/* Six batches of two made `steps` updates, equal up to rounding. */
 static void both_check(struct both *t, int steps)
 {
     double far = apart(&t->four, &t->two, t->before);
@@ -61,8 +62,8 @@ static void both_check(struct both *t, int steps)
 }
 
 /*
- * Two batches of two are one batch of four. The CPU packs its weights anew after each
- * update, for the program that only accumulates as well.
+ * Two batches of two equal one of four. The CPU packs its weights again after each
+ * update, also for the program that only accumulates.
  */
 static void test_accumulation(void **state)
 {
@@ -77,7 +78,7 @@ static void test_accumulation(void **state)
     }
 }
 
-/* A batch of four from `from` and the two after it, or from twice the same two. */
+/* A batch of four and the two halves after it, or twice the same two. */
 static void step_four(struct run *r, int first, bool twice)
 {
     uint8_t pixels[4 * SIDE * SIDE * 3];
@@ -155,7 +156,7 @@ static void test_accumulation_statistics(void **state)
     run_steps(&a, 3);
     assert_true(run_weights(&a)[count->offset] == 6);
     run_release(&a);
-    /* Epochs of four batches: three, and one that moves them alone. */
+    /* Epochs of four batches: an update of three, and one of a single batch. */
     run_init_of(&a, 4 * BATCH, (const char *[]){"TRAIN.ACCUMULATION_STEPS", "3", NULL});
     count = run_segment(&a, "bn1.num_batches_tracked");
     run_steps(&a, 4);

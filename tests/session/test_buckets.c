@@ -1,7 +1,7 @@
 /*
- * When gradients travel: each bucket starts in the backward phase, as soon as its last
- * gradient is there, and once per update; with accumulation in the backward phase of the
- * last batch alone, and it carries the sum. Nothing is compiled and nothing runs.
+ * Order of communication: each bucket starts once per update in the backward phase, as
+ * soon as its last gradient is complete. With accumulation it starts only in the backward
+ * phase of the last batch and sends the sum. Nothing is compiled and nothing runs.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ struct built {
     struct build build;
 };
 
-/* resnet20 as rank 1 of 3 builds it; then keys and values up to NULL. */
+/* Builds resnet20 as rank 1 of 3; then keys and values up to NULL. */
 static void built_init(struct built *t, enum build_kind kind, const char *const *more)
 {
     static const char *const common[][2] = {
@@ -71,7 +71,7 @@ static void mark(char *seen, const struct tensor *t)
         assert_int_equal(seen[i]++, 0);
 }
 
-/* How many nodes of the backward phase, from index `at` on, are not of buckets. */
+/* Returns the nodes of the backward phase from index `at` on that belong to no bucket. */
 static int backward_after(const struct graph *g, int at)
 {
     int n = 0;
@@ -96,7 +96,7 @@ static void check_alone(const struct graph *g, const struct node *start)
     }
 }
 
-/* Each trained element travels once. Returns how many backward nodes come after the first
+/* Each trained element is sent once. Returns how many backward nodes come after the first
  * start and can overlap with it. */
 static int check_buckets(const struct built *t, enum memory memory)
 {
@@ -147,8 +147,7 @@ static void test_plain(void **state)
     built_release(&t);
 }
 
-/* The node before each start adds the bucket's gradients, all produced by then, to the
- * sum. */
+/* The node before each start adds the bucket's gradients, which are complete, to the sum. */
 static void check_sums(const struct graph *g)
 {
     for (int i = 0; i < g->nnode; i++) {

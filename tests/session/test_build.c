@@ -1,6 +1,6 @@
 /*
- * What the keys of a configuration become in the graphs of a run: attributes of nodes
- * that only build.c appends. Nothing is compiled and nothing runs.
+ * Checks how configuration keys reach the graphs of a run: attributes of nodes that only
+ * build.c appends. Nothing is compiled and nothing runs.
  */
 #include <string.h>
 
@@ -55,7 +55,7 @@ static void built_release(struct built *t)
     config_release(&t->cfg);
 }
 
-/* The attributes of the only node of that op. */
+/* Returns the attributes of the only node of that op. */
 static const void *attrs_of(const struct built *t, const struct op *op)
 {
     const struct graph *g = t->build.graph;
@@ -112,7 +112,7 @@ static void test_mix(void **state)
     }
 }
 
-/* The loss of an evaluation can be compared between runs: it is not smoothed. */
+/* The loss of an evaluation is not smoothed, so that runs can be compared. */
 static void test_smoothing(void **state)
 {
     static const float want[] = {
@@ -131,8 +131,8 @@ static void test_smoothing(void **state)
     }
 }
 
-/* Whether a rounding error may stand for a gradient of 0 is a question of the run: a
- * micro-batch and a rank that owns no weights answer it as the whole update does. */
+/* Whether rounding errors may replace zero gradients is decided for the run: a
+ * micro-batch and a rank without weights decide as the whole update does. */
 static void test_zeros(void **state)
 {
     static const struct {
@@ -181,7 +181,7 @@ static void test_residual_stream(void **state)
     built_release(&t);
 }
 
-/* Training minimises BCE; the loss of an evaluation is cross entropy all the same. */
+/* Training minimizes BCE; the loss of an evaluation is still cross entropy. */
 static void test_bce(void **state)
 {
     static const char *const keys[] = {"TRAIN.LOSS.NAME",
@@ -222,7 +222,7 @@ static void built_optimizer(struct built *t, const char *name)
                    "TRAIN.CLIP_MODE", "value", "TRAIN.CLIP_GRAD", "2", NULL});
 }
 
-/* Weight decay is as given, not multiplied by the rate, which the optimizers do. */
+/* Weight decay is passed unscaled; the optimizers multiply it by the learning rate. */
 static void check_update(const struct built *t, const struct update *u)
 {
     int decayed = 0;
@@ -238,7 +238,7 @@ static void check_update(const struct built *t, const struct update *u)
     assert_int_equal(decayed, 20); /* the convolutions and the classifier */
 }
 
-/* Every optimizer is given all keys, whichever it reads. */
+/* Every optimizer receives all keys, even those it does not read. */
 static void test_optimizers(void **state)
 {
     const struct optimizer_attrs *a;
@@ -301,7 +301,7 @@ static void test_layer_decay(void **state)
     built_release(&t);
 }
 
-/* The segment of a parameter, and in *optimizer the name of the optimizer of its node. */
+/* Returns the segment of a parameter, and in *optimizer the name of its optimizer. */
 static const struct update_segment *segment_of(const struct built *t, const char *name,
                                                const char **optimizer)
 {
@@ -321,7 +321,7 @@ static const struct update_segment *segment_of(const struct built *t, const char
     return NULL;
 }
 
-/* The first group that matches counts; what it does not set is as without it. */
+/* The first matching group counts; values that it does not set are the defaults. */
 static void test_groups(void **state)
 {
     const struct update_segment *s;
@@ -351,7 +351,7 @@ static void test_groups(void **state)
     built_release(&t);
 }
 
-/* How many forward nodes of the teacher, or of the net itself, produce 16-bit floats. */
+/* Counts forward nodes of the teacher, or of the net itself, that output 16-bit floats. */
 static int half_nodes(const struct built *t, bool teacher)
 {
     const struct graph *g = t->build.graph;
@@ -367,7 +367,7 @@ static int half_nodes(const struct built *t, bool teacher)
     return n;
 }
 
-/* The teacher runs as in inference (no drop path, running statistics), the net not. */
+/* The teacher runs as in inference (no drop path, running statistics); the net does not. */
 static void check_inference(const struct built *t)
 {
     int drops = 0;

@@ -1,4 +1,4 @@
-/* The table of devices: what DEVICE may be, and what it is opened with. */
+/* The table of devices: values of DEVICE and the options of the device they open. */
 #include <string.h>
 
 #include "config/config.h"
@@ -10,7 +10,7 @@
 #include "tests/config_init.h"
 #include "tests/test.h"
 
-/* What device_check_run says first of DEVICE; NULL: nothing. */
+/* Checks the first message of device_check_run about DEVICE; NULL: no message. */
 static void check_says(const char *device, const char *want)
 {
     struct problems p = {0};
@@ -52,7 +52,7 @@ static void test_names(void **state)
     check_says("gpu", "DEVICE gpu is no device: take cuda");
 }
 
-/* Backends are listed under their own names, and every name is one of DEVICE. */
+/* Backends are listed under their own names, and every name is a valid DEVICE. */
 static void test_table(void **state)
 {
     struct strbuf why = STRBUF_INIT;

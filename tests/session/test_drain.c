@@ -1,7 +1,7 @@
 /*
- * Where a session waits for all that is in flight: on the reference device with events
- * that are done only once somebody waits. Before that programs are not dropped and logits
- * not read, and after it no batch is lent.
+ * Checks where a session waits for everything in flight, on the reference device with
+ * events that complete only when waited for. Before the wait, programs are not dropped
+ * and logits not read; after it, no batch is lent.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -160,7 +160,7 @@ static int in_flight(void)
     return n;
 }
 
-/* Both slots are lent, and their updates may be under way. */
+/* Lends both slots; their updates may still be running. */
 static void train(struct trial *t)
 {
     for (int i = 0; i < 2; i++)

@@ -1,4 +1,4 @@
-/* Whether a run fits, what is said if not, and the largest batch: on a device that
+/* Checks whether a run fits, the message if not, and the largest batch, on a device that
  * reports as much memory as the test wants. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 static size_t memory_free;
 static bool memory_shared;
-static size_t memory_others; /* that others have taken since the start */
+static size_t memory_others; /* taken by other programs since the start */
 enum { RESERVE = 1 << 20 };
 
 static bool memory(struct device *dev, struct device_memory *m)
@@ -29,7 +29,7 @@ static bool memory(struct device *dev, struct device_memory *m)
     return true;
 }
 
-/* The device has hurry(), as devices have that time candidates, unless they hurry. */
+/* This device has hurry(), as devices that time candidates have. */
 static bool hurry(struct device *dev, bool on)
 {
     (void)dev;
@@ -39,7 +39,7 @@ static bool hurry(struct device *dev, bool on)
 static struct backend backend;
 static bool times;
 
-/* resnet20 on 32x32 pixels, not compiled, on a device with so many free bytes. */
+/* resnet20 on 32x32 pixels, not compiled, on a device with `bytes` free bytes. */
 static void bare(struct session *s, struct config *cfg, size_t bytes)
 {
     static const char *const set[][2] = {
@@ -85,7 +85,7 @@ static size_t need_of(int64_t batch, bool checkpoint)
     return need;
 }
 
-/* With the memory that `batch` needs, and 100 bytes more, that batch is named. */
+/* With the memory for `batch` plus 100 bytes, the message suggests that batch. */
 static void check_said(int64_t batch)
 {
     size_t limit = need_of(batch, false) + 100;
@@ -181,13 +181,13 @@ static void test_auto(void **state)
         int64_t b = batches[i];
 
         assert_int_equal(batch_of(need_of(b, false), 0), b);
-        if (b >= 8) /* one image more must not make it another batch */
+        if (b >= 8) /* memory for one image more must not change the answer */
             assert_int_equal(batch_of(need_of(b + 1, false) + 10, 0), b);
     }
     assert_int_equal(batch_of(need_of(264, false), 100), 96);
 }
 
-/* Timing may choose engines with larger workspaces than those of the trials. */
+/* Timing may choose engines with larger workspaces than the trials had. */
 static void test_workspace(void **state)
 {
     size_t limit = 268435456; /* CUDNN.WORKSPACE_LIMIT */
@@ -206,7 +206,7 @@ static void test_elements(void **state)
     assert_int_equal(batch_of((size_t)1 << 50, 0), 131064);
 }
 
-/* Where the memory is the host's, only a run larger than the machine's is refused. */
+/* On a device with host memory, only a run larger than the machine's memory is refused. */
 static void test_host(void **state)
 {
     struct strbuf why = STRBUF_INIT;
@@ -242,7 +242,7 @@ static void test_refused(void **state)
     check_dies(nothing_fits, NULL, "not even one image fits");
 }
 
-/* What needs less than 1 MiB is not listed; then libraries come first. */
+/* Kinds below 1 MiB are not listed; libraries come first then. */
 static void test_small(void **state)
 {
     static const char *const set[][2] = {
@@ -268,7 +268,7 @@ static void test_small(void **state)
     done(&s, &cfg);
 }
 
-/* What libraries took is said as far as it is known. */
+/* The memory of libraries is reported as far as it is known. */
 static void test_memory(void **state)
 {
     struct strbuf text = STRBUF_INIT;
@@ -293,7 +293,7 @@ static void test_memory(void **state)
     strbuf_release(&text);
 }
 
-/* How the line of `s` goes on after what is held. */
+/* Checks the end of the memory line, after the memory in use. */
 static void says(const struct session *s, const char *want)
 {
     struct strbuf text = STRBUF_INIT;
@@ -306,8 +306,8 @@ static void says(const struct session *s, const char *want)
     strbuf_release(&text);
 }
 
-/* What others take counts as libraries' until each program has run twice; not later, nor
- * do they take from it what they give back. */
+/* The use of other programs counts as libraries' until each program has run twice. After
+ * that neither their use nor what they free changes the libraries' share. */
 static void test_others(void **state)
 {
     struct session s;

@@ -25,7 +25,7 @@ static const struct node *find_node(const struct run *r, const char *op,
     BUG("no %s in '%s'", op, layer);
 }
 
-/* What a norm gets from a convolution in bf16 it hands on in bf16. */
+/* A norm passes on bf16 from a convolution in bf16. */
 static void test_types(void **state)
 {
     const struct node *bn;
@@ -40,7 +40,7 @@ static void test_types(void **state)
     run_release(&r);
 }
 
-/* Casts are computed again with what they belong to. */
+/* Casts are recomputed with the nodes they belong to. */
 static void test_checkpointing(void **state)
 {
     struct run a, b;
@@ -60,7 +60,7 @@ static void test_checkpointing(void **state)
     run_release(&b);
 }
 
-/* The 16-bit copy is of all weights, also of those that no update touches. */
+/* The 16-bit copy contains all weights, including those that no update changes. */
 static void test_freeze(void **state)
 {
     struct run a, b;

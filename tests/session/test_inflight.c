@@ -1,6 +1,6 @@
 /*
- * Batches and snapshots in flight, on a device whose two lanes do nothing until somebody
- * waits: a batch that is given back too early, or a result read too early, is noticed.
+ * Batches and snapshots in flight, on a device whose two lanes do nothing until waited
+ * for: returning a batch or reading a result too early is detected.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +11,8 @@
 #include "tests/test.h"
 
 struct event {
-    int recorded, done; /* times */
-    double time;        /* of its lane, when it was done */
+    int recorded, done; /* counters */
+    double time;        /* of its lane, when the event completed */
 };
 
 struct work {
@@ -21,7 +21,7 @@ struct work {
     const void *src;
     size_t size;
     struct event *event;
-    int need; /* of the event */
+    int need; /* id of the event */
     double seconds;
 };
 
@@ -29,7 +29,7 @@ struct device {
     struct work lane[2][256];
     int n[2], at[2];
     int syncs, awaits;
-    int turn; /* which lane goes first */
+    int turn; /* lane that goes first */
     double time[2];
 };
 
@@ -55,7 +55,7 @@ static bool step(struct device *d, int lane)
     return true;
 }
 
-/* Runs the next operation of a lane that can go on. Which lane is preferred changes every
+/* Runs the next operation of a lane that is not blocked. The preferred lane changes every
  * seven calls, so that each gets far ahead of the other. */
 static bool go_on(struct device *d)
 {
@@ -177,7 +177,7 @@ static void take_back(void *owner, const void *token)
 
     assert_true(h->lent);
     h->lent = false;
-    memset(h->pixels, 'x', PIXELS); /* the loader fills it again at once */
+    memset(h->pixels, 'x', PIXELS); /* the loader refills it immediately */
     memset(h->labels, 'x', LABELS);
     memset(h->keys, 'x', KEYS);
 }
@@ -290,7 +290,7 @@ static void test_not_lent(void **state)
     inflight_release(&q);
 }
 
-/* Of snapshots that nobody reads, the last INFLIGHT_RUNS are kept. */
+/* Of unread snapshots, the last INFLIGHT_RUNS are kept. */
 static void test_unread(void **state)
 {
     struct device d = {0};
@@ -317,7 +317,7 @@ static void test_unread(void **state)
     inflight_release(&q);
 }
 
-/* A run of so many seconds; `now`: it leaves a snapshot. */
+/* A run of `seconds`; `now`: it leaves a snapshot. */
 static void spend(struct inflight *q, double seconds, const struct control *now)
 {
     static const struct metrics metrics;
@@ -327,7 +327,7 @@ static void spend(struct inflight *q, double seconds, const struct control *now)
     inflight_ran(q, now, now ? &metrics : NULL);
 }
 
-/* Snapshots tell the time of their runs, though several are read at once, and late. */
+/* Snapshots report the time of their runs, even if several are read late at once. */
 static void test_times(void **state)
 {
     static const double want[] = {1, 2 + 4, 8, 16 + 32, 64};
@@ -357,7 +357,7 @@ static void test_times(void **state)
     assert_true(inflight_next(&q, &s));
     assert_true(s.seconds == want[3]);
     for (int i = 0; i < 6; i++)
-        spend(&q, 500, NULL); /* an evaluation, whose runs nobody looks at */
+        spend(&q, 500, NULL); /* an evaluation, whose runs leave no snapshot */
     inflight_drain(&q);
     inflight_mark(&q);
     spend(&q, want[4], &now);
@@ -374,7 +374,7 @@ static void m_copy_out(struct device *d, void *host, const void *src, size_t siz
     memcpy(host, src, size);
 }
 
-/* Without lanes, by the clock: from the mark to the end of the last run, no more. */
+/* Without lanes, by the clock: from the mark to the end of the last run. */
 static void test_times_at_once(void **state)
 {
     static const struct backend plain = {.copy_out = m_copy_out};

@@ -20,7 +20,7 @@ static void follow(struct config *cfg, const struct job *job)
     job_preset(cfg, job);
 }
 
-/* What is set stays, and what follows from it follows. */
+/* Keys that are set stay, and dependent defaults follow them. */
 static void what_is_set_stays(void **state)
 {
     const struct job job = {.images = 1600, .side = 300, .world = 1};
@@ -45,8 +45,8 @@ static void what_is_set_stays(void **state)
     config_release(&cfg);
 }
 
-/* At the end of a run, whatever its length, EMA weights are an average over its end: what
- * is left in them of the first half is nothing. */
+/* At the end of a run of any length, EMA weights average its end: nothing is left of the
+ * first half. */
 static void ema_of_short_runs(void **state)
 {
     static const struct {
@@ -76,7 +76,7 @@ static void ema_of_short_runs(void **state)
     }
 }
 
-/* The rate grows with the batch that is used, of all devices. */
+/* The learning rate grows with the actual batch, over all devices. */
 static void rates_follow_the_batch(void **state)
 {
     struct job job = {.images = 100000, .side = 300, .world = 1};
@@ -96,7 +96,7 @@ static void rates_follow_the_batch(void **state)
     assert_true(rate[1] == 2 * rate[0] && rate[2] == rate[1]);
 }
 
-/* Every optimizer of the table has rates. */
+/* Every optimizer of the table has learning rates. */
 static void optimizers_have_rates(void **state)
 {
     const struct job job = {.images = 1000, .side = 300, .world = 1};
@@ -113,7 +113,7 @@ static void optimizers_have_rates(void **state)
     }
 }
 
-/* Pixels of the input, and what goes with them, are the model's (timm's default_cfg). */
+/* The input size and related keys come from the model (timm's default_cfg). */
 static void inputs_are_the_models(void **state)
 {
     static const struct {
@@ -143,7 +143,7 @@ static void inputs_are_the_models(void **state)
     }
 }
 
-/* Augmentation is mild for few images and short runs, and Swin's for neither. */
+/* Augmentation is mild for few images and short runs, and Swin's otherwise. */
 static void augmentation_follows(void **state)
 {
     static const struct {

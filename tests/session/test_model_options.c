@@ -1,6 +1,6 @@
 /*
- * The keys of model families: each table has only keys of the schema, choices become
- * nets, and a value that is no choice, or a key of another family, is reported.
+ * The keys of model families: each table has only keys of the schema, every choice builds
+ * a net, and an invalid choice or a key of another family is reported.
  */
 #include <string.h>
 
@@ -126,7 +126,7 @@ static void test_values(void **state)
     config_release(&cfg);
 }
 
-/* model_check() says only `want` of a model with one more key; NULL: nothing. */
+/* Checks the only message of model_check() for a model with one more key; NULL: none. */
 static void check_says(const char *type, const char *name, const char *key,
                        const char *text, const char *want)
 {
@@ -164,7 +164,7 @@ static void test_mistakes(void **state)
                "xavier_normal, xavier_uniform, not 'kaiming'");
 }
 
-/* Warned of are keys that were set and that the family does not read. */
+/* Warns of keys that are set but not read by the family. */
 static void test_unread(void **state)
 {
     char type[] = "--model-type=resnet", stem[] = "MODEL.RESNET.STEM=deep",
@@ -188,7 +188,7 @@ static void test_unread(void **state)
     cmdline_release(&line);
 }
 
-/* Common keys that a family does not read may not be changed, but may be switched off. */
+/* Common keys that a family does not read may only be switched off. */
 static void test_common(void **state)
 {
     static const char *const size =
@@ -208,7 +208,7 @@ static void test_common(void **state)
     check_says("resnet", "resnet50", "DATA.IMG_SIZE", "60", NULL);
 }
 
-/* What a Swin's name means, unless the keys say otherwise. */
+/* Values that a Swin's name implies, unless keys override them. */
 static void test_preset(void **state)
 {
     struct config cfg;

@@ -13,7 +13,7 @@ static bool reads(const struct optimizer *o, const char *key)
     return named_reads(&(struct named){.reads = o->reads}, key);
 }
 
-/* Each key is read by somebody, and each that is read exists. */
+/* Every key is read by an optimizer, and every key that one reads exists. */
 static void test_keys(void **state)
 {
     int n = 0;
@@ -38,7 +38,7 @@ static void test_keys(void **state)
                 fail_msg("%s reads %s, which is no key", o->name, *key);
 }
 
-/* What is wrong with the name; NULL: nothing. Keys that have no effect need a place where
+/* Checks the message about the name; NULL: none. Keys without effect need the place where
  * they were set: tests/golden/config/cli.txt. */
 static void check_name(const char *name, const char *want)
 {

@@ -1,6 +1,6 @@
 /*
- * Updates that are skipped because the gradients are not finite: the loss scale comes
- * down, and nothing else of the run knows of them.
+ * Updates that are skipped because the gradients are not finite: the loss scale
+ * decreases, and nothing else of the run changes.
  */
 #include <math.h>
 
@@ -11,7 +11,7 @@
 #include "tests/session/train_run.h"
 #include "tests/test.h"
 
-/* fp16 with a loss scale far too large: nothing moves until the scale has come down. */
+/* fp16 with a loss scale that is far too large: nothing moves until it has decreased. */
 static void test_overflow(void **state)
 {
     static const char *const more[] = {
@@ -72,8 +72,8 @@ static void kept_release(struct kept *s)
 }
 
 /*
- * One overflow in the middle of a run: the step leaves no trace in weights, statistics,
- * moments and the EMA, which is on the device or in host memory; the run goes on.
+ * One overflow in the middle of a run leaves no trace in weights, statistics, moments,
+ * and the EMA, on the device or in host memory, and the run continues.
  */
 static void check_injected_overflow(int group, const char *ema)
 {
@@ -134,8 +134,7 @@ static void test_injected_overflow(void **state)
     check_injected_overflow(1, "cpu");
 }
 
-/* An overflow on purpose: that update leaves no trace but in the counters and
- * the scale. */
+/* An injected overflow leaves no trace but in the counters and the loss scale. */
 static void test_overflow_key(void **state)
 {
     static const char *const more[] = {

@@ -1,6 +1,6 @@
 /*
- * A run in numbers: Swin's scaled rates, counts of updates, which precision and loss
- * scale a device gets, which parameters decay; also mean losses and the progress line.
+ * A run in numbers: Swin's scaled rates, counts of updates, the precision and loss scale
+ * of a device, the parameters with weight decay; also mean losses and the progress line.
  */
 #include <math.h>
 
@@ -87,7 +87,7 @@ static void test_scaled_rates(void **state)
 
 static void test_counts(void **state)
 {
-    /* 103 images: 10 batches of 10, 3 updates of 3 batches and one of what is left. */
+    /* 103 images: 10 batches of 10, 3 updates of 3 batches, and one update of the rest. */
     struct plan p =
         plan_of(&slow, 103,
                 (const char *[]){"DATA.BATCH_SIZE", "10", "TRAIN.ACCUMULATION_STEPS", "3",
@@ -97,7 +97,7 @@ static void test_counts(void **state)
     assert_int_equal(p.updates_per_epoch, 4);
     assert_int_equal(p.updates, 28);
     assert_int_equal(p.val_batch, 10);
-    /* Fewer batches than an update may take: one update, at the rate of a whole one. */
+    /* Fewer batches than an update may take: one update, at the rate of a full one. */
     p = plan_of(&slow, 103,
                 (const char *[]){"DATA.BATCH_SIZE", "32", "TRAIN.ACCUMULATION_STEPS", "8",
                                  "TRAIN.SCALE_LR_BASE", "256", NULL});
@@ -117,7 +117,7 @@ static void test_precision(void **state)
     struct plan p = plan_of(&slow, 0, (const char *[]){NULL});
 
     (void)state;
-    assert_int_equal(p.level, AMP_O0); /* auto, and the device has nothing fast */
+    assert_int_equal(p.level, AMP_O0); /* auto, on a device without a fast 16-bit type */
     assert_non_null(p.amp_remark);
     assert_false(p.amp_slow);
     assert_string_equal(p.compute, "fp32");
@@ -127,7 +127,7 @@ static void test_precision(void **state)
     assert_string_equal(p.compute, "bf16");
     assert_true(p.first_scale == 1 && !p.scaler.dynamic);
     p = plan_of(&slow, 0, (const char *[]){"AMP.DTYPE", "bf16", NULL});
-    assert_int_equal(p.level, AMP_O1); /* asked for by name */
+    assert_int_equal(p.level, AMP_O1); /* set by name */
     assert_true(p.amp_slow && strstr(p.amp_remark, "trains in fp32"));
     p = plan_of(&slow, 0,
                 (const char *[]){"AMP.DTYPE", "bf16", "AMP_ENABLE", "False", NULL});
@@ -236,7 +236,7 @@ static void test_mix_keys(void **state)
     p = plan_of(&slow, 0,
                 (const char *[]){"AUG.MIXUP", "0", "AUG.CUTMIX", "0", "AUG.CUTMIX_MINMAX",
                                  "[0.2, 0.8]", NULL});
-    assert_true(p.mix); /* the sides of the box turn cutmix on */
+    assert_true(p.mix); /* minimum and maximum of the box enable cutmix */
 }
 
 /* 268,336 of resnet20's 269,722 elements: all but norms and the bias of fc. */
@@ -289,7 +289,7 @@ static void test_refused(void **state)
                  "no parameter of resnet20 matches 'layer9.*'");
 }
 
-/* Samples whose loss was not finite are not averaged in as zeros. */
+/* Samples whose loss was not finite do not count as zeros in the mean. */
 static void test_mean_loss(void **state)
 {
     const struct metrics then = {
@@ -305,8 +305,7 @@ static void test_mean_loss(void **state)
     assert_true(isnan(metrics_loss(&none)));
 }
 
-/* The loss of an evaluation with a sample that was not finite is NaN, not a mean of the
- * rest. */
+/* The loss of an evaluation with a non-finite sample is NaN, not the mean of the rest. */
 static void test_score_loss(void **state)
 {
     struct evaluation e = {.raw = {.loss_sum = 4, .measured = 4, .count = 4},

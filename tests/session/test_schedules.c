@@ -9,7 +9,7 @@
 #include "tests/config_init.h"
 #include "tests/test.h"
 
-/* Each key of the section is read by a schedule, and each that is read exists. */
+/* Every key of the section is read by a schedule, and every key that one reads exists. */
 static void test_keys(void **state)
 {
     static const char section[] = "TRAIN.LR_SCHEDULER.";
@@ -35,8 +35,8 @@ static void test_keys(void **state)
                 fail_msg("%s reads %s, which is no key", row.name, *key);
 }
 
-/* What is wrong with keys and values up to NULL; NULL: nothing. Keys that have no effect
- * need a place where they were set: tests/golden/config/cli.txt. */
+/* Checks the message for keys and values up to NULL; NULL: none. Keys without effect need
+ * the place where they were set: tests/golden/config/cli.txt. */
 static void check(const char *const *keys, const char *want)
 {
     struct problems p = {0};
@@ -80,7 +80,7 @@ static void test_rules(void **state)
     CHECK(NULL, NAME, "step", STEPS, "[30, 30]"); /* which is not read */
 }
 
-/* The kinds are those of the formulas, the rates are multiplied. */
+/* Kinds match the formulas, and rates are multiplied. */
 static void test_fill(void **state)
 {
     static const struct {
@@ -109,7 +109,7 @@ static void test_fill(void **state)
     }
 }
 
-/* A warm-up that would be the whole run is shortened to a tenth, with a warning. */
+/* A warm-up that would fill the whole run is shortened to a tenth, with a warning. */
 static void test_short_run(void **state)
 {
     struct problems p = {0};

@@ -1,7 +1,7 @@
 /*
  * Training and evaluation of ERFNet on small generated samples: the formulas of the
  * scores, exact counts at any batch size, class weights, the head without a gradient, and
- * what accumulation and checkpointing must not change.
+ * that accumulation and checkpointing do not change results.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static void assert_same_weights(struct run *a, struct run *b)
     assert_memory_equal(run_weights(a), run_weights(b), run_bytes(a));
 }
 
-/* Class 2 is absent, yet two pixels are taken for it. */
+/* Class 2 is absent, but predicted for two pixels. */
 static void test_scores(void **state)
 {
     static const int64_t matrix[] = {
@@ -124,7 +124,7 @@ static void evaluate(struct run *r, int64_t batch)
 }
 
 /* Counts with one batch size: padding and ignored pixels are in no cell of the matrix,
- * every other pixel is in one. */
+ * every other pixel is in exactly one. */
 static void count_with(int64_t batch, int64_t *matrix, double *loss)
 {
     char text[8];
@@ -136,7 +136,7 @@ static void count_with(int64_t batch, int64_t *matrix, double *loss)
                                      "[0.25, 1, 7, 0.5]", NULL});
     segment_steps(&r, 2);
     evaluate(&r, batch);
-    evaluate(&r, batch); /* nothing is left of the one before */
+    evaluate(&r, batch); /* nothing of the previous evaluation remains */
     session_eval_matrix(&r.s, SESSION_RAW, matrix);
     m = session_eval_metrics(&r.s, SESSION_RAW);
     assert_int_equal(m.count, (IMAGES - 1) * (W - 1) * H);
@@ -146,9 +146,9 @@ static void count_with(int64_t batch, int64_t *matrix, double *loss)
 }
 
 /*
- * Sums of rows, which are pixels per label, must agree on every device. On the reference
- * each cell must; elsewhere another batch may run another kernel, so that the larger of
- * two nearly equal logits may be another.
+ * Row sums (pixels per label) must agree on every device. On the reference device each
+ * cell must agree; elsewhere another batch size may use another kernel, which may swap
+ * two nearly equal logits.
  */
 static void assert_same_matrix(const int64_t *got, const int64_t *want)
 {
@@ -186,7 +186,7 @@ static void test_any_batch(void **state)
     }
 }
 
-/* Neither Adam nor weight decay moves the head that only the encoder stage uses. */
+/* Neither Adam nor weight decay changes the head that only the encoder stage uses. */
 static void test_unused_head(void **state)
 {
     const struct segment *head, *used;

@@ -1,5 +1,5 @@
-/* Files of weights of segmentations: their class weights, ERFNet's two stages, and what
- * the published ones leave out. */
+/* Weight files of segmentation models: their class weights, ERFNet's two stages, and what
+ * published weights omit. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,8 +27,8 @@ static void read_class_weights(void *arg)
     (void)class_weights(arg, NULL, weight);
 }
 
-/* Those of a checkpoint, if they can be: else the labels are needed, which are
- * not here. */
+/* Uses the class weights of a checkpoint if possible; otherwise labels are needed, which
+ * are absent here. */
 static void test_saved_class_weights(void **state)
 {
     static const char *const text[] = {"[2, 2, 0, 2]", "[2, 2, -1, 2]", "[2, 2, 1e99, 2]",
@@ -67,7 +67,7 @@ static void load_pretrained(void *arg)
     pretrained_load(&((struct run *)arg)->s, path);
 }
 
-/* The encoder stage's checkpoint is what the full stage starts from, if that is meant. */
+/* The full stage starts from the encoder stage's checkpoint if configured so. */
 static void test_encoder_first(void **state)
 {
     static const char *const only[] = {"MODEL.PRETRAINED_SKIP", "['decoder.*']", NULL};
@@ -115,7 +115,7 @@ static void test_encoder_first(void **state)
     strbuf_release(&why);
 }
 
-/* A state dict of zeros with all tensors of the model but these. */
+/* Writes a state dict of zeros with all tensors of the model but these. */
 static void write_zeros(const struct run *r, const char *leave_out)
 {
     const struct flat *f = session_flat(&r->s);
@@ -142,8 +142,7 @@ static void load_whole(void *arg)
     pretrained_load_all(&((struct run *)arg)->s, path, "the test", NULL);
 }
 
-/* Published weights may lack the encoder's classifier, which the whole net does
- * not use. */
+/* Published weights may omit the encoder's classifier, which the whole net does not use. */
 static void test_unread_head(void **state)
 {
     struct run r;

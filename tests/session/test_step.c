@@ -1,6 +1,6 @@
 /*
- * Whole training steps of a small ResNet on the reference device (or TEST_DEVICE): what
- * checkpointing, freezing and EMAs do to the weights.
+ * Whole training steps of a small ResNet on the reference device (or TEST_DEVICE): effect
+ * of checkpointing, freezing, and EMAs on the weights.
  */
 #include <math.h>
 
@@ -66,7 +66,7 @@ static void test_repeats(void **state)
     run_release(&b);
 }
 
-/* Weights, moments and control, which a checkpoint holds, are the whole state. */
+/* Weights, moments, and control, which a checkpoint stores, are the whole state. */
 static void test_restores(void **state)
 {
     static const char *const more[] = {"TRAIN.OPTIMIZER.NAME", "adamw", NULL};
@@ -97,7 +97,7 @@ static void test_restores(void **state)
     run_release(&b);
 }
 
-/* Recomputed activations: the same bits in a smaller arena. */
+/* Recomputed activations: the same bits with a smaller arena. */
 static void test_checkpointing(void **state)
 {
     struct run a, b;
@@ -119,7 +119,7 @@ static void test_checkpointing(void **state)
     run_release(&b);
 }
 
-/* Gradients and moments take memory for trained parameters alone. */
+/* Only trained parameters have gradients and moments. */
 static void check_freeze_memory(const struct run *all, const struct run *some)
 {
     static const enum memory kinds[] = {MEMORY_GRADS, MEMORY_MOMENT1};
@@ -136,7 +136,7 @@ static void check_freeze_memory(const struct run *all, const struct run *some)
     }
 }
 
-/* Frozen layers: weights and statistics stay, and nothing is computed for them. */
+/* Frozen layers: weights and statistics stay, and no gradients are computed. */
 static void test_freeze(void **state)
 {
     struct run a, b;
@@ -232,14 +232,14 @@ static void test_ema_values(void **state)
             fail_msg("element %d: %.8g, not %.8g", (int)i, (double)e[i], want[i]);
         moved += i >= params && fabs(w - want[i]) > 1e-4;
     }
-    if (moved < (len - params) / 2) /* else this says nothing of running statistics */
+    if (moved < (len - params) / 2) /* otherwise running statistics are not tested */
         fail_msg("%d of %d moved", (int)moved, (int)(len - params));
     free(want);
     free(e);
     run_release(&r);
 }
 
-/* Evaluates two batches, of each of which the first `valid` samples count. */
+/* Evaluates two batches; the first `valid` samples of each count. */
 static void evaluate(struct run *r, int valid, struct metrics m[SESSION_WEIGHTS])
 {
     uint8_t pixels[BATCH * SIDE * SIDE * 3];
@@ -256,7 +256,8 @@ static void evaluate(struct run *r, int valid, struct metrics m[SESSION_WEIGHTS]
         m[i] = session_eval_metrics(&r->s, (enum session_weights)i);
 }
 
-/* The loss of both batches, computed by a session that only evaluates these weights. */
+/* Returns the loss of both batches, computed by a session that evaluates only these
+ * weights. */
 static double loss_of(const struct run *r, enum memory which)
 {
     struct metrics m[SESSION_WEIGHTS];
@@ -274,8 +275,8 @@ static double loss_of(const struct run *r, enum memory which)
 }
 
 /*
- * Weights and EMA are evaluated on the same batches, the EMA on the device and in host
- * memory, and again after more updates, which evaluation does not change. On the CPU
+ * Weights and EMA are evaluated on the same batches, with the EMA on the device and in
+ * host memory, and again after more updates; evaluation changes no update. On the CPU
  * packed weights must follow.
  */
 static void check_evaluates(const char *device)
@@ -317,8 +318,8 @@ static void test_evaluates(void **state)
     check_evaluates("cpu");
 }
 
-/* O3 has no master weights: weights of convolutions are rounded to bf16, those of norms
- * are not. */
+/* O3 has no master weights: convolution weights are rounded to bf16, those of norms are
+ * not. */
 static void test_o3(void **state)
 {
     static const char *const more[] = {
@@ -345,7 +346,7 @@ static void test_o3(void **state)
     run_release(&r);
 }
 
-/* session_mix() switches to a program with or without mixup; the run goes on in it. */
+/* session_mix() switches to a program with or without mixup, and the run continues in it. */
 static void test_mix(void **state)
 {
     struct run a, b;
@@ -359,7 +360,7 @@ static void test_mix(void **state)
     assert_same_weights(&a, &b);
     session_mix(&a.s, true);
     run_steps(&a, 1);
-    session_mix(&b.s, true); /* this run has none: nothing happens */
+    session_mix(&b.s, true); /* no mixup in this run: does nothing */
     run_steps(&b, 1);
     assert_memory_not_equal(run_weights(&a), run_weights(&b), run_bytes(&a));
     run_release(&a);

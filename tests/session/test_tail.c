@@ -1,6 +1,6 @@
 /*
- * The last batch of an epoch with DATA.DROP_LAST False: the update of a run whose batch
- * is that small, bit for bit, batch norms included, and the updates after it go on from
+ * The last batch of an epoch with DATA.DROP_LAST False equals the update of a run with
+ * that batch size, bit for bit, batch norms included, and later updates continue from
  * there.
  */
 #include <math.h>
@@ -20,12 +20,12 @@ static void step(struct run *r, int n, int first)
     uint8_t pixels[BATCH * SIDE * SIDE * 3];
     int32_t labels[BATCH];
 
-    make_batch(pixels, labels, BATCH, first); /* what is after the n must not be read */
+    make_batch(pixels, labels, BATCH, first); /* samples after the n must not be read */
     assert_int_equal(session_next_batch(&r->s), n);
     (void)session_step(&r->s, pixels, labels);
 }
 
-/* Weights, momentum and counters of one run to another, whose counts differ. */
+/* Copies weights, momentum, and counters to a run whose counts differ. */
 static void hand_over(struct run *from, struct run *to, int64_t micro)
 {
     static const enum memory memory[] = {MEMORY_WEIGHTS, MEMORY_MOMENT1};
@@ -85,7 +85,7 @@ static void test_tail(void **state)
     }
 }
 
-/* The same but for rounding, which the sum over a group adds. */
+/* Equal up to the rounding that the sum over a group adds. */
 static void check_close(struct run *a, struct run *b, const float *before)
 {
     const float *x = run_weights(a), *y = run_weights(b);
@@ -99,7 +99,7 @@ static void check_close(struct run *a, struct run *b, const float *before)
         fail_msg("apart by %g of %g", worst, moved);
 }
 
-/* Groups of two of the three batches: the last group is the small one alone. */
+/* Groups of two of the three batches: the last group is only the small one. */
 static void test_accumulated(void **state)
 {
     const char *more[] = {"TRAIN.ACCUMULATION_STEPS", "2", "DATA.DROP_LAST", "False",
@@ -125,7 +125,7 @@ static void test_accumulated(void **state)
     run_release(&three);
 }
 
-/* Mixing ends: the programs are compiled anew, this one too. */
+/* Mixing ends: all programs are recompiled, including this one. */
 static void test_mix_off(void **state)
 {
     const char *more[] = {"DATA.DROP_LAST", "False", "AUG.MIXUP", "0.8", NULL};
