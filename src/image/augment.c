@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-/* The whole image, cut around its centre to the nearest allowed aspect. */
+/* Returns the largest centered crop with an allowed aspect. */
 static struct augment_box augment_centred(int w, int h, const double ratio[2])
 {
     struct augment_box b = {0, 0, w, h};

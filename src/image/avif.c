@@ -1,11 +1,11 @@
 /*
- * libavif, all of it: AVIF, of a sequence the first image. The library is opened
- * when the first such file is met; without it the program ends, as no image of a data set
- * in AVIF could be read.
+ * The only user of libavif: AVIF images; of a sequence, the first. The library is opened
+ * for the first such file; without it the program ends, because no image of an AVIF data
+ * set could be read.
  *
- * Pixels become 8 bits per channel, alpha is dropped. That an image should be rotated or
- * mirrored is said by properties (irot, imir) that take the place of the EXIF orientation of
- * other formats, and are handed on as such. Of a part always the whole image is decoded.
+ * Pixels become 8 bits per channel, alpha is dropped. The properties irot and imir store
+ * rotation and mirroring, which other formats store in EXIF; they are returned as an EXIF
+ * orientation. Reading a part always decodes the whole image.
  */
 #include <avif/avif.h>
 #include <stdbool.h>
@@ -19,7 +19,7 @@
 #include "image/decoder.h"
 #include "image/exif.h"
 
-/* The layout of the library's structs is part of its number. */
+/* The layout of the library's structs depends on its version. */
 #if AVIF_VERSION >= 1000000
 #define AVIF_AXIS axis
 static const char *const names[] = {"libavif.so.16", NULL};
@@ -58,7 +58,7 @@ static void avif_library(void)
     dynlib_need(&row, &lib, "AVIF");
 }
 
-/* "ftyp" with one of its brands: the major one or one of those that it is like. */
+/* True if it starts with "ftyp" and one of the major or compatible brands is AVIF. */
 static bool avif_is(const void *data, size_t len)
 {
     const uint8_t *d = data;
@@ -74,7 +74,7 @@ static bool avif_is(const void *data, size_t len)
 }
 
 struct avif_state {
-    avifDecoder *decoder; /* NULL: none was needed so far */
+    avifDecoder *decoder; /* NULL until first needed */
 };
 
 static void *avif_state_new(void)
@@ -122,8 +122,8 @@ static int avif_open(const struct decoder_file *f, int *w, int *h, struct strbuf
     return 0;
 }
 
-/* irot turns anticlockwise by quarters, then imir exchanges top and bottom (0) or left and
- * right (1). */
+/* irot rotates counterclockwise in steps of 90 degrees; then imir exchanges top and
+ * bottom (0) or left and right (1). */
 static int avif_orientation(const struct decoder_file *f)
 {
     const avifImage *image = ((struct avif_state *)f->state)->decoder->image;
@@ -150,7 +150,7 @@ static int avif_read(const struct decoder_file *f, const struct image_part *part
     if (r != AVIF_RESULT_OK)
         return avif_fail(r, why);
     image_resize_room(img, (int)s->decoder->image->width, (int)s->decoder->image->height);
-    s->decoder->image->alphaPremultiplied = AVIF_TRUE; /* else it would be blended */
+    s->decoder->image->alphaPremultiplied = AVIF_TRUE; /* prevents blending */
     lib.rgb_defaults(&rgb, s->decoder->image);
     rgb.format = AVIF_RGB_FORMAT_RGB;
     rgb.depth = 8;
@@ -160,14 +160,14 @@ static int avif_read(const struct decoder_file *f, const struct image_part *part
     return r == AVIF_RESULT_OK ? 0 : avif_fail(r, why);
 }
 
-/* What is lossless in it is hard to tell, and rare. */
+/* Lossless AVIF is rare and hard to detect. */
 static bool avif_is_lossy(const struct decoder_file *f)
 {
     (void)f;
     return true;
 }
 
-/* Planes of up to 16 bits, and what dav1d keeps of a frame. */
+/* Planes of up to 16 bits, and dav1d's copies of a frame. */
 static size_t avif_memory(const struct decoder_file *f, int w, int h)
 {
     (void)f;

@@ -1,9 +1,9 @@
 /*
- * BMP, as Pillow reads it: the headers of Windows (40 to 124 bytes) and of OS/2 (12, and
- * 16 to 64), with or without the 14 bytes of a file in front; 1, 2, 4, and 8 bits with a
- * palette, 16, 24, and 32 with masks or without; RLE8 and RLE4. Alpha is dropped.
- * The layout is that of Microsoft's "Bitmap Storage" and of Murray and van Ryper,
- * Encyclopedia of Graphics File Formats.
+ * BMP as Pillow reads it: headers of Windows (40 to 124 bytes) and OS/2 (12, and 16 to
+ * 64), with or without the 14-byte file header; 1, 2, 4, and 8 bits with a palette; 16,
+ * 24, and 32 bits with or without masks; RLE8 and RLE4. Alpha is dropped. The layout
+ * follows Microsoft's "Bitmap Storage" and Murray and van Ryper, Encyclopedia of Graphics
+ * File Formats.
  */
 #include "image/bmp.h"
 
@@ -23,7 +23,7 @@ static bool bmp_is_header(uint32_t size)
     return size == OLD_HEADER || (size >= 16 && size <= 64) || size == 108 || size == 124;
 }
 
-/* A bitmap without a file header begins with its own, which then must make sense. */
+/* True for a bitmap without a file header: its own header must be plausible. */
 static bool bmp_is_bare(const uint8_t *d, size_t len)
 {
     uint32_t size, bits;
@@ -46,7 +46,8 @@ static int bmp_side(uint32_t v)
     return v > INT_MAX ? INT_MAX : (int)v;
 }
 
-/* The fields of the header of `size` bytes at h; *colors 0: as many as the bits allow. */
+/* Reads the fields of the header of `size` bytes at h; *colors 0: all that the bits
+ * allow. */
 static void bmp_fields(struct bmp *b, const uint8_t *h, uint32_t size, uint32_t *colors)
 {
     uint8_t all[INFO_HEADER] = {0};
@@ -87,7 +88,7 @@ static int bmp_check(const struct bmp *b, struct strbuf *why)
     return FAILURE_DATA;
 }
 
-/* The masks after the first 40 bytes, in the header or after it. */
+/* Reads the masks that follow the first 40 bytes, inside or after the header. */
 static int bmp_masks(struct bmp *b, const uint8_t *d, size_t len, size_t at,
                      struct strbuf *why)
 {
@@ -106,8 +107,8 @@ static int bmp_masks(struct bmp *b, const uint8_t *d, size_t len, size_t at,
     return 0;
 }
 
-/* `n` colors of `step` bytes at `at`. A palette that is a ramp of grey counts as none, so
- * that indices beyond it are grey, too. Otherwise those are black. */
+/* Reads `n` colors of `step` bytes at `at`. A palette that is a gray ramp counts as none,
+ * so that indices beyond it are gray, too; otherwise those are black. */
 static void bmp_palette(struct bmp *b, const uint8_t *d, size_t len, size_t at,
                         uint32_t n, size_t step)
 {
@@ -155,7 +156,7 @@ int bmp_header(struct bmp *b, const uint8_t *data, size_t len, size_t at, size_t
         if (colors == 0 || colors > 1 << 16)
             colors = 1u << b->bits;
         bmp_palette(b, data, len, end, colors, step);
-        /* Some files say that the pixels begin where the palette does. */
+        /* in some files the offset of the pixels is that of the palette */
         offset += offset == end ? step * colors : 0;
         end += step * colors;
     } else if (bmp_masks(b, data, len, at, why) < 0) {
@@ -177,7 +178,7 @@ static uint8_t bmp_masked(uint32_t pixel, uint32_t mask)
     return (uint8_t)(most ? ((pixel & mask) >> shift) * UINT64_C(255) / most : 0);
 }
 
-/* Pixels [x, x + n) of a row. */
+/* Converts pixels [x, x + n) of a row. */
 static void bmp_row(const struct bmp *b, const uint8_t *row, int x, int n, uint8_t *rgb)
 {
     int bytes = b->bits / 8;
@@ -228,15 +229,15 @@ static int bmp_raw(const struct bmp *b, const struct decoder_file *f,
     return 0;
 }
 
-/* ---- run lengths ---- */
+/* ---- run-length encoding ---- */
 
 struct bmp_rle {
     const uint8_t *d;
     size_t len, at;
     bool rle4;
-    bool blank; /* an end of line at the start of a row leaves that row blank */
+    bool blank; /* an end of line at the start of a row leaves the row blank */
     uint8_t *index;
-    size_t n, size; /* indices so far, and all of them: what is skipped is 0 */
+    size_t n, size; /* indices so far and in total; skipped ones are 0 */
     size_t x, w;
 };
 
@@ -251,7 +252,7 @@ static void rle_run(struct bmp_rle *r, unsigned count, uint8_t value)
     r->x += n;
 }
 
-/* False: the data end. */
+/* Returns false at the end of the data. */
 static bool rle_literal(struct bmp_rle *r, unsigned count)
 {
     size_t n = count < r->size - r->n ? count : r->size - r->n;
@@ -266,11 +267,11 @@ static bool rle_literal(struct bmp_rle *r, unsigned count)
     }
     r->x += count;
     r->at += bytes;
-    r->at += r->at & 1; /* literals end at an even byte of the file */
+    r->at += r->at & 1; /* literals are padded to even bytes */
     return true;
 }
 
-/* False: the data end. */
+/* Returns false at the end of the data. */
 static bool rle_delta(struct bmp_rle *r)
 {
     size_t skip;
@@ -292,7 +293,7 @@ static void rle_line(struct bmp_rle *r)
     r->x = 0;
 }
 
-/* True: all indices are there, or the code for the end is. */
+/* Returns true if all indices or the end code have been read. */
 static bool rle_decode(struct bmp_rle *r)
 {
     while (r->n < r->size) {
@@ -316,8 +317,8 @@ static bool rle_decode(struct bmp_rle *r)
 }
 
 /*
- * An end of line where a row begins is that of the full row before it, as Pillow takes
- * it; where rows are missing at the end then, such lines were blank rows.
+ * An end of line at the start of a row ends the full row before it, as in Pillow; but if
+ * rows are missing at the end, such lines were blank rows.
  */
 static int bmp_runs(const struct bmp *b, const struct decoder_file *f,
                     const struct image_part *p, struct image *img, struct strbuf *why)
@@ -398,7 +399,7 @@ static int bmp_read(const struct decoder_file *f, const struct image_part *part,
     return rc < 0 ? rc : bmp_pixels(&b, f, part, img, why);
 }
 
-/* Bytes: an index for each pixel, and the result. */
+/* Bytes: one index per pixel, and the result. */
 static size_t bmp_memory(const struct decoder_file *f, int w, int h)
 {
     (void)f;

@@ -1,5 +1,5 @@
 /*
- * The inside of a BMP, which an icon has, too: a device-independent bitmap is a header, a
+ * The contents of a BMP, also used in icons: a device-independent bitmap is a header, a
  * palette, and rows. Private to src/image.
  *
  *   struct bmp b;
@@ -13,21 +13,21 @@
 #include "image/decoder.h"
 
 struct bmp {
-    int w, h;         /* INT_MAX: no image has as many */
-    bool top_down;    /* the first row that is stored is the highest */
-    int bits;         /* of a pixel */
+    int w, h;         /* up to INT_MAX, which the limits refuse */
+    bool top_down;    /* the first stored row is the top row */
+    int bits;         /* per pixel */
     int compression;  /* BMP_... of bmp.c */
-    uint32_t mask[3]; /* of red, green, and blue in a pixel of 16 bits or more */
-    size_t pixels;    /* where they begin in the file */
+    uint32_t mask[3]; /* of red, green, and blue, for 16 bits per pixel or more */
+    size_t pixels;    /* offset in the file */
     uint8_t palette[256][3];
 };
 
-/* The header at `at`; `offset`: where the file says that the pixels begin, 0: after the
- * header and the palette. FAILURE_DATA with a reason. */
+/* Reads the header at `at`. `offset`: offset of the pixels according to the file header;
+ * 0: right after header and palette. Returns FAILURE_DATA with a reason on errors. */
 int bmp_header(struct bmp *b, const uint8_t *data, size_t len, size_t at, size_t offset,
                struct strbuf *why);
 
-/* The part as RGB, as decoder.read. Offsets are those of f->data. */
+/* Reads the part as RGB, as decoder.read. Offsets refer to f->data. */
 int bmp_pixels(const struct bmp *b, const struct decoder_file *f,
                const struct image_part *part, struct image *img, struct strbuf *why);
 

@@ -1,4 +1,4 @@
-/* Numbers in a file, the low byte first. Private to src/image. */
+/* Little-endian numbers in a file. Private to src/image. */
 #ifndef IMAGE_BYTES_H
 #define IMAGE_BYTES_H
 

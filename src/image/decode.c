@@ -1,4 +1,4 @@
-/* Tells the formats apart and checks the limits; the rest is in one file per format. */
+/* Detects the format and checks the limits; each format has its own file. */
 #include <ctype.h>
 #include <stdbool.h>
 #include <strings.h>
@@ -14,8 +14,8 @@
 #include "image/image.h"
 #include "image/label.h"
 
-/* The longest side, in pixels: of a longer one, the tables of a resize would take more
- * memory than the pixels. */
+/* Longest side in pixels: beyond, the tables of a resize need more memory than the
+ * pixels. */
 enum { DECODE_SIDE = 1 << 20 };
 
 #define DECODER_POINTER(name) &decoder_##name,
@@ -27,14 +27,14 @@ enum { DECODERS = sizeof(decoders) / sizeof(decoders[0]) };
 struct image_decoder {
     struct image_limits limits;
     const struct decoder *format; /* of the open image */
-    struct decoder_file file;     /* the open image; data NULL: none is open */
-    int w, h;                     /* as it is stored */
-    int orientation;              /* of EXIF; 1 unless limits.rotate */
+    struct decoder_file file;     /* the open image; data is NULL if none is open */
+    int w, h;                     /* stored size */
+    int orientation;              /* from EXIF; 1 unless limits.rotate */
     struct image stored;          /* before its orientation is applied */
-    int channels;                 /* wanted: image_decoder_channels */
-    void *state[DECODERS];        /* of each format */
-    struct strbuf warning;        /* of the image that was read */
-    void *device;                 /* of limits.jpeg; NULL: none */
+    int channels;                 /* requested by image_decoder_channels */
+    void *state[DECODERS];        /* per format */
+    struct strbuf warning;        /* of the last image read */
+    void *device;                 /* opened from limits.jpeg, or NULL */
 };
 
 struct image_limits image_limits_or_default(const struct image_limits *limits)
@@ -76,7 +76,8 @@ void image_decoder_free(struct image_decoder *d)
     free(d);
 }
 
-/* "unknown format", with what the file starts with: a renamed text file shows itself. */
+/* Appends "no image of a known format" and the first bytes, which reveal a renamed text
+ * file. */
 static int decode_unknown(const uint8_t *p, size_t len, struct strbuf *why)
 {
     size_t n = len < 16 ? len : 16;
@@ -95,7 +96,7 @@ static int decode_unknown(const uint8_t *p, size_t len, struct strbuf *why)
     return -1;
 }
 
-/* The index of the format in `decoders`; DECODERS: none. */
+/* Returns the index of the format in `decoders`, or DECODERS if it is unknown. */
 static int decode_row(const void *data, size_t len)
 {
     int i = 0;
@@ -127,7 +128,7 @@ bool image_is_lossy(const void *data, size_t len)
     return format && (format->is_lossy ? format->is_lossy(&f) : format->lossy);
 }
 
-/* By the extension; NULL: none of the table. */
+/* Finds the format by extension; returns NULL if it is unknown. */
 static const struct decoder *decoder_of_name(const char *path)
 {
     const char *dot = path_extension(path);
@@ -190,14 +191,14 @@ static int decode_orientation(const struct image_decoder *d)
     return found ? found : 1;
 }
 
-/* Header reading takes a small multiple of the file's length at most (tiff.c). */
+/* Reading a header takes at most a small multiple of the file's length (tiff.c). */
 static size_t decode_header_memory(size_t len)
 {
     return 16 * len + (1 << 16);
 }
 
-/* A failure of the format's, told from a lack of `bytes` of memory where its library does
- * not. */
+/* Some libraries report a lack of memory as damage: distinguishes them by testing whether
+ * `bytes` can be allocated. */
 static int decode_failure(const struct decoder *format, int rc, size_t bytes,
                           struct strbuf *why)
 {
@@ -241,8 +242,8 @@ int image_decoder_open(struct image_decoder *d, const void *data, size_t len, in
     return 0;
 }
 
-/* Is the device asked for this file before the host? Not for a JPEG without its end
- * marker: libjpeg tells that it is cut off. */
+/* True if the device decodes this file. A JPEG without an end marker goes to libjpeg,
+ * which reports that it is cut off. */
 static bool decode_by_device(const struct image_decoder *d, const struct decoder_file *f)
 {
     const uint8_t *end = (const uint8_t *)f->data + f->len;
@@ -257,7 +258,7 @@ int image_decoder_shrinks(const struct image_decoder *d)
            !decode_by_device(d, &d->file);
 }
 
-/* The device decodes the whole image; false: it did not, and the host does. */
+/* Decodes the whole image on the device; returns false if the host must decode it. */
 static bool decode_device(const struct image_decoder *d, const struct decoder_file *f,
                           struct image *img)
 {
@@ -309,7 +310,7 @@ void image_decoder_forget(struct image_decoder *d)
     strbuf_reset(&d->warning);
 }
 
-/* RGB to grey, in place. */
+/* Converts RGB to gray in place. */
 static void decode_grey(struct image *img)
 {
     for (int y = 0; y < img->h; y++) {

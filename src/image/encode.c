@@ -14,7 +14,7 @@ unsigned char *jpeg_encode(const uint8_t *rgb, int w, int h, int quality, size_t
     if (!tj ||
         tjCompress2(tj, rgb, w, 0, h, TJPF_RGB, &buf, &size, TJSAMP_444, quality, 0))
         die("cannot encode a JPEG of %d by %d pixels: %s", w, h, tjGetErrorStr2(tj));
-    copy = xmemdup(buf, size); /* its own allocator may not be malloc */
+    copy = xmemdup(buf, size); /* the library's allocator may not be malloc */
     tjFree(buf);
     (void)tjDestroy(tj);
     *len = size;

@@ -9,7 +9,7 @@
 #pragma GCC optimize("O3") /* loops that the compiler turns into vectors */
 #endif
 
-/* augment_blend() of what is neither NaN nor large. */
+/* augment_blend() for finite, small values. */
 static inline __attribute__((always_inline)) uint8_t enhance_blend(int d, int x, float f)
 {
     float v = (float)d + f * (float)(x - d);
@@ -19,7 +19,7 @@ static inline __attribute__((always_inline)) uint8_t enhance_blend(int d, int x,
     return (uint8_t)(int)v;
 }
 
-/* One table per channel. */
+/* Applies one table per channel. */
 static void enhance_lookup3(uint8_t *rgb, size_t n, uint8_t table[3][256])
 {
     for (size_t i = 0; i < n; i++, rgb += 3) {
@@ -40,7 +40,7 @@ void enhance_brightness(uint8_t *rgb, size_t n, float f)
     enhance_towards(rgb, n, 0, f);
 }
 
-/* Of at most 2^24 pixels. */
+/* For at most 2^24 pixels. */
 CLONES static uint32_t enhance_sum(const uint8_t *rgb, size_t n)
 {
     uint32_t sum = 0;
@@ -74,7 +74,7 @@ CLONES void enhance_color(uint8_t *rgb, size_t n, float f)
     }
 }
 
-/* [1 1 1; 1 5 1; 1 1 1] / 13, rounded, of n bytes of a row, moved away from by f. */
+/* Sharpens n bytes of a row: blends away by f from [1 1 1; 1 5 1; 1 1 1] / 13, rounded. */
 CLONES static void enhance_sharpen(uint8_t *restrict to, const uint8_t *restrict p,
                                    ptrdiff_t stride, ptrdiff_t n, float f)
 {
@@ -91,7 +91,7 @@ CLONES static void enhance_sharpen(uint8_t *restrict to, const uint8_t *restrict
     }
 }
 
-/* Pixels of the edge stay. */
+/* Pixels at the edge stay. */
 void enhance_sharpness(uint8_t *rgb, int w, int h, float f, uint8_t *scratch)
 {
     ptrdiff_t stride = (ptrdiff_t)w * 3;
@@ -102,7 +102,7 @@ void enhance_sharpness(uint8_t *rgb, int w, int h, float f, uint8_t *scratch)
                         stride - 6, f);
 }
 
-/* Pixels of even and of odd place are counted apart: two that are alike would wait for
+/* Counts even and odd pixels separately: two equal neighbors would otherwise wait for
  * each other. */
 static void enhance_histogram(const uint8_t *rgb, size_t n, uint32_t h[3][256])
 {

@@ -1,9 +1,9 @@
 /*
- * Pillow's colour operations (ImageEnhance, ImageOps), in place on `n` pixels of
+ * Pillow's color operations (ImageEnhance, ImageOps), in place on `n` pixels of
  * interleaved RGB. An enhancement is out = D + f (x - D) in float, clipped to 0..255 and
  * truncated; D is black (brightness), the constant int(mean(L) + 0.5) (contrast), the
- * pixel's own L (colour, also called saturation) or the smoothed image (sharpness),
- * with L = (19595 R + 38470 G + 7471 B + 32768) >> 16.
+ * pixel's own L (color, also called saturation), or the smoothed image (sharpness), with
+ * L = (19595 R + 38470 G + 7471 B + 32768) >> 16.
  */
 #ifndef IMAGE_ENHANCE_H
 #define IMAGE_ENHANCE_H
@@ -23,8 +23,8 @@ void enhance_brightness(uint8_t *rgb, size_t n, float f);
 void enhance_contrast(uint8_t *rgb, size_t n, float f);
 void enhance_color(uint8_t *rgb, size_t n, float f);
 
-/* D is [1 1 1; 1 5 1; 1 1 1] / 13, the outermost ring of pixels as it was. `scratch`
- * holds as many bytes as the image. */
+/* D is [1 1 1; 1 5 1; 1 1 1] / 13; the outermost pixels stay. `scratch` has the size of
+ * the image. */
 void enhance_sharpness(uint8_t *rgb, int w, int h, float f, uint8_t *scratch);
 
 /* Stretches each channel's used range to 0..255. */
@@ -41,7 +41,7 @@ void enhance_solarize(uint8_t *rgb, size_t n, int threshold);
 /* x < threshold becomes min(255, x + add) */
 void enhance_solarize_add(uint8_t *rgb, size_t n, int add, int threshold);
 
-/* Keeps the top `bits`; 8 and more change nothing, 0 is black. */
+/* Keeps the top `bits` bits; 8 or more change nothing, 0 gives black. */
 void enhance_posterize(uint8_t *rgb, size_t n, int bits);
 
 #endif

@@ -24,7 +24,7 @@ int erase_boxes(const struct erase *e, const struct augment_key *k, int w, int h
     return found;
 }
 
-/* `n` pixels of noise, eight bytes from each draw. */
+/* Fills `n` pixels with noise, eight bytes per draw. */
 static void erase_fill_pixels(const struct erase *e, const struct augment_key *k,
                               uint32_t which, uint64_t *draw, uint8_t *rgb, int n)
 {

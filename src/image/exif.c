@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 
-/* Big endian ("MM") or little ("II"). */
+/* Big endian ("MM") or little endian ("II"). */
 static unsigned exif_number(const uint8_t *p, int bytes, bool big)
 {
     unsigned v = 0;

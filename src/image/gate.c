@@ -4,11 +4,11 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-enum { LEAST = 8 << 20 }; /* bytes of a share: photographs of cameras are below that */
+enum { LEAST = 8 << 20 }; /* minimum share in bytes: enough for camera photographs */
 
 static pthread_mutex_t plan_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t lane = PTHREAD_MUTEX_INITIALIZER;
-static int planned; /* threads */
+static int planned; /* number of threads */
 static atomic_size_t share = SIZE_MAX, most = SIZE_MAX;
 static _Thread_local bool inside;
 

@@ -1,14 +1,14 @@
 /*
- * Memory of decoding, bounded over all threads of the process and planned before the
- * first image:
+ * Limits the memory of decoding over all threads of the process, planned before the first
+ * image:
  *
- *   share   a quarter of the memory over all threads: what one image may take of it
- *           without asking, its file included
- *   lane    an image that takes more waits until it is the only such one
- *   most    half of the memory: an image that takes more is refused, as too large
+ *   share   a quarter of the memory divided by the threads: an image may take this
+ *          immediately, its file included
+ *   lane    a larger image waits until it is the only one of its kind
+ *   most    half of the memory: larger images are refused
  *
- * So decoding takes share x threads + most at the very most, instead of threads x the
- * largest image that a header can promise. Without a plan nothing is bounded.
+ * Decoding therefore takes at most share x threads + most, instead of threads x the
+ * largest image that a header can claim. Without a plan there is no limit.
  */
 #ifndef IMAGE_GATE_H
 #define IMAGE_GATE_H
@@ -18,16 +18,17 @@
 
 #include "base/strbuf.h"
 
-/* `threads` more (or fewer) threads decode; memory in bytes, SIZE_MAX: not known. */
+/* Announces `threads` more (or fewer) decoding threads; memory in bytes, SIZE_MAX:
+ * unknown. */
 void image_gate_plan(int threads, size_t memory);
 
 /*
- * Before memory of this size is taken: waits if it must. A thread that is in the lane
- * stays there until it leaves. -1 with a reason: more than `most`.
+ * Call before allocating `bytes`; may wait. A thread in the lane stays there until it
+ * leaves. Returns -1 with a reason if `bytes` exceeds `most`.
  */
 int image_gate_enter(size_t bytes, struct strbuf *why);
 
-/* True if this thread was in the lane: its buffers should go before it calls leave. */
+/* True if this thread is in the lane: it should free its buffers before it leaves. */
 bool image_gate_inside(void);
 void image_gate_leave(void);
 

@@ -1,11 +1,11 @@
 /*
- * GIF: the first frame, as Pillow shows it. The image is as large as the screen and the
- * frame together; what the frame does not cover has the transparent color or the first.
- * Transparent pixels keep their color. Without a palette, or with one that is a ramp,
- * indices are grey levels. Codes need not begin with a clear code.
+ * GIF: the first frame, as Pillow shows it. The image covers the screen and the frame;
+ * pixels outside the frame have the transparent color or the first one. Transparent
+ * pixels keep their color. Without a palette, or with one that is a ramp, indices are
+ * gray levels. Codes need not begin with a clear code.
  *
- * GIF89a Specification, appendix F: LZW of 3 to 12 bits, the low bits first, in blocks of
- * up to 255 bytes.
+ * GIF89a Specification, appendix F: LZW of 3 to 12 bits, low bits first, in blocks of up
+ * to 255 bytes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +21,8 @@ struct gif {
     int w, h;
     int x, y, frame_w, frame_h;
     bool interlaced;
-    int outside;  /* index of what the frame does not cover */
-    size_t codes; /* where their size stands */
+    int outside;  /* index of pixels outside the frame */
+    size_t codes; /* offset of the code size */
     uint8_t palette[256][3];
 };
 
@@ -36,7 +36,7 @@ static size_t gif_colors(uint8_t flags)
     return flags & 128 ? (size_t)2 << (flags & 7) : 0;
 }
 
-/* n colors at p; a ramp of grey counts as no palette. */
+/* Reads n colors at p; a gray ramp counts as no palette. */
 static void gif_palette(struct gif *g, const uint8_t *p, size_t n)
 {
     bool ramp = true;
@@ -51,7 +51,7 @@ static void gif_palette(struct gif *g, const uint8_t *p, size_t n)
     memcpy(g->palette, p, 3 * n);
 }
 
-/* Where the blocks from `at` on end; beyond the file: nowhere. */
+/* Returns the end of the blocks at `at`; beyond the file if they are cut off. */
 static size_t gif_skip(const uint8_t *d, size_t len, size_t at)
 {
     while (at < len && d[at])
@@ -59,7 +59,7 @@ static size_t gif_skip(const uint8_t *d, size_t len, size_t at)
     return at + 1;
 }
 
-/* Where the first frame begins; beyond the file: there is none. */
+/* Returns the offset of the first frame; beyond the file if there is none. */
 static size_t gif_find(struct gif *g, const uint8_t *d, size_t len, size_t at)
 {
     while (at < len && d[at] != ',') {
@@ -110,13 +110,13 @@ static int gif_header(struct gif *g, const struct decoder_file *f, struct strbuf
 
 struct gif_codes {
     const uint8_t *d;
-    size_t len, at, block; /* the next byte, and what is left of its block */
+    size_t len, at, block; /* the next byte, and the rest of its block */
     bool truncated;
     uint32_t bits;
-    int have;        /* bits that were read ahead */
-    int least, size; /* bits of a code at first, and now */
-    int next;        /* the first code that is free */
-    int last;        /* the code before; -1: there was none since the clear code */
+    int have;        /* bits read ahead */
+    int least, size; /* initial and current bits per code */
+    int next;        /* the first free code */
+    int last;        /* previous code; -1: none since the clear code */
     uint8_t first;   /* the first index of the last code */
     uint16_t link[GIF_TABLE];
     uint8_t tail[GIF_TABLE];
@@ -124,7 +124,7 @@ struct gif_codes {
     int begin;
 };
 
-/* -1: the data end. A block of which the file holds a part counts if `truncated`. */
+/* Returns -1 at the end of the data. With `truncated`, a partial last block counts. */
 static int gif_code(struct gif_codes *c)
 {
     int code;
@@ -157,7 +157,7 @@ static void gif_clear(struct gif_codes *c)
     c->last = -1;
 }
 
-/* The indices of a code into c->out; false: there is no such code. */
+/* Expands a code into c->out; returns false if the code is undefined. */
 static bool gif_expand(struct gif_codes *c, int code)
 {
     int clear = 1 << c->least, at = code;
@@ -196,8 +196,8 @@ static bool gif_expand(struct gif_codes *c, int code)
     return true;
 }
 
-/* The row of a frame that is stored k-th: of interlaced ones every 8th, the 8ths between
- * them, then every 4th and every 2nd that is missing. */
+/* Returns the k-th stored row of a frame. Interlaced frames store every 8th row, the 8th
+ * rows between them, then the remaining 4th and 2nd ones. */
 static int gif_row(const struct gif *g, int k)
 {
     static const int begin[] = {0, 4, 2, 1}, step[] = {8, 8, 4, 2};
@@ -214,7 +214,8 @@ static int gif_row(const struct gif *g, int k)
     return k;
 }
 
-/* All indices of the frame into `canvas`. FAILURE_DATA and a reason. */
+/* Decodes all indices of the frame into `canvas`. Returns FAILURE_DATA with a reason on
+ * errors. */
 static int gif_frame(const struct gif *g, const struct decoder_file *f,
                      struct gif_codes *c, uint8_t *canvas, struct strbuf *why)
 {
@@ -298,7 +299,7 @@ static int gif_read(const struct decoder_file *f, const struct image_part *part,
     return rc;
 }
 
-/* Bytes: an index for each pixel, and the result. */
+/* Bytes: one index per pixel, and the result. */
 static size_t gif_memory(const struct decoder_file *f, int w, int h)
 {
     (void)f;

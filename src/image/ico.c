@@ -1,6 +1,6 @@
 /*
- * Windows icons: of several images the one that Pillow takes, a PNG or a BMP without its
- * file header whose height covers a mask, too. The mask is alpha, and dropped.
+ * Windows icons: selects the same image as Pillow, a PNG or a BMP without file header
+ * whose height includes a mask. The mask is alpha and is dropped.
  */
 #include <math.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static int ico_depth(const uint8_t *entry)
     return bits ? bits : 256;
 }
 
-/* Where the image begins that has most pixels and, of those, the fewest bits each. */
+/* Finds the image with most pixels and, among those, the fewest bits per pixel. */
 static int ico_find(const struct decoder_file *f, size_t *at, struct strbuf *why)
 {
     const uint8_t *d = f->data, *best = d + ICO_HEADER;
@@ -53,7 +53,7 @@ static int ico_find(const struct decoder_file *f, size_t *at, struct strbuf *why
     return FAILURE_DATA;
 }
 
-/* The file of the image; true if it is a PNG. */
+/* Gets the file of the image; returns true if it is a PNG. */
 static bool ico_png(const struct decoder_file *f, size_t at, struct decoder_file *png)
 {
     *png = *f;
@@ -116,7 +116,7 @@ static size_t ico_memory(const struct decoder_file *f, int w, int h)
     return size;
 }
 
-/* Of the PNGs inside. */
+/* State of the embedded PNGs. */
 static void *ico_state(void)
 {
     return decoder_png.state_new();

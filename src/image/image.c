@@ -10,7 +10,7 @@ void image_room(struct image *img, int w, int h, int channels)
     size_t need = (size_t)w * (size_t)h * (size_t)channels + IMAGE_SLACK;
 
     if (need > img->cap) {
-        free(img->pixel); /* the content need not survive, so no realloc */
+        free(img->pixel); /* contents may be lost, so no realloc */
         img->pixel = xalloc_aligned(need);
         img->cap = need;
     }

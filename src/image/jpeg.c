@@ -1,11 +1,12 @@
 /*
- * All that knows libjpeg-turbo, through its libjpeg interface (image.h says why).
+ * The only user of libjpeg-turbo, through its libjpeg interface (image.h gives the
+ * reason).
  *
- * Quirks: errors leave by longjmp, so everything that the guarded part touches lives in
- * the struct; a cropped decode differs from the whole one in the outermost chroma sample,
- * so we ask for a margin; of damaged data it may differ anywhere, so those are decoded
- * whole; where the data end early libjpeg makes up an end and warns; tables outlive an image unless the object is made anew, and would be used for a
- * later image that has none of its own.
+ * Quirks: errors leave by longjmp, so everything that the guarded part uses is in the
+ * struct; a cropped decode differs from the whole one in the outermost chroma sample, so
+ * we request a margin; with damaged data it may differ anywhere, so those are decoded
+ * whole; if the data end early, libjpeg invents an end and warns; tables survive an image
+ * unless the object is recreated, and would be used for a later image without tables.
  */
 #include <setjmp.h>
 #include <stdbool.h>
@@ -36,13 +37,13 @@ struct jpeg {
 
     const uint8_t *data;
     size_t len;
-    bool in_header;                /* jpeg_header() is at work */
-    bool truncated;                /* data that end early are a warning, too */
+    bool in_header;                /* jpeg_header() is running */
+    bool truncated;                /* data that end early are only a warning */
     bool started;                  /* `img` has pixels */
-    char warning[JMSG_LENGTH_MAX]; /* the first one since jpeg_open(); empty: none */
+    char warning[JMSG_LENGTH_MAX]; /* the first since jpeg_open(); "": none */
     const struct image_part *part;
     struct image *img;
-    uint8_t *row; /* of CMYK, or one that nobody wants */
+    uint8_t *row; /* of CMYK, or a skipped row */
     size_t row_cap;
 };
 
@@ -59,9 +60,9 @@ static void jpeg_on_error(j_common_ptr c)
     longjmp(j->jump, 1);
 }
 
-/* Warnings have level -1, traces 0 and up. What does not touch pixels is passed over: bytes
- * in front of the first block or after the last, for one. The others are kept, as with
- * them libjpeg decodes what it can; an end that is missing is an error. */
+/* Warnings have level -1, traces 0 and up. Warnings that do not affect pixels are
+ * ignored, such as bytes before the first block or after the last. The others are stored,
+ * because libjpeg decodes as far as it can; a missing end is an error. */
 static void jpeg_on_message(j_common_ptr c, int level)
 {
     struct jpeg *j = jpeg_of(c);
@@ -89,7 +90,7 @@ static void jpeg_on_progress(j_common_ptr c)
     longjmp(j->jump, 1);
 }
 
-/* Runs fn; 0, or a failure of base/failure.h and a reason if libjpeg has left it by
+/* Runs fn; returns 0, or a failure of base/failure.h and a reason if libjpeg left it by
  * longjmp. */
 static int jpeg_guard(struct jpeg *j, void (*fn)(struct jpeg *), struct strbuf *why)
 {
@@ -132,7 +133,7 @@ static bool jpeg_is(const void *data, size_t len)
 
 static void jpeg_header(struct jpeg *j)
 {
-    jpeg_destroy_decompress(&j->c); /* with the tables of the image before */
+    jpeg_destroy_decompress(&j->c); /* drops the tables of the previous image */
     jpeg_create_decompress(&j->c);
     j->c.progress = &j->progress;
     j->in_header = true;
@@ -182,7 +183,7 @@ static uint8_t *jpeg_row(struct jpeg *j, size_t size)
     return j->row;
 }
 
-/* Rows [output_scanline, end) into the image. */
+/* Decodes rows [output_scanline, end) into the image. */
 static void jpeg_rows(struct jpeg *j, int end)
 {
     struct image *img = j->img;
@@ -206,7 +207,7 @@ static void jpeg_rows(struct jpeg *j, int end)
     }
 }
 
-/* Decodes what is left for the sake of its errors. */
+/* Decodes the remaining rows to detect errors. */
 static void jpeg_drain(struct jpeg *j)
 {
     JSAMPROW row[1] = {jpeg_row(j, (size_t)j->c.output_width * 4)};
@@ -220,7 +221,7 @@ static bool jpeg_has_end(const struct jpeg *j)
     return j->len >= 2 && j->data[j->len - 2] == 0xff && j->data[j->len - 1] == JPEG_EOI;
 }
 
-/* Narrows the decoder to columns [x0, x1), at 1/shrink; it takes more: w from x on. */
+/* Narrows the decoder to columns [x0, x1), at 1/shrink; it decodes more: w from x on. */
 static void jpeg_columns(struct jpeg *j, int x0, int x1, JDIMENSION *x, JDIMENSION *w)
 {
     int full = (int)j->c.output_width;
@@ -240,7 +241,7 @@ static void jpeg_pixels(struct jpeg *j)
 {
     const struct image_part *p = j->part;
     int s = p->shrink, y0 = p->y / s, y1 = (p->y + p->h + s - 1) / s;
-    bool whole = !jpeg_has_end(j); /* decode to the end: is it cut off? */
+    bool whole = !jpeg_has_end(j); /* decode to the end to detect a cut-off file */
     JDIMENSION x, w;
 
     j->c.out_color_space = jpeg_is_cmyk(j) ? JCS_CMYK : JCS_RGB;
@@ -263,7 +264,7 @@ static void jpeg_pixels(struct jpeg *j)
     jpeg_abort_decompress(&j->c);
 }
 
-/* Bytes: the pixels and, of a progressive file, all coefficients, 16 bits each. */
+/* Bytes: the pixels and, for a progressive file, all coefficients, 16 bits each. */
 static size_t jpeg_memory(const struct decoder_file *f, int w, int h)
 {
     const struct jpeg *j = f->state;
@@ -271,11 +272,10 @@ static size_t jpeg_memory(const struct decoder_file *f, int w, int h)
     return (size_t)w * (size_t)h * (j->c.progressive_mode ? 9 : 3);
 }
 
-/* After jpeg_open(). */
+/* Call after jpeg_open(). */
 static int jpeg_part(struct jpeg *j, const struct image_part *part, struct strbuf *why)
 {
-    /* libjpeg's own memory: at most the coefficients of a progressive file, 16
-     * bits each. */
+    /* libjpeg's own memory: at most the coefficients of a progressive file, 16 bits each. */
     int64_t pixels = (int64_t)j->c.image_width * j->c.image_height;
 
     j->c.mem->max_memory_to_use = (long)(16 * pixels + (16 << 20));
@@ -284,7 +284,7 @@ static int jpeg_part(struct jpeg *j, const struct image_part *part, struct strbu
     return jpeg_guard(j, jpeg_pixels, why);
 }
 
-/* The header and then a part, once more. */
+/* Reads the header and then a part again. */
 static int jpeg_again(struct jpeg *j, const struct image_part *part, struct strbuf *why)
 {
     int rc;
@@ -294,7 +294,7 @@ static int jpeg_again(struct jpeg *j, const struct image_part *part, struct strb
     return rc < 0 ? rc : jpeg_part(j, part, why);
 }
 
-/* Forgets the last scan, whose header may be cut off; false: there is none. */
+/* Drops the last scan, whose header may be cut off; returns false if there is none. */
 static bool jpeg_drop_scan(struct jpeg *j)
 {
     size_t at = j->len;
@@ -305,7 +305,7 @@ static bool jpeg_drop_scan(struct jpeg *j)
     return j->len > 0;
 }
 
-/* The pixels of a damaged image are those of the whole, whatever part is wanted. */
+/* The pixels of a damaged image are those of the whole, whichever part is requested. */
 static int jpeg_read(const struct decoder_file *f, const struct image_part *part,
                      struct image *img, struct strbuf *why)
 {
@@ -331,8 +331,8 @@ static int jpeg_read(const struct decoder_file *f, const struct image_part *part
     return rc;
 }
 
-/* The data of the first APP1 segment before the scan that begins with `name`; NULL: there is
- * none. */
+/* Returns the data of the first APP1 segment before the scan that begins with `name`, or
+ * NULL if there is none. */
 static const uint8_t *jpeg_app1(const struct decoder_file *f, const char *name,
                                 size_t name_len, size_t *len)
 {
@@ -342,7 +342,7 @@ static const uint8_t *jpeg_app1(const struct decoder_file *f, const char *name,
     while (at + 4 < f->len && d[at] == 0xff && d[at + 1] != 0xda) {
         size_t n = (size_t)d[at + 2] << 8 | d[at + 3];
 
-        if (d[at + 1] == 0xff) { /* fill */
+        if (d[at + 1] == 0xff) { /* fill byte */
             at++;
             continue;
         }

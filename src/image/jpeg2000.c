@@ -1,9 +1,9 @@
 /*
- * All that knows OpenJPEG: JPEG 2000, with boxes (.jp2) or without (.j2k). The library is
- * opened for the first such file; without it the program ends, as no image of a data set
- * in JPEG 2000 could be read.
+ * The only user of OpenJPEG: JPEG 2000, with boxes (.jp2) or without (.j2k). The library
+ * is opened for the first such file; without it the program ends, because no image of a
+ * JPEG 2000 data set could be read.
  *
- * Components of other than 8 bits become 8 as in Pillow: rounded, or shifted up; grey is
+ * Components are converted to 8 bits as in Pillow: rounded, or shifted up; gray is
  * repeated, alpha is dropped, YCC becomes RGB. Subsampled components are repeated.
  */
 #include <openjpeg.h>
@@ -17,8 +17,7 @@
 #include "image/decoder.h"
 #include "image/jpeg2000_parts.h"
 
-/* Of an image, as in Pillow: RGB and alpha. A header may promise 16384, for which there
- * is no memory. */
+/* RGB and alpha, as in Pillow. A header may claim 16384, which would exhaust the memory. */
 enum { COMPONENTS = 4 };
 
 static struct jp2_library {
@@ -90,11 +89,11 @@ static bool jp2_is(const void *data, size_t len)
            starts_with(&f, jp2_stream, sizeof(jp2_stream));
 }
 
-/* One file being read. */
+/* The file being read. */
 struct jp2 {
     const uint8_t *data;
     size_t len, at;
-    struct strbuf *why; /* gets the first error */
+    struct strbuf *why; /* receives the first error */
     opj_codec_t *codec;
     opj_stream_t *stream;
     opj_image_t *image;
@@ -151,8 +150,8 @@ static void jp2_close(struct jp2 *j)
         lib.stream_destroy(j->stream);
 }
 
-/* Reads the image's header; a failure of base/failure.h and a reason. Needs jp2_close()
- * in any case. */
+/* Reads the image's header; returns a failure of base/failure.h with a reason on errors.
+ * Call jp2_close() in any case. */
 static int jp2_begin(struct jp2 *j, const struct decoder_file *f, struct strbuf *why)
 {
     bool boxes = starts_with(f, jp2_boxes, sizeof(jp2_boxes));
@@ -199,7 +198,7 @@ static int jp2_open(const struct decoder_file *f, int *w, int *h, struct strbuf 
     return rc;
 }
 
-/* Component c at pixel (x, y) of the whole canvas, in 8 bits. */
+/* Returns component c at pixel (x, y) of the canvas, in 8 bits. */
 static int jp2_sample(const opj_image_comp_t *c, uint32_t x, uint32_t y)
 {
     uint32_t cx = x / c->dx, cy = y / c->dy;
@@ -237,7 +236,7 @@ static bool jp2_is_subsampled(const opj_image_t *m)
     return is;
 }
 
-/* Why the decoded image cannot be shown as RGB; NULL: it can. */
+/* Returns why the decoded image cannot be converted to RGB, or NULL if it can. */
 static const char *jp2_refuse(const opj_image_t *m)
 {
     if (m->numcomps == 0 || m->color_space == OPJ_CLRSPC_CMYK)
@@ -272,8 +271,8 @@ static void jp2_draw(const opj_image_t *m, struct image *img)
     }
 }
 
-/* Decodes the part or, if *whole or if components are subsampled, the whole image; says
- * in *whole which. */
+/* Decodes the part or, if *whole or if components are subsampled, the whole image, and
+ * sets *whole accordingly. */
 static int jp2_decode(struct jp2 *j, const struct image_part *p, bool *whole,
                       struct image *img, struct strbuf *why)
 {
@@ -319,8 +318,8 @@ static int jp2_try(const struct decoder_file *f, const struct image_part *part,
     return rc;
 }
 
-/* Of some damaged files OpenJPEG reads the whole image, and parts not. So that it is not
- * the crop that decides what counts as damaged, the whole is tried where a part fails. */
+/* OpenJPEG reads some damaged files as a whole, but no parts of them. So that damage does
+ * not depend on the crop, the whole image is tried if a part fails. */
 static int jp2_read(const struct decoder_file *f, const struct image_part *part,
                     struct image *img, struct strbuf *why)
 {

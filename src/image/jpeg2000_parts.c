@@ -10,17 +10,17 @@ enum {
     MARK_PART = 0xff90,
     MARK_END = 0xffd9,
     BOX_STREAM = 0x6a703263, /* "jp2c" */
-    MOST_TILES = 65535,      /* of a codestream */
+    MOST_TILES = 65535,      /* maximum per codestream */
     PART_HEAD = 12,
-    WAVELET = 13,  /* byte of COD: 0 is the one that rounds */
-    SIZE_HEAD = 38 /* SIZ, up to the size and the place of tiles */
+    WAVELET = 13,  /* byte of COD: 0 is the irreversible one */
+    SIZE_HEAD = 38 /* SIZ, up to the size and position of tiles */
 };
 
 struct codestream {
     const uint8_t *d;
     size_t at, len;
     bool lossy;
-    uint64_t tiles, seen; /* how many there are; of how many a part was met */
+    uint64_t tiles, seen; /* number of tiles, and of those with at least one part */
     uint8_t met[MOST_TILES / 8 + 1];
 };
 
@@ -39,7 +39,7 @@ static int cut_off(struct strbuf *why)
     return -1;
 }
 
-/* The codestream's place in a file of boxes. */
+/* Finds the codestream in a file of boxes. */
 static int find_stream(const uint8_t *d, size_t len, struct codestream *s,
                        struct strbuf *why)
 {
@@ -54,7 +54,7 @@ static int find_stream(const uint8_t *d, size_t len, struct codestream *s,
             return cut_off(why);
         if (n == 1)
             n = number(d + at + 8, 8);
-        if (n == 0) /* up to the end */
+        if (n == 0) /* extends to the end */
             n = len - at;
         if (n > len - at)
             return cut_off(why);
@@ -75,7 +75,7 @@ static uint64_t tiles_along(uint64_t end, uint64_t from, uint64_t size)
     return size && end > from ? (end - from + size - 1) / size : 0;
 }
 
-/* SIZ: how many tiles the image has. */
+/* Reads the number of tiles from SIZ. */
 static void count_tiles(struct codestream *s, const uint8_t *size)
 {
     uint64_t w = number(size + 6, 4), h = number(size + 10, 4);
@@ -85,7 +85,7 @@ static void count_tiles(struct codestream *s, const uint8_t *size)
     s->tiles = tiles_along(w, tx, tw) * tiles_along(h, ty, th);
 }
 
-/* Up to the first tile-part. */
+/* Skips to the first tile-part. */
 static int main_header(struct codestream *s, struct strbuf *why)
 {
     s->at = 2;
@@ -108,7 +108,7 @@ static int main_header(struct codestream *s, struct strbuf *why)
     }
 }
 
-/* The tile-part at s->at, which becomes where the next mark is. */
+/* Skips the tile-part at s->at. */
 static int tile_part(struct codestream *s, struct strbuf *why)
 {
     uint64_t tile, n;
@@ -117,7 +117,7 @@ static int tile_part(struct codestream *s, struct strbuf *why)
         return cut_off(why);
     tile = number(s->d + s->at + 4, 2);
     n = number(s->d + s->at + 6, 4);
-    if (n == 0) /* the last one: up to the end mark */
+    if (n == 0) /* the last one: extends to the end mark */
         n = s->len - s->at - 2;
     if (n < PART_HEAD) {
         strbuf_addf(why, "damaged: a part of a tile of %llu bytes",

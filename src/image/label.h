@@ -1,17 +1,16 @@
 /*
- * Label maps: one class value per pixel, from the bytes of a PNG file, or of a PGM
- * whose largest value is 255, which is what files of decoded images hold.
+ * Label maps: one class index per pixel, from the bytes of a PNG file, or of a PGM with
+ * maximum 255, the form in which decoded images are stored.
  *
  *   struct label_reader r = {0};
  *   if (label_read(&r, data, len, &limits, &why) < 0)
- *       ... why.buf says why, without the file's name ...
+ *      ... why.buf says why, without the file's name ...
  *   r.w, r.h, r.pixel                             until the next read
  *   label_reader_release(&r);
  *
- * Values are what the file stores: grey levels of 1, 2, 4 or 8 bits unscaled, and the
- * indices of a palette (PASCAL VOC) without looking at its colours. Whatever else a file
- * may be is refused with a reason that says what it is: colours and 16-bit greys are no
- * class values, and a JPEG changes them.
+ * Values are those stored in the file: gray levels of 1, 2, 4, or 8 bits, unscaled, and
+ * palette indices (PASCAL VOC) regardless of their colors. All other files are refused
+ * with a reason: colors and 16-bit grays are no class indices, and a JPEG changes them.
  */
 #ifndef IMAGE_LABEL_H
 #define IMAGE_LABEL_H
@@ -22,51 +21,53 @@
 #include "base/strbuf.h"
 #include "image/image.h"
 
-/* The label of pixels that do not count, in every label map that is handed on. */
+/* Label of ignored pixels in every label map that is passed on. */
 enum { LABEL_IGNORE = 255 };
 
-/* Classes of a label map, at most: labels are bytes, and two of them are reserved. */
+/* Maximum number of classes of a label map: labels are bytes, and two values are
+ * reserved. */
 enum { LABEL_CLASSES = 254 };
 
-/* What the colours of label files mean, in ascending order of `rgb`, 0xrrggbb. */
+/* Class indices of the colors in label files, in ascending order of `rgb`, 0xrrggbb. */
 struct label_colours {
     struct label_colour {
         uint32_t rgb;
         uint8_t value; /* or LABEL_IGNORE */
     } * at;
     int n;
-    bool others; /* colours that are not listed are LABEL_IGNORE; else they are errors */
+    bool others; /* unlisted colors are LABEL_IGNORE instead of errors */
 };
 
 void label_colours_sort(struct label_colours *c);
 const struct label_colour *label_colours_find(const struct label_colours *c,
-                                              uint32_t rgb); /* NULL: not listed */
+                                              uint32_t rgb); /* Returns NULL if the
+                                                              * color is not listed. */
 
-/* {0} is a valid one; one per thread, reused. */
+/* Initialize to {0}; one per thread, reused. */
 struct label_reader {
     int w, h;
     uint8_t *pixel; /* [h, w] */
     size_t cap;
-    struct png_plain *plain;       /* for the usual PNGs, from the first of them on */
-    struct image_decoder *decoder; /* of colours, from the first file on */
-    struct image rgb;              /* of the last file in colours */
+    struct png_plain *plain;       /* for the usual PNGs; allocated by the first one */
+    struct image_decoder *decoder; /* for colors; allocated by the first file */
+    struct image rgb;              /* the last file in colors */
 };
 
 int label_read(struct label_reader *r, const void *data, size_t len,
                const struct image_limits *limits, struct strbuf *why);
-/* The same of a file of colours, in any lossless format; the colours of palettes are looked
- * up, alpha is dropped. The reason names the first colour that is not listed. */
+/* Same for a file of colors in any lossless format; palette colors are looked up, alpha
+ * is dropped. The reason names the first unlisted color. */
 int label_read_colours(struct label_reader *r, const struct label_colours *c,
                        const void *data, size_t len, const struct image_limits *limits,
                        struct strbuf *why);
-/* Only decodes it, into r->rgb; w and h are set. */
+/* Only decodes into r->rgb; sets w and h. */
 int label_decode_colours(struct label_reader *r, const void *data, size_t len,
                          const struct image_limits *limits, struct strbuf *why);
 
-/* The format of a file by its name, if that always changes values: "JPEG"; else NULL. */
+/* Returns the format of a file name if it is always lossy, such as "JPEG", else NULL. */
 const char *label_lossy_format(const char *path);
 
-void label_reader_room(struct label_reader *r, int w, int h); /* of unset content */
+void label_reader_room(struct label_reader *r, int w, int h); /* uninitialized */
 void label_reader_release(struct label_reader *r);
 
 #endif

@@ -1,4 +1,4 @@
-/* Label maps in colours: see image/label.h. */
+/* Label maps in colors; see image/label.h. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,11 +7,11 @@
 #include "base/failure.h"
 #include "image/label.h"
 
-/* Pixels whose colour is not listed. */
+/* Pixels with unlisted colors. */
 struct unknown {
-    uint32_t rgb; /* of the first of them */
+    uint32_t rgb; /* the first such color */
     int x, y;
-    int64_t n, total; /* of that colour, and of all */
+    int64_t n, total; /* pixels of that color, and in total */
 };
 
 static int compare(const void *a, const void *b)
@@ -47,7 +47,7 @@ static void map_pixels(struct label_reader *r, const struct label_colours *c,
                        struct unknown *u)
 {
     uint8_t value = LABEL_IGNORE, *to = r->pixel;
-    uint32_t last = UINT32_MAX; /* no colour */
+    uint32_t last = UINT32_MAX; /* matches no color */
 
     for (int y = 0; y < r->h; y++) {
         const uint8_t *p = r->rgb.pixel + (size_t)y * r->rgb.stride;
@@ -68,10 +68,10 @@ static void map_pixels(struct label_reader *r, const struct label_colours *c,
     }
 }
 
-/* True for a PNG of 16 bits, which would lose the lower half of its values. */
+/* True for a 16-bit PNG, whose values would lose their low byte. */
 static bool is_deep(const uint8_t *data, size_t len)
 {
-    enum { BITS = 24 }; /* in the header of a PNG */
+    enum { BITS = 24 }; /* offset in the header of a PNG */
 
     return len > BITS && !memcmp(data, "\x89PNG", 4) && data[BITS] == 16;
 }

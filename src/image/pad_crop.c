@@ -25,7 +25,7 @@ static void pad_crop_mirror(uint8_t *dst, const uint8_t *src, int n)
         memcpy(dst + 3 * (ptrdiff_t)i, src + 3 * (ptrdiff_t)(n - 1 - i), 3);
 }
 
-/* Columns [from, to) of the crop, one by one. */
+/* Computes columns [from, to) of the crop one by one. */
 static void pad_crop_beside(const struct pad_crop *c, const uint8_t *row, int w, int from,
                             int to, uint8_t *dst)
 {
@@ -40,7 +40,7 @@ static void pad_crop_beside(const struct pad_crop *c, const uint8_t *row, int w,
     }
 }
 
-/* One row of the crop, of a row of w pixels; columns [lo, hi) lie in it. */
+/* Computes one row of the crop from a row of w pixels, which covers columns [lo, hi). */
 static void pad_crop_row(const struct pad_crop *c, const uint8_t *row, int w,
                          uint8_t *dst)
 {

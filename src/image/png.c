@@ -1,9 +1,9 @@
 /*
- * Label maps as the values that they store: the usual PNGs by png_plain.c, the others,
- * and what is wrong with one, by libpng.
+ * Label maps as stored values: the usual PNGs by png_plain.c, all others, and error
+ * messages, by libpng.
  *
- * Quirks: errors leave by longjmp, so everything that the guarded part touches lives in
- * the struct; warnings are about chunks that we do not read.
+ * Quirks: errors leave by longjmp, so everything that the guarded part uses is in the
+ * struct; warnings concern chunks that we do not read.
  */
 #include <setjmp.h>
 #include <stdio.h>
@@ -28,9 +28,9 @@ struct png {
     jmp_buf jump;
     char reason[200];
     struct strbuf why;
-    bool no_memory; /* an allocation of libpng's has failed */
+    bool no_memory; /* an allocation of libpng failed */
 
-    const uint8_t *data; /* what is left of the file */
+    const uint8_t *data; /* the rest of the file */
     size_t left;
     int64_t max_pixels;
     struct label_reader *to;
@@ -51,7 +51,7 @@ static void png_on_warning(png_structp p, png_const_charp text)
     (void)text;
 }
 
-/* Runs fn; FAILURE_DATA if libpng left it in the middle. */
+/* Runs fn; returns FAILURE_DATA if libpng left it. */
 static int png_guard(struct png *g, void (*fn)(struct png *))
 {
     if (setjmp(g->jump))
@@ -152,7 +152,7 @@ static void png_rows(struct png *g)
     int passes;
 
     png_start(g);
-    png_set_packing(g->p); /* a byte for each value of 1, 2 or 4 bits, not scaled */
+    png_set_packing(g->p); /* one byte per value of 1, 2, or 4 bits, unscaled */
     passes = png_set_interlace_handling(g->p);
     png_read_update_info(g->p, g->info);
     if (png_get_rowbytes(g->p, g->info) != (size_t)g->w)
@@ -178,7 +178,8 @@ static int png_refuse(const uint8_t *data, size_t len, struct strbuf *why)
     return -1;
 }
 
-/* 0; a failure, with a reason; 1: libpng is to read it, or says what is wrong with it. */
+/* Returns 0; a failure with a reason; or 1 if libpng must read the file or report its
+ * error. */
 static int label_plain(struct label_reader *r, const uint8_t *data, size_t len,
                        int64_t max_pixels, struct strbuf *why)
 {

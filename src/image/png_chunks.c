@@ -73,12 +73,12 @@ uint8_t *png_chunks_fill(const uint8_t *d, size_t *len)
     return NULL;
 }
 
-/* What a file may say of its orientation, by the place; 0: it does not. */
+/* Orientations found in a file, by source; 0: none. */
 struct png_says {
     int exif, raw, xmp;
 };
 
-/* A keyword's text. */
+/* Reads the text of a keyword. */
 static void says_text(struct png_says *s, const char *keyword, const uint8_t *text,
                       size_t len)
 {
@@ -91,7 +91,7 @@ static void says_text(struct png_says *s, const char *keyword, const uint8_t *te
         s->xmp = exif_orientation_xmp(text, len);
 }
 
-/* The same of text that is deflated, up to 1 MiB of it. */
+/* Same for deflated text, up to 1 MiB of it. */
 static void says_packed(struct png_says *s, const char *keyword, const uint8_t *data,
                         size_t len)
 {
@@ -107,8 +107,8 @@ static void says_packed(struct png_says *s, const char *keyword, const uint8_t *
     free(text);
 }
 
-/* tEXt: keyword, 0, text; zTXt: keyword, 0, method, packed text; iTXt: keyword, 0, whether
- * it is packed, method, language, 0, translated keyword, 0, text. */
+/* tEXt: keyword, 0, text; zTXt: keyword, 0, method, deflated text; iTXt: keyword, 0,
+ * deflated or not, method, language, 0, translated keyword, 0, text. */
 static void says_chunk(struct png_says *s, const uint8_t *kind, const uint8_t *data,
                        size_t len)
 {

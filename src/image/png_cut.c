@@ -11,12 +11,12 @@
 #include "base/error.h"
 #include "base/failure.h"
 
-/* Errors leave by longjmp, so what the guarded part touches lives here. */
+/* Errors leave by longjmp, so everything that the guarded part uses is here. */
 struct png_cut {
     png_structp p;
     png_infop info;
     jmp_buf jump;
-    char reason[200]; /* the first thing that libpng objected to */
+    char reason[200]; /* libpng's first error */
     const uint8_t *data;
     size_t left;
     uint8_t *pixel; /* [h, w, 3] */
@@ -66,7 +66,7 @@ static void cut_on_free(png_structp p, png_voidp memory)
     free(memory);
 }
 
-/* Everything becomes RGB of 8 bits: the high bytes, without alpha. */
+/* Converts everything to 8-bit RGB: high bytes, without alpha. */
 static void cut_rows(struct png_cut *c)
 {
     int passes;
@@ -98,8 +98,8 @@ static uint32_t big_endian(const uint8_t *p)
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-/* A copy of the file whose last chunk has the length that is there: of a longer one libpng
- * takes nothing. */
+/* Copies the file and corrects the length of its last chunk, because libpng reads nothing
+ * of a chunk that is cut off. */
 static uint8_t *cut_copy(const uint8_t *d, size_t len)
 {
     uint8_t *copy = xmemdup(d, len);

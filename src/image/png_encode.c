@@ -1,4 +1,4 @@
-/* Writing with libpng. Its errors leave by longjmp; here they end the program. */
+/* Writes PNGs with libpng. Its errors leave by longjmp; here they end the program. */
 #include "image/encode.h"
 
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static void put_palette(png_structp p, png_infop info, const uint8_t *rgb, int n
     png_set_PLTE(p, info, colour, n);
 }
 
-/* libpng copies both strings, and does not change them. */
+/* libpng copies both strings without changing them. */
 static void put_text(png_structp p, png_infop info, const struct png_bitmap *g)
 {
     char *keyword = xstrdup(g->keyword), *words = xstrdup(g->text);
@@ -74,7 +74,7 @@ unsigned char *png_encode(const struct png_bitmap *g, size_t *len)
         put_palette(p, info, g->palette, g->colours);
     if (g->keyword)
         put_text(p, info, g);
-    if (g->channels == 1) /* filters gain nothing on class values */
+    if (g->channels == 1) /* filters do not help with class indices */
         png_set_filter(p, 0, PNG_FILTER_NONE);
     png_write_info(p, info);
     for (int y = 0; y < g->h; y++)

@@ -16,7 +16,7 @@
 
 enum { COLOUR_GREY = 0, COLOUR_PALETTE = 3, COLOURS = 256, SLACK = 64 };
 
-/* Bytes per pixel by the colour type of the header. */
+/* Bytes per pixel by the color type of the header. */
 static const uint8_t stored_channels[8] = {1, 0, 3, 1, 2, 0, 4, 0};
 
 struct buffer {
@@ -26,7 +26,8 @@ struct buffer {
 
 struct png_plain {
     struct libdeflate_decompressor *inflate;
-    struct buffer packed, rows, two; /* all IDATs; filtered rows; two plain ones */
+    struct buffer packed, rows, two; /* joined IDATs; filtered rows; two unfiltered
+                                      * rows */
 };
 
 struct png_plain *png_plain_new(void)
@@ -74,7 +75,8 @@ static inline int distance(int a, int b)
     return a > b ? a - b : b - a;
 }
 
-/* Paeth's predictor: of a (left), b (up) and c (up left), the nearest to a + b - c. */
+/* Paeth's predictor: returns a (left), b (up), or c (up left), whichever is nearest to a
+ * + b - c. */
 static inline int nearest(int a, int b, int c)
 {
     int pa = distance(b, c), pb = distance(a, c), pc = abs(a + b - 2 * c);
@@ -84,7 +86,7 @@ static inline int nearest(int a, int b, int c)
     return pb <= pc ? b : c;
 }
 
-/* Filters 1, 3 and 4. The pixel (`step` bytes) before `to` and `up` must be readable. */
+/* Filters 1, 3, and 4. One pixel (`step` bytes) before `to` and `up` must be readable. */
 static void unfilter_bytes(int filter, ptrdiff_t step, const uint8_t *from,
                            const uint8_t *up, uint8_t *to, ptrdiff_t n)
 {
@@ -134,7 +136,7 @@ static inline __m128i nearest4(__m128i a, __m128i b, __m128i c)
                   choose(_mm_cmpeq_epi16(least, pb), b, c));
 }
 
-/* Pixels of three or four bytes, which are read and written as four. */
+/* Pixels of three or four bytes, always read and written as four. */
 static inline __attribute__((always_inline)) void
 unfilter_pixels(int filter, size_t step, const uint8_t *from, const uint8_t *up,
                 uint8_t *to, size_t n)
@@ -208,8 +210,8 @@ void png_plain_unfilter(int filter, int step, const uint8_t *from, const uint8_t
 
 struct png_file {
     const uint8_t *d;
-    size_t at;  /* of the chunk; 0: before the first */
-    uint32_t n; /* bytes of its content */
+    size_t at;  /* offset of the chunk; 0: before the first */
+    uint32_t n; /* bytes of its data */
 };
 
 static uint32_t big_endian(const uint8_t *p)
@@ -217,7 +219,7 @@ static uint32_t big_endian(const uint8_t *p)
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-/* Goes to the next chunk; false: it is IEND. png_chunks_check() has passed the file. */
+/* Advances to the next chunk; returns false at IEND. Requires png_chunks_check(). */
 static bool next_chunk(struct png_file *f)
 {
     f->at = f->at ? f->at + 12 + f->n : 8;
@@ -230,7 +232,7 @@ static bool is_chunk(const struct png_file *f, const char *type)
     return memcmp(f->d + f->at + 4, type, 4) == 0;
 }
 
-/* All IDATs as one, of *n bytes; NULL: no memory. */
+/* Joins all IDATs into *n bytes; returns NULL if memory runs out. */
 static const uint8_t *packed_data(struct png_plain *p, const uint8_t *d, size_t len,
                                   size_t *n)
 {
@@ -247,7 +249,8 @@ static const uint8_t *packed_data(struct png_plain *p, const uint8_t *d, size_t 
     return p->packed.data;
 }
 
-/* The first PLTE before the pixels; false: there is none, or it has half a colour. */
+/* Reads the first PLTE before the pixels; returns false if there is none or if a color is
+ * incomplete. */
 static bool read_palette(const uint8_t *d, uint8_t colour[COLOURS][3])
 {
     struct png_file f = {.d = d};
@@ -263,7 +266,7 @@ static bool read_palette(const uint8_t *d, uint8_t colour[COLOURS][3])
     return false;
 }
 
-/* tRNS makes colours transparent: it is no stored channel, but stb_image counts one. */
+/* tRNS makes colors transparent: it is no stored channel, although stb_image counts one. */
 static bool has_transparent(const uint8_t *d)
 {
     struct png_file f = {.d = d};
@@ -277,7 +280,7 @@ static bool has_transparent(const uint8_t *d)
 /* ---- pixels ---- */
 
 struct png_image {
-    int w, h, kind, stored; /* sides; PNG's colour type; channels of that */
+    int w, h, kind, stored; /* sides; PNG's color type; its channels */
     uint8_t colour[COLOURS][3];
 };
 
@@ -295,7 +298,7 @@ static bool is_plain(const uint8_t *d, size_t len, int channels, struct png_imag
     return m->kind != COLOUR_PALETTE || read_palette(d, m->colour);
 }
 
-/* Pixels [x, x + n) of a row as RGB, or as they are. */
+/* Converts pixels [x, x + n) of a row to RGB, or copies them. */
 static void put_row(const struct png_image *m, int channels, const uint8_t *from, int n,
                     uint8_t *to)
 {
@@ -313,7 +316,7 @@ static void put_row(const struct png_image *m, int channels, const uint8_t *from
     }
 }
 
-/* Unfilters the rows down to the end of the part, into an image that has room for it. */
+/* Unfilters the rows down to the end of the part, into an image with enough room. */
 static int put_rows(const struct png_plain *p, const struct png_image *m,
                     const struct image_part *part, int channels, struct image *img,
                     struct strbuf *why)
@@ -340,7 +343,7 @@ static int put_rows(const struct png_plain *p, const struct png_image *m,
     return 0;
 }
 
-/* All rows with their filters into p->rows; returns as png_plain_read does. */
+/* Inflates all rows with their filters into p->rows; returns as png_plain_read. */
 static int unpack(struct png_plain *p, const uint8_t *d, size_t len,
                   const struct png_image *m, struct strbuf *why)
 {

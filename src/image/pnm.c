@@ -1,8 +1,8 @@
 /*
- * PBM, PGM, and PPM (netpbm's manual pages of these names): P1 to P3 plain, that is
- * numbers as text, P4 to P6 binary. After width, height, and, but for PBM, the largest
- * value come the samples; binary ones above 255 have two bytes, the high one first. As
- * Pillow reads them, except that grey of more than 8 bits is scaled, where Pillow clips it.
+ * PBM, PGM, and PPM (netpbm's manual pages of these names): P1 to P3 plain (numbers as
+ * text), P4 to P6 binary. Width, height, and, except in PBM, the maximum precede the
+ * samples; binary samples above 255 have two bytes, big endian. Same results as Pillow,
+ * except that gray of more than 8 bits is scaled, while Pillow clips it.
  */
 #include <ctype.h>
 #include <math.h>
@@ -14,11 +14,11 @@
 #include "image/pnm.h"
 
 struct pnm {
-    int w, h, most; /* the largest value */
+    int w, h, most; /* size and largest value */
     int channels;
-    int bits; /* of a sample in a binary file: 1, 8 or 16 */
+    int bits; /* bits of a binary sample: 1, 8, or 16 */
     bool plain;
-    size_t at; /* where the samples begin */
+    size_t at; /* offset of the samples */
 };
 
 static bool pnm_is(const void *data, size_t len)
@@ -29,7 +29,7 @@ static bool pnm_is(const void *data, size_t len)
            (isspace(d[2]) || d[2] == '#');
 }
 
-/* Passes white space and comments, which end with their line. */
+/* Skips white space and comments, which end with their line. */
 static void pnm_space(const uint8_t *d, size_t len, size_t *at)
 {
     for (; *at < len && (isspace(d[*at]) || d[*at] == '#'); ++*at)
@@ -38,7 +38,7 @@ static void pnm_space(const uint8_t *d, size_t len, size_t *at)
                 ++*at;
 }
 
-/* The next number, after white space and comments; -1: there is none. */
+/* Reads the next number, after white space and comments; returns -1 if there is none. */
 static int pnm_number(const uint8_t *d, size_t len, size_t *at)
 {
     int v = -1;
@@ -51,7 +51,7 @@ static int pnm_number(const uint8_t *d, size_t len, size_t *at)
 
 static int pnm_header(struct pnm *p, const uint8_t *d, size_t len, struct strbuf *why)
 {
-    int kind = (d[1] - '1') % 3; /* bits, grey, RGB */
+    int kind = (d[1] - '1') % 3; /* bits, gray, or RGB */
 
     *p = (struct pnm){.plain = d[1] <= '3', .channels = kind == 2 ? 3 : 1, .at = 2};
     p->w = pnm_number(d, len, &p->at);
@@ -78,7 +78,7 @@ static int pnm_open(const struct decoder_file *f, int *w, int *h, struct strbuf 
     return 0;
 }
 
-/* In [0, 255], as Pillow rounds: half to even. */
+/* Scales to [0, 255], rounded half to even as in Pillow. */
 static uint8_t pnm_value(const struct pnm *p, int v)
 {
     if (p->most == 255)
@@ -93,7 +93,7 @@ static size_t pnm_stride(const struct pnm *p)
     return ((size_t)p->w * (size_t)(p->channels * p->bits) + 7) / 8;
 }
 
-/* Pixels [x, x + n) of a row, which may have one value: 1 is black in PBM. */
+/* Converts pixels [x, x + n) of a row; bits: 1 is black in PBM. */
 static void pnm_row(const struct pnm *p, const uint8_t *row, int x, int n, uint8_t *to)
 {
     int bytes = p->bits / 8, step = p->channels * bytes;
@@ -138,8 +138,8 @@ static int pnm_binary(const struct pnm *p, const struct decoder_file *f,
 
 /* ---- plain ---- */
 
-/* The next sample; -1 and a reason, if there is one: *why stays empty at the file's end.
- * In a PBM digits need no space between them. */
+/* Reads the next sample; returns -1 on errors, with a reason except at the end of the
+ * file. The digits of a PBM need no space between them. */
 static int pnm_text(const struct pnm *p, const struct decoder_file *f, size_t *at,
                     struct strbuf *why)
 {
@@ -158,7 +158,7 @@ static int pnm_text(const struct pnm *p, const struct decoder_file *f, size_t *a
     return -1;
 }
 
-/* Reads samples up to the last row of the part; those of the part go into img. */
+/* Reads samples up to the last row of the part, and writes those of the part to img. */
 static int pnm_plain(const struct pnm *p, const struct decoder_file *f,
                      const struct image_part *part, struct image *img, struct strbuf *why)
 {

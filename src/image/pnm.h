@@ -1,4 +1,4 @@
-/* A label map from the bytes of a PGM ("P5"); see label_read. Private to src/image. */
+/* Reads a label map from the bytes of a PGM ("P5"); see label_read. Private to src/image. */
 #ifndef IMAGE_PNM_H
 #define IMAGE_PNM_H
 

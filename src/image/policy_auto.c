@@ -1,5 +1,4 @@
-/* AutoAugment: the pairs that were found for ImageNet, and those of
- * EfficientNet's code. */
+/* AutoAugment: the pairs found for ImageNet, and those of EfficientNet's code. */
 #include <stdlib.h>
 #include <string.h>
 

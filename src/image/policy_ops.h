@@ -1,7 +1,4 @@
-/*
- * The operations that policies of augmentation draw from (policy.h), in place on an
- * image.
- */
+/* Operations of augmentation policies (policy.h), in place on an image. */
 #ifndef IMAGE_POLICY_OPS_H
 #define IMAGE_POLICY_OPS_H
 
@@ -31,14 +28,14 @@ enum policy_op { /* in timm's order */
 };
 
 struct policy_canvas {
-    uint8_t *pixel; /* w * h of RGB, no padding */
+    uint8_t *pixel; /* w * h of RGB, without row padding */
     int w, h;
-    uint8_t fill[3];  /* what comes in from outside */
-    uint8_t *scratch; /* as many bytes as the image */
+    uint8_t fill[3];  /* color of pixels from outside */
+    uint8_t *scratch; /* same size as the image */
     struct warp_canvas *warp;
 };
 
-/* What a magnitude of 0 to 10 means where timm's dialects differ. */
+/* Meaning of magnitudes 0 to 10 in timm's variants. */
 enum policy_levels {
     POLICY_PLAIN,      /* enhance 0.1 + 1.8 m/10, keep 4 m/10 bits, threshold 256 m/10 */
     POLICY_INCREASING, /* enhance 1 +- 0.9 m/10, 4 - 4 m/10 bits, 256 - 256 m/10 */
@@ -46,16 +43,16 @@ enum policy_levels {
     POLICY_ORIGINAL_R  /* as plain, but keep 4 - 4 m/10 bits */
 };
 
-/* The argument of policy_act() for magnitude m; `sign` is 1 or -1 and used where the
- * operation has one. */
+/* Returns the argument of policy_act() for magnitude m; `sign` is 1 or -1, for operations
+ * with a sign. */
 double policy_argument(const struct policy_canvas *c, enum policy_op op,
                        enum policy_levels levels, double m, int sign);
 
 /*
- * One operation with its argument: degrees counter-clockwise; bits to keep; threshold;
- * what is added below 128; factor of an enhancement (1: as it was); shear factor; pixels
- * that the image moves to the left or upward. AutoContrast, Equalize and Invert have
- * none.
+ * Applies one operation with its argument: degrees counterclockwise; bits to keep;
+ * threshold; addend below 128; factor of an enhancement (1: unchanged); shear factor;
+ * shift of the image to the left or upward in pixels. AutoContrast, Equalize, and Invert
+ * have none.
  */
 void policy_act(struct policy_canvas *c, enum policy_op op, double argument,
                 enum resize_filter filter);

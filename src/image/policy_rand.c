@@ -7,7 +7,7 @@
 
 enum { OPS_MOST = 64 };
 
-/* A number at `text` up to the next dash; moves *text to its end. NaN: none. */
+/* Reads a number up to the next dash and moves *text to its end. Returns NaN on errors. */
 static double number(const char **text)
 {
     char *end;
@@ -19,7 +19,7 @@ static double number(const char **text)
     return v;
 }
 
-/* "mstd0.5" and the like; false: unknown or without a number. */
+/* Parses "mstd0.5" and the like; returns false if it is unknown or has no number. */
 static bool part(struct policy *p, const char **text)
 {
     static const struct {

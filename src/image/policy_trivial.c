@@ -4,13 +4,13 @@
 
 #include "image/policy.h"
 
-/* The argument goes linearly from first to last over the bins. */
+/* The argument changes linearly from first to last over the bins. */
 static const struct trivial_op {
     enum policy_op op;
     double first, last;
     bool is_signed;
-    bool whole;  /* cut to whole pixels; the image moves to the right or downward */
-    bool factor; /* around 1 */
+    bool whole;  /* rounded to whole pixels; moves the image right or down */
+    bool factor; /* relative to 1 */
 } trivial_ops[POLICY_TRIVIAL_OPS] = {
     {.op = POLICY_IDENTITY},
     {.op = POLICY_SHEAR_X, .last = 0.99, .is_signed = true},
@@ -45,7 +45,7 @@ static double argument(const struct trivial_op *t, int bin, int sign)
 
     if (t->op == POLICY_POSTERIZE) /* round half to even, as torch does */
         return 8 - nearbyint(bin / ((POLICY_TRIVIAL_BINS - 1) / 6.0));
-    if (t->op == POLICY_SOLARIZE) /* pixels are whole numbers */
+    if (t->op == POLICY_SOLARIZE) /* pixels are integers */
         return ceil(v);
     if (t->whole)
         v = trunc(v);

@@ -1,4 +1,4 @@
-/* Tables of weights, and the choice between the passes in plain C and in vectors. */
+/* Tables of weights, and the dispatch between passes in plain C and vectors. */
 #include "image/resize.h"
 
 #include <math.h>
@@ -9,14 +9,14 @@
 #include "base/error.h"
 #include "image/resize_pass.h"
 
-static enum resize_passes resize_most = RESIZE_AVX512; /* see resize_limit_passes */
+static enum resize_passes resize_most = RESIZE_AVX512; /* set by resize_limit_passes */
 
 struct resize_axis resize_axis_all(int from, int to, int out)
 {
     return (struct resize_axis){from, to, from, to, out, 0, out};
 }
 
-/* Weights of output o over the source pixels [lo, hi), with the sum 1, into w, in
+/* Computes the weights of output o over the source pixels [lo, hi), with sum 1, in
  * Pillow's order of operations. */
 static void resize_weights(const struct resize_axis *a, enum resize_filter f, int o,
                            int lo, int hi, double *w)
@@ -27,7 +27,7 @@ static void resize_weights(const struct resize_axis *a, enum resize_filter f, in
         w[i - lo] = resize_raw_weight(a, (int)f, o, i);
         sum += w[i - lo];
     }
-    if (sum == 0) /* a single tap, at the edge of the kernel, where it is 0 */
+    if (sum == 0) /* a single tap at the edge of the kernel, where it is 0 */
         w[0] = sum = 1;
     sum = 1 / sum;
     for (int i = 0; i < hi - lo; i++)
@@ -54,8 +54,8 @@ static void resize_table_room(struct resizer *r, struct resize_table *t, int n,
 }
 
 /*
- * Every output has as many taps as the widest. Where they would reach beyond the source,
- * which has `size` pixels, an output begins earlier, with zeros in front of its weights.
+ * All outputs use the maximum number of taps. If they would reach beyond the source,
+ * which has `size` pixels, they start earlier, with leading zero weights.
  */
 static void resize_keep_inside(struct resizer *r, struct resize_table *t, int size)
 {
@@ -132,24 +132,25 @@ static const struct resize_code *resize_best(void)
     return &resize_codes[best < resize_most ? best : resize_most];
 }
 
-/* Rows [lo, hi) of the source, resized along x, into r->mid. */
+/* Resizes rows [lo, hi) of the source along x into r->mid. */
 static void resize_rows_along_x(struct resizer *r, const struct image *src, int lo,
                                 int hi)
 {
     struct resize_rows rows = {.src_stride = src->stride, .rows = hi - lo};
 
-    image_resize_room(&r->mid, r->x.n + 1, hi - lo); /* + 1: passes write past a row */
+    image_resize_room(&r->mid, r->x.n + 1, hi - lo); /* + 1: passes write past the end
+                                                      * of a row */
     rows.src = src->pixel + (size_t)(lo - src->y) * src->stride;
     rows.dst = r->mid.pixel;
     rows.dst_stride = r->mid.stride;
     resize_best()->horizontal(&r->x, &rows);
 }
 
-/* The rows of r->mid, resized along y, into dst. */
+/* Resizes the rows of r->mid along y into dst. */
 static void resize_mid_along_y(struct resizer *r, uint8_t *dst, size_t dst_stride)
 {
     const struct resize_table *t = &r->y;
-    int taps = (t->taps + 1) & ~1; /* even: vectors take rows in pairs */
+    int taps = (t->taps + 1) & ~1; /* even: vectors process rows in pairs */
     resize_vertical_fn *pass = resize_best()->vertical;
 
     if (taps > r->row_cap) {

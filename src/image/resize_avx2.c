@@ -1,11 +1,13 @@
 /*
- * The passes of resize.c with AVX2, by vpmaddwd: two products and their sum in 32 bits.
+ * The passes of resize.c with AVX2 (vpmaddwd: two products and their sum in 32 bits).
  *
- * Horizontal: 16 bytes are five pixels; four of them are spread so that each 32-bit place
- * holds one channel of two neighbouring pixels as 16-bit integers:
- *     low half:  r0 r1  g0 g1  b0 b1  0 0      high half: r2 r3  g2 g3  b2 b3  0 0
- * and meet the weights w0 w1 in the low half and w2 w3 in the high half. Four rows go
- * together, for their weights are the same.
+ * Horizontal: 16 bytes are five pixels; four of them are spread so that each 32-bit lane
+ * holds one channel of two neighboring pixels as 16-bit integers:
+ *
+ *   low half:  r0 r1  g0 g1  b0 b1  0 0      high half: r2 r3  g2 g3  b2 b3  0 0
+ *
+ * and is multiplied by the weights w0 w1 in the low half and w2 w3 in the high half. Four
+ * rows are processed together because they share their weights.
  *
  * Vertical: 32 bytes of two rows are interleaved and widened to 16 bits.
  */
@@ -20,7 +22,7 @@
 
 #define AVX2 __attribute__((target("avx2")))
 
-static const size_t resize_step = (size_t)3 * RESIZE_GROUP; /* bytes */
+static const size_t resize_step = (size_t)3 * RESIZE_GROUP; /* bytes per step */
 
 struct resize_shuffle {
     __m256i pixels, weights;
@@ -28,7 +30,7 @@ struct resize_shuffle {
 
 AVX2 static inline struct resize_shuffle resize_shuffles(void)
 {
-    const char z = (char)0x80; /* becomes 0 */
+    const char z = (char)0x80; /* selects 0 */
     struct resize_shuffle s;
 
     s.pixels = _mm256_setr_epi8(
@@ -39,7 +41,7 @@ AVX2 static inline struct resize_shuffle resize_shuffles(void)
     return s;
 }
 
-/* Four weights, placed for the products. */
+/* Arranges four weights for the products. */
 AVX2 static inline __m256i resize_weights4(const int16_t *w, __m256i shuffle)
 {
     int64_t four;
@@ -48,7 +50,7 @@ AVX2 static inline __m256i resize_weights4(const int16_t *w, __m256i shuffle)
     return _mm256_shuffle_epi8(_mm256_set1_epi64x(four), shuffle);
 }
 
-/* Sums of products with the two parts of the weights. */
+/* Sums of products with both parts of the weights. */
 struct resize_sum {
     __m256i high, low;
 };
@@ -64,7 +66,7 @@ AVX2 static inline void resize_add4(struct resize_sum *acc, const uint8_t *p,
     acc->low = _mm256_add_epi32(acc->low, _mm256_madd_epi16(raw, weights->low));
 }
 
-/* Both parts together, rounded, with the bits after the point gone. */
+/* Combines both parts, rounds, and removes the fractional bits. */
 AVX2 static inline __m256i resize_round(struct resize_sum s)
 {
     __m256i half = _mm256_set1_epi32(1 << (RESIZE_BITS - 1));
@@ -73,7 +75,7 @@ AVX2 static inline __m256i resize_round(struct resize_sum s)
     return _mm256_srai_epi32(_mm256_add_epi32(sum, half), RESIZE_BITS);
 }
 
-/* Folds the halves, rounds and stores three bytes and one of garbage after them. */
+/* Adds the halves, rounds, and stores three bytes, followed by one byte of garbage. */
 AVX2 static inline void resize_store(uint8_t *dst, const struct resize_sum *acc)
 {
     __m256i all = _mm256_add_epi32(_mm256_slli_epi32(acc->high, RESIZE_LOW), acc->low);
@@ -160,7 +162,7 @@ AVX2 static inline void resize_add_pair(struct resize_sum *acc, __m256i pixels,
     acc->low = _mm256_add_epi32(acc->low, _mm256_madd_epi16(pixels, w->low));
 }
 
-/* Two weights in every 32-bit place. */
+/* Two weights in every 32-bit lane. */
 AVX2 static inline __m256i resize_pair(const int16_t *w)
 {
     int pair;
@@ -169,7 +171,7 @@ AVX2 static inline __m256i resize_pair(const int16_t *w)
     return _mm256_set1_epi32(pair);
 }
 
-/* 32 columns of one output row. */
+/* Computes 32 columns of one output row. */
 AVX2 static inline void resize_columns32(const int16_t *high, const int16_t *low,
                                          const uint8_t *const *row, int taps, size_t at,
                                          uint8_t *dst)
@@ -205,7 +207,7 @@ AVX2 void resize_vertical_avx2(const int16_t *high, const int16_t *low,
     }
     for (; at + 32 <= len; at += 32)
         resize_columns32(high, low, row, taps, (size_t)at, dst);
-    if (at < len) /* the last ones overlap */
+    if (at < len) /* the last block overlaps */
         resize_columns32(high, low, row, taps, (size_t)len - 32, dst);
 }
 

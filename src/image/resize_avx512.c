@@ -1,13 +1,13 @@
 /*
- * The passes of resize.c with AVX-512 and VNNI, whose vpdpwssd adds two products to a
- * sum.
+ * The passes of resize.c with AVX-512 and VNNI (vpdpwssd adds two products to a sum).
  *
- * Horizontal: a register holds 16 bytes of each of four rows, which are five pixels. They
- * are spread twice, so that each 32-bit place holds one channel of two neighbouring
- * pixels,
- *     r0 r1  g0 g1  b0 b1  0 0      and      r2 r3  g2 g3  b2 b3  0 0
- * and meet the weights w0 w1 and w2 w3, the same in all places. A row keeps to its
- * quarter of the register, so nothing is added across.
+ * Horizontal: a register holds 16 bytes (five pixels) of each of four rows. They are
+ * spread twice, so that each 32-bit lane holds one channel of two neighboring pixels,
+ *
+ *   r0 r1  g0 g1  b0 b1  0 0      and      r2 r3  g2 g3  b2 b3  0 0
+ *
+ * and are multiplied by the weights w0 w1 and w2 w3, the same in all lanes. Each row
+ * stays in its quarter of the register, so nothing is added across.
  *
  * Vertical: 64 bytes of two rows are interleaved and widened to 16 bits.
  */
@@ -22,12 +22,12 @@
 
 #define AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512vnni")))
 
-/* Sums of products with the two parts of the weights. */
+/* Sums of products with both parts of the weights. */
 struct resize_sum {
     __m512i high, low;
 };
 
-/* Two weights in every 32-bit place. */
+/* Two weights in every 32-bit lane. */
 AVX512 static inline __m512i resize_pair(const int16_t *w)
 {
     int pair;
@@ -43,7 +43,7 @@ AVX512 static inline void resize_add(struct resize_sum *acc, __m512i pixels,
     acc->low = _mm512_dpwssd_epi32(acc->low, pixels, w->low);
 }
 
-/* Both parts together, rounded, with the bits after the point gone. */
+/* Combines both parts, rounds, and removes the fractional bits. */
 AVX512 static inline __m512i resize_round(const struct resize_sum *s)
 {
     __m512i sum = _mm512_add_epi32(_mm512_slli_epi32(s->high, RESIZE_LOW), s->low);
@@ -52,7 +52,7 @@ AVX512 static inline __m512i resize_round(const struct resize_sum *s)
     return _mm512_srai_epi32(_mm512_add_epi32(sum, half), RESIZE_BITS);
 }
 
-/* 16 bytes of each of four rows. */
+/* Loads 16 bytes of each of four rows. */
 AVX512 static inline __m512i resize_load4(const uint8_t *p, size_t step)
 {
     __m256i low = _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)p));
@@ -65,7 +65,7 @@ AVX512 static inline __m512i resize_load4(const uint8_t *p, size_t step)
     return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
 }
 
-/* Three bytes into each of four rows, and one of garbage after them. */
+/* Stores three bytes to each of four rows, followed by one byte of garbage. */
 AVX512 static inline void resize_store4(uint8_t *dst, size_t stride,
                                         const struct resize_sum *acc)
 {
@@ -92,10 +92,10 @@ AVX512 static inline struct resize_four resize_weights4(const struct resize_tabl
     return w;
 }
 
-/* Eight rows: each weight is loaded once for all of them. */
+/* Processes eight rows, so that each weight is loaded once. */
 AVX512 static void resize_rows8(const struct resize_table *t, const struct resize_rows *r)
 {
-    const char z = (char)0x80; /* becomes 0 */
+    const char z = (char)0x80; /* selects 0 */
     const __m512i one = _mm512_broadcast_i32x4(
         _mm_setr_epi8(0, z, 3, z, 1, z, 4, z, 2, z, 5, z, z, z, z, z));
     const __m512i two = _mm512_broadcast_i32x4(
@@ -108,7 +108,7 @@ AVX512 static void resize_rows8(const struct resize_table *t, const struct resiz
         uint8_t *dst = r->dst + (size_t)x * 3;
         struct resize_sum a = {_mm512_setzero_si512(), _mm512_setzero_si512()}, b = a;
 
-        /* of the next eight, which mostly come from memory */
+        /* the next eight rows, which mostly come from memory */
         __builtin_prefetch(p + (8 + (size_t)x % 8) * step);
         for (int k = 0; k < t->taps; k += RESIZE_GROUP, p += 3 * RESIZE_GROUP) {
             struct resize_four w = resize_weights4(t, at + (size_t)k);
@@ -136,7 +136,7 @@ void resize_horizontal_avx512(const struct resize_table *t, const struct resize_
     resize_horizontal_avx2(t, &some);
 }
 
-/* 64 columns of one output row. */
+/* Computes 64 columns of one output row. */
 AVX512 static inline void resize_columns64(const int16_t *high, const int16_t *low,
                                            const uint8_t *const *row, int taps, size_t at,
                                            uint8_t *dst)
@@ -173,7 +173,7 @@ AVX512 void resize_vertical_avx512(const int16_t *high, const int16_t *low,
     }
     for (; at + 64 <= len; at += 64)
         resize_columns64(high, low, row, taps, (size_t)at, dst);
-    if (at < len) /* the last ones overlap */
+    if (at < len) /* the last block overlaps */
         resize_columns64(high, low, row, taps, (size_t)len - 64, dst);
 }
 

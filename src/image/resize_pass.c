@@ -1,4 +1,4 @@
-/* The two passes in plain C, which say what the others compute. */
+/* The two passes in plain C: the reference for the others. */
 #include "image/resize_pass.h"
 
 void resize_horizontal_c(const struct resize_table *t, const struct resize_rows *r)

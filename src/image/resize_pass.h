@@ -1,11 +1,10 @@
 /*
- * The two passes of resize.c, in plain C and with AVX2 and AVX-512.
- * Private to src/image.
+ * The two passes of resize.c, in plain C and with AVX2 and AVX-512. Private to src/image.
  *
- * Rows of the source carry IMAGE_SLACK readable bytes after them (the last one does, by
- * the image; the others by the rows that follow). Weights come in fours, zeros after the
+ * Rows of the source are followed by IMAGE_SLACK readable bytes (of the image after the
+ * last row, of later rows after the others). Weights come in fours, with zeros after the
  * last tap. All versions compute clip((sum of weight * pixel + half) >> RESIZE_BITS),
- * with the sum as 2^RESIZE_LOW times that of the high parts and that of the low ones.
+ * with the sum as 2^RESIZE_LOW times that of the high parts plus that of the low parts.
  */
 #ifndef IMAGE_RESIZE_PASS_H
 #define IMAGE_RESIZE_PASS_H
@@ -13,11 +12,12 @@
 #include "image/resize.h"
 
 enum {
-    RESIZE_GROUP = 4, /* taps that a horizontal step takes together */
-    RESIZE_LOW = 11   /* of these, in the low part */
+    RESIZE_GROUP = 4, /* taps per horizontal step */
+    RESIZE_LOW = 11   /* bits of the low part */
 };
 
-/* `rows` rows of src into rows of dst; dst may be written up to one byte past a row. */
+/* Reads `rows` rows of src into rows of dst; dst may be written up to one byte past a
+ * row. */
 struct resize_rows {
     const uint8_t *src;
     size_t src_stride;
@@ -29,7 +29,7 @@ struct resize_rows {
 typedef void resize_horizontal_fn(const struct resize_table *t,
                                   const struct resize_rows *r);
 
-/* One output row of `len` bytes: row[k] are its taps, `taps` of them, even. */
+/* Computes one output row of `len` bytes from `taps` rows row[k]; taps is even. */
 typedef void resize_vertical_fn(const int16_t *high, const int16_t *low,
                                 const uint8_t *const *row, int taps, uint8_t *dst,
                                 int len);
@@ -43,7 +43,7 @@ resize_vertical_fn resize_vertical_avx2;
 resize_horizontal_fn resize_horizontal_avx512;
 resize_vertical_fn resize_vertical_avx512;
 
-/* The pixel that the two sums make. */
+/* Returns the pixel of the two sums. */
 static inline uint8_t resize_pixel(int32_t high, uint32_t low)
 {
     return resize_byte(((uint32_t)high << RESIZE_LOW) + low);

@@ -1,11 +1,11 @@
 /*
- * Where the time of making samples goes, in seconds of the threads that make them:
+ * Measures the time of each stage of making samples, in thread seconds:
  *
  *   double from = stage_begin(times);
  *   ... read ...
  *   stage_end(times, STAGE_READ, &from);      the time since `from` was reading
  *
- * Without `times` (NULL) nothing is measured, and no clock is read.
+ * With `times` NULL nothing is measured and no clock is read.
  */
 #ifndef IMAGE_STAGES_H
 #define IMAGE_STAGES_H
@@ -17,14 +17,14 @@
 
 enum stage {
     STAGE_READ,    /* the bytes of a file */
-    STAGE_DECODE,  /* to pixels; of label maps also their reading */
-    STAGE_RESIZE,  /* crop, pad and flip, too; and label maps */
-    STAGE_AUGMENT, /* policy, colours, erasing */
-    STAGE_COPY,    /* to the device: of batches, by whoever trains */
+    STAGE_DECODE,  /* to pixels; label maps: including reading */
+    STAGE_RESIZE,  /* including crop, pad, flip, and label maps */
+    STAGE_AUGMENT, /* policy, color jitter, erasing */
+    STAGE_COPY,    /* batches to the device, in the training thread */
     STAGES
 };
 
-/* The stretches of time of a sample, for a profiler; those beyond STAGE_LOG are lost. */
+/* The intervals of a sample, for a profiler; those beyond STAGE_LOG are dropped. */
 enum { STAGE_LOG = 32 };
 
 struct stage_log {
@@ -37,7 +37,7 @@ struct stage_log {
 
 struct stage_times {
     double seconds[STAGES];
-    struct stage_log *log; /* NULL: not kept */
+    struct stage_log *log; /* may be NULL */
 };
 
 static inline double stage_begin(const struct stage_times *t)
@@ -63,7 +63,7 @@ void stage_times_add(struct stage_times *to, const struct stage_times *more, dou
 double stage_times_sum(const struct stage_times *t);
 enum stage stage_slowest(const struct stage_times *t);
 
-/* "decode 71 %, resize 18 %, read 8 %, augment 3 %", the slowest first. */
+/* Appends "decode 71 %, resize 18 %, read 8 %, augment 3 %", slowest first. */
 void stage_times_show(const struct stage_times *t, struct strbuf *out);
 
 #endif

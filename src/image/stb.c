@@ -1,8 +1,8 @@
 /*
- * All that knows stb_image: the PNGs that png_plain.c does not read.
+ * The only user of stb_image: PNGs that png_plain.c does not read.
  *
- * Quirks: it inflates a PNG into a buffer that doubles without end, so its allocator is
- * ours and refuses more than the header justifies; it reports lengths as int.
+ * Quirks: it inflates a PNG into a buffer that doubles without limit, so we provide the
+ * allocator, which refuses more than the header justifies; it reports lengths as int.
  */
 #include <limits.h>
 #include <stdbool.h>
@@ -17,11 +17,10 @@
 #include "image/png_cut.h"
 #include "image/png_plain.h"
 
-/* Bytes that one allocation of this thread may have; set from the header
- * before decoding. */
+/* Bytes that one allocation of this thread may have; set from the header before decoding. */
 static _Thread_local size_t stb_allowed;
 
-static _Thread_local bool stb_no_memory; /* the machine had none, in this call */
+static _Thread_local bool stb_no_memory; /* out of memory in this call */
 
 static void *stb_malloc(size_t size)
 {
@@ -48,7 +47,7 @@ static void *stb_realloc(void *old, size_t size)
 #define STBI_FREE      free
 #define STBI_ASSERT(x) ((x) ? (void)0 : BUG("stb_image: %s", #x))
 
-/* Judged at the end of the file, so it cannot be switched back on. */
+/* Diagnosed at the end of the file, so it cannot be re-enabled. */
 #pragma GCC diagnostic ignored "-Wunused-function"
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"
@@ -68,7 +67,7 @@ static int stb_fail(struct strbuf *why)
     const char *reason = stbi_failure_reason();
 
     strbuf_addstr(why, reason && *reason ? reason : "cannot be decoded");
-    stbi__g_failure_reason = NULL; /* not every failure has one of its own */
+    stbi__g_failure_reason = NULL; /* not every failure sets a reason */
     return stb_no_memory ? FAILURE_MACHINE : FAILURE_DATA;
 }
 
@@ -99,7 +98,7 @@ static int stb_open_png(const struct decoder_file *f, int *w, int *h, struct str
     return stb_open(f, w, h, why);
 }
 
-/* Decodes the whole image, w x h, whose file has been checked, and copies the part. */
+/* Decodes the whole image, w x h, of a checked file and copies the part. */
 static int stb_read_channels(const uint8_t *data, size_t len, int w, int h,
                              const struct image_part *part, int channels,
                              struct image *img, struct strbuf *why)
@@ -125,7 +124,7 @@ static int stb_read_channels(const uint8_t *data, size_t len, int w, int h,
     return 0;
 }
 
-/* A PNG of 16 bits whose range is said. */
+/* A 16-bit PNG with a given range. */
 static int stb_read_range(const struct decoder_file *f, int w, int h,
                           const struct image_part *part, struct image *img,
                           struct strbuf *why)
@@ -194,7 +193,7 @@ static int stb_read_png(const struct decoder_file *f, const struct image_part *p
     return png_cut_read(f, w, h, part, img, why);
 }
 
-/* Grey and alpha, or RGBA, which a palette with transparent colours is, too. */
+/* Gray and alpha, or RGBA, which includes palettes with transparent colors. */
 static int stb_bands_png(const struct decoder_file *f, const struct image_part *part,
                          int channels, struct image *img, struct strbuf *why)
 {
@@ -211,7 +210,7 @@ static int stb_bands_png(const struct decoder_file *f, const struct image_part *
     return stb_png_channels(f, part, channels, img, why);
 }
 
-/* Bytes: the pixels as stored, twice while they are inflated, and as RGB. */
+/* Bytes: the stored pixels, twice while they are inflated, and the RGB result. */
 static size_t stb_png_memory(const struct decoder_file *f, int w, int h)
 {
     static const uint8_t channels[] = {1, 1, 3, 1, 2, 1, 4, 1};

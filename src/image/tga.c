@@ -1,9 +1,11 @@
 /*
- * Truevision TGA, as Pillow reads it: color-mapped (8 bits), RGB (15, 16, 24, and 32
- * bits), and grey (1, 8, and 16 bits, these with alpha), with run lengths or without,
- * from any corner. Alpha is dropped. Truevision TGA File Format Specification 2.0.
+ * Truevision TGA as Pillow reads it: color-mapped (8 bits), RGB (15, 16, 24, and 32
+ * bits), and gray (1, 8, and 16 bits, the last with alpha), with or without run-length
+ * encoding, from any corner. Alpha is dropped. Truevision TGA File Format Specification
+ * 2.0.
  *
- * The format has no magic number; a header counts as one if all of its fields make sense.
+ * The format has no magic number; a header is accepted if all of its fields are
+ * plausible.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,11 +21,11 @@ struct tga {
     int w, h, bits;
     int kind; /* TGA_MAPPED, TGA_RGB, TGA_GREY */
     bool runs, top_down, right_to_left;
-    size_t pixels; /* where they begin */
+    size_t pixels; /* offset in the file */
     uint8_t palette[256][3];
 };
 
-/* 5 bits for each color, the lowest for blue. */
+/* 5 bits per color, blue in the lowest bits. */
 static void tga_rgb15(const uint8_t *p, uint8_t *rgb)
 {
     unsigned v = le16(p);
@@ -32,7 +34,7 @@ static void tga_rgb15(const uint8_t *p, uint8_t *rgb)
         rgb[c] = (uint8_t)((v >> 5 * (2 - c) & 31) * 255 / 31);
 }
 
-/* One color of so many bits, blue first. */
+/* Converts one color of `bits` bits, blue first. */
 static void tga_color(const uint8_t *p, int bits, uint8_t *rgb)
 {
     if (bits <= 16)
@@ -74,7 +76,7 @@ static size_t tga_bytes(int bits)
     return (size_t)(bits + 7) / 8;
 }
 
-/* The palette begins after the identification; its first colors are not stored. */
+/* The palette follows the identification; its first colors may be missing. */
 static int tga_header(struct tga *t, const struct decoder_file *f, struct strbuf *why)
 {
     const uint8_t *d = f->data;
@@ -98,7 +100,7 @@ static int tga_header(struct tga *t, const struct decoder_file *f, struct strbuf
     return 0;
 }
 
-/* Pixel x of a stored row. */
+/* Converts pixel x of a stored row. */
 static void tga_pixel(const struct tga *t, const uint8_t *row, int x, uint8_t *rgb)
 {
     const uint8_t *p = row + (size_t)x * tga_bytes(t->bits);
@@ -113,8 +115,8 @@ static void tga_pixel(const struct tga *t, const uint8_t *row, int x, uint8_t *r
         tga_color(p, t->bits, rgb);
 }
 
-/* Unpacks up to `size` bytes of pixels; returns how many there are. Packets may cross the
- * ends of rows. */
+/* Unpacks up to `size` bytes of pixels; returns their number. Packets may cross the ends
+ * of rows. */
 static size_t tga_unpack(const struct tga *t, const struct decoder_file *f, uint8_t *to,
                          size_t size)
 {
@@ -192,7 +194,7 @@ static int tga_read(const struct decoder_file *f, const struct image_part *part,
     return rc;
 }
 
-/* Bytes: the pixels as stored, and the result. */
+/* Bytes: the stored pixels and the result. */
 static size_t tga_memory(const struct decoder_file *f, int w, int h)
 {
     (void)f;

@@ -1,13 +1,13 @@
 /*
- * All that knows libtiff: TIFF. Of several pages the first is read, or all as the
- * channels of one image. tiff_layout.c says what the pixels mean.
+ * The only user of libtiff: TIFF. Of several pages the first is read, or all as the
+ * channels of one image. tiff_layout.c interprets the pixels.
  *
  * Quirks: its messages go to handlers of the process, which threads would share; we give
- * each file handlers of its own and empty those, for the few that still go there. Where
- * it only warns about pixels (of a JPEG that ends early, for one) it makes them up, and so
- * does Pillow; warnings about tags that matter are errors. Each of its
- * allocations is limited: while the header is read to what the file's length justifies,
- * then to what the size in the header does.
+ * each file its own handlers and clear the global ones, which a few messages still use.
+ * Where it only warns about pixels (for example of a JPEG that ends early) it invents
+ * them, as Pillow does; warnings about important tags are errors. Each of its allocations
+ * is limited: while the header is read, by the file's length, afterwards by the size in
+ * the header.
  */
 #include <pthread.h>
 #include <stdarg.h>
@@ -22,14 +22,14 @@
 #include "image/tiff_deep.h"
 #include "image/tiff_layout.h"
 
-/* The file, and the first thing that libtiff said about it. */
+/* The file, and libtiff's first message about it. */
 struct tiff_source {
     const struct decoder_file *file;
     const uint8_t *data;
     size_t len, at;
-    bool pixels; /* they are being read: warnings are of them */
+    bool pixels; /* pixels are being read: warnings concern them */
     char reason[200];
-    char warning[200]; /* the first one about pixels */
+    char warning[200]; /* the first about pixels */
 };
 
 static bool tiff_is(const void *data, size_t len)
@@ -51,8 +51,8 @@ tiff_on_error(TIFF *t, void *user, const char *module, const char *format, va_li
 }
 
 /*
- * Is a warning about the directory an error: that the file is cut off, or about a tag
- * that says what the pixels mean, for which libtiff would take its default?
+ * True if a warning about the directory is an error: the file is cut off, or libtiff
+ * would use the default of a tag that defines the meaning of the pixels.
  */
 static bool tiff_matters(const char *text)
 {
@@ -79,7 +79,7 @@ tiff_on_warning(TIFF *t, void *user, const char *module, const char *format, va_
     (void)t;
     (void)module;
     vsnprintf(text, sizeof(text), format, ap);
-    if (strstr(text, "Old-style LZW codes")) /* which it reads */
+    if (strstr(text, "Old-style LZW codes")) /* libtiff reads these */
         return 1;
     if (s->pixels && !*s->warning)
         memcpy(s->warning, text, sizeof(text));
@@ -132,8 +132,8 @@ static void tiff_silence(void)
     TIFFSetWarningHandler(NULL);
 }
 
-/* What libtiff 4 says where malloc fails. An allocation above our limit has another text,
- * which comes first. */
+/* True for libtiff's message when malloc fails. An allocation above our limit has another
+ * message, which comes first. */
 static bool tiff_no_memory(const char *reason)
 {
     static const char *const text[] = {"Out of memory", "Failed to allocate", "No space"};
@@ -150,8 +150,8 @@ static int tiff_fail(const struct tiff_source *s, struct strbuf *why)
     return tiff_no_memory(s->reason) ? FAILURE_MACHINE : FAILURE_DATA;
 }
 
-/* *t, which is due to be closed only if this returns 0; else a reason. No allocation of
- * libtiff's own gets more than `allowed`. */
+/* Opens the file; *open must be closed only if this returns 0; otherwise gives a reason.
+ * No allocation of libtiff exceeds `allowed`. */
 static int tiff_start(struct tiff_source *s, size_t allowed, TIFF **open,
                       struct strbuf *why)
 {
@@ -190,8 +190,8 @@ static int tiff_open(const struct decoder_file *f, int *w, int *h, struct strbuf
     return rc;
 }
 
-/* Do strips or tiles lie past the end? libtiff would tell of them one by one, of some
- * never. */
+/* True if strips or tiles lie past the end. libtiff would report them one by one, and
+ * some never. */
 static bool tiff_is_cut(TIFF *t, size_t len)
 {
     uint32_t n = TIFFIsTiled(t) ? TIFFNumberOfTiles(t) : TIFFNumberOfStrips(t);
@@ -205,8 +205,8 @@ static bool tiff_is_cut(TIFF *t, size_t len)
     return false;
 }
 
-/* The strip or tile at pixel (x, y), of one plane, into `to`. False: damaged. Bytes that
- * libtiff does not set are 0. */
+/* Reads the strip or tile at pixel (x, y), of one plane, into `to`. Returns false if it
+ * is damaged. Bytes that libtiff does not set are 0. */
 static bool tiff_block(TIFF *t, const struct tiff_layout *l, int x, int y, int plane,
                        uint8_t *to)
 {
@@ -223,8 +223,8 @@ static bool tiff_block(TIFF *t, const struct tiff_layout *l, int x, int y, int p
     return got == size;
 }
 
-/* All planes of a block, interleaved into `to`; `one` has room for a plane of it. False:
- * damaged; with `lenient` what can be read is. */
+/* Reads all planes of a block, interleaved, into `to`; `one` has room for one plane.
+ * Returns false on damage; with `lenient`, reads what it can. */
 static bool tiff_planes(TIFF *t, const struct tiff_layout *l, int x, int y, bool lenient,
                         uint8_t *one, uint8_t *to)
 {
@@ -241,8 +241,8 @@ static bool tiff_planes(TIFF *t, const struct tiff_layout *l, int x, int y, bool
     return true;
 }
 
-/* The part into `img`, block (strip or tile) by block; `block` has room for one, `one`
- * for a plane of it. */
+/* Reads the part into `img`, block (strip or tile) by block; `block` has room for one
+ * block, `one` for one plane of it. */
 static bool tiff_pixels(TIFF *t, const struct tiff_layout *l, const struct image_part *p,
                         bool lenient, struct image *img, uint8_t *one, uint8_t *block)
 {
@@ -266,7 +266,7 @@ static bool tiff_pixels(TIFF *t, const struct tiff_layout *l, const struct image
     return true;
 }
 
-/* What follows from what libtiff has said about the pixels. */
+/* Returns the result that follows from libtiff's messages about the pixels. */
 static int tiff_end(struct tiff_source *s, bool good, struct strbuf *why)
 {
     if (good && s->file->truncated && *s->reason && !tiff_no_memory(s->reason)) {
@@ -276,7 +276,7 @@ static int tiff_end(struct tiff_source *s, bool good, struct strbuf *why)
     return good && !*s->reason ? 0 : tiff_fail(s, why);
 }
 
-/* The part of the open page, whose layout is known, into `img`. */
+/* Reads the part of the open page, whose layout is known, into `img`. */
 static int tiff_page(TIFF *t, struct tiff_source *s, const struct tiff_layout *l,
                      const struct image_part *part, struct image *img, struct strbuf *why)
 {
@@ -301,7 +301,7 @@ static int tiff_page(TIFF *t, struct tiff_source *s, const struct tiff_layout *l
     return tiff_end(s, good, why);
 }
 
-/* The same of a page of more than 8 bits. */
+/* Same for a page of more than 8 bits. */
 static int tiff_deep(TIFF *t, struct tiff_source *s, const struct image_part *part,
                      struct image *img, struct strbuf *why)
 {
@@ -321,7 +321,7 @@ static int tiff_deep(TIFF *t, struct tiff_source *s, const struct image_part *pa
     return tiff_end(s, good, why);
 }
 
-/* Counts the pages, up to one more than `channels`. */
+/* Counts the pages, up to `channels` + 1. */
 static int tiff_pages(TIFF *t, int channels)
 {
     int n = 1;
@@ -331,7 +331,7 @@ static int tiff_pages(TIFF *t, int channels)
     return n;
 }
 
-/* Each page is read as one channel of `img`. */
+/* Reads each page as one channel of `img`. */
 static int tiff_weave(TIFF *t, struct tiff_source *s, const struct image_part *part,
                       int channels, struct image *img, struct strbuf *why)
 {
@@ -424,16 +424,17 @@ static bool tiff_is_lossy(const struct decoder_file *f)
     return how == COMPRESSION_JPEG || how == COMPRESSION_OJPEG;
 }
 
-/* Bytes: a block may be the whole image, in four planes; its pixels come on top. Those of
- * more than 8 bits are three floats, twice while a range is sought. */
+/* Bytes: a block may be the whole image, in four planes, in addition to the pixels.
+ * Samples of more than 8 bits take three floats per pixel, twice while a range is
+ * searched for. */
 static size_t tiff_memory(const struct decoder_file *f, int w, int h)
 {
     (void)f;
     return (size_t)w * (size_t)h * 48;
 }
 
-/* The orientation is a tag of the first directory, as in EXIF, which is a TIFF; or it is in
- * the XMP packet of a tag. */
+/* Reads the orientation from a tag of the first directory (as in EXIF, which is a TIFF),
+ * or from the XMP packet in a tag. */
 static int tiff_orientation(const struct decoder_file *f)
 {
     struct tiff_source s = {.file = f, .data = f->data, .len = f->len};

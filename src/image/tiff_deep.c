@@ -8,9 +8,9 @@
 #include "image/tiff_layout.h"
 
 struct deep {
-    int w, h, channels; /* 1 or 3 that are kept */
-    int samples;        /* of a pixel, with those that are not */
-    int format, bytes;  /* of a sample */
+    int w, h, channels; /* channels kept: 1 or 3 */
+    int samples;        /* samples per pixel, including dropped ones */
+    int format, bytes;  /* per sample */
     bool planes, white_first, tiled;
     uint32_t block_w, block_h;
     float *value; /* [h, w, channels] */
@@ -52,7 +52,7 @@ bool tiff_deep_is(TIFF *t)
     return d.format == SAMPLEFORMAT_UINT && (d.bytes == 2 || d.bytes == 4);
 }
 
-/* libtiff has put the bytes in the machine's order. */
+/* libtiff has converted the bytes to host order. */
 static float deep_value(const struct deep *d, const uint8_t *p)
 {
     union {
@@ -73,8 +73,8 @@ static float deep_value(const struct deep *d, const uint8_t *p)
     return d->bytes == 1 ? (float)u.i8 : d->bytes == 2 ? (float)u.i16 : (float)u.i32;
 }
 
-/* Samples `from` to `to` of the pixels of a block at (x, y), which holds `step` samples of
- * each pixel. */
+/* Keeps samples `from` to `to` of the pixels of a block at (x, y), which has `step`
+ * samples per pixel. */
 static void deep_keep(const struct deep *d, uint32_t x0, uint32_t y0,
                       const uint8_t *block, int step, int from, int to)
 {
@@ -93,7 +93,8 @@ static void deep_keep(const struct deep *d, uint32_t x0, uint32_t y0,
         }
 }
 
-/* All blocks; of a file that is cut off those that there are. False: damaged. */
+/* Reads all blocks; of a file that is cut off, the existing ones. Returns false on
+ * damage. */
 static bool deep_blocks(const struct deep *d, TIFF *t, bool lenient, uint8_t *block,
                         size_t size)
 {
@@ -123,7 +124,8 @@ static bool deep_blocks(const struct deep *d, TIFF *t, bool lenient, uint8_t *bl
     return true;
 }
 
-/* Whole numbers by their type, rounded down: 16 bits without a sign keep their high byte. */
+/* Scales integers by their type, rounded down: unsigned 16-bit values keep their high
+ * byte. */
 static void deep_map(const struct deep *d, const struct value_range *r,
                      const struct image_part *part, struct image *img)
 {
@@ -147,7 +149,8 @@ static void deep_map(const struct deep *d, const struct value_range *r,
             int byte =
                 by_type ? (int)((v - lo) * 256 / bits) : value_range_byte(v, lo, hi);
 
-            byte = byte < 255 ? byte : 255; /* 32 bits are more than a float holds */
+            byte = byte < 255 ? byte : 255; /* a float cannot represent all 32-bit
+                                             * values */
             img->pixel[(size_t)y * img->stride + (size_t)x] =
                 (uint8_t)(d->white_first ? 255 - byte : byte);
         }

@@ -1,4 +1,4 @@
-/* Tags of a TIFF to what its samples mean; tiff_layout.h says which. */
+/* From the tags of a TIFF to the meaning of its samples; see tiff_layout.h. */
 #include "image/tiff_layout.h"
 
 #include <limits.h>
@@ -7,7 +7,7 @@
 #include "base/checked.h"
 #include "image/decoder.h"
 
-/* What the tags say, defaults filled in. */
+/* Values of the tags, including defaults. */
 struct tiff_tags {
     uint16_t format, bits, samples, planar, compression, photometric;
     uint16_t nextra;
@@ -43,7 +43,8 @@ static struct tiff_tags tiff_tags(TIFF *t)
     return g;
 }
 
-/* Those whose memory the file does not choose (as LZMA's) and that PIL reads, too. */
+/* Accepts the compressions that PIL reads, too, and whose memory the file does not
+ * control (as LZMA's). */
 static int tiff_check_compression(const struct tiff_tags *g, struct strbuf *why)
 {
     static const uint16_t known[] = {
@@ -118,7 +119,7 @@ static void tiff_rgb(const struct tiff_layout *l, const uint8_t *row, int x, int
         memcpy(rgb, s, 3);
 }
 
-/* Colours that were multiplied by alpha, as PIL divides them. */
+/* Colors multiplied by alpha, divided as in PIL. */
 static void tiff_premultiplied(const struct tiff_layout *l, const uint8_t *row, int x,
                                int n, uint8_t *rgb)
 {
@@ -138,7 +139,7 @@ static void tiff_cmyk(const struct tiff_layout *l, const uint8_t *row, int x, in
             rgb[c] = decoder_ink(s[c], 255u - s[3]);
 }
 
-/* Grey is in all three columns of the table. */
+/* All three columns of the table hold the gray level. */
 static void tiff_grey(const struct tiff_layout *l, const uint8_t *row, int x, int n,
                       uint8_t *grey)
 {
@@ -184,7 +185,7 @@ static int tiff_palette(struct tiff_layout *l, TIFF *t, struct strbuf *why)
     return 0;
 }
 
-/* What of the first samples the colours are and how they become RGB. */
+/* Finds the color samples and their conversion to RGB. */
 static int tiff_meaning(struct tiff_layout *l, TIFF *t, const struct tiff_tags *g,
                         struct strbuf *why)
 {
@@ -222,14 +223,14 @@ size_t tiff_block_limit(int w, int h)
 
 bool tiff_block_fits(int w, int h, uint32_t bw, uint32_t bh, uint64_t each)
 {
-    enum { PIXEL = 48, SMALL = 1 << 26 }; /* bytes: as tiff_memory(); of any image */
+    enum { PIXEL = 48, SMALL = 1 << 26 }; /* bytes, as tiff_memory(); minimum limit */
     uint64_t n, area = (uint64_t)w * (uint64_t)h;
 
     return bw && bh && bw <= INT_MAX / 64 && checked_mul(bw, bh, &n) &&
            n <= tiff_block_limit(w, h) && checked_items(n, each, PIXEL * area + SMALL);
 }
 
-/* A sample takes a byte at most, and a plane that stands apart is read beside all. */
+/* A sample takes at most one byte, and a separate plane is read in addition. */
 static int tiff_blocks(struct tiff_layout *l, TIFF *t, const struct tiff_tags *g,
                        struct strbuf *why)
 {
@@ -254,7 +255,7 @@ static int tiff_blocks(struct tiff_layout *l, TIFF *t, const struct tiff_tags *g
     return 0;
 }
 
-/* `planes` that are read, if samples stand apart. */
+/* `planes` that are read, if samples are stored by plane. */
 static int tiff_rows(struct tiff_layout *l, TIFF *t, const struct tiff_tags *g,
                      int planes, struct strbuf *why)
 {

@@ -8,17 +8,17 @@
 #include "base/error.h"
 #include "image/enhance.h"
 
-/* What to compute: the two axes of the resize and where in dst the result goes. */
+/* A plan: the two axes of the resize and the position of the result in dst. */
 struct transform_plan {
     struct resize_axis x, y;
     int dst_x, dst_y;
     enum resize_filter filter;
     bool flip;
-    bool mirrored; /* by the caller, afterwards */
+    bool mirrored; /* the caller mirrors the result */
 };
 
-/* `resize` times a / b, but at most 2^20 (or `resize`): the ends of an image that is
- * almost a line are cropped anyway. */
+/* Returns `resize` times a / b, but at most 2^20 (or `resize`): the ends of an extremely
+ * narrow image are cropped anyway. */
 static int transform_longer(int resize, int a, int b)
 {
     int64_t side = (int64_t)resize * a / b, most = 1 << 20;
@@ -26,7 +26,7 @@ static int transform_longer(int resize, int a, int b)
     return (int)(side < most ? side : most > resize ? most : resize);
 }
 
-/* The size that TRANSFORM_CENTRE resizes a w x h image to. */
+/* Computes the size to which TRANSFORM_CENTRE resizes a w x h image. */
 static void transform_centre_size(const struct transform *t, int w, int h, int *rw,
                                   int *rh)
 {
@@ -34,7 +34,7 @@ static void transform_centre_size(const struct transform *t, int w, int h, int *
     *rh = w <= h ? transform_longer(t->resize, h, w) : t->resize;
 }
 
-/* The largest of 8, 4, 2 by which a crop can be shrunken before the resize; else 1. */
+/* Returns the largest of 8, 4, 2 by which a crop can be shrunk before the resize; else 1. */
 static int transform_shrink(const struct transform *t, double cw, double ch, int rw,
                             int rh)
 {
@@ -65,8 +65,8 @@ int transform_least_shrink(const struct transform *t, int w, int h)
     return transform_shrink(t, cw, ch, rw, rh);
 }
 
-/* Takes the centred window of `want` outputs or, if there are fewer, all of them with
- * black around: *dst is where they begin in the result. */
+/* Selects the centered window of `want` outputs or, if there are fewer, all of them with
+ * black borders; *dst is their position in the result. */
 static void transform_centre_axis(struct resize_axis *a, int want, int *dst)
 {
     *dst = 0;
@@ -79,9 +79,9 @@ static void transform_centre_axis(struct resize_axis *a, int want, int *dst)
 }
 
 /*
- * Takes the outputs in the window of `want` pixels that starts `from` pixels right of the
- * left edge of the (flipped) image: fewer where the image ends, but never none. *dst is
- * where they begin in the result.
+ * Selects the outputs in the window of `want` pixels that starts `from` pixels right of
+ * the left edge of the (flipped) image: fewer if the image ends, but at least one. *dst
+ * is their position in the result.
  */
 static void transform_window(struct resize_axis *a, int want, int from, bool flip,
                              int *dst)
@@ -96,8 +96,8 @@ static void transform_window(struct resize_axis *a, int want, int from, bool fli
     *dst = lo - from;
 }
 
-/* Where the window starts in an image that is `spare` pixels longer, or if negative
- * shorter. */
+/* Returns the start of the window in an image that is `spare` pixels longer (negative:
+ * shorter). */
 static int transform_place(uint32_t bits, int spare, bool random)
 {
     if (!random)
@@ -161,7 +161,7 @@ static void transform_plan(const struct transform *t, const struct augment_key *
     p->flip = augment_flip(k, &t->flip);
 }
 
-/* The same axis in the image decoded at 1/s. */
+/* Converts the axis to the image decoded at 1/s. */
 static void transform_shrink_axis(struct resize_axis *a, int s)
 {
     a->from /= s;
@@ -170,7 +170,7 @@ static void transform_shrink_axis(struct resize_axis *a, int s)
     a->hi = (a->hi + s - 1) / s;
 }
 
-/* Shrinks the plan if it may be; returns the part of the w x h image that it reads. */
+/* Shrinks the plan if possible; returns the part of the w x h image that it reads. */
 static struct image_part transform_part(const struct transform *t, bool can_shrink,
                                         struct transform_plan *p, int w, int h)
 {
@@ -190,7 +190,7 @@ static struct image_part transform_part(const struct transform *t, bool can_shri
     return (struct image_part){x0 * s, y0 * s, x1 - x0 * s, y1 - y0 * s, s};
 }
 
-/* TRANSFORM_SEGMENT has a colour for what lies outside; elsewhere it is black. */
+/* TRANSFORM_SEGMENT fills the outside with a color; other transforms use black. */
 static void transform_fill(const struct transform *t, const uint8_t fill[3], uint8_t *dst)
 {
     size_t n = (size_t)t->w * (size_t)t->h;
@@ -216,8 +216,8 @@ static void transform_resize(struct transformer *m, const struct transform *t,
            &(struct resize_target){dst, stride, p->flip});
 }
 
-/* The image, enlarged so that it covers the w x h crop where it does not, as
- * TRANSFORM_CENTRE enlarges it: into m->scratch, or as it is. */
+/* Enlarges the image into m->scratch as TRANSFORM_CENTRE does if it does not cover the w
+ * x h crop; otherwise returns it unchanged. */
 static const struct image *
 transform_cover(struct transformer *m, const struct transform *t, const struct image *img)
 {
@@ -270,7 +270,7 @@ static void transform_jitter(const struct transform *t, const struct augment_key
     }
 }
 
-/* What comes after the geometry, in place. */
+/* Applies everything after the geometry, in place. */
 static void transform_finish(struct transformer *m, const struct transform *t,
                              const struct augment_key *k, const uint8_t fill[3],
                              uint8_t *dst)
@@ -308,8 +308,8 @@ void transformer_release(struct transformer *m)
     memset(m, 0, sizeof(*m));
 }
 
-/* Three channels of a decoded image, through geometry and colours. `p` is not set for
- * TRANSFORM_PAD_CROP. */
+/* Transforms three channels of a decoded image: geometry and colors. TRANSFORM_PAD_CROP
+ * has no plan `p`. */
 static void transform_three(struct transformer *m, const struct transform *t,
                             const struct augment_key *k, const struct transform_plan *p,
                             const struct image *img, const uint8_t fill[3], uint8_t *dst)
@@ -325,8 +325,7 @@ static void transform_three(struct transformer *m, const struct transform *t,
     stage_end(m->times, STAGE_AUGMENT, &from);
 }
 
-/* The channels from `first` on, the last one repeated where there are fewer than
- * three. */
+/* Copies three channels from `first` on, repeating the last one if there are fewer. */
 static void transform_take(const struct image *img, int first, struct image *three)
 {
     int n = img->channels;
@@ -344,8 +343,8 @@ static void transform_take(const struct image *img, int first, struct image *thr
     }
 }
 
-/* For resize_later: the pixels that the plan reads into dst, and what is to be done to
- * them into *m->job. False: there are more than resize_place() has room for. */
+/* resize_later: copies the pixels that the plan reads to dst and describes the resize in
+ * *m->job. Returns false if resize_place() has no room for them. */
 static bool transform_put_off(struct transformer *m, const struct transform *t,
                               const struct transform_plan *p, const struct image *img,
                               uint8_t *dst)
@@ -457,8 +456,7 @@ int transform_file(struct transformer *m, const struct transform *t,
     return 0;
 }
 
-/* The source pixel nearest to pixel `at` of the result on one axis; -1: outside the
- * image. */
+/* Returns the source pixel nearest to an output pixel on one axis; -1: outside the image. */
 static int transform_nearest(const struct resize_axis *a, int dst, bool flip, int at)
 {
     int from = (int)a->from, k = at - dst;

@@ -1,31 +1,31 @@
 /*
  * From the bytes of a file to the pixels of one sample: decode, crop, resize, flip,
- * colours. Out come h x w pixels of interleaved 8-bit RGB, or of `channels` others;
- * normalisation is the device's business.
+ * colors. The result is h x w pixels of interleaved 8-bit RGB, or of `channels` others;
+ * the device normalizes it.
  *
  *   TRANSFORM_RANDOM_CROP  random resized crop (training on photographs)
- *   TRANSFORM_PAD_CROP     pad, crop w x h at a random place (CIFAR); a smaller image is
- *                          first enlarged until it covers the crop
+ *   TRANSFORM_PAD_CROP     pad, crop w x h at a random position (CIFAR); a smaller image
+ *                         is first enlarged until it covers the crop
  *   TRANSFORM_SEGMENT      resize to the largest size of the same aspect that fits w x h,
- *                          times a random factor, then crop or pad to w x h at a random
- *                          place, flip, shift; `fill` where the image does not reach
- *                          (segmentation)
+ *                         times a random factor, then crop or pad to w x h at a random
+ *                         position, flip, shift; `fill` outside the image
+ *                         (segmentation)
  *   TRANSFORM_CENTRE       shorter side to `resize`, the longer to
- *                          int(resize * long / short), centre crop at
- *                          round((side - crop) / 2), half to even; black where the image
- *                          is too small (evaluation)
+ *                         int(resize * long / short), center crop at
+ *                         round((side - crop) / 2), half to even; black outside a small
+ *                         image (evaluation)
  *   TRANSFORM_STRETCH      the whole image to w x h, whatever its aspect (evaluation)
  *
- * Then, in this order: flip, policy, colour jitter, random erasing. Same key, same
- * pixels.
+ * Then, in this order: flip, policy, color jitter, random erasing. The same key gives the
+ * same pixels.
  *
- * Images of other channels than RGB go through three by three, all with the same
- * geometry; a grey one is three times the same, so that colours and policies do what
- * Pillow does to grey. They and erasing are for one channel or RGB.
+ * Images with other channels than RGB are processed three channels at a time, all with
+ * the same geometry. A gray image is three equal channels, so that colors and policies do
+ * what Pillow does to gray. Colors, policies, and erasing require one channel or RGB.
  *
  * A label map goes through the same geometry (resize, crop, flip, shift) with the nearest
- * pixel, floor((o + 0.5) in / out), and LABEL_IGNORE where it does not reach; colours,
- * policies and erasing are not for label maps.
+ * pixel, floor((o + 0.5) in / out), and LABEL_IGNORE outside the image, but without
+ * colors, policies, and erasing.
  */
 #ifndef IMAGE_TRANSFORM_H
 #define IMAGE_TRANSFORM_H
@@ -51,97 +51,98 @@ enum transform_kind {
 struct transform {
     enum transform_kind kind;
     int w, h;          /* of the result */
-    int channels;      /* of the result; 0: RGB. image_decoder_channels */
+    int channels;      /* of the result; 0: RGB; see image_decoder_channels */
     int label_divisor; /* a label map becomes h / d x w / d, nearest; 0: no labels */
     enum resize_filter filter;
     bool filter_random; /* bilinear or bicubic, drawn per image (timm's "random") */
     double scale[2], ratio[2]; /* TRANSFORM_RANDOM_CROP: share of area, width / height */
-    int pad;                   /* TRANSFORM_PAD_CROP: pixels on each side, */
-    enum pad_mode pad_mode;    /* and what they are */
+    int pad;                   /* TRANSFORM_PAD_CROP: pixels on each side */
+    enum pad_mode pad_mode;    /* TRANSFORM_PAD_CROP: their values */
     int resize;                /* TRANSFORM_CENTRE: the shorter side */
-    double factor[2]; /* TRANSFORM_SEGMENT: of the size; {0, 0}: 1, in the centre */
-    int shift;        /* TRANSFORM_SEGMENT: by -shift to shift pixels, each way */
+    double factor[2];          /* TRANSFORM_SEGMENT: of the size; {0, 0}: 1, centered */
+    int shift;                 /* TRANSFORM_SEGMENT: by -shift to shift pixels per axis */
     struct augment_flips flip; /* horizontal; {0}: never */
     struct policy policy;      /* {0}: none */
-    /* What shifts, rotations and TRANSFORM_SEGMENT bring in, by channel. */
+    /* Fills shifts, rotations, and TRANSFORM_SEGMENT, by channel. */
     uint8_t fill[IMAGE_CHANNELS];
     double jitter[3];   /* brightness, contrast, saturation; 0: off */
     struct erase erase; /* {0}: none */
     /*
-     * A JPEG is decoded at 1/s, s = 8, 4 or 2, if the crop is then still at least
-     * shrink_gap times as large as the result in both directions. 0: never. The result
-     * differs from that of the full path: on street scenes, at a gap of 2 by 0.6 grey
-     * levels in the mean (1.2 in the quadratic mean), at 1.4 by 1.2 (2.2).
+     * Decodes a JPEG at 1/s, s = 8, 4, or 2, if the crop is then still at least
+     * shrink_gap times the result in both directions. 0: never. The result differs from
+     * full decoding: on street scenes, at a gap of 2 by 0.6 gray levels on average (1.2
+     * RMS), at 1.4 by 1.2 (2.2).
      */
     double shrink_gap;
     /* TRANSFORM_SEGMENT: nothing is mirrored here. The caller mirrors image and label map
-     * where augment_flip() says so, with the same result as without this. */
+     * if augment_flip() says so, with the same result. */
     bool flip_later;
-    /* The caller resizes: the result is the source pixels that this needs, and
-     * transformer.job says what to do with them. Without label maps, policies, colours
-     * and erasing; not for TRANSFORM_PAD_CROP. */
+    /* The caller resizes: the result is the source pixels that it needs, and
+     * transformer.job describes the resize. Not with label maps, policies, colors,
+     * erasing, or TRANSFORM_PAD_CROP. */
     bool resize_later;
 };
 
-/* The usual ones: scale 0.08 to 1, ratio 3/4 to 4/3, flip 0.5; bicubic; gap 2. */
+/* Defaults: scale 0.08 to 1, ratio 3/4 to 4/3, flip 0.5; bicubic; gap 2. */
 struct transform transform_for_training(int size);
-/* Shorter side to `resize`, centre crop of `size`. */
+/* Shorter side to `resize`, center crop of `size`. */
 struct transform transform_for_evaluation(int size, int resize);
-/* Whole images to w x h without a change, and labels with them. Bilinear. */
+/* Whole images to w x h, unaugmented, and their labels. Bilinear. */
 struct transform transform_for_segmentation(int w, int h);
 /* Pad by 4 with black, crop, flip 0.5. */
 struct transform transform_for_small_training(int size);
 
 int transform_channels(const struct transform *t);
 
-/* Bytes of a sample: h w channels, or resize_place() with resize_later. */
+/* Returns the bytes of a sample: h w channels, or resize_place() with resize_later. */
 size_t transform_size(const struct transform *t);
 
-/* The s of 8, 4, 2, 1 at which a w x h JPEG has all that its samples need: that of the
- * smallest crop. */
+/* Returns the s of 8, 4, 2, 1 at which a w x h JPEG still has the resolution that its
+ * samples need (for the smallest crop). */
 int transform_least_shrink(const struct transform *t, int w, int h);
 
-/* True if every epoch makes the same of an image, without its label map. */
+/* True if every epoch gives the same result for an image, without its label map. */
 bool transform_is_fixed(const struct transform *t);
 
-/* What one thread needs, reused. */
+/* State of one thread, reused. */
 struct transformer {
     struct image_decoder *decoder;
     struct resizer resizer;
     struct image image, scratch;
-    struct image three, made; /* of other channels: three of them, and their result */
+    struct image three, made; /* other channels than RGB: three of them, and their
+                               * result */
     struct warp_canvas warp;
-    int w, h; /* of the last image that transform_file or transform_image was given */
-    struct stage_times *times; /* gets decode, resize, augment; NULL: not measured */
-    int *column;               /* transform_label's */
-    struct resize_job *job;    /* with resize_later: the caller's, for the next sample */
+    int w, h; /* of the last image passed to transform_file or transform_image */
+    struct stage_times *times; /* receives decode, resize, augment; may be NULL */
+    int *column;               /* used by transform_label */
+    struct resize_job *job;    /* resize_later: set by the caller for the next sample */
     int column_cap;            /* of column */
 };
 
 void transformer_init(struct transformer *m, const struct image_limits *limits);
 void transformer_release(struct transformer *m);
 
-/* One sample from the bytes of a file into dst (transform_size() bytes). -1 and a reason
- * without the file's name if it is damaged. */
+/* Makes one sample from the bytes of a file into dst (transform_size() bytes). Returns -1
+ * with a reason, without the file's name, if it is damaged. */
 int transform_file(struct transformer *m, const struct transform *t,
                    const struct augment_key *k, const void *data, size_t len,
                    uint8_t *dst, struct strbuf *why);
 
-/* The same from a decoded image of as many channels; the same pixels as long as nothing
- * would be shrunk. */
+/* Same from a decoded image with these channels; the same pixels if nothing would be
+ * shrunk. */
 void transform_image(struct transformer *m, const struct transform *t,
                      const struct augment_key *k, const struct image *whole, uint8_t *dst);
 
 /*
- * The label map (w x h bytes of src, of the same size as the image that it belongs
- * to) into dst, [t->h / d, t->w / d] with d = t->label_divisor: the values that the
- * pixels at d i + d / 2 have.
+ * Transforms the label map (w x h bytes of src, the size of its image) into dst, [t->h /
+ * d, t->w / d] with d = t->label_divisor: the values of the pixels at d i + d / 2.
  */
 void transform_label(struct transformer *m, const struct transform *t,
                      const struct augment_key *k, const uint8_t *src, int w, int h,
                      uint8_t *dst);
 
-/* TRANSFORM_SEGMENT: is the factor always 1? And the size that a w x h image has then. */
+/* True for TRANSFORM_SEGMENT with a factor of always 1; below: the size that a w x h
+ * image has then. */
 bool transform_segment_fits(const struct transform *t);
 void transform_segment_fit(const struct transform *t, int w, int h, int *fw, int *fh);
 

@@ -1,4 +1,4 @@
-/* The sizes of what transforms make. */
+/* The sizes of the results of transforms. */
 #include <math.h>
 
 #include "image/transform.h"

@@ -1,4 +1,4 @@
-/* The usual transforms. */
+/* Predefined transforms. */
 #include "image/transform.h"
 
 struct transform transform_for_training(int size)

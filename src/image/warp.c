@@ -7,14 +7,14 @@
 #include "base/alloc.h"
 #include "base/clones.h"
 
-/* The three channels of a pixel and an unused one. */
+/* The three channels of a pixel and a fourth, unused one. */
 typedef float warp_v4 __attribute__((vector_size(16)));
 typedef float warp_v16 __attribute__((vector_size(64))); /* four pixels */
 
-enum { WARP_BORDER = 2 }; /* pixels that bicubic looks beyond the edge, at most */
+enum { WARP_BORDER = 2 }; /* maximum pixels that bicubic reads beyond the edge */
 
 struct warp_source {
-    const warp_v4 *pixel; /* of the image's corner, inside the border */
+    const warp_v4 *pixel; /* the image's corner, inside the border */
     ptrdiff_t stride;     /* in pixels */
 };
 
@@ -29,7 +29,7 @@ static inline int warp_clip(int v, int n)
     return v < 0 ? 0 : v >= n ? n - 1 : v;
 }
 
-/* Of so many bytes. */
+/* Grows the canvas to `need` bytes. */
 static void *warp_room(struct warp_canvas *c, size_t need)
 {
     if (need > c->cap) {
@@ -40,7 +40,7 @@ static void *warp_room(struct warp_canvas *c, size_t need)
     return c->pixel;
 }
 
-/* The image as floats, its outermost pixels repeated into the border. */
+/* Converts the image to floats, with its outermost pixels repeated in the border. */
 static struct warp_source warp_spread(struct warp_canvas *c, const uint8_t *rgb, int w,
                                       int h)
 {
@@ -67,7 +67,8 @@ static struct warp_source warp_spread(struct warp_canvas *c, const uint8_t *rgb,
 
 #define WARP_INLINE static inline __attribute__((always_inline))
 
-/* Between v2 and v3, d from v2: Pillow's cubic, whose a is -1; of floats or vectors. */
+/* Interpolates between v2 and v3, d from v2, with Pillow's cubic of a = -1; floats or
+ * vectors. */
 #define WARP_CUBIC(v1, v2, v3, v4, d)                                                    \
     ((v2) + (d) * ((v3) - (v1) +                                                         \
                    (d) * (2.0f * ((v1) - (v2)) + (v3) - (v4) +                           \
@@ -139,7 +140,7 @@ CLONES static void warp_rows(const struct warp_source *s, uint8_t *rgb, int w, i
         }
 }
 
-/* n bytes, each between those of v[1] and v[2]. */
+/* Interpolates n bytes between those of v[1] and v[2]. */
 CLONES static void warp_blend(uint8_t *restrict to, const uint8_t *const v[4],
                               ptrdiff_t n, float d, enum warp_filter filter)
 {
@@ -154,8 +155,8 @@ CLONES static void warp_blend(uint8_t *restrict to, const uint8_t *const v[4],
                 WARP_CUBIC((float)v0[i], (float)v1[i], (float)v2[i], (float)v3[i], d));
 }
 
-/* The outputs [*lo, *hi) of n have their centre within the input, when output i comes
- * from i + shift. */
+/* The outputs [*lo, *hi) of n have their center inside the input, if output i comes from
+ * i + shift. */
 static void warp_inside(double shift, int n, int *lo, int *hi)
 {
     double from = ceil(-0.5 - shift), to = ceil(n - 0.5 - shift);
@@ -170,7 +171,7 @@ static void warp_fill(uint8_t *rgb, int n, const uint8_t fill[3])
         memcpy(rgb + 3 * (ptrdiff_t)i, fill, 3);
 }
 
-/* Rows move along x, row y by f (y + 0.5) + x. */
+/* Shears along x: shifts row y by f (y + 0.5) + x. */
 static void warp_along_x(struct warp_canvas *c, uint8_t *rgb, int w, int h, double f,
                          double x, enum warp_filter filter, const uint8_t fill[3])
 {
@@ -198,7 +199,7 @@ static void warp_along_x(struct warp_canvas *c, uint8_t *rgb, int w, int h, doub
     }
 }
 
-/* All rows move by `shift` along y. */
+/* Shifts all rows by `shift` along y. */
 static void warp_along_y(struct warp_canvas *c, uint8_t *rgb, int w, int h, double shift,
                          enum warp_filter filter, const uint8_t fill[3])
 {

@@ -1,11 +1,13 @@
 /*
- * Affine maps of an image onto one of the same size, as Pillow's Image.transform and
- * Image.rotate: output pixel (x, y) takes the input at
- *     (m0 (x + 0.5) + m1 (y + 0.5) + m2,  m3 (x + 0.5) + m4 (y + 0.5) + m5),
- * without antialiasing, and `fill` where that lies outside. Pillow's bicubic here is the
- * one with a = -1, other than in its resize. Results are truncated to integers; they are
- * within one grey level of Pillow's, which computes in double. Maps that move whole rows,
- * or all of them along y, take a fraction of the time of others.
+ * Affine maps of an image to one of the same size, as Pillow's Image.transform and
+ * Image.rotate: output pixel (x, y) reads the input at
+ *
+ *   (m0 (x + 0.5) + m1 (y + 0.5) + m2,  m3 (x + 0.5) + m4 (y + 0.5) + m5),
+ *
+ * without antialiasing, and is `fill` if that is outside. Pillow's bicubic is here the
+ * one with a = -1, unlike in its resize. Results are truncated to integers and within one
+ * gray level of Pillow's, which computes in double. Maps that only shift rows, or
+ * everything along y, are several times faster.
  */
 #ifndef IMAGE_WARP_H
 #define IMAGE_WARP_H
@@ -15,21 +17,21 @@
 
 enum warp_filter { WARP_BILINEAR, WARP_BICUBIC };
 
-/* Memory that warp_affine uses and enlarges; {0} is a valid one. */
+/* Memory that warp_affine uses and enlarges; initialize to {0}. */
 struct warp_canvas {
-    void *pixel; /* four floats to each, with a border of repeated pixels; or bytes */
+    void *pixel; /* four floats per pixel, with a border of repeated pixels; or bytes */
     size_t cap;
 };
 
 void warp_canvas_release(struct warp_canvas *c);
 
-/* w * h pixels of RGB without padding between rows, in place. */
+/* w * h pixels of RGB without row padding, in place. */
 void warp_affine(struct warp_canvas *c, uint8_t *rgb, int w, int h, const double m[6],
                  enum warp_filter filter, const uint8_t fill[3]);
 
 void warp_shear_x(double m[6], double factor); /* x + factor y */
 void warp_shear_y(double m[6], double factor); /* y + factor x */
 void warp_translate(double m[6], double x, double y);
-void warp_rotate(double m[6], double degrees, int w, int h); /* counter-clockwise */
+void warp_rotate(double m[6], double degrees, int w, int h); /* counterclockwise */
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * libwebp, all of it: lossy and lossless WebP, and the first frame of an animation.
+ * The only user of libwebp: lossy and lossless WebP, and the first frame of an animation.
  *
- * Quirks: the decoder by itself takes a file that is cut off for a part of one to be
- * continued, so the demuxer, which wants all chunks, looks at it first; a decode of a
- * part takes the chroma at its edges from inside, so we ask for a margin, and for an even
- * corner, to which lossy files are rounded in silence.
+ * Quirks: the decoder treats a file that is cut off as the start of a stream, so the
+ * demuxer, which requires all chunks, checks it first; the decoder of a part reads the
+ * chroma at its edges only from inside, so we request a margin, and an even corner, to
+ * which lossy files are silently rounded.
  */
 #include <stdbool.h>
 #include <string.h>
@@ -52,7 +52,8 @@ static int webp_fail(VP8StatusCode status, struct strbuf *why)
     return status == VP8_STATUS_OUT_OF_MEMORY ? FAILURE_MACHINE : FAILURE_DATA;
 }
 
-/* The header says how many bytes follow it: its own "WEBP" and the chunks. */
+/* True if the file is shorter than the length in its header, which covers "WEBP" and the
+ * chunks. */
 static bool webp_is_cut(const uint8_t *d, size_t len)
 {
     uint32_t rest =
@@ -77,7 +78,7 @@ static int webp_open(const struct decoder_file *file, int *w, int *h, struct str
     return 0;
 }
 
-/* The pixels of the first frame at `from`, in pixels of the frame, to to[0]. */
+/* Decodes the pixels of the first frame from `from` on, in pixels of the frame, to to[0]. */
 static int webp_decode(const WebPData *frame, struct webp_box from, uint8_t *to,
                        size_t stride, struct strbuf *why)
 {
@@ -111,8 +112,9 @@ static int webp_high(int at, int size)
 }
 
 /*
- * The part with its margin; or, if the first frame of an animation does not fill the
- * canvas, all of it: the frame on black, as PIL shows it, who blends later frames only.
+ * Decodes the part with its margin; or, if the first frame of an animation does not fill
+ * the canvas, the whole image: the frame on black, as in PIL, which blends only later
+ * frames.
  */
 static int webp_draw(const WebPIterator *f, const struct image_part *p, int w, int h,
                      struct image *img, struct strbuf *why)
@@ -134,7 +136,7 @@ static int webp_draw(const WebPIterator *f, const struct image_part *p, int w, i
     return webp_decode(&f->fragment, all, to, img->stride, why);
 }
 
-/* The demuxer has seen that the frames lie on the canvas and have the size they say. */
+/* The demuxer has verified that the frames lie on the canvas and have their stated size. */
 static int webp_read(const struct decoder_file *file, const struct image_part *part,
                      struct image *img, struct strbuf *why)
 {
@@ -155,7 +157,7 @@ static int webp_read(const struct decoder_file *file, const struct image_part *p
     return rc;
 }
 
-/* By the first frame: one is "VP8L" or lossy. */
+/* Decides by the first frame: its chunk is "VP8L" or lossy. */
 static bool webp_is_lossy(const struct decoder_file *file)
 {
     WebPData all = {file->data, file->len};
@@ -174,14 +176,14 @@ static bool webp_is_lossy(const struct decoder_file *file)
     return is;
 }
 
-/* Lossless files are decoded to 32 bits per pixel, and as RGB. */
+/* Lossless files are decoded to 32 bits per pixel, in addition to RGB. */
 static size_t webp_memory(const struct decoder_file *f, int w, int h)
 {
     (void)f;
     return (size_t)w * (size_t)h * 8;
 }
 
-/* The data of a chunk of the file; NULL: there is none. */
+/* Returns the data of a chunk of the file, or NULL if there is none. */
 static const uint8_t *webp_chunk(const struct decoder_file *f, const char *name,
                                  size_t *len)
 {

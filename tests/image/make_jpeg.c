@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 
-/* Smooth parts, hard edges and a little noise. */
+/* Smooth parts, hard edges, and a little noise. */
 static uint8_t make_sample(const struct make_jpeg *m, int x, int y, int c)
 {
     int v = (x * (3 + c) + y * (5 - c) + m->seed * 37) / 2;
@@ -31,7 +31,7 @@ static void make_setup(struct jpeg_compress_struct *c, const struct make_jpeg *m
         c->comp_info[0].h_samp_factor = m->h_factor ? m->h_factor : 2;
         c->comp_info[0].v_samp_factor = m->v_factor ? m->v_factor : 2;
     }
-    if (m->cmyk == 2) { /* black is not thinned out */
+    if (m->cmyk == 2) { /* black is not subsampled */
         c->comp_info[3].h_samp_factor = c->comp_info[0].h_samp_factor;
         c->comp_info[3].v_samp_factor = c->comp_info[0].v_samp_factor;
     }

@@ -1,5 +1,4 @@
-/* JPEGs for tests, made by libjpeg from a formula: any size, sampling and
- * colour space. */
+/* JPEGs for tests, made by libjpeg from a formula: any size, sampling, and color space. */
 #ifndef TESTS_IMAGE_MAKE_JPEG_H
 #define TESTS_IMAGE_MAKE_JPEG_H
 
@@ -12,10 +11,10 @@ struct make_jpeg {
     int h_factor, v_factor; /* of the luma; 0: 2 and 2 (4:2:0) */
     int progressive, arithmetic;
     int cmyk; /* 1: CMYK, 2: the same as YCCK */
-    int seed; /* another image */
+    int seed; /* selects another image */
 };
 
-/* The file's bytes; free() them. */
+/* Returns the file's bytes; free() them. */
 uint8_t *make_jpeg(const struct make_jpeg *m, size_t *len);
 
 #endif

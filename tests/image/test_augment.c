@@ -1,4 +1,4 @@
-/* What is drawn for a sample, in distribution: crops, flips, colours. */
+/* Distribution of the random numbers of a sample: crops, flips, colors. */
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
@@ -32,8 +32,8 @@ static void resized_crop_has_its_distribution(void **state)
     }
     assert_true(fabs(aspect) < 0.01);
     assert_true(fabs(left - 0.5) < 0.01);
-    /* U(0.08, 1), but one try in seven is too wide or too high and mostly a large one:
-     * the means of 400,000 tries drawn with NumPy. */
+    /* U(0.08, 1), but one try in seven is too wide or too high, mostly a large one: the
+     * means of 400,000 tries drawn with NumPy. */
     assert_true(fabs(area - 0.4777) < 0.006);
     assert_true(fabs(small / (double)n - 0.1528) < 0.008);
     assert_true(edges > 0);
@@ -56,7 +56,7 @@ static void resized_crop_reaches_the_edges(void **state)
     assert_true(wide > 100 && high > 100);
 }
 
-/* An image too narrow for any allowed aspect: the centred crop, and the whole at 1:1. */
+/* An image too narrow for any allowed aspect: the centered crop, and the whole at 1:1. */
 static void resized_crop_falls_back_to_the_centre(void **state)
 {
     const double one[2] = {1, 1}, ratio[2] = {3.0 / 4, 4.0 / 3}, full[2] = {0.99, 1};

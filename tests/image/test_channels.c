@@ -113,7 +113,7 @@ enum { BANDS = 5, SIDE = 16 };
 
 static const struct augment_key key = {3, 1, 4};
 
-/* One of the bands alone, as RGB. */
+/* Extracts one band as RGB. */
 static void alone(const struct image *all, int band, struct image *rgb)
 {
     image_resize_room(rgb, all->w, all->h);
@@ -121,7 +121,7 @@ static void alone(const struct image *all, int band, struct image *rgb)
         memset(rgb->pixel + 3 * (ptrdiff_t)i, all->pixel[i * BANDS + band], 3);
 }
 
-/* Each channel goes the way that it goes alone. */
+/* Each channel is transformed as if it were the only one. */
 static void check_transform(struct transform t, const struct image *all)
 {
     uint8_t out[SIDE * SIDE * BANDS], one[SIDE * SIDE * 3];
@@ -164,7 +164,7 @@ static void test_transform(void **state)
     image_release(&all);
 }
 
-/* From the file, with a policy: what RGB has where all three channels are the same. */
+/* From the file, with a policy: equals RGB with three equal channels. */
 static void test_grey(void **state)
 {
     struct transform t = transform_for_training(SIDE);

@@ -1,5 +1,4 @@
-/* Decoding files that are damaged, cut off, no images at all, or larger
- * than allowed. */
+/* Decoding files that are damaged, cut off, no images at all, or larger than allowed. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +11,7 @@
 #include "tests/image/make_jpeg.h"
 #include "tests/test.h"
 
-/* A truncated JPEG fails whatever part of it is wanted; its reason is libjpeg's. */
+/* A truncated JPEG fails whichever part is requested; its reason is libjpeg's. */
 static void truncated_fails(void **state)
 {
     struct image_decoder *d = image_decoder_new(NULL);
@@ -70,8 +69,8 @@ static void not_images_fail(void **state)
     image_decoder_free(d);
 }
 
-/* A bit of a PNG: an error, or in a chunk that is not about pixels. Never
- * other pixels. */
+/* Flips a bit of a PNG: an error, or a chunk that does not affect pixels; pixels never
+ * change. */
 static void damaged_png_fails(void **state)
 {
     struct image_decoder *d = image_decoder_new(NULL);
@@ -114,8 +113,8 @@ static void damaged_png_fails(void **state)
     image_decoder_free(d);
 }
 
-/* The others, cut off anywhere. The last bytes may hold no pixel: GIF's end mark, the
- * padding of BMP's last row, the code for its end, an icon's mask. */
+/* The other formats, cut off anywhere. The last bytes may hold no pixel: GIF's end mark,
+ * the padding of BMP's last row, its end code, an icon's mask. */
 static void cut_off_fails(void **state)
 {
     static const struct {
@@ -139,7 +138,7 @@ static void cut_off_fails(void **state)
         assert_int_equal(decode_image(d, data, len, NULL, &img, &why), 0);
         for (size_t cut = 0; cut + files[i].spare < len; cut += 1 + cut / 50) {
             char *copy =
-                xmemdup(data, cut + !cut); /* so that a read past the end is seen */
+                xmemdup(data, cut + !cut); /* so that reading past the end is detected */
 
             if (decode_image(d, copy, cut, NULL, &img, &why) == 0)
                 fail_msg("%s: %zu of %zu bytes are an image", files[i].name, cut, len);
@@ -156,7 +155,7 @@ static void cut_off_fails(void **state)
     image_decoder_free(d);
 }
 
-/* A row of five indices of 4 bits into a palette of three colours. */
+/* A row of five 4-bit indices into a palette of three colors. */
 static void bmp_colours_beyond_the_palette_are_black(void **state)
 {
     enum { PIXELS = 14 + 40 + 3 * 4 };
@@ -173,7 +172,7 @@ static void bmp_colours_beyond_the_palette_are_black(void **state)
     bmp[28] = 4;
     bmp[46] = 3;
     memset(bmp + PIXELS - 4, 77, 4);
-    memcpy(bmp + PIXELS, "\x01\x21\x2f\xff", 4); /* after the fifth is padding */
+    memcpy(bmp + PIXELS, "\x01\x21\x2f\xff", 4); /* padding after the fifth */
     assert_int_equal(decode_image(d, bmp, sizeof(bmp), NULL, &img, &why), 0);
     assert_int_equal(img.w, 5);
     assert_int_equal(img.pixel[3 * 4], 77);
@@ -201,8 +200,7 @@ static size_t add_chunk(uint8_t *png, size_t len, const char *type, const void *
     return len + 12 + n;
 }
 
-/* One pixel of colour 1 of a palette of `ncolour` bytes; past the end
- * stands another. */
+/* One pixel of color 1 of a palette of `ncolour` bytes, followed by another color. */
 static uint8_t *indexed_png(size_t ncolour, size_t after, size_t *len)
 {
     static const uint8_t header[13] = {0, 0, 0, 1, 0, 0, 0, 1, 8, 3};
@@ -222,15 +220,15 @@ static uint8_t *indexed_png(size_t ncolour, size_t after, size_t *len)
     png[*len + 3] = (uint8_t)after;
     memcpy(png + *len + 4, "PLTE", 4);
     *len += 12;
-    return xmemdup(png, *len); /* so that a read past the end is seen */
+    return xmemdup(png, *len); /* so that reading past the end is detected */
 }
 
-/* What follows a PNG's end counts neither as its palette nor as damage. */
+/* Data after a PNG's end count neither as its palette nor as damage. */
 static void png_ends_at_its_end(void **state)
 {
     static const struct {
         size_t colours, after;
-        const char *reason; /* NULL: good */
+        const char *reason; /* NULL: valid */
     } cases[] = {{6, 767, NULL},
                  {6, 0, NULL},
                  {0, 767, "no PLTE"},
@@ -260,7 +258,7 @@ static void png_ends_at_its_end(void **state)
     image_decoder_free(d);
 }
 
-/* Where the start-of-frame says height and width. */
+/* Returns the height and width in the start-of-frame. */
 static uint8_t *find_sof(uint8_t *data, size_t len)
 {
     for (size_t i = 0; i + 9 < len; i++)
@@ -270,8 +268,7 @@ static uint8_t *find_sof(uint8_t *data, size_t len)
     return NULL;
 }
 
-/* The header of a PNG of 60000 x 60000 pixels, which stb_image by itself does
- * not know. */
+/* The header of a PNG of 60000 x 60000 pixels, which stb_image does not recognize. */
 static void png_bombs_are_refused(void **state)
 {
     static const char png[] = "\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\xea\x60\0\0\xea\x60"
@@ -328,7 +325,7 @@ static void bombs_are_refused(void **state)
     image_decoder_free(strict);
 }
 
-/* Wherever they end. */
+/* Cut at any byte. */
 static void cut_files_fail(void **state)
 {
     static const char *const names[] = {"rgb.avif", "rgba.avif", "rgb.jp2", "tiles.jp2",
@@ -355,7 +352,7 @@ static void cut_files_fail(void **state)
     image_decoder_free(d);
 }
 
-/* A codestream whose tiles are not all there; OpenJPEG makes black ones of them. */
+/* A codestream with missing tiles, which OpenJPEG replaces by black ones. */
 static void tiles_that_miss_are_found(void **state)
 {
     struct image_decoder *d = image_decoder_new(NULL);
@@ -373,7 +370,8 @@ static void tiles_that_miss_are_found(void **state)
     image_decoder_free(d);
 }
 
-/* Random damage: any outcome, but no crash, no leak, and the decoder works afterwards. */
+/* Random damage: any outcome is allowed, but no crash and no leak, and the decoder works
+ * afterwards. */
 static void noise_does_no_harm(void **state)
 {
     struct image_limits limits = {.max_pixels = 1 << 20};
@@ -408,7 +406,7 @@ static void noise_does_no_harm(void **state)
     image_decoder_free(d);
 }
 
-/* What the header of a JPEG 2000 promises is refused before there is memory for it. */
+/* The components that a JPEG 2000 header claims are refused before memory is allocated. */
 static void many_components_fail(void **state)
 {
     enum { SIZ_LENGTH = 4, COUNT = 40, FIRST = 42, MORE = 9000 };

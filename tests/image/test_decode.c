@@ -19,7 +19,7 @@ static void decode_equals_pillow(void **state)
     struct image img = {0};
     int n, compared = 0;
     char **name = dir_list(dir, &n);
-    size_t before_len; /* with tables of its own, which nothing after it may see */
+    size_t before_len; /* has its own tables, which later files must not use */
     char *before = file_read("tests/golden/image_decode/progressive.jpg", &before_len);
 
     (void)state;
@@ -60,7 +60,7 @@ static void decode_equals_pillow(void **state)
     image_decoder_free(d);
 }
 
-/* 40 random parts of one file, each equal to the same pixels of the whole image. */
+/* Checks 40 random parts of one file against the same pixels of the whole image. */
 static void check_parts(const uint8_t *data, size_t len, int shrink, uint64_t salt)
 {
     struct image_decoder *d = image_decoder_new(NULL);
@@ -136,7 +136,7 @@ static void parts_of_png(void **state)
     free(data);
 }
 
-/* With boxes, with tiles and an offset, and of lossy coefficients. */
+/* With boxes, with tiles and an offset, and with lossy coefficients. */
 static void parts_of_jpeg_2000(void **state)
 {
     static const char *const names[] = {"rgb.jp2", "tiles.jp2", "lossy.j2k", "rgb.avif"};
@@ -180,7 +180,7 @@ static void ycck_equals_cmyk(void **state)
     image_decoder_free(d);
 }
 
-/* A BMP of negative height: the same file from the top down. */
+/* A BMP with negative height: the same rows from the top down. */
 static void bmp_rows_go_down(void **state)
 {
     struct image_decoder *d = image_decoder_new(NULL);
@@ -208,7 +208,7 @@ static void bmp_rows_go_down(void **state)
     image_decoder_free(d);
 }
 
-/* Largest values other than 255, of one byte and of two; comments in the header. */
+/* Maxima other than 255, of one byte and of two; comments in the header. */
 static void pnm_values(void **state)
 {
     static const struct {

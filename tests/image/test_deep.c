@@ -40,7 +40,7 @@ static size_t make_tiff(uint8_t *d, const void *samples, int bits, int format)
     return PIXELS + (size_t)(N * bits / 8);
 }
 
-/* One pixel of three samples of 64 bits, in a tile of `side` x `side` that is not there. */
+/* One pixel of three 64-bit samples, in a missing tile of `side` x `side`. */
 static size_t make_tile(uint8_t *d, uint32_t side)
 {
     enum { TILE_TAGS = 11, END = 8 + 2 + 12 * TILE_TAGS + 4 };
@@ -115,13 +115,13 @@ static void tiles_are_in_proportion(void **state)
     assert_non_null(strstr(why.buf, "damaged: rows of another length"));
     strbuf_reset(&why);
     assert_true(decode_image(d, data, make_tile(data, 512), NULL, &img, &why) < 0);
-    assert_null(strstr(why.buf, "rows of another length")); /* the tile is not there */
+    assert_null(strstr(why.buf, "rows of another length")); /* the tile is missing */
     strbuf_release(&why);
     image_release(&img);
     image_decoder_free(d);
 }
 
-/* What a file cannot be read of is refused, and parts are parts of the whole. */
+/* Unreadable files are refused, and parts equal parts of the whole. */
 static void parts_and_cut_files(void **state)
 {
     static const float f[N] = {-1, 0, 1, 2, 3};

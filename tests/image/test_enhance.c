@@ -1,4 +1,4 @@
-/* The colour operations against Pillow's. */
+/* The color operations against Pillow's. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 enum { W = 29, H = 21, N = W * H };
 
-/* The order of scripts/golden/image_enhance.py. */
+/* Same order as in scripts/golden/image_enhance.py. */
 enum operation {
     BRIGHTNESS,
     CONTRAST,
@@ -92,7 +92,7 @@ static void enhance_equals_pillow(void **state)
     image_release(&img);
 }
 
-/* Images of one colour: nothing to stretch or to equalize. */
+/* Images of a single color: nothing to stretch or to equalize. */
 static void flat_images_stay(void **state)
 {
     uint8_t p[30 * 3], q[30 * 3];

@@ -1,4 +1,4 @@
-/* Images as their EXIF orientation says, against Pillow; parts against the whole. */
+/* Images with their EXIF orientation applied, against Pillow; parts against the whole. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,7 +82,7 @@ static void images_are_pillows(void **state)
     image_decoder_free(d);
 }
 
-/* Without the option all of them are as they are stored. */
+/* Without the option all images stay as stored. */
 static void it_is_an_option(void **state)
 {
     struct image_decoder *d = image_decoder_new(NULL);
@@ -109,8 +109,8 @@ static void blocks_may_be_anything(void **state)
     } rows[] = {
         {"II*\0\10\0\0\0\1\0\22\1\3\0\1\0\0\0\6\0\0\0", 22, 6},
         {"MM\0*\0\0\0\10\0\1\1\22\0\3\0\0\0\1\0\10\0\0", 22, 8},
-        {"II*\0\10\0\0\0\1\0\22\1\3\0\1\0\0\0\11\0\0\0", 22, 1}, /* no number of it */
-        {"II*\0\10\0\0\0\1\0\22\1\4\0\1\0\0\0\6\0\0\0", 22, 0},  /* no short */
+        {"II*\0\10\0\0\0\1\0\22\1\3\0\1\0\0\0\11\0\0\0", 22, 1}, /* invalid value */
+        {"II*\0\10\0\0\0\1\0\22\1\4\0\1\0\0\0\6\0\0\0", 22, 0},  /* not a short */
         {"II*\0\10\0\0\0\1\0\22\1\3\0\1\0\0\0\6\0\0\0", 21, 0},  /* cut off */
         {"II*\0\377\377\377\377\1\0\22\1\3\0\1\0\0\0\6\0\0\0", 22, 0},
         {"II+\0\10\0\0\0\1\0\22\1\3\0\1\0\0\0\6\0\0\0", 22, 0}, /* BigTIFF */

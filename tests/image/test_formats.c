@@ -1,4 +1,4 @@
-/* The table of file formats: every row by itself, and that none takes another's files. */
+/* The table of file formats: every row by itself, and no row accepts another's files. */
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static const struct decoder *const table[] = {DECODER_TABLE(POINTER)};
 
 enum { FORMATS = sizeof(table) / sizeof(table[0]) };
 
-/* The row that has the extension; -1: none. */
+/* Returns the row with the extension, or -1 if there is none. */
 static int row_of(const char *dot)
 {
     for (int i = 0; i < FORMATS; i++)
@@ -37,7 +37,7 @@ static void rows_are_whole(void **state)
         for (int e = 0; table[i]->extension[e]; e++) {
             const char *c = table[i]->extension[e];
 
-            assert_int_equal(row_of(c), i); /* of no row before it */
+            assert_int_equal(row_of(c), i); /* no earlier row has it */
             assert_int_equal(*c, '.');
             while (*++c)
                 assert_false(isupper((unsigned char)*c));
@@ -45,7 +45,7 @@ static void rows_are_whole(void **state)
     }
 }
 
-/* A file of every format, told by its first bytes, is of one row, and can be read. */
+/* A file of every format matches exactly one row by its first bytes, and can be read. */
 static void files_have_one_format(void **state)
 {
     const char *dir = "tests/golden/image_decode";

@@ -1,4 +1,4 @@
-/* Memory of decoding over all threads: who waits, who need not, and what is refused. */
+/* Memory of decoding over all threads: when threads wait, and what is refused. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -11,7 +11,7 @@ enum { MIB = 1 << 20 };
 
 static atomic_int running, most_running, entered;
 
-/* In the lane for a while. */
+/* Stays in the lane for a while. */
 static void *large(void *arg)
 {
     struct strbuf why = STRBUF_INIT;
@@ -25,7 +25,7 @@ static void *large(void *arg)
     seen = atomic_load(&most_running);
     while (now > seen && !atomic_compare_exchange_weak(&most_running, &seen, now))
         ;
-    (void)image_gate_enter((size_t)70 * MIB, &why); /* it is there already */
+    (void)image_gate_enter((size_t)70 * MIB, &why); /* already in the lane */
     (void)nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
     atomic_fetch_sub(&running, 1);
     image_gate_leave();
@@ -62,7 +62,7 @@ static void test_limits(void **state)
     assert_true(image_gate_inside());
     image_gate_leave();
     image_gate_plan(-4, (size_t)1024 * MIB);
-    assert_int_equal(image_gate_enter(SIZE_MAX, &why), 0); /* nothing is planned */
+    assert_int_equal(image_gate_enter(SIZE_MAX, &why), 0); /* without a plan */
     assert_false(image_gate_inside());
     strbuf_release(&why);
 }

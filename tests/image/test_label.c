@@ -1,4 +1,4 @@
-/* Label maps: indices and greys of every depth, what is refused, damaged files. */
+/* Label maps: indices and grays of every depth, refused files, damaged files. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +60,7 @@ static void refuse(const char *path, const char *reason)
     free(data);
 }
 
-/* What cannot hold class values says what it is. */
+/* The refusal names the kind of file. */
 static void refuse_colours(void **state)
 {
     (void)state;
@@ -85,15 +85,15 @@ static void refuse_damage(void **state)
 
     (void)state;
     assert_non_null(data);
-    for (size_t n = 0; n < len - 12; n++) { /* but for its end mark, all is needed */
-        copy = xmemdup(data, n ? n : 1);    /* so that reading on is seen */
+    for (size_t n = 0; n < len - 12; n++) { /* everything but the end mark is needed */
+        copy = xmemdup(data, n ? n : 1);    /* so that reading past the end is detected */
         if (label_read(&r, copy, n, NULL, &why) == 0)
             fail_msg("read from its first %zu bytes", n);
         free(copy);
     }
     for (size_t n = 0; n < len; n++) {
         data[n] = (char)(data[n] ^ 0x10);
-        (void)label_read(&r, data, len, NULL, &why); /* whatever it says */
+        (void)label_read(&r, data, len, NULL, &why); /* the result does not matter */
         data[n] = (char)(data[n] ^ 0x10);
     }
     data[len - 20] = (char)(data[len - 20] ^ 1);

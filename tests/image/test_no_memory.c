@@ -1,7 +1,7 @@
 /*
- * Decoding where the machine has no memory left, at any place of our code or of a
- * library's: that ends the program, or is a failure of the machine, and never a damaged
- * file. Memory is refused by defining malloc here, in front of the C library's.
+ * Decoding without memory, at any allocation of our code or of a library: it ends the
+ * program, or is a failure of the machine, and never a damaged file. This file defines
+ * malloc, in front of the C library's, to refuse memory.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -17,13 +17,13 @@
 #include "tests/test.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { REFUSES = 0 }; /* malloc is the sanitizer's */
+enum { REFUSES = 0 }; /* the sanitizer defines malloc */
 static int asked, refused, leaves;
 #else
 enum { REFUSES = 1 };
-enum { LARGE = 512 };      /* smaller ones are granted: a message needs some */
-static int asked, refused; /* requests so far; the first that fails, 0: none does */
-static int leaves; /* requests that are granted leave errno, as in glibc's arenas */
+enum { LARGE = 512 };      /* smaller requests succeed: messages need them */
+static int asked, refused; /* requests so far; the first that fails, 0: none */
+static int leaves;         /* successful requests change errno, as glibc's arenas do */
 
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t n, size_t size);
@@ -69,15 +69,15 @@ int posix_memalign(void **to, size_t align, size_t size)
 
 #define FOLDER "tests/golden/image_decode/"
 
-enum { SIDE = 16, REQUESTS = 1000 }; /* more requests than any file needs */
+enum { SIDE = 16, REQUESTS = 1000 }; /* REQUESTS: more than any file needs */
 
 struct decoded {
     const char *path;
     bool label_map;
-    int fails; /* the request for memory that does, and all after it */
+    int fails; /* first request that fails, with all later ones */
 };
 
-/* Says how it ended. */
+/* Reports how it ended. */
 static void decode(void *arg)
 {
     const struct decoded *o = arg;
@@ -107,8 +107,8 @@ static void decode(void *arg)
                   why.buf);
 }
 
-/* The requests after which the file is good; a library may crash in others, as libtiff,
- * libwebp and dav1d do. */
+/* Returns the number of requests after which the file is decoded; in others a library may
+ * crash, as libtiff, libwebp, and dav1d do. */
 static int runs_out(const char *path, bool label_map, int *machine)
 {
     struct decoded o = {path, label_map, .fails = 1};
@@ -148,8 +148,7 @@ static void no_file_is_damaged(void **state)
     assert_true(machine > 100);
 }
 
-/* A file that is cut off stays damaged, whatever errno says after a malloc that has
- * succeeded. */
+/* A file that is cut off stays damaged, even if a successful malloc sets errno. */
 static void errno_decides_nothing(void **state)
 {
     int n, damaged = 0;

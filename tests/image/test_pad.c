@@ -1,4 +1,4 @@
-/* Padded crops: places against numpy.pad, pixels against places. */
+/* Padded crops: positions against numpy.pad, pixels against positions. */
 #include <stdbool.h>
 #include <string.h>
 
@@ -45,7 +45,7 @@ static void places_are_those_of_numpy(void **state)
     }
 }
 
-/* Every place, also beside the image, of a crop narrower and wider than it. */
+/* Checks every position, including outside the image, of a narrower and a wider crop. */
 static void check_crop(const struct image *img, const struct pad_crop *c)
 {
     uint8_t out[12 * 6 * 3 + 1];

@@ -1,5 +1,5 @@
-/* PNGs of every filter, colour type and width, as libpng writes them; row filters against
- * the specification's words (9.2); what is damaged after its checksums are right. */
+/* PNGs of every filter, color type, and width, as libpng writes them; row filters against
+ * the text of the specification (9.2); damage with correct checksums. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,7 +116,7 @@ static void make_png(const struct made *m, struct strbuf *out)
     free(row);
 }
 
-/* Channel c of pixel (x, y) in RGB, of 8 bits. */
+/* Returns channel c of pixel (x, y) as 8-bit RGB. */
 static uint8_t expected(const struct made *m, int x, int y, int c)
 {
     int bytes = m->bits / 8;
@@ -145,7 +145,7 @@ static void expect_part(const struct made *m, const struct image *img,
             }
 }
 
-/* Levels of grey and places in a palette are values of a label map. */
+/* Gray levels and palette indices are values of a label map. */
 static void expect_values(const struct made *m, const uint8_t *data, size_t len)
 {
     struct label_reader r = {0};
@@ -188,7 +188,7 @@ static void every_png_is_read(void **state)
         uint8_t *data;
 
         make_png(&m, &png);
-        data = xmemdup(png.buf, png.len); /* so that a read past the end is seen */
+        data = xmemdup(png.buf, png.len); /* so that reading past the end is detected */
         assert_int_equal(decode_image(d, data, png.len, NULL, &img, &why), 0);
         expect_part(&m, &img, &all);
         assert_int_equal(decode_image(d, data, png.len, &part, &img, &why), 0);
@@ -202,7 +202,7 @@ static void every_png_is_read(void **state)
     strbuf_release(&why);
 }
 
-/* The header says other sides than there are pixels for; its checksum is made right. */
+/* The header has other sides than the pixels, with a correct checksum. */
 static void other_sides_are_refused(void **state)
 {
     struct made m = {
@@ -217,7 +217,7 @@ static void other_sides_are_refused(void **state)
     make_png(&m, &png);
     header = (uint8_t *)png.buf + 8;
     for (int h = 9; h > 6; h--) {
-        bool good = h <= 8; /* surplus rows are let pass, as by Pillow */
+        bool good = h <= 8; /* surplus rows are accepted, as in Pillow */
         uint32_t sum;
 
         header[8 + 7] = (uint8_t)h;
@@ -234,7 +234,7 @@ static void other_sides_are_refused(void **state)
     image_decoder_free(d);
 }
 
-/* Whatever reads them, plain or interlaced, and wherever they end. */
+/* For both readers, plain and interlaced, cut at any byte. */
 static void cut_label_maps_say_so(void **state)
 {
     (void)state;

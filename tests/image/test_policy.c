@@ -1,4 +1,4 @@
-/* RandAugment against timm's, its parser, its draws; random erasing. */
+/* RandAugment against timm's; its parser and its random numbers; random erasing. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ struct golden {
     float magnitude;
 };
 
-/* Exact for the operations on colours; one grey level for the geometric ones. */
+/* Exact for color operations; within one gray level for geometric ones. */
 static void operations_equal_timm(void **state)
 {
     size_t len, at = BYTES;
@@ -100,7 +100,7 @@ static void bad_policies_are_refused(void **state)
     strbuf_release(&why);
 }
 
-/* With p = 0.5 and n = 2 a quarter of the images stays as it is; few others do. */
+/* With p = 0.5 and n = 2 a quarter of the images stays unchanged, and few others do. */
 static void policies_are_drawn(void **state)
 {
     struct policy p;
@@ -127,8 +127,8 @@ static void policies_are_drawn(void **state)
     warp_canvas_release(&warp);
 }
 
-/* Each pair of AutoAugment with its probabilities, and the arguments that timm makes of
- * its magnitudes, for both signs. */
+/* Each pair of AutoAugment with its probabilities, and timm's arguments of its
+ * magnitudes, for both signs. */
 static void pairs_are_timms(void **state)
 {
     const struct policy_canvas c = {.w = 200, .h = 100};
@@ -161,7 +161,7 @@ static void pairs_are_timms(void **state)
     (void)fclose(f);
 }
 
-/* Exact for the operations on colours; one grey level for the geometric ones. */
+/* Exact for color operations; within one gray level for geometric ones. */
 static void trivial_operations_equal_torchvision(void **state)
 {
     size_t len, at = BYTES;
@@ -195,7 +195,7 @@ static void trivial_operations_equal_torchvision(void **state)
     free(data);
 }
 
-/* All 14 operations come up alike, and a policy is a function of its key. */
+/* All 14 operations are equally likely, and a policy is a function of its key. */
 static void trivial_choices_are_drawn(void **state)
 {
     int seen[POLICY_TRIVIAL_OPS] = {0}, n = 14000;
@@ -243,7 +243,7 @@ static void boxes_have_their_distribution(void **state)
         int boxes = erase_boxes(&e, &key, 224, 224, b);
 
         counts[boxes]++;
-        for (int k = 0; k < boxes; k++) /* together they have the area of one */
+        for (int k = 0; k < boxes; k++) /* the boxes share the area of one */
             area += b[k].w * b[k].h / (224.0 * 224) / 4000;
     }
     assert_true(fabs(area - 0.1765) < 0.005);
@@ -251,7 +251,7 @@ static void boxes_have_their_distribution(void **state)
         assert_true(counts[k] > 900 && counts[k] < 1100);
 }
 
-/* Pixels outside the box stay; inside, the normalised values are nearly N(0, 1). */
+/* Pixels outside the box stay; inside, the normalized values are nearly N(0, 1). */
 static void boxes_are_filled_with_noise(void **state)
 {
     enum { SIDE = 96 };
@@ -285,7 +285,7 @@ static void boxes_are_filled_with_noise(void **state)
         }
     }
     assert_true(fabs(sum / n) < 0.02);
-    assert_true(fabs(squares / n - 0.95) < 0.03); /* less than 1: the tails are cut */
+    assert_true(fabs(squares / n - 0.95) < 0.03); /* less than 1: the tails are clipped */
     assert_true(fabs(cross / n) < 0.02);
 }
 
@@ -313,7 +313,7 @@ static void boxes_of_one_colour(void **state)
     assert_int_equal(seen[2], 104);
 }
 
-/* Adding one augmentation leaves the draws of the others alone. */
+/* Adding one augmentation does not change the random numbers of the others. */
 static void augmentations_are_independent(void **state)
 {
     struct transform plain = transform_for_training(32), erased = plain;

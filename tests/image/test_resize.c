@@ -58,8 +58,8 @@ static void resize_equals_pillow(void **state)
     resizer_release(&r);
 }
 
-/* A random axis over [0, size): a cut or a fractional interval, a window of
- * the outputs. */
+/* Returns a random axis over [0, size): a crop or a fractional interval, a window of the
+ * outputs. */
 static struct resize_axis random_axis(struct philox v, int size)
 {
     struct resize_axis a;
@@ -110,7 +110,7 @@ static void resize_simd_equals_c(void **state)
     resizer_release(&r);
 }
 
-/* A window of the outputs, from no more of the source than resize_span names. */
+/* A window of the outputs needs only the source pixels that resize_span returns. */
 static void resize_window_is_part_of_whole(void **state)
 {
     struct resizer r = {0};

@@ -72,9 +72,9 @@ static void segment_equals_pillow(void **state)
 }
 
 /*
- * A label that is where its image is: both are drawn as the same bright squares, and a
- * pixel well inside a square must have its label, whatever is drawn at random. Colours
- * change the image alone.
+ * The label map matches its image: both are drawn as the same bright squares, and a pixel
+ * well inside a square must have its label, for all random numbers. Colors change only
+ * the image.
  */
 static void label_follows_image(void **state)
 {
@@ -118,7 +118,7 @@ static void label_follows_image(void **state)
                 fail_msg("sample %d: pixel %d is %d with the label %d", s, i, v, out[i]);
         }
     }
-    /* but for pixels on the edges of squares */
+    /* except pixels on the edges of squares */
     if (!(bright + dark + outside > 40 * OW * OH * 97 / 100))
         fail_msg("%d bright, %d dark, %d outside of %d", bright, dark, outside,
                  40 * OW * OH);
@@ -127,7 +127,7 @@ static void label_follows_image(void **state)
     transformer_release(&m);
 }
 
-/* However far it is shifted, a part of the image stays. */
+/* Any shift leaves a part of the image. */
 static void far_shift(void **state)
 {
     struct transform t = transform_for_segmentation(8, 8);
@@ -153,7 +153,7 @@ static void far_shift(void **state)
     transformer_release(&m);
 }
 
-/* An image of the size that fits, made once, gives the pixels of the image itself. */
+/* An image that was fitted once gives the same pixels as the image itself. */
 static void fitted_is_equal(void **state)
 {
     struct transform t = transform_for_segmentation(40, 24), fit;
@@ -205,8 +205,8 @@ static void mirror(uint8_t *v, int w, int h, int channels)
             }
 }
 
-/* What the caller mirrors is what transform() would have mirrored, image and label map,
- * with labels of whole size and of less, and where the image does not fill the window. */
+/* Mirroring by the caller equals mirroring by transform(), of image and label map, with
+ * labels of full size and smaller, and for images that do not fill the window. */
 static void the_caller_may_mirror(void **state)
 {
     enum { OW = 42, OH = 24 };
@@ -250,7 +250,7 @@ static void the_caller_may_mirror(void **state)
     transformer_release(&m);
 }
 
-/* A part of a resize has the pixels of the whole, also when its edges weigh most. */
+/* A part of a resize has the pixels of the whole, even if its edges weigh most. */
 static void part_of_a_resize(void **state)
 {
     struct resizer r = {0};

@@ -1,4 +1,4 @@
-/* TIFF: parts against the whole, what is not read and why, limits, damage, threads. */
+/* TIFF: parts against the whole, refused files and the reasons, limits, damage, threads. */
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -44,7 +44,7 @@ static uint32_t little(const char *data, size_t at, int n)
     return v;
 }
 
-/* The 12 bytes of a tag of the first image, least byte first. */
+/* Returns the 12 bytes of a tag of the first image, little endian. */
 static char *entry_of(char *data, uint32_t tag)
 {
     size_t at = little(data, 4, 4);
@@ -63,7 +63,7 @@ static void put(char *to, uint32_t v, int n)
         to[i] = (char)(v >> (8 * i));
 }
 
-/* One 16-bit value for `tag`, which becomes `as`. */
+/* Replaces `tag` by `as` with one 16-bit value. */
 static void set(char *data, uint32_t tag, uint32_t as, uint32_t v)
 {
     char *e = entry_of(data, tag);
@@ -149,14 +149,14 @@ static void bombs_are_refused(void **state)
     put(entry_of(data, ROWS) + 2, 4, 2);
     put(entry_of(data, ROWS) + 8, 0x7fffffff, 4);
     decode_refuse(NULL, data, len, "2147483647 pixels, more than 1048576 on a side");
-    set(data, ROWS, ROWS, 1); /* room for two billion offsets, of which one is there */
+    set(data, ROWS, ROWS, 1); /* two billion offsets, of which one is in the file */
     decode_refuse(NULL, data, len, "");
     free(data);
 }
 
 /*
- * How much of the file counts: of pages.tif not the second, and not where the next
- * image would stand if the file ends with that.
+ * Returns the part of the file that matters: the first page of pages.tif, and not the
+ * offset of the next image if the file ends with it.
  */
 static size_t counted(const char *name, const char *data, size_t len)
 {
@@ -169,7 +169,7 @@ static size_t counted(const char *name, const char *data, size_t len)
     return len == at + 2 + 12 * little(data, at, 2) + 4 ? len - 4 : len;
 }
 
-/* All kinds, cut at every byte: directories stand before or after. */
+/* All kinds, cut at every byte: directories before or after the pixels. */
 static void cut_off_fails(void **state)
 {
     struct image_decoder *d = image_decoder_new(NULL);
@@ -187,7 +187,8 @@ static void cut_off_fails(void **state)
 
         len = wanted ? counted(name[i], data, len) : 0;
         for (size_t cut = 1; cut < len; cut++) {
-            char *copy = xmemdup(data, cut); /* so that a read past the end is seen */
+            char *copy = xmemdup(data, cut); /* so that reading past the end is
+                                              * detected */
 
             if (decode_image(d, copy, cut, NULL, &img, &why) == 0 ||
                 decode_image(d, copy, cut, &first, &img, &why) == 0)
@@ -203,7 +204,7 @@ static void cut_off_fails(void **state)
     image_decoder_free(d);
 }
 
-/* The directory stands in front. */
+/* The directory precedes the pixels. */
 static void cut_off_is_said(void **state)
 {
     size_t len;
@@ -214,7 +215,7 @@ static void cut_off_is_said(void **state)
     free(data);
 }
 
-/* A JPEG that ends too early: libtiff warns, and makes up the rest, as in Pillow. */
+/* A JPEG that ends too early: libtiff warns and invents the rest, as in Pillow. */
 static void warnings_about_pixels_are_told(void **state)
 {
     struct image_decoder *d = image_decoder_new(NULL);
@@ -238,7 +239,7 @@ static void warnings_about_pixels_are_told(void **state)
     image_decoder_free(d);
 }
 
-/* Of several threads those that read a damaged file do not disturb the others. */
+/* Threads that read a damaged file do not disturb the others. */
 static void *read_often(void *damaged)
 {
     struct image_decoder *d = image_decoder_new(NULL);

@@ -1,4 +1,4 @@
-/* Whole transforms: against torchvision, against slow code and against themselves. */
+/* Whole transforms: against torchvision, against slow code, and against themselves. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +67,7 @@ static void a_line_is_cut_short(void **state)
     transformer_release(&m);
 }
 
-/* A part of the file decoded, or all of it first: the same pixels. */
+/* Decoding a part of the file equals decoding all of it first. */
 static void file_equals_image(void **state)
 {
     struct make_jpeg jpeg = {.w = 211, .h = 160};
@@ -127,7 +127,7 @@ static void shrinking_changes_little(void **state)
     assert_true(transform_least_shrink(&shrunk, 220, 220) == 1);
     assert_int_equal(transform_file(&m, &full, &key, data, len, a, &why), 0);
     assert_int_equal(transform_file(&m, &shrunk, &key, data, len, b, &why), 0);
-    assert_true(m.image.w < 640); /* it did shrink */
+    assert_true(m.image.w < 640); /* it was shrunk */
     for (size_t i = 0; i < n; i++)
         sum += abs(a[i] - b[i]);
     assert_true(sum > 0 && sum < 2 * (long)n);
@@ -137,7 +137,7 @@ static void shrinking_changes_little(void **state)
     transformer_release(&m);
 }
 
-/* Both sides must be long enough; the last pixel of an odd side is looked at, too. */
+/* Both sides must be long enough; the last pixel of an odd side counts, too. */
 static void shrinking_looks_at_both_sides(void **state)
 {
     struct make_jpeg jpeg = {.w = 641, .h = 481};
@@ -165,7 +165,7 @@ static void shrinking_looks_at_both_sides(void **state)
     transformer_release(&m);
 }
 
-/* Pixel (x, y) of the padded and cropped image, the slow way. */
+/* Returns pixel (x, y) of the padded and cropped image, computed slowly. */
 static void pad_crop_is_what_it_says(void **state)
 {
     struct transform t = transform_for_small_training(32);
@@ -218,7 +218,7 @@ static void pad_crop_enlarges(void **state)
     transform_image(&m, &whole, &key, &img, want);
     transform_image(&m, &t, &key, &img, out);
     assert_memory_equal(out, want, sizeof(out));
-    for (int i = 0; i < 50; i++) { /* one side is too small, and one large enough */
+    for (int i = 0; i < 50; i++) { /* one side too small, the other large enough */
         image_formula(&img, 15, 40);
         t.pad = 2;
         transform_image(&m, &t, &(struct augment_key){0, 0, i}, &img, out);
@@ -227,7 +227,7 @@ static void pad_crop_enlarges(void **state)
     transformer_release(&m);
 }
 
-/* What a cache keeps is good for the smallest crop. */
+/* An image in the cache has enough resolution for the smallest crop. */
 static void least_shrink_of_crops(void **state)
 {
     struct transform t = transform_for_training(112);
@@ -268,7 +268,7 @@ static void pad_crop_of_a_tiny_image(void **state)
     transformer_release(&m);
 }
 
-/* The padding's mode reaches the crop. */
+/* The padding mode reaches the crop. */
 static void pad_crop_has_its_mode(void **state)
 {
     struct transform t = transform_for_small_training(32);
@@ -296,7 +296,7 @@ static void pad_crop_has_its_mode(void **state)
     transformer_release(&m);
 }
 
-/* Brightness, contrast and saturation by the factors that were drawn, in their order. */
+/* Brightness, contrast, and saturation by the drawn factors, in their order. */
 static void jitter_is_what_was_drawn(void **state)
 {
     static void (*const change[])(uint8_t *, size_t, float) = {

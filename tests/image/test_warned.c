@@ -1,6 +1,6 @@
 /*
- * Damage in spite of which an image is decoded: what libjpeg only warns about, and files that
- * are cut off where limits.truncated takes them.
+ * Images that are decoded despite damage: libjpeg's warnings, and files that are cut off
+ * if limits.truncated accepts them.
  */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static char *read_golden(const char *name, size_t *len)
     return data;
 }
 
-/* Where the bytes 0xff and `low` to `high` stand after `at`. */
+/* Returns the offset of the bytes 0xff and `low` to `high` after `at`. */
 static size_t marker_after(const uint8_t *d, size_t len, size_t at, int low, int high)
 {
     for (; at + 1 < len; at++)
@@ -34,7 +34,7 @@ static size_t marker_after(const uint8_t *d, size_t len, size_t at, int low, int
     return 0;
 }
 
-/* Six bytes before the first restart marker: no pixel depends on them. */
+/* Six bytes before the first restart marker, on which no pixel depends. */
 static void bytes_before_a_restart_marker(void **state)
 {
     struct image_decoder *d = image_decoder_new(NULL);
@@ -67,7 +67,8 @@ static void bytes_before_a_restart_marker(void **state)
     image_decoder_free(d);
 }
 
-/* Wrong bytes within the scan: decoded, with a warning, and parts are parts of that. */
+/* Wrong bytes inside the scan: decoded with a warning, and parts equal parts of the
+ * whole. */
 static void bad_codes_are_decoded(void **state)
 {
     struct image_decoder *d = image_decoder_new(NULL);
@@ -86,7 +87,7 @@ static void bad_codes_are_decoded(void **state)
         at = scan + philox_below(v.v[0], (uint32_t)(len - scan - 10));
         for (int i = 0; i < 9; i++)
             data[at + (size_t)i] = (uint8_t)(v.v[1] >> 3 * i & 0x7f);
-        if (decode_image(d, data, len, NULL, &img, &why) == 0) { /* not in a table */
+        if (decode_image(d, data, len, NULL, &img, &why) == 0) { /* not inside a table */
             warned += image_decoder_warning(d) != NULL;
             decode_check_parts(data, len, k);
         }
@@ -98,8 +99,8 @@ static void bad_codes_are_decoded(void **state)
     image_decoder_free(d);
 }
 
-/* Files cut off: refused, or with limits.truncated decoded with a warning, and the first
- * (or, of those stored upside down, the last) row is that of the whole. */
+/* Files that are cut off: refused, or with limits.truncated decoded with a warning; then
+ * the first row (the last one, if stored upside down) equals that of the whole. */
 static void cut_files_are_taken_where_asked(void **state)
 {
     static const struct {

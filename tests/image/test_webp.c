@@ -1,4 +1,4 @@
-/* WebP: parts against the whole, limits, sizes that contradict each other, cut files. */
+/* WebP: parts against the whole, limits, contradictory sizes, cut files. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ struct kind {
     int w, h, lossless, filter_type, partitions;
 };
 
-/* The image of make_jpeg. Free with WebPFree. */
+/* Returns the image of make_jpeg. Free with WebPFree. */
 static uint8_t *make_webp(const struct kind *k, size_t *len)
 {
     struct make_jpeg m = {.w = k->w, .h = k->h, .h_factor = 1, .v_factor = 1};
@@ -79,7 +79,7 @@ static void parts_equal_the_whole(void **state)
 
 static void bombs_are_refused(void **state)
 {
-    /* 16384 x 16384, lossless: the most that a frame can have */
+    /* 16384 x 16384, lossless: the maximum of a frame */
     static const char frame[] = "RIFF\x14\0\0\0WEBPVP8L\x08\0\0\0\x2f\xff\xff\xff\x0f"
                                 "\0\0\0";
     /* the canvas of an animation: 2^24 x 1 and 60000 x 60000 */
@@ -102,7 +102,7 @@ static void bombs_are_refused(void **state)
     free(data);
 }
 
-/* Bytes of the image's own data that say 16 x 16 pixels while the frame has 11 x 9. */
+/* The image data claim 16 x 16 pixels while the frame has 11 x 9. */
 static void frames_have_their_size(void **state)
 {
     size_t len;
@@ -119,8 +119,8 @@ static void frames_have_their_size(void **state)
 }
 
 /*
- * No cut file is an image; one that says so itself neither, but what follows the
- * first frame.
+ * No cut file is an image, even if its header has the shorter length, unless only data
+ * after the first frame are missing.
  */
 static void cut_off_fails(void **state)
 {
@@ -137,7 +137,8 @@ static void cut_off_fails(void **state)
         char *data = file_read(path, &len);
 
         for (size_t cut = 1; cut < len; cut++) {
-            char *copy = xmemdup(data, cut); /* so that a read past the end is seen */
+            char *copy = xmemdup(data, cut); /* so that reading past the end is
+                                              * detected */
 
             decode_refuse(NULL, copy, cut,
                           cut < 12 ? "no image of a known format"
@@ -154,7 +155,7 @@ static void cut_off_fails(void **state)
     }
 }
 
-/* What is after the last chunk counts for nothing. */
+/* Data after the last chunk are ignored. */
 static void files_end_at_their_end(void **state)
 {
     struct image_decoder *d = image_decoder_new(NULL);
