@@ -132,8 +132,8 @@ static void tell_skips(const struct bench *b)
         return;
     c = session_control(&b->session);
     if (c.skipped)
-        log_warning("%lld of %lld updates met gradients that are not finite and were "
-                    "skipped",
+        log_warning("%lld of %lld updates skipped, which takes less time: gradients "
+                    "overflowed",
                     (long long)c.skipped, (long long)c.step);
 }
 
