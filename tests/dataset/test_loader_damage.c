@@ -84,7 +84,8 @@ static void damaged_files_are_left_out(void **state)
 static void check_replaced(const struct dataset *d, const struct loader_options *o,
                            struct loader *l)
 {
-    struct sampler order = {o->seed, 1, d->n, o->shuffle, 0, NULL, 0, 0};
+    struct sampler order = {
+        .seed = o->seed, .epoch = 1, .n = d->n, .shuffle = o->shuffle};
     const struct batch *b;
     int replaced = 0;
 
