@@ -175,7 +175,7 @@ __global__ void __launch_bounds__(TILE_GEMM_THREADS)
         scores_of<S>(k, u, b, query, key, first, s);
         soften<S>(s, top, sum, y);
         UNROLL_WHOLE
-        for (int a = 0; a < S::R; a++)
+        for (int a = 0; a < S::R; a++) {
             UNROLL_WHOLE
             for (int c = 0; c < S::R; c++) {
                 int i = tile_gemm_row(a), j = tile_gemm_x() + TILE_GEMM_SIDE * c;
@@ -183,10 +183,11 @@ __global__ void __launch_bounds__(TILE_GEMM_THREADS)
                 weight[i * S::PAIRS + j] =
                     s[a][c] * mask_of(k, u, query[i].pixel, first + j);
             }
-            __syncthreads(); /* wait until the keys have been read */
-            load_features<S>(k, part_of(k, u, qkv, ATTENTION_V), key, first, kv);
-            __syncthreads();
-            tile_gemm_mul(y, weight, S::PAIRS, kv, S::STRIDE, S::TILE);
+        }
+        __syncthreads(); /* wait until the keys have been read */
+        load_features<S>(k, part_of(k, u, qkv, ATTENTION_V), key, first, kv);
+        __syncthreads();
+        tile_gemm_mul(y, weight, S::PAIRS, kv, S::STRIDE, S::TILE);
     }
     store<S>(k, u, query, top, sum, y, to, lse);
 }
