@@ -50,6 +50,10 @@ override LDLIBS  += -Wl,--no-as-needed $(OMP) $(dir $(OMP))libomp.so.5
 endif
 
 SRC   := $(wildcard src/*.c src/*/*.c src/*/*/*.c)
+# Loops for the vectors and tiles of x86-64, and what stands in for them elsewhere.
+X86   := $(wildcard src/cpu/conv/amx*.c src/cpu/conv/direct*.c src/cpu/conv/narrow*.c) \
+         $(wildcard src/cpu/simd/*_avx*.c src/cpu/simd/*_amx.c)
+SRC   := $(filter-out $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),src/cpu/not_x86.c,$(X86)),$(SRC))
 # What protoc-c makes of the schemas is not in the repository.
 PROTO := $(patsubst src/%.proto,build/gen/%.pb-c,$(wildcard src/*/*.proto))
 OBJ   := $(SRC:%.c=$B/%.o) $(PROTO:build/%=$B/%.o)
@@ -152,6 +156,9 @@ check-gpu: $(BIN) $(TEST) ## all that only a run on a GPU can show: scripts/chec
 
 test-onednn3: ## after make test: the CPU backend with oneDNN 3.2, which scripts/onednn3.sh downloads
 
+test-aarch64: ## a build for aarch64, tested with qemu where scripts/aarch64.sh finds what it needs
+	@scripts/aarch64.sh test
+
 demo: ## packages, build, generated images, training, evaluation
 	@scripts/demo.sh
 
@@ -211,5 +218,5 @@ help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) tests/emulator/emulator.mk | expand -t 15
 
 .SECONDARY: # keep test objects
-.PHONY: all unit test test-long test-onednn3 check-gpu demo headers tidy sizes format install deb wheel bundle site clean help FORCE
+.PHONY: all unit test test-long test-onednn3 test-aarch64 check-gpu demo headers tidy sizes format install deb wheel bundle site clean help FORCE
 -include $(OBJ:.o=.d) $(TEST:=.d) $(HELP:.o=.d) $(CUDA_HELP:.o=.d) $(wildcard $B/tests/fuzz/*.d)

@@ -29,14 +29,25 @@ static void prim_arg(struct onednn_prim *p, int slot, int arg, const struct md *
     p->arg[p->narg++] = (dnnl_exec_arg_t){arg, p->memory[slot]};
 }
 
+/* "gemm:ref" is a GEMM of plain C, blocked and with threads: the best that oneDNN has on
+ * processors for which it generates no code. */
+#ifdef __x86_64__
+#define GEMM_REF_IS_FIT false
+#else
+#define GEMM_REF_IS_FIT true
+#endif
+
 /*
  * True for code that must not be used: reference code is far too slow; and in 2.6, with
  * channels last, a convolution as a GEMM adds the wrong elements of `add`.
  */
 static bool is_unfit(const char *name, bool add)
 {
-    return strncmp(name, "ref", 3) == 0 || strstr(name, ":ref") != NULL ||
-           (add && strstr(name, "gemm") != NULL);
+    if (add && strstr(name, "gemm"))
+        return true;
+    if (GEMM_REF_IS_FIT && !strcmp(name, "gemm:ref"))
+        return false;
+    return strncmp(name, "ref", 3) == 0 || strstr(name, ":ref") != NULL;
 }
 
 /* Takes ownership of `pd` and of the plain descriptor of `s`. */

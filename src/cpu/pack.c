@@ -29,7 +29,7 @@ bool pack_plan(struct pack *p, const struct loops *loops, const struct onednn_pr
 {
     struct onednn_blocks b;
 
-    if (!loops->pack || (type == DTYPE_BF16 && loops != &loops_avx512bf16) ||
+    if (!loops->pack || (type == DTYPE_BF16 && !loops->gemm_pairs) ||
         !onednn_prim_blocks(prim, &b))
         return false;
     *p = (struct pack){
