@@ -29,6 +29,10 @@ smoke() { # binary, share/trainc
   rm -rf out result.json
 }
 
+version=$(sed -n 's/^#define TRAINC_VERSION "\(.*\)"/\1/p' "$here/src/base/version.h")
+grep -qF "version = \"$version\"" "$here/packaging/conda/meta.yaml" ||
+  fail "packaging/conda/meta.yaml has another version than $version"
+
 wheel=$(make -s -C "$here" wheel 2>log | tail -1)
 [ -s "$wheel" ] || { cat log; fail "make wheel: '$wheel'"; exit 1; }
 [ "$(stat -c %s "$wheel")" -lt 100000000 ] || fail "$(stat -c '%n has %s bytes' "$wheel")"
