@@ -1,6 +1,6 @@
 /*
- * What cuDNN's attention wants in memory of its own (cuda/attention_cudnn.c): lse fp32 of
- * the op, [images][tokens][heads], as [images][heads][tokens], and the other way round.
+ * Memory layouts of cuDNN's attention (cuda/attention_cudnn.c): converts the op's fp32
+ * lse, [images][tokens][heads], to [images][heads][tokens], and back.
  */
 #ifndef CUDA_ATTENTION_LSE_H
 #define CUDA_ATTENTION_LSE_H
@@ -12,10 +12,10 @@ extern "C" {
 #endif
 
 struct attention_lse {
-    int64_t images, heads, tokens; /* less than 2^31 of all */
+    int64_t images, heads, tokens; /* product below 2^31 */
 };
 
-/* lengths: or NULL; `images` times `tokens`. */
+/* lengths: may be NULL; set to `images` times `tokens`. */
 void cuda_lse_by_head(struct device *dev, const struct attention_lse *k, const void *lse,
                       void *by_head, void *lengths);
 void cuda_lse_by_token(struct device *dev, const struct attention_lse *k,

@@ -1,19 +1,20 @@
 /*
- * Window attention of 16-bit types on tensor cores (cuda/mma.h), what its passes share.
- * A block of 4 warps has a tile of 64 queries and one of 64 keys of a unit; warp w has
- * queries 16 w to 16 w + 15 of the pairs, and of what is summed over queries those keys.
+ * Window attention of 16-bit types on tensor cores (cuda/mma.h), shared by its passes. A
+ * block of 4 warps has a tile of 64 queries and one of 64 keys of a unit. Warp w has
+ * queries 16 w to 16 w + 15 of the pairs and, for sums over queries, the keys with these
+ * numbers.
  *
- *   cuda/attention_mma.cu        claim, forward: softmax online (cuda/window_attention.cu)
+ *   cuda/attention_mma.cu        claim, forward: online softmax (cuda/window_attention.cu)
  *   cuda/attention_mma_tile.h    loads of tiles, norms, dropout's masks, stores
  *   cuda/attention_mma_scores.h  GEMMs of tiles, scores
- *   cuda/attention_mma_load.h    what gradients have in shared memory
- *   cuda/attention_mma_pairs.h   what gradients compute of a tile of queries and one of keys
- *   cuda/attention_mma_rows.h    and of what they sum up for queries and keys
+ *   cuda/attention_mma_load.h    shared memory of the gradients
+ *   cuda/attention_mma_pairs.h   gradients for a tile of queries and one of keys
+ *   cuda/attention_mma_rows.h    gradients summed for queries and keys
  *   cuda/attention_mma_grad.cu   windows of one tile: all gradients in one kernel
  *   cuda/attention_mma_tiles.cu  others: dq, then dk and dv, then sums over windows
  *
- * Scores are sums of exact products, and all of softmax is fp32; weights and gradients of
- * scores are rounded to 16 bits as factors of the next GEMM, as in PyTorch's and cuDNN's
+ * Scores are sums of exact products, and softmax is fp32; weights and gradients of scores
+ * are rounded to 16 bits as factors of the next GEMM, as in PyTorch's and cuDNN's
  * attention. Cosine attention divides the scores by the norms of q and k.
  */
 #ifndef CUDA_ATTENTION_MMA_H
@@ -25,7 +26,7 @@
 constexpr int MMA_WARPS = 4, MMA_THREADS = 32 * MMA_WARPS;
 constexpr float LOG2_E = 1.44269504f, LN_2 = 0.693147181f;
 
-/* For heads of up to D features. */
+/* Sizes for heads of up to D features. */
 template <int D_> struct attention_mma {
     static constexpr int D = D_, TILE = 16 * MMA_WARPS;
     static constexpr int STRIDE = D + 8, PAIRS = TILE + 8; /* of features; of pairs */
@@ -44,7 +45,7 @@ template <int D_> struct attention_mma {
         }                                                                                \
     } while (0)
 
-/* Why these kernels do not take a node, or NULL. */
+/* Returns why these kernels do not support a node, or NULL. */
 static inline const char *attention_mma_refuses(const struct node *n, enum dtype d)
 {
     attention k = attention_of_node(n);
@@ -59,7 +60,7 @@ static inline const char *attention_mma_refuses(const struct node *n, enum dtype
     return nullptr;
 }
 
-/* Of a warp: pairs of its queries and the tile's keys, or features of 16 rows. */
+/* Per warp: pairs of its queries and the tile's keys, or features of 16 rows. */
 template <class S> using mma_pairs = float[S::TILE / 8][4];
 template <class S> using mma_rows = float[S::D / 8][4];
 

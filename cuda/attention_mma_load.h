@@ -1,16 +1,17 @@
 /*
- * What a block of the gradient of window attention on tensor cores has in shared memory
- * (cuda/attention_mma.h), and how it comes there.
+ * Shared memory of the gradient of window attention on tensor cores
+ * (cuda/attention_mma.h), and its loads.
  */
 #ifndef CUDA_ATTENTION_MMA_LOAD_H
 #define CUDA_ATTENTION_MMA_LOAD_H
 
 #include "cuda/attention_mma_scores.h"
 
-/* What of q, k, v, dy and pairs a block has in shared memory. */
+/* A block's shared memory: q, k, v, dy, and pairs. */
 template <class S, class T> struct grad_tiles {
     T *q, *k, *v, *dy;
-    T *weights, *ds; /* [query][key]: with dropout's mask; the gradient of scores */
+    /* [query][key]: weights times dropout's mask; gradient of the scores */
+    T *weights, *ds;
     uint32_t (*keep)[S::TILE / 32];
     float *table;
 
@@ -27,7 +28,7 @@ template <class S, class T> struct grad_tiles {
     }
 };
 
-/* Two tiles of the same tokens. */
+/* Loads two tiles of the same tokens. */
 template <class S, class T>
 __device__ static inline void load_two(const attention &k, const features<T> &a,
                                        const features<T> &b, const token *tokens,
@@ -41,7 +42,7 @@ __device__ static inline void load_two(const attention &k, const features<T> &a,
     store_part<S>(part[1], to_b);
 }
 
-/* All four of a window of one tile. */
+/* Loads all four tiles of a window of one tile. */
 template <class S, class T>
 __device__ static inline void load_four(const attention &k, const unit &u, const T *qkv,
                                         const T *dy, const token *query,
@@ -59,8 +60,8 @@ __device__ static inline void load_four(const attention &k, const unit &u, const
     store_part<S>(part[3], t.dy);
 }
 
-/* What pairs need beside the tiles: norms and masks. All threads; ends with a barrier if
- * there are such. */
+/* Loads the norms and masks needed by the pairs. Called by all threads; ends with a
+ * barrier if there are any. */
 template <class S, class T>
 __device__ static inline void load_masks(const attention &k, const unit &u,
                                          const grad_tiles<S, T> &t, token *query,

@@ -1,13 +1,13 @@
 /*
- * What the gradient of window attention on tensor cores computes of a tile of queries and
- * one of keys (cuda/attention_mma.h): weights again from lse, gradients of scores.
+ * The gradient of window attention on tensor cores for a tile of queries and one of keys
+ * (cuda/attention_mma.h): recomputes weights from lse, and computes gradients of scores.
  */
 #ifndef CUDA_ATTENTION_MMA_PAIRS_H
 #define CUDA_ATTENTION_MMA_PAIRS_H
 
 #include "cuda/attention_mma_load.h"
 
-/* lse or delta of the lane's two queries, times `by`; `none` for padding. */
+/* Loads lse or delta of the lane's two queries, times `by`; `none` for padding. */
 __device__ static inline void of_queries(const attention &k, const unit &u,
                                          const float *x, const token *query, float by,
                                          float none, float (&to)[2])
@@ -21,7 +21,7 @@ __device__ static inline void of_queries(const attention &k, const unit &u,
     }
 }
 
-/* Pairs of the warp's rows, rounded; a barrier has to follow. */
+/* Stores the pairs of the warp's rows, rounded; a barrier must follow. */
 template <class S, class T>
 __device__ static inline void store_pairs(const mma_pairs<S> &x, T *to)
 {
@@ -35,9 +35,9 @@ __device__ static inline void store_pairs(const mma_pairs<S> &x, T *to)
 }
 
 /*
- * p: the weights of the warp's queries and the first `left` keys; 0 where there is no such
- * query or key. da: the gradient of p. With dropout's masks the weights go to t.weights,
- * if somebody reads them there (KEEP).
+ * p: the weights of the warp's queries and the first `left` keys; 0 for missing queries
+ * or keys. da: the gradient of p. With KEEP, the weights times dropout's masks are stored
+ * in t.weights.
  */
 template <bool KEEP, class S, class T>
 __device__ static inline void pairs_of(const attention &k, const unit &u,
@@ -80,7 +80,7 @@ __device__ static inline void pairs_of(const attention &k, const unit &u,
         }
 }
 
-/* delta: the mean of da, weighted by p, of the lane's two queries; the lane's part. */
+/* Adds the lane's part of delta, the mean of da weighted by p, for the lane's two queries. */
 template <class S>
 __device__ static inline void add_means(const mma_pairs<S> &p, const mma_pairs<S> &da,
                                         float (&mean)[2])
@@ -92,7 +92,7 @@ __device__ static inline void add_means(const mma_pairs<S> &p, const mma_pairs<S
             mean[i / 2] += p[n][i] * da[n][i];
 }
 
-/* p becomes the gradient of the scores. */
+/* Replaces p by the gradient of the scores. */
 template <class S>
 __device__ static inline void grads_of_scores(const mma_pairs<S> &da,
                                               const float (&mean)[2], mma_pairs<S> &p)

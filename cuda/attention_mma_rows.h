@@ -1,15 +1,15 @@
 /*
- * What the gradient of window attention on tensor cores makes of pairs (attention_mma_pairs.h):
- * sums for keys, from gradients of directions to those of q and k, stores, and what padding
- * gets; and the two kinds of windows.
+ * The second part of the gradient of window attention on tensor cores, after
+ * attention_mma_pairs.h: sums for keys, gradients of q and k from those of their
+ * directions, stores, and gradients of padding; and the two kinds of windows.
  */
 #ifndef CUDA_ATTENTION_MMA_ROWS_H
 #define CUDA_ATTENTION_MMA_ROWS_H
 
 #include "cuda/attention_mma_pairs.h"
 
-/* Windows of several tiles: dqkv, delta, pads [units][tiles][2][channels] (or NULL), and
- * sums (cuda/window_attention.h), all of them results. */
+/* Windows of several tiles: writes dqkv, delta, pads [units][tiles][2][channels] (may be
+ * NULL), and sums (cuda/window_attention.h). */
 void attention_mma_tiles(const struct step *s, struct device *dev, const attention &k,
                          float *delta, float *pads, float *sums);
 
@@ -21,7 +21,7 @@ static inline int64_t attention_mma_count(const attention &k)
     return (k.tokens + TILE - 1) / TILE;
 }
 
-/* Sums over the first n queries for the warp's keys: of pairs in shared memory times rows. */
+/* Sums over the first n queries for the warp's keys: pairs in shared memory times rows. */
 template <class S, class T>
 __device__ static inline void add_keys(const T *pairs, const T *rows, int n,
                                        mma_rows<S> &sum)
@@ -32,7 +32,7 @@ __device__ static inline void add_keys(const T *pairs, const T *rows, int n,
         rows, n);
 }
 
-/* The gradient of q, k or v, of the rows of the warp. */
+/* Stores the gradient of q, k, or v for the rows of the warp. */
 template <class S, class T>
 __device__ static inline void store_grads(const attention &k, const unit &u,
                                           const token *tokens, const mma_rows<S> &x,
@@ -43,8 +43,8 @@ __device__ static inline void store_grads(const attention &k, const unit &u,
 }
 
 /*
- * From the gradients of scores' rows to those of q or k, whose directions `tile` has in
- * cosine attention; a norm that was held at its least value is a constant.
+ * Converts the gradients of score rows to those of q or k, whose directions are in `tile`
+ * with cosine attention; a norm clamped to its minimum counts as a constant.
  */
 template <class S, class T>
 __device__ static inline void finish_rows(const attention &k, const unit &u,
@@ -80,7 +80,7 @@ __device__ static inline void finish_rows(const attention &k, const unit &u,
     }
 }
 
-/* The sum of d over the tile's padded tokens, one number per feature; all threads. */
+/* Sums d over the tile's padded tokens, one number per feature; called by all threads. */
 template <class S>
 __device__ static inline void pad_rows(const attention &k, const token *key, int left,
                                        const mma_rows<S> &d, float *to)
@@ -95,7 +95,7 @@ __device__ static inline void pad_rows(const attention &k, const token *key, int
 
         padded[half] = row < left && key[row].pixel < 0;
     }
-    __syncthreads(); /* whoever still reads the sums */
+    __syncthreads(); /* wait until the sums have been read */
     UNROLL_WHOLE
     for (int c = 0; c < S::D / 8; c++)
         UNROLL_WHOLE

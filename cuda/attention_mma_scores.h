@@ -1,6 +1,6 @@
 /*
- * Window attention on tensor cores (cuda/attention_mma.h): GEMMs of tiles in shared memory, and
- * the scores of a tile of queries and one of keys.
+ * Window attention on tensor cores (cuda/attention_mma.h): GEMMs of tiles in shared
+ * memory, and the scores of a tile of queries and one of keys.
  */
 #ifndef CUDA_ATTENTION_MMA_SCORES_H
 #define CUDA_ATTENTION_MMA_SCORES_H
@@ -9,7 +9,7 @@
 
 /* ---- GEMMs ---- */
 
-/* Of the warp's rows of x and the first `n` rows of y. */
+/* Multiplies the warp's rows of x and the first `n` rows of y. */
 template <class S, class T>
 __device__ static inline void dot_rows(mma_pairs<S> &sum, const T *x, const T *y, int n)
 {
@@ -43,7 +43,7 @@ __device__ static inline void mul_rows(mma_rows<S> &sum, F pairs, const T *v, in
 
 /* ---- scores ---- */
 
-/* Copies a head's column of the table to shared memory; a barrier has to follow. */
+/* Copies a head's column of the table to shared memory; a barrier must follow. */
 __device__ static inline void load_table(const attention &k, int head, float *to)
 {
     for (int i = (int)threadIdx.x; k.table && i < k.offsets; i += MMA_THREADS)
@@ -51,8 +51,9 @@ __device__ static inline void load_table(const attention &k, int head, float *to
 }
 
 /*
- * q . k becomes the scores in base 2 of the warp's queries and the first `left` keys of
- * the tile; no others: -infinity. What a call has not is not asked for pair by pair.
+ * Converts q . k to the scores, in base 2, of the warp's queries and the first `left`
+ * keys of the tile; other keys get -infinity. Absent options are tested once per tile,
+ * not per element.
  */
 template <class S>
 __device__ static inline void scores_of(const attention &k, const unit &u,
@@ -105,7 +106,7 @@ __device__ static inline void scores_of(const attention &k, const unit &u,
     }
 }
 
-/* What dropout multiplies the weight of a pair of the tiles with. */
+/* Returns dropout's factor for the weight of a pair of the tiles. */
 template <class S>
 __device__ static inline float kept(const uint32_t (*keep)[S::TILE / 32], int row, int j,
                                     float factor)

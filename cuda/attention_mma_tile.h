@@ -1,9 +1,9 @@
 /*
- * Window attention on tensor cores (cuda/attention_mma.h): tiles in shared memory, from and to
- * the features of tokens.
+ * Window attention on tensor cores (cuda/attention_mma.h): tiles in shared memory, loaded
+ * from and stored to the features of tokens.
  *
- *   load_part<S>(k, features, tokens, first, part);   loads only, of each tile that is wanted
- *   store_part<S>(part, tile);                        then all of them; then a barrier
+ *   load_part<S>(k, features, tokens, first, part);   only loads, for each tile
+ *   store_part<S>(part, tile);                        then stores all; then a barrier
  *   norms_of, directions                              cosine attention
  *   store_rows<S>(k, tokens, x, tile, at);            a warp's rows to memory
  */
@@ -12,15 +12,15 @@
 
 #include "cuda/attention_mma.h"
 
-/* What a thread loads of a tile: whole vectors of some rows. */
+/* A thread's part of a tile: whole vectors of some rows. */
 template <class S, class T> struct tile_part {
     static constexpr int N = vec<T>::N, PACKS = S::D / N;
     static constexpr int COUNT = S::TILE * PACKS / MMA_THREADS;
     vec<T> v[COUNT];
 };
 
-/* [token][feature]; zeros after the head's features and for tokens after the last. Loads
- * of several tiles are all under way before the first is stored. */
+/* [token][feature]; zeros after the head's features and for tokens after the last. The
+ * loads of several tiles are issued before the first is stored. */
 template <class S, class T>
 __device__ static inline void load_part(const attention &k, const features<T> &f,
                                         const token *tokens, int first,
@@ -63,8 +63,7 @@ __device__ static inline void store_part(const tile_part<S, T> &part, T *to)
     }
 }
 
-/* Cosine attention: the tokens' rows are to be divided by their norms. A barrier has to
- * follow. */
+/* Cosine attention: computes the norms of the tokens' rows. A barrier must follow. */
 template <class S, class T>
 __device__ static inline void norms_of(const T *tile, token *tokens)
 {
@@ -81,7 +80,7 @@ __device__ static inline void norms_of(const T *tile, token *tokens)
         tokens[row].by = 1 / (norm < WINDOW_ATTENTION_NORM ? WINDOW_ATTENTION_NORM : norm);
 }
 
-/* And are divided; a barrier has to follow. */
+/* Divides the rows by their norms; a barrier must follow. */
 template <class S, class T>
 __device__ static inline void directions(T *tile, const token *tokens)
 {
@@ -94,8 +93,8 @@ __device__ static inline void directions(T *tile, const token *tokens)
     }
 }
 
-/* Dropout's masks of a tile of pairs: bit j % 32 of keep[row][j / 32]. A barrier has to
- * follow. */
+/* Draws dropout's masks for a tile of pairs: bit j % 32 of keep[row][j / 32]. A barrier
+ * must follow. */
 template <int TILE>
 __device__ static inline void draw_masks(const attention &k, const unit &u,
                                          const token *query, int first,
@@ -113,7 +112,7 @@ __device__ static inline void draw_masks(const attention &k, const unit &u,
     keep[row][part] = bits;
 }
 
-/* The warp's rows, through its rows of `tile`, to where `at` says that a pixel's are. */
+/* Stores the warp's rows, through its rows of `tile`, at at(pixel). */
 template <class S, class T, class F>
 __device__ static inline void store_rows(const attention &k, const token *tokens,
                                          const mma_rows<S> &x, T *tile, F at)

@@ -1,4 +1,4 @@
-/* The CUDA backend: an NVIDIA GPU, or the description of one that is not here. */
+/* The CUDA backend: an NVIDIA GPU, or the description of one that is not present. */
 #ifndef CUDA_BACKEND_H
 #define CUDA_BACKEND_H
 

@@ -1,4 +1,4 @@
-/* What the batch norm kernels share: how they look at the graph, and their numbers. */
+/* Shared by the batch norm kernels: graph matching, and constants. */
 #ifndef CUDA_BATCHNORM_H
 #define CUDA_BATCHNORM_H
 
@@ -8,10 +8,11 @@
 #include "ops/dropout_formula.h"
 #include "ops/share.h"
 
-/* Blocks of a reduction on each multiprocessor: what fits at once with its registers. */
+/* Blocks of a reduction per multiprocessor: as many as its registers allow. */
 enum { STATS_BLOCKS = 4, GRAD_BLOCKS = 2 };
 
-/* A second stage: a block has COMBINE_CHANNELS channels, and as many threads for each. */
+/* Second stage: a block has COMBINE_CHANNELS channels with COMBINE_THREADS /
+ * COMBINE_CHANNELS threads each. */
 enum { COMBINE_CHANNELS = 8, COMBINE_THREADS = 512 };
 
 /*
@@ -25,7 +26,7 @@ __device__ static inline double combine_sum(double v)
 
     for (int lanes = COMBINE_CHANNELS; lanes < 32; lanes *= 2)
         v += __shfl_xor_sync(0xffffffffu, v, lanes);
-    __syncthreads(); /* whoever still reads `warp` */
+    __syncthreads(); /* wait until `warp` has been read */
     if (t % 32 < COMBINE_CHANNELS)
         warp[t / 32 * COMBINE_CHANNELS + t % 32] = v;
     __syncthreads();
@@ -41,7 +42,7 @@ static inline unsigned combine_blocks(int64_t channels)
     return (unsigned)((channels + COMBINE_CHANNELS - 1) / COMBINE_CHANNELS);
 }
 
-/* A dropout2d: what its factors are made of. `pixels` of rows belong to one sample. */
+/* The inputs of a dropout2d's factors. A sample has `pixels` rows. */
 struct channel_mask {
     const struct control *control;
     uint32_t salt;
@@ -55,7 +56,7 @@ template <int N> struct masked {
     float factor[N] = {};
     int64_t end = 0;
 
-    /* For this row of `channels` from `channel` on; a thread's rows rise. */
+    /* Updates them for this row of `channels` from `channel` on; a thread's rows must rise. */
     __device__ void at(const channel_mask &m, int64_t row, int channels, int channel)
     {
         uint64_t seed, micro, first;
@@ -81,17 +82,17 @@ template <int N> struct masked {
     }
 };
 
-/* For one channel. */
+/* Returns the number of elements per channel. */
 static inline int64_t image_rows(const struct tensor *x)
 {
     return x->dim[0] * x->dim[2] * x->dim[3];
 }
 
-/* The mask of a dropout2d node on images like x; `control` as the step has it. */
+/* Returns the mask of a dropout2d node on images like x; `control`: as in the step. */
 channel_mask channel_mask_of(const struct node *drop, const struct tensor *x,
                              const void *control);
 
-/* The pack for this many channels of `t`. */
+/* Returns the pack for the number of channels of `t`. */
 static inline int pack_of(const struct tensor *t)
 {
     int n = 16 / (int)dtype_size(t->dtype);

@@ -1,5 +1,4 @@
-/* The same values in another floating-point type, for kernels that need it on
- * the way. */
+/* Converts values to another floating-point type, for kernels that need it on the way. */
 #ifndef CUDA_CAST_H
 #define CUDA_CAST_H
 
@@ -11,8 +10,9 @@ extern "C" {
 #endif
 
 /*
- * n elements on dev->stream, rounded to nearest even; both start at multiples of 16 bytes
- * and do not overlap, unless they are the same array of one type's size.
+ * Converts n elements on dev->stream, rounded to nearest even. Both arrays are aligned to
+ * 16 bytes and do not overlap, unless they are the same array and the types have equal
+ * size.
  */
 void cuda_cast(struct device *dev, void *dst, enum dtype dst_type, const void *src,
                enum dtype src_type, int64_t n);

@@ -1,14 +1,14 @@
 /*
- * Kernels over [rows, channels] with values per channel: how a tensor is cut into
- * tiles. A block's threads are `wide` packs of N neighbouring channels times `high` rows;
- * where channels are wider than a tile, `tiles` of them stand side by side. A thread
- * keeps its channels, so it loads their values once and walks down the rows.
+ * Kernels over [rows, channels] with values per channel: how a tensor is split into
+ * tiles. A block's threads are `wide` packs of N neighboring channels times `high` rows;
+ * if there are more channels than a tile has, `tiles` of them cover a row. A thread keeps
+ * its channels, so it loads their values once and walks down the rows.
  *
  *   struct tile k = tile_of(rows, channels, pack_len<T>(channels));
  *   place p = place_of<N>(k);            block blockIdx.x % tiles, thread threadIdx.x
  *   for (row = ...; row < k.rows; ...) pack_load<N>(x + row * k.channels + p.channel)
  *
- * N is a 16-byte vector where channels are a multiple of it, else 1.
+ * N is a 16-byte vector if channels are a multiple of it, else 1.
  */
 #ifndef CUDA_CHANNELS_H
 #define CUDA_CHANNELS_H
@@ -31,7 +31,7 @@ static inline tile tile_of(int64_t rows, int64_t channels, int n)
     return {rows, (int)channels, wide, TILE_THREADS / wide, tiles};
 }
 
-/* Blocks for a reduction over rows: at most `most` in all, each with a row at least. */
+/* Returns the blocks of a reduction over rows: at most `most`, each with at least one row. */
 static inline int tile_chunks(const tile &k, int most)
 {
     int64_t groups = (k.rows + k.high - 1) / k.high, chunks = most / k.tiles;
@@ -39,11 +39,11 @@ static inline int tile_chunks(const tile &k, int most)
     return (int)(groups < chunks ? groups : chunks < 1 ? 1 : chunks);
 }
 
-/* For n chunks: chunk i takes the groups i, i + n, ... of `high` rows. */
+/* Splits rows into n chunks: chunk i has the groups i, i + n, ... of `high` rows. */
 struct chunking {
-    int64_t rows;      /* of each, at least */
-    int more;          /* the first so many take a group more */
-    int last, missing; /* who has the last group, and what that lacks */
+    int64_t rows;      /* minimum rows per chunk */
+    int more;          /* the first `more` chunks have one group more */
+    int last, missing; /* chunk with the last group, and the rows that group lacks */
     int high;
 };
 
@@ -77,7 +77,8 @@ template <class T, int N> HOST_DEVICE static inline void pack_store(T *p, pack<T
     *reinterpret_cast<pack<T, N> *>(p) = a;
 }
 
-/* v = p[0..N): fp32 values of channels; tensors and flat segments start at 64 bytes. */
+/* Loads v = p[0..N): fp32 values of channels; tensors and flat segments are aligned to 64
+ * bytes. */
 template <int N> __device__ static inline void table_load(const float *p, float *v)
 {
     constexpr int M = N % 4 ? 1 : 4;
@@ -117,8 +118,8 @@ template <int N> __device__ static inline place place_of(const tile &k, int tile
 
 /*
  * Sums v[i] over the threads of a block that share a channel, in a fixed order: thread t
- * gets the sum of channel t of the tile, if the tile has it. `shared` has
- * TILE_THREADS * N floats; all threads of the block come here.
+ * gets the sum of channel t of the tile, if the tile has it. `shared` has TILE_THREADS *
+ * N floats; all threads of the block must call it.
  */
 template <int N>
 __device__ static inline float tile_sum(const tile &k, const place &p, const float *v,
@@ -128,7 +129,7 @@ __device__ static inline float tile_sum(const tile &k, const place &p, const flo
     int column = t % width, part = t / width;
     float sum = 0;
 
-    __syncthreads(); /* whoever still reads `shared` */
+    __syncthreads(); /* wait until `shared` has been read */
     if (p.row < k.high)
         for (int i = 0; i < N; i++)
             shared[t * N + i] = p.on ? v[i] : 0; /* row * width + column */

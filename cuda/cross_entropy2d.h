@@ -1,6 +1,6 @@
 /*
- * What the losses of pixels share: the weights of classes, the formulas of one pixel on
- * logits in shared memory, and the passes before and after those over the logits.
+ * Shared by the losses of pixels: class weights, the formulas of one pixel on logits in
+ * shared memory, and the passes before and after those over the logits.
  */
 #ifndef CUDA_CROSS_ENTROPY2D_H
 #define CUDA_CROSS_ENTROPY2D_H
@@ -11,14 +11,15 @@
 #include "ops/cross_entropy2d.h"
 #include "ops/metrics.h"
 
-/* For each label, 0 for what does not count: a table in the parameters of a launch. */
+/* Weights per label, 0 for ignored labels: a table in the parameters of a launch. */
 struct class_weights {
     float of[CROSS_ENTROPY2D_CLASSES];
 };
 
 /*
- * fn(k, z[k]) for all classes; N, which divides them, at a time. L lanes side by side
- * share a pixel: each has every L-th N. Where they do, all lanes of a warp have to come.
+ * Calls fn(k, z[k]) for all classes, N at a time; N divides their number. L adjacent
+ * lanes share a pixel: each has every L-th group of N. With L > 1, all lanes of a warp
+ * must participate.
  */
 template <int N, int L, class F>
 __device__ static inline void each_class(const float *z, int classes, F fn)
@@ -48,7 +49,8 @@ __device__ static inline float log_sum_exp(const float *z, int classes)
     return top + logf(sum);
 }
 
-/* The first of the largest; a NaN is never right: class 0 then, as in the reference. */
+/* Returns the first maximum; with a NaN it is never right: class 0 then, as in the
+ * reference. */
 template <int N, int L = 1>
 __device__ static inline int largest(const float *z, int classes)
 {
@@ -76,19 +78,20 @@ __device__ static inline int largest(const float *z, int classes)
     return nan ? 0 : at;
 }
 
-/* For labels 0 to classes - 1. */
+/* Returns the weights of labels 0 to classes - 1. */
 class_weights class_weights_of(const struct cross_entropy2d_attrs *a, int classes);
 
-/* *total = the sum of the labels' weights; `total` has 1 + label_parts() doubles. */
+/* label_weights: *total = the sum of the labels' weights; `total` has 1 + label_parts()
+ * doubles. */
 int label_parts(int64_t pixels);
 void label_weights(struct device *dev, const uint8_t *label, int64_t pixels,
                    const class_weights &w, double *total);
 
-/* mean = the sum of n losses over *total, 0 if that is 0 */
+/* mean = the sum of n losses over *total, 0 if that is 0. */
 void loss_mean(struct device *dev, const double *loss, int n, const double *total,
                float *mean);
 
-/* A batch's own matrix, K x K, before its pixels are counted, and into the state. */
+/* Clears a batch's K x K matrix before its pixels are counted, and adds it to the state. */
 void confusion_begin(struct device *dev, unsigned long long *batch, int64_t classes);
 void confusion_end(struct device *dev, const unsigned long long *batch, int64_t classes,
                    const struct confusion_attrs *a, const float *loss, struct metrics *m,

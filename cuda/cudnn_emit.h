@@ -1,6 +1,6 @@
 /*
- * The nodes of a claim as one cuDNN operation graph: c->graph, c->operand, and what the
- * claim has to take besides its nodes (c->cast, c->fold, c->slice, c->bias_after,
+ * Converts the nodes of a claim to one cuDNN operation graph: sets c->graph, c->operand,
+ * and the additional inputs of the claim (c->cast, c->fold, c->slice, c->bias_after,
  * c->stored).
  *
  * A new op is one row in the table of cudnn_emit.c.
@@ -12,12 +12,13 @@
 
 void cudnn_emit(struct cudnn_claim *c);
 
-/* Is it a convolution that somebody else wants to fill up a tensor? */
+/* True for a convolution whose result another kernel wants it to fill up. */
 bool cudnn_fills(const struct cudnn_claim *c);
 
 /*
- * The fixed statistics of batch norm `apply`, if it directly follows a convolution
- * whose weights can take them in: of parameters, made ahead of time.
+ * Returns the batch norm fold of `apply` (fixed statistics, computed from parameters
+ * ahead of time) if `apply` directly follows a convolution whose weights can absorb it,
+ * or NULL.
  */
 struct node *cudnn_fold_of(const struct node *apply);
 

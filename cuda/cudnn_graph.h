@@ -1,16 +1,15 @@
 /*
- * An operation graph for cuDNN as plain numbers. It becomes descriptors only when cuDNN
- * has to be asked for engines; its text is the key under which plans are remembered, in
- * memory and on disk.
+ * An operation graph for cuDNN as plain numbers. It is converted to descriptors only to
+ * ask cuDNN for engines; its text is the key of stored plans, in memory and on disk.
  *
  *   struct cudnn_graph g = {0};
  *   int x = cudnn_graph_tensor(&g, t, DTYPE_F16, true), w = ..., y = ...;
  *   cudnn_graph_conv(&g, CUDNN_CONV, &geometry, x, w, y);
  *   cudnn_graph_pointwise(&g, CUDNN_RELU, y, -1, z);
  *
- * Tensor i has the unique id i + 1. A tensor that is not real exists inside the fused
- * kernel only. Arithmetic is fp32; that of a convolution of bytes int32. Bytes (DTYPE_U8)
- * are int8: cuDNN has no engine for the others.
+ * Tensor i has the unique id i + 1. Tensors that are not real only exist inside the fused
+ * kernel. Arithmetic is fp32; int32 for a convolution of bytes. Bytes (DTYPE_U8) are
+ * int8: cuDNN has no engine for uint8.
  */
 #ifndef CUDA_CUDNN_GRAPH_H
 #define CUDA_CUDNN_GRAPH_H
@@ -32,21 +31,21 @@ enum cudnn_op_kind {
     CUDNN_MUL,
     CUDNN_RELU,      /* in: x; NaN stays NaN */
     CUDNN_RELU_GRAD, /* in: dy, x or y */
-    CUDNN_IDENTITY,  /* in: x; another type */
+    CUDNN_IDENTITY,  /* in: x; converts the type */
 
-    /* of attention (cuda/cudnn_attention.h), whose tensors have dims of their own */
+    /* for attention (cuda/cudnn_attention.h), with other dims */
     CUDNN_SUB,
     CUDNN_DIV,
     CUDNN_EXP,
     CUDNN_LOG,
-    CUDNN_INDEX,  /* in: x; the index along dimension op.axis, int32 */
+    CUDNN_INDEX,  /* in: x; index along dimension op.axis, int32 */
     CUDNN_LESS,   /* in: a, b; boolean */
     CUDNN_AND,    /* in: booleans */
-    CUDNN_SELECT, /* in: a where more[0] is true, else b */
-    CUDNN_MAX,    /* in: x; over the dimensions that the result has not */
+    CUDNN_SELECT, /* in: a if more[0] is true, else b */
+    CUDNN_MAX,    /* in: x; maximum over the dimensions that are 1 in the result */
     CUDNN_SUM,
-    CUDNN_MATMUL, /* in: a, b; more: lengths of rows, columns, products, or -1 each */
-    CUDNN_RESHAPE /* in: x; the same memory under other dimensions and strides */
+    CUDNN_MATMUL, /* in: a, b; more: lengths of rows, columns, products; or -1 */
+    CUDNN_RESHAPE /* in: x; same memory, other dimensions and strides */
 };
 
 struct cudnn_geometry {
@@ -57,18 +56,19 @@ struct cudnn_tensor {
     enum dtype dtype;
     bool real;
     bool boolean;  /* instead of dtype */
-    bool by_value; /* one number, on the host, for all runs: value; it is real, too */
-    bool filled;   /* int32 in memory, all of them `value` */
+    /* one number on the host, the same for all runs: value; counts as real */
+    bool by_value;
+    bool filled; /* int32 in memory, all equal to `value` */
     float value;
     int64_t dim[4], stride[4]; /* N, C, H, W */
 };
 
 struct cudnn_op {
     enum cudnn_op_kind kind;
-    int in[2], out; /* tensors; -1: none */
+    int in[2], out; /* tensors; -1 if absent */
     struct cudnn_geometry conv;
-    float limit;       /* CUDNN_RELU: largest result; 0: none */
-    int axis, more[3]; /* of attention's kinds that say so above */
+    float limit;       /* CUDNN_RELU: upper bound; 0: none */
+    int axis, more[3]; /* for the attention kinds described above */
 };
 
 struct cudnn_graph {
@@ -77,25 +77,26 @@ struct cudnn_graph {
     int ntensor, nop;
 };
 
-/* An image, weights, or (a plain vector) a value per channel, as `dtype`. */
+/* Adds an image, weights, or (a plain vector) a value per channel, as `dtype`. */
 int cudnn_graph_tensor(struct cudnn_graph *g, const struct tensor *t, enum dtype dtype,
                        bool real);
-/* A real one of these dims, N C H W, channels last. */
+/* Adds a real tensor with these dims, N C H W, channels last. */
 int cudnn_graph_stored(struct cudnn_graph *g, const int64_t dim[4], enum dtype dtype);
-/* Tensor i has so many channels instead, which lie in memory. */
+/* Sets the channels of tensor i as stored in memory. */
 void cudnn_graph_channels(struct cudnn_graph *g, int i, int64_t channels);
-/* Weights i have so many filters instead. */
+/* Sets the number of filters of weights i. */
 void cudnn_graph_filters(struct cudnn_graph *g, int i, int64_t filters);
-size_t cudnn_graph_bytes(const struct cudnn_graph *g, int i); /* of tensor i, with gaps */
+/* of tensor i, including gaps */
+size_t cudnn_graph_bytes(const struct cudnn_graph *g, int i);
 
-/* Any tensor and any operation; gives its index, or the operation to be filled in. */
+/* Add any tensor or operation; return its index, or the operation to fill in. */
 int cudnn_graph_add(struct cudnn_graph *g, const struct cudnn_tensor *t);
 struct cudnn_op *cudnn_graph_op(struct cudnn_graph *g, enum cudnn_op_kind kind, int a,
                                 int b, int out);
 
 void cudnn_graph_conv(struct cudnn_graph *g, enum cudnn_op_kind kind,
                       const struct cudnn_geometry *geometry, int a, int b, int out);
-/* Returns the output, a new virtual tensor shaped as `a`. b: -1 where there is none. */
+/* Returns the output, a new virtual tensor shaped as `a`. b: -1 if absent. */
 int cudnn_graph_pointwise(struct cudnn_graph *g, enum cudnn_op_kind kind, int a, int b,
                           float limit);
 
@@ -106,12 +107,12 @@ int cudnn_graph_pointwise(struct cudnn_graph *g, enum cudnn_op_kind kind, int a,
  *   k x 1:  N x C x H x W as N x C x H/d x dW
  *   1 x k:  N x C x H x W as NH x C x W/d x d, and then k x 1
  *
- * Call it when the graph is whole. It stays as it is unless d divides the axis of every
- * tensor, and the padding.
+ * Call it when the graph is complete. The graph is unchanged unless d divides the axis of
+ * every tensor, and the padding.
  */
 void cudnn_graph_undilate(struct cudnn_graph *g);
 
-/* A line per tensor and per op; equal texts have equal plans. */
+/* Writes a line per tensor and per op; equal texts have equal plans. */
 void cudnn_graph_text(const struct cudnn_graph *g, struct strbuf *s);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 /*
- * The library itself, for cuda/cudnn*.c alone: entry points, the handle or the
- * description, and descriptors. A pool owns the descriptors made for one purpose and
- * remembers the first call that failed; after a failure all its calls do nothing.
+ * The library itself, only for cuda/cudnn*.c: entry points, the handle or the
+ * description, and descriptors. A pool owns the descriptors created for one purpose and
+ * records the first call that failed; after a failure all its calls do nothing.
  */
 #ifndef CUDA_CUDNN_LIB_H
 #define CUDA_CUDNN_LIB_H
@@ -31,22 +31,22 @@ struct cudnn {
     struct device *dev;
     const struct cuda_library *library;
     size_t version;                  /* 91900 */
-    cudnnHandle_t handle;            /* NULL: a described device */
-    cudnnBackendDescriptor_t device; /* the description; NULL: before 9.8 */
-    char *device_json;               /* the device in keys of the cache */
+    cudnnHandle_t handle;            /* NULL for a described device */
+    cudnnBackendDescriptor_t device; /* the description; NULL before 9.8 */
+    char *device_json;               /* the device's text in cache keys */
     struct strmap plan;              /* by key: struct cudnn_plan */
 #define X(name) __typeof__(cudnn##name) *name;
     CUDNN_CALLS(X)
 #undef X
 };
 
-/* Are plans asked for only to see what a run would need? None of them is run. */
+/* True if plans are only used to estimate a run: none of them is run. */
 static inline bool cudnn_hurries(const struct cudnn *c)
 {
     return c->dev->times && !c->dev->options.benchmark;
 }
 
-/* Dies, naming the call, the status and cuDNN's last message. */
+/* Dies with the call, the status, and cuDNN's last message. */
 __attribute__((noreturn)) void cudnn_die(struct cudnn *c, cudnnStatus_t status,
                                          const char *call);
 
@@ -55,7 +55,7 @@ struct cudnn_pool {
     cudnnBackendDescriptor_t *desc;
     int n, cap;
     cudnnStatus_t status; /* of the first call that failed */
-    char message[480];    /* what failed and why */
+    char message[480];    /* the failed call and its reason */
 };
 
 void cudnn_pool_release(struct cudnn_pool *p);
@@ -69,7 +69,7 @@ void cudnn_set_int(struct cudnn_pool *p, cudnnBackendDescriptor_t d,
                    cudnnBackendAttributeName_t name, int64_t value);
 bool cudnn_finalize(struct cudnn_pool *p, cudnnBackendDescriptor_t d, const char *what);
 
-/* A text attribute (CUDNN_TYPE_CHAR), to be freed; NULL if cuDNN has none. */
+/* Returns a text attribute (CUDNN_TYPE_CHAR), to be freed; NULL if cuDNN has none. */
 char *cudnn_get_text(struct cudnn *c, cudnnBackendDescriptor_t d,
                      cudnnBackendAttributeName_t name);
 

@@ -1,8 +1,8 @@
 /*
  * An NVIDIA GPU as a device, or the description of one: a described device answers every
- * question that claims and plans ask, and has no memory and no stream.
+ * query of claims and plans, but has no memory and no stream.
  *
- *   find.c      which GPUs there are, and why one cannot be used
+ *   find.c      lists GPUs, and why one cannot be used
  *   memory.c    device memory and what is left of it
  *   async.c     lanes, events, pinned memory; every wait of the host is in that file
  *   nccl.c      other GPUs
@@ -33,61 +33,62 @@ struct step;
 
 struct device {
     struct description what;
-    bool described;                  /* no GPU at hand */
-    int index;                       /* of the CUDA runtime's devices */
+    bool described;                  /* there is no real GPU */
+    int index;                       /* device index of the CUDA runtime */
     struct CUstream_st *stream;      /* LANE_RUN */
     struct CUstream_st *copy_stream; /* LANE_COPY */
     struct cudnn *cudnn;       /* opened when a claim first asks; see cuda/cudnn.h */
-    struct cublaslt *cublaslt; /* the same; see cuda/cublaslt.h */
-    struct nvjpeg *nvjpeg;     /* opened when a run asks for it; see cuda/nvjpeg.h */
-    struct nccl *nccl;         /* of several GPUs; see cuda/nccl.h */
+    struct cublaslt *cublaslt; /* likewise; see cuda/cublaslt.h */
+    struct nvjpeg *nvjpeg;     /* opened on request; see cuda/nvjpeg.h */
+    struct nccl *nccl;         /* with several GPUs; see cuda/nccl.h */
     struct cuda_options options;
-    bool grouped;               /* other GPUs train with it */
+    bool grouped;               /* trains together with other GPUs */
     bool eager;                 /* no captures */
-    bool recording;             /* a capture is on: an error ends it, not the program */
-    char spoiled[240];          /* the first error in it; "" */
-    bool times;                 /* options.benchmark, as it was when the device opened */
-    const struct step *running; /* for messages: the step whose run() is on */
-    int number;                 /* of that step in its program */
-    struct cuda_block *block;   /* what alloc() gave */
+    /* capturing: an error ends the capture, not the program */
+    bool recording;
+    char spoiled[240];          /* the capture's first error; "": none */
+    bool times;                 /* options.benchmark when the device was opened */
+    const struct step *running; /* for messages: the step being run */
+    int number;                 /* index of that step in its program */
+    struct cuda_block *block;   /* memory from alloc() */
     size_t bytes, peak;
-    size_t free_at_open; /* bytes, once the driver had taken its share */
-    bool shared;         /* more was free since: others have given memory back */
+    size_t free_at_open; /* bytes, after the driver had taken its share */
+    bool shared;         /* more was free later: other programs have released memory */
     struct device_waits waits;
     char text[160]; /* "cuda:0 NVIDIA H200" */
 };
 
 /*
- * Dies unless `error` (a cudaError_t) is success, with the call, the step that runs, its
- * layer and shapes, the device and its free memory, and a hint where we know a cure.
+ * Dies unless `error` (a cudaError_t) is success, with the call, the running step, its
+ * layer and shapes, the device and its free memory, and a hint for known causes.
  */
 void cuda_check(struct device *dev, int error, const char *call);
 #define CUDA_CHECK(dev, call)                                                            \
     do {                                                                                 \
-        bool was_ = alloc_forbid(false); /* the runtime's own business */                \
+        bool was_ = alloc_forbid(false); /* the runtime allocates here */                \
         int error_ = (int)(call);                                                        \
                                                                                          \
         (void)alloc_forbid(was_);                                                        \
         cuda_check((dev), error_, #call);                                                \
     } while (0)
 
-/* In a capture: true, and `error` of `call` is kept as what spoiled it. */
+/* In a capture: records `error` of `call` as its cause of failure and returns true. */
 bool cuda_spoils(struct device *dev, const char *call, const char *error);
 
-/* The same for the launch just made. */
+/* Checks the launch just made. */
 void cuda_launched(struct device *dev, const char *kernel);
 
 /*
- * The same for a library's error: `error` is its name for it, `detail` the library's own
- * last message ("" or NULL: it has none), `hint` may be NULL.
+ * Dies with a library's error: `error` is its name, `detail` the library's last message
+ * ("" or NULL if there is none), `hint` may be NULL.
  */
 __attribute__((noreturn)) void cuda_fail(struct device *dev, const char *call,
                                          const char *error, const char *detail,
                                          const char *hint);
-extern const char cuda_hint_late[], cuda_hint_memory[]; /* for libraries' errors, too */
-const char *cuda_hint(int error); /* what may help against a cudaError_t, or NULL */
+extern const char cuda_hint_late[], cuda_hint_memory[]; /* also for libraries' errors */
+const char *cuda_hint(int error); /* hint for a cudaError_t, or NULL */
 
-/* Blocks of `block` threads for n elements of which each thread takes `each`. */
+/* Returns the blocks of `block` threads for n elements, `each` per thread. */
 static inline unsigned cuda_blocks(int64_t n, int block, int each)
 {
     int64_t per = (int64_t)block * each;

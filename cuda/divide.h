@@ -1,9 +1,9 @@
 /*
- * Division by a number that is the same for a whole launch: a multiplication and a shift
- * instead of some 20 instructions, or of 70 for 64 bits (Granlund and Montgomery,
- * "Division by Invariant Integers using Multiplication", 1994).
+ * Division by a number that is constant for a launch: a multiplication and a shift
+ * instead of about 20 instructions, or 70 for 64 bits (Granlund and Montgomery, "Division
+ * by Invariant Integers using Multiplication", 1994).
  *
- *   struct divider d = divider_of(width);          on the host, handed to the kernel
+ *   struct divider d = divider_of(width);          on the host, passed to the kernel
  *   unsigned row = divide(d, i), column = i - row * d.by;
  *
  * For i below 2^31 and 0 < by < 2^31.
@@ -19,7 +19,7 @@ struct divider {
     unsigned by, factor, shift;
 };
 
-/* With shift the least s of by <= 2^s: factor = 2^32 (2^s - by) / by + 1. */
+/* With shift s, the least with by <= 2^s: factor = 2^32 (2^s - by) / by + 1. */
 static inline struct divider divider_of(unsigned by)
 {
     unsigned shift = 0;

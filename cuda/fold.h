@@ -1,6 +1,6 @@
 /*
- * What a convolution takes over from a batch norm of fixed statistics after it, and a
- * bias that no engine takes along.
+ * Lets a convolution absorb a batch norm with fixed statistics after it, and adds biases
+ * that no engine fuses.
  */
 #ifndef CUDA_FOLD_H
 #define CUDA_FOLD_H
@@ -13,17 +13,17 @@ extern "C" {
 #endif
 
 /*
- * Derived buffers of `type` for region r (indices in step->derived): the weights w, an
- * fp32 parameter O x I x ..., times the scale of the op_batchnorm_fold `fold`, with zeros
- * after I to make `stored` of it; and the bias that is left, [O]: the fold's shift, with
- * the layer's own bias (or NULL) scaled.
+ * Derived buffers of `type` for region r (return indices in step->derived): the weights
+ * w, an fp32 parameter O x I x ..., times the scale of the op_batchnorm_fold `fold`,
+ * padded with zeros from I to `stored`; and the remaining bias, [O]: the fold's shift
+ * plus the scaled bias of the layer (may be NULL).
  */
 int cuda_fold_weights(struct region *r, struct device *dev, struct tensor *w,
                       int64_t stored, const struct node *fold, enum dtype type);
 int cuda_fold_bias(struct region *r, struct device *dev, struct tensor *bias,
                    const struct node *fold, enum dtype type);
 
-/* y[i] += bias[i % channels], n elements, in place; bias is fp32. */
+/* y[i] += bias[i % channels] for n elements, in place; bias is fp32. */
 void cuda_add_bias(struct device *dev, void *y, enum dtype type, const float *bias,
                    int64_t n, int64_t channels);
 

@@ -1,6 +1,6 @@
 /*
- * The GPUs of this machine, for `trainc devices` and for opening one.
- * CUDA_VISIBLE_DEVICES is the driver's to honour: indices count what it leaves.
+ * The GPUs of this machine, for `trainc devices` and for opening one. The driver applies
+ * CUDA_VISIBLE_DEVICES: indices count the visible GPUs.
  */
 #ifndef CUDA_GPUS_H
 #define CUDA_GPUS_H
@@ -10,21 +10,21 @@
 
 struct gpu {
     struct description what; /* released by gpu_release */
-    size_t free;             /* bytes; 0: not asked */
+    size_t free;             /* bytes; 0: not queried */
     char pci[32];            /* "0000:1b:00.0" */
 };
 
-/* How many there are. None: 0, and `why` gets one line that says why. */
+/* Returns the number of GPUs; if it is 0, `why` gets the reason in one line. */
 int gpu_count(struct strbuf *why);
 
 /*
- * What GPU `index` is. With `memory`, its free memory too, which starts the driver on it.
- * False: `why` gets one line.
+ * Reads the properties of GPU `index`. With `memory`, also its free memory, which starts
+ * the driver on it. Returns false with the reason in `why`.
  */
 bool gpu_read(struct gpu *g, int index, bool memory, struct strbuf *why);
 void gpu_release(struct gpu *g);
 
-/* Versions of the driver (0: none) and of the runtime: 13000 is 13.0. */
+/* Versions of the driver (0 if there is none) and of the runtime: 13000 is 13.0. */
 int gpu_driver_version(void);
 int gpu_runtime_version(void);
 

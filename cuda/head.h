@@ -1,13 +1,13 @@
 /*
- * What cuda/head.cu and cuda/head_grad.cu share: the last layer of a segmentation network,
+ * Shared by cuda/head.cu and cuda/head_grad.cu: the last layer of a segmentation network,
  * a transposed convolution 2x2 with stride 2 from 16 channels to the classes, computed
- * where its logits are needed, so that they are in no memory.
+ * where its logits are needed, so that they are never stored.
  *
- * Kernel and stride are equal, so an output pixel has one input pixel and one of the
- * kernel's four positions, its tap: tap 2 i + j of input pixel (h, w) makes the logits of
- * output pixel (2 h + i, 2 w + j). A block of four warps takes 32 neighbouring input
- * pixels (a tile): lane l of warp t has the logits of pixel l and tap t. They lie in
- * shared memory, a row per thread, rounded as if they had been stored.
+ * Kernel size and stride are equal, so an output pixel has one input pixel and one of the
+ * kernel's four positions, its tap: tap 2 i + j of input pixel (h, w) produces the logits
+ * of output pixel (2 h + i, 2 w + j). A block of four warps processes 32 neighboring
+ * input pixels (a tile): lane l of warp t has the logits of pixel l and tap t, in shared
+ * memory, a row per thread, rounded as if stored.
  */
 #ifndef CUDA_HEAD_H
 #define CUDA_HEAD_H
@@ -22,26 +22,26 @@
 #include "ops/image.h"
 
 constexpr int HEAD_TAPS = 4, HEAD_TILE = 32, HEAD_BLOCK = HEAD_TILE * HEAD_TAPS;
-/* Up to here with fewer registers and shorter rows. */
+/* Up to this number, kernels use fewer registers and shorter rows. */
 constexpr int HEAD_FEW_CLASSES = HEAD_CLASSES / 2;
 
 template <class T> struct head {
     const T *x;
     const float *w, *bias; /* w [channel][tap][class] */
     const uint8_t *label;
-    int64_t pixels; /* of x */
+    int64_t pixels; /* pixels of x */
     divider width;
     int classes, tiles;
 };
 
-/* Floats of shared memory: the weights, [tap][class][channel]. */
+/* Floats of shared memory for the weights, [tap][class][channel]. */
 HOST_DEVICE static inline int head_weights_len(int classes)
 {
     return HEAD_TAPS * classes * HEAD_CHANNELS;
 }
 
-/* Floats from one thread's logits to the next's: all classes that a gradient's lanes take
- * together, and odd, so that the 32 lanes of a warp use 32 banks. */
+/* Floats from one thread's logits to the next's: all classes that a gradient's lanes
+ * process together, and odd, so that the 32 lanes of a warp use 32 banks. */
 HOST_DEVICE static inline int head_pitch(int classes)
 {
     return (classes <= HEAD_FEW_CLASSES ? HEAD_FEW_CLASSES : HEAD_CLASSES) + 1;
@@ -65,11 +65,11 @@ __device__ static inline void head_load_weights(const head<T> &h, float *w)
     __syncthreads();
 }
 
-/* A thread's pixel of x and tap. */
+/* The pixel of x and the tap of a thread. */
 struct head_pixel {
     int64_t pixel;
     int tap;
-    bool on; /* the pixel exists: the last tile may have fewer */
+    bool on; /* the pixel exists (the last tile may be incomplete) */
 };
 
 template <class T>
@@ -90,7 +90,7 @@ __device__ static inline int head_label_of(const head<T> &h, const head_pixel &s
     return h.label[out_row * 2 * h.width.by + 2 * column + s.tap % 2];
 }
 
-/* The channels of the pixel to v, its logits to z. */
+/* Loads the channels of the pixel to v and computes its logits z. */
 template <class T>
 __device__ static inline void head_logits(const head<T> &h, const head_pixel &s,
                                           const float *w, float *v, float *z)

@@ -1,7 +1,7 @@
 /*
- * Which nodes are the end of a segmentation network, as head.cu and head_grad.cu compute
- * it: a transposed convolution, 2x2 with stride 2, its loss, the confusion matrix, and
- * their gradients, where nobody needs the logits stored.
+ * Finds the nodes at the end of a segmentation network that head.cu and head_grad.cu
+ * compute: a transposed convolution, 2x2 with stride 2, its loss, the confusion matrix,
+ * and their gradients, if the logits need not be stored.
  */
 #ifndef CUDA_HEAD_FIND_H
 #define CUDA_HEAD_FIND_H
@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-enum { HEAD_CHANNELS = 16, HEAD_CLASSES = 40 /* at most */ };
+enum { HEAD_CHANNELS = 16, HEAD_CLASSES = 40 /* maximum */ };
 
 struct head_parts {
     struct node *up, *z_cast, *loss, *confusion; /* forward */
@@ -20,16 +20,16 @@ struct head_parts {
     struct tensor *x, *w, *bias, *z;
 };
 
-/* The transposed convolution whose logits t are; or NULL. */
+/* Returns the transposed convolution that produces the logits t, or NULL. */
 struct node *head_of_logits(const struct tensor *t);
-/* The one in whose gradient n stands; or NULL. */
+/* Returns the one whose gradient includes n, or NULL. */
 struct node *head_of_gradient(const struct node *n);
 
-/* `up` and what reads its logits. False: no such layer, or somebody needs them stored; the
- * reason is head_not_found. */
+/* Finds `up` and the readers of its logits. Returns false if it is not such a layer or
+ * its logits must be stored; the reason is head_not_found. */
 bool head_find(struct head_parts *p, const struct graph *g, struct node *up);
 extern const char head_not_found[];
-/* The gradients after p->grad. False: not all of them, or somebody needs dz stored. */
+/* Finds the gradients after p->grad. Returns false if some are missing or dz must be stored. */
 bool head_find_gradients(struct head_parts *p, const struct graph *g);
 
 #ifdef __cplusplus

@@ -1,11 +1,10 @@
-/* The head's steps on the host, forward and backward: what they read, and how many
- * blocks. */
+/* Host side of the head's steps, forward and backward: inputs and number of blocks. */
 #ifndef CUDA_HEAD_STEP_H
 #define CUDA_HEAD_STEP_H
 
 #include "cuda/head.h"
 
-/* What both kernels read: indices of reads; bias -1: there is none. */
+/* Inputs of both kernels, as indices of reads; bias is -1 if there is none. */
 struct head_reads {
     int x, w, bias, label;
 };
@@ -30,7 +29,8 @@ static inline int64_t head_tiles(const struct tensor *x)
     return (tensor_len(x) / HEAD_CHANNELS + HEAD_TILE - 1) / HEAD_TILE;
 }
 
-/* `each` blocks per multiprocessor: as many as its registers and shared memory hold. */
+/* Returns the number of blocks: `each` per multiprocessor, the number that its registers
+ * and shared memory hold. */
 static inline int head_blocks(const struct device *dev, const struct tensor *x, int each)
 {
     int64_t most = (int64_t)dev->what.multiprocessors * each, tiles = head_tiles(x);
@@ -39,7 +39,7 @@ static inline int head_blocks(const struct device *dev, const struct tensor *x, 
 }
 
 /*
- * The workspace of both kernels begins with the sum of the labels' weights and its parts.
+ * Both kernels' workspaces begin with the sum of the labels' weights and its parts.
  */
 static inline int64_t head_label_doubles(const struct tensor *x)
 {

@@ -1,19 +1,19 @@
 /*
- * How our kernels are launched and what they may use beside plain C++.
+ * How our kernels are launched, and the CUDA features they may use.
  *
  *   template <class T> __global__ void relu(const T *x, T *y, int64_t n) { ... }
  *   LAUNCH(dev, relu<float>, grid, block, shared_bytes, x, y, n);
  *
- * A launch goes to dev->stream, so it is captured where one captures; its errors are
- * checked at once and name the step. Kernels take what changes between steps through
+ * A launch goes to dev->stream, so it is captured during captures; its errors are checked
+ * at once and name the step. Values that change between steps are passed through
  * pointers, never by value.
  *
  * Sources may use __global__, __device__, __shared__, __restrict__, __grid_constant__,
  * threadIdx, blockIdx, blockDim, gridDim, __syncthreads, __syncwarp, __shfl_xor_sync,
- * __shfl_down_sync, __ballot_sync, atomicAdd and atomicOr, __fadd_rn (a sum that takes no
- * product into an fma), SHARED_BYTES and what cuda/vec.h offers. Another compiler than nvcc
- * needs a header in front of the source (-include) that defines all of that, LAUNCH too:
- * tests/emulator runs them on the host.
+ * __shfl_down_sync, __ballot_sync, atomicAdd and atomicOr, __fadd_rn (a sum that is not
+ * contracted into an fma), SHARED_BYTES, and the functions of cuda/vec.h. Compilers other
+ * than nvcc need a header included before the source (-include) that defines all of these
+ * and LAUNCH: tests/emulator runs the kernels on the host.
  */
 #ifndef CUDA_LAUNCH_H
 #define CUDA_LAUNCH_H
@@ -26,7 +26,7 @@
 
 #define LAUNCH(dev, kernel, grid, block, shared, ...)                                    \
     do {                                                                                 \
-        bool was_ = alloc_forbid(false); /* the runtime's own business */                \
+        bool was_ = alloc_forbid(false); /* the runtime allocates here */                \
                                                                                          \
         kernel<<<(grid), (block), (shared), (dev)->stream>>>(__VA_ARGS__);               \
         (void)alloc_forbid(was_);                                                        \
@@ -37,8 +37,8 @@
 #define SHARED_BYTES(name) extern __shared__ __align__(16) unsigned char name[]
 
 /*
- * In front of a loop that indexes an array of a thread: unrolled whole, whatever its
- * size. Of a loop that stays one, the array lies in memory instead of registers.
+ * Before a loop that indexes a thread's array: unrolls it completely, whatever its size.
+ * Otherwise the array would be in memory instead of registers.
  */
 #define UNROLL_WHOLE _Pragma("unroll")
 

@@ -1,9 +1,8 @@
 /*
- * What layer norm and its gradient share (cuda/layernorm.cu, cuda/layernorm_grad.cu). The
- * lanes of a warp that share a row (4 to 32, so that few idle), or a whole block where
- * rows are long, hold it in registers, EACH packs of 16 bytes a lane: x is read once, and
- * so is dy. Rows that are no multiple of 16 bytes, or longer still, are read again for
- * each sum.
+ * Shared by layer norm and its gradient (cuda/layernorm.cu, cuda/layernorm_grad.cu). The
+ * lanes of a warp that share a row (4 to 32, so that few idle), or a whole block for long
+ * rows, hold it in registers, EACH packs of 16 bytes per lane: x is read once, and so is
+ * dy. Rows that are not a multiple of 16 bytes, or too long, are read again for each sum.
  */
 #ifndef CUDA_LAYERNORM_H
 #define CUDA_LAYERNORM_H
@@ -22,13 +21,13 @@ enum { LAYERNORM_BLOCK = 256, EACH_MOST = 4, LANES_LEAST = 4 };
 struct layernorm_shape {
     int64_t rows;
     int channels;
-    int lanes; /* that share a row: a power of 2 up to 32, or LAYERNORM_BLOCK */
-    int each;  /* packs of a lane; 0: rows are read again */
+    int lanes; /* lanes per row: a power of 2 up to 32, or LAYERNORM_BLOCK */
+    int each;  /* packs per lane; 0: rows are read again */
     int blocks;
     float eps;
 };
 
-/* most: blocks of a multiprocessor */
+/* most: maximum number of blocks per multiprocessor */
 static inline layernorm_shape layernorm_shape_of(const struct tensor *x,
                                                  const struct node *n,
                                                  const struct device *dev, int most)
@@ -56,7 +55,7 @@ static inline layernorm_shape layernorm_shape_of(const struct tensor *x,
     return s;
 }
 
-/* The sum over the lanes of a row; all threads of the block come here. */
+/* Sums over the lanes of a row; all threads of the block must call it. */
 template <bool WIDE>
 __device__ static inline float lanes_sum(float v, int lanes, float *shared)
 {
@@ -69,7 +68,7 @@ __device__ static inline float lanes_sum(float v, int lanes, float *shared)
     }
 }
 
-/* A lane's part of a row: N elements from channel (i * lanes + lane) * N on. */
+/* A lane's part of a row: N elements each from channel (i * lanes + lane) * N on. */
 template <class T, int EACH> struct row_slice {
     static constexpr int N = vec<T>::N;
     vec<T> v[EACH];
@@ -80,7 +79,7 @@ template <class T, int EACH> struct row_slice {
             if ((i * s.lanes + lane) * N < s.channels)
                 v[i] = vec_load(row + (i * s.lanes + lane) * N);
     }
-    /* fn(i, channel) for each pack that there is */
+    /* Calls fn(i, channel) for each existing pack. */
     template <class F>
     __device__ static void each(int lane, const layernorm_shape &s, F fn)
     {

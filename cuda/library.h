@@ -1,9 +1,9 @@
 /*
- * The libraries that are opened at run time: cuDNN, cuBLASLt, NCCL, nvJPEG. None is
- * linked, so the program starts where they do not exist, and a run opens only what it
- * uses (each costs 0.2 s and more to map).
+ * Libraries opened at run time: cuDNN, cuBLASLt, NCCL, nvJPEG. None is linked, so the
+ * program starts without them, and a run only opens those that it uses (mapping each
+ * takes 0.2 s or more).
  *
- * A library is looked for in this order; the first that opens is taken:
+ * A library is searched for in this order; the first that opens is used:
  *   1. the path in TRAINC_CUDNN, TRAINC_CUBLASLT, TRAINC_NCCL or TRAINC_NVJPEG, if set, and
  *      nowhere else
  *   2. its soname, as the dynamic linker finds it (LD_LIBRARY_PATH, ldconfig)
@@ -11,8 +11,8 @@
  *   4. the folder of the program, and its lib/
  *   5. nvidia/.../lib of a Python environment: cuda/python_library.h
  *
- * Opened libraries stay open until the program ends: they have exit handlers and threads
- * of their own. Any thread may call these functions.
+ * Opened libraries stay open until the program ends, because they have exit handlers and
+ * threads. These functions may be called from any thread.
  */
 #ifndef CUDA_LIBRARY_H
 #define CUDA_LIBRARY_H
@@ -36,16 +36,16 @@ enum { CUDA_LIBRARIES = CUDA_LIBRARY_NVJPEG + 1 };
 struct cuda_library {
     const char *name; /* "cuDNN" */
     void *handle;     /* for dlsym */
-    char *path;       /* the file that it came from */
-    int version;      /* 91900 is 9.19.0; the same rule for all */
+    char *path;       /* path of the opened file */
+    int version;      /* 91900 is 9.19.0; the same scheme for all */
     char text[320];   /* "cuDNN 9.19.0 (/usr/local/cuda/lib64/libcudnn.so.9)" */
 };
 
-/* Opened once. NULL if it cannot be; `why` then gets one line with where was looked and
- * how to help. */
+/* Opens the library once. Returns NULL if that fails; `why` then gets one line with the
+ * searched paths and a hint. */
 const struct cuda_library *cuda_library_open(enum cuda_library_id id, struct strbuf *why);
 
-/* The address of a function; dies if the library does not have it. */
+/* Returns the address of a function; dies if the library does not have it. */
 void *cuda_library_symbol(const struct cuda_library *l, const char *symbol);
 
 const char *cuda_library_name(enum cuda_library_id id);

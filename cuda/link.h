@@ -1,4 +1,4 @@
-/* Processes with a GPU each, tied together by NCCL alone (graph/backend.h). */
+/* Processes with a GPU each, connected only by NCCL (graph/backend.h). */
 #ifndef CUDA_LINK_H
 #define CUDA_LINK_H
 

@@ -1,8 +1,8 @@
 /*
  * GEMMs of a warp on tensor cores, from tiles of 16-bit elements in shared memory; sums
  * are fp32 in registers (PTX ISA, mma.m16n8k16 and ldmatrix; Ampere and newer). A tile is
- * row by row, `stride` elements apart; rows are aligned to 16 bytes, and an odd number of
- * 16 bytes apart spreads them over the banks.
+ * row-major with `stride` elements between rows; rows are aligned to 16 bytes, and a
+ * stride of an odd number of 16 bytes spreads them over the banks.
  *
  *   mma_a a = mma_a_of(x, stride, row, k);          16 rows x 16 of x [rows][k]
  *   mma_a a = mma_a_of_columns(z, stride, k, row);  the same of z [k][rows]
@@ -11,8 +11,8 @@
  *   mma_b b = mma_b_of(v, stride, k, column);       the same of v [k][columns]
  *   mma<T>(sum[0], sum[1], a, b);                   adds a b, of 8 columns each
  *
- * Lane l has of a sum rows mma_row(i) and columns mma_column(i), i < 4, beside the first
- * of the 16 x 8. All 32 lanes take part.
+ * Of a 16 x 8 sum, lane l holds rows mma_row(i) and columns mma_column(i), i < 4,
+ * relative to the first. All 32 lanes must participate.
  */
 #ifndef CUDA_MMA_H
 #define CUDA_MMA_H
@@ -39,8 +39,8 @@ __device__ static inline int mma_column(int i)
     return mma_lane() % 4 * 2 + i % 2;
 }
 
-/* Row and column of the matrices' rows that this lane points at: a row of matrices is two
- * matrices long, or high. */
+/* Coordinates, within a 16 x 16 block of four matrices, of the matrix row that this lane
+ * addresses. */
 __device__ static inline int mma_across(int lane) /* 0-7 of matrices 0, 1; 8-15 of 2, 3 */
 {
     return lane % 8 + lane / 16 * 8;
@@ -71,7 +71,7 @@ __device__ static inline mma_a mma_a_of_columns(const T *z, int stride, int k, i
     return a;
 }
 
-/* The sums of columns 0-7 and 8-15 become k. */
+/* Columns 0-7 and 8-15 of the sums become k. */
 template <class T>
 __device__ static inline mma_a mma_a_of_sums(const float (&low)[4],
                                              const float (&high)[4])

@@ -1,6 +1,7 @@
 /*
- * The instructions of cuda/mma.h (PTX ISA: ldmatrix, mma.m16n8k16, ex2). Another compiler than
- * nvcc has the first two from the header in front of the source (cuda/launch.h).
+ * The instructions of cuda/mma.h (PTX ISA: ldmatrix, mma.m16n8k16, ex2). For compilers
+ * other than nvcc, the header included before the source defines the first two
+ * (cuda/launch.h).
  */
 #ifndef CUDA_MMA_INSTRUCTIONS_H
 #define CUDA_MMA_INSTRUCTIONS_H
@@ -8,8 +9,8 @@
 #include "cuda/launch.h"
 #include "cuda/vec.h"
 
-/* Four matrices of 8 x 8: lane 8 i + r has the address of row r of matrix i, and gets two
- * neighbours of row lane / 4 of each, or of column lane / 4. */
+/* Loads four 8 x 8 matrices: lane 8 i + r passes the address of row r of matrix i, and
+ * gets two adjacent elements of row lane / 4 of each, or of column lane / 4. */
 #ifdef __CUDACC__
 
 #define LDMATRIX(how, to, row)                                                           \
@@ -47,13 +48,13 @@ __device__ static inline void mma_16x8x16(bf16, float (&sum)[4], const uint32_t 
 
 #endif
 
-/* Two elements, the first in the low bits. */
+/* Packs two elements, the first in the low bits. */
 template <class T> __device__ static inline uint32_t mma_pack(T, float low, float high)
 {
     return from_float<T>(low).bits | (uint32_t)from_float<T>(high).bits << 16;
 }
 
-/* 2^x; less than the least normal number is 0. */
+/* Returns 2^x; results below the smallest normal number are 0. */
 __device__ static inline float mma_exp2(float x)
 {
 #ifdef __CUDA_ARCH__

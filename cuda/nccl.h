@@ -1,15 +1,16 @@
 /*
- * NCCL between the GPUs of a run: communicators of a device, and a lane of its own.
+ * NCCL between the GPUs of a run: the communicators of a device, and a separate lane.
  *
- *   nccl_start(dev, group, from, to, n, NCCL_FP32, NCCL_AVG)   from a step: all's mean
- *   nccl_join(dev)                                             before somebody reads it
+ *   nccl_start(dev, group, from, to, n, NCCL_FP32, NCCL_AVG)   from a step: mean over ranks
+ *   nccl_join(dev)                                             before the result is read
  *   nccl_reduce(...)                                           both
  *
- * A communicator is opened by the first call for its group, which all ranks make: GPUs of
- * one process by ncclCommInitAll, others by an id that the group's first rank tells the
- * rest, a part of a group by ncclCommSplit. What a step asks for goes to that lane, after what LANE_RUN had then; what follows
- * nccl_join in LANE_RUN waits for all that was started. Both are edges of the graph where
- * one captures, which has to be joined.
+ * The first call for a group opens its communicator, and all ranks must make it: GPUs of
+ * one process use ncclCommInitAll, others an id that the group's first rank sends to the
+ * rest, and parts of a group ncclCommSplit. Operations are queued on that lane after the
+ * work that LANE_RUN had at the time; work on LANE_RUN after nccl_join waits for all
+ * started operations. In a capture, both become edges of the graph, and nccl_join is
+ * required.
  */
 #ifndef CUDA_NCCL_H
 #define CUDA_NCCL_H
@@ -24,24 +25,24 @@ extern "C" {
 
 void nccl_start(struct device *dev, const struct collective *group, const void *from,
                 void *to, int64_t n, int type, int op);
-/* The same in place, but rank `root` alone gets it: what others have then is nothing. */
+/* The same in place, but only rank `root` gets the result; the others' x is undefined. */
 void nccl_start_to(struct device *dev, const struct collective *group, void *x, int64_t n,
                    int type, int op, int root);
-/* Rank r has x[begin[r]] to x[begin[r + 1]], floats, and gets those of the others. */
+/* Rank r has floats x[begin[r]] to x[begin[r + 1]], and gets those of the others. */
 void nccl_start_gather(struct device *dev, const struct collective *group, float *x,
                        const int64_t *begin);
 void nccl_join(struct device *dev);
 void nccl_reduce(struct device *dev, const struct collective *group, void *x, int64_t n,
                  int type, int op);
 int nccl_type(enum dtype d);
-void nccl_close(struct device *dev); /* all communicators, and the lane */
+void nccl_close(struct device *dev); /* closes all communicators and the lane */
 
-/* While the host waits for the device, and with it maybe for other ranks. */
+/* Marks that the host is waiting for the device, and maybe for other ranks. */
 void nccl_host_waits(const struct device *dev, bool on);
 
-/* Opened once; dies if it cannot be, or if it is too old. */
+/* Opens the library once; dies if that fails or the library is too old. */
 const struct nccl_library *nccl_library(const char *device);
-/* Dies of what NCCL says, unless it is success. */
+/* Dies with NCCL's message unless code is success. */
 void nccl_check(struct device *dev, int code, const char *call);
 
 #ifdef __cplusplus

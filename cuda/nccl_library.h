@@ -1,7 +1,7 @@
 /*
- * What we call of NCCL 2 (from 2.10 on, for the mean), as nccl.h declares it: its header
- * is no part of CUDA's toolkit, so the few types stand here. NVIDIA's "NCCL API" says
- * what the calls do.
+ * The functions we use of NCCL 2 (2.10 or later, for the mean), as declared in nccl.h:
+ * that header is not part of the CUDA toolkit, so the few types are repeated here.
+ * NVIDIA's "NCCL API" documents the calls.
  */
 #ifndef CUDA_NCCL_LIBRARY_H
 #define CUDA_NCCL_LIBRARY_H

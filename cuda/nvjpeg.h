@@ -1,10 +1,11 @@
 /*
- * nvJPEG, for DATA.DECODE device: JPEGs decoded by the GPU for the loader's threads. Only
- * what is called is declared, as nvJPEG's manual has it; the library is opened when a run
- * asks for it.
+ * nvJPEG, for DATA.DECODE device: the GPU decodes JPEGs for the loader's threads. Only
+ * the functions used are declared, as in nvJPEG's manual; the library is opened when a
+ * run needs it.
  *
- * Each thread has a state, a stream and memory of its own. What nvJPEG refuses (CMYK,
- * damage that it finds), and what the GPU has no memory for, is false: the host decodes it.
+ * Each thread has its own state, stream, and memory. Returns false for images that nvJPEG
+ * refuses (CMYK, detected damage), or if the GPU is out of memory: the host then decodes
+ * them.
  */
 #ifndef CUDA_NVJPEG_H
 #define CUDA_NVJPEG_H
@@ -13,10 +14,11 @@
 #include "base/strbuf.h"
 #include "cuda/device.h"
 
-/* backend.jpeg. False and a reason: there is no nvJPEG, or it does not start. */
+/* Implements backend.jpeg. Returns false with a reason if nvJPEG is missing or does not
+ * start. */
 bool cuda_jpeg(struct device *dev, struct jpeg_device *to, struct strbuf *why);
 
-/* When the device is closed, after all states. */
+/* Called when the device is closed, after all states. */
 void cuda_jpeg_close(struct device *dev);
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * The kernels of cuda/optimizer.cu: the rules of all segments, their trust ratios, and
- * the update of pieces. Included there only.
+ * the update of pieces. Only included there.
  */
 #ifndef CUDA_OPTIMIZER_KERNELS_H
 #define CUDA_OPTIMIZER_KERNELS_H
@@ -19,7 +19,7 @@ __global__ void __launch_bounds__(RULES_BLOCK)
         rules[i] = K::make(a, s + i, c);
 }
 
-/* Two sums for each piece of a segment that adapts. */
+/* Two sums for each piece of a segment with a trust ratio. */
 template <class K, class H>
 __global__ void __launch_bounds__(BLOCK)
     optimizer_measure(flat_arrays<H> a, const piece *pieces, struct optimizer_attrs o,
@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(BLOCK)
     }
 }
 
-/* One block per segment. */
+/* Run with one block per segment. */
 template <class K>
 __global__ void __launch_bounds__(TRUST_BLOCK)
     optimizer_trust(struct optimizer_attrs o, const update_segment *s,
@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(TRUST_BLOCK)
         rules[blockIdx.x].update.trust = K::trust(o, s, c, sqrt(w2), sqrt(x2));
 }
 
-/* Vectors from an aligned start on, the rest one by one. */
+/* Updates vectors from an aligned start, and the rest element by element. */
 template <class K, class H>
 __global__ void __launch_bounds__(BLOCK)
     optimizer_update(flat_arrays<H> a, const piece *pieces, const typename K::rule *rules,

@@ -1,6 +1,6 @@
 /*
- * The pieces that the optimizer's blocks take, and each formula of ops/optimizer_list.h as
- * a type that its kernels are made for.
+ * The pieces that the optimizer's blocks process, and each formula of
+ * ops/optimizer_list.h as a type, for which kernels are compiled.
  */
 #ifndef CUDA_OPTIMIZER_KINDS_H
 #define CUDA_OPTIMIZER_KINDS_H
@@ -11,9 +11,9 @@
 enum { BLOCK = 256, PIECE = 2048, RULES_BLOCK = 64, TRUST_BLOCK = 128 };
 
 struct piece {
-    int64_t at;  /* elements of the flat arrays */
+    int64_t at;  /* first element in the flat arrays */
     int len;     /* at most PIECE */
-    int segment; /* or -1: only the EMA */
+    int segment; /* or -1: EMA only */
 };
 
 /* The pieces of a segment. */
@@ -60,7 +60,7 @@ struct range {
     };
 OPTIMIZER_LIST(KIND, TRUST_KIND)
 
-/* The EMA alone: no segment, so no rule. */
+/* The EMA without an optimizer: no segments and no rule. */
 struct no_kind {
     static constexpr bool trusts = false;
     struct rule {

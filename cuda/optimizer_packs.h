@@ -1,4 +1,4 @@
-/* N neighbouring elements of the flat arrays: updated, moved into the EMA, or measured. */
+/* N neighboring elements of the flat arrays: updated, moved into the EMA, or measured. */
 #ifndef CUDA_OPTIMIZER_PACKS_H
 #define CUDA_OPTIMIZER_PACKS_H
 
@@ -6,7 +6,7 @@
 #include "cuda/optimizer_kinds.h"
 #include "ops/ema_formula.h"
 
-/* What is absent is NULL. */
+/* Absent arrays are NULL. */
 template <class H> struct flat_arrays {
     const float *g;
     float *w, *m1, *m2, *ema;
@@ -54,7 +54,7 @@ __device__ static inline void ema_pack(const flat_arrays<H> &a, int64_t at, floa
     pack_store<float, N>(a.ema + at, e);
 }
 
-/* The squares of N weights from `at` on, and of what is measured beside them. */
+/* Adds the squares of N weights from `at` on, and of the measured values. */
 template <class K, class H, int N>
 __device__ static inline void measure_pack(const flat_arrays<H> &a, int64_t at,
                                            const typename K::rule &r, double *w2,

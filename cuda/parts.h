@@ -1,4 +1,4 @@
-/* The functions of the backend's table, one file each; for backend.c alone. */
+/* The functions of the backend's table, one file each; only for backend.c. */
 #ifndef CUDA_PARTS_H
 #define CUDA_PARTS_H
 

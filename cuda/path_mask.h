@@ -1,4 +1,4 @@
-/* The factors of a drop_path that a kernel takes along (cuda/residual.h), sample by sample. */
+/* The factors of a drop_path fused into a kernel (cuda/residual.h), sample by sample. */
 #ifndef CUDA_PATH_MASK_H
 #define CUDA_PATH_MASK_H
 
@@ -8,12 +8,12 @@
 #include "ops/dropout.h"
 #include "ops/dropout_formula.h"
 
-/* A drop_path: what its factors are made of. All zero: each is 1. */
+/* The inputs of a drop_path's factors. All zero: each factor is 1. */
 struct path_mask {
     const struct control *control;
     uint32_t salt;
     float rate;
-    struct divider rows; /* of a sample */
+    struct divider rows; /* per sample */
     struct share share;
 };
 
@@ -26,7 +26,7 @@ __device__ static inline float path_factor(const path_mask &m, int64_t row)
                             m.rate);
 }
 
-/* `control` as the step has it; drop NULL: no mask. */
+/* `control`: as in the step; drop NULL: no mask. */
 static inline path_mask path_mask_of(const struct node *drop, int64_t rows,
                                      const void *control)
 {

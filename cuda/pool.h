@@ -1,6 +1,6 @@
 /*
- * Pooling windows on the GPU: what a thread works on, and ops/window.h in 32 bits, as a
- * division of 64 costs some seventy instructions.
+ * Pooling windows on the GPU: the work of a thread, and ops/window.h in 32 bits, because
+ * a 64-bit division takes about 70 instructions.
  */
 #ifndef CUDA_POOL_H
 #define CUDA_POOL_H
@@ -15,7 +15,7 @@ struct pixel_index {
     bool on;
 };
 
-/* blocks: of an image with h x w positions */
+/* blocks: per image of h x w positions */
 __device__ static inline pixel_index pixel_index_of(unsigned blocks, int packs, int h,
                                                     int w)
 {
@@ -37,7 +37,7 @@ struct span {
     int first, end;
 };
 
-/* The positions of the input that window o covers: window_span(). */
+/* The input positions that window o covers: window_span(). */
 __device__ static inline span span_under(int o, int in, int kernel, int stride, int pad)
 {
     int first = o * stride - pad, end = first + kernel;
@@ -54,7 +54,7 @@ __device__ static inline span span_over(int i, int out, int kernel, int stride, 
     return {low > 0 ? (int)((unsigned)low / (unsigned)stride) : 0, end < out ? end : out};
 }
 
-/* Runs one statement with S the stride, if that is 2 (its divisions are shifts), or 0. */
+/* Runs one statement with S the stride if it is 2 (so that divisions are shifts), or 0. */
 #define WITH_STRIDE(stride, S, ...)                                                      \
     do {                                                                                 \
         if ((stride) == 2) {                                                             \

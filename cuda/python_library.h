@@ -1,4 +1,4 @@
-/* Libraries in NVIDIA's Python packages, which PyTorch brings along. */
+/* Libraries in NVIDIA's Python packages, which PyTorch installs. */
 #ifndef CUDA_PYTHON_LIBRARY_H
 #define CUDA_PYTHON_LIBRARY_H
 
@@ -7,9 +7,10 @@ extern "C" {
 #endif
 
 /*
- * The path of nvidia/PACKAGE/lib/`soname` in the packages of a Python environment, on the
- * heap, or NULL. The environments, first to last: VIRTUAL_ENV, CONDA_PREFIX, that of each
- * python3 in PATH, the user's own (~/.local). Python itself is not run.
+ * Returns the path of nvidia/PACKAGE/lib/`soname` in the packages of a Python
+ * environment, on the heap, or NULL. The environments, in order: VIRTUAL_ENV,
+ * CONDA_PREFIX, that of each python3 in PATH, the user's own (~/.local). Python is not
+ * run.
  */
 char *python_library(const char *soname);
 

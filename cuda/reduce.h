@@ -1,9 +1,9 @@
 /*
- * Sums over the threads of a block in a fixed order, whatever order they run in: within
+ * Sums over the threads of a block, in a fixed order whatever order they run in: within
  * warps by shuffles, then over the warps.
  *
  *   __shared__ double shared[BLOCK / 32];
- *   v = block_sum<BLOCK>(v, shared);     every thread gets the sum; all must come here
+ *   v = block_sum<BLOCK>(v, shared);     every thread gets the sum; all must call it
  */
 #ifndef CUDA_REDUCE_H
 #define CUDA_REDUCE_H
@@ -17,7 +17,7 @@ template <class V> __device__ static inline V warp_sum(V v)
     return v;
 }
 
-/* The largest; a NaN is passed over, -INFINITY if there is nothing else. */
+/* Returns the maximum, ignoring NaN; -INFINITY if there is no other value. */
 __device__ static inline float warp_max(float v)
 {
     v = v > -INFINITY ? v : -INFINITY;
@@ -32,7 +32,7 @@ template <int BLOCK, class V> __device__ static inline V block_sum(V v, V *share
 
     static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "whole warps, which one warp adds");
     v = warp_sum(v);
-    __syncthreads(); /* whoever still reads `shared` */
+    __syncthreads(); /* wait until `shared` has been read */
     if (lane == 0)
         shared[warp] = v;
     __syncthreads();

@@ -1,7 +1,8 @@
 /*
- * What the kernels of losses of rows share (ops/row_loss.h). A row has the threads of
- * cuda/rows.h; the losses of a block's rows are summed in double, then by one block in
- * order. A label that is no class makes loss and gradient NaN, and the update is skipped.
+ * Shared by kernels of losses over rows (ops/row_loss.h). A row is processed by the
+ * threads of cuda/rows.h; a block sums the losses of its rows in double, then one block
+ * adds these in order. A label out of range makes loss and gradient NaN, and the update
+ * is skipped.
  */
 #ifndef CUDA_ROW_LOSS_H
 #define CUDA_ROW_LOSS_H
@@ -31,7 +32,7 @@ static inline row_input row_input_of(const struct step *s, int ignore)
     return r;
 }
 
-/* log of the sum of exp(z * scale); every thread of the row has it. */
+/* Returns the log of the sum of exp(z * scale) to every thread of the row. */
 template <int THREADS, int N>
 __device__ static inline float row_lse(const float *z, int64_t len, float scale,
                                        float *shared)
@@ -46,7 +47,7 @@ __device__ static inline float row_lse(const float *z, int64_t len, float scale,
     return top * scale + logf(sum);
 }
 
-/* What a block leaves of its rows: partial[2 b] the loss, partial[2 b + 1] their number. */
+/* Stores a block's sums: partial[2 b] the loss, partial[2 b + 1] the number of rows. */
 __device__ static inline void row_leave(double loss, double n, double *partial,
                                         double *shared)
 {
@@ -58,7 +59,7 @@ __device__ static inline void row_leave(double loss, double n, double *partial,
     partial[2 * blockIdx.x + 1] = n;
 }
 
-/* The workspace of that; the mean over the rows, and how many they are. */
+/* Workspace size of these sums; and the mean over the rows, with their number. */
 size_t row_partial_size(const struct device *dev, const struct tensor *logits);
 void row_loss_mean(struct device *dev, const double *partial, unsigned blocks,
                    float *loss, float *sums);

@@ -1,6 +1,6 @@
 /*
- * Kernels over rows of logits: THREADS of a block share a row, a warp (32) or all of them
- * (ROWS_BLOCK), and read it N floats at a time.
+ * Kernels over rows of logits: THREADS threads of a block share a row, a warp (32) or all
+ * of them (ROWS_BLOCK), and read it N floats at a time.
  *
  *   for (i = row_first<THREADS>(); i < rows; i += row_step<THREADS>()) {
  *       row_each<THREADS, N>(z + i * len, len, [&](int64_t k, float v) { sum += v; });
@@ -34,7 +34,7 @@ template <int THREADS> __device__ static inline int64_t row_step(void)
     return (int64_t)gridDim.x * (ROWS_BLOCK / THREADS);
 }
 
-/* fn(k, z[k]) for the thread's share of the row; N divides len if it is not 1. */
+/* Calls fn(k, z[k]) for the thread's share of the row; N divides len if it is not 1. */
 template <int THREADS, int N, class F>
 __device__ static inline void row_each(const float *z, int64_t len, F fn)
 {
@@ -81,7 +81,7 @@ template <int THREADS> __device__ static inline float row_max(float v, float *sh
     return block_max<THREADS>(v, shared);
 }
 
-/* Blocks: those that fit at once, which then take further rows. */
+/* Returns the blocks that fit at once; they loop over the rows. */
 static inline unsigned row_blocks(const struct device *dev, int64_t rows, int threads)
 {
     int64_t blocks = (rows + ROWS_BLOCK / threads - 1) / (ROWS_BLOCK / threads);

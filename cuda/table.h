@@ -1,4 +1,4 @@
-/* Constant tables of a region on the device: lists of segments, of pieces of work. */
+/* Constant tables of a region on the device: lists of segments, or of pieces of work. */
 #ifndef CUDA_TABLE_H
 #define CUDA_TABLE_H
 
@@ -10,8 +10,9 @@ extern "C" {
 #endif
 
 /*
- * The index in step->derived of a copy of `data`, which program_refresh() puts on the
- * device: no step copies anything. `data` may go when this returns.
+ * Returns the index in step->derived of a copy of `data`, which program_refresh()
+ * transfers to the device: no step copies anything. `data` may be freed when this
+ * returns.
  */
 int cuda_table(struct region *r, struct device *dev, const void *data, size_t size);
 

@@ -1,8 +1,8 @@
 /*
- * GEMMs of tiles in shared memory by a block of 256 threads, 16 x 16: thread (y, x)
- * has rows y + 16 a of the result. Tiles are fp32, row by row, `stride` floats apart,
- * which 4 divides (4 after a multiple of 16 spreads the rows over the banks); so does
- * `len`. Sums are in one order.
+ * GEMMs of tiles in shared memory by a block of 256 threads, 16 x 16: thread (y, x) has
+ * rows y + 16 a of the result. Tiles are fp32 and row-major with `stride` floats between
+ * rows, a multiple of 4 (a multiple of 16 plus 4 spreads the rows over the banks); `len`
+ * is a multiple of 4, too. Sums have a fixed order.
  *
  *   float sum[R][C] = {};
  *   tile_gemm_dot(sum, x, y, stride, len);      x y^T, columns x + 16 b: of rows of y

@@ -99,7 +99,7 @@ template <class T> HOST_DEVICE static inline void vec_store(T *p, vec<T> a)
         }                                                                                \
     } while (0)
 
-/* The same of any type. */
+/* The same for any type. */
 #define WITH_DTYPE(dtype, T, ...)                                                        \
     do {                                                                                 \
         if ((dtype) == DTYPE_F32) {                                                      \

@@ -1,4 +1,4 @@
-/* Weights in 16-bit floats: one flat copy of all parameters, made when they change. */
+/* 16-bit weights: one flat copy of all parameters, updated when they change. */
 #ifndef CUDA_WEIGHTS_H
 #define CUDA_WEIGHTS_H
 
@@ -10,12 +10,12 @@ extern "C" {
 #endif
 
 /*
- * The index in step->derived of the flat array of all parameters as `half`, with the same
- * element offsets as the fp32 weights: parameter w starts at
+ * Returns the index in step->derived of the flat array of all parameters as `half`, with
+ * the same element offsets as the fp32 weights: parameter w starts at
  *
  *   (uint16_t *)s->derived[i] + w->offset / 4
  *
- * which is a multiple of 32 bytes. All regions of a program share one array for a type.
+ * which is a multiple of 32 bytes. All regions of a program share one array per type.
  */
 int cuda_half_weights(struct region *r, struct graph *g, struct device *dev,
                       enum dtype half);
@@ -25,8 +25,8 @@ int cuda_half_weights_written(struct region *r, struct graph *g, struct device *
                               enum dtype half);
 
 /*
- * The parameter that w is made from: itself, or what a cast that only rounds it reads; or
- * NULL: w is computed in some other way.
+ * Returns the parameter of w: w itself, or the input of a cast that only rounds it.
+ * Returns NULL if w is computed in some other way.
  */
 struct tensor *cuda_weights_master(struct tensor *w);
 

@@ -1,14 +1,16 @@
 /*
- * Window attention on the GPU, what its passes share. A unit is one head of one window of
- * one image; a block works on a tile of `TILE` of its tokens, queries or keys, and walks
- * over the others tile by tile. Tiles are fp32 in shared memory (cuda/tile_gemm.h);
- * roll, padding and partition are arithmetic of the loads and stores (ops/window_grid.h).
+ * Window attention on the GPU, shared by its passes. A unit is one head of one window of
+ * one image; a block processes a tile of `TILE` of its tokens, queries or keys, and loops
+ * over the others tile by tile. Tiles are fp32 in shared memory (cuda/tile_gemm.h); roll,
+ * padding, and partition are address arithmetic in the loads and stores
+ * (ops/window_grid.h).
  *
- *   cuda/window_attention.cu        claim, forward: softmax online, so no score is stored
- *   cuda/window_attention_grad.cu   dq and delta; then dk and dv, and what padding gets
+ *   cuda/window_attention.cu        claim, forward: online softmax, so no score is stored
+ *   cuda/window_attention_grad.cu   dq and delta; then dk and dv, and gradients of padding
  *   cuda/window_attention_sums.cu   dtable and dlogit_scale: sums over windows
  *
- * delta of a query is sum over j of p m da, which the gradients of its scores subtract.
+ * delta of a query is the sum over j of p m da, subtracted by the gradients of its
+ * scores.
  */
 #ifndef CUDA_WINDOW_ATTENTION_H
 #define CUDA_WINDOW_ATTENTION_H
@@ -21,30 +23,32 @@
 
 enum { ATTENTION_Q, ATTENTION_K, ATTENTION_V };
 
-/* A table of at most so many offsets is copied to shared memory, for one head. */
+/* Largest table, in offsets, that is copied to shared memory for one head. */
 enum { ATTENTION_OFFSETS = 4096 };
 
 struct attention {
     window_grid grid;
-    int64_t pixels, units; /* of a map; units: images * windows, each with all heads */
+    /* pixels: per map; units: images * windows, each with all heads */
+    int64_t pixels, units;
     int heads, head, channels, windows, tokens;
-    int offsets, centre; /* rows of the table; that of a token with itself */
+    int offsets, centre; /* rows of the table; row of a token paired with itself */
     float scale, rate;
     uint32_t salt;
     struct share share;
-    const float *table, *logit_scale, *pad; /* or NULL */
+    const float *table, *logit_scale, *pad; /* may be NULL */
     const struct control *control;          /* NULL: no dropout */
-    bool vectors;                           /* a head's features are whole vectors */
+    /* a head's features are a whole number of vectors */
+    bool vectors;
 };
 
-/* From a node of either op without its inputs, or from a step with them. */
+/* Made from a node of either op, without its inputs, or from a step, with them. */
 attention attention_of_node(const struct node *n);
 attention attention_of(const struct step *s);
 
 /*
  * Sums over windows, [groups][heads][offsets + 1] floats: of the table's rows, and last
- * of logit_scale. attention_sums_run() makes and joins them, attention_sums_join() only
- * adds the groups, in fp64; both do nothing if nobody wants the results.
+ * of logit_scale. attention_sums_run() computes and adds them; attention_sums_join() only
+ * adds the groups, in fp64. Both do nothing if the results are not needed.
  */
 int attention_groups(const attention &k, const struct device *dev);
 int64_t attention_sums(const attention &k, const struct device *dev);
@@ -54,12 +58,12 @@ bool attention_sums_wanted(const attention &k, const struct step *s);
 void attention_sums_join(const struct step *s, struct device *dev, const attention &k,
                          const float *sums);
 
-/* Adds pads [rows][2][channels], of keys and of values, to dpad [3][channels]: nothing
- * for q, whose rows of padding have no results. */
+/* Adds pads [rows][2][channels], for keys and values, to dpad [3][channels]; the part of
+ * q is 0, because padded queries have no results. */
 void attention_pads_join(struct device *dev, const attention &k, const float *pads,
                          float *dpad, int64_t rows);
 
-/* The sizes of tiles for heads of up to D features. */
+/* Tile sizes for heads of up to D features. */
 template <int D_> struct attention_tiles {
     static constexpr int D = D_, TILE = D <= 64 ? 64 : 32, R = TILE / TILE_GEMM_SIDE;
     static constexpr int C = D / TILE_GEMM_SIDE;
@@ -85,7 +89,7 @@ template <int D_> struct attention_tiles {
         }                                                                                \
     } while (0)
 
-/* Launches with that many floats of dynamic shared memory, and a copy of the table. */
+/* Launches with `floats` floats of dynamic shared memory plus a copy of the table. */
 #define ATTENTION_LAUNCH(dev, k, kernel, grid, threads, floats, ...)                     \
     do {                                                                                 \
         size_t shared_ = ((size_t)(floats) + attention_copied(k)) * sizeof(float);       \
@@ -105,8 +109,8 @@ HOST_DEVICE static inline int attention_copied(const attention &k)
 /* ---- one unit ---- */
 
 struct unit {
-    int64_t pixel; /* the first of its image */
-    int64_t drawn; /* and as dropout counts it */
+    int64_t pixel; /* first pixel of its image */
+    int64_t drawn; /* likewise, as dropout counts it */
     int window, head;
     float scale;
 };
@@ -122,11 +126,11 @@ __device__ static inline unit unit_of(const attention &k, int64_t index, int hea
             (int)((unsigned)index - image * (unsigned)k.windows), head, scale};
 }
 
-/* The block's tile of a unit: neighbouring blocks have tiles of one unit, then heads. */
+/* The block's tile of a unit: neighboring blocks have tiles of one unit, then heads. */
 struct attention_block {
     unit u;
     int64_t index;          /* of the unit, without the head */
-    int tile, tiles, first; /* first: token */
+    int tile, tiles, first; /* first: its first token */
 };
 
 template <class S>

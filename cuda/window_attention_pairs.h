@@ -1,6 +1,7 @@
 /*
- * What the gradient of window attention computes again of each pair of a query and a key:
- * a tile of both is in shared memory, with dy of the queries and the values of the keys.
+ * Values that the gradient of window attention recomputes for each pair of a query and a
+ * key: a tile of both is in shared memory, with dy of the queries and the values of the
+ * keys.
  */
 #ifndef CUDA_WINDOW_ATTENTION_PAIRS_H
 #define CUDA_WINDOW_ATTENTION_PAIRS_H
@@ -24,15 +25,14 @@ template <class S> struct pair_tiles {
 };
 
 /*
- * Of rows tile_gemm_row(a) and columns tile_gemm_x() + 16 c. s: scale q . k; p: the
- * weight, 0 where there is no such query or key; m: its dropout mask; da: the gradient of
- * p.
+ * For rows tile_gemm_row(a) and columns tile_gemm_x() + 16 c. s: scale q . k; p: the
+ * weight, 0 for missing queries or keys; m: its dropout mask; da: the gradient of p.
  */
 template <class S> struct pairs {
     float s[S::R][S::R], p[S::R][S::R], m[S::R][S::R], da[S::R][S::R];
 };
 
-/* A number of lse or delta; 0 for padding. */
+/* Returns an element of lse or delta; 0 for padding. */
 __device__ static inline float of_query(const attention &k, const unit &u, const float *x,
                                         const token &query)
 {
@@ -75,8 +75,8 @@ __device__ static inline void load_keys(const attention &k, const unit &u, const
 }
 
 /*
- * All pairs of the two tiles. KEYS: rows are keys, else queries; `first`: the first key;
- * lse[]: of the thread's queries, its rows or its columns.
+ * Computes all pairs of the two tiles. KEYS: rows are keys, else queries; `first`: the
+ * first key; lse[]: of the thread's queries, its rows or its columns.
  */
 template <bool KEYS, class S>
 __device__ static inline void pairs_of(const attention &k, const unit &u, const biases &b,
@@ -104,7 +104,7 @@ __device__ static inline void pairs_of(const attention &k, const unit &u, const 
     }
 }
 
-/* Writes one number of each pair for tile_gemm_mul(); barriers are the caller's. */
+/* Writes one number of each pair for tile_gemm_mul(); the caller adds barriers. */
 template <class S, class F>
 __device__ static inline void store_pairs(const pair_tiles<S> &t, F of)
 {
@@ -118,8 +118,8 @@ __device__ static inline void store_pairs(const pair_tiles<S> &t, F of)
 }
 
 /*
- * From the gradient of a row's direction that of the row; the thread has C neighbouring
- * features of it. A norm that was held at its least value is a constant.
+ * Converts the gradient of a row's direction to that of the row; the thread has C
+ * neighboring features of it. A norm clamped to its minimum counts as a constant.
  */
 template <class S>
 __device__ static inline void from_direction(const float *tile, int a, float norm,

@@ -4,13 +4,13 @@
 
 #include "cuda/window_attention_tiles.h"
 
-/* The head's column of the table: where, and how far its rows are apart. */
+/* The head's column of the table: its address and the distance between rows. */
 struct biases {
-    const float *at; /* NULL: none */
+    const float *at; /* NULL if there is no table */
     int step;
 };
 
-/* Copies it to `shared` if it is short; a barrier has to follow. */
+/* Copies the column to `shared` if it is short; a barrier must follow. */
 __device__ static inline biases biases_of(const attention &k, int head, float *shared)
 {
     int n = attention_copied(k);
@@ -22,7 +22,7 @@ __device__ static inline biases biases_of(const attention &k, int head, float *s
     return {k.table ? k.table + head : nullptr, k.heads};
 }
 
-/* From scale * q . k */
+/* Computes a score from s = scale * q . k. */
 __device__ static inline float score(const attention &k, const biases &b, float s,
                                      const token &query, const token &key)
 {
@@ -31,7 +31,7 @@ __device__ static inline float score(const attention &k, const biases &b, float 
     return query.region == key.region ? s : s + WINDOW_ATTENTION_MASK;
 }
 
-/* Dropout's numbers for the weights of a query's keys j to j + 3. */
+/* Draws dropout's random numbers for the weights of a query and keys j to j + 3. */
 __device__ static inline struct philox masks_of(const attention &k, const unit &u,
                                                 int pixel, int j)
 {
@@ -41,7 +41,7 @@ __device__ static inline struct philox masks_of(const attention &k, const unit &
                                   row, k.tokens, j);
 }
 
-/* What dropout multiplies the weight of key j with. */
+/* Returns dropout's factor for the weight of key j. */
 __device__ static inline float mask_in(const struct philox &r, int j, float rate)
 {
     uint32_t low = j % 2 ? r.v[1] : r.v[0], high = j % 2 ? r.v[3] : r.v[2];
@@ -56,8 +56,9 @@ __device__ static inline float mask_of(const attention &k, const unit &u, int pi
 }
 
 /*
- * Adds a tile's numbers of pairs, `stride` apart by query, to sums of the table's rows.
- * query, key: the first token of each. All threads; a thread has whole sums.
+ * Adds a tile's numbers of pairs, with row stride `stride` per query, to sums of the
+ * table's rows. query, key: the first token of each. Called by all threads; a thread has
+ * complete sums.
  */
 template <int TILE>
 __device__ static inline void add_offsets(const attention &k, const token *queries,

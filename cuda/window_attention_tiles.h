@@ -1,10 +1,10 @@
 /*
  * Window attention's tiles in shared memory (cuda/window_attention.h): tokens of a unit
- * and their features, from qkv, dy or what padding has.
+ * and their features, from qkv, dy, or the values of padding.
  *
  *   load_tokens<TILE>(k, u, first, tokens);  then a barrier, as each load needs the tokens
  *   load_features<S>(k, part_of(k, u, qkv, ATTENTION_Q), tokens, first, tile);
- *   normalise<S>(k, tile, norm);             after a barrier: cosine attention alone
+ *   normalise<S>(k, tile, norm);             after a barrier: only for cosine attention
  */
 #ifndef CUDA_WINDOW_ATTENTION_TILES_H
 #define CUDA_WINDOW_ATTENTION_TILES_H
@@ -12,13 +12,13 @@
 #include "cuda/window_attention.h"
 
 struct alignas(16) token {
-    int code; /* query's - key's + centre: the row of the table */
+    int code; /* query's code - key's code + centre: the row of the table */
     int region;
-    int pixel; /* of the map; -1: padding, or there is none */
-    float by;  /* 1; on tensor cores scores are multiplied with it: 1 / norm of q or k */
+    int pixel; /* in the map; -1: padding, or no such token */
+    float by;  /* factor of scores on tensor cores: 1 / norm of q or k; otherwise 1 */
 };
 
-/* Tokens after the last look like it, but have no pixel. */
+/* Tokens after the last copy it, but have no pixel. */
 template <int TILE>
 __device__ static inline void load_tokens(const attention &k, const unit &u, int first,
                                           token *to)
@@ -34,7 +34,7 @@ __device__ static inline void load_tokens(const attention &k, const unit &u, int
     to[t].by = 1;
 }
 
-/* Where q, k or v of a pixel of the unit's map is in qkv, and its result in y. */
+/* Offset of q, k, or v of a pixel of the unit's map in qkv, and of its result in y. */
 __device__ static inline int64_t part_at(const attention &k, const unit &u, int pixel,
                                          int part)
 {
@@ -46,7 +46,7 @@ __device__ static inline int64_t result_at(const attention &k, const unit &u, in
     return (u.pixel + pixel) * k.channels + (int64_t)u.head * k.head;
 }
 
-/* Features of a head: of a pixel at x + pixel * step, of padding in pad (or NULL: 0). */
+/* Features of a head: of a pixel at x + pixel * step, of padding in pad (NULL: 0). */
 template <class T> struct features {
     const T *x;
     int64_t step;
@@ -63,7 +63,7 @@ __device__ static inline features<T> part_of(const attention &k, const unit &u,
             k.pad ? k.pad + in_pad : nullptr};
 }
 
-/* From dy. */
+/* Features from dy. */
 template <class T>
 __device__ static inline features<T> result_of(const attention &k, const unit &u,
                                                const T *dy)
@@ -111,8 +111,9 @@ __device__ static inline float row_of_16_sum(float v)
 }
 
 /*
- * Rows become directions, norm[a] is what those of this thread were divided by. All
- * threads come here; the tile has to be there, and is for all after a barrier.
+ * Divides rows by their norms; norm[a] gets the norms of this thread's rows. All threads
+ * must call it; the tile must be complete before, and is complete for all threads after a
+ * barrier.
  */
 template <class S>
 __device__ static inline void normalise(const attention &k, float *tile,
