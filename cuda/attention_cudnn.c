@@ -103,7 +103,7 @@ static size_t aligned(size_t n)
 }
 
 /* Sets the offsets of q, k, v in qkv and of the workspace parts after the plan's own. */
-static size_t place(struct state *st, const struct cudnn_attention *a)
+static size_t place_parts(struct state *st, const struct cudnn_attention *a)
 {
     size_t bytes = aligned(st->plan->workspace);
     size_t third = (size_t)(a->heads * a->head) * dtype_size(a->type);
@@ -162,7 +162,7 @@ static const char *forward_claim(struct region *r, struct graph *g, struct node 
     if (why)
         return why;
     region_take_alone(r, n);
-    region_workspace(r, place(region_state(r), &a));
+    region_workspace(r, place_parts(region_state(r), &a));
     return NULL;
 }
 
@@ -196,7 +196,7 @@ static const char *gradient_claim(struct region *r, struct graph *g, struct node
         return why;
     region_take_alone(r, n);
     st->y = region_read(r, forward->out[WINDOW_ATTENTION_Y]);
-    region_workspace(r, place(st, &a));
+    region_workspace(r, place_parts(st, &a));
     return NULL;
 }
 

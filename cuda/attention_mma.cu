@@ -27,31 +27,31 @@ static const char *attention_mma_claim(struct region *r, struct graph *, struct 
 /* Online softmax in base 2: turns scores into unnormalized weights and rescales the
  * running sum and output. */
 template <class S>
-__device__ static inline void soften(mma_pairs<S> &s, float (&top)[2], float (&sum)[2],
-                                     mma_rows<S> &y)
+__device__ static inline void online_softmax(mma_pairs<S> &s, float (&row_max)[2],
+                                             float (&sum)[2], mma_rows<S> &y)
 {
     UNROLL_WHOLE
     for (int half = 0; half < 2; half++) {
-        float most = top[half], shrink;
+        float new_max = row_max[half], rescale;
 
         UNROLL_WHOLE
         for (int n = 0; n < S::TILE / 8; n++)
-            most = fmaxf(most, fmaxf(s[n][2 * half], s[n][2 * half + 1]));
-        most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, 1));
-        most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, 2));
-        shrink = mma_exp2(top[half] - most);
-        top[half] = most;
-        sum[half] *= shrink;
+            new_max = fmaxf(new_max, fmaxf(s[n][2 * half], s[n][2 * half + 1]));
+        new_max = fmaxf(new_max, __shfl_xor_sync(0xffffffffu, new_max, 1));
+        new_max = fmaxf(new_max, __shfl_xor_sync(0xffffffffu, new_max, 2));
+        rescale = mma_exp2(row_max[half] - new_max);
+        row_max[half] = new_max;
+        sum[half] *= rescale;
         UNROLL_WHOLE
         for (int c = 0; c < S::D / 8; c++) {
-            y[c][2 * half] *= shrink;
-            y[c][2 * half + 1] *= shrink;
+            y[c][2 * half] *= rescale;
+            y[c][2 * half + 1] *= rescale;
         }
         UNROLL_WHOLE
         for (int n = 0; n < S::TILE / 8; n++)
             UNROLL_WHOLE
             for (int i = 2 * half; i < 2 * half + 2; i++) {
-                s[n][i] = mma_exp2(s[n][i] - most);
+                s[n][i] = mma_exp2(s[n][i] - new_max);
                 sum[half] += s[n][i];
             }
     }
@@ -59,8 +59,8 @@ __device__ static inline void soften(mma_pairs<S> &s, float (&top)[2], float (&s
 
 /* Applies dropout's masks to the weights. */
 template <class S>
-__device__ static inline void drop(const attention &k,
-                                   const uint32_t (*keep)[S::TILE / 32], mma_pairs<S> &s)
+__device__ static inline void
+apply_dropout(const attention &k, const uint32_t (*keep)[S::TILE / 32], mma_pairs<S> &s)
 {
     int row = 16 * mma_warp() + mma_row(0);
     float factor = 1 / (1 - k.rate);
@@ -69,27 +69,29 @@ __device__ static inline void drop(const attention &k,
     for (int n = 0; n < S::TILE / 8; n++)
         UNROLL_WHOLE
         for (int i = 0; i < 4; i++)
-            s[n][i] *= kept<S>(keep, row + 8 * (i / 2), 8 * n + mma_column(i), factor);
+            s[n][i] *=
+                dropout_factor<S>(keep, row + 8 * (i / 2), 8 * n + mma_column(i), factor);
 }
 
 /* lse: may be NULL; q: tile of queries, overwritten */
 template <class S, class T>
-__device__ static inline void finish(const attention &k, const unit &u,
-                                     const token *query, const float (&top)[2],
-                                     const float (&sum)[2], mma_rows<S> &y, T *q, T *to,
-                                     float *lse)
+__device__ static inline void store_result(const attention &k, const unit &u,
+                                           const token *query, const float (&row_max)[2],
+                                           const float (&sum)[2], mma_rows<S> &y, T *q,
+                                           T *to, float *lse)
 {
     UNROLL_WHOLE
     for (int half = 0; half < 2; half++) {
-        float all = mma_row_sum(sum[half]);
+        float total = mma_row_sum(sum[half]);
         int pixel = query[16 * mma_warp() + mma_row(2 * half)].pixel;
 
         if (mma_column(0) == 0 && lse && pixel >= 0)
-            lse[(u.pixel + pixel) * k.heads + u.head] = LN_2 * (top[half] + log2f(all));
+            lse[(u.pixel + pixel) * k.heads + u.head] =
+                LN_2 * (row_max[half] + log2f(total));
         UNROLL_WHOLE
         for (int c = 0; c < S::D / 8; c++) {
-            y[c][2 * half] /= all;
-            y[c][2 * half + 1] /= all;
+            y[c][2 * half] /= total;
+            y[c][2 * half + 1] /= total;
         }
     }
     store_rows<S>(k, query, y, q,
@@ -108,8 +110,8 @@ __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 3 : 4)
     attention_block block = attention_block_of<S>(k);
     unit u = block.u;
     float *table = reinterpret_cast<float *>(values + S::FEATURES);
-    bool some = block.first + 16 * mma_warp() < k.tokens; /* the warp has a query */
-    float top[2] = {-INFINITY, -INFINITY}, sum[2] = {};
+    bool has_query = block.first + 16 * mma_warp() < k.tokens; /* the warp has a query */
+    float row_max[2] = {-INFINITY, -INFINITY}, sum[2] = {};
     mma_rows<S> y = {};
 
     load_table(k, u.head, table);
@@ -142,19 +144,19 @@ __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 3 : 4)
         }
         if (k.control || k.logit_scale)
             __syncthreads();
-        if (!some)
+        if (!has_query)
             continue;
         dot_rows<S>(s, q, keys, left);
         scores_of<S>(k, u, table, query, key, left, s);
-        soften<S>(s, top, sum, y);
+        online_softmax<S>(s, row_max, sum, y);
         if (k.control)
-            drop<S>(k, keep, s);
+            apply_dropout<S>(k, keep, s);
         mul_rows<S>(
             y, [&](int j) { return mma_a_of_sums<T>(s[j / 8], s[j / 8 + 1]); }, values,
             left);
     }
-    if (some)
-        finish<S>(k, u, query, top, sum, y, q, to, lse);
+    if (has_query)
+        store_result<S>(k, u, query, row_max, sum, y, q, to, lse);
 }
 
 template <class S, class T>

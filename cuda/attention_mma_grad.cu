@@ -12,13 +12,12 @@
 /* Returns the lane's part of the sum of ds s over the warp's pairs; recomputes s = scale
  * q . k. */
 template <class S, class T>
-__device__ static inline float along_scores(const attention &k, const unit &u,
-                                            const grad_tiles<S, T> &t,
-                                            const token *query, const token *key,
-                                            const mma_pairs<S> &ds)
+__device__ static inline float
+sum_ds_scores(const attention &k, const unit &u, const grad_tiles<S, T> &t,
+              const token *query, const token *key, const mma_pairs<S> &ds)
 {
     int row = 16 * mma_warp() + mma_row(0);
-    float by[] = {u.scale * query[row].by, u.scale * query[row + 8].by}, sum = 0;
+    float factor[] = {u.scale * query[row].by, u.scale * query[row + 8].by}, sum = 0;
 
     UNROLL_WHOLE
     for (int j = 0; j < S::TILE; j += 16) {
@@ -32,7 +31,7 @@ __device__ static inline float along_scores(const attention &k, const unit &u,
                    mma_b_of_rows(t.k, S::STRIDE, j, d));
         UNROLL_WHOLE
         for (int e = 0; e < 8; e++)
-            sum += ds[j / 8 + e / 4][e % 4] * s[e / 4][e % 4] * by[e % 4 / 2] *
+            sum += ds[j / 8 + e / 4][e % 4] * s[e / 4][e % 4] * factor[e % 4 / 2] *
                    key[j + 8 * (e / 4) + mma_column(e % 4)].by;
     }
     return sum;
@@ -73,7 +72,7 @@ __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 2 : 3)
     grad_tiles<S, T> t(bytes);
     int head = (int)(blockIdx.x % (unsigned)k.heads);
     int group = (int)(blockIdx.x / (unsigned)k.heads);
-    bool some = 16 * mma_warp() < k.tokens; /* the warp has at least one token */
+    bool has_token = 16 * mma_warp() < k.tokens; /* the warp has at least one token */
     mma_pairs<S> all = {};
     float dlogit = 0;
 
@@ -92,15 +91,15 @@ __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 2 : 3)
         load_four(k, u, qkv, dy, query, key, t);
         __syncthreads();
         load_masks(k, u, t, query, key, 0);
-        if (some) {
-            of_queries(k, u, lse, query, LOG2_E, INFINITY, log_sum);
+        if (has_token) {
+            load_query_values(k, u, lse, query, LOG2_E, INFINITY, log_sum);
             pairs_of<true>(k, u, t, query, key, k.tokens, log_sum, p, da);
             add_means<S>(p, da, mean);
             mean[0] = mma_row_sum(mean[0]);
             mean[1] = mma_row_sum(mean[1]);
             grads_of_scores<S>(da, mean, p);
             if (k.logit_scale)
-                dlogit += along_scores(k, u, t, query, key, p);
+                dlogit += sum_ds_scores(k, u, t, query, key, p);
             store_pairs<S>(p, t.ds);
             UNROLL_WHOLE
             for (int n = 0; n < S::TILE / 8; n++)
@@ -114,7 +113,7 @@ __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 2 : 3)
             directions<S>(t.k, key);
             __syncthreads();
         }
-        if (some) {
+        if (has_token) {
             mul_rows<S>(
                 dq, [&](int j) { return mma_a_of(t.ds, S::PAIRS, 16 * mma_warp(), j); },
                 t.k, k.tokens);
@@ -126,7 +125,7 @@ __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 2 : 3)
                 store_grads<S>(k, u, key, dv, t.v, dqkv, ATTENTION_V);
         }
         __syncthreads(); /* wait until q and k have been read */
-        if (some && dqkv) {
+        if (has_token && dqkv) {
             store_grads<S>(k, u, query, dq, t.q, dqkv, ATTENTION_Q);
             store_grads<S>(k, u, key, dk, t.k, dqkv, ATTENTION_K);
         }

@@ -7,17 +7,16 @@
 
 #include "cuda/attention_mma_load.h"
 
-/* Loads lse or delta of the lane's two queries, times `by`; `none` for padding. */
-__device__ static inline void of_queries(const attention &k, const unit &u,
-                                         const float *x, const token *query, float by,
-                                         float none, float (&to)[2])
+/* Loads lse or delta of the lane's two queries, times `factor`; `none` for padding. */
+__device__ static inline void load_query_values(const attention &k, const unit &u,
+                                                const float *x, const token *query,
+                                                float factor, float none, float (&to)[2])
 {
     UNROLL_WHOLE
     for (int half = 0; half < 2; half++) {
         int pixel = query[16 * mma_warp() + mma_row(2 * half)].pixel;
 
-        to[half] =
-            pixel < 0 ? none : by * x[(u.pixel + pixel) * k.heads + u.head];
+        to[half] = pixel < 0 ? none : factor * x[(u.pixel + pixel) * k.heads + u.head];
     }
 }
 
@@ -69,8 +68,8 @@ __device__ static inline void pairs_of(const attention &k, const unit &u,
         UNROLL_WHOLE
         for (int i = 0; i < 4; i += 2) {
             int at = row + 4 * i, j = 8 * n + mma_column(0);
-            float m[] = {kept<S>(t.keep, at, j, factor),
-                         kept<S>(t.keep, at, j + 1, factor)};
+            float m[] = {dropout_factor<S>(t.keep, at, j, factor),
+                         dropout_factor<S>(t.keep, at, j + 1, factor)};
 
             da[n][i] *= m[0];
             da[n][i + 1] *= m[1];

@@ -108,8 +108,8 @@ __device__ static inline void scores_of(const attention &k, const unit &u,
 
 /* Returns dropout's factor for the weight of a pair of the tiles. */
 template <class S>
-__device__ static inline float kept(const uint32_t (*keep)[S::TILE / 32], int row, int j,
-                                    float factor)
+__device__ static inline float dropout_factor(const uint32_t (*keep)[S::TILE / 32],
+                                              int row, int j, float factor)
 {
     return keep[row][j / 32] >> (j % 32) & 1 ? factor : 0;
 }

@@ -27,7 +27,7 @@ __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 2 : 3)
     __syncthreads();
     load_two<S>(k, part_of(k, u, qkv, ATTENTION_Q), result_of(k, u, dy), query,
                 block.first, t.q, t.dy);
-    of_queries(k, u, lse, query, LOG2_E, INFINITY, log_sum);
+    load_query_values(k, u, lse, query, LOG2_E, INFINITY, log_sum);
     for (int walk = 0; walk < (dqkv ? 2 : 1); walk++) {
         for (int first = 0; first < k.tokens; first += S::TILE) {
             mma_pairs<S> p = {}, da = {};
@@ -109,8 +109,8 @@ __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 2 : 3)
         __syncthreads();
         load_two<S>(k, part_of(k, u, qkv, ATTENTION_Q), result_of(k, u, dy), query, first,
                     t.q, t.dy);
-        of_queries(k, u, lse, query, LOG2_E, INFINITY, log_sum);
-        of_queries(k, u, delta, query, 1, 0, mean);
+        load_query_values(k, u, lse, query, LOG2_E, INFINITY, log_sum);
+        load_query_values(k, u, delta, query, 1, 0, mean);
         __syncthreads();
         load_masks(k, u, t, query, key, block.first);
         if (first + 16 * mma_warp() < k.tokens) {

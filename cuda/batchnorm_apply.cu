@@ -156,7 +156,7 @@ static bool find_add(match *f, const struct graph *g, struct node *add)
 }
 
 /* Matches from a relu, an add, or an apply down to the applies. */
-static bool find(match *f, const struct graph *g, struct node *n)
+static bool find_applies(match *f, const struct graph *g, struct node *n)
 {
     struct node *before = n;
 
@@ -217,7 +217,7 @@ static const char *apply_claim(struct region *r, struct graph *g, struct node *n
     match f = {};
     const struct tensor *y = n->out[0];
 
-    if (!find(&f, g, n))
+    if (!find_applies(&f, g, n))
         return "not a batch norm, nor an add or a relu directly after one";
     for (int i = 0; i < f.napply; i++)
         for (int k = 0; k < f.apply[i]->nin; k++)

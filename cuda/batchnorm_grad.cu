@@ -183,7 +183,7 @@ __global__ void __launch_bounds__(COMBINE_THREADS)
 /* ---- the ops that are fused before the gradient ---- */
 
 /* Returns the apply whose output goes through the relu of y, if x is its input. */
-static struct node *apply_before(const struct tensor *y, const struct tensor *x)
+static struct node *find_apply(const struct tensor *y, const struct tensor *x)
 {
     struct node *relu = y->producer, *apply;
 
@@ -207,7 +207,7 @@ void grad_front_find(grad_front *f, const struct graph *g, struct tensor *dz,
         f->limit = ((const struct relu_attrs *)p->attrs)->limit;
         f->y = p->in[RELU_GRAD_Y];
         f->g = p->in[RELU_GRAD_DY];
-        apply = apply_before(f->y, x);
+        apply = find_apply(f->y, x);
         if (apply) {
             f->scale = apply->in[BATCHNORM_APPLY_SCALE];
             f->shift = apply->in[BATCHNORM_APPLY_SHIFT];

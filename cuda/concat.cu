@@ -114,7 +114,8 @@ static struct node *maker(const struct graph *g, const struct tensor *t,
 
 /* Lets cuDNN write all channels of y, of which part 0 is the first. Takes its nodes;
  * returns false if that is not possible. */
-static bool fill(struct region *r, struct graph *g, struct node *n, struct device *dev)
+static bool claim_filling_conv(struct region *r, struct graph *g, struct node *n,
+                               struct device *dev)
 {
     struct node *conv = maker(g, n->in[0], &op_conv2d);
     struct cudnn_claim c;
@@ -166,7 +167,7 @@ static const char *concat_claim(struct region *r, struct graph *g, struct node *
     if (n->nin > PARTS)
         return "too many parts";
 
-    state_of(r)->fills = !slice && fill(r, g, n, dev);
+    state_of(r)->fills = !slice && claim_filling_conv(r, g, n, dev);
     region_take(r, n);
     if (slice)
         (void)region_read(r, n->in[0]);

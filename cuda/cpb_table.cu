@@ -30,8 +30,8 @@ __device__ static inline float hidden(const float *w0, const float *b0, const fl
 }
 
 /* True if z <= 0 and not NaN: relu passes no gradient. */
-__device__ static inline bool closed(const float *w0, const float *b0, const float c[2],
-                                     int k)
+__device__ static inline bool relu_is_off(const float *w0, const float *b0,
+                                          const float c[2], int k)
 {
     return (double)w0[2 * k] * c[0] + (double)w0[2 * k + 1] * c[1] + (double)b0[k] <= 0;
 }
@@ -100,7 +100,7 @@ __device__ static inline void row_grad(const weights &w, const float c[2], int k
             back += dz[h] * w.w2[(int64_t)h * HIDDEN + k];
             sum[FIRST + h] += dz[h] * x;
         }
-    if (closed(w.w0, w.b0, c, k))
+    if (relu_is_off(w.w0, w.b0, c, k))
         return;
     sum[0] += back * c[0];
     sum[1] += back * c[1];

@@ -70,7 +70,7 @@ static void note_message(int level, const char *function, const char *message)
  * Settings of the user (its environment variables) are kept. The log is per process: the
  * first GPU's thread sets it, once.
  */
-static void listen(struct cublaslt *c)
+static void redirect_log(struct cublaslt *c)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static bool listens;
@@ -124,7 +124,7 @@ static struct cublaslt *cublaslt_open(struct device *dev)
     CALLS(X)
 #undef X
     dev->cublaslt = c;
-    listen(c);
+    redirect_log(c);
     CHECK(dev, c->Create(&c->handle));
     return c;
 }
@@ -266,7 +266,7 @@ static bool restore(const struct device *dev, struct cublaslt_plan *p, const cha
     return true;
 }
 
-static const char *choose(struct device *dev, struct cublaslt_plan *p)
+static const char *choose_algorithm(struct device *dev, struct cublaslt_plan *p)
 {
     char *key = make_key(dev, &p->what);
     const char *why = NULL;
@@ -303,7 +303,7 @@ struct cublaslt_plan *cublaslt_plan_new(struct device *dev,
     layout(dev, p->c, &p->a, w->type, ta ? w->k : w->m, ta ? w->m : w->k);
     layout(dev, p->c, &p->b, w->type, tb ? w->n : w->k, tb ? w->k : w->n);
     layout(dev, p->c, &p->d, w->out, w->m, w->n);
-    *why = choose(dev, p);
+    *why = choose_algorithm(dev, p);
     if (!*why)
         return p;
     cublaslt_plan_free(p);

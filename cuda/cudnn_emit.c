@@ -204,12 +204,12 @@ static bool grouped(const struct node *n)
  */
 static int64_t wide_result(const struct cudnn_claim *c, const struct node *n)
 {
-    int64_t own = n->out[0]->dim[1], all = (own + 7) / 8 * 8;
+    int64_t channels = n->out[0]->dim[1], padded = (channels + 7) / 8 * 8;
 
     return c->nnode == 1 && !c->plain && !c->joined && !grouped(n) &&
                    cuda_weights_master(n->in[CONV2D_DATA_GRAD_WEIGHT]) &&
-                   cuda_pays_to_fill(n->out[0]->dtype, own, all)
-               ? all
+                   cuda_pays_to_fill(n->out[0]->dtype, channels, padded)
+               ? padded
                : 0;
 }
 

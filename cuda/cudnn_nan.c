@@ -20,8 +20,8 @@ enum { SAMPLE = 1 << 18, ALIGN = 256, NAN_BYTE = 0xff, POSITIVE_BYTE = 0x3c };
 #define CHECK(dev, call) cuda_check((dev), (int)(call), #call)
 
 /* True if each output along an axis reads at least one element that is not padding. */
-static bool reads(int64_t in, int64_t out, int64_t taps, int64_t pad, int64_t stride,
-                  int64_t dilation)
+static bool axis_reads_input(int64_t in, int64_t out, int64_t taps, int64_t pad,
+                             int64_t stride, int64_t dilation)
 {
     for (int64_t o = 0; o < out; o++) {
         bool any = false;
@@ -45,8 +45,8 @@ static bool each_reads(const struct cudnn_graph *g)
     bool all = true;
 
     for (int a = 0; a < 2; a++)
-        all &= reads(x->dim[2 + a], y->dim[2 + a], w->dim[2 + a], o->conv.pad[a],
-                     o->conv.stride[a], o->conv.dilation[a]);
+        all &= axis_reads_input(x->dim[2 + a], y->dim[2 + a], w->dim[2 + a],
+                                o->conv.pad[a], o->conv.stride[a], o->conv.dilation[a]);
     return all;
 }
 
@@ -186,8 +186,8 @@ static bool results_nan(struct device *dev, const struct cudnn_graph *g,
 }
 
 /* Allocates the graph's tensors in one block; returns false if memory is short. */
-static bool place(struct cudnn *c, const struct cudnn_graph *g, struct trial *t,
-                  size_t workspace)
+static bool alloc_tensors(struct cudnn *c, const struct cudnn_graph *g, struct trial *t,
+                          size_t workspace)
 {
     size_t bytes = workspace + ALIGN;
     cudaError_t e;
@@ -206,7 +206,7 @@ static bool place(struct cudnn *c, const struct cudnn_graph *g, struct trial *t,
 }
 
 /* Fills all tensors with NaN, except results (0) and values that the graph prescribes. */
-static void fill(struct cudnn *c, const struct cudnn_graph *g, struct trial *t)
+static void fill_tensors(struct cudnn *c, const struct cudnn_graph *g, struct trial *t)
 {
     char *at = t->memory;
 
@@ -234,9 +234,9 @@ bool cudnn_keeps_nan(struct cudnn *c, const struct cudnn_graph *g,
     struct trial t = {.plan = {.desc = k->plan}};
     bool keeps;
 
-    if (!place(c, g, &t, k->workspace))
+    if (!alloc_tensors(c, g, &t, k->workspace))
         return true;
-    fill(c, g, &t);
+    fill_tensors(c, g, &t);
     /* A plan that does not run is replaced when it is first used. Attention is refused
      * right away instead, because our own kernels can take it. */
     if (cudnn_plan_try(c, &t.plan, &t.pack, t.pointer, t.workspace))

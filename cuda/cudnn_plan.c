@@ -33,8 +33,8 @@ static void note_graph(struct cudnn_plan *p, const struct cudnn_graph *g)
 }
 
 /* Moves the winner's descriptor from the pool to the plan. */
-static void adopt(struct cudnn_plan *plan, struct cudnn_pool *p,
-                  const struct cudnn_candidate *k)
+static void move_descriptor(struct cudnn_plan *plan, struct cudnn_pool *p,
+                            const struct cudnn_candidate *k)
 {
     plan->desc = k->plan;
     plan->engine = k->engine;
@@ -59,7 +59,7 @@ static void find_engine(struct cudnn *c, const struct cudnn_graph *g,
     if (n > 0 && benchmark)
         best = cudnn_fastest(c, g, plan, list, n, &plan->microseconds);
     if (n > 0)
-        adopt(plan, &p, &list[best]);
+        move_descriptor(plan, &p, &list[best]);
     else
         plan->why = strbuf_detach(&why);
     strbuf_release(&why);
@@ -69,7 +69,7 @@ static void find_engine(struct cudnn *c, const struct cudnn_graph *g,
 /*
  * True if the plan was chosen as the options ask: timed, not just the heuristic's first.
  */
-static bool settled(const struct cudnn *c, const struct cudnn_plan *p)
+static bool plan_is_final(const struct cudnn *c, const struct cudnn_plan *p)
 {
     return p->desc && (!c->dev->times || !c->handle || p->microseconds > 0);
 }
@@ -94,7 +94,7 @@ struct cudnn_plan *cudnn_plan_get(struct cudnn *c, const struct cudnn_graph *g)
     note_graph(p, g);
     if (!cudnn_cache_load(c, p)) {
         find_engine(c, g, p);
-        if (settled(c, p))
+        if (plan_is_final(c, p))
             cudnn_cache_store(c, p);
     }
     p->reserved = p->workspace;
@@ -144,7 +144,7 @@ static bool take_next(struct cudnn *c, struct cudnn_plan *p)
     }
     if (next >= 0) {
         (void)c->BackendDestroyDescriptor(p->desc);
-        adopt(p, &pool, &list[next]);
+        move_descriptor(p, &pool, &list[next]);
         p->from_cache = false;
         p->microseconds = 0;
         if (p->workspace > p->reserved && !p->own)
@@ -172,7 +172,7 @@ static int run_another(struct cudnn *c, struct cudnn_plan *p, struct cudnn_pack 
                  why, p->engine);
         status = cudnn_plan_try(c, p, pack, pointer, p->own ? p->own : workspace);
     }
-    if (!status && settled(c, p))
+    if (!status && plan_is_final(c, p))
         cudnn_cache_store(c, p);
     (void)alloc_forbid(was);
     return status;

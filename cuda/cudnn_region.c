@@ -32,7 +32,7 @@ static struct node *fusable_producer(const struct graph *g, const struct tensor 
 }
 
 /* Returns in [*first, *end) the inputs of a pointwise node that a chain may follow. */
-static bool through(const struct node *n, int *first, int *end)
+static bool chain_inputs(const struct node *n, int *first, int *end)
 {
     *first = 0;
     *end = 1;
@@ -49,7 +49,8 @@ static bool through(const struct node *n, int *first, int *end)
     return n->op == &op_add && n->nin == 2 && n->in[0] != n->in[1];
 }
 
-static bool find(struct cudnn_claim *c, struct node *n, const struct op *core, int depth)
+static bool find_chain(struct cudnn_claim *c, struct node *n, const struct op *core,
+                       int depth)
 {
     int first, end;
 
@@ -57,12 +58,12 @@ static bool find(struct cudnn_claim *c, struct node *n, const struct op *core, i
         c->node[c->nnode++] = n;
         return true;
     }
-    if (depth == 0 || !through(n, &first, &end))
+    if (depth == 0 || !chain_inputs(n, &first, &end))
         return false;
     for (int i = end; i-- > first;) { /* a residual branch is an add's first input */
         struct node *p = fusable_producer(c->g, n->in[i]);
 
-        if (p && find(c, p, core, depth - 1)) {
+        if (p && find_chain(c, p, core, depth - 1)) {
             c->node[c->nnode++] = n;
             return true;
         }
@@ -74,7 +75,7 @@ bool cudnn_chain(struct cudnn_claim *c, struct graph *g, struct node *n,
                  struct device *dev, const struct op *core)
 {
     *c = (struct cudnn_claim){.g = g, .dev = dev, .bias = -1};
-    return find(c, n, core, dev->options.apart ? 0 : CUDNN_NODES - 1);
+    return find_chain(c, n, core, dev->options.apart ? 0 : CUDNN_NODES - 1);
 }
 
 /* ---- claiming ---- */
@@ -121,7 +122,7 @@ static void take_operand(const struct cudnn_claim *c, struct region *r, int i, i
     }
 }
 
-static void take(struct cudnn_claim *c, struct region *r, struct cudnn_plan *plan)
+static void claim_nodes(struct cudnn_claim *c, struct region *r, struct cudnn_plan *plan)
 {
     struct cudnn_state *st = region_state(r);
     int n = 0;
@@ -151,7 +152,7 @@ static struct cudnn_plan *plan_of(struct cudnn_claim *c)
 }
 
 /* Claims the same nodes with other settings. */
-static struct cudnn_plan *again(struct cudnn_claim *c, bool bias_apart, bool plain)
+static struct cudnn_plan *retry_plan(struct cudnn_claim *c, bool bias_apart, bool plain)
 {
     struct cudnn_claim next = {.g = c->g,
                                .dev = c->dev,
@@ -181,12 +182,12 @@ const char *cudnn_claim(struct cudnn_claim *c, struct region *r)
     if (plan->why && cudnn_fills(c))
         return plan->why;
     if (plan->why && bias_may_wait(c))
-        plan = again(c, true, c->plain);
+        plan = retry_plan(c, true, c->plain);
     if (plan->why && (c->joined || c->stored))
-        plan = again(c, c->bias_apart, true);
+        plan = retry_plan(c, c->bias_apart, true);
     if (plan->why)
         return plan->why;
-    take(c, r, plan);
+    claim_nodes(c, r, plan);
     return NULL;
 }
 

@@ -49,7 +49,7 @@ void cudnn_fill(struct device *dev, const struct cudnn_tensor *t, void *at)
 }
 
 /* Fills with numbers in [-1, 1): tensor cores are slower on them than on zeros. */
-static void fill(struct device *dev, char *dst, size_t bytes, enum dtype type)
+static void fill_pattern(struct device *dev, char *dst, size_t bytes, enum dtype type)
 {
     size_t each = dtype_size(type), n = PATTERN / each;
     char *host = xmalloc(PATTERN);
@@ -115,7 +115,7 @@ static bool bench_open(struct bench *b, const struct cudnn_graph *g, size_t work
         if (t->filled)
             cudnn_fill(dev, t, b->memory + at);
         else
-            fill(dev, b->memory + at, tensor_bytes(g, i), t->dtype);
+            fill_pattern(dev, b->memory + at, tensor_bytes(g, i), t->dtype);
         at += tensor_bytes(g, i);
     }
     b->workspace = b->memory + at;

@@ -34,7 +34,7 @@ static struct node *node_before(const struct graph *g, const struct node *n)
                                                             : nullptr;
 }
 
-static void take(struct region *r, struct node *n)
+static void take_if_any(struct region *r, struct node *n)
 {
     if (!n)
         return;
@@ -77,9 +77,9 @@ static const char *grads_claim(struct region *r, struct graph *g, struct node *n
         return "an array starts inside of 16 bytes";
 
     *st = {accumulate, stats, prepare, accumulate ? 1 : 0};
-    take(r, accumulate);
-    take(r, stats);
-    take(r, prepare);
+    take_if_any(r, accumulate);
+    take_if_any(r, stats);
+    take_if_any(r, prepare);
     if (stats)
         region_workspace(r, (cuda_blocks(stats_of(stats)->len, GRADS_CHUNK, 1) + 1) *
                                 sizeof(double));

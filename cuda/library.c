@@ -92,7 +92,7 @@ static void *try_python(const char *soname, struct strbuf *reason)
     return handle;
 }
 
-static void *find(const struct known *k, struct strbuf *reason)
+static void *find_library(const struct known *k, struct strbuf *reason)
 {
     const char *given = getenv(k->variable), *home = getenv("CUDA_HOME");
     void *handle;
@@ -155,7 +155,7 @@ static const struct cuda_library *open_once(enum cuda_library_id id, struct strb
     struct cuda_library *l = &library[id];
     struct strbuf reason = STRBUF_INIT;
     const char *given = getenv(k->variable);
-    void *handle = l->handle ? l->handle : find(k, &reason);
+    void *handle = l->handle ? l->handle : find_library(k, &reason);
 
     if (!handle && given && *given)
         strbuf_addf(why, "cannot open %s, which %s names: %s", k->name, k->variable,

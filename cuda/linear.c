@@ -139,7 +139,7 @@ static const char *data_grad_claim(struct region *r, struct graph *g, struct nod
 }
 
 /* Returns the unclaimed weight gradient that sums the same dy as bias gradient n. */
-static struct node *beside(const struct graph *g, const struct node *n)
+static struct node *free_weight_grad(const struct graph *g, const struct node *n)
 {
     const struct tensor *dy = n->in[BIAS_GRAD_DY];
     struct node *r;
@@ -162,7 +162,7 @@ static const char *weight_grad_claim(struct region *r, struct graph *g, struct n
     const char *why;
 
     if (bias)
-        w = dev->described ? NULL : beside(g, bias);
+        w = dev->described ? NULL : free_weight_grad(g, bias);
     if (!w || w->op != &op_linear_weight_grad)
         return "no weight gradient of a linear layer, nor a bias gradient beside one";
     x = w->in[LINEAR_WEIGHT_GRAD_X];

@@ -65,7 +65,7 @@ static void in_pieces(struct link *l, void *x, int64_t bytes,
     }
 }
 
-static int tell(struct link *l, size_t size, int how)
+static int broadcast(struct link *l, size_t size, int how)
 {
     (void)how;
     return l->lib->Broadcast(l->buffer, l->buffer, size, NCCL_UINT8, 0, l->comm,
@@ -86,7 +86,7 @@ static int reduce_doubles(struct link *l, size_t size, int op)
 
 static void link_tell(void *link, void *x, int64_t bytes)
 {
-    in_pieces(link, x, bytes, tell, 0, "ncclBroadcast");
+    in_pieces(link, x, bytes, broadcast, 0, "ncclBroadcast");
 }
 
 static void link_reduce(void *link, void *x, int64_t n, bool doubles, bool largest)

@@ -232,7 +232,7 @@ enum { READ_WON, READ_WON_DY }; /* if the winners are known */
 
 /* Returns the relu after a batch norm that produces x, if only pools and its gradient
  * read x. */
-static struct node *relu_before(const struct graph *g, const struct tensor *x)
+static struct node *find_relu(const struct graph *g, const struct tensor *x)
 {
     struct node *relu = x->producer, *apply;
     const struct node *n;
@@ -319,7 +319,7 @@ static const char *maxpool_claim(struct region *r, struct graph *g, struct node 
 
     if (x->dtype != y->dtype || x->dtype != n->out[0]->dtype)
         return "one type for all";
-    relu = relu_before(g, x);
+    relu = find_relu(g, x);
 
     struct maxpool2d_attrs a = attrs_of(n);
 

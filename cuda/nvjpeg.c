@@ -41,7 +41,7 @@ struct jpeg_state {
     size_t room;
 };
 
-static void find(const struct cuda_library *l, const char *name, void *to)
+static void find_symbol(const struct cuda_library *l, const char *name, void *to)
 {
     void *at = cuda_library_symbol(l, name);
 
@@ -54,12 +54,12 @@ static struct nvjpeg *start(const struct cuda_library *l, int device, struct str
     int status;
 
     n->device = device;
-    find(l, "nvjpegCreateSimple", &n->create);
-    find(l, "nvjpegDestroy", &n->destroy);
-    find(l, "nvjpegJpegStateCreate", &n->state_create);
-    find(l, "nvjpegJpegStateDestroy", &n->state_destroy);
-    find(l, "nvjpegGetImageInfo", &n->info);
-    find(l, "nvjpegDecode", &n->decode);
+    find_symbol(l, "nvjpegCreateSimple", &n->create);
+    find_symbol(l, "nvjpegDestroy", &n->destroy);
+    find_symbol(l, "nvjpegJpegStateCreate", &n->state_create);
+    find_symbol(l, "nvjpegJpegStateDestroy", &n->state_destroy);
+    find_symbol(l, "nvjpegGetImageInfo", &n->info);
+    find_symbol(l, "nvjpegDecode", &n->decode);
     status = n->create(&n->handle);
     if (status == NVJPEG_STATUS_SUCCESS)
         return n;

@@ -85,7 +85,7 @@ static bool independent(const struct node *n, const struct node *between)
 
 /* Returns the optimizer whose weights `ema` averages if it can run at the EMA's position,
  * or NULL. */
-static struct node *optimizer_before(const struct graph *g, const struct node *ema)
+static struct node *find_optimizer(const struct graph *g, const struct node *ema)
 {
     const struct tensor *all = ema->in[EMA_WEIGHTS];
 
@@ -129,7 +129,7 @@ struct pieces {
     struct range *range; /* per segment; NULL: not wanted */
 };
 
-static void cut(struct pieces *p, int64_t at, int64_t end, int segment)
+static void cut_pieces(struct pieces *p, int64_t at, int64_t end, int segment)
 {
     while (at < end) {
         int len = end - at < PIECE ? (int)(end - at) : (int)PIECE;
@@ -161,15 +161,15 @@ static void cut_all(struct pieces *p, const struct optimizer_state *st)
         const struct update_segment *s = &u->segment[i];
 
         if (st->ema)
-            cut(p, at, s->offset, -1);
+            cut_pieces(p, at, s->offset, -1);
         at = s->offset + s->len;
         if (p->range)
             p->range[i].first = p->n;
-        cut(p, s->offset, at, i);
+        cut_pieces(p, s->offset, at, i);
         if (p->range)
             p->range[i].n = p->n - p->range[i].first;
     }
-    cut(p, at, end, -1);
+    cut_pieces(p, at, end, -1);
 }
 
 static int table(struct region *r, struct device *dev, const void *item, int n,
@@ -235,7 +235,7 @@ static const char *optimizer_claim(struct region *r, struct graph *g, struct nod
     if (!optimizer_attrs(n) && n->op != &op_ema)
         return "neither an optimizer nor an EMA";
     if (n->op == &op_ema)
-        update = optimizer_before(g, n);
+        update = find_optimizer(g, n);
     if ((update && !aligned(update)) || !aligned(n))
         return "an array starts inside of 16 bytes";
 

@@ -209,8 +209,8 @@ static const char *decline(const struct qchain *c)
     return NULL;
 }
 
-static void take(struct region *r, struct graph *g, const struct qchain *c,
-                 struct qlayer_state *st)
+static void claim_nodes(struct region *r, struct graph *g, const struct qchain *c,
+                        struct qlayer_state *st)
 {
     const struct node *n = c->layer;
 
@@ -250,7 +250,7 @@ static const char *qlayer_claim(struct region *r, struct graph *g, struct node *
     st->plan = find_plan(st);
     if (st->plan->why)
         return st->plan->why;
-    take(r, g, &c, st);
+    claim_nodes(r, g, &c, st);
     derive_all(r, dev, st, c.layer->in[QLAYER_WEIGHT]);
     set_workspace(r, st);
     return NULL;
@@ -269,7 +269,7 @@ static void *write_at(const struct step *s, int i, int64_t at, size_t size)
     return i >= 0 ? (char *)s->out[i] + (size_t)at * size : NULL;
 }
 
-static void finish(struct step *s, struct device *dev, int part)
+static void finish_sums(struct step *s, struct device *dev, int part)
 {
     const struct qlayer_state *st = s->state;
     int64_t at = part * st->rows * st->weights.filters;
@@ -309,7 +309,7 @@ static void run_part(struct step *s, struct device *dev, int part)
     cudnn_plan_run(st->cudnn, st->plan, &st->pack[part],
                    (void *const[]){x, s->derived[0], (char *)s->workspace + st->sums},
                    s->workspace);
-    finish(s, dev, part);
+    finish_sums(s, dev, part);
 }
 
 static void qlayer_run(struct step *s, struct device *dev)

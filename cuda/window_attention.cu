@@ -86,27 +86,28 @@ __device__ static inline void scores_of(const attention &k, const unit &u,
 /* Online softmax: turns scores into unnormalized weights and rescales the running sum and
  * output. */
 template <class S>
-__device__ static inline void soften(float (&s)[S::R][S::R], float (&top)[S::R],
-                                     float (&sum)[S::R], float (&y)[S::R][S::C])
+__device__ static inline void online_softmax(float (&s)[S::R][S::R],
+                                             float (&row_max)[S::R], float (&sum)[S::R],
+                                             float (&y)[S::R][S::C])
 {
     UNROLL_WHOLE
     for (int a = 0; a < S::R; a++) {
-        float most = top[a], shrink;
+        float new_max = row_max[a], rescale;
 
         UNROLL_WHOLE
         for (int c = 0; c < S::R; c++)
-            most = fmaxf(most, s[a][c]);
+            new_max = fmaxf(new_max, s[a][c]);
         for (int lanes = TILE_GEMM_SIDE / 2; lanes > 0; lanes /= 2)
-            most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, lanes));
-        shrink = expf(top[a] - most);
-        top[a] = most;
-        sum[a] *= shrink;
+            new_max = fmaxf(new_max, __shfl_xor_sync(0xffffffffu, new_max, lanes));
+        rescale = expf(row_max[a] - new_max);
+        row_max[a] = new_max;
+        sum[a] *= rescale;
         UNROLL_WHOLE
         for (int c = 0; c < S::C; c++)
-            y[a][c] *= shrink;
+            y[a][c] *= rescale;
         UNROLL_WHOLE
         for (int c = 0; c < S::R; c++) {
-            s[a][c] = expf(s[a][c] - most);
+            s[a][c] = expf(s[a][c] - new_max);
             sum[a] += s[a][c];
         }
     }
@@ -114,25 +115,25 @@ __device__ static inline void soften(float (&s)[S::R][S::R], float (&top)[S::R],
 
 /* lse: may be NULL */
 template <class S, class T>
-__device__ static inline void store(const attention &k, const unit &u, const token *query,
-                                    const float (&top)[S::R], const float (&sum)[S::R],
-                                    const float (&y)[S::R][S::C], T *to, float *lse)
+__device__ static inline void
+store(const attention &k, const unit &u, const token *query, const float (&row_max)[S::R],
+      const float (&sum)[S::R], const float (&y)[S::R][S::C], T *to, float *lse)
 {
     UNROLL_WHOLE
     for (int a = 0; a < S::R; a++) {
-        float all = row_of_16_sum(sum[a]);
+        float total = row_of_16_sum(sum[a]);
         int pixel = query[tile_gemm_row(a)].pixel;
 
         if (pixel < 0)
             continue;
         if (tile_gemm_x() == 0 && lse)
-            lse[(u.pixel + pixel) * k.heads + u.head] = top[a] + logf(all);
+            lse[(u.pixel + pixel) * k.heads + u.head] = row_max[a] + logf(total);
         UNROLL_WHOLE
         for (int c = 0; c < S::C; c++) {
             int d = tile_gemm_x() * S::C + c;
 
             if (d < k.head)
-                to[result_at(k, u, pixel) + d] = from_float<T>(y[a][c] / all);
+                to[result_at(k, u, pixel) + d] = from_float<T>(y[a][c] / total);
         }
     }
 }
@@ -148,12 +149,12 @@ __global__ void __launch_bounds__(TILE_GEMM_THREADS)
     attention_block block = attention_block_of<S>(k);
     unit u = block.u;
     biases b = biases_of(k, u.head, weight + S::SCORES);
-    float y[S::R][S::C] = {}, top[S::R], sum[S::R] = {}, norm[S::R];
+    float y[S::R][S::C] = {}, row_max[S::R], sum[S::R] = {}, norm[S::R];
     int dot = (k.head + 3) / 4 * 4;
 
     UNROLL_WHOLE
     for (int a = 0; a < S::R; a++)
-        top[a] = -INFINITY;
+        row_max[a] = -INFINITY;
     load_tokens<S::TILE>(k, u, block.first, query);
     __syncthreads();
     load_features<S>(k, part_of(k, u, qkv, ATTENTION_Q), query, block.first, q);
@@ -173,7 +174,7 @@ __global__ void __launch_bounds__(TILE_GEMM_THREADS)
         }
         tile_gemm_dot(s, q, kv, S::STRIDE, dot);
         scores_of<S>(k, u, b, query, key, first, s);
-        soften<S>(s, top, sum, y);
+        online_softmax<S>(s, row_max, sum, y);
         UNROLL_WHOLE
         for (int a = 0; a < S::R; a++) {
             UNROLL_WHOLE
@@ -189,7 +190,7 @@ __global__ void __launch_bounds__(TILE_GEMM_THREADS)
         __syncthreads();
         tile_gemm_mul(y, weight, S::PAIRS, kv, S::STRIDE, S::TILE);
     }
-    store<S>(k, u, query, top, sum, y, to, lse);
+    store<S>(k, u, query, row_max, sum, y, to, lse);
 }
 
 template <class S, class T>

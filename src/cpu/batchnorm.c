@@ -76,7 +76,7 @@ static bool find_add(struct match *f, const struct graph *g, struct node *add)
 }
 
 /* Matches from a relu, an add, or a batch norm down to the batch norms. */
-static bool find(struct match *f, const struct graph *g, struct node *n)
+static bool find_match(struct match *f, const struct graph *g, struct node *n)
 {
     struct node *last = n; /* an add or a batch norm */
 
@@ -115,7 +115,7 @@ static const char *batchnorm_claim(struct region *r, struct graph *g, struct nod
     struct match f = {0};
     const struct tensor *y;
 
-    if (!find(&f, g, n))
+    if (!find_match(&f, g, n))
         return "not a batch norm, nor an add or a relu directly after one";
     y = n->out[0];
     for (int i = 0; i < f.nbn; i++)
@@ -318,7 +318,7 @@ static void apply(const struct job *j, int thread)
 }
 
 /* Sums over all processes. All threads call it; the first one communicates. */
-static void share(const struct job *j, int thread, int64_t lo, int64_t hi)
+static void share_sums(const struct job *j, int thread, int64_t lo, int64_t hi)
 {
     const struct norm *m = j->st->norm;
 
@@ -341,7 +341,7 @@ static void batchnorm_thread(void *arg, int thread)
     cpu_barrier();
     cpu_part(j->st->norm[0].rows.channels, 1, thread, j->dev->threads, &lo, &hi);
     if (j->st->norm[0].group)
-        share(j, thread, lo, hi);
+        share_sums(j, thread, lo, hi);
     for (int k = 0; k < j->st->nnorm; k++)
         for (int64_t c = lo; c < hi; c++)
             finish_channel(j, k, c);

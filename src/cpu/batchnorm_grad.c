@@ -56,7 +56,7 @@ static struct node *bn_before_relu(const struct node *n, const struct tensor *y)
     return bn;
 }
 
-static void find(struct match *f, const struct graph *g, struct node *n)
+static void find_match(struct match *f, const struct graph *g, struct node *n)
 {
     struct tensor *dz = n->in[BATCHNORM_GRAD_DY];
     struct node *p, *bn;
@@ -98,7 +98,7 @@ static const char *batchnorm_grad_claim(struct region *r, struct graph *g, struc
     x = n->in[BATCHNORM_GRAD_X];
     if (!cpu_dtype(x) || x->dtype != n->in[BATCHNORM_GRAD_DY]->dtype)
         return "fp32 and bf16 only, and one of them for all";
-    find(&f, g, n);
+    find_match(&f, g, n);
 
     st->rows = rows_of(x, dev);
     st->eps = ((const struct batchnorm_attrs *)n->attrs)->eps;
@@ -222,7 +222,7 @@ static void sum_channels(const struct job *j, int64_t lo, int64_t hi)
 }
 
 /* All threads call it; the first one communicates with the other processes. */
-static void share(const struct job *j, int thread)
+static void share_sums(const struct job *j, int thread)
 {
     const struct collective *group = j->st->group;
 
@@ -281,7 +281,7 @@ static void batchnorm_grad_thread(void *arg, int thread)
     cpu_barrier();
     sum_channels(j, lo, hi);
     if (j->st->group)
-        share(j, thread);
+        share_sums(j, thread);
     finish_channels(j, lo, hi);
     cpu_barrier();
     if (j->apply.dx)

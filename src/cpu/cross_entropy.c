@@ -71,7 +71,7 @@ static double log_sum_exp(const float *z, int64_t n)
 }
 
 /* Target of the label on top of the smoothing: lam and 1 - lam of this. */
-static double on(const struct job *j)
+static double smoothed_on(const struct job *j)
 {
     return 1 - j->st->smoothing;
 }
@@ -96,9 +96,10 @@ static void loss_part(void *arg, int64_t lo, int64_t hi)
             continue;
         for (int64_t k = 0; k < classes && off > 0; k++)
             sum += lse - (double)z[k];
-        j->partial[i] = off * sum + lam_of(j, i) * on(j) * (lse - (double)z[j->label[i]]);
+        j->partial[i] =
+            off * sum + lam_of(j, i) * smoothed_on(j) * (lse - (double)z[j->label[i]]);
         if (j->lam)
-            j->partial[i] += (1 - lam_of(j, i)) * on(j) *
+            j->partial[i] += (1 - lam_of(j, i)) * smoothed_on(j) *
                              (lse - (double)z[j->label[j->st->samples - 1 - i]]);
     }
 }
@@ -120,9 +121,9 @@ static void grad_part(void *arg, int64_t lo, int64_t hi)
             double target = off;
 
             if (k == own)
-                target += lam_of(j, i) * on(j);
+                target += lam_of(j, i) * smoothed_on(j);
             if (j->lam && k == partner)
-                target += (1 - lam_of(j, i)) * on(j);
+                target += (1 - lam_of(j, i)) * smoothed_on(j);
             dz[k] = counts ? (float)((exp((double)z[k] - lse) - target) * j->scale) : 0;
         }
     }

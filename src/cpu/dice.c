@@ -65,7 +65,7 @@ static void loss_thread(void *arg, int thread)
 }
 
 /* Adds the threads' sums in order. */
-static void finish(const struct job *j)
+static void finish_sums(const struct job *j)
 {
     const struct row_job *r = &j->row;
     const struct dice_class *part = r->s->workspace;
@@ -125,7 +125,7 @@ static void dice_run(struct step *s, struct device *dev)
 
     if (!gradient) {
         cpu_parallel(dev, loss_thread, &j);
-        finish(&j);
+        finish_sums(&j);
         return;
     }
     j.sums = s->in[ROW_LOSS_GRAD_SUMS];

@@ -48,7 +48,7 @@ struct match {
     struct node *conv, *pool;
 };
 
-static bool find(struct match *f, const struct graph *g, const struct node *n)
+static bool find_parts(struct match *f, const struct graph *g, const struct node *n)
 {
     if (n->op != &op_concat || n->nin != 2)
         return false;
@@ -138,7 +138,7 @@ static const char *down_claim(struct region *r, struct graph *g, struct node *n,
     struct tensor *y = n->out[0], *bias;
     struct match f;
 
-    if (!find(&f, g, n))
+    if (!find_parts(&f, g, n))
         return "not a convolution and a max pool, joined";
     if (!one_type(&f, n))
         return "fp32 and bf16 only, and one of them for all";

@@ -77,7 +77,7 @@ static uint32_t nth_largest(const float *loss, int64_t rows, int64_t n)
 }
 
 /* Selects the rows to keep, and computes their mean. */
-static void choose(const struct job *j)
+static void select_rows(const struct job *j)
 {
     const float *loss = j->row.s->out[ROW_LOSS_ROWS];
     float *sums = j->row.s->out[ROW_LOSS_SUMS], cut = ohem_cut(j->a->thresh);
@@ -140,7 +140,7 @@ static void ohem_run(struct step *s, struct device *dev)
 
     if (!gradient) {
         cpu_parallel(dev, loss_thread, &j);
-        choose(&j);
+        select_rows(&j);
         return;
     }
     sums = s->in[ROW_LOSS_GRAD_SUMS];

@@ -21,7 +21,7 @@ static const struct loops *const tables[] = {
 };
 
 /* Calls f(loops) for all loops up to the best that the processor has. */
-static void each(void (*f)(const struct loops *))
+static void for_each_isa(void (*f)(const struct loops *))
 {
     for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++) {
         f(tables[i]);
@@ -105,7 +105,7 @@ static void check_values(const struct loops *l)
 static void test_values(void **state)
 {
     (void)state;
-    each(check_values);
+    for_each_isa(check_values);
 }
 
 static void check_ends(const struct loops *l)
@@ -131,7 +131,7 @@ static void check_ends(const struct loops *l)
 static void test_ends(void **state)
 {
     (void)state;
-    each(check_ends);
+    for_each_isa(check_ends);
 }
 
 /* Any number of elements, in place, of both types, gives the same as the whole array, and
@@ -161,7 +161,7 @@ static void check_lengths(const struct loops *l)
 static void test_lengths(void **state)
 {
     (void)state;
-    each(check_lengths);
+    for_each_isa(check_lengths);
 }
 
 int main(void)

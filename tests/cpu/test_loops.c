@@ -21,7 +21,7 @@ static const struct loops *const tables[] = {
 };
 
 /* Calls f(loops) for all loops up to the best that the processor has. */
-static void each(void (*f)(const struct loops *))
+static void for_each_isa(void (*f)(const struct loops *))
 {
     for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++) {
         f(tables[i]);
@@ -31,7 +31,7 @@ static void each(void (*f)(const struct loops *))
 }
 
 /* True if `is` is the correct conversion of x; AVX-512 BF16 treats subnormals as 0. */
-static bool right(uint16_t is, float x)
+static bool is_rounded(uint16_t is, float x)
 {
     if (isnan(x))
         return isnan(bf16_to_float(is));
@@ -52,7 +52,7 @@ static void check_cast(const struct loops *l)
         }
         l->cast(DTYPE_F32, DTYPE_BF16, x, y, ALL, false);
         for (uint32_t i = 0; i < ALL; i++)
-            if (!right(y[i], x[i]))
+            if (!is_rounded(y[i], x[i]))
                 fail_msg("%s: %08x becomes %04x", l->isa, i << 16 | low[k], y[i]);
     }
 }
@@ -60,7 +60,7 @@ static void check_cast(const struct loops *l)
 static void test_cast(void **state)
 {
     (void)state;
-    each(check_cast);
+    for_each_isa(check_cast);
 }
 
 /* Times 1 and plus 0 returns every bf16 at its position, also from a short row. */
@@ -90,7 +90,8 @@ static void check_pairs(const struct loops *l)
             memset(y, 0xee, sizeof(y));
             l->bn_apply(&a);
             for (int i = 0; i < ALL; i++)
-                if (i < ALL - cut ? !right(y[i], bf16_to_float(x[i])) : y[i] != 0xeeee)
+                if (i < ALL - cut ? !is_rounded(y[i], bf16_to_float(x[i]))
+                                  : y[i] != 0xeeee)
                     fail_msg("%s: place %d of %d is %04x", l->isa, i, ALL - cut, y[i]);
         }
 }
@@ -98,7 +99,7 @@ static void check_pairs(const struct loops *l)
 static void test_pairs(void **state)
 {
     (void)state;
-    each(check_pairs);
+    for_each_isa(check_pairs);
 }
 
 /*
@@ -138,7 +139,7 @@ static void check_sums(const struct loops *l)
 static void test_sums(void **state)
 {
     (void)state;
-    each(check_sums);
+    for_each_isa(check_sums);
 }
 
 int main(void)

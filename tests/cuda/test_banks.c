@@ -7,7 +7,7 @@
 enum { BANKS = 32, WARP = 32, LEAST = 2, MOST = 256 };
 
 /* Returns the most addresses in one bank when lanes first to first + n read `floats` each. */
-static int meet(int first, int n, int floats, int lanes, int pitch)
+static int bank_conflicts(int first, int n, int floats, int lanes, int pitch)
 {
     int most = 0;
 
@@ -29,7 +29,7 @@ static int worst(int classes, int pitch)
     int n = WARP / floats, most = 0;
 
     for (int first = 0; first < WARP; first += n) {
-        int here = meet(first, n, floats, lanes, pitch);
+        int here = bank_conflicts(first, n, floats, lanes, pitch);
 
         if (here > most)
             most = here;

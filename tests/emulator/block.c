@@ -140,7 +140,7 @@ static void finish(void)
 }
 
 /* A fiber starts threads, one after another, until one of them waits. */
-static void play(void *self)
+static void run_threads(void *self)
 {
     for (;;) {
         while (nstarted < nthread) {
@@ -160,7 +160,7 @@ static struct fiber *take_fiber(void)
     if (nidle)
         return idle[--nidle];
     self = xcalloc(1, sizeof(struct fiber *));
-    *self = fiber_new(play, self);
+    *self = fiber_new(run_threads, self);
     return *self;
 }
 

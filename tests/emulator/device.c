@@ -19,7 +19,7 @@ int device_current(void)
 }
 
 /* Returns the device with the program's number `index`, or -1. */
-static int see(int index)
+static int visible_device(int index)
 {
     const char *gpus = getenv("EMULATOR_GPUS"), *at = getenv("CUDA_VISIBLE_DEVICES");
     int all = gpus && *gpus ? (int)strtol(gpus, NULL, 10) : 1, n = 0;
@@ -44,7 +44,7 @@ static int see(int index)
 
 static bool is_device(int index)
 {
-    return index >= 0 && see(index) >= 0;
+    return index >= 0 && visible_device(index) >= 0;
 }
 
 /* EMULATOR_DEVICES=802: error of a missing device; or 35, with EMULATOR_DRIVER=12040. */
@@ -55,7 +55,7 @@ cudaError_t cudaGetDeviceCount(int *n)
     emulator_lock();
     if (error && *error)
         return emulator_return((cudaError_t)strtol(error, NULL, 10));
-    *n = see(-1);
+    *n = visible_device(-1);
     return emulator_return(*n ? cudaSuccess : cudaErrorNoDevice);
 }
 
@@ -116,7 +116,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int index)
         .asyncEngineCount = 3,
         .unifiedAddressing = 1,
         .cooperativeLaunch = 1,
-        .pciBusID = 1 + see(index),
+        .pciBusID = 1 + visible_device(index),
     };
     return emulator_return(cudaSuccess);
 }
@@ -177,7 +177,7 @@ cudaError_t cudaDeviceGetPCIBusId(char *to, int size, int index)
     emulator_lock();
     if (!is_device(index) || size < 13)
         return emulator_return(cudaErrorInvalidValue);
-    (void)snprintf(to, (size_t)size, "0000:%02x:00.0", 1 + see(index));
+    (void)snprintf(to, (size_t)size, "0000:%02x:00.0", 1 + visible_device(index));
     return emulator_return(cudaSuccess);
 }
 

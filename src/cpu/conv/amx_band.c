@@ -66,7 +66,8 @@ INLINE void multiply_4x1(const struct amx_band *b, ptrdiff_t x, ptrdiff_t w, int
 }
 
 /* Epilogue of 16 results: relu_value and relu_slope of ops/pointwise.h. */
-INLINE __m512 finish(const struct amx_band *b, __m512 v, int k, const uint16_t *relu_mask)
+INLINE __m512 apply_epilogue(const struct amx_band *b, __m512 v, int k,
+                             const uint16_t *relu_mask)
 {
     const __m512 zero = _mm512_setzero_ps();
 
@@ -116,11 +117,12 @@ INLINE void store_run(const struct amx_band *b, float sum[4][TILE], int i, int n
         } else if (vectors > 1) {
             const uint16_t *relu_mask = b->relu_mask ? b->relu_mask + to : NULL;
 
-            store_32(b->y + to, finish(b, v, k, relu_mask),
-                     finish(b, _mm512_load_ps(at + TILE), k + LANES,
-                            relu_mask ? relu_mask + LANES : NULL));
+            store_32(b->y + to, apply_epilogue(b, v, k, relu_mask),
+                     apply_epilogue(b, _mm512_load_ps(at + TILE), k + LANES,
+                                    relu_mask ? relu_mask + LANES : NULL));
         } else {
-            store_16(b->y + to, finish(b, v, k, b->relu_mask ? b->relu_mask + to : NULL));
+            store_16(b->y + to,
+                     apply_epilogue(b, v, k, b->relu_mask ? b->relu_mask + to : NULL));
         }
     }
 }

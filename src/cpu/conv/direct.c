@@ -139,7 +139,7 @@ struct row {
 };
 
 /* Epilogue of 16 channels of a pixel: relu_value and relu_slope of ops/pointwise.h. */
-INLINE void finish(const struct row *r, __m512 v, int64_t at, bool half)
+INLINE void apply_epilogue(const struct row *r, __m512 v, int64_t at, bool half)
 {
     const __m512 zero = _mm512_setzero_ps();
 
@@ -198,7 +198,7 @@ INLINE void forward_tile(const struct row *r, int ox, int kb, bool half, int wor
     for (int i = 0; i < PIXELS; i++)
 #pragma GCC unroll 2
         for (int v = 0; v < vectors; v++)
-            finish(r, acc[i][v], (int64_t)(ox + i) * r->k + kb + v * LANES, half);
+            apply_epilogue(r, acc[i][v], (int64_t)(ox + i) * r->k + kb + v * LANES, half);
 }
 
 /* The last tile of a row overlaps the previous one: some pixels are computed twice. */

@@ -284,7 +284,7 @@ cublasStatus_t cublasLtLoggerOpenFile(const char *path)
 }
 
 /* Logs an error to the callback and, like NVIDIA's library, also to the file. */
-static void tell(const char *function, const char *message)
+static void log_error(const char *function, const char *message)
 {
     (void)pthread_mutex_lock(&log_lock);
     if (log_level >= 1) {
@@ -428,7 +428,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t op,
     if (!alive(handle))
         return CUBLAS_STATUS_NOT_INITIALIZED;
     if (emulator_fails && emulator_fails("cublaslt")) {
-        tell("cublasLtMatmul", "a launch failed on purpose");
+        log_error("cublasLtMatmul", "a launch failed on purpose");
         return CUBLAS_STATUS_EXECUTION_FAILED;
     }
     if (!alpha || !beta || !collect(&p, op, a, b, c, d))
@@ -442,9 +442,9 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t op,
     p.workspace_size = g.workspace;
     bad = check_pointers(&p, &g);
     if (bad)
-        tell("cublasLtMatmul", "a pointer is not there, not aligned or overlaps");
+        log_error("cublasLtMatmul", "a pointer is not there, not aligned or overlaps");
     if (!bad && (bad = check_workspace(&p, &g, size)))
-        tell("cublasLtMatmul", "the workspace is too small, or lies elsewhere");
+        log_error("cublasLtMatmul", "the workspace is too small, or lies elsewhere");
     if (bad)
         return bad;
     if (!emulator_enqueue)

@@ -260,8 +260,8 @@ static bool written(const struct graph *g, int t)
 
 /* Marks the bytes of a tensor in a map of the bytes from `first` on; without `mark`,
  * returns whether one of them is marked. */
-static bool meet(const struct tensor *t, const char *at, const char *first, char *map,
-                 bool mark)
+static bool mark_or_find(const struct tensor *t, const char *at, const char *first,
+                         char *map, bool mark)
 {
     int64_t index[CUDNN_DIM_MAX] = {0}, size = tensor_size(t->type);
     int d;
@@ -297,8 +297,8 @@ static bool share(const struct tensor *a, const char *pa, int64_t na,
     map = calloc(1, (size_t)(end - first));
     if (!map)
         abort();
-    (void)meet(a, pa, first, map, true);
-    both = meet(b, pb, first, map, false);
+    (void)mark_or_find(a, pa, first, map, true);
+    both = mark_or_find(b, pb, first, map, false);
     free(map);
     return both;
 }

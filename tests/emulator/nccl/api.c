@@ -22,7 +22,7 @@ static const size_t takes = (size_t)64 << 20;
 
 static _Thread_local char last[160];
 
-static ncclResult_t no(ncclResult_t code, const char *why)
+static ncclResult_t refuse(ncclResult_t code, const char *why)
 {
     (void)snprintf(last, sizeof(last), "%s", why);
     return code;
@@ -58,7 +58,7 @@ EXPORT const char *ncclGetLastError(ncclComm_t c)
 EXPORT ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
 {
     if (emulator_fails("nccl"))
-        return no(ncclSystemError, "failed on purpose");
+        return refuse(ncclSystemError, "failed on purpose");
     bootstrap_id(id->internal, sizeof(id->internal));
     return ncclSuccess;
 }
@@ -89,15 +89,15 @@ EXPORT ncclResult_t ncclCommInitRank(ncclComm_t *c, int world, ncclUniqueId id, 
     int device;
 
     if (world < 1 || world > TEAM_MOST || rank < 0 || rank >= world)
-        return no(ncclInvalidArgument, "Invalid rank requested");
+        return refuse(ncclInvalidArgument, "Invalid rank requested");
     if (emulator_fails("nccl"))
-        return no(ncclSystemError, "failed on purpose");
+        return refuse(ncclSystemError, "failed on purpose");
     t = bootstrap_find(id.internal, world, rank, &why);
     if (!t)
-        return no(ncclSystemError, why);
+        return refuse(ncclSystemError, why);
     (void)cudaGetDevice(&device);
     if (!place(t, rank, device))
-        return no(ncclInvalidUsage, "Duplicate GPU detected");
+        return refuse(ncclInvalidUsage, "Duplicate GPU detected");
     emulator_take_memory(takes);
     *c = new_comm(t, rank, device);
     team_meet(t);
@@ -109,12 +109,12 @@ EXPORT ncclResult_t ncclCommInitAll(ncclComm_t *c, int n, const int *device)
     struct team *t = n < 1 || n > TEAM_MOST ? NULL : team_make(n, NULL);
 
     if (!t)
-        return no(ncclInvalidArgument, "Invalid number of devices requested");
+        return refuse(ncclInvalidArgument, "Invalid number of devices requested");
     for (int i = 0; i < n; i++) {
         int at = device ? device[i] : i;
 
         if (!place(t, i, at))
-            return no(ncclInvalidUsage, "Duplicate GPU detected");
+            return refuse(ncclInvalidUsage, "Duplicate GPU detected");
         c[i] = new_comm(t, i, at);
     }
     return ncclSuccess;
@@ -129,13 +129,13 @@ EXPORT ncclResult_t ncclCommSplit(ncclComm_t all, int colour, int key, ncclComm_
 
     (void)config;
     if (colour < 0 || key != all->rank)
-        return no(ncclInvalidArgument, "parts in another order are not emulated");
+        return refuse(ncclInvalidArgument, "parts in another order are not emulated");
     if (emulator_fails("nccl"))
-        return no(ncclSystemError, "failed on purpose");
+        return refuse(ncclSystemError, "failed on purpose");
     bootstrap_path(path);
     t = team_split(all->team, all->rank, colour, path, &number);
     if (!place(t, number, all->device))
-        return no(ncclInvalidUsage, "Duplicate GPU detected");
+        return refuse(ncclInvalidUsage, "Duplicate GPU detected");
     emulator_take_memory(takes);
     *c = new_comm(t, number, all->device);
     team_meet(t);
@@ -196,9 +196,9 @@ static ncclResult_t enqueue(ncclComm_t c, const char *name, const void *from, vo
 
     (void)cudaGetDevice(&device);
     if (device != c->device)
-        return no(ncclInvalidUsage, "the communicator is of another device");
+        return refuse(ncclInvalidUsage, "the communicator is of another device");
     if (emulator_fails("nccl"))
-        return no(ncclUnhandledCudaError, "a launch failed on purpose");
+        return refuse(ncclUnhandledCudaError, "a launch failed on purpose");
     memset(&w, 0, sizeof(w)); /* calls are compared including their padding */
     w.team = c->team;
     w.rank = c->rank;
@@ -213,8 +213,9 @@ static ncclResult_t enqueue(ncclComm_t c, const char *name, const void *from, vo
                    : type == ncclFloat32                         ? 4
                    : type == ncclFloat16 || type == ncclBfloat16 ? 2
                                                                  : 1);
-    return emulator_enqueue(s, name, run, &w, sizeof(w)) ? no(ncclUnhandledCudaError, "")
-                                                         : ncclSuccess;
+    return emulator_enqueue(s, name, run, &w, sizeof(w))
+               ? refuse(ncclUnhandledCudaError, "")
+               : ncclSuccess;
 }
 
 EXPORT ncclResult_t ncclAllReduce(const void *from, void *to, size_t n,

@@ -74,7 +74,7 @@ struct meeting {
 
 static struct meeting meeting;
 
-static void tell(const struct collective *c, void *x, int n)
+static void exchange(const struct collective *c, void *x, int n)
 {
     if (!c->rank)
         memcpy(meeting.told, x, (size_t)n);
@@ -135,7 +135,7 @@ static void run(struct worker *w, int count)
     for (int r = 0; r < RANKS; r++) {
         w[r] = (struct worker){.group = {.world = RANKS,
                                          .rank = r,
-                                         .tell = tell,
+                                         .tell = exchange,
                                          .waits = waits,
                                          .devices = devices},
                                .count = r ? count : N};

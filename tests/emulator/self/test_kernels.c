@@ -16,7 +16,7 @@ struct death {
     int arg;
 };
 
-static void meet(void *arg)
+static void run_death(void *arg)
 {
     const struct death *d = arg;
 
@@ -26,7 +26,7 @@ static void meet(void *arg)
 static void expect_death(void (*fn)(int), int arg, const char *text)
 {
     int code;
-    char *said = child_run(meet, &(struct death){fn, arg}, &code);
+    char *said = child_run(run_death, &(struct death){fn, arg}, &code);
 
     if (!code || !strstr(said, text))
         fail_msg("expected '%s', got (status %d): %s", text, code, said);
