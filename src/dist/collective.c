@@ -1,4 +1,4 @@
-/* The collectives of programs, by MPI or, of members, by their own library. */
+/* The collectives of programs, by MPI or, for members, by their own library. */
 #include <string.h>
 
 #include "base/error.h"
@@ -7,15 +7,15 @@
 #include "dist/member.h"
 #include "dist/mpi_calls.h"
 
-/* Elements that one MPI call takes at most: its counts are ints. */
+/* Maximum elements of an MPI call: its counts are ints. */
 enum { MOST = 1 << 28 };
 
-enum { PENDING = 1024, GROUPS = 4 }; /* at most: of a team; teams */
+enum { PENDING = 1024, GROUPS = 4 }; /* maximum sums in flight per team; maximum teams */
 
 struct team {
     struct collective c;
     void *comm;             /* MPI_Comm */
-    void *request[PENDING]; /* MPI_Request of the sums under way */
+    void *request[PENDING]; /* MPI_Request of the sums in flight */
     int pending;
 };
 
@@ -31,7 +31,7 @@ static struct team *team_of(const struct collective *c)
     BUG("a collective of somebody else");
 }
 
-/* The elements of n that the next call takes. */
+/* Returns the elements of n that the next call transfers. */
 static int part(int64_t n)
 {
     return (int)(n < MOST ? n : MOST);
@@ -106,7 +106,7 @@ static void *type_of(enum dtype t)
     return t == DTYPE_F32 ? mpi_opened()->type_float : mpi_opened()->type_uint16;
 }
 
-/* Room for one more request. */
+/* Returns room for one more request. */
 static void **next_request(const struct collective *c)
 {
     struct team *t = team_of(c);
@@ -184,8 +184,8 @@ static void waits(const struct collective *c, bool on)
     member_waits(0, on);
 }
 
-/* The group of `size` neighbours, with a communicator of its own, so that the sums that
- * teams have under way do not meet. */
+/* Creates the group of `size` neighbors, with its own communicator, so that the sums in
+ * flight of different teams do not collide. */
 static const struct collective *new_team(int size)
 {
     const struct mpi_library *lib = mpi_opened();
@@ -233,7 +233,7 @@ static void waits_for_all(const struct collective *c, bool on)
     c->of->waits(c->of, on);
 }
 
-/* Neighbours in a group of members: their devices' library makes this part of it. */
+/* Neighbors in a group of members: their devices' library creates this part of the group. */
 static const struct collective *part_of_members(int n)
 {
     static _Thread_local struct collective part;

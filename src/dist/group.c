@@ -20,18 +20,18 @@
 #include "dist/roll_net.h"
 
 static struct {
-    const struct mpi_library *lib; /* NULL: alone */
+    const struct mpi_library *lib; /* NULL: single process, or members */
     int world, rank;
 } group = {.world = 1};
 
-/* By thread, of which most processes have one, 0: clock_now() when its call that waits
- * for the others began; 0: it does not wait. */
+/* Per thread (most processes have only thread 0): clock_now() at the start of its waiting
+ * call, or 0 if it is not waiting. */
 enum { THREADS = 64 };
 static _Atomic double waits_since[THREADS];
-static _Atomic int64_t waits;  /* calls so far */
+static _Atomic int64_t waits;  /* waiting calls so far */
 static _Atomic int64_t update; /* see dist_at */
 static double timeout;
-static bool crew; /* the group is of threads of this process */
+static bool crew; /* the members are threads of this process */
 
 void member_waits(int thread, bool on)
 {
@@ -58,7 +58,8 @@ void dist_at(int64_t n)
         atomic_store(&update, n);
 }
 
-/* Appends the threads of this process that do not wait while others do. False: none. */
+/* Appends the threads of this process that are not waiting while others are. Returns
+ * false if there are none. */
 static bool missing_threads(struct strbuf *who)
 {
     int missing = 0;
@@ -70,8 +71,8 @@ static bool missing_threads(struct strbuf *who)
     return missing > 0;
 }
 
-/* Ends this process, whose thread is in a call that does not come back. mpirun then ends
- * the others. */
+/* Ends this process, whose thread is in a call that does not return. mpirun then ends the
+ * others. */
 static void end_waiting(void)
 {
     struct strbuf who = STRBUF_INIT;
@@ -87,7 +88,7 @@ static void end_waiting(void)
         known && strchr(who.buf, ',') ? "their" : "its");
 }
 
-/* The thread that watches over DIST.TIMEOUT, five times a second. */
+/* The thread that enforces DIST.TIMEOUT, five times a second. */
 static void *watch(void *arg)
 {
     enum { ANSWERS_AFTER = 400 }; /* milliseconds */
@@ -97,7 +98,7 @@ static void *watch(void *arg)
     for (;;) {
         double now = clock_now();
 
-        if (now - looked > 1) /* this process stood still, and has not waited */
+        if (now - looked > 1) /* this process was stopped and did not wait */
             woke = now;
         looked = now;
         for (int i = 0; i < THREADS; i++) {
@@ -128,14 +129,14 @@ static void start_watch(double seconds)
     (void)pthread_detach(thread);
 }
 
-/* Ends all processes: without this, the others would wait in their next call for ever. */
+/* Ends all processes: otherwise the others would wait in their next call forever. */
 static void end_all(int code)
 {
     if (group.lib)
         group.lib->Abort(group.lib->world, code);
 }
 
-/* How many processes are on this machine: those that can share memory with this one. */
+/* Returns the number of processes on this machine, which can share memory. */
 static int processes_here(void)
 {
     const struct mpi_library *lib = group.lib;
@@ -150,7 +151,7 @@ static int processes_here(void)
     return n;
 }
 
-/* Makes the group by the devices' library. False: it has none. */
+/* Creates the group with the devices' library. Returns false if there is none. */
 static bool open_nccl(const struct dist_launch *l, double seconds)
 {
     start_watch(seconds);
@@ -277,7 +278,7 @@ void dist_barrier(void)
     mpi_check(group.lib->Barrier(group.lib->world), "Barrier");
 }
 
-/* all[r] becomes the digest of rank r. */
+/* Gets the digests of all ranks: all[r] is that of rank r. */
 static void collect(uint64_t digest, uint64_t *all)
 {
     if (member_now()) {
@@ -307,7 +308,7 @@ void dist_agree(const char *what, uint64_t digest)
             other, what);
     free(all);
     if (other < world)
-        dist_barrier(); /* until rank 0 has said so and ends all */
+        dist_barrier(); /* until rank 0 has reported and ends all */
 }
 
 void dist_tell(void *x, int n)

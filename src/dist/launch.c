@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* The variable's number, also of "4(x2)" or "4,3"; `otherwise` if it is none. */
+/* Returns the variable's number, also from "4(x2)" or "4,3"; `otherwise` if it has none. */
 static int number(const char *key, int otherwise)
 {
     const char *text = key ? getenv(key) : NULL;
@@ -53,7 +53,7 @@ struct dist_launch dist_launched(void)
 void dist_stay_here(void)
 {
     static const char *const variable[][2] = {
-        {"OMPI_MCA_pml", "ob1"}, /* ucx would listen, too */
+        {"OMPI_MCA_pml", "ob1"}, /* ucx would open ports, too */
         {"OMPI_MCA_btl", "self,vader"},
         {"OMPI_MCA_oob_tcp_if_include", "lo"},
         {"NCCL_SOCKET_IFNAME", "lo"},

@@ -1,10 +1,10 @@
 /*
- * How this process was started: by which launcher, as which of how many. Reads the
- * environment only; nothing is opened.
+ * Detects the launcher of this process, its rank, and the number of processes. Only reads
+ * the environment.
  *
  *   mpirun      OMPI_COMM_WORLD_SIZE, _RANK, _LOCAL_RANK, _LOCAL_SIZE (Open MPI)
  *   srun        SLURM_STEP_NUM_TASKS, SLURM_PROCID, SLURM_LOCALID,
- *               SLURM_STEP_TASKS_PER_NODE ("4(x2)")
+ *              SLURM_STEP_TASKS_PER_NODE ("4(x2)")
  *   mpiexec     PMI_SIZE, PMI_RANK
  *   torchrun    WORLD_SIZE, RANK, LOCAL_RANK, LOCAL_WORLD_SIZE
  */
@@ -14,20 +14,22 @@
 #include <stdbool.h>
 
 struct dist_launch {
-    const char *by;              /* "mpirun"; NULL: alone */
-    const char *size_key;        /* the variable that says how many */
-    int world, rank, local_rank; /* 1, 0, 0: alone */
-    int local_world;             /* processes on this machine; all, if nothing says */
-    bool one_machine;            /* the launcher says that all are on this one */
-    bool mpi;                    /* the processes find each other by MPI */
+    const char *by;              /* "mpirun"; NULL: no launcher */
+    const char *size_key;        /* variable with the number of processes */
+    int world, rank, local_rank; /* 1, 0, 0 without a launcher */
+    int local_world;             /* processes on this machine; all if unknown */
+    bool one_machine;            /* the launcher says that all processes are on this
+                                  * machine */
+    bool mpi;                    /* the processes connect by MPI */
 };
 
 struct dist_launch dist_launched(void);
 
 /*
- * For processes of one machine: sets the variables by which Open MPI and NCCL talk by shared
- * memory and the loopback interface alone, so that nobody else reaches their ports, which
- * ask for no password. What the user has set stays. Before MPI or NCCL start.
+ * For processes on one machine: sets the variables that restrict Open MPI and NCCL to
+ * shared memory and the loopback interface, so that their ports, which have no password,
+ * cannot be reached from outside. Variables set by the user stay. Call before MPI or NCCL
+ * starts.
  */
 void dist_stay_here(void);
 

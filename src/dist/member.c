@@ -21,7 +21,7 @@ void member_set(const struct member *m, bool thread)
         of_process = m;
 }
 
-/* Sums pairs of floats as 64-bit integers, of which all but one are zero: no bit
+/* Sums pairs of floats as 64-bit integers; all summands but one are zero, so no bit
  * changes. */
 void member_gather(const struct collective *c, float *x, const int64_t *begin)
 {

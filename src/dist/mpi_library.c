@@ -54,7 +54,7 @@ const struct mpi_library *mpi_library(struct strbuf *why)
 {
     static struct mpi_library lib;
 
-    /* Open MPI's plugins look for its symbols among the global ones. */
+    /* Open MPI's plugins search for its symbols in the global scope. */
     (void)dlopen(names[0], RTLD_LAZY | RTLD_GLOBAL);
     return dynlib_open(&row, &lib, why) < 0 ? NULL : &lib;
 }

@@ -1,7 +1,7 @@
 /*
- * What we call of Open MPI 4 and 5, opened at run time. Its handles are addresses of its
- * variables, as its mpi.h has it (MPI_COMM_WORLD is &ompi_mpi_comm_world), so that this
- * is its binary interface. What the calls do: MPI 3.1.
+ * The functions of Open MPI 4 and 5 that we use, opened at run time. Its handles are
+ * addresses of its variables, as in its mpi.h (MPI_COMM_WORLD is &ompi_mpi_comm_world),
+ * so this is its binary interface. Semantics: MPI 3.1.
  */
 #ifndef DIST_MPI_LIBRARY_H
 #define DIST_MPI_LIBRARY_H
@@ -47,7 +47,8 @@ enum { MPI_THREAD_MULTIPLE_ = 3, MPI_COMM_TYPE_SHARED_ = 0 };
 #define MPI_IN_PLACE_        ((void *)1)
 #define MPI_STATUSES_IGNORE_ ((void *)0)
 
-/* NULL, and why, if it cannot be opened. Only the first call opens it. */
+/* Opens the library in the first call. Returns NULL with the reason in `why` if it cannot
+ * be opened. */
 const struct mpi_library *mpi_library(struct strbuf *why);
 
 #endif

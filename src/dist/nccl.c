@@ -10,7 +10,7 @@
 
 static const struct backend_link *engine;
 static int device;
-static void *opened; /* by engine->open */
+static void *opened; /* result of engine->open */
 
 void dist_nccl(const struct backend_link *l, int index)
 {
@@ -52,8 +52,8 @@ static void collective_waits(const struct collective *c, bool on)
     member_waits(0, on);
 }
 
-/* "HOST:PORT" into `to`. If torchrun's agent listens at MASTER_PORT itself, which it
- * says, we meet at the next port. */
+/* Writes "HOST:PORT" to `to`. If torchrun's agent listens at MASTER_PORT itself, as its
+ * variable says, uses the next port. */
 static void find_address(char *to, size_t size)
 {
     const char *host = getenv("MASTER_ADDR"), *port = getenv("MASTER_PORT");

@@ -1,6 +1,6 @@
 /*
- * The group of processes that torchrun, or a launcher like it, has started: WORLD_SIZE,
- * RANK, MASTER_ADDR and MASTER_PORT say who they are and where they meet. They talk by
+ * The group of processes started by torchrun or a similar launcher: WORLD_SIZE, RANK,
+ * MASTER_ADDR, and MASTER_PORT give their numbers and meeting point. They communicate by
  * their devices' library (struct backend_link).
  */
 #ifndef DIST_NCCL_H
@@ -8,11 +8,12 @@
 
 #include "graph/backend.h"
 
-/* Before dist_open: the library by which processes with such devices talk (NULL: none),
- * and the number of this process's device. */
+/* Call before dist_open: sets the library by which processes with such devices
+ * communicate (may be NULL) and the number of this process's device. */
 void dist_nccl(const struct backend_link *link, int device);
 
-/* Meets the others, and is their member then. False: dist_nccl() was given NULL. */
+/* Connects to the others and becomes their member. Returns false if dist_nccl() was given
+ * NULL. */
 bool dist_nccl_open(int world, int rank);
 
 #endif

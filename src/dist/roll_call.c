@@ -8,23 +8,25 @@
 #include "base/alloc.h"
 #include "dist/mpi_calls.h"
 
-/* Bytes of a host's name; tags of messages; how many missing ones are named. */
+/* Maximum length of a host name; message tags; maximum number of missing processes
+ * listed. */
 enum { HOST = 64, ASK = 1, ANSWER = 2, NAMED = 4 };
 
-/* Messages that were sent, kept because MPI may read them at any time. */
+/* Messages that were sent, kept because MPI may still read them. */
 struct sent {
     struct sent *next;
     int64_t number;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for calls with roll.comm */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects calls with
+                                                          * roll.comm */
 
 static struct {
     void *comm; /* MPI_Comm; NULL: not open */
     int world, rank;
     char (*host)[HOST];
-    bool *here;    /* [world]: has answered */
-    int64_t asked; /* the wait in which this process has asked last; -1: never */
+    bool *here;    /* [world]: true if it has answered */
+    int64_t asked; /* the wait in which this process last asked; -1: never */
     struct sent *sent;
 } roll = {.asked = -1};
 
@@ -54,7 +56,7 @@ void roll_call_open(int world, int rank)
               "Allgather");
 }
 
-/* Errors are ignored: a process that is gone does not answer, and that is what counts. */
+/* Errors are ignored: a dead process does not answer, and only that counts. */
 static void send(int to, int tag, int64_t number)
 {
     const struct mpi_library *lib = mpi_opened();

@@ -1,14 +1,13 @@
 /*
- * Which of the processes do not answer, for the message of DIST.TIMEOUT. A process that
- * has waited for a while asks all others, and those that wait, too, answer; one that
- * hangs does not. Nothing is sent while nobody waits long. Private to src/dist/.
+ * Finds processes that do not answer, for the message of DIST.TIMEOUT. A process that has
+ * waited for a while asks all others; waiting processes answer, a hanging one does not.
+ * No messages are sent before that. Private to src/dist/.
  *
- *   roll_call_open(world, rank);        by all processes, once MPI is there
+ *   roll_call_open(world, rank);        by all processes, after MPI has started
  *   roll_call_hear(wait, true);         by the watching thread, several times a second
- *   roll_call_missing(&who);            who has not answered
+ *   roll_call_missing(&who);            processes that have not answered
  *
- * It needs an MPI that several threads may call; without one, nobody is known to be
- * missing.
+ * Requires an MPI with thread support; otherwise missing processes are unknown.
  */
 #ifndef DIST_ROLL_CALL_H
 #define DIST_ROLL_CALL_H
@@ -19,16 +18,17 @@
 #include "base/strbuf.h"
 
 void roll_call_open(int world, int rank);
-void roll_call_close(void); /* nobody calls MPI from here on */
+void roll_call_close(void); /* no MPI calls afterwards */
 
-/* Answers those that have asked. `ask`: asks all others, once in each wait. `wait`: the
- * number of this wait, which no other has. */
+/* Answers those that have asked. `ask`: asks all others, once per wait. `wait`: the
+ * unique number of this wait. */
 void roll_call_hear(int64_t wait, bool ask);
 
-/* Appends "rank 1 on host b", or several. False: none is missing, or nobody was asked. */
+/* Appends "rank 1 on host b", or several. Returns false if none is missing, or if nothing
+ * was asked. */
 bool roll_call_missing(struct strbuf *who);
 
-/* The name of this process's host. */
+/* Returns the name of this process's host. */
 const char *roll_call_host(void);
 
 #endif

@@ -15,26 +15,26 @@
 #include "base/clock.h"
 #include "dist/roll_call.h"
 
-/* Bytes of a host's name; how many missing ones are named. */
+/* Maximum length of a host name; maximum number of missing processes listed. */
 enum { HOST = 64, NAMED = 4, MAGIC = 0x74726331 };
-static const double lately = 2; /* seconds: who waits has been heard since */
+static const double lately = 2; /* seconds within which a waiting process is heard */
 
 struct absent {
     int32_t rank;
-    char host[HOST]; /* "": never heard of */
+    char host[HOST]; /* "": never heard */
 };
 
-/* To rank 0: `rank` is there, and whether it waits. From it: who does not wait. Processes
- * of one run have one byte order. */
+/* To rank 0: `rank` is alive, and whether it waits. From rank 0: the processes that do
+ * not wait. Processes of one run share their byte order. */
 struct datagram {
     int32_t magic, world, rank, waits;
     char host[HOST];
-    int32_t missing; /* how many; the first of them follow */
+    int32_t missing; /* number of missing processes; the first ones are listed */
     struct absent absent[NAMED];
 };
 
 struct peer {
-    double waited; /* clock_now() when it last said that it waits; 0: never */
+    double waited; /* clock_now() of its last message that it waits; 0: never */
     char host[HOST];
 };
 
@@ -43,14 +43,14 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
     int fd; /* -1: not open */
     int world, rank;
-    bool waits;        /* as of the last tick */
+    bool waits;        /* at the last tick */
     struct peer *peer; /* rank 0: [world] */
-    double answered;   /* others: when rank 0 last answered; 0: never */
-    bool refused;      /* nobody listens there */
+    double answered;   /* other ranks: time of rank 0's last answer; 0: never */
+    bool refused;      /* rank 0's port is closed */
     struct datagram answer;
 } net = {.fd = -1};
 
-/* A socket at that address, or to it; -1: there is none. */
+/* Binds (`own`) or connects a socket to that address. Returns -1 on failure. */
 static int socket_at(const struct addrinfo *a, bool own)
 {
     int fd = socket(a->ai_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -58,7 +58,7 @@ static int socket_at(const struct addrinfo *a, bool own)
 
     if (fd < 0)
         return -1;
-    if (own && a->ai_family == AF_INET6) /* the same socket is for IPv4 */
+    if (own && a->ai_family == AF_INET6) /* the same socket serves IPv4 */
         (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no));
     if (own)
         rc = bind(fd, a->ai_addr, a->ai_addrlen);
@@ -70,14 +70,16 @@ static int socket_at(const struct addrinfo *a, bool own)
     return -1;
 }
 
-/* Loopback names mean that all processes are here: nobody else is to reach the port. */
+/* A loopback name means that all processes are on this machine: the port must not be
+ * reachable from outside. */
 static bool is_loopback(const char *host)
 {
     return !strcmp(host, "localhost") || !strncmp(host, "127.", 4) ||
            !strcmp(host, "::1");
 }
 
-/* To "host:port"; `own`: at that port of this machine. -1: there is none. */
+/* Connects to "host:port" or, if `own`, binds that port of this machine. Returns -1 on
+ * failure. */
 static int open_socket(const char *address, bool own)
 {
     static const int families[] = {AF_INET6, AF_INET};
@@ -131,8 +133,8 @@ static void copy_host(char to[HOST], const char from[HOST])
     to[i] = '\0';
 }
 
-/* Of rank 0: who does not wait now, itself included. None, if nobody was ever heard: then
- * it is not known whether anybody could be. */
+/* Rank 0: lists the processes that do not wait now, itself included. Lists none if no
+ * message ever arrived: then none may be able to arrive. */
 static void call_roll(struct datagram *d)
 {
     double now = clock_now();
@@ -159,7 +161,7 @@ static bool is_ours(const struct datagram *d, ssize_t size)
     return size == (ssize_t)sizeof(*d) && d->magic == MAGIC && d->world == net.world;
 }
 
-/* Rank 0: hears the others and answers each. */
+/* Rank 0: receives the messages of the others and answers each. */
 static void serve(void)
 {
     struct datagram d = {0};
@@ -181,8 +183,8 @@ static void serve(void)
     }
 }
 
-/* The others: until rank 0 has answered once, whether they wait or not. Errors are
- * ignored: that it does not answer is what counts. */
+/* Other ranks: report to rank 0 while waiting, and until it has answered once. Errors are
+ * ignored: only a missing answer counts. */
 static void report(bool waits)
 {
     struct datagram d = {
@@ -215,8 +217,8 @@ void roll_net_tick(bool waits)
     (void)pthread_mutex_unlock(&lock);
 }
 
-/* Of those that are not rank 0, which is missing itself if it has answered, and does not
- * now, or if its machine says that nobody listens. */
+/* Other ranks: rank 0 is missing if it has answered before and no longer does, or if its
+ * machine refuses the port. */
 static struct datagram last_answer(void)
 {
     struct datagram d = {0};
@@ -239,7 +241,7 @@ bool roll_net_missing(struct strbuf *who)
         call_roll(&d);
     else if (net.fd >= 0)
         d = last_answer();
-    if (!d.missing && net.world == 2) { /* who else */
+    if (!d.missing && net.world == 2) { /* the other one, then */
         d.missing = 1;
         d.absent[0].rank = 1 - net.rank;
     }

@@ -1,13 +1,13 @@
 /*
- * The roll call (dist/roll_call.h) of processes that no MPI ties together, by UDP: those
- * that wait tell rank 0 so, at the port where all meet, and rank 0 answers who does not.
- * It works from the start on, also for a rank that never comes. Where no datagram passes,
- * nobody is known to be missing (but of two processes the other one). Private to
- * src/dist/.
+ * The roll call (dist/roll_call.h) of processes without MPI, by UDP: waiting processes
+ * report to rank 0, at the port of the meeting point, and rank 0 answers with the
+ * processes that do not wait. It works from the start, also for a rank that never
+ * appears. Where datagrams are blocked, missing ranks are unknown, except with two
+ * processes. Private to src/dist/.
  *
- *   roll_net_open(world, rank, "host:port");  before the processes meet
+ *   roll_net_open(world, rank, "host:port");  before the processes connect
  *   roll_net_tick(waits);                     by the watching thread, five times a second
- *   roll_net_missing(&who);                   who does not wait
+ *   roll_net_missing(&who);                   processes that do not wait
  */
 #ifndef DIST_ROLL_NET_H
 #define DIST_ROLL_NET_H
@@ -23,7 +23,7 @@ void roll_net_close(void);
  * roll_net_open(). */
 void roll_net_tick(bool waits);
 
-/* Appends "rank 1 on host b", or several. False: none is known to be missing. */
+/* Appends "rank 1 on host b", or several. Returns false if no missing process is known. */
 bool roll_net_missing(struct strbuf *who);
 
 #endif

@@ -11,12 +11,12 @@
 #include "dist/launch.h"
 #include "dist/member.h"
 
-enum { PIECE = 1 << 12 }; /* elements of 8 bytes that are summed at once */
+enum { PIECE = 1 << 12 }; /* elements of 8 bytes summed per piece */
 
-/* What the threads share. */
+/* State shared by the threads. */
 static struct {
     pthread_barrier_t barrier;
-    void **x; /* [world]: what each thread gave to the call under way */
+    void **x; /* [world]: argument of each thread in the current call */
     int world;
     int (*fn)(void *arg);
     void *arg;
@@ -28,8 +28,8 @@ struct worker {
     int code;
 };
 
-/* Waits for all threads: in each call after all have given their x, after each piece was
- * read, and at the end. */
+/* Waits for all threads: after all have set their x, after each piece was read, and at
+ * the end. */
 static void meet(int rank)
 {
     member_waits(rank, true);
@@ -37,7 +37,7 @@ static void meet(int rank)
     member_waits(rank, false);
 }
 
-/* Adds elements [at, at + n) of all ranks but the first to `to`, or takes the largest. */
+/* Adds elements [at, at + n) of all ranks but the first to `to`, or takes their maximum. */
 static void add_counts(int64_t *to, int64_t at, int64_t n, bool largest)
 {
     for (int r = 1; r < crew.world; r++)
@@ -58,12 +58,11 @@ static void add_doubles(double *to, int64_t at, int64_t n, bool largest)
         }
 }
 
-/* member.reduce. Each thread sums in the order of the ranks, so all have the same
- * bits. */
+/* member.reduce. Each thread sums in the order of the ranks, so all get the same bits. */
 static void reduce(void *x, int64_t n, enum member_type type, bool largest)
 {
     int rank = member_now()->rank;
-    int64_t sum[PIECE]; /* or as many doubles */
+    int64_t sum[PIECE]; /* or the same number of doubles */
 
     crew.x[rank] = x;
     meet(rank);

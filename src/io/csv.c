@@ -13,10 +13,10 @@
 #include "base/log.h"
 #include "io/json.h"
 
-/* Which lines of a file that is continued are kept: the header and rows up to `last`. */
+/* Lines kept when a file is continued: the header and the rows up to `last`. */
 struct cut {
     const char *path, *header;
-    int64_t last, seen; /* seen: lines */
+    int64_t last, seen; /* number of lines seen */
 };
 
 static bool keep_line(const char *line, void *arg)
@@ -43,8 +43,8 @@ static bool keep_all(const char *line, void *arg)
     return true;
 }
 
-/* True if a spreadsheet would take the cell for a formula (OWASP, "CSV injection"). A
- * number is none. */
+/* True if a spreadsheet would evaluate the cell as a formula (OWASP, "CSV injection"). A
+ * number is no formula. */
 static bool is_formula(const char *text)
 {
     char *end;
@@ -85,8 +85,8 @@ void csv_add_name(struct strbuf *s, const char *name)
     add_cell(s, name, true);
 }
 
-/* An empty file gets its header. False if that cannot be written now: a row without a header
- * would be taken for one. */
+/* Writes the header to an empty file. Returns false if that fails now: without a header,
+ * a row would be taken for one. */
 static bool add_header(struct csv *c)
 {
     struct strbuf line = STRBUF_INIT;
@@ -127,8 +127,7 @@ static void add_number(struct strbuf *line, double value)
         json_add_double(line, value);
 }
 
-/* Appends a row of the file, with the values that are known (not NaN) in place of its
- * own. */
+/* Appends a row of the file and replaces the values that are known (not NaN). */
 static void amend_row(struct strbuf *to, const char *row, const double *value,
                       int columns)
 {
@@ -146,7 +145,7 @@ static void amend_row(struct strbuf *to, const char *row, const double *value,
     strbuf_addch(to, '\n');
 }
 
-/* The file with all late values in their rows. False: it cannot be read. */
+/* Returns the file with all late values in their rows; false if it cannot be read. */
 static bool amend_rows(struct strbuf *all, const struct csv *c)
 {
     char *text = file_read(c->lines.path, NULL);
@@ -169,7 +168,7 @@ static bool amend_rows(struct strbuf *all, const struct csv *c)
     return text != NULL;
 }
 
-/* Writes the late values. What cannot be written now is tried again by the next row. */
+/* Writes the late values. On failure the next row tries again. */
 static void settle(struct csv *c)
 {
     char *path = xstrdup(c->lines.path);
@@ -186,8 +185,7 @@ static void settle(struct csv *c)
     }
     c->lates = 0;
     c->failed = false;
-    lines_close(
-        &c->lines); /* the file was replaced, and rows to come go to the new one */
+    lines_close(&c->lines); /* the file was replaced; later rows go to the new one */
     lines_open(&c->lines, path, keep_all, NULL);
 done:
     free(path);

@@ -15,7 +15,7 @@ static const struct dynlib_symbol symbols[] = {
     SYMBOL(slist_free_all), {0},
 };
 
-/* The ABI is the same whatever library does TLS. */
+/* The ABI does not depend on the TLS library. */
 static const char *const names[] = {"libcurl.so.4", "libcurl-gnutls.so.4", NULL};
 static struct dynlib row = {.names = names, .package = "libcurl4", .symbols = symbols};
 

@@ -1,6 +1,4 @@
-/*
- * libcurl, opened when something is downloaded. Handles are of one thread each.
- */
+/* libcurl, opened when something is downloaded. Each handle belongs to one thread. */
 #ifndef IO_CURL_LIBRARY_H
 #define IO_CURL_LIBRARY_H
 

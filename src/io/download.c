@@ -16,11 +16,11 @@
 #include "io/download_request.h"
 
 enum {
-    TRIES = 5,       /* in a row that bring nothing */
-    TRIES_MOST = 100 /* of one call */
+    TRIES = 5,       /* consecutive tries without progress */
+    TRIES_MOST = 100 /* per call */
 };
 
-/* A library that does TLS may write to a connection that is gone. */
+/* Ignores SIGPIPE: a TLS library may write to a closed connection. */
 static void ignore_pipe(struct sigaction *before)
 {
     struct sigaction ignore = {.sa_handler = SIG_IGN};
@@ -51,7 +51,7 @@ static void wait_for(double seconds)
         ;
 }
 
-/* Says that there will be another try, and pauses. */
+/* Logs that another try follows, and pauses. */
 static void pause_before_retry(const struct request *r, int tries, struct strbuf *why)
 {
     double seconds = pause_after(r, tries);
@@ -83,7 +83,7 @@ enum download_end download_head(struct download *d, struct strbuf *why)
     return end;
 }
 
-/* The ETag of the bytes in the file, a heap string; NULL: unknown. */
+/* Returns the ETag of the bytes in the file (a heap string), or NULL if unknown. */
 static char *read_etag(const struct download *d)
 {
     char *path = xasprintf("%s.etag", d->file), *text = file_read_most(path, 127, NULL);
@@ -96,7 +96,7 @@ static char *read_etag(const struct download *d)
     return text;
 }
 
-/* What cannot be kept is not continued by the next call. */
+/* Without a stored ETag the next call starts from the beginning. */
 void request_keep_etag(const struct download *d, const char *etag)
 {
     char *path = xasprintf("%s.etag", d->file);
@@ -113,7 +113,7 @@ void request_keep_etag(const struct download *d, const char *etag)
     free(path);
 }
 
-/* How many of the bytes in the file count. */
+/* Returns how many bytes of the file are valid. */
 static int64_t bytes_kept(const struct download *d, int fd, const char *etag)
 {
     struct stat st;
@@ -125,7 +125,7 @@ static int64_t bytes_kept(const struct download *d, int fd, const char *etag)
     return st.st_size;
 }
 
-/* After a try: what the next one continues. */
+/* After a try: decides what the next one continues. */
 static void settle(struct request *r, char **etag)
 {
     if (!r->d->same && r->at > 0) {
@@ -159,7 +159,7 @@ static enum download_end fetch(struct request *r, struct strbuf *why)
     return end;
 }
 
-/* DOWNLOAD_FAILED: the checksum is wrong, and the file is empty now. */
+/* Returns DOWNLOAD_FAILED and empties the file if the checksum is wrong. */
 static enum download_end compare(const struct request *r, struct strbuf *why)
 {
     const struct download *d = r->d;

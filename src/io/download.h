@@ -1,25 +1,26 @@
 /*
- * A file over HTTP, by libcurl (io/curl_library.h). Blocks; one thread at a time.
+ * Downloads a file over HTTP with libcurl (io/curl_library.h). Blocks; one thread at a
+ * time.
  *
  *   struct download d = {.url = url, .file = "x.partial", .timeout = 10, .size = -1,
- *                        .most = 1 << 30};
+ *                       .most = 1 << 30};
  *   if (download_file(&d, &why) != DOWNLOAD_OK) ...
  *
- * The replies of servers are not trusted: no name and no path is taken from them, no more
- * than `size` (or the announced size, or `most`) bytes are written, and bodies of errors
- * are not read. The certificates of https:// are verified. A redirect leads to https://,
- * or with `plain` to http://, at most ten times in a row. The token is sent to the
- * scheme, host, and port of `url`, and is dropped at the first redirect to another.
+ * Replies of servers are not trusted: they supply no name and no path, at most `size` (or
+ * the announced size, or `most`) bytes are written, and bodies of errors are not read.
+ * The certificates of https:// are verified. A redirect leads to https://, or with
+ * `plain` to http://, at most ten times in a row. The token is sent to the scheme, host,
+ * and port of `url`, and is dropped at the first redirect to another.
  *
- * A file that is cut off stays and is continued: by the next try of the same call (a cut
- * connection, silence for `timeout` seconds, or a reply of 408, 429, or 5xx is tried
- * again, after a pause), and by the next call. Servers without ranges send it anew.
- * Without `same` the file may have changed on the server: it is continued only if its ETag,
- * kept in FILE.etag, says that it has not. If the SHA-256 of a continued file is wrong, it
- * is sent once more as a whole.
+ * A partial file is kept and continued: by the next try of the same call (after a pause,
+ * if the connection broke, was silent for `timeout` seconds, or the reply was 408, 429,
+ * or 5xx), and by the next call. Servers without ranges send the whole file again.
+ * Without `same` the file may have changed on the server: it is continued only if its
+ * ETag, stored in FILE.etag, is unchanged. If the SHA-256 of a continued file is wrong,
+ * the whole file is requested once more.
  *
- * Proxies are those of http_proxy, https_proxy, all_proxy, and no_proxy. SSL_CERT_FILE or
- * CURL_CA_BUNDLE names other certificates.
+ * Proxies come from http_proxy, https_proxy, all_proxy, and no_proxy. SSL_CERT_FILE or
+ * CURL_CA_BUNDLE selects other certificates.
  */
 #ifndef IO_DOWNLOAD_H
 #define IO_DOWNLOAD_H
@@ -33,52 +34,53 @@ enum download_end {
     DOWNLOAD_OK,
     DOWNLOAD_MISSING, /* 404, 410 */
     DOWNLOAD_DENIED,  /* 401, 403 */
-    DOWNLOAD_FAILED,  /* the network, the server, or libcurl is missing */
-    DOWNLOAD_LOCAL,   /* the disk */
+    DOWNLOAD_FAILED,  /* network or server error, or libcurl is missing */
+    DOWNLOAD_LOCAL,   /* disk error */
 };
 
-/* A header of the reply: printable ASCII, empty if it is missing or too long. */
+/* A header of the reply: printable ASCII, "" if it is missing or too long. */
 struct download_header {
-    const char *name; /* in lower case */
+    const char *name; /* lower case */
     char value[128];
 };
 
 struct download {
     const char *url;
-    const char *token; /* of the header Authorization: Bearer; NULL: none */
+    const char *token; /* for the header Authorization: Bearer; or NULL */
     bool plain;        /* `url` may be http:// */
-    int timeout;       /* seconds to connect, and without a byte */
+    int timeout;       /* seconds to connect, and without receiving a byte */
 
-    struct download_header *header; /* download_head() fills them */
+    struct download_header *header; /* filled by download_head() */
     int nheader;
 
     const char *file;
-    bool same;          /* bytes in `file` are a part of this very file */
-    const char *sha256; /* the first hexadecimal digits; NULL: unknown */
+    bool same;          /* bytes in `file` are known to be a part of this very file */
+    const char *sha256; /* leading hexadecimal digits; NULL: unknown */
     int64_t size;       /* -1: unknown */
-    int64_t most;       /* bytes of a file of unknown size */
-    void (*tell)(void *arg, int64_t done, int64_t total); /* total: -1 if unknown */
+    int64_t most;       /* maximum bytes if the size is unknown */
+    void (*tell)(void *arg, int64_t done, int64_t total); /* progress; total is -1 if
+                                                           * unknown */
     void (*retry)(void *arg, const char *why, double seconds);
     void *arg;
 };
 
-/* False with the reason if libcurl is missing. */
+/* Returns false with the reason if libcurl is missing. */
 bool download_available(struct strbuf *why);
 
-/* Asks for the headers alone. Follows redirects until a reply has the first header of
- * the list, and after it those within one host. `why` gets the reason if it fails. */
+/* Requests only the headers. Follows redirects until a reply has the first header of the
+ * list, and from there only those within one host. `why` receives the reason on failure. */
 enum download_end download_head(struct download *d, struct strbuf *why);
 
-/* Writes `file`; its folder exists. Failing, it leaves what has arrived, unless its SHA-256
- * is wrong. */
+/* Writes `file`; its folder exists. On failure keeps the received bytes, unless the
+ * SHA-256 is wrong. */
 enum download_end download_file(struct download *d, struct strbuf *why);
 
-/* True if a request to `to` may carry the token of `from`: both have one scheme, host,
- * and port. */
+/* True if a request to `to` may carry the token of `from`: scheme, host, and port are
+ * equal. */
 bool download_same_origin(const char *from, const char *to);
 
 /* True if it is https://HOST..., or with `plain` http://HOST..., in printable ASCII and
- * without a user's name. */
+ * without a user name. */
 bool download_url_is_good(const char *url, bool plain);
 
 #endif

@@ -14,21 +14,22 @@
 
 enum {
     REDIRECTS = 10,
-    MOST_ERROR_BYTES = 1 << 16, /* of the body of a redirect */
+    MOST_ERROR_BYTES = 1 << 16, /* of a redirect's body */
 };
 
-/* What one server answers. */
+/* The reply of one server. */
 struct exchange {
     struct request *r;
     struct strbuf *why;
     long status;
-    int64_t length, range_start, range_total; /* -1: not said */
+    int64_t length, range_start, range_total; /* -1: not announced */
     int64_t limit, total;                     /* of the file; total -1: unknown */
-    int64_t passed;                           /* bytes of a body that is not kept */
-    bool begun, hub;                          /* hub: the first wanted header was there */
-    curl_off_t seen;                          /* bytes, at `heard` */
-    double heard;                             /* when the last ones came */
-    enum download_end end;                    /* other than DOWNLOAD_OK: why it was cut */
+    int64_t passed;                           /* bytes of a body that is discarded */
+    bool begun, hub;                          /* hub: the first requested header was
+                                               * present */
+    curl_off_t seen;                          /* bytes received at `heard` */
+    double heard;                             /* time of the last bytes */
+    enum download_end end;                    /* reason for aborting, or DOWNLOAD_OK */
 };
 
 bool download_url_is_good(const char *url, bool plain)
@@ -46,7 +47,7 @@ bool download_url_is_good(const char *url, bool plain)
     return len && *host != ':' && !memchr(host, '@', len);
 }
 
-/* The length of "https://host:port". */
+/* Returns the length of "https://host:port". */
 static size_t origin_len(const char *url)
 {
     const char *host = strstr(url, "://");
@@ -77,7 +78,7 @@ static bool fail_errno(struct exchange *x)
     return fail(x, DOWNLOAD_LOCAL, "");
 }
 
-/* Where a file system does not say, writing will. */
+/* If the file system does not report its space, writing will. */
 static bool has_space(struct exchange *x)
 {
     struct statvfs fs;
@@ -95,7 +96,7 @@ static bool has_space(struct exchange *x)
     return fail(x, DOWNLOAD_LOCAL, "");
 }
 
-/* The bytes in the file stay if they are what the server continues. */
+/* Keeps the bytes in the file if the server continues after them. */
 static bool continue_or_restart(struct exchange *x)
 {
     struct request *r = x->r;
@@ -172,7 +173,7 @@ static size_t on_body(char *data, size_t size, size_t n, void *arg)
     return len;
 }
 
-/* Returns a number without a sign and moves *text past it, or returns -1. */
+/* Returns an unsigned number and moves *text past it, or returns -1. */
 static int64_t number(const char **text)
 {
     char *end;
@@ -232,7 +233,7 @@ static void take(struct exchange *x, const char *name, const char *value)
     }
 }
 
-/* A new reply, maybe after one of "100 Continue". */
+/* A new reply, possibly after "100 Continue". */
 static void take_status(struct exchange *x, const char *line)
 {
     const char *code = line + strcspn(line, " ");
@@ -265,7 +266,7 @@ static size_t on_header(char *data, size_t size, size_t n, void *arg)
     return len;
 }
 
-/* Called about once a second: ends what is silent for too long. */
+/* Called about once a second: aborts a transfer that is silent for too long. */
 static int on_time(void *arg, curl_off_t total, curl_off_t now, curl_off_t up_total,
                    curl_off_t up)
 {
@@ -359,8 +360,7 @@ static enum download_end of_status(struct exchange *x, const char *url)
     return x->status == 401 || x->status == 403 ? DOWNLOAD_DENIED : DOWNLOAD_FAILED;
 }
 
-/* A request that did not reach a server is not repeated: there is no network, or no such
- * host. */
+/* A request that reached no server is not repeated: there is no network or no such host. */
 static enum download_end of_code(struct exchange *x, CURL *curl, CURLcode code,
                                  const char *message)
 {
@@ -383,7 +383,7 @@ static bool is_whole(const struct exchange *x)
     return x->r->head || x->total < 0 || x->r->at == x->total;
 }
 
-/* One server. *next gets the URL of a redirect, a heap string. */
+/* Sends the request to one server. *next receives the URL of a redirect, a heap string. */
 static enum download_end ask(struct exchange *x, CURL *curl, const char *url,
                              const char *token, char **next)
 {
@@ -421,7 +421,7 @@ static enum download_end ask(struct exchange *x, CURL *curl, const char *url,
     return x->end;
 }
 
-/* A redirect to another host after the wanted headers leads to the file itself. */
+/* A redirect to another host after the requested headers leads to the file itself. */
 static bool ends_here(const struct exchange *x, const char *url, const char *next)
 {
     return !next || (x->r->head && x->hub && !download_same_origin(url, next));

@@ -1,4 +1,4 @@
-/* One request with its redirects. Private to src/io/download*.c. */
+/* A request and its redirects. Private to src/io/download*.c. */
 #ifndef IO_DOWNLOAD_REQUEST_H
 #define IO_DOWNLOAD_REQUEST_H
 
@@ -10,20 +10,20 @@ struct request {
     struct download *d;
     bool head;
     int fd;               /* of the file */
-    int64_t from;         /* bytes in the file; more than 0: the rest is asked for */
-    const char *if_range; /* ETag under which the bytes in the file count; may be NULL */
+    int64_t from;         /* bytes in the file; if > 0, requests only the rest */
+    const char *if_range; /* ETag for which the bytes in the file are valid, or NULL */
 
     int64_t at;     /* bytes in the file afterwards */
     char etag[128]; /* of the reply with the body, if it is strong */
-    bool again;     /* another try may succeed, */
-    bool anew;      /* at once, without the bytes in the file, */
-    int seconds;    /* or after so many; 0: the server does not say */
+    bool again;     /* another try may succeed: */
+    bool anew;      /* immediately, without the bytes in the file, */
+    int seconds;    /* or after this many seconds; 0: not specified */
 };
 
-/* `why` gets the reason if it is not DOWNLOAD_OK. */
+/* `why` receives the reason if the result is not DOWNLOAD_OK. */
 enum download_end request_run(struct request *r, struct strbuf *why);
 
-/* Remembers of what the bytes in d->file are a part; "": of nothing. */
+/* Stores the ETag of the file to which the bytes in d->file belong; "": none. */
 void request_keep_etag(const struct download *d, const char *etag);
 
 #endif

@@ -8,7 +8,7 @@
 
 enum { LOOK = 1024, SHOWN = 40 };
 
-/* Bytes that a file has at a place; a string literal may hold NULs. */
+/* Bytes at an offset of a file; a string literal may contain NULs. */
 #define MAGIC(at, bytes) .where = (at), .magic = (bytes), .len = sizeof(bytes) - 1
 
 static const struct kind {
@@ -43,7 +43,7 @@ static const struct kind {
      .what = "zeros where its header should be: a download that did not end?"},
 };
 
-/* The names of PyTorch's tar archives, which begin with one of them. */
+/* True for PyTorch's tar archives, which begin with one of these names. */
 static bool is_torch_tar(const char *start, size_t n)
 {
     static const char *const first[] = {"sys_info", "pickle", "tensors", "storages"};
@@ -56,14 +56,15 @@ static bool is_torch_tar(const char *start, size_t n)
     return false;
 }
 
-/* A protocol buffer that begins with ir_version and the producer's name. */
+/* True for a protocol buffer that begins with ir_version and the producer's name. */
 static bool is_onnx(const char *start, size_t n)
 {
     return n > 8 && start[0] == 8 && start[1] > 0 && start[1] < 32 &&
            (start[2] == 0x12 || start[2] == 0x3a);
 }
 
-/* UTF-8 without control characters but those of lines; the last character may be torn. */
+/* True for UTF-8 without control characters except white space; the last character may be
+ * incomplete. */
 static bool is_text(const char *start, size_t n)
 {
     const unsigned char *c = (const unsigned char *)start, *end = c + n;
@@ -80,7 +81,7 @@ static bool is_text(const char *start, size_t n)
     return true;
 }
 
-/* `s` without the blanks before its first word. */
+/* Appends the kind of a text by its first word. */
 static void text_kind(const char *s, struct strbuf *what)
 {
     char line[SHOWN + 1] = "";

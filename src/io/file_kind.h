@@ -1,9 +1,9 @@
 /*
- * What a file is that holds no weights which we read: by its first bytes, as file(1)
- * does it, for a message that says what to do.
+ * Identifies a file without readable weights by its first bytes, as file(1) does, for a
+ * message that says what to do.
  *
  *   if (len > SAFETENSORS_HEADER_MAX && file_kind(&in, &what))
- *       return input_refuse(&in, why, "no weights: %s", what.buf);
+ *      return input_refuse(&in, why, "no weights: %s", what.buf);
  *
  * Formats: https://www.iana.org/assignments/media-types and the formats' own documents.
  */
@@ -14,7 +14,8 @@
 
 #include "io/input.h"
 
-/* Appends what it is, and what to do with it if that is known. False: nobody knows. */
+/* Appends what the file is and, if known, what to do with it. Returns false if it is
+ * unknown. */
 bool file_kind(const struct input *in, struct strbuf *what);
 
 #endif

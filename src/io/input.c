@@ -36,7 +36,8 @@ int input_open(struct input *in, const char *path, struct strbuf *why)
     struct stat st;
 
     *in = (struct input){.path = xstrdup(path)};
-    in->fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a pipe would wait */
+    in->fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* opening a pipe would
+                                                             * block */
     if (in->fd < 0 || fstat(in->fd, &st)) {
         machine_failures += failure_passes(errno);
         return input_refuse(in, why, "cannot open: %s", strerror(errno));

@@ -1,12 +1,12 @@
 /*
- * A file that is read in pieces, each at its own place. Nothing is mapped: a file that is
- * cut short under our hands is an error and not a SIGBUS.
+ * A file that is read in pieces at given offsets. It is not mapped, so a file that
+ * another program truncates gives an error instead of SIGBUS.
  *
  *   struct input in;
  *   if (input_open(&in, path, &why) || input_read(&in, head, 8, 0, &why)) ...
  *   input_close(&in);                          also after a failed open
  *
- * -1 is returned with a reason appended that begins with the path.
+ * Functions return -1 and append a reason that begins with the path on errors.
  */
 #ifndef IO_INPUT_H
 #define IO_INPUT_H
@@ -20,27 +20,28 @@
 struct input {
     char *path;
     int fd;
-    uint64_t size; /* bytes */
+    uint64_t size; /* in bytes */
 };
 
 int input_open(struct input *in, const char *path, struct strbuf *why);
 void input_close(struct input *in);
 
-/* The len bytes from `offset` on. May be called from several threads. */
+/* Reads len bytes at `offset`. Thread-safe. */
 int input_read(const struct input *in, void *data, uint64_t len, uint64_t offset,
                struct strbuf *why);
 
-/* How often an open or a read of this thread failed because of the machine (EIO, no
- * descriptors: base/failure.h): whether the file is damaged is not known then. */
+/* Returns how often an open or a read of this thread failed because of the machine (EIO,
+ * no descriptors: base/failure.h), which says nothing about the file. */
 long input_machine_failures(void);
 
-/* Appends "'PATH': reason"; -1, for the caller to return. */
+/* Appends "'PATH': reason" and returns -1. */
 __attribute__((format(printf, 3, 4))) int
 input_refuse(const struct input *in, struct strbuf *why, const char *fmt, ...);
 
-/* By a file's first 8 bytes: torch.save's begin as a zip archive or, before PyTorch 1.6,
- * as a pickle of protocol 2, or another that its caller asks for. As the length of a
- * safetensors header, a pickle's are more than any has; the caller looks at that. */
+/* Checks a file's first 8 bytes: files of torch.save begin as a zip archive or, before
+ * PyTorch 1.6, as a pickle of protocol 2, or of another one that the caller checks. Read
+ * as the length of a safetensors header, those of a pickle exceed the maximum; the caller
+ * checks that. */
 static inline bool input_is_torch(const void *start)
 {
     const unsigned char *c = start;

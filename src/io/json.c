@@ -62,7 +62,7 @@ static void newline(struct json_writer *w)
         strbuf_addf(w->out, "\n%*s", 2 * w->depth, "");
 }
 
-/* The comma and the key before a value. */
+/* Writes the comma and the key before a value. */
 static void lead(struct json_writer *w, const char *key)
 {
     int top = w->depth - 1;

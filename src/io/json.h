@@ -11,13 +11,13 @@
  *   json_end(&w);
  *   json_end(&w);                        text is {"loss":0.25,"dims":[64]}
  *
- * The writer owns nothing. Numbers are written with as few digits as give the same
- * double (or float) when read; NaN and infinities, which JSON does not have, become null.
- * Strings are escaped (utf8_unsafe), and bytes that are not UTF-8 become U+FFFD. Misuse (a key inside
- * an array, none inside an object, an end too many) is a BUG.
+ * The writer owns nothing. Numbers have the fewest digits that give the same double (or
+ * float) when read; NaN and infinities, which JSON lacks, become null. Strings are
+ * escaped (utf8_unsafe), and bytes that are not UTF-8 become U+FFFD. Misuse (a key inside
+ * an array, none inside an object, an extra end) is a BUG.
  *
- * The reader is strict: repeated keys, trailing text, invalid UTF-8 and nesting deeper
- * than 2048 are errors. The DOM is jansson's; drop it with json_decref().
+ * The reader is strict: repeated keys, trailing text, invalid UTF-8, and nesting deeper
+ * than 2048 are errors. The DOM is jansson's; free it with json_decref().
  */
 #ifndef IO_JSON_H
 #define IO_JSON_H
@@ -32,7 +32,7 @@
 struct json_writer {
     struct strbuf *out;
     int depth;
-    bool pretty;    /* a member per line; set it before the first call */
+    bool pretty;    /* one member per line; set it before the first call */
     char stack[32]; /* '{' or '[' for each open level */
     bool filled[32];
 };
@@ -45,7 +45,7 @@ static inline struct json_writer json_writer(struct strbuf *out)
 /* `key` is NULL in arrays and for the outermost value. */
 void json_begin_object(struct json_writer *w, const char *key);
 void json_begin_array(struct json_writer *w, const char *key);
-void json_end(struct json_writer *w); /* of either */
+void json_end(struct json_writer *w); /* ends an object or array */
 
 void json_put_string(struct json_writer *w, const char *key, const char *value);
 void json_put_double(struct json_writer *w, const char *key, double value);
@@ -53,17 +53,17 @@ void json_put_float(struct json_writer *w, const char *key, float value);
 void json_put_int(struct json_writer *w, const char *key, int64_t value);
 void json_put_bool(struct json_writer *w, const char *key, bool value);
 void json_put_null(struct json_writer *w, const char *key);
-/* A number below `least` says that the value is not known, and becomes null. */
+/* Writes null for a number below `least`, which means unknown. */
 void json_put_known(struct json_writer *w, const char *key, int64_t value, int64_t least);
 
 /*
- * What the writer uses, for other formats: the fewest digits that strtod reads back as
- * the same double, or strtof as the same float.
+ * The writer's number format, for other formats: the fewest digits that strtod reads back
+ * as the same double, or strtof as the same float.
  */
 void json_add_double(struct strbuf *s, double value);
 void json_add_float(struct strbuf *s, float value);
 
-/* NULL with the reason (line and column) appended to `why`. */
+/* Returns NULL with the reason (line and column) appended to `why` on errors. */
 json_t *json_parse(const char *text, size_t len, struct strbuf *why);
 json_t *json_parse_file(const char *path, struct strbuf *why);
 

@@ -1,5 +1,5 @@
 /*
- * metrics.jsonl: one JSON object per line, appended as the run goes.
+ * metrics.jsonl: one JSON object per line, appended during the run.
  *
  *   struct jsonl log;
  *   jsonl_open(&log, "metrics.jsonl", "step", -1);
@@ -9,8 +9,8 @@
  *   jsonl_end(&log);
  *   jsonl_close(&log);
  *
- * Each line reaches the file when it ends. A failed write is logged once and the run goes
- * on; opening dies if it cannot.
+ * Each line is written when it ends. The first failed write is logged, and the run
+ * continues; opening dies on failure.
  */
 #ifndef IO_JSONL_H
 #define IO_JSONL_H
@@ -27,9 +27,9 @@ struct jsonl {
 };
 
 /*
- * A run that resumes after `last` (a step, say) keeps the lines whose integer `key` is at
- * most that, and loses the rest: they will come again. A fresh run gives -1 and begins an
- * empty file.
+ * A run that resumes after `last` (for example a step) keeps the lines whose integer
+ * `key` is at most `last` and drops the others, which will be written again. A new run
+ * passes -1 and starts with an empty file.
  */
 void jsonl_open(struct jsonl *j, const char *path, const char *key, int64_t last);
 struct json_writer *jsonl_begin(struct jsonl *j); /* inside the line's object */

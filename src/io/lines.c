@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "base/log.h"
 
-/* Rewrites the file, all or nothing, if it has lines to drop. */
+/* Rewrites the file atomically if it has lines to drop. */
 static void drop_lines(const char *path, bool (*keep)(const char *line, void *arg),
                        void *arg)
 {
@@ -57,7 +57,7 @@ void lines_add(struct lines *l, struct strbuf *line)
             log_warning("cannot write '%s': %s; the run goes on, and lines are missing "
                         "there",
                         l->path, strerror(errno));
-        if (st.st_size >= 0) /* a line is whole or not there */
+        if (st.st_size >= 0) /* removes the part of a line */
             (void)!ftruncate(l->fd, st.st_size);
     }
     strbuf_reset(line);

@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/atomic.h"
 
-enum { ALIGN = 64, START = 10 }; /* of the data; bytes before the dictionary */
+enum { ALIGN = 64, START = 10 }; /* alignment of the data; bytes before the dictionary */
 
 static size_t array_bytes(const struct npy_array *a)
 {
@@ -18,7 +18,7 @@ static size_t array_bytes(const struct npy_array *a)
     return n;
 }
 
-/* All that stands in front of the data; a heap block of *len bytes. */
+/* Returns everything before the data, a heap block of *len bytes. */
 static char *header(const struct npy_array *a, size_t *len)
 {
     struct strbuf s = STRBUF_INIT;
@@ -95,7 +95,7 @@ int npz_write(const char *path, const struct npy_array *a, int n, struct strbuf 
         rc = add(z, &a[i], head[i], len);
     }
     if (!rc)
-        rc = zip_close(z); /* to a file beside it, which takes its place */
+        rc = zip_close(z); /* writes a temporary file and renames it */
     if (rc)
         strbuf_addf(why, "cannot write '%s': %s", path,
                     z ? zip_strerror(z) : zip_error_strerror(&error));

@@ -1,7 +1,7 @@
 /*
- * NumPy's .npy, one array in a file, and .npz, a zip of them: format version 1.0 of
- * numpy/lib/_format_impl.py, row-major, little-endian, in .npz stored as they are. The
- * file appears whole or not at all. -1 with the reason, with the path, in `why`.
+ * NumPy's .npy (one array) and .npz (a zip of arrays): format version 1.0 of
+ * numpy/lib/_format_impl.py, row-major, little endian, uncompressed in .npz. Writing is
+ * atomic. Returns -1 with the reason, including the path, in `why` on errors.
  */
 #ifndef IO_NPY_H
 #define IO_NPY_H
@@ -12,11 +12,11 @@
 
 enum { NPY_DIMS = 4 };
 
-#define NPY_MARK "# trainc\n" /* the end of our headers: a comment in Python's terms */
+#define NPY_MARK "# trainc\n" /* end of our headers: a comment in Python */
 
 struct npy_array {
     const char *name; /* in .npz, without .npy */
-    int text;         /* bytes of each element, which is a text; 0: it is a float */
+    int text;         /* bytes per element for text; 0: float */
     int ndim;
     int64_t dim[NPY_DIMS];
     const void *data;

@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "io/pickle_stack.h"
 
-/* ---- handlers: `arg` is that of the opcode in the table ---- */
+/* ---- handlers: `arg` comes from the opcode's row in the table ---- */
 
 static void op_proto(struct pickle_reader *r, int arg)
 {
@@ -14,7 +14,7 @@ static void op_proto(struct pickle_reader *r, int arg)
         pickle_fail(r, "it has a protocol above 5");
 }
 
-/* The length of a frame, of use only to who reads from a stream. */
+/* The length of a frame, which only a stream reader needs. */
 static void op_frame(struct pickle_reader *r, int arg)
 {
     (void)arg;
@@ -32,7 +32,7 @@ static void op_bool(struct pickle_reader *r, int arg)
     pickle_push(r, pickle_new(r, PICKLE_BOOL))->number = arg;
 }
 
-/* An int of `arg` bytes; that of four is signed. */
+/* Pushes an int of `arg` bytes; one of four bytes is signed. */
 static void op_int(struct pickle_reader *r, int arg)
 {
     uint64_t v = pickle_take_int(r, arg);
@@ -41,7 +41,7 @@ static void op_int(struct pickle_reader *r, int arg)
         arg == 4 ? (int32_t)v : (int64_t)v;
 }
 
-/* An int in two's complement, little-endian, after its length in `arg` bytes. */
+/* Pushes a little-endian two's complement int that follows its length in `arg` bytes. */
 static void op_long(struct pickle_reader *r, int arg)
 {
     uint64_t len = pickle_take_int(r, arg), v = 0;
@@ -60,7 +60,7 @@ static void op_long(struct pickle_reader *r, int arg)
     pickle_push(r, pickle_new(r, PICKLE_INT))->number = (int64_t)v;
 }
 
-/* A double, big-endian. */
+/* Pushes a big-endian double. */
 static void op_float(struct pickle_reader *r, int arg)
 {
     uint64_t v = pickle_take_int(r, arg);
@@ -78,7 +78,7 @@ static void add_string(struct pickle_reader *r, enum pickle_kind kind, int bytes
         pickle_set_text(r, pickle_push(r, pickle_new(r, kind)), s, len);
 }
 
-/* A str after its length in `arg` bytes; also a string of Python 2. */
+/* Pushes a str that follows its length in `arg` bytes; also a string of Python 2. */
 static void op_text(struct pickle_reader *r, int arg)
 {
     add_string(r, PICKLE_TEXT, arg);
@@ -101,7 +101,7 @@ static void op_mark(struct pickle_reader *r, int arg)
     r->mark[r->nmark++] = r->n;
 }
 
-/* What is above the mark as a list, a tuple or a dict: `arg` is the kind. */
+/* Replaces everything above the mark by a list, a tuple, or a dict (`arg`: the kind). */
 static void op_gather(struct pickle_reader *r, int arg)
 {
     size_t from = pickle_pop_mark(r), to = r->n;
@@ -115,7 +115,7 @@ static void op_gather(struct pickle_reader *r, int arg)
     pickle_push(r, v);
 }
 
-/* The last `arg` values as a tuple. */
+/* Replaces the last `arg` values by a tuple. */
 static void op_tuple(struct pickle_reader *r, int arg)
 {
     struct pickle_value *v = pickle_new(r, PICKLE_TUPLE), *last[3];
@@ -128,7 +128,7 @@ static void op_tuple(struct pickle_reader *r, int arg)
 }
 
 /* Moves items [from, end of the stack) to the value below them; `pairs`: keys and values.
- * An object does not keep them. */
+ * An object drops them. */
 static void extend(struct pickle_reader *r, size_t from, bool pairs)
 {
     size_t end = r->n;
@@ -147,7 +147,7 @@ static void extend(struct pickle_reader *r, size_t from, bool pairs)
         pickle_fail(r, "something is put into a value that holds nothing");
 }
 
-/* All above the mark go to the value below it; `arg`: they are keys and values. */
+/* Moves everything above the mark to the value below it; `arg`: keys and values. */
 static void op_extend(struct pickle_reader *r, int arg)
 {
     size_t from = pickle_pop_mark(r);
@@ -156,7 +156,7 @@ static void op_extend(struct pickle_reader *r, int arg)
         extend(r, from, arg);
 }
 
-/* The last value or, if `arg`, the last key and value go to the one below. */
+/* Moves the last value or, if `arg`, the last key and value to the value below. */
 static void op_append(struct pickle_reader *r, int arg)
 {
     size_t n = arg ? 2 : 1, bottom = r->nmark ? r->mark[r->nmark - 1] : 0;
@@ -212,7 +212,7 @@ static void op_get(struct pickle_reader *r, int arg)
         pickle_push(r, v);
 }
 
-/* ---- classes, functions and what they would make ---- */
+/* ---- classes, functions, and their results ---- */
 
 static void push_global(struct pickle_reader *r, const char *module, size_t m,
                         const char *name, size_t n)
@@ -250,7 +250,8 @@ static void op_stack_global(struct pickle_reader *r, int arg)
         push_global(r, module->text.s, module->text.len, name->text.s, name->text.len);
 }
 
-/* OrderedDict(), or OrderedDict([(key, value), ...]); NULL: something else. */
+/* Returns the dict of OrderedDict() or OrderedDict([(key, value), ...]), or NULL for any
+ * other call. */
 static struct pickle_value *ordered_dict(struct pickle_reader *r,
                                          const struct pickle_value *what,
                                          const struct pickle_value *args)
@@ -292,7 +293,7 @@ static void op_call(struct pickle_reader *r, int arg)
     pickle_push(r, v);
 }
 
-/* An object's attributes, of which we know none. */
+/* Drops an object's attributes. */
 static void op_build(struct pickle_reader *r, int arg)
 {
     (void)arg;
@@ -417,7 +418,7 @@ const struct pickle_value *pickle_get(const struct pickle_value *d, const char *
 {
     if (!d || d->kind != PICKLE_DICT)
         return NULL;
-    for (size_t i = d->item.n; i; i -= 2) { /* the last one counts */
+    for (size_t i = d->item.n; i; i -= 2) { /* the last value of a key wins */
         const char *text = pickle_text(d->item.v[i - 2]);
 
         if (text && !strcmp(text, key))

@@ -1,14 +1,14 @@
 /*
- * Python's pickles as data. Nothing in them is called or built: where a pickle calls a
- * class or a function, we keep an object that says what is called and with which
- * arguments. Protocols 2 to 5 (PEP 307, 3154, 574; the opcodes are those of
- * CPython's Lib/pickletools.py), without buffers outside of the stream.
+ * Python's pickles as data. Nothing in them is called or constructed: where a pickle
+ * calls a class or a function, we store an object with its name and arguments. Protocols
+ * 2 to 5 (PEP 307, 3154, 574; opcodes as in CPython's Lib/pickletools.py), without
+ * out-of-band buffers.
  *
  *   struct pickle p;
  *   if (pickle_read(&p, data, len, &why)) ...      p.root, p.used
  *   pickle_release(&p);                            also after a failed read
  *
- * Values may contain themselves, as in Python: code that descends must limit the depth.
+ * As in Python, values may contain themselves: code that descends must limit the depth.
  */
 #ifndef IO_PICKLE_H
 #define IO_PICKLE_H
@@ -23,16 +23,16 @@ enum pickle_kind {
     PICKLE_NONE,
     PICKLE_BOOL,   /* number */
     PICKLE_INT,    /* number */
-    PICKLE_LONG,   /* text: an int beyond 64 bits, its bytes, little-endian */
+    PICKLE_LONG,   /* text: an int beyond 64 bits, little-endian bytes */
     PICKLE_FLOAT,  /* real */
     PICKLE_TEXT,   /* text */
     PICKLE_BYTES,  /* text */
-    PICKLE_LIST,   /* item: also of a set */
+    PICKLE_LIST,   /* item; also for a set */
     PICKLE_TUPLE,  /* item */
-    PICKLE_DICT,   /* item: key, value, key, value; also of an OrderedDict */
+    PICKLE_DICT,   /* item: key, value, key, value; also for an OrderedDict */
     PICKLE_GLOBAL, /* text: "collections OrderedDict" */
     PICKLE_REF,    /* item: one, the persistent id */
-    PICKLE_OBJECT  /* item: what is called, and the tuple of its arguments */
+    PICKLE_OBJECT  /* item: the function, and the tuple of its arguments */
 };
 
 struct pickle_value {
@@ -41,7 +41,7 @@ struct pickle_value {
         int64_t number;
         double real;
         struct {
-            char *s; /* with a NUL after it */
+            char *s; /* NUL-terminated */
             size_t len;
         } text;
         struct {
@@ -54,20 +54,22 @@ struct pickle_value {
 struct pickle {
     struct arena mem;
     const struct pickle_value *root;
-    size_t used;                     /* bytes of the data that were read */
-    const struct pickle_value **ref; /* every PICKLE_REF, as they come */
+    size_t used;                     /* bytes read from the data */
+    const struct pickle_value **ref; /* every PICKLE_REF, in order */
     size_t nref, ref_cap;
 };
 
-/* -1 with the reason appended: a damaged pickle, or more than 16 million values. */
+/* Returns -1 with the reason appended if the pickle is damaged or has more than 16
+ * million values. */
 int pickle_read(struct pickle *p, const void *data, size_t len, struct strbuf *why);
 void pickle_release(struct pickle *p);
 
-/* The value of a text key; NULL: there is none, or d (which may be NULL) is no dict. */
+/* Returns the value of a text key, or NULL if there is none or if d is no dict. d may be
+ * NULL. */
 const struct pickle_value *pickle_get(const struct pickle_value *d, const char *key);
-/* Item i of a list, a tuple or an object; NULL: there is none. */
+/* Returns item i of a list, a tuple, or an object, or NULL if there is none. */
 const struct pickle_value *pickle_item(const struct pickle_value *v, size_t i);
-/* The text of a text or a global, else NULL. */
+/* Returns the text of a text or a global, else NULL. */
 const char *pickle_text(const struct pickle_value *v);
 const char *pickle_global(const struct pickle_value *v);
 

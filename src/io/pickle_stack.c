@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 
-/* Of one pickle, at most: values, and places in lists. Keeps memory bounded. */
+/* Limits memory: maximum values, and maximum items of containers, per pickle. */
 enum { VALUES = 1 << 24 };
 
 void pickle_fail(struct pickle_reader *r, const char *wrong)
@@ -15,7 +15,7 @@ void pickle_fail(struct pickle_reader *r, const char *wrong)
 
 /* ---- bytes ---- */
 
-/* The next n bytes, in place; NULL, with a fault noted: there are not so many. */
+/* Returns the next n bytes, in place, or NULL with a fault if there are fewer. */
 const uint8_t *pickle_take(struct pickle_reader *r, uint64_t n)
 {
     const uint8_t *at = r->at;
@@ -38,7 +38,7 @@ uint64_t pickle_take_int(struct pickle_reader *r, int bytes)
     return v;
 }
 
-/* A line of text without its end; NULL: there is no end. */
+/* Returns a line of text without its end, or NULL if the end is missing. */
 const char *pickle_take_line(struct pickle_reader *r, size_t *len)
 {
     const uint8_t *end = memchr(r->at, '\n', (size_t)(r->end - r->at)), *at = r->at;
@@ -71,7 +71,7 @@ struct pickle_value *pickle_push(struct pickle_reader *r, struct pickle_value *v
     return v;
 }
 
-/* NULL, with a fault noted: there is none, or none above the last mark. */
+/* Returns NULL with a fault if the stack is empty above the last mark. */
 struct pickle_value *pickle_pop(struct pickle_reader *r)
 {
     if (r->n <= (r->nmark ? r->mark[r->nmark - 1] : 0)) {
@@ -90,7 +90,7 @@ struct pickle_value *pickle_top(struct pickle_reader *r)
 
 void pickle_add(struct pickle_reader *r, struct pickle_value *to, struct pickle_value *v)
 {
-    if (++r->places > VALUES) { /* a list can be copied by a few bytes */
+    if (++r->places > VALUES) { /* a few bytes can copy a list */
         pickle_fail(r, "its lists have more than 16 million values");
         return;
     }
@@ -116,7 +116,7 @@ void pickle_set_text(struct pickle_reader *r, struct pickle_value *v, const void
         memcpy(v->text.s, s, len);
 }
 
-/* Removes the last mark. Returns the height of the stack there. */
+/* Removes the last mark and returns the height of the stack there. */
 size_t pickle_pop_mark(struct pickle_reader *r)
 {
     if (r->nmark)
@@ -129,7 +129,7 @@ void pickle_memo_put(struct pickle_reader *r, uint64_t i)
 {
     struct pickle_value *v = pickle_top(r);
 
-    /* Each entry takes a byte of the pickle at least, so a larger index is a fault. */
+    /* Each entry takes at least one byte of the pickle, so a larger index is a fault. */
     if (i >= (uint64_t)(r->end - r->start)) {
         pickle_fail(r, "an entry of its memo is out of range");
         return;

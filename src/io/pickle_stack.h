@@ -1,7 +1,7 @@
 /*
- * What reads a pickle: its bytes, the stack of values with its marks, and the memo. What
- * goes wrong is noted once, by pickle_fail(), and ends the reading; the functions below
- * may be called after it, and give NULL or nothing then.
+ * State of a pickle reader: its bytes, the stack of values with its marks, and the memo.
+ * The first error is stored by pickle_fail() and ends the reading; the functions below
+ * may still be called and then return NULL or do nothing.
  */
 #ifndef IO_PICKLE_STACK_H
 #define IO_PICKLE_STACK_H
@@ -15,21 +15,21 @@ struct pickle_reader {
     const uint8_t *start, *at, *end;
     struct pickle_value **stack;
     size_t n, cap;
-    size_t *mark; /* heights of the stack */
+    size_t *mark; /* stack heights */
     size_t nmark, mark_cap;
     struct pickle_value **memo;
     size_t nmemo, memo_cap;
-    size_t values, places; /* made; in lists, tuples and dicts */
+    size_t values, places; /* values created; items in lists, tuples, and dicts */
     bool stopped;
-    const char *wrong; /* NULL: nothing is */
+    const char *wrong; /* first error, or NULL */
 };
 
 void pickle_fail(struct pickle_reader *r, const char *wrong);
 
-/* The next n bytes; NULL: there are not so many. An int is little-endian. */
+/* Returns the next n bytes, or NULL if there are fewer. An int is little endian. */
 const uint8_t *pickle_take(struct pickle_reader *r, uint64_t n);
 uint64_t pickle_take_int(struct pickle_reader *r, int bytes);
-/* A line of text without its end; NULL: there is no end. */
+/* Returns a line of text without its end, or NULL if the end is missing. */
 const char *pickle_take_line(struct pickle_reader *r, size_t *len);
 
 struct pickle_value *pickle_new(struct pickle_reader *r, enum pickle_kind kind);
@@ -37,14 +37,14 @@ void pickle_add(struct pickle_reader *r, struct pickle_value *to, struct pickle_
 void pickle_set_text(struct pickle_reader *r, struct pickle_value *v, const void *s,
                      size_t len);
 
-/* NULL: there is none, or none above the last mark. */
+/* Returns NULL if the stack is empty above the last mark. */
 struct pickle_value *pickle_pop(struct pickle_reader *r);
 struct pickle_value *pickle_top(struct pickle_reader *r);
 struct pickle_value *pickle_push(struct pickle_reader *r, struct pickle_value *v);
-/* The height of the stack at the last mark, which is gone then. */
+/* Pops the last mark and returns the stack height it recorded. */
 size_t pickle_pop_mark(struct pickle_reader *r);
 
-/* The top of the stack gets number i; NULL: nothing has it. */
+/* Stores the top of the stack as number i; pickle_memo_get returns NULL if there is none. */
 void pickle_memo_put(struct pickle_reader *r, uint64_t i);
 struct pickle_value *pickle_memo_get(struct pickle_reader *r, uint64_t i);
 

@@ -39,8 +39,8 @@ size_t safetensors_dtype_size(enum safetensors_dtype dtype)
     return dtype_table[dtype].size;
 }
 
-/* What is wrong with `len`, the length of the header, or with its first byte; NULL:
- * nothing. */
+/* Returns the error in `len` (the length of the header) or in the header's first byte, or
+ * NULL if both are valid. */
 static const char *wrong_start(const struct safetensors *s, uint64_t len)
 {
     char first;
@@ -58,7 +58,7 @@ static const char *wrong_start(const struct safetensors *s, uint64_t len)
     return wrong;
 }
 
-/* Refuses the file: says what it looks like, if that is known, or what is wrong. */
+/* Refuses the file with its kind if that is known, otherwise with `wrong`. */
 static int refuse_start(const struct safetensors *s, const char *wrong,
                         struct strbuf *why)
 {
@@ -109,8 +109,7 @@ static int parse_dtype(struct safetensors_tensor *t, const json_t *value)
     return -1;
 }
 
-/* Parses the entry of one tensor. Returns NULL, or what is wrong with it; whether its
- * place fits those of others is checked later. */
+/* Parses the entry of one tensor. Returns NULL, or the error; overlaps are checked later. */
 static const char *parse_tensor(struct safetensors_tensor *t, const json_t *entry)
 {
     const json_t *shape = json_object_get(entry, "shape");

@@ -1,12 +1,12 @@
 /*
  * safetensors: named tensors in one file, for weights and checkpoints. The format is that
  * of github.com/huggingface/safetensors: u64 little-endian header length, JSON header,
- * data, row-major and little-endian.
+ * data, row-major and little endian.
  *
- * Reading checks everything before the first tensor is handed out: header of at most
- * 100,000,000 bytes, no repeated names, known dtypes, shapes that fit their bytes, and
- * data without holes, overlap, or a byte too many. Functions return -1 and append a
- * reason that begins with the path, so that the caller can go on to an older file.
+ * Opening checks everything before the first tensor is returned: a header of at most
+ * 100,000,000 bytes, unique names, known dtypes, shapes that match their bytes, and data
+ * without gaps, overlap, or extra bytes. Functions return -1 and append a reason that
+ * begins with the path, so that the caller can try an older file.
  *
  *   struct safetensors s;
  *   if (safetensors_open(&s, path, &why) || safetensors_verify(&s, &why)) ...
@@ -14,9 +14,9 @@
  *   safetensors_read(&s, t, w, &why);
  *   safetensors_close(&s);                     also after a failed open
  *
- * Writing streams: each tensor's bytes are asked for once, in the order in which the
- * tensors were added, so a checkpoint needs no second copy of itself in memory. The file
- * is all or nothing (base/atomic.h); the first data byte is at a multiple of 64.
+ * Writing streams: each tensor's bytes are requested once, in the order in which the
+ * tensors were added, so a checkpoint needs no second copy in memory. Writing is atomic
+ * (base/atomic.h); the first data byte is at a multiple of 64.
  *
  *   struct safetensors_writer w = {0};
  *   safetensors_writer_meta(&w, "epoch", "12");
@@ -24,8 +24,8 @@
  *   if (safetensors_writer_commit(&w, path, &why)) ...       the old file is intact
  *   safetensors_writer_release(&w);
  *
- * Checksum: files of ours have the metadata key "xxh3", 16 hexadecimal digits: XXH3-64 of
- * the whole file with these digits read as zeros. It covers the header too.
+ * Checksum: our files have the metadata key "xxh3", 16 hexadecimal digits: XXH3-64 of the
+ * whole file, header included, with these digits read as zeros.
  */
 #ifndef IO_SAFETENSORS_H
 #define IO_SAFETENSORS_H
@@ -64,7 +64,7 @@ struct safetensors_tensor {
     enum safetensors_dtype dtype;
     int ndim; /* 0: a scalar */
     int64_t dims[SAFETENSORS_MAX_DIMS];
-    uint64_t offset, size; /* bytes; the offset counts from the first data byte */
+    uint64_t offset, size; /* in bytes; the offset counts from the first data byte */
 };
 
 const char *safetensors_dtype_name(enum safetensors_dtype dtype); /* "BF16" */
@@ -83,28 +83,28 @@ struct safetensors {
 int safetensors_open(struct safetensors *s, const char *path, struct strbuf *why);
 void safetensors_close(struct safetensors *s);
 
-/* NULL: no such tensor, no such key. Both live until close. */
+/* Returns NULL if there is no such tensor or key. Both are valid until close. */
 const struct safetensors_tensor *safetensors_find(const struct safetensors *s,
                                                   const char *name);
 const char *safetensors_meta(const struct safetensors *s, const char *key);
 
-/* The t->size bytes of one tensor. May be called from several threads. */
+/* Reads the t->size bytes of one tensor. Thread-safe. */
 int safetensors_read(const struct safetensors *s, const struct safetensors_tensor *t,
                      void *data, struct strbuf *why);
 
-/* Reads the whole file and compares the checksum. A file without one is an error. */
+/* Reads the whole file and compares the checksum. Fails if the file has none. */
 int safetensors_verify(const struct safetensors *s, struct strbuf *why);
 
 /*
- * Gives the t->size bytes of tensor `t`, valid until the next call. It is called once for
- * each tensor during commit, so it may reorder or convert into one scratch buffer.
+ * Returns the t->size bytes of tensor `t`, valid until the next call. Called once per
+ * tensor during commit, so it may reorder or convert into one scratch buffer.
  */
 typedef const void *safetensors_source(const struct safetensors_tensor *t, void *arg);
 
 struct safetensors_writer {
     struct safetensors_writer_item {
         struct safetensors_tensor tensor;
-        const void *data; /* or, if NULL, */
+        const void *data; /* or, if NULL: */
         safetensors_source *source;
         void *arg;
     } * item;
@@ -113,10 +113,10 @@ struct safetensors_writer {
     uint64_t data_size;
 };
 
-/* Strings are copied. A name or key given twice is a BUG. */
+/* Strings are copied. A repeated name or key is a BUG. */
 void safetensors_writer_meta(struct safetensors_writer *w, const char *key,
                              const char *value);
-/* `data` must live until commit. */
+/* `data` must stay valid until commit. */
 void safetensors_writer_add(struct safetensors_writer *w, const char *name,
                             enum safetensors_dtype dtype, int ndim, const int64_t *dims,
                             const void *data);

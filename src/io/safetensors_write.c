@@ -76,8 +76,8 @@ static void put_tensor(struct json_writer *json, const struct safetensors_tensor
     json_end(json);
 }
 
-/* The header with zeros for the checksum, padded so that the data begins at a multiple of
- * 64 bytes. */
+/* Builds the header with zeros as checksum, padded so that the data begin at a multiple
+ * of 64 bytes. */
 static void put_header(const struct safetensors_writer *w, struct strbuf *header)
 {
     struct json_writer json = json_writer(header);

@@ -19,7 +19,7 @@ enum { PENDING_MAX = 64 << 10 /* bytes */, FLUSH_SECONDS = 120 };
 /* Protocol buffers: a key is field << 3 | wire type. */
 enum { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
 
-/* Field numbers, from event.proto, summary.proto, tensor.proto and tensor_shape.proto. */
+/* Field numbers from event.proto, summary.proto, tensor.proto, and tensor_shape.proto. */
 enum {
     EVENT_WALL_TIME = 1,
     EVENT_STEP = 2,
@@ -27,7 +27,7 @@ enum {
     EVENT_SUMMARY = 5,
     EVENT_SESSION_LOG = 7,
     SESSION_LOG_STATUS = 1,
-    SESSION_LOG_START = 1, /* a value, of the status */
+    SESSION_LOG_START = 1, /* value of the status */
     SUMMARY_VALUE = 1,
     VALUE_TAG = 1,
     VALUE_SIMPLE = 2,
@@ -37,7 +37,7 @@ enum {
     IMAGE_HEIGHT = 1,
     IMAGE_WIDTH = 2,
     IMAGE_COLORSPACE = 3,
-    IMAGE_RGB = 3, /* a value, of the colour space */
+    IMAGE_RGB = 3, /* value of the color space */
     IMAGE_ENCODED = 4,
     METADATA_PLUGIN_DATA = 1,
     PLUGIN_DATA_NAME = 1,
@@ -45,7 +45,7 @@ enum {
     TENSOR_DTYPE = 1,
     TENSOR_SHAPE = 2,
     TENSOR_STRING = 8,
-    TENSOR_DTYPE_STRING = 7, /* a value */
+    TENSOR_DTYPE_STRING = 7, /* value of the dtype */
     SHAPE_DIM = 2,
     DIM_SIZE = 1,
 };
@@ -61,12 +61,12 @@ enum {
     EXPERIMENT_METRICS = 5,
     INFO_NAME = 1,
     INFO_TYPE = 4,
-    INFO_TEXT = 1, /* values, of the type */
+    INFO_TEXT = 1, /* values of the type */
     INFO_BOOL = 2,
     INFO_NUMBER = 3,
     METRIC_NAME = 1,
     METRIC_TAG = 2,
-    ENTRY_KEY = 1, /* of a map */
+    ENTRY_KEY = 1, /* map entry */
     ENTRY_VALUE = 2,
     ANY_NUMBER = 2,
     ANY_TEXT = 3,
@@ -142,7 +142,7 @@ static void put_record(struct tensorboard *t, const struct strbuf *event)
         tensorboard_flush(t);
 }
 
-/* The fields that each event begins with. Step 0, protobuf's default, is not written. */
+/* Writes the fields that start each event. Step 0, protobuf's default, is omitted. */
 static void begin_event(struct strbuf *event, int64_t step)
 {
     struct timespec now;
@@ -156,7 +156,7 @@ static void begin_event(struct strbuf *event, int64_t step)
         put_int(event, EVENT_STEP, step);
 }
 
-/* One event with one value, whose fields after the tag are in `value`. */
+/* Writes an event with one value; `value` holds its fields after the tag. */
 static void put_value(struct tensorboard *t, int64_t step, struct strbuf *value)
 {
     struct strbuf event = STRBUF_INIT, summary = STRBUF_INIT;
@@ -269,7 +269,7 @@ void tensorboard_hparam_text(struct tensorboard_hparams *h, const char *name,
     put_hparam(h, name, INFO_TEXT, &s);
 }
 
-/* Writes a value that has no data but metadata: `message` as field `field`. */
+/* Writes a value with metadata only: `message` as field `field`. */
 static void put_plugin_data(struct tensorboard *t, const char *tag, int field,
                             struct strbuf *message)
 {
@@ -307,7 +307,8 @@ void tensorboard_hparams(struct tensorboard *t, struct tensorboard_hparams *h)
     strbuf_release(&metric);
 }
 
-/* Creates a file of a new name: two runs may start in one second. -1 with errno. */
+/* Creates a file with a new name, because two runs may start in one second. Returns -1
+ * with errno on errors. */
 static int create_file(struct tensorboard *t, const char *dir)
 {
     char host[256] = "localhost";

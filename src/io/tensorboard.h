@@ -1,5 +1,5 @@
 /*
- * TensorBoard event files: scalars, texts and images. Records are framed as TFRecords
+ * TensorBoard event files: scalars, texts, and images. Records are framed as TFRecords
  * (length and data, each with a masked CRC-32C) and hold protocol buffers of the messages
  * Event and Summary in tensorboard/compat/proto, encoded by hand.
  *
@@ -8,9 +8,9 @@
  *   tensorboard_scalar(&t, "train/loss", step, 2.3);
  *   tensorboard_close(&t);
  *
- * One writer a directory: two would be drawn as one tangled curve. Events are buffered
- * and reach the file with tensorboard_flush, after 64 KiB, or after two minutes. Opening
- * dies if it cannot; a write that fails later is logged once, and the run goes on without
+ * Use one writer per directory: TensorBoard would merge two into one curve. Events are
+ * buffered and written by tensorboard_flush, after 64 KiB, or after two minutes. Opening
+ * dies on failure; a later failed write is logged once, and the run continues without
  * events. Not thread-safe.
  */
 #ifndef IO_TENSORBOARD_H
@@ -23,15 +23,15 @@
 
 struct tensorboard {
     char *path;
-    int fd; /* -1: closed, or given up */
+    int fd; /* -1: closed, or writing failed */
     double flushed;
     struct strbuf pending;
 };
 
 /*
- * Opens a new event file in `dir`. `first_step` is the first one that a run that resumes
- * will log again, and 0 of a fresh run: TensorBoard then forgets what older files say
- * from there on.
+ * Opens a new event file in `dir`. `first_step` is the first step that a resumed run will
+ * log again, or 0 for a new run: TensorBoard discards what older files have from there
+ * on.
  */
 void tensorboard_open(struct tensorboard *t, const char *dir, int64_t first_step);
 void tensorboard_close(struct tensorboard *t);
@@ -39,7 +39,7 @@ void tensorboard_flush(struct tensorboard *t);
 
 void tensorboard_scalar(struct tensorboard *t, const char *tag, int64_t step,
                         double value);
-/* Shown as Markdown. */
+/* Displayed as Markdown. */
 void tensorboard_text(struct tensorboard *t, const char *tag, int64_t step,
                       const char *text);
 
@@ -48,18 +48,18 @@ void tensorboard_image(struct tensorboard *t, const char *tag, int64_t step, int
                        const void *png, size_t len);
 
 /*
- * What the HPARAMS tab shows of a run: hyperparameters with their values, and which
- * scalars are its metrics (protocol buffers of tensorboard/plugins/hparams).
+ * The HPARAMS tab: hyperparameters with their values, and the scalars that are metrics
+ * (protocol buffers of tensorboard/plugins/hparams).
  *
  *   struct tensorboard_hparams h = {.metric = {"val/val_top1"}};
  *   tensorboard_hparam_number(&h, "TRAIN.BASE_LR", 0.1);
- *   tensorboard_hparams(&t, &h);            once a file; releases h
+ *   tensorboard_hparams(&t, &h);            once per file; releases h
  */
 enum { TENSORBOARD_METRICS = 4 };
 
 struct tensorboard_hparams {
-    const char *metric[TENSORBOARD_METRICS]; /* tags of scalars; NULL ends them */
-    struct strbuf infos, values;             /* made by the calls below */
+    const char *metric[TENSORBOARD_METRICS]; /* tags of scalars, ended by NULL */
+    struct strbuf infos, values;             /* filled by the calls below */
 };
 
 void tensorboard_hparam_number(struct tensorboard_hparams *h, const char *name, double v);

@@ -16,7 +16,7 @@ void trace_init(struct trace *t, double zero)
     json_begin_array(&t->w, "traceEvents");
 }
 
-/* The name and the place of a lane are events without a time. */
+/* The name and position of a lane are events without a time. */
 static void begin_meta(struct trace *t, const char *name, int lane)
 {
     json_begin_object(&t->w, NULL);

@@ -1,18 +1,18 @@
 /*
- * A trace of what happened when, in the JSON that chrome://tracing and Perfetto
- * (ui.perfetto.dev) open: Google's "Trace Event Format", complete events in lanes.
+ * A timeline in the JSON that chrome://tracing and Perfetto (ui.perfetto.dev) open:
+ * Google's "Trace Event Format", complete events in lanes.
  *
  *   struct trace t;
- *   trace_init(&t, clock_now());            what is zero on the axis
+ *   trace_init(&t, clock_now());            zero of the time axis
  *   trace_lane(&t, 1, "training");
  *   json_put_int(trace_span(&t, 1, "update", "update 3", from, to), "images", 128);
  *   trace_span_end(&t);
  *   if (trace_write(&t, "trace.json"))      -1 with errno
- *       ...
+ *      ...
  *
- * Spans of a lane lie in each other or apart; a viewer draws those within another one
- * below it. Times are seconds of clock_now() and are rounded to nanoseconds, all in the
- * same direction, so that what lies within another span still does.
+ * Spans of a lane are nested or disjoint; a viewer draws nested ones below. Times are
+ * seconds of clock_now() and are rounded to nanoseconds, all in the same direction, so
+ * that nested spans stay nested.
  */
 #ifndef IO_TRACE_H
 #define IO_TRACE_H
@@ -26,13 +26,13 @@ struct trace {
 };
 
 void trace_init(struct trace *t, double zero);
-/* Lanes stand in the order of their numbers, from 1. */
+/* Lanes are sorted by number, from 1. */
 void trace_lane(struct trace *t, int lane, const char *name);
-/* What is put into the writer until trace_span_end is shown with the span. */
+/* Values put into the writer before trace_span_end are shown with the span. */
 struct json_writer *trace_span(struct trace *t, int lane, const char *category,
                                const char *name, double from, double to);
 void trace_span_end(struct trace *t);
-/* Ends the trace, writes it and frees it; "-" is the standard output. */
+/* Ends the trace, writes it, and frees it; "-" is the standard output. */
 int trace_write(struct trace *t, const char *path);
 
 #endif

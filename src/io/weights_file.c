@@ -2,12 +2,12 @@
 
 #include "io/safetensors_sum.h"
 
-/* What cannot be read is for safetensors to refuse. */
+/* Unreadable files are refused by safetensors. */
 static bool is_torch(const char *path)
 {
     struct strbuf ignored = STRBUF_INIT;
     struct input in;
-    uint64_t start; /* of a safetensors file, the length of its header */
+    uint64_t start; /* safetensors: length of the header */
     bool torch = !input_open(&in, path, &ignored) &&
                  !input_read(&in, &start, sizeof(start), 0, &ignored) &&
                  (start > SAFETENSORS_HEADER_MAX || !memcmp(&start, "PK", 2)) &&

@@ -10,7 +10,7 @@
 #include "io/npy.h"
 #include "io/safetensors_sum.h"
 
-enum { START = 4096 }; /* bytes of a file that are looked at; a palette has 768 */
+enum { START = 4096 }; /* bytes of a file that are checked; a palette has 768 */
 
 static bool is_json(const char *s, size_t len)
 {
@@ -39,7 +39,7 @@ static bool is_weights(const char *s, size_t len)
     return len > 8 + sizeof(start) && !memcmp(s + 8, start, sizeof(start) - 1);
 }
 
-/* .npy, or .npz with one in front. */
+/* True for .npy, or .npz whose first member is one. */
 static bool is_arrays(const char *s, size_t len)
 {
     return len > 6 && (!memcmp(s, "\x93NUMPY", 6) || !memcmp(s, "PK\3\4", 4)) &&
@@ -85,7 +85,7 @@ static const struct {
     [WRITTEN_ONNX] = {is_onnx, "a file that is no ONNX model of trainc's lies there"},
 };
 
-/* -1: no file with a byte in it. */
+/* Returns -1 if there is no file or if it is empty. */
 static ssize_t read_start(const char *path, char start[START])
 {
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);

@@ -12,7 +12,7 @@
 #include "ops/linear.h"
 #include "ops/view.h"
 
-/* A net while it is being built. */
+/* A net under construction. */
 struct net {
     struct builder *b;
     const struct model_options *o;
@@ -27,7 +27,7 @@ static const char *at(const struct net *v, const char *prefix, const char *suffi
     return arena_printf(&v->b->g->arena, "%s.%s", prefix, suffix);
 }
 
-/* Over the channels of each pixel: plain tokens. */
+/* Normalizes the channels of each pixel: plain tokens. */
 static struct tensor *norm(struct net *v, struct tensor *x, const char *name)
 {
     return layernorm(v->b, view_tokens(v->b, x, name), name, .eps = eps);
@@ -138,7 +138,7 @@ static const struct model models[] = {
 };
 /* clang-format on */
 
-/* As timm has them: a downsampling is one layer with the block after it. */
+/* As in timm, a downsampling belongs to the layer of the next block. */
 static const struct layer_rule layers[] = {
     {.pattern = "^stem", .group = 0},
     {.pattern = "^stages\\.([0-9]+)\\.downsample",

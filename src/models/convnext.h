@@ -1,10 +1,10 @@
 /*
- * ConvNeXt (Liu et al. 2022, arXiv 2201.03545) as timm builds it: 4 x 4 patches, stages
- * of blocks of a depthwise 7 x 7 convolution, a layer norm and an MLP, with layer scale;
- * 2 x 2 convolutions between stages. Layer norms have eps 1e-6.
+ * ConvNeXt (Liu et al. 2022, arXiv 2201.03545) as in timm: 4 x 4 patches, stages of
+ * blocks of a depthwise 7 x 7 convolution, a layer norm, and an MLP, with layer scale; 2
+ * x 2 convolutions between stages. Layer norms have eps 1e-6.
  *
- * Parameters have timm's names and are made in the order of timm's state dict.
- * MODEL.DROP_RATE is that of the dropout before the classifier. Every block is a
+ * Parameters have timm's names and are created in the order of timm's state dict.
+ * MODEL.DROP_RATE applies to the dropout before the classifier. Every block is a
  * checkpoint scope.
  */
 #ifndef MODELS_CONVNEXT_H

@@ -1,7 +1,4 @@
-/*
- * What people ask about a model: exact counts over a graph, as reference tables have
- * them.
- */
+/* Model statistics: exact counts over a graph, comparable with reference tables. */
 #ifndef MODELS_COUNT_H
 #define MODELS_COUNT_H
 
@@ -12,20 +9,20 @@
 
 struct model_count {
     int64_t params;  /* elements of all parameters */
-    int64_t decayed; /* of those, what weight decay applies to */
+    int64_t decayed; /* of those, elements with weight decay */
     int tensors;     /* parameters */
-    int entries;     /* of a state dict: parameters and buffers */
-    int64_t macs;    /* multiply-accumulates of the forward phase, the whole batch */
-    int64_t acts;    /* elements written by the forward nodes that have MACs */
+    int entries;     /* entries of a state dict: parameters and buffers */
+    int64_t macs;    /* multiply-accumulates of the forward phase, for the whole batch */
+    int64_t acts;    /* elements written by forward nodes with MACs */
 };
 
-/* For a model of this family. */
+/* Counts a model of this family. */
 struct model_count model_count(const struct graph *g, const struct model_family *f);
 
-/* Elements of the parameters that a node reads, cast to half or not. */
+/* Returns the elements of the parameters that a node reads, cast to 16 bits or not. */
 int64_t model_node_params(const struct graph *g, const struct node *n);
 
-/* For one image of height x width pixels and `channels` channels, for inference. */
+/* Counts for one image of height x width pixels and `channels` channels, in inference. */
 struct model_count model_count_image(const struct model *m, const struct model_options *o,
                                      int channels, int height, int width);
 

@@ -11,7 +11,7 @@
 #include "ops/maxpool2d.h"
 #include "ops/relu.h"
 
-enum { SIDE = 8 }; /* what sides of images are multiples of */
+enum { SIDE = 8 }; /* sides of images are multiples of this */
 
 static const float eps = 1e-3f;
 
@@ -20,7 +20,7 @@ static char *at(struct builder *b, const char *prefix, const char *suffix)
     return arena_printf(&b->g->arena, "%s.%s", prefix, suffix);
 }
 
-/* Half the size: convolution and max pool of x, concatenated. */
+/* Halves the size: convolution and max pool of x, concatenated. */
 static struct tensor *down(struct builder *b, struct tensor *x, const char *p, int out)
 {
     int in = (int)x->dim[1];
@@ -33,7 +33,7 @@ static struct tensor *down(struct builder *b, struct tensor *x, const char *p, i
     return relu(b, x, at(b, p, "act"));
 }
 
-/* Three rows high, one column wide; `dilation` rows between the taps. */
+/* Three rows, one column; `dilation` rows between the taps. */
 static struct tensor *conv3x1(struct builder *b, struct tensor *x, const char *name,
                               int dilation)
 {
@@ -69,7 +69,7 @@ static struct tensor *block(struct builder *b, struct tensor *x, const char *p,
     return x;
 }
 
-/* Twice the size. */
+/* Doubles the size. */
 static struct tensor *up(struct builder *b, struct tensor *x, const char *p, int out)
 {
     x = conv_transpose2d(b, x, at(b, p, "conv"), .out = out, .kernel = 3, .stride = 2,
@@ -78,7 +78,7 @@ static struct tensor *up(struct builder *b, struct tensor *x, const char *p, int
     return relu(b, x, at(b, p, "act"));
 }
 
-/* NULL: the net ends with a stage of it. */
+/* Returns NULL if the net ends with one of its stages. */
 static struct tensor *encoder(struct builder *b, struct tensor *x, const float drop[2],
                               const struct model_options *o)
 {
@@ -101,7 +101,7 @@ static struct tensor *encoder(struct builder *b, struct tensor *x, const float d
     return model_stage(o, "encoder.layers.14", 8, x) ? NULL : x;
 }
 
-/* NULL: the net ends with a stage of it. */
+/* Returns NULL if the net ends with one of its stages. */
 static struct tensor *decoder(struct builder *b, struct tensor *x,
                               const struct model_options *o)
 {
@@ -119,8 +119,8 @@ static struct tensor *decoder(struct builder *b, struct tensor *x,
                             .kernel = 2, .stride = 2, .bias = 1);
 }
 
-/* The head of erfnet_encoder. The full net has its parameters and does not use them; a
- * net that ends with a stage (MODEL.FEATURES_ONLY) lacks them. */
+/* The head of erfnet_encoder. The full net has its parameters without using them; a net
+ * that ends with a stage (MODEL.FEATURES_ONLY) lacks them. */
 static void unused_head(struct builder *b, int64_t channels, int64_t classes)
 {
     struct init init = init_rule_init(INIT_RULE_PYTORCH, channels, classes);
@@ -166,7 +166,7 @@ static const char *const *erfnet_check(const struct model *m,
     return sides;
 }
 
-/* Made for Cityscapes. Pixels in [0, 1], neither shifted nor scaled. */
+/* Designed for Cityscapes. Pixels in [0, 1], neither shifted nor scaled. */
 #define ERFNET(...)                                                                      \
     .family = &erfnet_family, .classes = 20, .size = 1024, .height = 512, .crop_pct = 1, \
     .bilinear = true, .mean = {0, 0, 0}, .std = {1, 1, 1}, .tags = "",                   \
@@ -187,7 +187,7 @@ static const struct model models[] = {
     {0},
 };
 
-/* Rates of dropout and initial weights are its own. */
+/* Dropout rates and initial weights are fixed. */
 static const char *const reads[] = {"MODEL.NUM_CLASSES", NULL};
 
 static const struct layer_rule layers[] = {

@@ -1,6 +1,6 @@
 /*
- * Which rows of a classifier of ImageNet-22k are the classes of ImageNet-1k, in their
- * order, in the checkpoints of Swin (microsoft/Swin-Transformer: data/map22kto1k.txt).
+ * Rows of an ImageNet-22k classifier that are the classes of ImageNet-1k, in their order,
+ * for the checkpoints of Swin (microsoft/Swin-Transformer: data/map22kto1k.txt).
  */
 #ifndef MODELS_IMAGENET22K_H
 #define MODELS_IMAGENET22K_H

@@ -1,4 +1,4 @@
-/* What the classes of ImageNet-1k are called, in the order of public weights. */
+/* Names of the ImageNet-1k classes, in the order of public weights. */
 #ifndef MODELS_IMAGENET_NAMES_H
 #define MODELS_IMAGENET_NAMES_H
 

@@ -3,9 +3,9 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Of each class, in order: 4 times the difference to the id before, plus 2 if it is one of
- * 22k, plus 1 if it is one of 12k; in digits of base 32, the lowest first, each but the
- * last plus 32. */
+/* Per class, in order: 4 times the difference to the previous id, plus 2 if 22k has it,
+ * plus 1 if 12k has it; in base-32 digits, the lowest first, with 32 added to all but the
+ * last. */
 static const char *const lines[] = {
 #include "models/imagenet_synsets.inc"
     NULL,
@@ -19,7 +19,7 @@ static int digit(char c)
     return (int)(strchr(digits, c) - digits);
 }
 
-/* True if a classifier of so many classes has this one. */
+/* True if a classifier of `classes` classes has this class. */
 static bool has(int classes, int bits)
 {
     return classes == IMAGENET_21K || (classes == IMAGENET_22K && bits & 2) ||

@@ -6,7 +6,7 @@
 
 #include "base/philox.h"
 
-/* What makes the values of one parameter. */
+/* Random numbers of one parameter. */
 struct stream {
     uint64_t seed, name;
     struct init init;
@@ -14,8 +14,8 @@ struct stream {
 
 static const float trunc_limit = 2;
 
-/* Element k of a pair. Both are drawn from block r; a value beyond the limit is drawn
- * again from blocks of its own. */
+/* Returns element k of a pair. Both are drawn from block r; a value beyond the limit is
+ * redrawn from blocks of its own. */
 static float draw(const struct stream *s, struct philox r, uint64_t pair, int64_t k)
 {
     enum init_kind kind = s->init.kind;

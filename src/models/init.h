@@ -1,7 +1,7 @@
 /*
  * Fills the flat weights from tensor->init. Element i of a parameter is a pure function
- * of (seed, name, i) in stored order, so layers of one name and shape start alike in
- * every model, batch size and program.
+ * of (seed, name, i) in stored order, so layers with the same name and shape start with
+ * the same values in every model, batch size, and program.
  */
 #ifndef MODELS_INIT_H
 #define MODELS_INIT_H

@@ -10,7 +10,7 @@
 
 enum { NUMBERS = 4, HEAD = 1 << 30, JOINS = HEAD - 1 };
 
-/* What orders the layers; `at`: of which segment. */
+/* Sort key of a layer; `at`: index of the segment. */
 struct layer {
     int number[NUMBERS], n, at;
 };

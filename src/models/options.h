@@ -1,32 +1,32 @@
 /*
- * What a run may choose about a model: options that all families share, and a struct of
- * each family's own. Both are filled from the configuration by walking a table of keys
- * (session/model_options.c); nothing else knows which keys a family has. Defaults, ranges
- * and help of the keys are in config/schema.c.
+ * The options of a model: those shared by all families, and a struct per family. Both are
+ * filled from the configuration by walking a table of keys (session/model_options.c), the
+ * only place that defines a family's keys. Defaults, ranges, and help of the keys are in
+ * config/schema.c.
  *
- * How a family declares its keys, in its own header and file:
+ * A family declares its keys in its own header and file:
  *
  *   struct swin_options {
- *       int64_t window_size;
- *       struct int_list depths;      DEPTHS [2, 2, 6, 2]
- *       struct float_opt qk_scale;   None: .has is false
- *       int pooling;                 a choice, one of enum swin_pooling
+ *      int64_t window_size;
+ *      struct int_list depths;      DEPTHS [2, 2, 6, 2]
+ *      struct float_opt qk_scale;   None: .has is false
+ *      int pooling;                 a choice, one of enum swin_pooling
  *   };
  *
  *   static const struct option_choice poolings[] = {
- *       {"avg", SWIN_POOLING_AVG}, {"token", SWIN_POOLING_TOKEN}, {0}};
+ *      {"avg", SWIN_POOLING_AVG}, {"token", SWIN_POOLING_TOKEN}, {0}};
  *   static const struct option options[] = {
- *       OPTION("MODEL.SWIN.WINDOW_SIZE", struct swin_options, window_size),
- *       OPTION("MODEL.SWIN.DEPTHS", struct swin_options, depths),
- *       OPTION("MODEL.SWIN.QK_SCALE", struct swin_options, qk_scale),
- *       OPTION_CHOICES("MODEL.SWIN.POOLING", struct swin_options, pooling, poolings),
- *       {0}};
+ *      OPTION("MODEL.SWIN.WINDOW_SIZE", struct swin_options, window_size),
+ *      OPTION("MODEL.SWIN.DEPTHS", struct swin_options, depths),
+ *      OPTION("MODEL.SWIN.QK_SCALE", struct swin_options, qk_scale),
+ *      OPTION_CHOICES("MODEL.SWIN.POOLING", struct swin_options, pooling, poolings),
+ *      {0}};
  *
  *   const struct model_family swin_family = {
- *       .options = options, .options_size = sizeof(struct swin_options), ...};
+ *      .options = options, .options_size = sizeof(struct swin_options), ...};
  *
- * and a row FAMILY_ROW(KEY, TYPE, ...) of the schema for each key, where a choice is a
- * text: its names are here alone.
+ * and the schema has a row FAMILY_ROW(KEY, TYPE, ...) per key, where a choice is a
+ * string: only the table here has its names.
  */
 #ifndef MODELS_OPTIONS_H
 #define MODELS_OPTIONS_H
@@ -84,21 +84,21 @@ struct option {
         OPTION_OF(KEY, s, member), .choices = (names)                                    \
     }
 
-/* Zero is the model's own choice, so {.classes = 10} is complete. */
+/* Zero is the model's default, so {.classes = 10} is complete. */
 struct model_options {
     int64_t classes;
     double drop_rate; /* of the dropout before the classifier */
     double drop_path; /* of the last block; block i of n has drop_path * i / (n - 1) */
     int init;         /* enum init_rule: weights of convolutions and linear layers */
-    /* The struct of the model's family; NULL: the model's own choice in all of it. */
+    /* The struct of the model's family; NULL: all defaults of the model. */
     const void *family;
-    struct model_stages *stages; /* NULL: not asked for; models/stages.h */
+    struct model_stages *stages; /* requested stages (models/stages.h), or NULL */
 };
 
-/* Their keys. Which of them a family heeds, it says itself: model_family.reads. */
+/* Keys of the shared options; model_family.reads lists those that a family uses. */
 extern const struct option model_common_options[];
 
-/* NULL if the table, which may be NULL, has no such key. */
+/* Returns NULL if the table, which may be NULL, has no such key. */
 const struct option *option_find(const struct option *table, const char *key);
 
 #endif

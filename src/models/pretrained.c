@@ -44,7 +44,7 @@ const struct pretrained *pretrained_find(const char *name, size_t len)
     return NULL;
 }
 
-/* By the last part of its URL. */
+/* Finds weights by the last part of their URL. */
 static const struct pretrained *find_file(const char *file)
 {
     for (const struct pretrained *p = pretrained_table; p->name; p++) {
@@ -68,7 +68,7 @@ static bool is_weights_name(const char *text)
     return false;
 }
 
-/* Is there a model whose name comes before the first dot? */
+/* True if a model has the name before the first dot. */
 static bool is_model(const char *name, size_t len)
 {
     size_t arch = 0;
@@ -125,7 +125,7 @@ void pretrained_suggest(const char *text, struct strbuf *why)
     strbuf_addstr(why, "; 'trainc models --pretrained' lists them");
 }
 
-/* True if it may be a part of a path: letters, digits, - _ . but no . or .. itself. */
+/* True if it is a valid path component: letters, digits, - _ . but not "." or "..". */
 static bool is_part(const char *text, size_t len)
 {
     static const char part[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -134,7 +134,7 @@ static bool is_part(const char *text, size_t len)
     return len && strspn(text, part) >= len && strspn(text, ".") < len;
 }
 
-/* Such parts, with slashes between them. */
+/* True for valid path components separated by slashes. */
 static bool is_revision(const char *text)
 {
     size_t len = strcspn(text, "/");

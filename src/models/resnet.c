@@ -14,24 +14,24 @@
 #include "ops/scale_channels.h"
 #include "ops/sigmoid.h"
 
-/* A net while it is being built. */
+/* A net under construction. */
 struct net {
     struct builder *b;
     const struct resnet *arch;
     const struct model_options *o;
     int stem, shortcut; /* enum resnet_stem, resnet_shortcut */
     int zero_last, conv_init;
-    int block, nblock; /* running number in the whole net, for drop path */
+    int block, nblock; /* index in the whole net, for drop path */
 };
 
-/* prefix.suffix, or the suffix alone; lives as long as the graph */
+/* Returns prefix.suffix, or only the suffix; lives as long as the graph. */
 static char *at(const struct net *r, const char *prefix, const char *suffix)
 {
     return arena_printf(&r->b->g->arena, "%s%s%s", prefix, *prefix ? "." : "", suffix);
 }
 
 struct conv {
-    const char *prefix, *conv, *bn, *act; /* names below prefix; no act: no ReLU */
+    const char *prefix, *conv, *bn, *act; /* names below prefix; no `act`: no ReLU */
     int out, kernel, stride, groups;
     int zero_init;
 };
@@ -112,7 +112,7 @@ static struct tensor *excite(struct net *r, struct tensor *x, const char *p)
     return scale_channels(r->b, x, sigmoid(r->b, s, at(r, p, "se.gate")), at(r, p, "se"));
 }
 
-/* The input of a block, brought to the shape of its output. */
+/* Converts the input of a block to the shape of its output. */
 static struct tensor *shortcut(struct net *r, struct tensor *x, const char *p, int out,
                                int stride)
 {
@@ -149,7 +149,7 @@ static struct tensor *block(struct net *r, struct tensor *x, const char *p, char
     return x;
 }
 
-/* NULL: the net ends with one of them. */
+/* Returns NULL if the net ends with one of them. */
 static struct tensor *stages(struct net *r, struct tensor *x)
 {
     const struct resnet *arch = r->arch;
@@ -229,7 +229,7 @@ static const struct option options[] = {
 static const char *const reads[] = {"MODEL.NUM_CLASSES", "MODEL.DROP_RATE",
                                     "MODEL.DROP_PATH_RATE", "MODEL.INIT", NULL};
 
-/* timm's ResNet.group_matcher. */
+/* Same as timm's ResNet.group_matcher. */
 static const struct layer_rule layers[] = {
     {.pattern = "^(conv1|bn1)\\.", .group = 0},
     {.pattern = "^layer([0-9]+)\\.([0-9]+)\\.", .group = 1},

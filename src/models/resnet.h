@@ -1,10 +1,10 @@
 /*
- * The ResNet family as timm builds it: He et al. 2015 (1512.03385) with the stride in the
- * 3x3 ("v1.5"), ResNeXt (Xie et al. 2016, 1611.05431), wide ResNet (Zagoruyko and
- * Komodakis 2016, 1605.07146), the stems and shortcuts of "Bag of tricks" (He et al.
- * 2018, 1812.01187), squeeze-and-excitation (Hu et al. 2017, 1709.01507), and the CIFAR
- * nets of the first paper. Parameters have timm's names and are made in the order of
- * timm's state dict.
+ * The ResNet family as in timm: He et al. 2015 (1512.03385) with the stride in the 3x3
+ * ("v1.5"), ResNeXt (Xie et al. 2016, 1611.05431), wide ResNet (Zagoruyko and Komodakis
+ * 2016, 1605.07146), the stems and shortcuts of "Bag of tricks" (He et al. 2018,
+ * 1812.01187), squeeze-and-excitation (Hu et al. 2017, 1709.01507), and the CIFAR nets of
+ * the first paper. Parameters have timm's names and are created in the order of timm's
+ * state dict.
  */
 #ifndef MODELS_RESNET_H
 #define MODELS_RESNET_H
@@ -25,7 +25,7 @@ enum resnet_stem {
     RESNET_STEM_TIERED  /* widths 3w/4, w, 2w */
 };
 
-/* MODEL.RESNET.SHORTCUT: what a shortcut does where the size or the width changes. */
+/* MODEL.RESNET.SHORTCUT: the shortcut where the size or the width changes. */
 enum resnet_shortcut {
     RESNET_SHORTCUT_OWN,
     RESNET_SHORTCUT_CONV, /* 1x1 convolution with the block's stride (option B) */
@@ -33,25 +33,24 @@ enum resnet_shortcut {
     RESNET_SHORTCUT_PAD   /* every stride-th pixel, zero channels (option A) */
 };
 
-/* MODEL.RESNET.*; zero is the model's own choice. */
+/* MODEL.RESNET.*; zero is the model's default. */
 struct resnet_options {
     int stem, shortcut;             /* enum resnet_stem, resnet_shortcut */
-    struct bool_opt zero_init_last; /* the last BN weight of each residual branch */
+    struct bool_opt zero_init_last; /* zero the last BN weight of each residual branch */
 };
 
-/* What a row of resnet_models says of its net. */
+/* The parts of a net that differ by row of resnet_models. */
 struct resnet {
     const char *block; /* a letter per stage: B basic (expansion 1), N bottleneck (4) */
     int depth[RESNET_STAGES], planes[RESNET_STAGES];
-    enum resnet_stem stem;         /* none: RESNET_STEM_7X7 */
-    enum resnet_shortcut shortcut; /* none: RESNET_SHORTCUT_CONV */
+    enum resnet_stem stem;         /* zero: RESNET_STEM_7X7 */
+    enum resnet_shortcut shortcut; /* zero: RESNET_SHORTCUT_CONV */
     int groups, base;              /* of the 3x3 in a bottleneck; 0: 1 and 64 */
     bool se;
-    bool cifar; /* three stages; He initialisation by fan-in, last BN not zeroed */
+    bool cifar; /* three stages; He initialization by fan-in, last BN not zeroed */
 };
 
-/* Images of any size and number of channels. Every residual block is a
- * checkpoint scope. */
+/* Images of any size and number of channels. Every residual block is a checkpoint scope. */
 extern const struct model_family resnet_family;
 extern const struct model resnet_models[];
 

@@ -1,4 +1,4 @@
-/* What rows of models have in common, for the files that list the models of a family. */
+/* Shared by the files that list the models of a family. */
 #ifndef MODELS_ROWS_H
 #define MODELS_ROWS_H
 
@@ -6,7 +6,7 @@
 #define TAGS   .tags =
 #define RECIPE .recipe =
 
-/* Evaluated on squares of `side` pixels out of side / crop. */
+/* Evaluated on squares of `side` pixels, cropped from side / crop. */
 #define IMAGENET(side, crop)                                                             \
     .size = (side), .crop_pct = (crop), .mean = {0.485, 0.456, 0.406},                   \
     .std = {0.229, 0.224, 0.225}

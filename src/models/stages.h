@@ -1,12 +1,11 @@
 /*
- * The stages of a net: the feature maps that detectors and the like take from it, with
- * the names, shapes and reductions of timm's features_only. A family calls model_stage()
- * where a stage ends; a net that is built for its stages ends there, without what
- * follows.
+ * The stages of a net: feature maps for detectors and similar heads, with the names,
+ * shapes, and reductions of timm's features_only. A family calls model_stage() where a
+ * stage ends; a net that is built for its stages ends with the last one.
  *
  *   struct model_stages stages = {.last = 2};
  *   struct model_options o = {.stages = &stages, ...};
- *   model_build(&b, m, &o, x);            NULL; stages.stage[0 .. 2] are there
+ *   model_build(&b, m, &o, x);            returns NULL; stages.stage[0 .. 2] are set
  */
 #ifndef MODELS_STAGES_H
 #define MODELS_STAGES_H
@@ -21,39 +20,39 @@ struct model_options;
 enum { MODEL_STAGES = 64 };
 
 struct model_stage {
-    const char *name;  /* of timm's module: "layer1", "blocks.11" */
+    const char *name;  /* timm's module name: "layer1", "blocks.11" */
     struct tensor *x;  /* [N, C, H, W], [N, H, W, C] or [N, prefix + H * W, C] */
-    int prefix;        /* tokens in front that have no position: class, distillation */
+    int prefix;        /* leading tokens without a position: class, distillation */
     int height, width; /* of the map */
     int channels;
-    int reduction; /* sides of the image over those of the map, which are rounded up */
-    bool channels_last; /* timm gives [N, H, W, C], as of Swin */
+    int reduction;      /* image size / map size; map sizes are rounded up */
+    bool channels_last; /* timm returns [N, H, W, C], as for Swin */
 };
 
 struct model_stages {
-    int last; /* the net ends with this one; a large number: whole */
-    /* Where a net has a classifier for a teacher beside its own (DeiT's distilled ones):
-     * the logits of both, whose mean it returns. NULL: it has not. */
+    int last; /* the last stage to build; a large number: the whole net */
+    /* For a net with a second classifier for a teacher (DeiT's distilled ones): the
+     * logits of both, whose mean it returns. Otherwise NULL. */
     struct tensor *own, *taught;
     int n;
     struct model_stage stage[MODEL_STAGES];
 };
 
-/* A stage ends with x; true: and so does the net. o->stages may be NULL. */
+/* Ends a stage with x; returns true if the net ends here, too. o->stages may be NULL. */
 bool model_stage(const struct model_options *o, const char *name, int reduction,
                  struct tensor *x);
-/* The same of tokens [N, prefix + height * width, C]. */
+/* Same for tokens [N, prefix + height * width, C]. */
 bool model_stage_tokens(const struct model_options *o, const char *name, int reduction,
                         struct tensor *x, int prefix, int height, int width);
 
-/* All stages of a model for images of this size; the tensors are NULL. */
+/* Lists the stages of a model for images of this size; the tensors are NULL. */
 void model_stages_list(const struct model *m, const struct model_options *o, int channels,
                        int height, int width, struct model_stages *all);
 
 /*
- * MODEL.OUT_INDICES of `n` stages into index[], in order: negative ones count from the
- * end; none are timm's default, the last `dflt` (0: all). Returns how many; 0 with the
- * reason in `why`.
+ * Resolves MODEL.OUT_INDICES of `n` stages into index[], in order: negative ones count
+ * from the end; an empty list means timm's default, the last `dflt` (0: all). Returns
+ * their number; 0 with the reason in `why`.
  */
 int model_stages_pick(const struct int_list *out, int n, int dflt,
                       int index[MODEL_STAGES], struct strbuf *why);

@@ -1,7 +1,7 @@
 /*
- * Swin v1 (Liu et al. 2021, arXiv 2103.14030) as timm builds it: attention within windows
- * that every second block shifts, a bias for each relative position. Maps that are not
- * whole windows, or of odd sides, are padded with zeros.
+ * Swin v1 (Liu et al. 2021, arXiv 2103.14030) as in timm: attention within windows that
+ * are shifted in every second block, with a relative position bias. Maps that are not
+ * whole windows, or have odd sides, are padded with zeros.
  */
 #ifndef MODELS_SWIN_H
 #define MODELS_SWIN_H

@@ -1,10 +1,10 @@
-/* Which options and sizes of images a Swin of any kind can have. */
+/* Checks the options and image sizes of all kinds of Swin. */
 #include <stdio.h>
 
 #include "models/swin_net.h"
 #include "ops/window_attention.h"
 
-/* Names of keys to blame, for one call at a time. */
+/* Returns the names of keys to blame; valid until the next call. */
 static const char *const *blame(const struct swin_kind *kind, const char *key,
                                 const char *other)
 {
@@ -76,7 +76,7 @@ static const char *const *check_heads(const struct swin_kind *kind,
     return NULL;
 }
 
-/* For one direction; Swin-MLP pads nothing. */
+/* For one direction; Swin-MLP does not pad. */
 static const char *const *check_whole(const struct swin_kind *kind,
                                       const struct swin_options *o, int pixels,
                                       struct strbuf *why)

@@ -1,6 +1,6 @@
 /*
- * Swin-MLP (Liu et al. 2021, arXiv 2103.14030, appendix A3.3): Swin v1 with a matrix for
- * each head in place of attention. Maps must be whole windows in every stage.
+ * Swin-MLP (Liu et al. 2021, arXiv 2103.14030, appendix A3.3): Swin v1 with a matrix per
+ * head instead of attention. Maps must be whole windows in every stage.
  */
 #ifndef MODELS_SWIN_MLP_H
 #define MODELS_SWIN_MLP_H

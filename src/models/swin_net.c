@@ -18,11 +18,11 @@ enum { H = 1, W, C }; /* the dims of tokens [N,H,W,C] */
 const char *const swin_reads[] = {"MODEL.NUM_CLASSES", "MODEL.DROP_RATE",
                                   "MODEL.DROP_PATH_RATE", "MODEL.INIT", NULL};
 
-/* As Microsoft has it for all three. */
+/* Same list as Microsoft's for all three. */
 const char *const swin_no_decay[] = {"absolute_pos_embed", "relative_position_bias_table",
                                      "cpb_mlp", "logit_scale", NULL};
 
-/* As timm has them: a downsampling is one layer with the block after it. */
+/* As in timm, a downsampling belongs to the layer of the next block. */
 const struct layer_rule swin_layers[] = {
     {.pattern = "^(absolute_pos_embed|patch_embed)", .group = 0},
     {.pattern = "^layers\\.([0-9]+)\\.downsample",
@@ -108,7 +108,7 @@ static struct tensor *mlp(struct swin *s, struct tensor *x, const char *block)
     return drop(s, x, swin_name(s, block, "mlp.drop2"));
 }
 
-/* x + branch, or for some samples x alone */
+/* Returns x + branch, or only x for dropped samples. */
 static struct tensor *residual(struct swin *s, struct tensor *x, struct tensor *branch,
                                const char *block, const char *drop_name,
                                const char *add_name)

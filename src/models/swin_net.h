@@ -1,13 +1,13 @@
 /*
- * What Swin v1, v2 and Swin-MLP share (Liu et al. 2021, arXiv 2103.14030 and 2111.09883):
- * patches, stages of blocks with a merging of patches before each but the first, a layer
- * norm, the mean over all tokens, a linear classifier. A family says how its blocks and
- * its mergings are made.
+ * Shared by Swin v1, v2, and Swin-MLP (Liu et al. 2021, arXiv 2103.14030 and 2111.09883):
+ * patches, stages of blocks with patch merging before each stage but the first, a layer
+ * norm, the mean over all tokens, a linear classifier. A family defines its blocks and
+ * its merging.
  *
- * Parameters have timm's names and are made in the order of timm's state dict; Swin-MLP,
- * which timm does not have, has them by the same rules. MODEL.DROP_RATE is that of
- * Microsoft's code: after the patches, after each block's mixing of tokens, and twice in
- * each MLP; there is none before the classifier. Every block is a checkpoint scope.
+ * Parameters have timm's names and are created in the order of timm's state dict;
+ * Swin-MLP, which timm lacks, follows the same rules. MODEL.DROP_RATE is that of
+ * Microsoft's code: after the patches, after each block's token mixing, and twice in each
+ * MLP, but not before the classifier. Every block is a checkpoint scope.
  */
 #ifndef MODELS_SWIN_NET_H
 #define MODELS_SWIN_NET_H
@@ -15,9 +15,9 @@
 #include "graph/graph.h"
 #include "models/table.h"
 
-enum { SWIN_STAGES = 8 }; /* at most */
+enum { SWIN_STAGES = 8 }; /* maximum */
 
-/* The keys of MODEL.SWIN, MODEL.SWINV2 and MODEL.SWIN_MLP; not all are in each. */
+/* The keys of MODEL.SWIN, MODEL.SWINV2, and MODEL.SWIN_MLP; each has some of them. */
 struct swin_options {
     int64_t patch_size, in_chans, embed_dim;
     struct int_list depths, num_heads;
@@ -28,17 +28,17 @@ struct swin_options {
     struct int_list pretrained_window_sizes;
 };
 
-/* A net while it is being built. */
+/* A net under construction. */
 struct swin {
     struct builder *b;
     const struct swin_options *o;
     const struct model_options *common;
     const struct swin_kind *kind;
-    int init; /* of linear layers, enum init_rule */
+    int init; /* enum init_rule of linear layers */
     int block, nblock;
 };
 
-/* A block and its windows, which are cut to the sides of a smaller map. */
+/* A block and its windows, which are clipped to the sides of a smaller map. */
 struct swin_block {
     const char *name; /* "layers.1.blocks.0" */
     int stage, heads;
@@ -47,17 +47,18 @@ struct swin_block {
 };
 
 struct swin_kind {
-    /* Tokens mixed within windows; the parameters are below `name`. */
+    /* Mixes tokens within windows; the parameters are below `name`. */
     struct tensor *(*mix)(struct swin *s, struct tensor *x, const struct swin_block *at);
     /* Norms come last in branches (weights start at 0) and after the reduction of a patch
      * merging, as in SwinV2. */
     bool norm_last;
-    bool whole;         /* maps must be whole windows; before a merging, of even sides */
-    const char *prefix; /* of its keys: "MODEL.SWIN" */
+    bool whole;         /* maps must be whole windows and, before a merging, have even
+                         * sides */
+    const char *prefix; /* prefix of its keys: "MODEL.SWIN" */
 };
 
 /* For model_family.build: x is an image batch [N, C, H, W]; returns logits [N, classes].
- * The family's options in `common` count, and the model's own (`arch`) without any. */
+ * Uses the family's options in `common`, or the model's own (`arch`) if there are none. */
 struct tensor *swin_net(struct builder *b, const struct swin_kind *kind, const void *arch,
                         const struct model_options *common, struct tensor *x);
 
@@ -78,8 +79,8 @@ const char *const *swin_check(const struct swin_kind *kind, const struct model *
         OPTION(p ".APE", struct swin_options, ape),                                      \
         OPTION(p ".PATCH_NORM", struct swin_options, patch_norm)
 
-/* A model's arch: SWIN_ARCH(SWIN_T, 7), a size and its window, then what else differs
- * from the keys' defaults. */
+/* A model's arch: SWIN_ARCH(SWIN_T, 7), a size and its window, then other values that
+ * differ from the defaults. */
 #define SWIN_T 96, (2, 2, 6, 2), (3, 6, 12, 24)
 #define SWIN_S 96, (2, 2, 18, 2), (3, 6, 12, 24)
 #define SWIN_B 128, (2, 2, 18, 2), (4, 8, 16, 32)
@@ -97,8 +98,8 @@ const char *const *swin_check(const struct swin_kind *kind, const struct model *
         .patch_norm = true, .window_size = __VA_ARGS__                                   \
     }
 
-/* Members of model_family. Microsoft's files have the mergings at the end of the stage
- * before, the classifier as "head", and buffers of windows. */
+/* Members of model_family. Microsoft's files have the mergings at the end of the previous
+ * stage, the classifier as "head", and buffers of windows. */
 extern const char *const swin_reads[], *const swin_no_decay[], *const swin_computed[];
 extern const struct layer_rule swin_layers[];
 extern const struct model_grid swin_grids[];
@@ -107,10 +108,10 @@ extern const struct model_grid swin_grids[];
 #define SWIN_CUSTOM_KEYS(p)                                                              \
     p ".EMBED_DIM", p ".DEPTHS", p ".NUM_HEADS", p ".WINDOW_SIZE", NULL
 
-/* "prefix.suffix"; lives as long as the graph */
+/* Returns "prefix.suffix"; lives as long as the graph. */
 const char *swin_name(const struct swin *s, const char *prefix, const char *suffix);
 
-/* The bias of the layer that made x, or NULL. */
+/* Returns the bias of the layer that made x, or NULL. */
 struct tensor *swin_bias_of(const struct tensor *x);
 
 #endif

@@ -10,7 +10,7 @@
 #include "ops/qkv_bias.h"
 #include "ops/window_attention.h"
 
-/* [q_bias | 0 | v_bias], or NULL without */
+/* Returns [q_bias | 0 | v_bias], or NULL without a bias. */
 static struct tensor *bias_of(struct swin *s, const char *name, int64_t c)
 {
     const struct init zero = {INIT_ZERO, 0};

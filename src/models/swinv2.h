@@ -1,8 +1,8 @@
 /*
- * Swin v2 (Liu et al. 2021, arXiv 2111.09883) as timm builds it: norms after the
- * branches, cosine attention, and a position bias that a small MLP computes from relative
- * coordinates, which are those of the window that the net was pretrained with. Maps that
- * are not whole windows, or of odd sides, are padded with zeros.
+ * Swin v2 (Liu et al. 2021, arXiv 2111.09883) as in timm: norms after the branches,
+ * cosine attention, and a position bias that a small MLP computes from relative
+ * coordinates in the window of pretraining. Maps that are not whole windows, or have odd
+ * sides, are padded with zeros.
  */
 #ifndef MODELS_SWINV2_H
 #define MODELS_SWINV2_H

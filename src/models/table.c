@@ -75,7 +75,7 @@ bool model_is_later(const char *type, const char *name)
     return later_what(type, name) != NULL;
 }
 
-/* Is m the architecture of "architecture.tag"? */
+/* True if m is the architecture of "architecture.tag". */
 static bool same_arch(const struct model *m, const char *name)
 {
     size_t len = strcspn(name, ".");
@@ -98,7 +98,7 @@ const struct model_family *model_family_of(const char *name)
     return f;
 }
 
-/* The family that has it. */
+/* Appends the family that has the name. */
 static void say_family(struct strbuf *why, const char *name)
 {
     for (int i = 0; model_families[i]; i++)
@@ -136,8 +136,7 @@ static void say_name(struct strbuf *why, const struct model_family *f, const cha
     suggest_init(&s, hub ? hub + 1 : arch);
     for (const struct model *m = f->models; m->name; m++)
         suggest_try(&s, m->name);
-    /* It may resemble one of another family; say_family() tells of the same name
-     * there. */
+    /* May suggest a model of another family; say_family() handles equal names. */
     for (int i = 0; model_families[i] && !s.best && !model_family_of(name); i++)
         for (const struct model *m = model_families[i]->models; m->name; m++)
             suggest_try(&s, m->name);

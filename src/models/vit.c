@@ -14,12 +14,12 @@
 #include "ops/view.h"
 #include "ops/window_attention.h"
 
-/* A net while it is being built. */
+/* A net under construction. */
 struct net {
     struct builder *b;
     const struct vit *arch;
     const struct model_options *o;
-    int init; /* of linear layers, enum init_rule */
+    int init; /* enum init_rule of linear layers */
 };
 
 static const float eps = 1e-6f;
@@ -43,8 +43,8 @@ static struct tensor *token(struct net *v, const char *name, int64_t n, float st
                        (struct init){INIT_NORMAL, std});
 }
 
-/* Tokens [N, 1 or 2 + patches, width]; in timm's order those without a layer
- * come first. */
+/* Tokens [N, 1 or 2 + patches, width]; in timm's order, parameters without a layer come
+ * first. */
 static struct tensor *embed(struct net *v, struct tensor *x)
 {
     int side = v->arch->patch, prefix = v->arch->distilled ? 2 : 1;
@@ -64,7 +64,7 @@ static struct tensor *embed(struct net *v, struct tensor *x)
     return add_position(v->b, x, pos, "pos_embed");
 }
 
-/* All tokens of an image are one window, one row high. */
+/* All tokens of an image are one window of height 1. */
 static struct tensor *attention(struct net *v, struct tensor *x, const char *p)
 {
     int64_t n = x->dim[0], tokens = x->dim[1], c = x->dim[2];
@@ -187,7 +187,7 @@ static const struct model models[] = {
 };
 /* clang-format on */
 
-/* As timm has them. */
+/* Same as timm's. */
 static const struct layer_rule layers[] = {
     {.pattern = "^(cls_token|dist_token|pos_embed|patch_embed)", .group = 0},
     {.pattern = "^blocks\\.([0-9]+)", .group = 1},

@@ -1,8 +1,8 @@
 /*
- * Attention, and mixing of tokens (Swin-MLP), within windows. A map [B,H,W,...] is
- * rolled, padded and cut into windows [B, windows, heads, tokens, head], where `head` is
- * the number of features per head. Scores are [B, windows, heads, tokens, tokens]; biases
- * and masks, which do not depend on the image, are added to them.
+ * Attention and token mixing (Swin-MLP) within windows. A map [B,H,W,...] is rolled,
+ * padded, and cut into windows [B, windows, heads, tokens, head], where `head` is the
+ * number of features per head. Scores are [B, windows, heads, tokens, tokens]; biases and
+ * masks, which do not depend on the image, are added to them.
  */
 #include <math.h>
 
@@ -13,7 +13,7 @@
 #include "ops/window_attention.h"
 #include "ops/window_mix.h"
 
-/* Rolls axis `axis`, of length `len`: element `by` comes first. */
+/* Rolls axis `axis`, of length `len`, so that element `by` comes first. */
 static const char *roll(struct convert *c, const char *v, int axis, int64_t by,
                         int64_t len)
 {
@@ -24,7 +24,7 @@ static const char *roll(struct convert *c, const char *v, int axis, int64_t by,
                                   convert_slice(c, v, axis, 0, by, 1)));
 }
 
-/* Zeros around the map [B, height, width, C], up to whole windows. */
+/* Pads the map [B, height, width, C] with zeros up to whole windows. */
 static const char *pad(struct convert *c, const char *v, const struct window_grid *g)
 {
     const int64_t below = g->rows * g->window_h - g->height - g->pad_top;
@@ -34,7 +34,7 @@ static const char *pad(struct convert *c, const char *v, const struct window_gri
         c, v, 4, (const int64_t[]){0, g->pad_top, g->pad_left, 0, 0, below, right, 0});
 }
 
-/* Cuts off what pad() added. */
+/* Removes the rows and columns that pad() added. */
 static const char *unpad(struct convert *c, const char *v, const struct window_grid *g)
 {
     if (g->rows * g->window_h != g->height)
@@ -58,8 +58,8 @@ static const char *to_map(struct convert *c, const char *v, const struct window_
                                         (int64_t)heads * head));
 }
 
-/* Adds the node's WINDOW_ATTENTION_PAD input (the bias of q, k and v), if it has one, to
- * the padded tokens, which are zero in v [B, H, W, C]; they lie below and right. */
+/* Adds the node's WINDOW_ATTENTION_PAD input (the bias of q, k, and v), if it has one, to
+ * the padded tokens, which are zero in v [B, H, W, C] and lie below and to the right. */
 static const char *add_padding(struct convert *c, const struct node *n, const char *v,
                                const struct window_grid *g)
 {
@@ -84,7 +84,7 @@ static const char *add_padding(struct convert *c, const struct node *n, const ch
                            convert_value(c, n->in[slot])))));
 }
 
-/* Cuts v [B, H, W, 3 C] into q, k and v, each [B, windows, heads, tokens, head]. */
+/* Splits v [B, H, W, 3 C] into q, k, and v, each [B, windows, heads, tokens, head]. */
 static void split(struct convert *c, const char *v, const struct window_attention_size *s,
                   const char *part[3])
 {
@@ -103,8 +103,8 @@ static void split(struct convert *c, const char *v, const struct window_attentio
     }
 }
 
-/* v divided by its L2 norm over the last dim, which counts as 1e-12 at least: as
- * torch.nn.functional.normalize. */
+/* Divides v by its L2 norm over the last dim, at least 1e-12, as
+ * torch.nn.functional.normalize does. */
 static const char *unit(struct convert *c, const char *v)
 {
     const int64_t last = -1;
@@ -116,8 +116,8 @@ static const char *unit(struct convert *c, const char *v)
     return onnx_node(c->x, "Div", ONNX_IN(v, norm));
 }
 
-/* scale q k^T; with WINDOW_ATTENTION_LOGIT_SCALE (Swin v2) the cosines of q and k, times
- * exp(min(logit scale, log 100)). */
+/* Returns scale q k^T; with WINDOW_ATTENTION_LOGIT_SCALE (Swin v2) the cosines of q and
+ * k, times exp(min(logit scale, log 100)). */
 static const char *scores(struct convert *c, const struct node *n, const char *q,
                           const char *k)
 {
@@ -164,7 +164,7 @@ static const char *position_bias(struct convert *c, const struct node *n, const 
     return onnx_node(c->x, "Add", ONNX_IN(z, bias));
 }
 
-/* Adds to the scores z -100 between tokens that only the roll made neighbours:
+/* Adds -100 to the scores z between tokens that are neighbors only because of the roll:
  * [windows, 1, tokens, tokens]. */
 static const char *roll_mask(struct convert *c, const struct node *n, const char *z,
                              const struct window_attention_size *s)

@@ -1,4 +1,4 @@
-/* Convolutions, linear layers, and batch norms, folded into convolutions or not. */
+/* Convolutions, linear layers, and batch norms, which may be folded into convolutions. */
 #include <math.h>
 
 #include "graph/kernel.h"
@@ -8,7 +8,7 @@
 #include "ops/image.h"
 #include "ops/linear.h"
 
-/* The batch norm to fold into convolution n, whose result only it reads; or NULL. */
+/* Returns the batch norm that is folded into convolution n (its only reader), or NULL. */
 static const struct node *folded(const struct convert *c, const struct node *n)
 {
     const struct node *r = c->fold_bn ? tensor_only_reader(c->g, n->out[0]) : NULL;
@@ -18,7 +18,7 @@ static const struct node *folded(const struct convert *c, const struct node *n)
                : NULL;
 }
 
-/* A batch norm of inference as y = scale x + shift, per channel. */
+/* Computes an inference batch norm as y = scale x + shift, per channel. */
 static void affine(struct convert *c, const struct node *bn, double *scale, double *shift)
 {
     const struct batchnorm_attrs *a = bn->attrs;
@@ -34,8 +34,8 @@ static void affine(struct convert *c, const struct node *bn, double *scale, doub
 }
 
 /*
- * The weights and bias of a convolution with its batch norm folded in, under the names of
- * the convolution; `out`: the dim of the weights that counts the channels of the result.
+ * Folds a batch norm into the weights and bias of its convolution, under the names of the
+ * convolution; `out`: dim of the weights that counts the output channels.
  */
 static void fold(struct convert *c, const struct tensor *w, const struct tensor *b,
                  const struct node *bn, int out, const char *name[2])
@@ -59,7 +59,7 @@ static void fold(struct convert *c, const struct tensor *w, const struct tensor 
         ONNX_FLOAT, 1, &channels, bias);
 }
 
-/* Weights and bias (NULL: none), with the batch norm folded in, if there is one. */
+/* Gets weights and bias (may be NULL), with the batch norm folded in, if there is one. */
 static void parameters(struct convert *c, const struct node *n, const struct tensor *w,
                        const struct tensor *b, int out, const char *name[2])
 {
@@ -98,8 +98,8 @@ const char *convert_conv2d(struct convert *c, const struct node *n)
     return y;
 }
 
-/* output_padding: by how many pixels `out` exceeds the size that a transposed convolution
- * has by itself. */
+/* Returns output_padding: the pixels by which `out` exceeds the natural output size of a
+ * transposed convolution. */
 static int64_t missing(int64_t out, int64_t in, int stride, int pad, int kernel,
                        int dilation)
 {

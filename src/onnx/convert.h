@@ -1,7 +1,7 @@
 /*
- * How ops become ONNX nodes: a function for each, in table.c. Values are logical: images
- * N,C,H,W whatever the memory, tokens as they are, the batch any number. Parameters are
- * initializers under timm's names.
+ * Conversion of ops to ONNX nodes: one function per op, listed in table.c. Values are
+ * logical: images N,C,H,W whatever the memory layout, tokens as they are, any batch size.
+ * Parameters are initializers with timm's names.
  */
 #ifndef ONNX_CONVERT_H
 #define ONNX_CONVERT_H
@@ -13,8 +13,8 @@ struct convert {
     struct onnx *x;
     struct arena *mem; /* the model's */
     const struct graph *g;
-    const float *flat;  /* weights and buffers, as graph/flat.h lays them out */
-    const char **value; /* ONNX name of each tensor, by id; NULL: not yet */
+    const float *flat;  /* weights and buffers in the layout of graph/flat.h */
+    const char **value; /* ONNX name of each tensor, by id, or NULL */
     bool fold_bn;
 };
 
@@ -26,22 +26,22 @@ struct convert_row {
     const struct op *op;
     convert_fn *convert;
 };
-extern const struct convert_row convert_table[]; /* a row without an op ends it */
+extern const struct convert_row convert_table[]; /* ended by a row without op */
 
-/* ---- for these functions ---- */
+/* ---- helpers ---- */
 
-/* The value of an input of a node; a parameter or buffer becomes an initializer. */
+/* Returns the value of a node's input; a parameter or buffer becomes an initializer. */
 const char *convert_value(struct convert *c, const struct tensor *t);
-/* A parameter's or buffer's values in logical order; they live as long as the model. */
+/* Returns a parameter's or buffer's values in logical order; valid as long as the model. */
 float *convert_weights(struct convert *c, const struct tensor *t);
 
 const char *convert_transpose(struct convert *c, const char *v, int n,
                               const int64_t *perm);
-/* In dim, 0 keeps the dim that v has there, and -1 is what is left, as in Reshape. */
+/* In dim, 0 keeps the dim of v, and -1 is computed, as in Reshape. */
 const char *convert_reshape(struct convert *c, const char *v, int n, const int64_t *dim);
 const char *convert_slice(struct convert *c, const char *v, int axis, int64_t from,
                           int64_t to, int64_t step);
-/* Zeros before and after each of n dims: amount[0..n) before, amount[n..2n) after. */
+/* Adds zeros before and after each of n dims: amount[0..n) before, amount[n..2n) after. */
 const char *convert_pad(struct convert *c, const char *v, int n, const int64_t *amount);
 const char *convert_concat(struct convert *c, int axis, const char *const *in);
 const char *convert_to_tokens(struct convert *c, const char *v); /* NCHW -> NHWC */
@@ -53,10 +53,10 @@ const char *convert_to_image(struct convert *c, const char *v);
         __VA_ARGS__                                                                      \
     }
 
-/* Gives the last node the attributes of a convolution: kernel, strides, pads, ... */
+/* Adds a convolution's attributes to the last node: kernel, strides, pads, ... */
 struct conv2d_attrs;
 void convert_windows(struct convert *c, const struct conv2d_attrs *a);
-/* x w^T + b over the last dim; `matrix`: x has two dims; b may be NULL. */
+/* Returns x w^T + b over the last dim; `matrix`: x has two dims; b may be NULL. */
 const char *convert_dense(struct convert *c, const char *x, const char *w, const char *b,
                           bool matrix);
 

@@ -48,8 +48,8 @@ static convert_fn *find(const struct node *n)
     die("layer '%s': ONNX has no form of %s here", n->layer, n->op->name);
 }
 
-/* For each tensor, by id: do the logits depend on it? One pass from the last node to the
- * first is enough, as producers come before consumers. Stops at `in`. */
+/* Marks, by id, the tensors on which the logits depend. One pass from the last node to
+ * the first suffices, because producers precede consumers. Stops at `in`. */
 static bool *needed(const struct graph *g, const struct tensor *in,
                     const struct tensor *logits)
 {

@@ -1,14 +1,13 @@
 /*
- * A net as an ONNX model: the nodes from the images that it sees, already normalised, to
- * its logits.
+ * Exports a net as an ONNX model: the nodes from the normalized images to the logits.
  *
  *   struct onnx *x = onnx_export(g, in, logits, flat, name, &options);
  *   onnx_meta(x, ...); onnx_write(x, path, &why); onnx_free(x);
  *
- * `g` is a graph of inference in fp32, `in` the images [N,C,H,W] (what normalize makes),
- * `flat` the weights and buffers in host memory as graph/flat.h lays them out. Input and
- * output are named "input" and "logits"; the batch is free, height and width are not.
- * Dies with the layer if an op has no row in onnx/table.c.
+ * `g` is an inference graph in fp32, `in` the images [N,C,H,W] (the output of normalize),
+ * `flat` the weights and buffers in host memory in the layout of graph/flat.h. Input and
+ * output are named "input" and "logits"; the batch size is free, height and width are
+ * fixed. Dies with the layer's name if an op has no row in onnx/table.c.
  */
 #ifndef ONNX_EXPORT_H
 #define ONNX_EXPORT_H
@@ -17,7 +16,7 @@
 #include "onnx/writer.h"
 
 struct onnx_options {
-    bool fold_bn; /* batch norms that alone follow a convolution go into its weights */
+    bool fold_bn; /* folds a batch norm into its convolution if it is the only reader */
 };
 
 struct onnx *onnx_export(const struct graph *g, const struct tensor *in,

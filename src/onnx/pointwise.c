@@ -1,4 +1,4 @@
-/* Ops on each element, channel or position by itself. */
+/* Ops on single elements, channels, or positions. */
 #include "base/error.h"
 #include "onnx/convert.h"
 #include "ops/gelu.h"
@@ -25,7 +25,7 @@ const char *convert_sigmoid(struct convert *c, const struct node *n)
     return onnx_node(c->x, "Sigmoid", ONNX_IN(convert_value(c, n->in[0])));
 }
 
-/* x (1 + erf(x / sqrt 2)) / 2: ONNX has Gelu only from operator set 20 on. */
+/* x (1 + erf(x / sqrt 2)) / 2: ONNX has Gelu only since operator set 20. */
 const char *convert_gelu(struct convert *c, const struct node *n)
 {
     const char *x = convert_value(c, n->in[GELU_X]), *y;
@@ -74,7 +74,7 @@ const char *convert_scale_channels(struct convert *c, const struct node *n)
                              convert_value(c, n->in[SCALE_CHANNELS_S])));
 }
 
-/* Ones for a norm without weights: LayerNormalization must have a scale. */
+/* Returns ones for a norm without weights: LayerNormalization requires a scale. */
 static const char *ones(struct convert *c, const struct node *n)
 {
     int64_t channels = tensor_channels(n->in[LAYERNORM_X]);

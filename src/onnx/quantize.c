@@ -1,6 +1,6 @@
 /*
- * Layers in 8 bits as QDQ: what is quantized is dequantized again before an operator in
- * fp32, and runtimes make one operator in 8 bits of the three.
+ * Int8 layers as QDQ: quantized values are dequantized before an fp32 operator, and
+ * runtimes fuse the three into one int8 operator.
  */
 #include "ops/quantize.h"
 #include "onnx/convert.h"
@@ -9,7 +9,7 @@
 #include "ops/linear.h"
 #include "ops/qlayer.h"
 
-/* In ONNX the scale of an input is a scalar, in the graph a vector of one. */
+/* The scale of an input is a scalar in ONNX and a vector of one in the graph. */
 static const char *input_scale(struct convert *c, const struct tensor *scale)
 {
     const char **value = &c->value[scale->id];

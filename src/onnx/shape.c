@@ -10,7 +10,7 @@
 #include "ops/tokens.h"
 #include "ops/view.h"
 
-/* The dims of t in memory order, for Reshape: 0 for the batch, which it keeps. */
+/* Returns the dims of t in memory order, for Reshape: 0 keeps the batch. */
 static int stored_dims(const struct tensor *t, int64_t dim[TENSOR_DIMS])
 {
     const int order[] = {IMAGE_N, IMAGE_H, IMAGE_W, IMAGE_C};
@@ -22,7 +22,7 @@ static int stored_dims(const struct tensor *t, int64_t dim[TENSOR_DIMS])
 }
 
 /* A view moves nothing in memory (channels last). ONNX images are channels first, so they
- * are transposed on either side of the reshape. */
+ * are transposed before and after the reshape. */
 const char *convert_view(struct convert *c, const struct node *n)
 {
     const struct tensor *x = n->in[VIEW_X], *y = n->out[0];
@@ -112,7 +112,7 @@ const char *convert_patch_merge(struct convert *c, const struct node *n)
     return convert_concat(c, -1, ONNX_IN(part[0], part[1], part[2], part[3]));
 }
 
-/* Expand: one copy of the token per image of the batch, whatever its size. */
+/* Expand: one copy of the token per image, for any batch size. */
 const char *convert_prepend_token(struct convert *c, const struct node *n)
 {
     const struct tensor *token = n->in[PREPEND_TOKEN_TOKEN];

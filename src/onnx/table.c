@@ -1,4 +1,4 @@
-/* The ops of inference, one row each; ops/table.h lists all ops. */
+/* The inference ops, one row each; ops/table.h lists all ops. */
 #include "onnx/convert.h"
 #include "ops/add.h"
 #include "ops/avgpool2d.h"

@@ -13,15 +13,15 @@
 
 enum {
     OPSET = 17,      /* the first with LayerNormalization */
-    IR_VERSION = 8,  /* that of the release of OPSET */
-    ATTRIBUTES = 8,  /* per node, at most */
-    MOST = INT32_MAX /* bytes of a message: protobuf's limit */
+    IR_VERSION = 8,  /* of the release with OPSET */
+    ATTRIBUTES = 8,  /* maximum per node */
+    MOST = INT32_MAX /* protobuf's maximum message size in bytes */
 };
 
 struct onnx {
     struct arena mem;
-    struct strmap names; /* taken: those of values and initializers */
-    const char *layer;   /* begins the names of new nodes */
+    struct strmap names; /* used names of values and initializers */
+    const char *layer;   /* prefix of new nodes' names */
     Onnx__ModelProto model;
     Onnx__GraphProto graph;
     size_t node_cap, init_cap, meta_cap;
@@ -32,7 +32,7 @@ struct arena *onnx_arena(struct onnx *x)
     return &x->mem;
 }
 
-/* A new message in the arena; `init` is its initializer of protobuf-c. */
+/* Creates a message in the arena; `init` is its protobuf-c initializer. */
 #define MESSAGE(x, TYPE, init) make((x), &(const TYPE)init, sizeof(TYPE))
 
 static void *make(struct onnx *x, const void *initial, size_t size)
@@ -84,7 +84,7 @@ void onnx_layer(struct onnx *x, const char *layer)
     x->layer = text(x, layer);
 }
 
-/* A name that is not taken: layer/op, or layer/op_N. */
+/* Returns an unused name: layer/op, or layer/op_N. */
 static char *fresh(struct onnx *x, const char *op)
 {
     char *name = arena_printf(&x->mem, "%s/%s", x->layer, op);
@@ -175,7 +175,7 @@ static const char *initializer(struct onnx *x, const char *name, int type, int n
                                const int64_t *dim, const void *data)
 {
     Onnx__TensorProto *t = MESSAGE(x, Onnx__TensorProto, ONNX__TENSOR_PROTO__INIT);
-    union { /* protobuf-c has no const, though packing only reads */
+    union { /* protobuf-c lacks const, although packing only reads */
         const void *given;
         uint8_t *kept;
     } bytes = {data};
@@ -258,8 +258,8 @@ static Onnx__TensorShapeProto *shape(struct onnx *x, int ndim, const int64_t *di
     return s;
 }
 
-/* Name and shape of an input or output of the graph, in an array of one, as the message
- * wants it. */
+/* Returns name and shape of an input or output of the graph, as the one-element array
+ * that the message requires. */
 static Onnx__ValueInfoProto **info(struct onnx *x, const char *name, int ndim,
                                    const int64_t *dim)
 {

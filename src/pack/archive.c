@@ -27,7 +27,7 @@ void pack_archive_open(struct pack_archive *t, const char *dir, const char *stem
 void pack_archive_add(struct pack_archive *t, const char *name, const void *data,
                       size_t len)
 {
-    locale_t before = utf8_names_begin(); /* of which a zip then says that they are */
+    locale_t before = utf8_names_begin(); /* a zip declares its names UTF-8 */
 
     archive_entry_clear(t->e);
     archive_entry_set_pathname(t->e, name);

@@ -1,4 +1,4 @@
-/* Archives that libarchive writes, member by member. */
+/* Writes archives with libarchive, member by member. */
 #ifndef PACK_ARCHIVE_H
 #define PACK_ARCHIVE_H
 
@@ -15,15 +15,15 @@ struct pack_archive {
     char *path;
 };
 
-/* All of them end the program with the path if they fail. `format` chooses the format of
- * the archive that is given, before it is opened; its result is libarchive's. */
+/* On failure these functions end the program with the path. `format` selects the format
+ * of the archive before it is opened and returns libarchive's result. */
 void pack_archive_open(struct pack_archive *t, const char *dir, const char *stem,
                        const char *ending, int (*format)(struct archive *a));
 void pack_archive_add(struct pack_archive *t, const char *name, const void *data,
                       size_t len);
 void pack_archive_close(struct pack_archive *t);
 
-/* KEY.seg.png, if the sample has a label map. */
+/* Adds KEY.seg.png if the sample has a label map. */
 void pack_archive_add_label_map(struct pack_archive *t, const struct pack_sample *s);
 
 #endif

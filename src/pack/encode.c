@@ -29,8 +29,8 @@ void pack_item_release(struct pack_item *item)
     item->fault = NULL;
 }
 
-/* If the shorter side is longer than `size`, makes it `size` and scales the other; else
- * false. */
+/* If the shorter side exceeds `size`, sets it to `size` and scales the other; otherwise
+ * returns false. */
 static bool fit(int size, int *w, int *h)
 {
     int side = *w < *h ? *w : *h, other = *w < *h ? *h : *w;
@@ -49,7 +49,7 @@ static void take(struct dataset_bytes *b, uint8_t *data, size_t len)
     *b = (struct dataset_bytes){data, len, len};
 }
 
-/* Sets b to a PPM or PGM header (`kind` P6 or P5) with room for n bytes of pixels, and
+/* Sets b to a PPM or PGM header (`kind` P6 or P5) with room for n bytes of pixels;
  * returns where those go. */
 static uint8_t *portable(struct dataset_bytes *b, const char *kind, int w, int h,
                          size_t n)
@@ -97,8 +97,8 @@ static void encode_label_map(const struct pack_encoding *how, struct pack_item *
     take(&item->label_map, data, len);
 }
 
-/* Decodes, resizes and encodes what was read, if that changes it. A failure of
- * base/failure.h and a reason. */
+/* Decodes, resizes, and encodes the bytes read, if that changes them. Returns a failure
+ * of base/failure.h with a reason on errors. */
 static int encode_anew(struct pack_encoder *e, const struct pack_encoding *how,
                        struct pack_item *item, struct strbuf *why)
 {
@@ -138,7 +138,7 @@ static int encode_anew(struct pack_encoder *e, const struct pack_encoding *how,
     return rc;
 }
 
-/* Label maps in colours become PNGs of class indices. */
+/* Converts colored label maps to PNGs of class indices. */
 static int index_colours(struct pack_encoder *e, const struct pack_encoding *how,
                          const struct dataset *d, struct pack_item *item,
                          struct strbuf *why)

@@ -1,4 +1,4 @@
-/* A file that is written from front to back, and once more at its head. */
+/* A file that is written sequentially, and finally once more at its start. */
 #ifndef PACK_FILE_H
 #define PACK_FILE_H
 
@@ -12,12 +12,13 @@ struct pack_file {
     uint64_t at; /* bytes so far */
 };
 
-/* All of them end the program with the path if they fail. */
+/* On failure these functions end the program with the path. */
 void pack_file_open(struct pack_file *f, const char *dir, const char *stem,
                     const char *ending);
 void pack_file_add(struct pack_file *f, const void *data, size_t len);
-void pack_file_pad(struct pack_file *f, unsigned multiple); /* zeros up to it */
+void pack_file_pad(struct pack_file *f, unsigned multiple); /* writes zeros up to the
+                                                             * multiple */
 void pack_file_head(struct pack_file *f, const void *data, size_t len);
-void pack_file_close(struct pack_file *f); /* and on the disk */
+void pack_file_close(struct pack_file *f); /* syncs to disk */
 
 #endif

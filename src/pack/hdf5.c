@@ -1,4 +1,4 @@
-/* Files of variable length and labels; see dataset/hdf5_library.h. */
+/* Variable-length files and labels; see dataset/hdf5_library.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 enum { CHUNK = 256 /* samples per chunk */, UNLIMITED = -1 /* H5S_UNLIMITED */ };
 
-/* A dataset (of HDF5) that grows by one element per sample. */
+/* An HDF5 dataset that grows by one element per sample. */
 struct rows {
     hdf5_id id;
     bool open;
@@ -19,7 +19,7 @@ struct rows {
 struct hdf5 {
     const struct hdf5_library *lib;
     char *path;
-    hdf5_id file, bytes; /* bytes: the type of an image file, uint8 of variable length */
+    hdf5_id file, bytes; /* bytes: type of an image file, variable-length uint8 */
     struct rows images, labels, label_maps;
 };
 
@@ -55,7 +55,8 @@ static void rows_start(struct hdf5 *f, struct rows *r, const char *name, hdf5_id
     hdf5_id list = check(f, lib->Pcreate(*lib->dataset_create));
 
     check(f, lib->Pset_chunk(list, 1, &chunk));
-    check(f, lib->Pset_obj_track_times(list, false)); /* else no two files are the same */
+    check(f, lib->Pset_obj_track_times(list, false)); /* otherwise files would differ
+                                                       * in their times */
     r->id = check(f, lib->Dcreate2(f->file, name, type, space, 0, list, 0));
     r->open = true;
     check(f, lib->Pclose(list));

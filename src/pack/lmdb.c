@@ -45,7 +45,8 @@ static void *lmdb_create(const char *dir, const char *stem, int64_t first)
     if (mkdir(f->path, 0777) < 0)
         die("cannot make the folder '%s': %s", f->path, strerror(errno));
     check(f, f->lib->env_create(&f->env));
-    check(f, f->lib->env_set_mapsize(f->env, (size_t)1 << 40)); /* reserves no disk */
+    check(f, f->lib->env_set_mapsize(f->env, (size_t)1 << 40)); /* reserves no disk
+                                                                 * space */
     check(f, f->lib->env_open(f->env, f->path, MDB_NOLOCK | MDB_NOSYNC, 0666));
     begin(f);
     return f;

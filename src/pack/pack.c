@@ -14,12 +14,12 @@
 #include "base/log.h"
 #include "dataset/read.h"
 
-enum { BLOCK = 16 }; /* samples in memory for each thread */
+enum { BLOCK = 16 }; /* samples in memory per thread */
 
 struct packer {
     const struct pack_options *o;
     const struct dataset *d;
-    char *dir; /* where containers are made */
+    char *dir; /* folder in which containers are created */
     struct pack_encoder *encoder;
     struct pack_item *item;
     int block; /* entries of `item` */
@@ -55,7 +55,7 @@ static void move(const char *dir, const char *name, const char *out)
     free(to);
 }
 
-/* Moves the files of a container, `main` last: where that is, all others are, too. */
+/* Moves the files of a container, `main` last: if it is there, the others are, too. */
 static void move_all(const struct packer *p, const char *main)
 {
     int n;
@@ -109,7 +109,7 @@ static void add_block(struct packer *p, void *file, int64_t from, int64_t to)
         p->o->progress(to, p->d->n, p->o->arg);
 }
 
-/* Makes the container of samples [from, to), unless it is there. */
+/* Writes the container of samples [from, to) unless it already exists. */
 static void pack_container(struct packer *p, const char *stem, int64_t from, int64_t to)
 {
     const struct pack_format *format = p->o->format;

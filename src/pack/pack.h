@@ -1,14 +1,14 @@
 /*
- * A split of a data set into containers below a folder: OUT/SPLIT-000000.ENDING and so
- * on, or OUT/SPLIT.ENDING where a container holds a whole split.
+ * Packs a split of a data set into containers below a folder: OUT/SPLIT-000000.ENDING and
+ * so on, or OUT/SPLIT.ENDING if a container holds a whole split.
  *
- * A container is made in OUT/.packing and moved to its place when it is whole. Called
- * again after the program was killed, pack_split keeps those that are there and goes on
- * after them; the caller makes sure that they are of the same data set and made in the
- * same way (the manifest of cmd/pack.c).
+ * A container is written to OUT/.packing and moved to its place when it is complete. If
+ * the program was killed, the next call of pack_split keeps the complete containers and
+ * continues after them; the caller ensures that they have the same data set and options
+ * (the manifest of cmd/pack.c).
  *
- * Samples keep their order. A sample that cannot be read is left out with a line in the
- * log, or ends the program.
+ * Samples keep their order. An unreadable sample is skipped with a warning, or ends the
+ * program.
  */
 #ifndef PACK_PACK_H
 #define PACK_PACK_H
@@ -19,19 +19,19 @@
 struct pack_options {
     const struct pack_format *format;
     struct pack_encoding encoding;
-    const char *out; /* the folder; it exists */
-    int64_t shard;   /* samples per container; 0: all of the split */
+    const char *out; /* existing output folder */
+    int64_t shard;   /* samples per container; 0: the whole split */
     int threads;
-    bool fail; /* the first sample that cannot be read ends the program */
-    void (*progress)(int64_t done, int64_t total, void *arg); /* or NULL */
+    bool fail; /* the first unreadable sample ends the program */
+    void (*progress)(int64_t done, int64_t total, void *arg); /* may be NULL */
     void *arg;
 };
 
 struct pack_result {
-    /* Samples: written; damaged and left out; in containers that were there already. */
+    /* Samples: written; damaged and skipped; in containers that already existed. */
     int64_t samples, left_out, kept;
-    int64_t bytes; /* of images and label maps, as they were written */
-    int containers; /* one whose samples are all left out is not written */
+    int64_t bytes;  /* of images and label maps as written */
+    int containers; /* without containers whose samples are all skipped */
 };
 
 struct pack_result pack_split(const struct pack_options *o, const struct dataset *d,

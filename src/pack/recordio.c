@@ -12,7 +12,7 @@
 struct recordio {
     struct pack_file images, index, labels;
     char *dir, *stem;
-    bool label_maps; /* labels is open */
+    bool label_maps; /* `labels` is open */
 };
 
 static void *recordio_create(const char *dir, const char *stem, int64_t first)
@@ -41,8 +41,8 @@ static void part(struct pack_file *out, enum record_kind kind, const void *data,
     pack_file_pad(out, 4);
 }
 
-/* A record is cut where the magic number stands at a multiple of 4 bytes; the number is
- * left out, and the reader puts it back between the parts. */
+/* A record is split where the magic number is at a multiple of 4 bytes; the number is
+ * omitted, and the reader restores it between the parts. */
 static void record(struct pack_file *out, const struct record_head *h, const void *data,
                    size_t len)
 {

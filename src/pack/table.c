@@ -2,7 +2,7 @@
 
 #include "pack/format.h"
 
-/* A row each; a new one is its file and a word here. */
+/* The formats; a new one is a file and a word here. */
 #define FORMATS(ROW) ROW(tar) ROW(zip) ROW(decoded) ROW(lmdb) MORE(ROW)
 #define MORE(ROW)    ROW(recordio) ROW(tfrecord) ROW(hdf5)
 

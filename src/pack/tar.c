@@ -1,5 +1,5 @@
-/* KEY.jpg, then KEY.cls or KEY.seg.png, as WebDataset names them; ustar,
- * by libarchive. */
+/* KEY.jpg, then KEY.cls or KEY.seg.png, as WebDataset names them; ustar, written with
+ * libarchive. */
 #include <archive.h>
 #include <stdlib.h>
 

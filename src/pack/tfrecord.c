@@ -1,4 +1,4 @@
-/* Records as dataset/tfrecord.c reads them. */
+/* Writes records in the layout that dataset/tfrecord.c reads. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 enum { FEATURES = 4 };
 
-/* A feature and all that it points to. */
+/* A feature and everything it points to. */
 struct feature {
     Trainc__Features__Entry entry;
     Trainc__Feature value;
@@ -76,7 +76,7 @@ static void tfrecord_add(void *file, const struct pack_sample *s)
     Trainc__Features__Entry *entry[FEATURES];
     Trainc__Features features = TRAINC__FEATURES__INIT;
     Trainc__Example e = TRAINC__EXAMPLE__INIT;
-    const char *format = s->ending + 1; /* TensorFlow says "jpeg" */
+    const char *format = s->ending + 1; /* TensorFlow's name is "jpeg" */
     size_t n = 0, len;
     uint8_t *data;
 

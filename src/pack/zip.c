@@ -1,7 +1,7 @@
 /*
- * Swin's layout: SPLIT.zip, whose members are stored, as images are compressed already,
- * and SPLIT_map.txt with "CLASS/KEY.jpg<tab>LABEL" for each. Samples with label maps are
- * named as in a tar, and have no map.
+ * Swin's layout: SPLIT.zip with uncompressed members, because images are already
+ * compressed, and SPLIT_map.txt with a line "CLASS/KEY.jpg<tab>LABEL" per image. Samples
+ * with label maps are named as in a tar and have no map.
  */
 #include <archive.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ struct zip {
     struct pack_archive archive;
     struct pack_file map;
     char *dir, *stem;
-    bool has_map; /* map is open */
+    bool has_map; /* `map` is open */
 };
 
 static int stored_zip(struct archive *a)
@@ -37,8 +37,8 @@ static void *zip_create(const char *dir, const char *stem, int64_t first)
     return z;
 }
 
-/* The folder of a sample's class, on the heap; what the map or Swin's reader would take
- * for something else becomes '_'. */
+/* Returns the folder of a sample's class (heap); characters with a meaning in the map or
+ * in Swin's reader become '_'. */
 static char *folder_name(const struct pack_sample *s)
 {
     char *name = s->class_name ? xstrdup(s->class_name) : xasprintf("%d", s->label);

@@ -29,8 +29,8 @@ struct canvas {
     const struct synth_scene *p;
     uint8_t *rgb, *id;
     uint32_t drawn; /* random numbers so far */
-    /* Pixels: y of the horizon; x of the vanishing point; half the width, at the lower
-     * edge, of the road and of road and pavements. */
+    /* In pixels: y of the horizon; x of the vanishing point; half the width, at the lower
+     * edge, of the road and of road and sidewalks. */
     float horizon, middle, road, rim;
 };
 
@@ -56,7 +56,7 @@ static bool one_in(struct canvas *c, float n)
     return between(c, 0, n) < 1;
 }
 
-/* The colour, lighter or darker by up to `spread`. */
+/* Returns the color, lighter or darker by up to `spread`. */
 static struct paint paint(struct canvas *c, int id, float r, float g, float b,
                           float spread)
 {
@@ -83,7 +83,7 @@ struct span {
     float from, to;
 };
 
-/* Fills from y0 down to y1; the span in x goes from `top` to `bottom`. */
+/* Fills from y0 down to y1; the span in x changes from `top` to `bottom`. */
 static void fill_trapezoid(struct canvas *c, float y0, float y1, struct span top,
                            struct span bottom, const struct paint *p)
 {
@@ -155,7 +155,7 @@ static void draw_ground(struct canvas *c)
                    &stones);
     fill_trapezoid(c, c->horizon, h, point, (struct span){m - c->road, m + c->road},
                    &tar);
-    for (float t = 0.15f; t < 1; t *= 1.6f) { /* lane marks, far to near */
+    for (float t = 0.15f; t < 1; t *= 1.6f) { /* lane marks, from far to near */
         float y = c->horizon + (h - c->horizon) * t, half = c->road * t / 30;
 
         fill_box(c, m - half, y, m + half, y + (h - c->horizon) * t / 5, &line);
@@ -210,7 +210,7 @@ static void draw_tree(struct canvas *c, float x, float y, float size)
     fill_ellipse(c, x, y - size * 1.6f, size * 0.8f, size, &leaves);
 }
 
-/* From far to near, so that what is near hides what is far. */
+/* From far to near, so that near objects cover far ones. */
 static void draw_objects(struct canvas *c)
 {
     float depth = (float)c->p->h - c->horizon;

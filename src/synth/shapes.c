@@ -8,13 +8,14 @@
 #include "base/philox.h"
 
 enum {
-    SAMPLES = 4,            /* per side of a pixel: it is the mean of 4 x 4 points */
-    NOISE_ELEMENT = 1 << 20 /* first Philox element of the noise; others are below */
+    SAMPLES = 4,            /* per side of a pixel, which is the mean of 4 x 4 points */
+    NOISE_ELEMENT = 1 << 20 /* first Philox element of the noise; other numbers come
+                             * before */
 };
 
 static const float pi = 3.14159265f;
 
-/* --- shapes: is the point (x, y) of the unit disk in the shape? y points down --- */
+/* --- shapes: true if the point (x, y) of the unit disk is in the shape; y points down --- */
 
 static bool in_circle(float x, float y)
 {
@@ -40,7 +41,7 @@ static bool in_triangle(float x, float y)
     return in_polygon(x, y, 3);
 }
 
-/* Five tips at radius 1, notches at radius 0.42. A point is inside if it lies left of the
+/* Five tips at radius 1, notches at radius 0.42. A point is inside if it is left of the
  * line from the next notch to the next tip. */
 static bool in_star(float x, float y)
 {
@@ -165,7 +166,7 @@ static float dice_between(struct dice *d, float low, float high)
     return low + (high - low) * philox_uniform(dice_throw(d).v[0]);
 }
 
-/* --- painting: colours are RGB, each from 0 to 1 --- */
+/* --- painting: colors are RGB, each from 0 to 1 --- */
 
 struct colour {
     float v[3];
@@ -188,7 +189,7 @@ static float distance(struct colour a, struct colour b)
     return sqrtf(x * x + y * y + z * z);
 }
 
-/* Where a shape lies: its centre and radius, in pixels, and cos and sin of its angle. */
+/* Position of a shape: center and radius in pixels, and cos and sin of its angle. */
 struct place {
     float x, y, radius, cos, sin;
 };
@@ -204,7 +205,7 @@ static struct place dice_place(struct dice *d, float size, float least, float mo
                           sinf(angle)};
 }
 
-/* The share of the pixel that the shape covers, 0 to 1. */
+/* Returns the share of the pixel that the shape covers, 0 to 1. */
 static float coverage(const struct shape *s, const struct place *at, int col, int row)
 {
     float dx = (float)col + 0.5f - at->x, dy = (float)row + 0.5f - at->y;
@@ -255,8 +256,8 @@ static void paint_shape(struct canvas *c, const struct shape *s, const struct pl
     }
 }
 
-/* Up to three small, half transparent shapes, so that a classifier cannot take whatever
- * stands out for the answer. */
+/* Paints up to three small, half-transparent shapes, so that a classifier cannot rely on
+ * the most salient spot. */
 static void paint_blots(struct canvas *c, struct dice *d)
 {
     static const struct shape blot[] = {

@@ -1,4 +1,4 @@
-/* Who started this process, from the environment alone. */
+/* Detects the launcher from the environment. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +31,7 @@ static int clear(void **state)
     return 0;
 }
 
-/* What is set, and what that says. */
+/* Variables, and the expected result. */
 struct launched {
     const char *set[4][2], *by;
     int world, rank, local_rank, local_world;
@@ -104,7 +104,7 @@ static void test_launchers(void **state)
     }
 }
 
-/* A group of one: nothing is opened, and what is summed stays. */
+/* A group of one opens nothing, and sums stay. */
 static void test_alone(void **state)
 {
     int64_t n = 7;

@@ -1,5 +1,4 @@
-/* Which addresses are asked, and who gets the token. The rest needs a server:
- * tests/e2e/download.sh. */
+/* Checks URLs and who receives the token. The rest needs a server: tests/e2e/download.sh. */
 #include "io/download.h"
 
 #include "tests/test.h"
@@ -8,7 +7,7 @@ static void test_addresses(void **state)
 {
     static const struct {
         const char *url;
-        bool good, plain; /* plain: good with http:// allowed */
+        bool good, plain; /* plain: valid if http:// is allowed */
     } row[] = {
         {"https://host", true, true},
         {"HTTPS://host/a?b#c", true, true},

@@ -1,7 +1,7 @@
 /*
  * Checkpoints under failure: each system call of a write fails once, or the process dies
- * there, and afterwards the file must be the old one or the new one, whole. The calls are
- * caught by defining them here, in front of the C library's.
+ * there, and afterwards the file must be the complete old or new one. This file defines
+ * the calls, in front of the C library's, to intercept them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,10 +24,10 @@ enum mode { MODE_OFF, MODE_COUNT, MODE_FAIL, MODE_DIE, MODE_SHORT, MODE_EINTR };
 static struct {
     enum mode mode;
     int at, calls, err;
-    char trace[64]; /* one letter a call */
+    char trace[64]; /* one letter per call */
 } fault;
 
-/* True if this call is the one that fails. Dies here in MODE_DIE. */
+/* True if this call fails. Dies here in MODE_DIE. */
 static bool hit(char letter)
 {
     bool now;
@@ -54,7 +54,7 @@ int open(const char *path, int flags, ...)
     return hit('o') ? -1 : (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 
-/* Every other write is interrupted (MODE_EINTR), or all but one byte is left over. */
+/* Every other write is interrupted (MODE_EINTR) or writes only one byte. */
 static ssize_t some(long number, int fd, const void *data, size_t len, off_t offset)
 {
     if (hit('w'))
@@ -83,7 +83,7 @@ int fsync(int fd)
     return hit('s') ? -1 : (int)syscall(SYS_fsync, fd);
 }
 
-/* A close that fails has closed all the same, as on Linux. */
+/* A failing close has still closed, as on Linux. */
 int close(int fd)
 {
     int rc = (int)syscall(SYS_close, fd);
@@ -99,7 +99,7 @@ int rename(const char *from, const char *to)
 static char dir[] = "/tmp/trainc-test-XXXXXX";
 static char *file, *tmp;
 
-/* A checkpoint whose tensors and metadata all say `value`. */
+/* Writes a checkpoint whose tensors and metadata are all `value`. */
 static int save(int64_t value, struct strbuf *why)
 {
     struct safetensors_writer w = {0};
@@ -116,7 +116,7 @@ static int save(int64_t value, struct strbuf *why)
     return rc;
 }
 
-/* What is there, checksum and all: 0 old, 1 new, -1 neither. */
+/* Checks file and checksum: returns 0 for old, 1 for new, -1 for neither. */
 static int load(void)
 {
     struct strbuf why = STRBUF_INIT;
@@ -137,7 +137,7 @@ static int load(void)
     return rc;
 }
 
-/* save(1) over an old file with fault `mode` at call `at`; its return value. */
+/* Runs save(1) over an old file with fault `mode` at call `at`; returns its result. */
 static int save_with(enum mode mode, int at, int err, struct strbuf *why)
 {
     int rc;
@@ -172,7 +172,7 @@ static int count_calls(void)
     return fault.calls;
 }
 
-/* Data reach the disk before the name does, and the name before we say so. */
+/* Data reach the disk before the name, and the name before save returns. */
 static void test_order(void **state)
 {
     (void)state;
@@ -225,7 +225,7 @@ static void test_death_at_each_call(void **state)
         got = load();
         assert_true(got == 0 || got == 1);
         seen[got]++;
-        /* and what the dead one left behind is no obstacle */
+        /* files of the dead process do no harm */
         assert_int_equal(save(1, &why), 0);
         assert_int_equal(load(), 1);
         assert_false(file_exists(tmp));
@@ -246,11 +246,11 @@ static void test_short_writes(void **state)
     put_old();
     assert_int_equal(save_with(MODE_EINTR, -1, 0, &why), 0);
     assert_int_equal(load(), 1);
-    assert_true(fault.calls > 12); /* more than without */
+    assert_true(fault.calls > 12); /* more than without interruption */
     strbuf_release(&why);
 }
 
-static int read_fails; /* errno of the next pread; 0: it works */
+static int read_fails; /* errno of the next pread; 0: success */
 
 ssize_t pread(int fd, void *data, size_t len, off_t offset)
 {
@@ -262,7 +262,7 @@ ssize_t pread(int fd, void *data, size_t len, off_t offset)
     return syscall(SYS_pread64, fd, data, len, offset);
 }
 
-/* Whether a file is damaged is not known if the machine cannot read it for now. */
+/* A read error of the machine does not mean that the file is damaged. */
 static void test_read_fails(void **state)
 {
     static const struct {

@@ -1,4 +1,4 @@
-/* io/json: what the writer writes, jansson reads back; what is not JSON is refused. */
+/* io/json: jansson reads back what the writer writes; invalid JSON is refused. */
 #include <math.h>
 
 #include "base/file.h"
@@ -67,7 +67,7 @@ static void test_escapes(void **state)
         {"\xe0\x80\x41", "\"\xef\xbf\xbd\xef\xbf\xbd\x41\""},         /* overlong */
         {"\xed\xa0\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""}, /* surrogate */
         {"\xf4\x90\x80\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""},
-        {"\xe2\x82", "\"\xef\xbf\xbd\xef\xbf\xbd\""}, /* torn at the end */
+        {"\xe2\x82", "\"\xef\xbf\xbd\xef\xbf\xbd\""}, /* incomplete at the end */
     };
 
     (void)state;
@@ -80,7 +80,7 @@ static void test_escapes(void **state)
         json_put_string(&w, NULL, row[i].raw);
         json_end(&w);
         root = json_parse(text.buf, text.len, &why);
-        assert_non_null(root); /* above all: always valid JSON */
+        assert_non_null(root); /* the output is always valid JSON */
         json_decref(root);
         assert_int_equal(text.buf[text.len - 1], ']');
         text.buf[text.len - 1] = '\0';
@@ -90,7 +90,7 @@ static void test_escapes(void **state)
     }
 }
 
-/* Every double comes back, and the common ones look as people write them. */
+/* Every double is read back, and common ones look natural. */
 static void test_doubles(void **state)
 {
     static const double value[] = {

@@ -1,4 +1,4 @@
-/* io/jsonl and io/csv: what is written, and what a resumed run keeps. */
+/* io/jsonl and io/csv: contents of the files, and the lines that a resumed run keeps. */
 #include <math.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -46,10 +46,10 @@ static void test_jsonl(void **state)
     struct jsonl j;
 
     (void)state;
-    put("{\"step\":77}\n"); /* an earlier run's */
+    put("{\"step\":77}\n"); /* from an earlier run */
     jsonl_open(&j, file, "step", -1);
     add_step(&j, 1, 2.3f);
-    check("{\"step\":1,\"loss\":2.3}\n"); /* there at once */
+    check("{\"step\":1,\"loss\":2.3}\n"); /* written immediately */
     add_step(&j, 2, NAN);
     jsonl_close(&j);
     check("{\"step\":1,\"loss\":2.3}\n{\"step\":2,\"loss\":null}\n");
@@ -71,7 +71,7 @@ static void test_jsonl_damaged(void **state)
     jsonl_close(&j);
     check("{\"step\":1}\n{\"step\":2,\"tag\":\"val\"}\n{\"step\":3,\"loss\":3}\n");
     (void)unlink(file);
-    jsonl_open(&j, file, "step", 3); /* lost altogether: begin anew */
+    jsonl_open(&j, file, "step", 3); /* the file is gone: starts a new one */
     add_step(&j, 4, 1);
     jsonl_close(&j);
     check("{\"step\":4,\"loss\":1}\n");
@@ -94,12 +94,12 @@ static void test_csv(void **state)
     csv_row(&c, (double[]){3, 1, 1});
     csv_close(&c);
     check("epoch,train_loss,val_top1\n1,2.3,\n2,0.001,12.5\n3,1,1\n");
-    csv_open(&c, file, column, 3, 0); /* header once, rows none */
+    csv_open(&c, file, column, 3, 0); /* one header, no rows */
     csv_close(&c);
     check("epoch,train_loss,val_top1\n");
 }
 
-/* As a full disk: no file grows beyond its `bytes`. */
+/* Simulates a full disk: no file grows beyond `bytes`. */
 static void limit_files(rlim_t bytes)
 {
     struct rlimit limit;
@@ -110,7 +110,7 @@ static void limit_files(rlim_t bytes)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-/* Values that come late, two of them while the disk is full. */
+/* Late values, two of them while the disk is full. */
 static void test_csv_late(void **state)
 {
     struct csv c;
@@ -160,13 +160,13 @@ static void test_csv_damaged(void **state)
     csv_open(&c, file, column, 3, 9);
     csv_close(&c);
     check("epoch,train_loss,val_top1\n1,2,3\n2,2,3\n");
-    put("epoch,train_lo"); /* torn in its first line */
+    put("epoch,train_lo"); /* incomplete first line */
     csv_open(&c, file, column, 3, 9);
     csv_close(&c);
     check("epoch,train_loss,val_top1\n");
 }
 
-/* Names of classes may hold anything: they stay one cell of one line. */
+/* Class names may contain anything: they stay one cell of one line. */
 static void test_csv_names(void **state)
 {
     static const char *const odd[] = {"epoch", "a,b", "say \"x\"", "two\nlines"};
@@ -178,7 +178,7 @@ static void test_csv_names(void **state)
     csv_row(&c, (double[]){1, 2, 3, 4});
     csv_close(&c);
     check("epoch,\"a,b\",\"say \"\"x\"\"\",two?lines\n1,2,3,4\n");
-    csv_open(&c, file, odd, 4, 1); /* a resumed run knows its header again */
+    csv_open(&c, file, odd, 4, 1); /* a resumed run recognizes its header */
     csv_close(&c);
     check("epoch,\"a,b\",\"say \"\"x\"\"\",two?lines\n1,2,3,4\n");
 }

@@ -18,7 +18,7 @@ static const struct npy_array texts = {
 
 static char path[] = "/tmp/trainc-npy-XXXXXX";
 
-/* The format's own rules, and the dictionary. */
+/* Checks the format's own rules and the dictionary. */
 static void check_array(const char *s, size_t len, const char *dict, const void *data,
                         size_t size)
 {
@@ -76,7 +76,7 @@ static void test_npz(void **state)
     zip_t *z;
 
     (void)state;
-    assert_int_equal(npz_write(path, all, 2, &why), 0); /* over what lies there */
+    assert_int_equal(npz_write(path, all, 2, &why), 0); /* replaces the existing file */
     assert_true(written_is(path, WRITTEN_ARRAYS));
     z = zip_open(path, ZIP_RDONLY, NULL);
     assert_non_null(z);

@@ -4,7 +4,7 @@
 #include "io/pickle.h"
 #include "tests/test.h"
 
-/* Reads a string literal; the value is good until the next call. */
+/* Reads a string literal; the value is valid until the next call. */
 #define READ(text) read_text("" text, sizeof(text) - 1)
 
 static struct pickle p;
@@ -61,7 +61,7 @@ static void test_containers(void **state)
     const struct pickle_value *v;
 
     (void)state;
-    /* {'a': (1, 2), 'b': [3, 'x'], 'a': 4}, by both ways of putting items in */
+    /* {'a': (1, 2), 'b': [3, 'x'], 'a': 4}, with both ways of adding items */
     v = READ("\x80\x02}(U\x01"
              "aK\x01K\x02\x86X\x01\0\0\0b](K\x03\x8c\x01xeu\x8c\x01"
              "aK\x04s.");
@@ -77,13 +77,13 @@ static void test_containers(void **state)
     assert_null(pickle_get(pickle_get(v, "a"), "c"));
     assert_null(pickle_item(v, 0)); /* a dict has keys */
 
-    /* a list that holds itself: l = []; l.append(l) */
+    /* a list that contains itself: l = []; l.append(l) */
     v = READ("\x80\x04]\x94h\0a.");
     assert_non_null(v);
     assert_ptr_equal(pickle_item(v, 0), v);
 }
 
-/* OrderedDict becomes a dict, what else is called stays a call. */
+/* OrderedDict becomes a dict; any other call stays a call. */
 static void test_calls(void **state)
 {
     const struct pickle_value *v;
@@ -119,7 +119,7 @@ static void test_calls(void **state)
     assert_int_equal(number(pickle_item(pickle_item(v, 0), 1)), 5);
 }
 
-/* Several pickles may stand in a row. */
+/* Several pickles may follow each other. */
 static void test_used(void **state)
 {
     (void)state;
@@ -183,7 +183,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* A list that is copied by a few bytes each time takes memory without end otherwise. */
+/* Copying a list with a few bytes each time would otherwise exhaust the memory. */
 static void test_copies(void **state)
 {
     enum { PAIRS = 5000, COPIES = 3000 };

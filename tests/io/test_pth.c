@@ -1,4 +1,4 @@
-/* io/pth: files of torch.save (scripts/golden/io_pth.py), whole and damaged. */
+/* io/pth: files of torch.save (scripts/golden/io_pth.py), intact and damaged. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #define GOLDEN "tests/golden/io/"
 
 static char dir[] = "/tmp/trainc-test-XXXXXX";
-static char *copy; /* a damaged one */
+static char *copy; /* a damaged copy */
 
 static int setup(void **state)
 {
@@ -42,7 +42,7 @@ static void open_good(struct pth *p, const char *path, bool ema)
         fail_msg("%s", why.buf);
 }
 
-/* The tensor's bytes, after a look at its dtype and its dims, which end with -1. */
+/* Returns the tensor's bytes after checking dtype and dims, which end with -1. */
 static void *read_tensor(const struct pth *p, const char *name, const char *dtype,
                          const int *dims)
 {
@@ -81,7 +81,7 @@ static void check_floats(const struct pth *p, const char *name, const int *dims,
     free(got);
 }
 
-/* Everything of weights(0) in the script. */
+/* Checks everything of weights(0) in the script. */
 static void check_weights(const struct pth *p)
 {
     static const uint16_t f16[] = {0x3e00, 0xc000, 0x7bff},
@@ -138,12 +138,12 @@ static void test_files(void **state)
         pth_close(&p);
         free(path);
     }
-    open_good(&p, GOLDEN "float8.pth", true); /* of a storage without a type */
+    open_good(&p, GOLDEN "float8.pth", true); /* from an untyped storage */
     free(read_tensor(&p, "w", "F8_E4M3", DIMS(2)));
     pth_close(&p);
 }
 
-/* Which part of a checkpoint it is. */
+/* Checks which part of a checkpoint is read. */
 static void test_checkpoints(void **state)
 {
     static const struct {
@@ -212,19 +212,19 @@ static void test_refused(void **state)
     }
 }
 
-/* Without a sync: there are thousands. */
+/* Without a sync, because there are thousands of files. */
 static void write_copy(const char *data, size_t len)
 {
     FILE *f;
 
-    (void)unlink(copy); /* cutting a file waits for the disk */
+    (void)unlink(copy); /* truncating a file would wait for the disk */
     f = fopen(copy, "wb");
     assert_non_null(f);
     assert_int_equal(fwrite(data, 1, len, f), len);
     assert_int_equal(fclose(f), 0);
 }
 
-/* Opens the damaged copy and reads what there is; how many tensors did not fail. */
+/* Opens the damaged copy and reads all tensors; returns how many did not fail. */
 static size_t read_copy(void)
 {
     struct strbuf why = STRBUF_INIT;
@@ -243,7 +243,7 @@ static size_t read_copy(void)
     return good;
 }
 
-/* No damage crashes; a file that is cut off has no tensors, or fewer. */
+/* Damage never crashes; a file that is cut off has fewer tensors, or none. */
 static void test_damaged(void **state)
 {
     static const char *const file[] = {GOLDEN "zip.pth", GOLDEN "stream.pth",
@@ -275,7 +275,7 @@ static void test_damaged(void **state)
     }
 }
 
-/* A wrong bit of a tensor that is a whole entry of the archive shows in its sum. */
+/* A wrong bit in a tensor that fills an entry of the archive is detected by its checksum. */
 static void test_sum(void **state)
 {
     static const float value[] = {0, 0.25f, 0.5f, 0.75f, 1, 1.25f};
@@ -300,7 +300,7 @@ static void test_sum(void **state)
     free(data);
 }
 
-/* Shapes and strides that lead out of a storage, by one byte of the pickle each. */
+/* Shapes and strides that leave a storage, by changing one byte of the pickle. */
 static void test_outside(void **state)
 {
     static const struct {
@@ -352,8 +352,8 @@ static char *splice(char *data, size_t *len, const char *from, const char *to, s
 #define HUGE        "\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f" /* 2^63 - 1 */
 #define BYTES(text) text, sizeof(text) - 1
 
-/* Dimensions and strides whose products do not fit 64 bits: of no elements, and of a
- * dimension of 1, whose stride means nothing. A sanitizer sees overflows. */
+/* Dimensions and strides whose products overflow 64 bits: with no elements, and with a
+ * dimension of 1, whose stride is meaningless. Sanitizers detect overflows. */
 static void test_large_strides(void **state)
 {
     static const float want[] = {0, 0.75f};
@@ -397,8 +397,8 @@ static void add_entry(zip_t *z, const char *name, const char *data, size_t len)
     assert_int_equal(zip_set_file_compression(z, (zip_uint64_t)i, ZIP_CM_STORE, 0), 0);
 }
 
-/* A stored entry of which the archive's directory says that it has 2 GiB: no memory is
- * taken for it. */
+/* A stored entry that claims 2 GiB in the archive's directory: no memory is allocated for
+ * it. */
 static void test_stored_claims(void **state)
 {
     static const char place[] = "x/data/0";
@@ -428,7 +428,7 @@ static void test_stored_claims(void **state)
     free(data);
 }
 
-/* Either kind of file through one door. */
+/* Both kinds of files through one interface. */
 static void test_weights_file(void **state)
 {
     struct strbuf why = STRBUF_INIT;
@@ -457,7 +457,7 @@ static void test_weights_file(void **state)
     strbuf_release(&why);
 }
 
-/* A safetensors file whose header has as many bytes as a pickle has for its start. */
+/* A safetensors file whose header length equals the start of a pickle. */
 static void test_header_like_pickle(void **state)
 {
     static const char head[] = "{\"w\":{\"dtype\":\"F32\",\"shape\":[1],"
@@ -484,7 +484,7 @@ static void test_header_like_pickle(void **state)
     }
 }
 
-/* What a file is that holds no weights, by its first bytes. */
+/* Identifies files without weights by their first bytes. */
 static void test_kinds(void **state)
 {
 #define BYTES(text) text, sizeof(text) - 1

@@ -1,5 +1,4 @@
-/* io/safetensors: round trip, Python's files, and every way in which a file can
- * be bad. */
+/* io/safetensors: round trip, Python's files, and every kind of invalid file. */
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -9,7 +8,7 @@
 #include "tests/test.h"
 
 static char dir[] = "/tmp/trainc-test-XXXXXX";
-static char *file; /* the one that most tests write */
+static char *file; /* written by most tests */
 
 static const float f32[6] = {0, 0.25f, 0.5f, 0.75f, 1, 1.25f};
 static const uint16_t bf16[3] = {0x3f80, 0x4000, 0xff80};
@@ -19,7 +18,7 @@ static const double scalar = 0.1;
 static const int64_t dim_23[] = {2, 3}, dim_3[] = {3}, dim_2[] = {2}, dim_5[] = {5},
                      dim_03[] = {0, 3};
 
-/* A source that hands out u8 and counts its calls. */
+/* A source that returns u8 and counts its calls. */
 static const void *counted(const struct safetensors_tensor *t, void *arg)
 {
     assert_string_equal(t->name, "u8");
@@ -137,7 +136,7 @@ static void put_byte(off_t at, unsigned char byte)
     assert_int_equal(close(fd), 0);
 }
 
-/* 0 if the file opens and its checksum fits. */
+/* Returns 0 if the file opens and its checksum matches. */
 static int load(struct strbuf *why)
 {
     struct safetensors s;
@@ -149,7 +148,7 @@ static int load(struct strbuf *why)
     return rc;
 }
 
-/* No changed bit and no shorter or longer file gets through. */
+/* Every changed bit and every shorter or longer file is detected. */
 static void test_damage(void **state)
 {
     struct strbuf why = STRBUF_INIT;
@@ -176,13 +175,13 @@ static void test_damage(void **state)
     good[len] = 0;
     put_file(good, len + 1);
     assert_int_equal(load(&why), -1);
-    put_file(good, len); /* and the untouched one does */
+    put_file(good, len); /* the unchanged file is accepted */
     assert_int_equal(load(&why), 0);
     free(good);
     strbuf_release(&why);
 }
 
-/* Data longer than what verify reads at a time, damaged around the seams. */
+/* Data longer than a read of verify, damaged near the boundaries. */
 static void test_large(void **state)
 {
     static const uint64_t place[] = {0, (1 << 20) - 1, 1 << 20, (2 << 20) - 1, 2 << 20};
@@ -218,7 +217,7 @@ static void test_large(void **state)
     free(data);
 }
 
-/* A file with this header and that many bytes of data. */
+/* Writes a file with this header and `data_len` bytes of data. */
 static void put_crafted(const char *header, uint64_t header_len, size_t data_len)
 {
     struct strbuf s = STRBUF_INIT;
@@ -237,7 +236,7 @@ static void put_crafted(const char *header, uint64_t header_len, size_t data_len
 static const struct refused {
     const char *header;
     size_t data_len;
-    const char *why; /* NULL: accepted */
+    const char *why; /* NULL: valid */
 } refused_table[] = {
     {"{}", 0, NULL},
     {"{}   ", 0, NULL},
@@ -337,7 +336,7 @@ static void test_header_length(void **state)
     strbuf_release(&why);
 }
 
-/* A file that shrinks after it was opened is an error and not a signal. */
+/* A file that shrinks after opening gives an error and no signal. */
 static void test_shrinks(void **state)
 {
     struct strbuf why = STRBUF_INIT;
@@ -370,7 +369,7 @@ static int teardown(void **state)
     (void)state;
     (void)unlink(file);
     free(file);
-    return rmdir(dir); /* fails if a .tmp was left behind */
+    return rmdir(dir); /* fails if a .tmp remains */
 }
 
 int main(void)

@@ -1,4 +1,4 @@
-/* io/tensorboard: byte for byte what TensorBoard's own writer writes. */
+/* io/tensorboard: byte for byte the output of TensorBoard's own writer. */
 #include <signal.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -10,7 +10,7 @@
 #include "io/tensorboard.h"
 #include "tests/test.h"
 
-/* In front of the C library's: events have the time of the golden file. */
+/* Replaces the C library's: events have the time of the golden file. */
 static double now = 1700000000.25;
 
 time_t time(time_t *t)
@@ -30,7 +30,7 @@ int clock_gettime(clockid_t clock, struct timespec *t)
 
 static char dir[] = "/tmp/trainc-test-XXXXXX";
 
-/* RFC 3720, B.4, and the check value of the CRC catalogues. */
+/* RFC 3720, B.4, and the check value of CRC catalogues. */
 static void test_crc(void **state)
 {
     unsigned char block[32];
@@ -86,7 +86,7 @@ static void test_golden(void **state)
     free(want);
 }
 
-/* Event.step (2) is left out where it is 0, and nowhere else. */
+/* Event.step (2) is omitted only where it is 0. */
 static void test_steps(void **state)
 {
     static const char first[] = "\x10\x01\x2a";
@@ -119,7 +119,7 @@ static size_t size_of(const char *path)
     return len;
 }
 
-/* Events wait, but neither for ever nor without bound. */
+/* Buffered events are written after a limited time and size. */
 static void test_flush(void **state)
 {
     struct tensorboard t;
@@ -179,7 +179,7 @@ static void test_resume(void **state)
     }
 }
 
-/* A full disk stops the events and not the run. */
+/* A full disk stops the events but not the run. */
 static void test_disk_full(void **state)
 {
     struct rlimit old, small = {200, 200};

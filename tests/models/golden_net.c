@@ -32,7 +32,7 @@ static float uniform(uint32_t name, int64_t i)
     return (float)(golden_hash(name + (uint32_t)i * 0x9E3779B9u) >> 8) * 0x1p-23f - 1;
 }
 
-/* Where logical element i of t is stored. */
+/* Returns the stored index of logical element i of t. */
 int64_t golden_stored(const struct tensor *t, int64_t i)
 {
     int64_t stride[TENSOR_DIMS], at = 0;
@@ -174,7 +174,7 @@ void golden_check_digest(const char *what, const struct tensor *t, const float *
         got[1 + k] = data[golden_stored(t, golden_hash(name_hash(t->name) + k) % len)];
 
     double norm = json_number_value(json_array_get(want, 0));
-    double typical = norm / sqrt((double)len); /* of one element */
+    double typical = norm / sqrt((double)len); /* of a single element */
 
     assert_int_equal(json_array_size(want), 1 + SAMPLES);
     if (!(fabs((double)got[0] - norm) <= tol.relative * norm + tol.floor))

@@ -1,7 +1,7 @@
 /*
- * Whole nets against PyTorch: what the golden tests share. Weights and inputs are an
- * integer hash that the scripts in scripts/golden compute too, so a golden file holds
- * results alone.
+ * Whole nets against PyTorch: helpers of the golden tests. Weights and inputs are an
+ * integer hash that the scripts in scripts/golden compute, too, so a golden file holds
+ * only results.
  *
  *   t.backend, t.dev and t.g are set, t.g is built and flattened
  *   golden_open(&t, golden);          compiles, allocates, fills weights and t.x
@@ -22,16 +22,16 @@ struct trial {
     struct tensor *x, *labels, *logits, *loss;
     struct program *program;
     void *base[MEMORY_COUNT];
-    float branch; /* factor of every *.bn2.weight; 0 is 1 */
+    float branch; /* factor of every *.bn2.weight; 0 means 1 */
 };
 
 uint32_t golden_hash(uint32_t x);
 
-/* The value of a parameter or buffer at logical index i; the index where it is stored. */
+/* Returns the value of a parameter or buffer at logical index i; and its stored index. */
 float golden_formula(const struct trial *t, const struct tensor *p, int64_t i);
 int64_t golden_stored(const struct tensor *t, int64_t i);
 
-/* tests/golden/models/NAME.json; the test fails if it cannot be read. */
+/* Reads tests/golden/models/NAME.json; fails the test if it cannot. */
 json_t *golden_read(const char *name);
 int64_t golden_int(const json_t *j, const char *key);
 
@@ -39,22 +39,22 @@ void golden_open(struct trial *t, const json_t *golden);
 void golden_close(struct trial *t);
 void golden_write(struct trial *t, const struct tensor *to, const void *from);
 float *golden_memory(struct trial *t, enum memory m); /* a copy; free() it */
-double golden_run(struct trial *t);                   /* one run; its loss */
+double golden_run(struct trial *t);                   /* runs once; returns the loss */
 
-/* |got - want| is at most `tol` of the largest of `want`. */
+/* |got - want| is at most `tol` times the maximum of `want`. */
 void golden_check_numbers(const char *what, const float *got, const json_t *want,
                           double tol);
 
 /*
- * A digest as the scripts make it: the L2 norm, then six elements. A single element may
- * be off five times as much as the norm; `floor` is what rounding may add to the norm.
+ * A digest as computed by the scripts: the L2 norm, then six elements. A single element
+ * may differ five times as much as the norm; `floor` is the rounding error of the norm.
  */
 struct tolerance {
     double relative, floor;
 };
 void golden_check_digest(const char *what, const struct tensor *t, const float *data,
                          const json_t *want, struct tolerance tol);
-/* Segments [0, n) of the flat array `data`; exactly those must be in `want`. */
+/* Checks segments [0, n) of the flat array `data`; `want` must have exactly those. */
 void golden_check_flat(struct trial *t, const char *what, const float *data, int n,
                        const json_t *want, struct tolerance tol);
 void golden_check_loss(const struct trial *t, const char *what, double got,

@@ -23,8 +23,8 @@
 
 enum { STEPS = 3 };
 
-/* As in the scripts. Decay is much larger than in a recipe, so that three steps
- * show it. */
+/* Same as in the scripts. Decay is much larger than in a recipe, so that three steps show
+ * it. */
 static const struct {
     const char *key, *name;
     double lr, decay, layer_decay;
@@ -34,7 +34,7 @@ static const struct {
 static const struct hyperparameters hyperparameters = {
     .momentum = 0.9, .nesterov = true, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-4};
 
-/* What is run: a whole training step, or the forward phase for inference. */
+/* A run: a whole training step, or the forward phase for inference. */
 struct run {
     const struct model *m;
     const struct backend *backend;
@@ -154,7 +154,7 @@ static void check_memory(struct trial *t, const char *what, enum memory m, int n
     free(data);
 }
 
-/* What the first step computed: the gradients are still there. */
+/* Checks the first step, whose gradients are still in memory. */
 static void check_first(struct trial *t, const json_t *j)
 {
     check_logits(t, json_object_get(j, "logits"), 1e-5);
@@ -162,7 +162,7 @@ static void check_first(struct trial *t, const json_t *j)
                  json_object_get(j, "grad"), 1e-4);
 }
 
-/* The weights of `from` in the net for inference. */
+/* Checks the weights of `from` in the inference net. */
 static void check_eval(struct trial *from, const struct run *r, const json_t *want)
 {
     struct run inference = *r;

@@ -8,16 +8,16 @@
 
 #include "models/table.h"
 
-/* tests/golden/models/NAME.json has some of them. */
+/* Each tests/golden/models/NAME.json has some of these. */
 enum golden_optimizer {
     GOLDEN_SGD,
     GOLDEN_ADAMW,
-    GOLDEN_LAYERS /* AdamW with layer-wise decay of the rate */
+    GOLDEN_LAYERS /* AdamW with layer-wise learning rate decay */
 };
 
 /*
- * The net `m` against what one optimizer's run has: "loss_sgd", "sgd", and, if `first`,
- * "logits" and "grad", which are of the first step, and "eval" where there is one.
+ * Checks the net `m` against the run of one optimizer: "loss_sgd", "sgd", and, if
+ * `first`, "logits" and "grad" of the first step, and "eval" if present.
  */
 void golden_train(const struct model *m, enum golden_optimizer o, bool first);
 

@@ -1,11 +1,11 @@
-/* Models by name, and nets with initialised weights that no program runs. */
+/* Models by name, and nets with initialized weights that are not run. */
 #ifndef TESTS_MODELS_NET_H
 #define TESTS_MODELS_NET_H
 
 #include "graph/flat.h"
 #include "models/table.h"
 
-/* The model of that name, in whatever family; the test fails if there is none. */
+/* Returns the model of that name in any family; fails the test if there is none. */
 const struct model *model_named(const char *name);
 
 /* A net of 10 classes for images of 64 x 64, with its flat weights. */

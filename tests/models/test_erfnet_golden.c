@@ -1,7 +1,7 @@
 /*
  * ERFNet, both stages, against PyTorch in fp32: weighted loss with ignored pixels,
- * logits, every gradient, and how far all weights move in one and in three steps of Adam
- * with coupled decay (scripts/golden/model_erfnet.py).
+ * logits, every gradient, and the movement of all weights in one and in three steps of
+ * Adam with coupled decay (scripts/golden/model_erfnet.py).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,13 +22,13 @@
 #include "tests/ops/backends.h"
 #include "tests/test.h"
 
-enum { CLASSES = 6, IGNORE = 255, STEPS = 3 }; /* as in the script */
+enum { CLASSES = 6, IGNORE = 255, STEPS = 3 }; /* same as in the script */
 
 static const struct hyperparameters hyperparameters = {
     .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-2};
 static const double rate = 1e-4, decay = 1e-1;
 
-/* Every parameter with a gradient: the unused head stays as it is. */
+/* Every parameter with a gradient: the unused head stays unchanged. */
 static struct update segments(struct graph *g)
 {
     const struct flat *f = g->flat;
@@ -110,7 +110,7 @@ static void fill_labels(struct trial *t)
     free(y);
 }
 
-/* The digest of the logits is named "logits", whatever the tensor is called. */
+/* The digest of the logits is named "logits", whatever the tensor's name. */
 static void check_logits(struct trial *t, const json_t *j)
 {
     float *z = golden_logits(t);
@@ -123,10 +123,10 @@ static void check_logits(struct trial *t, const json_t *j)
 }
 
 /*
- * PyTorch's own fp32 and fp64 are 2e-8 of a tensor's norm apart in the gradients and 6e-4
- * in the moves of three steps (the script prints both): rounding, not chaos, because the
- * blocks' branches are weak there. A backend that sums in another order may be somewhat
- * farther off; a learning rate that is one percent off is not.
+ * PyTorch's own fp32 and fp64 differ by 2e-8 of a tensor's norm in the gradients and by
+ * 6e-4 in the movement of three steps (the script prints both): rounding, not chaos,
+ * because the blocks' branches are weak there. A backend with another order of summation
+ * may differ somewhat more; a learning rate that is off by one percent is detected.
  */
 static const struct tolerance gradient_tolerance = {1e-4, 1e-5},
                               move_tolerance = {2e-3, 3e-8};
@@ -154,7 +154,7 @@ static void check_gradients(struct trial *t, const json_t *j)
     free(grads);
 }
 
-/* How far the weights are from where they began. */
+/* Checks the distance of the weights from their initial values. */
 static void check_moves(struct trial *t, const json_t *want)
 {
     const struct flat *f = t->g->flat;

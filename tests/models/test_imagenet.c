@@ -15,7 +15,7 @@ static void test_names(void **state)
             assert_string_not_equal(imagenet_names[i], imagenet_names[j]);
 }
 
-/* Some lines of timm's lists, and their order. */
+/* Checks some lines of timm's lists, and their order. */
 static void test_synsets(void **state)
 {
     static const struct {

@@ -1,6 +1,6 @@
 /*
- * How weights start: by each family's own rule, by MODEL.INIT, and as a function of seed
- * and name alone.
+ * Initial weights: by each family's rule, by MODEL.INIT, and as a pure function of seed
+ * and name.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static struct spread spread_of(const struct net *f, const char *name)
     return s;
 }
 
-/* Standard deviation and mean within four standard errors of what was asked for. */
+/* Standard deviation and mean are within four standard errors of the expected values. */
 static void check_spread(const struct net *f, const char *name, double std, bool uniform)
 {
     struct spread s = spread_of(f, name);
@@ -121,7 +121,8 @@ static void test_init_by_key(void **state)
     net_release(&f);
 }
 
-/* N(0, std^2) cut at +-2: its deviation, by std^2 (1 - 2 a phi(a) / (2 Phi(a) - 1)). */
+/* N(0, std^2) truncated at +-2: its deviation, by std^2 (1 - 2 a phi(a) / (2 Phi(a) -
+ * 1)). */
 static void check_trunc(const struct net *f, const char *name, double std)
 {
     double a = 2 / std, in = erf(a / sqrt(2));
@@ -159,7 +160,7 @@ static void test_init_trunc_normal(void **state)
     net_release(&f);
 }
 
-/* The same seed and name: the same numbers in another net; else: others. */
+/* The same seed and name give the same numbers in another net; others differ. */
 static void test_init_is_a_function(void **state)
 {
     struct net a = net_new("resnet18", (struct model_options){0}, 7),

@@ -1,5 +1,5 @@
 /*
- * Which layer each parameter belongs to, and which have weight decay, against timm's
+ * The layer of each parameter, and those with weight decay, against timm's
  * param_groups_layer_decay (scripts/golden/layer_decay.py).
  */
 #include <math.h>
@@ -31,7 +31,7 @@ static void check_scales(const struct layer_rule *rules, const struct flat *f,
     free(scale);
 }
 
-/* The names alone, in their own order and in reverse. */
+/* Checks only the names, in order and in reverse. */
 static void check_names(const struct layer_rule *rules, double decay, json_t *want)
 {
     int n = (int)json_object_size(want), i = 0;
@@ -55,7 +55,7 @@ static void check_names(const struct layer_rule *rules, double decay, json_t *wa
     free(t);
 }
 
-/* A model of the table: its parameters are those of the file. */
+/* Checks a model of the table: its parameters are those of the file. */
 static void check_model(const struct model *m, double decay, const json_t *want)
 {
     struct builder b = {.g = graph_new(&graph_ops_default, false)};
@@ -109,7 +109,7 @@ static void test_layers(void **state)
     json_decref(j);
 }
 
-/* A decay of 1: one rate. */
+/* A decay of 1 gives one rate. */
 static void test_one(void **state)
 {
     struct tensor t[2] = {{.name = "layer1.0.conv1.weight"}, {.name = "fc.weight"}};

@@ -1,6 +1,6 @@
 /*
- * The first training step of whole models as a session runs it: with the last gammas at
- * zero the loss is that of a linear model, close to log(classes); without, it is not.
+ * The first training step of whole models in a session: with the last gammas at zero the
+ * loss is that of a linear model, close to log(classes); otherwise it is not.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "tests/config_init.h"
 #include "tests/test.h"
 
-/* The mean loss of one step on noise. */
+/* Returns the mean loss of one step on noise. */
 static double first_loss(const char *name, int64_t batch, int64_t side, int64_t classes,
                          bool zero_last)
 {
@@ -69,7 +69,7 @@ static void test_zeroed(void **state)
     check_between(first_loss("resnet20", 8, 32, 10, true), 2.0, 3.2);
 }
 
-/* He initialisation everywhere: logits are far from flat. */
+/* He initialization everywhere: logits are far from flat. */
 static void test_not_zeroed(void **state)
 {
     (void)state;

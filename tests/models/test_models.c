@@ -1,6 +1,6 @@
 /*
- * Every model of the table against the counts of timm's and the CIFAR nets, exactly;
- * names and order of state-dict entries; how names resolve; what options change.
+ * Every model of the table against the exact counts of timm's and the CIFAR nets; names
+ * and order of state-dict entries; name resolution; effects of options.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -175,7 +175,7 @@ static void test_options(void **state)
     check_options("resnet18", pad, 3, 224, 11181642 - 172032 - 2 * (128 + 256 + 512), 0);
 }
 
-/* Parameters and buffers in the order in which they were made: a state dict's. */
+/* Returns parameters and buffers in order of creation: a state dict's. */
 static char *state_dict(const char *name)
 {
     struct builder b = {.g = graph_new(&graph_ops_default, true)};
@@ -245,7 +245,7 @@ static void test_keys(void **state)
     free(text);
 }
 
-/* Rates of the residual branches: p * i / (n - 1); the first is not dropped at all. */
+/* Rates of the residual branches: p * i / (n - 1); the first is never dropped. */
 static void test_drop_path(void **state)
 {
     struct model_options o = {.drop_path = 0.2, .drop_rate = 0.5};
@@ -269,8 +269,8 @@ static void test_drop_path(void **state)
 }
 
 /*
- * ERFNet's dilated layers, by the paper (Romera et al. 2018, table I). The golden files
- * are of images too small to tell 16 from more.
+ * ERFNet's dilated layers, by the paper (Romera et al. 2018, table I). The images of the
+ * golden files are too small to distinguish 16 from more.
  */
 static void test_dilations(void **state)
 {

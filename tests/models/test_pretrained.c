@@ -1,4 +1,4 @@
-/* Public weights by name: every tag of every model has its row, and what texts mean. */
+/* Public weights by name: every tag of every model has a row; and the parsing of names. */
 #include "models/pretrained.h"
 
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static void test_tags(void **state)
                 if (!p)
                     fail_msg("%s has no row", name);
                 assert_string_equal(p->name, name);
-                if (t == m->tags) /* the default comes first in the table, too */
+                if (t == m->tags) /* the default is first in the table, too */
                     assert_ptr_equal(pretrained_find(m->name, strlen(m->name)), p);
                 free(name);
                 t += len;
@@ -52,14 +52,14 @@ static void test_tags(void **state)
         assert_string_equal(pretrained_now(r->old), r->name);
         assert_string_equal(pretrained_now(r->name), r->name);
     }
-    /* At the size of the row, 160, and not at 224. */
+    /* At the size of the row, 160 instead of 224. */
     assert_true(pretrained_find("resnet50.a3_in1k", 16)->top1 == 75.994);
 }
 
 static void test_texts(void **state)
 {
     static const struct {
-        const char *text, *row, *hub, *revision, *why; /* no row, hub or why: a file */
+        const char *text, *row, *hub, *revision, *why; /* no row, hub, or why: a file */
     } rows[] = {
         {"resnet50.a1_in1k", "resnet50.a1_in1k", NULL, NULL, NULL},
         {"resnet50", "resnet50.a1_in1k", NULL, NULL, NULL},
@@ -82,7 +82,7 @@ static void test_texts(void **state)
         {"resnet20", NULL, NULL, NULL, "no public weights 'resnet20'"},
         {"weights.safetensors", NULL, NULL, NULL, NULL},
         {"some/where/resnet50.pth", NULL, NULL, NULL, NULL},
-        {"Makefile", NULL, NULL, NULL, NULL}, /* is there */
+        {"Makefile", NULL, NULL, NULL, NULL}, /* an existing file */
     };
 
     (void)state;

@@ -1,8 +1,8 @@
 /*
  * Whole nets against PyTorch, fp32: loss, logits, every gradient, and all weights and
- * running statistics after three steps of SGD, of AdamW and of AdamW with layer-wise
+ * running statistics after three steps of SGD, of AdamW, and of AdamW with layer-wise
  * decay. Weights and input are an integer hash that scripts/golden/model_resnet.py
- * computes too.
+ * computes, too.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "tests/models/golden_train.h"
 #include "tests/test.h"
 
-/* The nets that the table has not. */
+/* Nets that are not in the table. */
 static const struct model nets[] = {
     {.name = "resnext",
      .family = &resnet_family,
@@ -66,7 +66,7 @@ static void test_test_resnet(void **state)
     check_net("test_resnet");
 }
 
-/* Grouped convolutions, 7x7 stem, convolutions as shortcuts. */
+/* Grouped convolutions, 7x7 stem, convolutional shortcuts. */
 static void test_resnext(void **state)
 {
     (void)state;

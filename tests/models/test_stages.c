@@ -1,7 +1,7 @@
 /*
- * The stages of small nets against timm's features_only: names, shapes, reductions and
- * values, of nets that end with each of them; and which stages MODEL.OUT_INDICES means.
- * Weights and input are an integer hash that scripts/golden/features.py computes too.
+ * The stages of small nets against timm's features_only: names, shapes, reductions, and
+ * values, of nets that end with each of them; and the resolution of MODEL.OUT_INDICES.
+ * Weights and input are an integer hash that scripts/golden/features.py computes, too.
  */
 #include "models/stages.h"
 
@@ -76,7 +76,7 @@ static void build(struct trial *t, const struct model *m, const json_t *golden,
     graph_flatten(b.g);
 }
 
-/* Where element i of the stage in timm's order is stored. */
+/* Returns the stored index of element i of the stage in timm's order. */
 static int64_t stored(const struct model_stage *s, int64_t i)
 {
     int64_t c = s->channels, places = (int64_t)s->height * s->width, image, k, at;
@@ -134,7 +134,7 @@ static void check_shape(const struct model_stage *s, const json_t *want, int64_t
     }
 }
 
-/* The net that ends with stage `last`. */
+/* Checks the net that ends with stage `last`. */
 static void check_last(const struct model *m, const json_t *golden, int last,
                        const struct backend *backend)
 {
@@ -152,7 +152,7 @@ static void check_last(const struct model *m, const json_t *golden, int last,
     golden_open(&t, golden);
     program_run(t.program);
     check_values(&t, &stages.stage[last], json_object_get(want, "digest"), len);
-    /* nothing follows: the last tensor that a node makes is the stage or its view */
+    /* nothing follows: the last tensor is the stage or its view */
     assert_true(t.g->node[t.g->nnode - 1]->out[0] == stages.stage[last].x);
     golden_close(&t);
 }

@@ -1,6 +1,6 @@
 /*
- * Swin v1, v2 and MLP, ViT, DeiT and ConvNeXt against PyTorch; weights and input are an
- * integer hash that scripts/golden/model_transformer.py computes too.
+ * Swin v1, v2, and MLP, ViT, DeiT, and ConvNeXt against PyTorch; weights and input are an
+ * integer hash that scripts/golden/model_transformer.py computes, too.
  */
 #include <stdlib.h>
 

@@ -46,7 +46,7 @@
     OWN(.name = "resnet", .family = &resnet_family,                                      \
         .arch = &(const struct resnet){__VA_ARGS__})
 
-/* Sizes that are no whole windows, odd ones too: padding, and shifts of both kinds. */
+/* Sizes that are not whole windows, and odd sizes: padding, and both kinds of shifts. */
 const struct onnx_net onnx_nets[] = {
     {.name = "resnet",
      RESNET(.block = "BNBB", .depth = {1, 1, 1, 0}, .planes = {8, 8, 16, 16},
@@ -156,9 +156,8 @@ static bool ends_with(const char *name, const char *end)
 }
 
 /*
- * Statistics of batch norms, too, are not what they start as. Branches of 16 blocks that
- * are not damped make a net in which the last bit of a pixel moves the fourth digit of a
- * logit.
+ * Statistics of batch norms also differ from their initial values. With 16 undamped
+ * blocks, the last bit of a pixel would change the fourth digit of a logit.
  */
 static float weight(const struct tensor *t, int64_t i)
 {
@@ -166,7 +165,7 @@ static float weight(const struct tensor *t, int64_t i)
 
     if (ends_with(t->name, QLAYER_WEIGHT_NAME)) {
         double most =
-            sqrt(6.0 / (double)(tensor_len(t) / t->dim[0])); /* golden_formula's */
+            sqrt(6.0 / (double)(tensor_len(t) / t->dim[0])); /* same as golden_formula */
 
         return rintf(golden_formula(&(struct trial){0}, t, i) / (float)most * 127);
     }
@@ -181,7 +180,7 @@ static float weight(const struct tensor *t, int64_t i)
     return t->init.value + golden_formula(&(struct trial){0}, &as_vector, i) * 2;
 }
 
-/* The same net in 8 bits takes its place, all layers. */
+/* Replaces the net by its int8 version, all layers. */
 static void quantize_trial(struct onnx_trial *t, struct builder *b)
 {
     const struct quantized_choice all = {.first = true, .last = true};
@@ -242,7 +241,7 @@ float *onnx_trial_images(const struct onnx_trial *t)
     return x;
 }
 
-/* In memory as it is stored, and back. */
+/* Converts to the stored layout, or back. */
 static float *stored(const struct tensor *t, const float *from, bool back)
 {
     float *to = xmalloc(tensor_size(t));

@@ -1,5 +1,5 @@
 /*
- * Nets that the tests of ONNX export: small ones of each family, whose weights and images
+ * Nets exported by the ONNX tests: small ones of each family, whose weights and images
  * are an integer hash, and large ones for scripts/check_onnx.py.
  */
 #ifndef TESTS_ONNX_ONNX_NETS_H
@@ -11,19 +11,19 @@
 
 struct onnx_net {
     const char *name;         /* of its golden file */
-    const struct model *own;  /* NULL: the table's `type`, `model` */
+    const struct model *own;  /* NULL: `type`, `model` of the table */
     const char *type, *model; /* MODEL.TYPE, MODEL.NAME */
     int height, width;
     bool fold_bn, quantized;
-    bool large; /* too slow for each test run */
+    bool large; /* too slow for every test run */
 };
-extern const struct onnx_net onnx_nets[]; /* a row without a name ends them */
+extern const struct onnx_net onnx_nets[]; /* ended by a row without a name */
 
 enum { ONNX_NET_BATCH = 3 };
 
-/* A net in inference with the weights that the hash gives it. */
+/* An inference net with weights from the hash. */
 struct onnx_trial {
-    struct graph *g, *floats; /* floats: what a net in 8 bits was made from, or NULL */
+    struct graph *g, *floats; /* floats: the net before quantization, or NULL */
     struct tensor *x, *logits;
     float *flat;
 };
@@ -31,9 +31,9 @@ void onnx_trial_init(struct onnx_trial *t, const struct onnx_net *net);
 void onnx_trial_release(struct onnx_trial *t);
 struct onnx *onnx_trial_export(const struct onnx_trial *t, const struct onnx_net *net);
 
-/* Images N,C,H,W; free() them. */
+/* Returns images N,C,H,W; free() them. */
 float *onnx_trial_images(const struct onnx_trial *t);
-/* What our own backend makes of them, in logical order; free() it. */
+/* Returns our own backend's result in logical order; free() it. */
 float *onnx_trial_run(struct onnx_trial *t, const float *images);
 
 #endif

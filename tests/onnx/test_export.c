@@ -1,7 +1,7 @@
 /*
- * ONNX files, read back with protobuf: nodes, attributes, shapes and numbers are those of
- * tests/golden/onnx/NAME.txt, which scripts/check_onnx.py wrote after onnxruntime had
- * agreed with our own logits. With --write DIR it leaves there what that script reads.
+ * Reads ONNX files back with protobuf: nodes, attributes, shapes, and numbers equal those
+ * of tests/golden/onnx/NAME.txt, which scripts/check_onnx.py writes after onnxruntime has
+ * matched our logits. With --write DIR, writes the input of that script.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -61,7 +61,7 @@ static double element(const Onnx__TensorProto *t, size_t i)
     }
 }
 
-/* Name, type, dims, and a sum that sees order and sign but not the last digits. */
+/* Name, type, dims, and a sum that depends on order and sign but not on the last digits. */
 static void add_tensor(struct strbuf *s, const Onnx__TensorProto *t)
 {
     size_t len = 1;
@@ -150,7 +150,7 @@ static char *write_model(struct onnx_trial *t, const struct onnx_net *net,
     return path;
 }
 
-/* What onnxruntime is to make of it. */
+/* Writes what onnxruntime needs to run it. */
 static void write_all(const struct onnx_net *net, const char *dir)
 {
     struct strbuf text = STRBUF_INIT;

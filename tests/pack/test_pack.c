@@ -1,5 +1,5 @@
-/* Every container that trainc pack writes, against the data set that it was made of:
- * bytes, labels, order, batches; damage, and going on after a stop. */
+/* Every container that trainc pack writes, against its source data set: bytes, labels,
+ * order, batches; damage, and continuing after an interruption. */
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +36,7 @@ static void same_bytes(const struct dataset_bytes *a, const struct dataset_bytes
     assert_memory_equal(a->data, b->data, a->len);
 }
 
-/* The whole image of both. */
+/* Compares both whole images. */
 static void same_pixels(const struct dataset_bytes *a, const struct dataset_bytes *b)
 {
     const struct dataset_bytes *bytes[2] = {a, b};
@@ -83,7 +83,7 @@ static void same_label_maps(const struct dataset *a, int64_t i, const struct dat
     strbuf_release(&why);
 }
 
-/* Sample i of a is sample k of b. */
+/* Sample i of a equals sample k of b. */
 static void same_sample(const struct dataset *a, int64_t i, const struct dataset *b,
                         int64_t k, bool decoded)
 {
@@ -97,7 +97,7 @@ static void same_sample(const struct dataset *a, int64_t i, const struct dataset
     assert_int_equal(dataset_label(a, i), dataset_label(b, k));
     if (dataset_has_labels(a))
         same_label_maps(a, i, b, k);
-    assert_int_equal(dataset_read(b, k, 10, &y, &why), -1); /* the limit holds */
+    assert_int_equal(dataset_read(b, k, 10, &y, &why), -1); /* the limit applies */
     assert_true(why.len > 0);
     dataset_bytes_release(&x);
     dataset_bytes_release(&y);
@@ -113,7 +113,8 @@ static uint64_t mix(uint64_t h, const void *data, size_t len)
     return h;
 }
 
-/* A hash of two epochs' batches. Nothing is shrunken, as decoded images cannot be. */
+/* Returns a hash of two epochs' batches. Nothing is shrunk, because decoded images cannot
+ * be. */
 static uint64_t batches(const struct dataset *d, int workers)
 {
     bool maps = dataset_has_labels(d);
@@ -186,7 +187,7 @@ static void formats_keep_everything(void **state)
     }
 }
 
-/* The samples of an epoch in order, from a batch on. Returns how many. */
+/* Gets the samples of an epoch in order, from a batch on. Returns their number. */
 static int epoch_samples(struct loader *l, uint64_t epoch, int64_t from, int64_t *sample)
 {
     const struct batch *b;
@@ -202,7 +203,8 @@ static int epoch_samples(struct loader *l, uint64_t epoch, int64_t from, int64_t
     return n;
 }
 
-/* One shard after the other, whatever the workers, also from the middle of an epoch. */
+/* Shards are read one after another, for any number of workers, also from the middle of
+ * an epoch. */
 static void shards_are_read_in_turn(void **state)
 {
     char *from = make_classes(), *to = make_temp_dir();
@@ -250,7 +252,7 @@ static void shards_are_read_in_turn(void **state)
     remove_temp_dir(to);
 }
 
-/* A container becomes the source of each other. */
+/* Every container can be the source of every other. */
 static void containers_are_packed_again(void **state)
 {
     char *from = make_label_maps(), *tar = make_temp_dir();
@@ -283,7 +285,7 @@ static char *read_whole(const char *dir, const char *name, size_t *len)
     return text;
 }
 
-/* What is whole stays, what is not there is made again with the same bytes. */
+/* Complete containers stay; missing ones are written again with the same bytes. */
 static void a_stopped_run_goes_on(void **state)
 {
     char *from = make_classes(), *to = make_temp_dir(), *path, *old, *new;
@@ -314,7 +316,7 @@ static void a_stopped_run_goes_on(void **state)
     remove_temp_dir(to);
 }
 
-/* Smaller images, and label maps with them. */
+/* Shrinks images and their label maps. */
 static void images_are_made_smaller(void **state)
 {
     struct pack_encoding how = {.size = 20, .quality = 80, .filter = RESIZE_BICUBIC};
@@ -350,7 +352,7 @@ static void images_are_made_smaller(void **state)
     remove_temp_dir(to);
 }
 
-/* What is lossy already becomes a JPEG, all else a PNG; what is small keeps its bytes. */
+/* Lossy images become JPEGs, all others PNGs; small images keep their bytes. */
 static void a_source_says_how_it_is_encoded(void **state)
 {
     static const struct {
@@ -404,7 +406,7 @@ static void a_source_says_how_it_is_encoded(void **state)
     }
 }
 
-/* It is left out; the others keep their order. */
+/* Damaged samples are skipped; the others keep their order. */
 static void damaged_samples_are_left_out(void **state)
 {
     char *from = make_classes(), *to = make_temp_dir();
@@ -432,14 +434,14 @@ static void damaged_samples_are_left_out(void **state)
     remove_temp_dir(to);
 }
 
-/* A container of which all samples are left out is not written, whatever its format. */
+/* No format writes a container whose samples are all skipped. */
 static void an_empty_container_is_not_written(void **state)
 {
     char *from = make_classes();
     struct dataset *a, *b;
 
     (void)state;
-    for (int i = 0; i < PACK_IMAGES; i += PACK_CLASSES) { /* the first, of class0 */
+    for (int i = 0; i < PACK_IMAGES; i += PACK_CLASSES) { /* all of class0 */
         char *name = xasprintf("train/class0/%02d.jpg", i);
 
         make_file(from, name, "a text", 6);

@@ -39,8 +39,7 @@ static void pure_and_different(void **state)
     }
 }
 
-/* Every pixel has a label that Cityscapes knows; a few scenes show all kinds
- * of things. */
+/* Every pixel has a label of Cityscapes, and a few scenes show all kinds of objects. */
 static void every_pixel_is_labelled(void **state)
 {
     static uint8_t rgb[PIXELS * 3], id[PIXELS];

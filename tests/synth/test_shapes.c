@@ -52,7 +52,7 @@ static void test_pure(void **state)
     }
 }
 
-/* No two images of a set are alike, and none is empty or black. */
+/* No two images of a set are equal, and none is empty or black. */
 static void test_distinct(void **state)
 {
     enum { EACH = 8, N = SYNTH_SHAPES * EACH };
@@ -79,7 +79,7 @@ static void test_distinct(void **state)
     free(all);
 }
 
-/* Twice the size is the same image: only the grain differs. */
+/* Twice the size gives the same image except for the noise. */
 static void test_sizes(void **state)
 {
     uint8_t small[BYTES], *large = xmalloc(4 * BYTES), half[BYTES];
@@ -208,13 +208,13 @@ static void test_folder(void **state)
     first = file_read(path, &len);
     assert_non_null(first);
 
-    assert_int_equal(unlink(path), 0); /* the same again: not even looked at */
+    assert_int_equal(unlink(path), 0); /* run again: not even opened */
     assert_int_equal(run(out, 7), 0);
     assert_false(file_exists(path));
-    check_refused(out, 8); /* others do not mix */
+    check_refused(out, 8); /* other seeds are refused */
     check_refused(root, 7);
 
-    /* One that was broken off is taken up by its like, and by no other. */
+    /* An interrupted set is continued with the same arguments, and with no others. */
     out[strlen(out) - 1] = '\0';
     assert_int_equal(rename(out, partial), 0);
     check_refused(out, 8);
