@@ -85,7 +85,7 @@ void *xalloc_aligned(size_t size)
 #ifdef DEBUG
 #include <malloc.h>
 
-/* glibc lets the program define malloc itself; the real one has another name. */
+/* glibc lets a program define malloc; this is the real one. */
 extern void *__libc_malloc(size_t size);
 extern void *__libc_calloc(size_t count, size_t size);
 extern void *__libc_realloc(void *p, size_t size);

@@ -19,7 +19,7 @@ static void failed(struct atomic_file *f, const char *what)
     f->failed = what;
 }
 
-/* What such a name stands for is not ours to replace, either: others have it open. */
+/* True for files such as /dev/stdout that others have open, too: they are not replaced. */
 static bool is_standard(const char *path)
 {
     return !strncmp(path, "/dev/fd/", 8) || !strncmp(path, "/dev/std", 8) ||
@@ -35,7 +35,7 @@ static bool is_no_file(const char *path)
     return is_standard(path) || (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode));
 }
 
-/* Where a link leads, if there is something; else the path. A heap string. */
+/* Returns the target of a link if it exists, else the path (a heap string). */
 static char *follow_links(const char *path)
 {
     struct stat st;
@@ -165,7 +165,7 @@ int atomic_write_shared(const char *path, const void *data, size_t len)
     return rc;
 }
 
-static int kept = -1; /* the standard output, where stdout is not it any more */
+static int kept = -1; /* the standard output if stdout has been redirected */
 
 int atomic_keep_out(const char *path)
 {

@@ -9,7 +9,7 @@
 
 #include "base/alloc.h"
 
-/* The first line of a group's file; false: none. */
+/* Reads the first line of a group's file; returns false if there is none. */
 static bool read_line(const char *group, const char *name, char line[64])
 {
     char *path = xasprintf("%s/%s", group, name);
@@ -22,7 +22,7 @@ static bool read_line(const char *group, const char *name, char line[64])
     return ok;
 }
 
-/* -1: "max", "-1", or no such file */
+/* Returns -1 for "max", "-1", or a missing file. */
 static double read_number(const char *group, const char *name)
 {
     char line[64];
@@ -60,8 +60,8 @@ static void take_group(struct cgroup_limits *l, const char *group)
 }
 
 /*
- * A group and all that it lies in. Inside of a container the path may be the host's, of
- * which only the root is there.
+ * Applies a group and all groups that contain it. Inside a container the path may be the
+ * host's, of which only the root is visible.
  */
 static void take_groups(struct cgroup_limits *l, const char *root, const char *mount,
                         const char *path)
@@ -78,7 +78,7 @@ static void take_groups(struct cgroup_limits *l, const char *root, const char *m
     free(group);
 }
 
-/* A line of `self`: hierarchy:controllers:path, of v2 0::path. */
+/* Parses a line of `self`: hierarchy:controllers:path, in v2 0::path. */
 static void take_line(struct cgroup_limits *l, const char *root, char *line)
 {
     char *controllers = strchr(line, ':'), *path, *name, *rest = NULL;

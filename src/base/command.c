@@ -10,10 +10,10 @@
 #include "base/clock.h"
 #include "base/process.h"
 
-/* Those under way, for a signal handler; 0: free. */
+/* Running commands, for a signal handler; 0: free. */
 static volatile pid_t running[COMMANDS_MOST];
 
-/* COMMANDS_MOST: there is none. */
+/* Returns COMMANDS_MOST if there is none. */
 static int place_of(pid_t pid)
 {
     int i = 0;
@@ -49,13 +49,13 @@ bool command_start(struct command *c, const char *const *words, char *const *env
     return c->pid > 0;
 }
 
-/* Its group goes while its number is still its own. */
+/* Kills its group before its number can be reused. */
 static void reap(struct command *c)
 {
     int place = place_of(c->pid);
 
     (void)kill(-c->pid, SIGKILL);
-    process_forget(c->pid); /* not before: this process may be killed in between */
+    process_forget(c->pid); /* not earlier: this process may be killed in between */
     if (place < COMMANDS_MOST)
         running[place] = 0;
     while (waitpid(c->pid, &c->status, 0) < 0 && errno == EINTR)

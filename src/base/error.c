@@ -42,7 +42,7 @@ __attribute__((format(printf, 3, 0))) static void say(const char *kind, int code
     (void)fflush(stdout);
     if (own_rank && code)
         (void)usleep(
-            300000); /* what all of them find, the first one says, and ends all */
+            300000); /* rank 0 reports errors that all ranks have, and ends all */
     if (own_rank)
         (void)fprintf(stderr, "trainc: rank %d: %s: %s\n", own_rank, kind, line);
     else
@@ -50,7 +50,7 @@ __attribute__((format(printf, 3, 0))) static void say(const char *kind, int code
     if (code && at_exit_fn) {
         void (*fn)(const char *, int, void *) = at_exit_fn;
 
-        at_exit_fn = NULL; /* a die() inside the handler must not come back here */
+        at_exit_fn = NULL; /* a die() inside the handler must not return here */
         fn(line, code, at_exit_arg);
     }
 }
@@ -70,8 +70,8 @@ void bug_at(const char *file, int line, const char *fmt, ...)
 }
 
 /*
- * Without what libraries do at exit: the CUDA driver would take away host memory that the
- * loader's threads still write to.
+ * Skips the exit handlers of libraries: the CUDA driver would free host memory to which
+ * the loader's threads still write.
  */
 static _Noreturn void leave(int code)
 {
@@ -85,9 +85,7 @@ static _Noreturn void leave(int code)
     _exit(code);
 }
 
-/*
- * Of several threads that end the program the first one says why; the others wait for it.
- */
+/* If several threads end the program, only the first one reports; the others wait for it. */
 static void one_at_a_time(void)
 {
     static atomic_flag leaving = ATOMIC_FLAG_INIT;

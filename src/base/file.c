@@ -70,7 +70,7 @@ int file_write(int fd, const void *data, size_t len)
     return 0;
 }
 
-/* A FIFO that nobody writes does not block the open. */
+/* A FIFO without a writer does not block the open. */
 static int open_regular(const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -201,7 +201,7 @@ int dir_make_all(const char *path)
             continue;
         *s = '\0';
         if (!mkdir(p, 0777))
-            (void)file_fsync_dir_of(p); /* what it will hold outlives a power loss */
+            (void)file_fsync_dir_of(p); /* its future contents survive a power loss */
         else if (errno != EEXIST)
             rc = -1;
         *s = c;
@@ -278,7 +278,7 @@ char **dir_list(const char *path, int *n)
     error = errno;
     if (d)
         (void)closedir(d);
-    if (d && error) { /* half of a list would be taken for all of it */
+    if (d && error) { /* half a list would be taken for the whole */
         dir_list_free(names, *n);
         names = NULL;
         *n = -1;

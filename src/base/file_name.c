@@ -8,7 +8,7 @@
 
 enum { NAME_MOST = 200, EXTENSION_MOST = 16 };
 
-/* Leaves NAME_MOST bytes, whole characters, and keeps an extension. */
+/* Shortens to NAME_MOST bytes, whole characters, and keeps an extension. */
 static void shorten(char *s)
 {
     size_t len = strlen(s), tail = strlen(path_extension(s)), at;

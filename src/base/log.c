@@ -20,7 +20,7 @@ static void (*wipe_line)(void);
 static struct strmap said;
 static _Thread_local bool mute;
 
-/* Until the first log_open: what its file begins with. */
+/* Kept until the first log_open: the start of its file. */
 enum { EARLY_MAX = 1 << 16 };
 static struct strbuf early = STRBUF_INIT;
 static bool opened;
@@ -66,7 +66,7 @@ void log_close(void)
     file = NULL;
 }
 
-/* With the lock held. */
+/* Requires the lock. */
 static void emit_file(const char *prefix, const char *text)
 {
     char stamp[32];
@@ -84,7 +84,7 @@ static void emit_file(const char *prefix, const char *text)
     (void)fflush(file);
 }
 
-/* With the lock held. Where both are one terminal, what is on stderr stands before it. */
+/* Requires the lock. If both are one terminal, earlier output on stderr comes first. */
 static void show_stdout(const char *prefix, const char *text)
 {
     static bool told;
@@ -101,7 +101,7 @@ static void show_stdout(const char *prefix, const char *text)
     told = true;
 }
 
-/* With the lock held. */
+/* Requires the lock. */
 static void emit(enum log_level level, const char *text)
 {
     static const char *const prefix[] = {"error: ", "warning: ", "", ""};

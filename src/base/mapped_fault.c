@@ -9,15 +9,15 @@
 
 #include "base/error.h"
 
-/* Of /proc/self/maps: "from-to rwxp offset major:minor inode   /path". Everything here may
- * be called in a signal handler. */
+/* Parses /proc/self/maps: "from-to rwxp offset major:minor inode   /path". Everything
+ * here is async-signal-safe. */
 struct maps {
     int fd;
     size_t at, len;
     char text[4096];
 };
 
-/* The next character; -1: the end. */
+/* Returns the next character, or -1 at the end. */
 static int maps_next(struct maps *m)
 {
     if (m->at == m->len) {
@@ -31,7 +31,7 @@ static int maps_next(struct maps *m)
     return (unsigned char)m->text[m->at++];
 }
 
-/* A hexadecimal number and the character after it. */
+/* Reads a hexadecimal number and the character after it. */
 static uint64_t maps_number(struct maps *m, int *after)
 {
     uint64_t v = 0;
@@ -48,7 +48,7 @@ static uint64_t maps_number(struct maps *m, int *after)
     return v;
 }
 
-/* What is left of the line, from its first '/' on. */
+/* Reads the rest of the line, from its first '/' on. */
 static void maps_path(struct maps *m, char *path, size_t size)
 {
     bool in = false;
@@ -63,7 +63,7 @@ static void maps_path(struct maps *m, char *path, size_t size)
     path[n] = '\0';
 }
 
-/* The file that is mapped at an address; "": none. */
+/* Gets the file mapped at an address, or "" if there is none. */
 static void path_at(uint64_t address, char *path, size_t size)
 {
     struct maps m = {.fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC)};
@@ -96,7 +96,7 @@ static void on_fault(int sig, siginfo_t *info, void *context)
     path_at((uint64_t)(uintptr_t)info->si_addr, path, sizeof(path));
     if (info->si_code != BUS_ADRERR || !path[0]) {
         (void)signal(sig, SIG_DFL);
-        if (info->si_code <= 0) /* sent; else the access comes again */
+        if (info->si_code <= 0) /* sent by kill(); otherwise the access is repeated */
             (void)raise(sig);
         return;
     }

@@ -16,8 +16,8 @@
 
 #include "base/clock.h"
 
-/* Reads "PID" for a group to watch and "-PID" for one to forget; at the end of its input
- * (this process is gone) it kills those that are left. */
+/* Reads "PID" for a group to watch and "-PID" for one to forget. At the end of its input,
+ * when this process is gone, it kills the remaining groups. */
 static const char guard_script[] =
     "l=' '; while read -r g; do case $g in -*) g=${g#-};"
     " case $l in *\" $g \"*) l=\"${l%% $g *} ${l#* $g }\";; esac;;"
@@ -26,15 +26,15 @@ static const char guard_script[] =
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int guard = -1; /* the guard's input */
 
-/* What the child needs of the parent, and tells it: they share their memory. */
+/* Shared with the child, which runs in the parent's memory. */
 struct birth {
     pid_t parent;
     int guard;
-    bool session; /* away from our terminal and group */
+    bool session; /* in a new session */
     volatile int error;
 };
 
-/* ---- in the child, on the parent's memory: system calls alone ---- */
+/* ---- in the child, on the parent's memory: only system calls ---- */
 
 static void default_signals(void)
 {
@@ -72,7 +72,7 @@ __attribute__((noinline)) static _Noreturn void become(const struct process *p,
 
     if (p->death)
         (void)prctl(PR_SET_PDEATHSIG, p->death);
-    if (getppid() != b->parent) /* it ended before the kernel knew */
+    if (getppid() != b->parent) /* the parent ended before prctl() */
         _exit(127);
     if (b->session)
         (void)setsid();
@@ -113,7 +113,7 @@ static pid_t give_birth(const struct process *p, struct birth *b)
     return b->error ? 0 : pid;
 }
 
-/* Its input, or -1: without it, children of a child may live on. */
+/* Returns the guard's input, or -1: without it, grandchildren may survive. */
 static int open_guard(void)
 {
     const char *words[] = {"sh", "-c", guard_script, NULL};
@@ -177,7 +177,7 @@ bool process_wait(pid_t pid, double seconds, int *status)
 
 void process_end(pid_t pid, double patience)
 {
-    enum { LAST = 2 }; /* seconds for a SIGKILL */
+    enum { LAST = 2 }; /* seconds to wait after SIGKILL */
 
     (void)kill(pid, SIGTERM);
     if (process_wait(pid, patience, NULL))

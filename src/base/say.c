@@ -1,4 +1,4 @@
-/* Output of verbs with foreign text made safe: see base/say.h. */
+/* Output of verbs with foreign text made safe; see base/say.h. */
 #include "base/say.h"
 
 #include <ctype.h>
@@ -15,12 +15,12 @@
 /* One conversion: "%-*.3lld". */
 struct conversion {
     char text[32];
-    size_t len; /* of text, and of the format that it came from */
+    size_t len; /* of the text, and of its format */
     int star[2], nstar;
     char length[3], kind;
 };
 
-/* Reads the conversion at fmt[0] == '%'. A '*' takes its argument from `ap`. */
+/* Parses the conversion at fmt[0] == '%'. A '*' takes its argument from `ap`. */
 static void parse(struct conversion *c, const char *fmt, va_list *ap)
 {
     size_t n = 1, k = 0;
@@ -42,7 +42,7 @@ static void parse(struct conversion *c, const char *fmt, va_list *ap)
     c->len = n;
 }
 
-/* The format of a conversion is checked by the compiler where say() is called. */
+/* The compiler checks the format where say() is called. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 #define ADD(out, c, value)                                                               \

@@ -14,7 +14,7 @@ static size_t hash_of(const char *key) /* FNV-1a */
     return h;
 }
 
-/* The slot of `key`, or the free slot where it would go. */
+/* Returns the slot of `key`, or the free slot where it would be inserted. */
 static size_t find(const struct strmap *m, const char *key, size_t hash)
 {
     size_t i = hash & (m->nslot - 1);

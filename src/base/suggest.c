@@ -53,7 +53,7 @@ void suggest_try(struct suggest *s, const char *name)
     const char *last = strrchr(name, '.');
     int d = distance(s->wanted, name);
 
-    /* EPOCHS for TRAIN.EPOCHS: the section was forgotten */
+    /* EPOCHS for TRAIN.EPOCHS: the section is missing */
     if (last && !strchr(s->wanted, '.') && strlen(s->wanted) > 2) {
         int e = distance(s->wanted, last + 1);
 

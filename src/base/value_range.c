@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 
-/* A number, with or without a percent sign; NULL: it is none. */
+/* Parses a number, with or without a percent sign; returns NULL on errors. */
 static const char *number(const char *text, double *v, bool *percent)
 {
     char *end;
@@ -44,7 +44,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Between the two neighbours, as numpy.percentile. */
+/* Interpolates between the two neighbors, as numpy.percentile. */
 static double percentile(const float *sorted, size_t n, double percent)
 {
     double at = percent / 100 * (double)(n - 1);

@@ -9,7 +9,7 @@
 
 static const char blanks[] = " \t\r\n";
 
-/* What stands in the quotes that *s is at; NULL: they are not closed. */
+/* Reads the quoted text at *s; returns NULL if the quotes are not closed. */
 static const char *quoted(const char *s, struct strbuf *word)
 {
     char quote = *s++;
@@ -22,7 +22,7 @@ static const char *quoted(const char *s, struct strbuf *word)
     return *s ? s + 1 : NULL;
 }
 
-/* One word into `word`; after it, or NULL. */
+/* Reads one word into `word`; returns the text after it, or NULL. */
 static const char *next(const char *s, struct strbuf *word)
 {
     while (s && *s && !strchr(blanks, *s))

@@ -6,7 +6,7 @@
 #include "ops/window_attention.h"
 #include "ops/window_mix.h"
 
-/* dim is that of qkv, out the heads. */
+/* dim is that of qkv; out is the number of heads. */
 static struct window_attention_attrs begin(struct case_build *c,
                                            const struct op_case *row,
                                            const struct case_size *s, struct tensor **qkv)
@@ -37,7 +37,7 @@ void case_attention(struct case_build *c, const struct op_case *row,
     case_output(c, window_attention_(c->b, qkv, &a));
 }
 
-/* Swin's */
+/* Swin's attention. */
 void case_window_attention(struct case_build *c, const struct op_case *row,
                            const struct case_size *s)
 {
@@ -48,7 +48,7 @@ void case_window_attention(struct case_build *c, const struct op_case *row,
     case_output(c, window_attention_(c->b, qkv, &a));
 }
 
-/* Swin's without biases: padding is zeros. */
+/* Swin's attention without biases: padding is zeros. */
 void case_unbiased_attention(struct case_build *c, const struct op_case *row,
                              const struct case_size *s)
 {
@@ -66,7 +66,7 @@ static void add_scale(struct case_build *c, struct window_attention_attrs *a)
         case_tensor(c, "logit_scale", DTYPE_F32, LAYOUT_PLAIN, 3, heads, CASE_SIGNED);
 }
 
-/* SwinV2's */
+/* SwinV2's attention. */
 void case_cosine_attention(struct case_build *c, const struct op_case *row,
                            const struct case_size *s)
 {
@@ -78,7 +78,7 @@ void case_cosine_attention(struct case_build *c, const struct op_case *row,
     case_output(c, window_attention_(c->b, qkv, &a));
 }
 
-/* The same without biases: padding has no direction. */
+/* Same without biases: padding has no direction. */
 void case_unbiased_cosine_attention(struct case_build *c, const struct op_case *row,
                                     const struct case_size *s)
 {
@@ -89,7 +89,7 @@ void case_unbiased_cosine_attention(struct case_build *c, const struct op_case *
     case_output(c, window_attention_(c->b, qkv, &a));
 }
 
-/* Weights alone: no inputs. */
+/* Depends only on weights: no inputs. */
 void case_cpb_table(struct case_build *c, const struct op_case *row,
                     const struct case_size *s)
 {

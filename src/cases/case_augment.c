@@ -1,10 +1,10 @@
-/* Augmentations of bytes; what is compared is normalised, as results are floats. */
+/* Augmentations of bytes; the compared results are normalized to floats. */
 #include "cases/case_build.h"
 #include "ops/augment.h"
 #include "ops/normalize.h"
 #include "ops/resize.h"
 
-/* Their numbers are those of labels. */
+/* Keys are filled like labels. */
 static struct tensor *keys_of(struct case_build *c, const struct op_case *row,
                               const struct case_size *s)
 {
@@ -76,8 +76,8 @@ void case_erase(struct case_build *c, const struct op_case *row,
     output(c, erase_(c->b, x, keys, &a));
 }
 
-/* Larger and smaller parts of images, each filter, flips, a border, and one that is left
- * as it is. */
+/* Larger and smaller parts of images, each filter, flips, a border, and one unchanged
+ * image. */
 static void make_jobs(void *at, const struct tensor *t, const struct op_case *row)
 {
     const struct resize_attrs *a = row->attrs;

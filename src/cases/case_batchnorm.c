@@ -1,6 +1,6 @@
 /*
- * The rows of batch norm in parts (each part from inputs, no gradients), and of what may
- * follow a whole one.
+ * The rows of batch norm in parts (each part from inputs, no gradients), and of ops after
+ * a whole one.
  */
 #include "cases/case_build.h"
 
@@ -136,7 +136,7 @@ void case_batchnorm_grad_parts(struct case_build *c, const struct op_case *row,
     case_output(c, f[BATCHNORM_GRAD_STATS_DBIAS]);
 }
 
-/* ---- what follows ---- */
+/* ---- ops after batch norm ---- */
 
 static struct tensor *bn_relu(struct case_build *c, const struct op_case *row,
                               const struct case_size *s)
@@ -153,7 +153,7 @@ void case_bn_relu(struct case_build *c, const struct op_case *row,
     case_output(c, bn_relu(c, row, s));
 }
 
-/* The stem: nobody else wants the relu. */
+/* The stem: the relu has no other reader. */
 void case_bn_relu_maxpool(struct case_build *c, const struct op_case *row,
                           const struct case_size *s)
 {

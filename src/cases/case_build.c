@@ -171,7 +171,7 @@ void case_add(struct case_build *c, const struct op_case *row, const struct case
     case_output(c, add(c->b, x, y, "add"));
 }
 
-/* Three terms, one of them twice. */
+/* Three terms, one of them repeated. */
 void case_sum(struct case_build *c, const struct op_case *row, const struct case_size *s)
 {
     struct tensor *x = case_image(c, "x", s->dim, CASE_SIGNED);
@@ -360,7 +360,7 @@ void case_confusion(struct case_build *c, const struct op_case *row,
               weight);
 }
 
-/* The end of a segmentation network: logits at twice the resolution, which a kernel that
+/* The end of a segmentation net: logits at twice the resolution, which a kernel that
  * fuses the loss need not store. */
 void case_head(struct case_build *c, const struct op_case *row, const struct case_size *s)
 {
@@ -396,7 +396,7 @@ void case_loss_scale(struct case_build *c, const struct op_case *row,
         c, loss_scale(c->b, "loss_scale", .accumulation = {.group = 4, .batches = 3}));
 }
 
-/* Weights of every kind and a batch norm's buffers, for the update phase. */
+/* All kinds of weights and a batch norm's buffers, for the update phase. */
 void case_weights(struct case_build *c, const struct op_case *row,
                   const struct case_size *s)
 {

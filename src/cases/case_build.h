@@ -1,6 +1,6 @@
 /*
  * The build functions of the rows in cases/rows_*.c. A row's attrs are those of the op
- * that its function is named for; layer, out and groups are filled in.
+ * after which its function is named; layer, out, and groups are filled in.
  */
 #ifndef CASES_CASE_BUILD_H
 #define CASES_CASE_BUILD_H
@@ -105,7 +105,7 @@ case_build_fn case_qconv2d;
 case_build_fn case_qchain;
 case_build_fn case_qlinear;
 
-/* Appends an input, filled so; fp32 ones want gradients. */
+/* Appends an input with this filling; fp32 inputs want gradients. */
 struct tensor *case_tensor(struct case_build *c, const char *name, enum dtype dtype,
                            enum layout layout, int ndim, const int64_t *dim,
                            enum case_fill fill);
@@ -113,7 +113,7 @@ struct tensor *case_tensor(struct case_build *c, const char *name, enum dtype dt
 struct tensor *case_image(struct case_build *c, const char *name, const int64_t *dim,
                           enum case_fill fill);
 
-/* Plain, of as many dims as are not 0. */
+/* Plain, with the dims that are not 0. */
 struct tensor *case_plain(struct case_build *c, const char *name, const int64_t *dim,
                           enum case_fill fill);
 
@@ -124,7 +124,7 @@ struct tensor *case_labels(struct case_build *c, int64_t n, int classes,
 struct tensor *case_pixel_labels(struct case_build *c, const int64_t *dim,
                                  enum case_fill fill);
 
-/* Marks t as a result that is compared. The backward pass starts at the first one. */
+/* Marks t as a result to be compared. The backward pass starts at the first one. */
 void case_output(struct case_build *c, struct tensor *t);
 
 /* Appends the update phase, after graph_flatten and autodiff. */

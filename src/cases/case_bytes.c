@@ -1,4 +1,4 @@
-/* The rows of layers in 8 bits. */
+/* The rows of int8 layers. */
 #include "cases/case_build.h"
 
 #include "ops/add.h"
@@ -16,7 +16,8 @@ static struct tensor *param(struct case_build *c, const char *layer, const char 
                        (struct init){INIT_ZERO, 0});
 }
 
-/* Inputs of a layer that reads x, quantized, with weights of these dims; their number. */
+/* Gets the inputs of a layer that reads x, quantized, with weights of these dims; returns
+ * their number. */
 static int layer_inputs(struct case_build *c, const char *layer, struct tensor *x,
                         bool is_unsigned, bool bias, int ndim, const int64_t *dim,
                         struct tensor *in[QLAYER_BIAS + 1])
@@ -71,7 +72,7 @@ void case_qconv2d(struct case_build *c, const struct op_case *row,
                         row->fill == CASE_UNIT));
 }
 
-/* What a residual block has: a shortcut, and a result that is read as floats, too. */
+/* The parts of a residual block: a shortcut, and a result that is also read as floats. */
 void case_qchain(struct case_build *c, const struct op_case *row,
                  const struct case_size *s)
 {

@@ -31,7 +31,7 @@ void case_conv_bn_relu(struct case_build *c, const struct op_case *row,
     case_output(c, relu(c->b, x, "relu"));
 }
 
-/* A block of one convolution, which reads what is added to it. */
+/* A block with one convolution, whose input is added to its result. */
 void case_conv_bn_add_relu(struct case_build *c, const struct op_case *row,
                            const struct case_size *s)
 {
@@ -56,7 +56,7 @@ void case_bn_add_relu(struct case_build *c, const struct op_case *row,
     case_output(c, relu(c->b, add(c->b, x, y, "add"), "relu"));
 }
 
-/* The end of ERFNet's block, whose input the shortcut carries on. */
+/* The end of ERFNet's block; the shortcut is also read later. */
 void case_bn_drop_add_relu(struct case_build *c, const struct op_case *row,
                            const struct case_size *s)
 {
@@ -69,7 +69,7 @@ void case_bn_drop_add_relu(struct case_build *c, const struct op_case *row,
     case_output(c, batchnorm(c->b, y, "after"));
 }
 
-/* Both sides of the sum are normalised: the first block of a stage. */
+/* Both terms of the sum are normalized: the first block of a stage. */
 void case_bn_bn_add_relu(struct case_build *c, const struct op_case *row,
                          const struct case_size *s)
 {
@@ -117,7 +117,7 @@ void case_factorised(struct case_build *c, const struct op_case *row,
                           .kernel_w = 3, .pad_w = 1, .bias = 1));
 }
 
-/* Bytes, mixed if the row says how, to the pooled stem; no gradient for the pixels. */
+/* From bytes, mixed if the row says so, to the pooled stem; no gradient for pixels. */
 void case_stem(struct case_build *c, const struct op_case *row, const struct case_size *s)
 {
     struct tensor *x = case_tensor(c, "x", DTYPE_U8, LAYOUT_IMAGE, 4, s->dim, CASE_BYTES);
@@ -136,7 +136,7 @@ void case_stem(struct case_build *c, const struct op_case *row, const struct cas
     case_output(c, maxpool2d(c->b, x, "maxpool", .kernel = 3, .stride = 2, .padding = 1));
 }
 
-/* ERFNet's way down: pool beside convolution. */
+/* ERFNet's downsampling: pool and convolution in parallel. */
 static struct tensor *down(struct case_build *c, struct tensor *x, int out)
 {
     struct tensor *y = conv2d(c->b, x, "conv", .out = out - (int)x->dim[1], .kernel = 3,

@@ -1,9 +1,9 @@
 /*
- * Groups of processes for rows of the op table, which have one process: all others have
- * what this one has, so a mean is its own and a sum is `world` times that. The derivative
- * of what is computed so is that of an op without a group, which differences show.
+ * Simulates groups of processes for rows of the op table, which run in one process: all
+ * others have the same data, so a mean is the process's own and a sum is `world` times
+ * that. The derivative is that of an op without a group, which finite differences show.
  *
- * case_group_alone may stand for GPUs, too, of which it has the first.
+ * case_group_alone may also stand for GPUs, as the first one.
  */
 #ifndef CASES_CASE_GROUP_H
 #define CASES_CASE_GROUP_H
@@ -11,6 +11,6 @@
 #include "graph/collective.h"
 
 extern const struct collective case_group_alone;
-extern const struct collective case_group_of_three; /* this one is the second */
+extern const struct collective case_group_of_three; /* this process is the second */
 
 #endif

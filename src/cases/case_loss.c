@@ -1,4 +1,4 @@
-/* Build functions of the rows of losses of rows of logits: ops/row_loss.h. */
+/* Build functions of losses over rows of logits: ops/row_loss.h. */
 #include "cases/case_build.h"
 #include "ops/dice.h"
 #include "ops/distill.h"
@@ -11,7 +11,7 @@ struct rows {
     struct tensor *logits, *labels;
 };
 
-/* Pixels if there are four dims, else images. */
+/* Pixels if there are four dims, otherwise images. */
 static struct rows inputs(struct case_build *c, const struct op_case *row,
                           const struct case_size *s)
 {

@@ -1,4 +1,4 @@
-/* Patches merged, tokens put before others, positions added; multiples. */
+/* Patch merging, prepended tokens, added positions, and multiples. */
 #include "cases/case_build.h"
 #include "ops/patch_merge.h"
 #include "ops/position.h"
@@ -53,7 +53,7 @@ void case_select_token(struct case_build *c, const struct op_case *row,
     case_output(c, select_token(c->b, tokens(c, s), s->out, "select"));
 }
 
-/* As vision transformers have it, or as Swin: height and width joined. */
+/* As in vision transformers, or as in Swin: height and width joined. */
 void case_add_position(struct case_build *c, const struct op_case *row,
                        const struct case_size *s)
 {

@@ -15,7 +15,7 @@
 #include "ops/qlayer.h"
 #include "ops/table.h"
 
-/* The memories that outlive a step and are plain fp32. */
+/* Memories of plain fp32 that outlive a step. */
 static const enum memory float_memory[] = {
     MEMORY_WEIGHTS, MEMORY_GRADS, MEMORY_GRADS_SUM, MEMORY_MOMENT1,
     MEMORY_MOMENT2, MEMORY_EMA,   MEMORY_STATS,     MEMORY_PENDING};
@@ -72,12 +72,12 @@ static float rounded(float v, enum dtype d)
     return d == DTYPE_BF16 ? bf16_to_float(bf16_from_float(v)) : v;
 }
 
-/* Element i of n of the tensor with this id, but for labels and bytes. */
+/* Returns element i of n of the tensor with this id, except for labels and bytes. */
 static float value(enum case_fill fill, uint64_t seed, int id, int64_t i, int64_t n)
 {
     struct philox r = philox(seed, PHILOX_TEST, (uint64_t)id, (uint64_t)i);
     float u = philox_uniform(r.v[0]);
-    int64_t step = n % 7 ? 7 : n % 11 ? 11 : 13; /* shares no factor with n: a cycle */
+    int64_t step = n % 7 ? 7 : n % 11 ? 11 : 13; /* coprime with n: a cycle */
 
     switch (fill) {
     case CASE_SIGNED:
@@ -103,8 +103,8 @@ static int32_t label(const struct case_input *in, int64_t i)
 }
 
 /*
- * How many elements are drawn, the first of t. A benchmark's tensors repeat them: on a
- * GPU they have hundreds of millions, which would take longer to draw than to time.
+ * Returns how many leading elements of t are drawn. Large tensors of benchmarks repeat
+ * them: drawing hundreds of millions on a GPU would take longer than timing.
  */
 static int64_t drawn(const struct case_run *r, const struct tensor *t)
 {
@@ -189,8 +189,8 @@ static bool ends_with(const char *s, const char *end)
 }
 
 /*
- * Scales and variances lie in [0.5, 1.5), everything else in [-0.5, 0.5); but scales of 8
- * bits are small, and weights in 8 bits even numbers, which 7 bits hold too.
+ * Scales and variances are in [0.5, 1.5), everything else in [-0.5, 0.5); but int8 scales
+ * are small, and int8 weights are even numbers, which 7 bits hold, too.
  */
 static float weight(const struct tensor *t, float u)
 {
@@ -285,7 +285,7 @@ static float *value_new(struct case_values *to, const char *name, int64_t n)
     return v.v;
 }
 
-/* A float tensor of any type, wherever it lies. */
+/* Fetches a float tensor of any type from any memory. */
 static void fetch_tensor(const struct case_run *r, const struct tensor *t,
                          const char *name, struct case_values *to)
 {
@@ -317,7 +317,7 @@ static void fetch_metrics(const struct case_run *r, struct case_values *to)
     v[6] = (float)m.measured;
 }
 
-/* What lies after struct metrics: whole numbers. */
+/* Fetches the integers after struct metrics. */
 static void fetch_counts(const struct case_run *r, struct case_values *to)
 {
     size_t size = program_need(r->program, MEMORY_METRICS);

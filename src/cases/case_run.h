@@ -1,5 +1,5 @@
 /*
- * Runs a row of cases/cases.h on a backend, as a program of its own.
+ * Runs a row of cases/cases.h on a backend, as a separate program.
  *
  *   struct case_run r;
  *   case_run_init(&r, row, backend, dev, &(struct case_options){0});
@@ -7,9 +7,9 @@
  *   case_fetch(&r, &values); ... case_values_release(&values);
  *   case_run_release(&r);
  *
- * Values depend on the row alone, so two backends see the same. With a 16-bit type, the
- * graph goes through precision() at level O2 or O1; what is filled in can be rounded to
- * that type in the fp32 run as well, so that the two differ only by what the ops round.
+ * Values depend only on the row, so two backends see the same ones. With a 16-bit type,
+ * the graph goes through precision() at level O2 or O1; the inputs can be rounded to that
+ * type in the fp32 run as well, so that the two differ only by the rounding of the ops.
  */
 #ifndef CASES_CASE_RUN_H
 #define CASES_CASE_RUN_H
@@ -19,9 +19,9 @@
 
 struct case_options {
     bool bench;        /* the larger size */
-    int64_t batch;     /* of its first input; 0: as the row says */
+    int64_t batch;     /* of its first input; 0: the row's */
     enum dtype dtype;  /* DTYPE_F32: level O0; 16-bit: level O2 */
-    enum dtype round;  /* values are rounded to this type; DTYPE_F32: not at all */
+    enum dtype round;  /* values are rounded to this type; DTYPE_F32: not rounded */
     bool mixed;        /* 16-bit at level O1: each op by its class */
     bool nan;          /* an element of the first input is NaN */
     bool forward_only; /* no gradients */
@@ -44,7 +44,7 @@ void case_run_init(struct case_run *r, const struct op_case *row,
                    const struct case_options *o);
 void case_run_release(struct case_run *r);
 
-/* One result as floats: an output, a gradient, a whole memory of state. */
+/* One result as floats: an output, a gradient, or a whole memory of state. */
 struct case_value {
     const char *name; /* lives as long as the run */
     float *v;
@@ -56,7 +56,7 @@ struct case_values {
     int n, cap;
 };
 
-/* All results, in an order that depends on the row alone. */
+/* Fetches all results, in an order that depends only on the row. */
 void case_fetch(const struct case_run *r, struct case_values *to);
 void case_values_release(struct case_values *v);
 

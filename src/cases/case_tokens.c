@@ -22,14 +22,14 @@ struct tensor *case_plain(struct case_build *c, const char *name, const int64_t 
     return case_tensor(c, name, DTYPE_F32, LAYOUT_PLAIN, ndim, dim, fill);
 }
 
-/* Input and output both have their places, and so have their gradients: copies. */
+/* Input, output, and their gradients have fixed places: copies. */
 void case_view(struct case_build *c, const struct op_case *row, const struct case_size *s)
 {
     (void)row;
     case_output(c, view_tokens(c->b, case_image(c, "x", s->dim, CASE_SIGNED), "view"));
 }
 
-/* What is in front of the view is computed in the output's place. */
+/* The op before the view computes in the output's place. */
 void case_view_output(struct case_build *c, const struct op_case *row,
                       const struct case_size *s)
 {
@@ -59,7 +59,7 @@ void case_views(struct case_build *c, const struct op_case *row,
     case_output(c, add(c->b, y, x, "add2"));
 }
 
-/* With a bias that somebody computes. */
+/* With a computed bias. */
 void case_linear_bias(struct case_build *c, const struct op_case *row,
                       const struct case_size *s)
 {
@@ -142,7 +142,7 @@ void case_drop_path_tokens(struct case_build *c, const struct op_case *row,
         c, drop_path(c->b, case_plain(c, "x", s->dim, CASE_STEPS), "drop", .rate = 0.4f));
 }
 
-/* Two blocks as transformers have them, and the norm after the last one. */
+/* Two transformer blocks, and the norm after the last one. */
 void case_residual_norms(struct case_build *c, const struct op_case *row,
                          const struct case_size *s)
 {
@@ -161,7 +161,7 @@ void case_residual_norms(struct case_build *c, const struct op_case *row,
         case_output(c, x);
 }
 
-/* The norm sees the sum's view, as ConvNeXt's between its stages. */
+/* The norm reads a view of the sum, as ConvNeXt's between its stages. */
 void case_residual_view(struct case_build *c, const struct op_case *row,
                         const struct case_size *s)
 {

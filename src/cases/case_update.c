@@ -17,8 +17,8 @@ static struct tensor *whole(struct builder *b, const char *name, enum memory m,
 }
 
 /*
- * Two segments for each parameter, of which the second begins inside of 16 bytes; what
- * has one dim does not decay. The second parameter is frozen.
+ * Two segments per parameter, the second of which starts inside 16 bytes; parameters with
+ * one dim have no decay. The second parameter is frozen.
  */
 static struct update segments_of(struct graph *g)
 {

@@ -2,7 +2,7 @@
 
 #include "cases/rows.h"
 
-/* In the order of ops/table.c; then what takes more than one op, or whole vectors. */
+/* In the order of ops/table.c; then chains of ops, and cases with full vectors. */
 static const struct op_case *const tables[] = {
     rows_input,  rows_conv,    rows_batchnorm, rows_pointwise, rows_pool,
     rows_tokens, rows_patches, rows_dropout,   rows_attention, rows_bytes,

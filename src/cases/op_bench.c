@@ -16,12 +16,12 @@ enum {
     PAGE = 4096
 };
 
-/* What a step reads in its first pass or its only one, reads again, and writes. */
+/* Bytes that a step reads in its first pass, reads again, and writes. */
 struct traffic {
     size_t read, again, written;
 };
 
-/* Loads and stores what a step does; `from` and `to` are parts of the memory of all. */
+/* Loads and stores the bytes of a step; `from` and `to` are parts of shared memory. */
 struct bare {
     struct traffic bytes;
     size_t from, to;
@@ -31,14 +31,14 @@ struct bare {
 struct timing {
     double *seconds, *bare_seconds;
     int run;
-    bool probe, streamed; /* trying the kinds of stores; by non-temporal ones */
+    bool probe, streamed; /* probing the kinds of stores; non-temporal stores */
     double *kind[2];  /* seconds of each kind: [step * PROBES + run] */
     const struct backend_moves *moves;
     struct bare *bare; /* of each step */
     char *to, *from;
 };
 
-/* What batch norm in training needs in its second pass. */
+/* Returns the bytes of batch norm's second pass in training. */
 static size_t second_pass(const struct node *n)
 {
     if (n->op == &op_batchnorm)
@@ -49,7 +49,7 @@ static size_t second_pass(const struct node *n)
     return 0;
 }
 
-/* State changes in place: what is written was read. */
+/* State is modified in place: what is written was read. */
 static size_t state_read(const struct node *n)
 {
     size_t sum = 0;
@@ -123,7 +123,7 @@ static void run_bare(const struct timing *t, const struct program *p, int step,
     p->backend->sync(p->device);
 }
 
-/* The kind of stores that is the faster one for a step's bare loop. */
+/* True if non-temporal stores are faster for a step's bare loop. */
 static bool streams_stores(const struct timing *t, int step)
 {
     return t->probe ? t->streamed
@@ -168,7 +168,7 @@ static size_t pages(size_t size)
     return (size + PAGE - 1) / PAGE * PAGE;
 }
 
-/* Each step's bare loop has memory of its own; returns how much all have. */
+/* Gives each step's bare loop its own memory; returns the total. */
 static struct bare place_bare(struct timing *t, const struct program *p)
 {
     struct bare at = {{0}, 0, 0};
@@ -217,8 +217,8 @@ static void timing_release(struct timing *t, const struct program *p)
 }
 
 /*
- * Which kind of stores is the faster one for each step. A kind stays for some runs, as
- * ordinary stores leave dirty lines in the cache, for which the next step has to wait.
+ * Finds the faster kind of stores for each step. Each kind runs several times, because
+ * ordinary stores leave dirty cache lines, for which the next step must wait.
  */
 static void probe_stores(struct timing *t, struct program *p)
 {

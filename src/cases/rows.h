@@ -1,6 +1,6 @@
 /*
- * The tables of rows of cases/cases.h, one file each, and the macros that they are
- * written with. Only cases/cases.c and the tables themselves read this.
+ * The tables of rows of cases/cases.h, one file each, and the macros used in them. Only
+ * included by cases/cases.c and the tables.
  */
 #ifndef CASES_ROWS_H
 #define CASES_ROWS_H
@@ -27,7 +27,7 @@
 #include "ops/window_attention.h"
 #include "ops/window_mix.h"
 
-/* Each ends with name == NULL. */
+/* Each is ended by name == NULL. */
 extern const struct op_case rows_input[];
 extern const struct op_case rows_conv[];
 extern const struct op_case rows_batchnorm[];
@@ -68,7 +68,7 @@ extern const struct op_case rows_wide_chains[];
 #define BCE(...)     .build = case_bce, ATTRS(bce_attrs, __VA_ARGS__)
 #define LOSS(...)    .build = case_cross_entropy, ATTRS(cross_entropy_attrs, __VA_ARGS__)
 
-/* Parts of an op, with what they would get from its other parts as inputs. */
+/* Parts of an op, with inputs in place of its other parts. */
 #define PARTS(fn) .build = case_##fn, .no_gradient = true
 
 #define BN_RELU(fn, max)                                                                 \
@@ -82,7 +82,7 @@ extern const struct op_case rows_wide_chains[];
         __VA_ARGS__                                                                      \
     }
 
-/* The same with arrays that are cut into several pieces. */
+/* Same with arrays that are split into several pieces. */
 #define UPDATE_WIDE(...)                                                                 \
     .build = case_weights, .small = {.dim = {3, 24, 4, 3}, .out = 40},                   \
     .bench = {.dim = {2, 512, 7, 7}, .out = 2048}, .chain = true, .wide = true,          \
@@ -92,7 +92,7 @@ extern const struct op_case rows_wide_chains[];
     }
 
 #define WIDE .wide = true, .no_differences = true
-/* A chain as evaluation has it: fixed statistics, and no gradients. */
+/* A chain as in evaluation: fixed statistics and no gradients. */
 #define EVALUATED .chain = true, .inference = true, .no_gradient = true
 
 /* Sizes for benchmarks: batch 16 at 224 x 224. */

@@ -1,7 +1,7 @@
 /*
- * The rows of attention and of what goes with it. Maps that are and are not whole
- * windows, shifted or not, square and other windows; then sizes that fill vectors:
- * windows of Swin (49 and 144 tokens), SwinV2 (64) and ViT (197).
+ * The rows of attention and related ops. Maps that are and are not whole windows, shifted
+ * or not, square and other windows; then sizes that fill vectors: windows of Swin (49 and
+ * 144 tokens), SwinV2 (64), and ViT (197).
  */
 #include "cases/rows.h"
 

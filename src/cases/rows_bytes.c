@@ -1,6 +1,6 @@
 /*
- * The rows of layers in 8 bits. Sums are exact and scales small enough that many inputs
- * are cut: products in pairs are beyond int16.
+ * The rows of int8 layers. Sums are exact, and scales are small enough to clip many
+ * inputs: sums of two products exceed int16.
  */
 #include "cases/rows.h"
 

@@ -1,4 +1,4 @@
-/* The rows of chains of ops: what backends fuse. */
+/* The rows of chains of ops that backends fuse. */
 #include "cases/rows.h"
 
 const struct op_case rows_chains[] = {

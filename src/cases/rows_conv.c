@@ -1,4 +1,4 @@
-/* The rows of convolutions, transposed ones and linear layers. */
+/* The rows of convolutions, transposed convolutions, and linear layers. */
 #include "cases/rows.h"
 
 const struct op_case rows_conv[] = {
@@ -58,7 +58,7 @@ const struct op_case rows_conv[] = {
      .small = {.dim = {2, 4, 5, 4}, .out = 4},
      STAGE1,
      CONV(.kernel_h = 3, .kernel_w = 1, .pad_h = 2, .dilation_h = 2, .bias = 1)},
-    {.name = "conv2d 3x1 dilated", /* by what divides the rows */
+    {.name = "conv2d 3x1 dilated", /* for each divisor of the rows */
      .small = {.dim = {2, 4, 6, 3}, .out = 3},
      STAGE1,
      CONV(.kernel_h = 3, .kernel_w = 1, .pad_h = 2, .dilation_h = 2)},

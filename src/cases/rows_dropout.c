@@ -1,4 +1,4 @@
-/* The rows of what drops elements, channels or images. */
+/* The rows of ops that drop elements, channels, or images. */
 #include "cases/rows.h"
 
 const struct op_case rows_dropout[] = {

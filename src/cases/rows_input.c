@@ -1,9 +1,9 @@
-/* The rows of what a batch goes through first: normalize, mix. */
+/* The rows of ops on the input batch: normalize, mix. */
 #include "cases/rows.h"
 #include "ops/augment.h"
 #include "ops/resize.h"
 
-/* Of bytes: no gradient, and no NaN to begin with. */
+/* Bytes: no gradient and no NaN. */
 #define OF_BYTES .no_nan = true, .no_gradient = true
 #define MEANS .mean = {0.485, 0.456, 0.406}, .std = {0.229, 0.224, 0.225}
 

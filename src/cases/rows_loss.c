@@ -1,4 +1,4 @@
-/* The rows of losses, and of what is counted beside them. */
+/* The rows of losses and metrics. */
 #include "cases/rows.h"
 
 const struct op_case rows_loss[] = {

@@ -1,6 +1,4 @@
-/*
- * The rows of patch_merge, of tokens put before others, and of positions; of multiples.
- */
+/* The rows of patch_merge, prepended tokens, positions, and multiples. */
 #include "cases/rows.h"
 
 /* Swin-T's second merging, and ViT-S, at batch 16. */

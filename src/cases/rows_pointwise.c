@@ -1,4 +1,4 @@
-/* The rows of what works element by element: relu, sigmoid, add, cast, scale_channels. */
+/* The rows of pointwise ops: relu, sigmoid, add, cast, scale_channels. */
 #include "cases/rows.h"
 
 const struct op_case rows_pointwise[] = {

@@ -1,4 +1,4 @@
-/* The rows of pools, and of what else gives an image another size or more channels. */
+/* The rows of pools and of other ops that change the size of an image or add channels. */
 #include "cases/rows.h"
 
 const struct op_case rows_pool[] = {

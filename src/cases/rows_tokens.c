@@ -59,11 +59,11 @@ const struct op_case rows_tokens[] = {
      .build = case_layernorm_image,
      .small = {.dim = {2, 9, 3, 2}},
      STAGE1},
-    {.name = "layernorm offset", /* squares would have lost their digits */
+    {.name = "layernorm offset", /* sums of squares would lose their digits */
      .small = {.dim = {6, 3, 40}},
      TOKENS1,
      .fill = CASE_FAR,
-     .chain = true, /* the mean's last digit counts for as much */
+     .chain = true, /* the last digit of the mean has the same effect */
      LAYERNORM(.eps = 0)},
     {.name = "layernorm 96",
      WIDE,

@@ -13,7 +13,7 @@ const struct op_case rows_update[] = {
     {.name = "adam", UPDATE(.optimizer = "adam")},
     {.name = "adamw", UPDATE(.optimizer = "adamw", .clip_norm = 1)},
     {.name = "rmsprop", UPDATE(.optimizer = "rmsprop", .momentum = 0.9f)},
-    /* wide: of a step near 0, rounding turns the sign over */
+    /* wide: near 0, rounding flips the sign of a step */
     {.name = "lion", .wide = true, UPDATE(.optimizer = "lion", .clip_norm = 0.5f)},
     {.name = "lamb", UPDATE(.optimizer = "lamb", .clip_value = 0.5f)},
     {.name = "lamb clipped",

@@ -1,4 +1,4 @@
-/* Whole vectors of channels, and enough rows for every thread: ops alone. */
+/* Single ops with full vectors of channels and enough rows for every thread. */
 #include "cases/rows.h"
 
 /* Pixels of bf16 that are whole cache lines, with ties. */
@@ -55,7 +55,7 @@ const struct op_case rows_wide[] = {
      .small = {.dim = {2, 64, 4, 5}, .out = 32},
      STAGE1_WIDE,
      CONV(.kernel = 1)},
-    {.name = "conv2d 3x1 wide", /* of ERFNet; a last tile that overlaps the one before */
+    {.name = "conv2d 3x1 wide", /* of ERFNet; the last tile overlaps the previous one */
      WIDE,
      .small = {.dim = {2, 16, 5, 15}, .out = 32},
      .bench = {.dim = {4, 64, 90, 120}, .out = 64},
@@ -65,7 +65,7 @@ const struct op_case rows_wide[] = {
      .small = {.dim = {2, 32, 3, 13}, .out = 16},
      .bench = {.dim = {4, 64, 90, 120}, .out = 64},
      CONV(.kernel_h = 1, .kernel_w = 3, .pad_w = 1, .bias = 1)},
-    {.name = "conv2d 3x1 dilated wide", /* by more than there are rows, too */
+    {.name = "conv2d 3x1 dilated wide", /* also by more than the number of rows */
      .nan_spreads_on_tiles = true,
      WIDE,
      .small = {.dim = {2, 64, 3, 12}, .out = 64},

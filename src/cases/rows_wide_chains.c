@@ -1,4 +1,4 @@
-/* The same of updates and chains, and with more rows than one thread or tile takes. */
+/* Rows of rows_update.c and rows_chains.c at sizes that need several threads or tiles. */
 #include "cases/rows.h"
 
 const struct op_case rows_wide_chains[] = {

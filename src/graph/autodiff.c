@@ -11,7 +11,7 @@ struct autodiff {
         struct tensor **part;
         int n, cap;
     } * pending;
-    int ntensor; /* tensors of the forward part; younger ones have no gradient */
+    int ntensor; /* tensors of the forward part; later ones have no gradient */
 };
 
 static void mark_wanted(struct graph *g, int nnode)
@@ -51,7 +51,7 @@ void grad_add(struct builder *b, struct tensor *t, struct tensor *gradient)
     p->part[p->n++] = gradient;
 }
 
-/* Sums what has come so far; after this the gradient is final. */
+/* Sums the contributions so far; after this the gradient is final. */
 struct tensor *grad_of(struct builder *b, const struct tensor *t)
 {
     struct pending *p = &b->autodiff->pending[t->id];
@@ -90,7 +90,7 @@ static void walk_down(struct builder *b, int nnode)
     }
 }
 
-/* The gradient of `t` must be a tensor of its own, which can be placed. */
+/* The gradient of `t` must be a separate tensor that can be placed. */
 static struct tensor *own_gradient(struct builder *b, struct tensor *t)
 {
     struct tensor *g = grad_of(b, t);

@@ -6,7 +6,7 @@
 #include "base/strbuf.h"
 #include "graph/compile.h"
 
-/* All readers follow n, so each is dead or claimed by now. */
+/* All readers come after n, so each is already dead or claimed. */
 static bool is_needed(const struct graph *g, const struct node *n)
 {
     if (node_writes_state(n))
@@ -30,7 +30,7 @@ static void add_region(struct program *p, struct region *r)
     p->region[p->nregion++] = r;
 }
 
-/* Zeroed state for the next kernel that is asked. */
+/* Zeroes the state for the next kernel. */
 static void reset_state(struct region *r, const struct kernel *k)
 {
     free(r->state);
@@ -38,7 +38,7 @@ static void reset_state(struct region *r, const struct kernel *k)
     r->kernel = k;
 }
 
-/* Dies with the node, its shapes and the reasons from p->decline[first] on. */
+/* Dies with the node, its shapes, and the reasons from p->decline[first] on. */
 __attribute__((noreturn)) static void no_kernel(const struct program *p,
                                                 const struct node *n, int first)
 {
@@ -80,7 +80,7 @@ static void claim_node(struct program *p, struct node *n)
     no_kernel(p, n, first);
 }
 
-/* A region must write what another one reads, and read only what somebody writes. */
+/* Each region must write what others read, and read only what a region writes. */
 static void check_reads(const struct program *p)
 {
     for (int i = 0; i < p->nregion; i++) {

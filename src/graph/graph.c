@@ -10,7 +10,7 @@
 #include "base/strbuf.h"
 #include "graph/flat.h"
 
-/* Readers of all tensors in one array: those of tensor t are node[first[t->id]...]. */
+/* Readers of all tensors in one array: those of tensor t start at node[first[t->id]]. */
 struct reader_index {
     int *first;
     struct node **node;
@@ -95,7 +95,7 @@ static struct tensor *tensor_new(struct graph *g, enum tensor_kind kind, const c
     return t;
 }
 
-/* The end of what tensors already occupy in `m`, rounded to a cache line. */
+/* Returns the end of the tensors already placed in `m`, rounded up to a cache line. */
 static size_t memory_end(const struct graph *g, enum memory m)
 {
     size_t end = 0;
@@ -202,7 +202,7 @@ __attribute__((noreturn)) static void refuse(const struct node *n, const char *w
     die("layer '%s': %s(%s): %s", n->layer, n->op->name, s.buf, why);
 }
 
-/* No memory holds that many, and sums of such counts over layers and batches still fit
+/* Exceeds every memory, and sums of such counts over layers and batches still fit
  * int64_t. */
 static const double values_most = 0x1p40;
 
@@ -327,7 +327,7 @@ struct tensor *graph_find(const struct graph *g, const char *name)
     return NULL;
 }
 
-/* Does in[i] of n also stand at a smaller slot? Then it was counted already. */
+/* True if in[i] of n is also at a lower slot, where it was counted. */
 static bool repeated(const struct node *n, int i)
 {
     for (int k = 0; k < i; k++)
@@ -364,7 +364,7 @@ struct node *tensor_reader(const struct graph *g, const struct tensor *t, int i)
 {
     struct graph *cache;
 
-    memcpy(&cache, &g, sizeof(cache)); /* the index is a cache: const for the caller */
+    memcpy(&cache, &g, sizeof(cache)); /* the index is a cache: const for callers */
     if (!cache->readers)
         cache->readers = index_new(g);
     i += g->readers->first[t->id];

@@ -7,16 +7,16 @@
 
 enum { ALIGN = 64 };
 
-/* Tensors that share bytes (in-place chains), alive from `first` to `last` inclusive. */
+/* Tensors that share bytes (in-place chains), live from `first` to `last` inclusive. */
 struct block {
     size_t size, offset;
     int first, last, id;
-    const struct tensor *tensor; /* the first of them */
+    const struct tensor *tensor; /* the first tensor */
 };
 
 struct pass {
     struct program *p;
-    int *block_of; /* for each tensor its block, or -1 */
+    int *block_of; /* block of each tensor, or -1 */
     struct block *block;
     int nblock, cap;
 };
@@ -26,13 +26,13 @@ static size_t aligned(size_t n)
     return (n + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-/* Bytes of NaN before each block, and after it. */
+/* Bytes of NaN before and after each block. */
 static size_t zone(const struct program *p)
 {
     return p->redzones ? REDZONE : 0;
 }
 
-/* For each tensor that is no view: views are read where it lies. */
+/* Returns the last read of each tensor that is not a view; a view counts as its base. */
 static int *last_reads(const struct program *p)
 {
     int *last = xmalloc(((size_t)p->graph->ntensor + 1) * sizeof(*last));
@@ -45,7 +45,8 @@ static int *last_reads(const struct program *p)
     return last;
 }
 
-/* May write o of region r lie on the read that the kernel offered? */
+/* Returns the block of the read that the kernel offered for write o of region r, or -1 if
+ * it cannot be reused. */
 static int inplace_block(const struct pass *m, const struct region *r, int o,
                          const int *last)
 {
@@ -104,7 +105,7 @@ static void find_blocks(struct pass *m)
             const struct tensor *t = r->write[o];
 
             if (!t->producer || t->memory != MEMORY_NONE)
-                continue; /* written state, or placed already */
+                continue; /* written state, or already placed */
             if (last[t->id] >= 0)
                 store(m, r, o, last);
         }
@@ -149,7 +150,7 @@ static int by_offset(const void *a, const void *b)
     return (*x)->id - (*y)->id;
 }
 
-/* The lowest gap among the placed blocks that live at the same time. */
+/* Returns the lowest gap among the placed blocks that are live at the same time. */
 static size_t lowest_gap(const struct block *b, struct block **placed, int n)
 {
     size_t at = 0;
@@ -167,7 +168,7 @@ static size_t lowest_gap(const struct block *b, struct block **placed, int n)
     return at;
 }
 
-/* Places the blocks in their order; returns the height of the arena. */
+/* Places the blocks in their order; returns the size of the arena. */
 static size_t pack(struct block *block, int n)
 {
     struct block **placed = xcalloc((size_t)n + 1, sizeof(struct block *));
@@ -206,7 +207,8 @@ static size_t most_alive(const struct pass *m)
     return most;
 }
 
-/* Several greedy orders; the lowest arena wins. Offsets go to m->block, sorted by id. */
+/* Tries several greedy orders; the smallest arena wins. Offsets go to m->block, sorted by
+ * id. */
 static size_t plan(struct pass *m)
 {
     static int (*const order[])(const void *, const void *) = {by_size, by_area,

@@ -13,7 +13,7 @@ struct pass {
     struct builder b;
     enum amp_level level;
     enum dtype half;
-    struct tensor **cast; /* for each tensor its copy in the other type, made on demand */
+    struct tensor **cast; /* copy of each tensor in the other type, created on demand */
     int ncast;
 };
 
@@ -26,7 +26,7 @@ bool precision_layer_matches(const char *pattern, const char *layer)
     return is;
 }
 
-/* Does the layer match one of the patterns? Counts which, if asked to. */
+/* True if the layer matches one of the patterns; counts matches in `hits` if not NULL. */
 static bool matches(const char *const *pattern, int n, const struct node *at, int *hits)
 {
     bool any = false;
@@ -41,7 +41,7 @@ static bool matches(const char *const *pattern, int n, const struct node *at, in
     return any;
 }
 
-/* The type that the node computes in. */
+/* Returns the type in which the node computes. */
 static enum dtype compute_dtype(const struct pass *p, const struct node *n)
 {
     enum precision class = n->op->precision;
@@ -73,7 +73,7 @@ static enum dtype compute_dtype(const struct pass *p, const struct node *n)
     return any ? widest : DTYPE_F32;
 }
 
-/* `t` as `dtype`, by a cast node in front of `reader` if need be. */
+/* Returns `t` as `dtype`, inserting a cast node before `reader` if necessary. */
 static struct tensor *as_dtype(struct pass *p, struct tensor *t, enum dtype dtype,
                                const struct node *reader)
 {
@@ -93,7 +93,7 @@ static struct tensor *as_dtype(struct pass *p, struct tensor *t, enum dtype dtyp
     return c;
 }
 
-/* A gradient that must lie in fp32 in the flat region, but was computed in half. */
+/* Widens a gradient that must be fp32 in the flat region but was computed in 16 bits. */
 static void widen_placed(struct pass *p, struct node *n)
 {
     for (int i = 0; i < n->op->nout; i++) {
@@ -158,7 +158,7 @@ void precision_by_rules(struct graph *g, enum amp_level level, enum dtype half,
         BUG("%s is not a half type", dtype_name(half));
     p.ncast = g->ntensor;
     p.cast = xcalloc((size_t)g->ntensor, sizeof(struct tensor *));
-    g->node = NULL; /* rebuilt with casts in between */
+    g->node = NULL; /* rebuilt with the casts */
     g->nnode = g->node_cap = 0;
     for (int i = 0; i < nold; i++) {
         convert(&p, old[i]);

@@ -58,7 +58,7 @@ struct program *program_compile(struct graph *g, const struct backend *backend,
     p->redzones = debug || (o && o->redzones);
     for (int i = 0; i < g->ntensor; i++)
         if (g->tensor[i]->memory == MEMORY_ARENA)
-            g->tensor[i]->memory = MEMORY_NONE; /* compiled before */
+            g->tensor[i]->memory = MEMORY_NONE; /* from an earlier compilation */
     if (backend->lower)
         backend->lower(g, dev);
     compile_views(g);
@@ -157,7 +157,7 @@ void program_bind(struct program *p, void *const base[MEMORY_COUNT])
     p->bound = true;
 }
 
-/* Made from weights that no update changes. */
+/* True if it is made from weights that no update changes. */
 static bool is_constant(const struct derived *d)
 {
     for (int i = 0; i < d->what.nfrom; i++)
@@ -166,8 +166,8 @@ static bool is_constant(const struct derived *d)
     return d->what.nfrom > 0;
 }
 
-/* All derived buffers, or those that a step of p leaves stale: it has written what they
- * are made from. */
+/* Packs all derived buffers, or those that a step of p leaves stale because it has
+ * written their sources. */
 static void pack(struct program *p, bool all)
 {
     for (int i = 0; i < p->nderived; i++) {
@@ -232,7 +232,7 @@ static bool captured_here(const struct program *p, const struct capture *c)
            (!p->share || !memcmp(c->shared, p->share->base, sizeof(c->shared)));
 }
 
-/* The capture of this binding; else a free one; else the least recently used. */
+/* Returns the capture of this binding, else a free one, else the least recently used. */
 static struct capture *find_capture(struct program *p)
 {
     struct capture *found = &p->capture[0];
@@ -256,7 +256,7 @@ static bool record(struct program *p, struct capture *c)
         return false;
     run_steps(p);
     c->what = p->backend->capture_end(p->device);
-    if (old) /* not while one records: the device may have to wait for it */
+    if (old) /* not while recording: the device may have to wait for it */
         p->backend->capture_free(p->device, old);
     memcpy(c->base, p->base, sizeof(c->base));
     if (p->share)

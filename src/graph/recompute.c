@@ -7,12 +7,12 @@
 
 struct pass {
     struct graph *g;
-    struct tensor **copy; /* for each old tensor its recomputed twin */
+    struct tensor **copy; /* recomputed copy of each old tensor */
     bool *kept;           /* stays in memory from forward to backward */
     int ntensor, ncopied;
 };
 
-/* A tensor that its own scope does not outlive, or that lies in lasting memory. */
+/* True for a tensor that outlives its own scope, or is in persistent memory. */
 static bool is_kept(const struct graph *g, const struct tensor *t)
 {
     const struct node *from = t->producer;
@@ -41,7 +41,7 @@ static void append(struct graph *g, struct node *n)
 
 static struct tensor *recomputed(struct pass *p, struct tensor *t);
 
-/* A twin of `n` in the backward phase; its outputs are new tensors. */
+/* Copies `n` into the backward phase; its outputs are new tensors. */
 static void copy_node(struct pass *p, const struct node *n)
 {
     struct graph *g = p->g;

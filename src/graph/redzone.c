@@ -1,5 +1,5 @@
-/* Around each tensor of the arena: bytes that are NaN in every float type, -1 in
- * int32. */
+/* Surrounds each tensor of the arena with bytes that are NaN in every float type and -1
+ * in int32. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,7 +53,7 @@ void redzones_before(const struct program *p, int i)
     }
 }
 
-/* The first byte that is not as it was filled, or -1. */
+/* Returns the first byte that was overwritten, or -1. */
 static int written(const struct program *p, const char *from)
 {
     unsigned char zone[REDZONE];

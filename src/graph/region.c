@@ -1,4 +1,4 @@
-/* What claim() may ask and do: graph/kernel.h. */
+/* The functions that claim() may call; see graph/kernel.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +29,7 @@ bool tensor_stored(const struct graph *g, const struct tensor *t, const struct r
         return true;
     for (int i = 0; r && i < r->nread; i++)
         own += r->read[i] == t;
-    if (t->claimed_reads > own) /* also through a duplicate of the reader */
+    if (t->claimed_reads > own) /* also through a copy of the reader */
         return true;
     for (int i = 0; (n = tensor_reader(g, t, i)); i++)
         if (node_is_alias(n) ? tensor_stored(g, n->out[0], r) : node_free(n))

@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "graph/compile.h"
 
-/* Where the region stands if no other region needs it earlier: at its last node. */
+/* Returns the region's position unless another region needs it earlier: its last node. */
 static int position(const struct region *r)
 {
     int last = 0;
@@ -34,8 +34,8 @@ struct pass {
     int n;
 };
 
-/* Depth first: r comes after the regions that write what it reads, which may move these
- * to an earlier place than that of their last node. */
+/* Depth first: r follows the regions that write its inputs, which may move these before
+ * the position of their last node. */
 static void place(struct pass *s, struct region *r)
 {
     if (r->order >= 0)

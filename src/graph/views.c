@@ -1,11 +1,10 @@
 /*
- * Views: tensors that show another one in other dims. Where both may lie at one place,
- * they do, and nothing runs: whoever reads the view reads the bytes of its base, and the
- * passes after this one ask tensor_base().
+ * Views: tensors that show another one with other dims. If both may share memory, no
+ * kernel runs: readers of the view read the bytes of its base, and later passes use
+ * tensor_base().
  *
- * Where a view must lie (it is an output, or the gradient of a parameter), its base is
- * put there instead. If that has a place already, the node is left to a kernel, which
- * copies.
+ * If a view has a fixed place (it is an output, or the gradient of a parameter), its base
+ * is put there instead. If the base already has another place, a kernel copies.
  */
 #include "graph/compile.h"
 
@@ -28,7 +27,7 @@ static void find_base(struct tensor *view, struct tensor *base)
     view->alias_of = base;
 }
 
-/* What an earlier compilation said. */
+/* Removes the results of an earlier compilation. */
 static void forget(struct tensor *t)
 {
     if (t->alias_of && !t->root)

@@ -117,7 +117,7 @@ static int grey_at(const struct augment_image *m, int64_t i)
     return m->c == 1 ? p[0] : augment_grey(p[0], p[1], p[2]);
 }
 
-/* Every byte x becomes d + f (x - d). */
+/* Blends every byte x to d + f (x - d). */
 static void blend_all(const struct augment_image *m, int d, float f)
 {
     int64_t n = (int64_t)m->h * m->w * m->c;
@@ -170,8 +170,8 @@ void color_jitter_image(const struct color_jitter_attrs *a, const struct augment
 
 /* ---- erase ---- */
 
-/* A row of a box. Its draws, each of eight bytes, begin at number `row`. Grey takes those
- * of RGB, too, and of every three bytes the first. */
+/* Fills a row of a box. Its random numbers, eight bytes each, start at number `row`. Gray
+ * uses RGB's numbers, the first byte of every three. */
 static void erase_row(const struct erase_attrs *a, const struct erase_levels *levels,
                       const struct augment_key *k, uint32_t which, uint64_t row,
                       uint8_t *to, int w, int c)

@@ -56,7 +56,7 @@ static int64_t avgpool2d_flops(const struct node *n)
     return tensor_len(n->out[0]) * a->kernel * a->kernel;
 }
 
-/* The positions [*first, *end) of the image that window o covers. */
+/* Gets the positions [*first, *end) of the image that window o covers. */
 static void avgpool2d_span(const struct avgpool2d_attrs *a, int64_t o, int64_t in,
                            int64_t *first, int64_t *end)
 {

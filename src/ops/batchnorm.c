@@ -52,7 +52,7 @@ struct tensor *batchnorm_(struct builder *b, struct tensor *x,
     return node(b, &op_batchnorm_inference, r.layer, &r, in, 5);
 }
 
-/* All inputs but the images are vectors of one number for each channel. */
+/* All inputs but the images are vectors with one number per channel. */
 static const char *batchnorm_check(const struct node *n, int image, int image2)
 {
     const struct tensor *x = n->in[image];
@@ -67,7 +67,7 @@ static const char *batchnorm_check(const struct node *n, int image, int image2)
     return NULL;
 }
 
-/* For one channel. */
+/* Elements per channel. */
 static int64_t elements(const struct tensor *x)
 {
     return tensor_len(x) / x->dim[IMAGE_C];
@@ -106,7 +106,7 @@ static void batchnorm_grad(struct builder *b, const struct node *n)
     struct tensor **out =
         node(b, &op_batchnorm_grad, n->layer, n->attrs, in, 5)->producer->out;
 
-    for (int i = 0; i < 3; i++) /* dx, dweight, dbias: the order of the inputs */
+    for (int i = 0; i < 3; i++) /* dx, dweight, dbias: in the order of the inputs */
         if (grad_wanted(n->in[i]))
             grad_add(b, n->in[i], out[i]);
 }
@@ -122,7 +122,7 @@ static const struct collective *group_of(const struct node *n)
     return ((const struct batchnorm_attrs *)n->attrs)->group;
 }
 
-/* Sums of n numbers over all processes that share statistics. */
+/* Sums n numbers over all processes that share statistics. */
 static void sum_over_group(const struct step *s, double *x, int64_t n)
 {
     const struct collective *group = group_of(s->node);
@@ -131,7 +131,7 @@ static void sum_over_group(const struct step *s, double *x, int64_t n)
         group->sum(group, x, n);
 }
 
-/* Of a channel in all processes. */
+/* Elements per channel, over all processes. */
 static double elements_of_all(const struct node *n, const struct tensor *x)
 {
     const struct collective *group = group_of(n);
@@ -139,7 +139,7 @@ static double elements_of_all(const struct node *n, const struct tensor *x)
     return (double)elements(x) * (group ? group->world : 1);
 }
 
-/* Sums of each channel in scratch: room for two numbers per channel. */
+/* Scratch for the sums: two numbers per channel. */
 static size_t batchnorm_scratch(const struct node *n)
 {
     return 2 * sizeof(double) * (size_t)tensor_channels(n->out[0]);

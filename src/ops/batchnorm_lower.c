@@ -1,4 +1,4 @@
-/* Batch norm into parts: a graph edit for backends whose kernels join the parts. */
+/* Splits batch norms into parts: a graph edit for backends whose kernels fuse the parts. */
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -18,7 +18,7 @@ static struct batchnorm_part_attrs part_attrs(const struct node *n,
     };
 }
 
-/* x and y become their means over the processes that share statistics with n. */
+/* Replaces x and y by their means over the processes that share statistics with n. */
 static void lower_sync(struct builder *b, const struct node *n, struct tensor **x,
                        struct tensor **y)
 {
@@ -137,7 +137,7 @@ void batchnorm_lower(struct graph *g)
 
     if (!has_batchnorm(g))
         return;
-    g->node = NULL; /* rebuilt with the parts in place of the whole */
+    g->node = NULL; /* rebuilt with the parts */
     g->nnode = g->node_cap = 0;
     for (int i = 0; i < nold; i++) {
         struct node *n = old[i];

@@ -43,7 +43,7 @@ static const char *stats_shape(struct node *n)
     return NULL;
 }
 
-/* The mean and the deviation from it, as op_batchnorm counts them. */
+/* Counts the mean and the deviation from it, as op_batchnorm does. */
 static int64_t stats_flops(const struct node *n)
 {
     return 4 * tensor_len(n->in[BATCHNORM_STATS_X]);
@@ -276,8 +276,8 @@ static void grad_sums(const struct step *s, int64_t c, double *dweight, double *
     *dbias = sum;
 }
 
-/* dx = weight rstd (dy - dbias/n - (x - mean) rstd dweight/n), as a term in dy, a term in
- * x and an offset */
+/* dx = weight rstd (dy - dbias/n - (x - mean) rstd dweight/n), split into a factor of dy,
+ * a factor of x, and an offset */
 static void grad_stats_ref(const struct step *s)
 {
     const struct tensor *t = s->node->in[BATCHNORM_GRAD_STATS_X];

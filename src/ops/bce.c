@@ -44,7 +44,7 @@ static double target(const struct bce_attrs *a, const struct label_targets *t, i
     return a->has_threshold ? v > (double)a->threshold : v;
 }
 
-/* What the loss is divided by; 0: no sample is valid. */
+/* Returns the divisor of the loss; 0 if no sample is valid. */
 static double terms(const struct bce_attrs *a, const struct label_targets *t)
 {
     return (double)label_count_valid(t) * (a->sum_classes ? 1 : (double)t->classes);

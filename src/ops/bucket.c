@@ -98,7 +98,7 @@ static void start(const struct bucket_attrs *a, void *x, int64_t n, enum dtype t
         a->group->start(a->group, x, n, t);
 }
 
-/* Floats [p.from, p.to), to a process. */
+/* Starts sending floats [p.from, p.to) to a process. */
 static void start_part(const struct bucket_attrs *a, const struct step *s,
                        struct bucket_part p, int to)
 {

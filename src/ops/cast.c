@@ -36,7 +36,7 @@ static void cast_grad(struct builder *b, const struct node *n)
     grad_add(b, x, cast(b, grad_of(b, n->out[0]), x->dtype, n->layer));
 }
 
-/* The rounding is the storage's: whoever calls this reads and writes the real types. */
+/* The storage does the rounding: the caller reads and writes the real types. */
 static void cast_ref(const struct step *s)
 {
     memcpy(s->out[0], s->in[CAST_X], (size_t)tensor_len(s->node->out[0]) * sizeof(float));

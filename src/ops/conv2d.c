@@ -114,7 +114,7 @@ static void conv2d_grad(struct builder *b, const struct node *n)
         grad_add(b, w, node(b, &op_conv2d_weight_grad, n->layer, n->attrs, for_w, 2));
     if (n->nin > CONV2D_BIAS && grad_wanted(n->in[CONV2D_BIAS]))
         grad_add(b, n->in[CONV2D_BIAS], bias_grad(b, dy, n->layer));
-    if (grad_wanted(x)) /* last: the backward node that follows reads it */
+    if (grad_wanted(x)) /* last, because the next backward node reads it */
         grad_add(b, x, node(b, &op_conv2d_data_grad, n->layer, n->attrs, for_x, 2));
 }
 
@@ -130,7 +130,8 @@ static int64_t conv2d_flops(const struct node *n)
     return 2 * conv2d_macs(n) + (n->nin > CONV2D_BIAS ? tensor_len(n->out[0]) : 0);
 }
 
-/* The input row and column under tap (kh, kw) of output (h, w), or false: padding. */
+/* Gets the input row and column under tap (kh, kw) of output (h, w); returns false for
+ * padding. */
 static bool conv2d_tap(const struct conv2d_attrs *a, const int64_t out[4], int kh, int kw,
                        int64_t *h, int64_t *w)
 {
@@ -161,7 +162,7 @@ static float conv2d_at(const struct step *s, const int64_t at[4])
     return (float)sum;
 }
 
-/* Calls `f` for each element of an image and stores what it returns. */
+/* Calls `f` for each element of an image and stores its result. */
 static void conv2d_each(const struct step *s,
                         float (*f)(const struct step *s, const int64_t at[4]))
 {
@@ -218,9 +219,9 @@ static const char *conv2d_data_grad_shape(struct node *n)
     return NULL;
 }
 
-/* As the forward op of a transposed convolution (ops/conv_transpose2d.h), whose input is
- * called dy here: the gradient of its input is a conv2d without a bias, that of its
- * weights is conv2d's with x and dy exchanged. */
+/* Gradient of the op as the forward op of a transposed convolution
+ * (ops/conv_transpose2d.h), whose input is called dy here: the gradient of its input is a
+ * conv2d without bias, that of its weights is conv2d's with x and dy exchanged. */
 static void conv2d_data_grad_grad(struct builder *b, const struct node *n)
 {
     struct tensor *w = n->in[CONV2D_DATA_GRAD_WEIGHT], *x = n->in[CONV2D_DATA_GRAD_DY];
@@ -251,7 +252,7 @@ static int64_t conv2d_data_grad_flops(const struct node *n)
            (n->nin > CONV2D_DATA_GRAD_BIAS ? tensor_len(n->out[0]) : 0);
 }
 
-/* The output whose tap k lies on input position `in`, or -1. */
+/* Returns the output whose tap k lies on input position `in`, or -1. */
 static int64_t conv2d_reader(int64_t in, int k, int stride, int pad, int dilation,
                              int64_t out)
 {

@@ -9,7 +9,7 @@ static int64_t grown(const struct conv_transpose2d_attrs *a, int64_t in)
     return (in - 1) * a->stride - 2 * (int64_t)a->padding + a->kernel + a->output_padding;
 }
 
-/* The convolution whose data gradient this is: it leads from the result to x. */
+/* Returns the convolution whose data gradient this is: from the result to x. */
 static struct conv2d_attrs adjoint(const struct conv_transpose2d_attrs *a,
                                    const struct tensor *x)
 {

@@ -41,7 +41,7 @@ static int64_t rows_of(const struct node *n)
     return (2 * (int64_t)a->window_h - 1) * (2 * (int64_t)a->window_w - 1);
 }
 
-/* Both ops have the weights first. */
+/* In both ops the weights come first. */
 static const char *check_weights(const struct node *n)
 {
     const struct cpb_table_attrs *a = n->attrs;
@@ -100,7 +100,7 @@ static int64_t cpb_table_flops(const struct node *n)
            4 * tensor_len(n->out[0]);
 }
 
-/* Hidden unit k of the row with coordinates c. */
+/* Returns hidden unit k of the row with coordinates c. */
 static double hidden(const struct step *s, const float c[2], int k)
 {
     const float *w0 = s->in[CPB_TABLE_W0], *b0 = s->in[CPB_TABLE_B0];
@@ -156,13 +156,13 @@ static const char *cpb_table_grad_shape(struct node *n)
     return check_weights(n);
 }
 
-/* of hidden units, of W2, and of what comes before relu */
+/* of hidden units, of W2, and of the input of relu */
 static int64_t cpb_table_grad_flops(const struct node *n)
 {
     return 4 * cpb_table_macs(n) + 4 * rows_of(n) * CPB_HIDDEN;
 }
 
-/* The gradient of what the sigmoid is taken of: 16 sigmoid' = table (1 - table / 16) */
+/* Returns the gradient of the sigmoid's input: 16 sigmoid' = table (1 - table / 16) */
 static double dz(const struct step *s, int64_t at)
 {
     const float *table = s->in[CPB_TABLE_GRAD_TABLE], *d = s->in[CPB_TABLE_GRAD_DTABLE];
@@ -170,7 +170,7 @@ static double dz(const struct step *s, int64_t at)
     return (double)d[at] * table[at] * (1 - (double)table[at] / CPB_SCALE);
 }
 
-/* Adds what a row of the table makes of the gradients of hidden unit k. */
+/* Adds the contribution of a table row to the gradients of hidden unit k. */
 static void unit_grad(const struct step *s, int row, const float c[2], int k, double d[3],
                       double *dw2)
 {

@@ -73,7 +73,7 @@ static int64_t cross_entropy2d_flops(const struct node *n)
     return 5 * tensor_len(n->in[CROSS_ENTROPY2D_LOGITS]);
 }
 
-/* The weight of pixel i, 0 if it does not count. */
+/* Returns the weight of pixel i, 0 if it is ignored. */
 static double weight_of(const struct step *s, int64_t i)
 {
     const struct cross_entropy2d_attrs *a = s->node->attrs;

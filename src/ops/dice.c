@@ -94,7 +94,7 @@ const struct op op_dice = {
     .ref = dice_ref,
 };
 
-/* The derivative of the loss by p_k. */
+/* Returns the derivative of the loss with respect to p_k. */
 static double slope(const struct dice_attrs *a, const float *sums, int64_t classes,
                     int64_t k, int own, double p)
 {

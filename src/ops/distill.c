@@ -70,7 +70,7 @@ static int64_t largest(const float *z, int64_t n)
     return best;
 }
 
-/* How much the teacher's row wants of class k. */
+/* Returns the teacher's target for class k. */
 static double wanted(const struct distill_attrs *a, const float *teacher, int64_t n,
                      int64_t k)
 {

@@ -129,7 +129,7 @@ static const char *focal_grad_shape(struct node *n)
     return why ? why : lam_check(n, ROW_LOSS_GRAD_OTHER);
 }
 
-/* The derivative of the row's loss by log p_k. */
+/* Returns the derivative of the row's loss with respect to log p_k. */
 static double slope(const struct focal_rows *r, int64_t i, int64_t k, double log_p)
 {
     double gamma = (double)r->a->gamma, q = -expm1(log_p), power = pow(q, gamma);

@@ -34,7 +34,7 @@ static int64_t gelu_flops(const struct node *n)
     return 8 * tensor_len(n->out[0]);
 }
 
-/* Phi and phi, or the sigmoid in the place of Phi and its derivative. */
+/* Computes Phi and phi, or in the tanh form the sigmoid and its derivative. */
 static void cdf(double x, bool approximate, double *at, double *slope)
 {
     const double pi = acos(-1), k = 2 * sqrt(2 / pi), cube = 0.044715;

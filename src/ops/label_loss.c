@@ -15,7 +15,7 @@ struct tensor *label_loss(struct builder *b, const struct op *op, const char *la
     return node(b, op, layer, attrs, in, lam ? 3 : 2);
 }
 
-/* Both ops have logits and labels first; lam stands at slot `lam`, if at all. */
+/* Both ops have logits and labels first; lam, if present, is at slot `lam`. */
 static const char *check(const struct node *n, int lam)
 {
     const struct tensor *z = n->in[LABEL_LOSS_LOGITS];

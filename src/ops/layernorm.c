@@ -66,7 +66,7 @@ static void layernorm_grad(struct builder *b, const struct node *n)
         node(b, &op_layernorm_grad, n->layer, n->attrs, in, affine ? 5 : 4)
             ->producer->out;
 
-    for (int i = 0; i < n->nin; i++) /* dx, dweight, dbias: the order of the inputs */
+    for (int i = 0; i < n->nin; i++) /* dx, dweight, dbias: in the order of the inputs */
         if (grad_wanted(n->in[i]))
             grad_add(b, n->in[i], out[i]);
 }
@@ -153,7 +153,7 @@ static int64_t layernorm_grad_flops(const struct node *n)
     return 14 * tensor_len(n->in[LAYERNORM_GRAD_X]);
 }
 
-/* What a row's gradient needs of it; weight: NULL for ones. */
+/* The values of a row that its gradient needs; weight: NULL for ones. */
 struct row {
     const float *x, *dy, *weight;
     double mean, rstd;

@@ -26,7 +26,7 @@ static struct tensor *linear_param(struct builder *b, const struct linear_attrs 
         init_rule_init((enum init_rule)rule, fan_in, kaiming ? fan_in : a->out));
 }
 
-/* `bias`: made elsewhere; NULL: the layer's own, if it has one. */
+/* `bias`: computed elsewhere; NULL: the layer's own bias, if it has one. */
 static struct tensor *linear_node(struct builder *b, struct tensor *x,
                                   struct tensor *bias, const struct linear_attrs *a)
 {
@@ -54,7 +54,7 @@ struct tensor *linear_bias_(struct builder *b, struct tensor *x, struct tensor *
     return linear_node(b, x, bias, a);
 }
 
-/* Makes t like x with another number of features. */
+/* Shapes t like x with another number of features. */
 static void linear_like(struct tensor *t, const struct tensor *x, int64_t features)
 {
     int64_t dim[TENSOR_DIMS];

@@ -147,7 +147,7 @@ static bool joined(const struct graph *g, const struct tensor *y)
     return false;
 }
 
-/* The gradient of the pool n, if both are to be replaced; or NULL. */
+/* Returns the gradient of the pool n if both can be replaced, or NULL. */
 static const struct node *gradient_of(const struct graph *g, const struct node *n)
 {
     const struct maxpool2d_attrs *a = n->attrs;
@@ -195,7 +195,7 @@ static void lower_gradient(struct builder *b, const struct node *n, struct tenso
                 n->out[0]);
 }
 
-/* won[i]: by then the places that node i, a gradient, reads. */
+/* won[i]: the places that node i, a gradient, reads. */
 static void rebuild(struct graph *g, struct node *const *old, int nold,
                     const struct node *const *gradient, struct tensor **won)
 {

@@ -54,7 +54,7 @@ static int larger_first(const void *a, const void *b)
     return x < y ? 1 : x > y ? -1 : 0;
 }
 
-/* `sorted`: the losses of the valid rows, the largest first. Returns how many count. */
+/* `sorted`: the losses of the valid rows, largest first. Returns how many count. */
 static int64_t choose(const struct ohem_attrs *a, const float *sorted, int64_t valid,
                       float *sums)
 {

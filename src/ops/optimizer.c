@@ -1,11 +1,11 @@
-/* What the optimizers share: looking up rows, the node and its checks. */
+/* Shared by all optimizers: lookup of rows, the node, and its checks. */
 #include "ops/optimizer.h"
 
 #include <strings.h>
 
 #include "base/error.h"
 
-/* After the rows, what Swin's configurations call the optimizers of Apex. */
+/* After the rows, the names of Apex's optimizers in Swin's configurations. */
 static struct named optimizer_at(const void *table, int i)
 {
 #define APEX "is Apex's name; every optimizer here is fused: take "
@@ -53,7 +53,7 @@ void optimizer_node(struct builder *b, const struct optimizer *o, const struct u
                 UPDATE_MOMENT1 + optimizer_moments(o, h));
 }
 
-/* The first row of an op; rows of one op differ in nothing that is asked here. */
+/* Returns the first row of an op; rows of one op agree in everything read here. */
 static const struct optimizer *row_of(const struct op *op)
 {
     for (const struct optimizer *o = optimizer_table; o->name; o++)

@@ -1,4 +1,4 @@
-/* The rows of the optimizers, and the ops with their reference, made from the list. */
+/* The rows of the optimizers, and the ops with their references, generated from the list. */
 #include "graph/kernel.h"
 #include "ops/optimizer.h"
 #include "ops/optimizer_list.h"
@@ -95,7 +95,7 @@ const struct optimizer optimizer_table[] = {
 /* ---- the reference ---- */
 
 struct arrays {
-    float *w, *m1, *m2; /* a moment that is not there: w, and nobody looks */
+    float *w, *m1, *m2; /* a missing moment points to w and is not used */
     const float *g;
 };
 

@@ -97,7 +97,7 @@ static const char *pad_shortcut_grad_shape(struct node *n)
     return NULL;
 }
 
-/* dx = dy where x was taken, else 0 */
+/* dx = dy at the positions that were read, else 0 */
 static void pad_shortcut_grad_ref(const struct step *s)
 {
     const struct pad_shortcut_attrs *a = s->node->attrs;

@@ -41,7 +41,7 @@ static void patch_merge_node_grad(struct builder *b, const struct node *n)
              node(b, &op_patch_merge_grad, n->layer, n->attrs, &dy, 1));
 }
 
-/* Where the channels of x's pixel (h, w) of sample b lie in the merged tensor. */
+/* Returns the offset in the merged tensor of the channels of x's pixel (h, w), sample b. */
 static int64_t merged_at(const struct tensor *y, int64_t b, int64_t h, int64_t w)
 {
     int64_t quarter = h % 2 + 2 * (w % 2);

@@ -11,7 +11,7 @@ static bool is_qlayer(const struct node *n)
     return n && (n->op == &op_qconv2d || n->op == &op_qlinear);
 }
 
-/* The layer that reads its result, through a ReLU and a sum of two. */
+/* Finds the layer whose result is read, through a ReLU and a sum of two. */
 static bool find_layer(struct qchain *c, const struct graph *g, struct node *n)
 {
     if (n->op == &op_relu && !(((const struct relu_attrs *)n->attrs)->limit > 0)) {

@@ -76,7 +76,7 @@ static int64_t qconv2d_flops(const struct node *n)
     return 2 * (qconv2d_macs(n) + tensor_len(n->out[0]));
 }
 
-/* The sum under one window; `at` is n, o, h, w of the result. */
+/* Returns the sum under one window; `at` is n, o, h, w of the result. */
 static int64_t qconv2d_sum(const struct step *s, const int64_t at[4])
 {
     const struct conv2d_attrs *a = s->node->attrs;

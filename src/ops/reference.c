@@ -6,7 +6,7 @@
 
 enum { SLOTS = 256, ALIGN = 64 };
 
-/* What op->ref sees in place of the step's own pointers. */
+/* The pointers that op->ref uses instead of the step's own. */
 struct reference_state {
     void *in[SLOTS], *out[SLOTS];
 };
@@ -27,7 +27,7 @@ static size_t scratch_needed(const struct node *n)
     for (int i = 0; i < n->nin; i++)
         if (dtype_is_half(n->in[i]->dtype))
             size += wide_size(n->in[i]);
-    for (int i = 0; i < n->nout; i++) /* an output of several may be unwanted */
+    for (int i = 0; i < n->nout; i++) /* one of several outputs may be unused */
         if (dtype_is_half(n->out[i]->dtype) || n->op->nout > 1)
             size += wide_size(n->out[i]);
     return size + (n->op->ref_scratch ? n->op->ref_scratch(n) : 0);
@@ -75,7 +75,7 @@ static void narrow(uint16_t *to, const float *from, const struct tensor *t)
             to[i] = bf16_from_float(from[i]);
 }
 
-/* The next piece of the workspace, as large as `t` in floats. */
+/* Returns the next piece of the workspace, with the size of `t` in floats. */
 static void *scratch(char **at, const struct tensor *t)
 {
     void *p = *at;

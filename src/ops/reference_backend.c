@@ -1,11 +1,11 @@
-/* A device of plain host memory whose only kernel is the reference. */
+/* A device in plain host memory with only the reference kernel. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "ops/reference.h"
 
-enum { HEADER = 64 }; /* in front of each block: its size, and the alignment kept */
+enum { HEADER = 64 }; /* stored before each block: its size; preserves alignment */
 
 struct device {
     size_t used, peak;

@@ -15,7 +15,7 @@ struct tensor *relu_(struct builder *b, struct tensor *x, const struct relu_attr
     return node(b, &op_relu, a->layer, a, &x, 1);
 }
 
-/* y is clipped where y >= limit: that must still hold once y is stored in 16 bits. */
+/* y is clipped where y >= limit, which must still hold after y is stored in 16 bits. */
 static bool relu_limit_exact(const struct relu_attrs *a)
 {
     float f16 = fp16_to_float(fp16_from_float(a->limit));

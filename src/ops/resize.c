@@ -34,7 +34,7 @@ static const char *resize_shape(struct node *n)
     return NULL;
 }
 
-/* The taps of an output, from pixel `first` of the source on. */
+/* The taps of an output, from source pixel `first` on. */
 struct taps {
     int first, n;
     int32_t weight[RESIZE_TAPS];
@@ -50,15 +50,14 @@ static void fill_taps(struct taps *t, const struct resize_axis *a, int filter, i
     t->n = hi - lo < RESIZE_TAPS ? hi - lo : RESIZE_TAPS;
     for (int i = 0; i < t->n; i++)
         sum += weight[i] = resize_raw_weight(a, filter, o, lo + i);
-    if (sum == 0) /* one tap at the edge of the kernel */
+    if (sum == 0) /* a single tap at the edge of the kernel */
         weight[0] = sum = 1;
     sum = 1 / sum;
     for (int i = 0; i < t->n; i++)
         t->weight[i] = resize_fixed(weight[i] * sum);
 }
 
-/* One output, from taps along a line of the source whose pixels are `step` bytes
- * apart. */
+/* Computes one output from taps along a line of the source, `step` bytes between pixels. */
 static uint8_t filter_at(const struct taps *t, const uint8_t *src, int64_t step)
 {
     uint32_t sum = 0;
@@ -76,7 +75,7 @@ size_t resize_scratch(const struct resize_attrs *a)
     return (mid + 63) / 64 * 64;
 }
 
-/* The wanted columns of all rows of the source. */
+/* Computes the requested columns of all rows of the source. */
 static void along_x(const struct resize_job *j, const uint8_t *src, int channels,
                     uint8_t *mid)
 {

@@ -17,7 +17,7 @@ static const struct attr running_stats_attr_table[] = {
     {0},
 };
 
-/* The three segments of one batch norm. */
+/* Adds the three segments of one batch norm. */
 static int add_segments(const struct graph *g, const struct node *bn,
                         struct stats_segment *s)
 {

@@ -46,7 +46,7 @@ static void prepend_token_grad(struct builder *b, const struct node *n)
         grad_add(b, t, batch_sum(b, slice_tokens(b, dy, 0, 1, n->layer), n->layer));
 }
 
-/* Copies `len` elements of each of `samples`, which lie to_step and from_step apart. */
+/* Copies `len` elements of each of `samples`, which are to_step and from_step apart. */
 static void copy_samples(float *to, int64_t to_step, const float *from, int64_t from_step,
                          int64_t len, int64_t samples)
 {

@@ -39,7 +39,7 @@ int window_attention_slot(const struct node *n, enum window_attention_option o)
     return a->has >> o & 1 ? first + count(a->has & ((1 << o) - 1)) : -1;
 }
 
-/* Zero stands for the default; what cannot be divided is left to the shape. */
+/* Replaces zeros by defaults; indivisible sizes are refused by the shape function. */
 static void resolve(struct builder *b, const struct tensor *qkv,
                     struct window_attention_attrs *r)
 {
@@ -236,7 +236,7 @@ static int64_t window_attention_acts(const struct node *n)
     return scores(n) + tensor_len(n->out[WINDOW_ATTENTION_Y]);
 }
 
-/* bias, maximum, exponential, sum and division of each score */
+/* bias, maximum, exponential, sum, and division of each score */
 static int64_t window_attention_flops(const struct node *n)
 {
     return 2 * window_attention_macs(n) + 5 * scores(n);

@@ -11,9 +11,9 @@
 enum part { Q, K, V, PARTS };
 
 /*
- * One head of one window of one image, in the scratch: x[Q], x[K], x[V] and d[] are
- * [tokens][head]; p, m and ds are [tokens], of one query. With cosine attention the rows
- * of x[Q] and x[K] are unit vectors, and norm[][token] is what they were divided by.
+ * One head of one window of one image, in the scratch: x[Q], x[K], x[V], and d[] are
+ * [tokens][head]; p, m, and ds are [tokens], for one query. With cosine attention the
+ * rows of x[Q] and x[K] are unit vectors, and norm[][token] are their original norms.
  */
 struct view {
     struct window_attention_size size;
@@ -24,7 +24,7 @@ struct view {
     int64_t image;
     int window, head;
     double *x[PARTS], *d[PARTS], *dout, *norm[2], *p, *m, *ds;
-    double *dtable, *dlogit, *dpad; /* sums over windows: of all heads */
+    double *dtable, *dlogit, *dpad; /* summed over windows, for all heads */
 };
 
 size_t window_attention_scratch(const struct node *n)
@@ -82,7 +82,7 @@ static struct view view_of(const struct step *s)
     return v;
 }
 
-/* The index over all images; -1: padding. */
+/* Returns the index over all images, or -1 for padding. */
 static int64_t pixel(const struct view *v, int token)
 {
     int p = window_grid_pixel(&v->size.grid, v->window, token);
@@ -90,13 +90,13 @@ static int64_t pixel(const struct view *v, int token)
     return p < 0 ? -1 : v->image * v->size.pixels + p;
 }
 
-/* Where feature c of q, k or v of a pixel lies in qkv; of pixel 0: in pad. */
+/* Returns the offset in qkv of feature c of a pixel's q, k, or v; with pixel 0, in pad. */
 static int64_t feature(const struct view *v, int64_t pixel, int part, int c)
 {
     return (3 * pixel + part) * v->size.channels + v->head * v->size.head + c;
 }
 
-/* The same of y. */
+/* Same for y. */
 static int64_t result(const struct view *v, int64_t pixel, int c)
 {
     return pixel * v->size.channels + v->head * v->size.head + c;
@@ -121,7 +121,7 @@ static void gather(struct view *v)
     }
 }
 
-/* q or k of each token becomes a unit vector. */
+/* Normalizes q or k of each token to a unit vector. */
 static void normalise(struct view *v, int part)
 {
     int head = v->size.head;
@@ -162,7 +162,7 @@ static double score(const struct view *v, int i, int j)
     return s;
 }
 
-/* m: what dropout multiplies the weights of the query at a pixel by. */
+/* Draws m, the dropout factors of the weights of the query at a pixel. */
 static void draw(const struct view *v, int64_t at)
 {
     int n = v->size.tokens;
@@ -181,7 +181,7 @@ static void draw(const struct view *v, int64_t at)
     }
 }
 
-/* p = softmax(s) of query i, and m; returns the log of sum_j exp s_ij. */
+/* Computes p = softmax(s) of query i, and m; returns the log of sum_j exp s_ij. */
 static double soften(const struct view *v, int i, int64_t at)
 {
     int n = v->size.tokens;
@@ -279,7 +279,7 @@ static void score_grad(struct view *v, int i)
     }
 }
 
-/* Adds the share of query i to all gradients. */
+/* Adds the contribution of query i to all gradients. */
 static void query_grad(struct view *v, int i)
 {
     int n = v->size.tokens, head = v->size.head;
@@ -297,8 +297,8 @@ static void query_grad(struct view *v, int i)
 }
 
 /*
- * The gradient of q from d, that of the unit vector u = q / norm: (d - u (u . d)) / norm,
- * or d / norm where the norm was raised to its least value.
+ * Computes the gradient of q from d, that of the unit vector u = q / norm: (d - u (u .
+ * d)) / norm, or d / norm if the norm was raised to its minimum.
  */
 static void from_direction(struct view *v, int part, int token)
 {

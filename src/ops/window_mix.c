@@ -119,7 +119,7 @@ static void window_mix_grad(struct builder *b, const struct node *n)
         grad_add(b, x, node(b, &op_window_mix_data_grad, n->layer, n->attrs, for_x, 2));
 }
 
-/* Those of padded tokens are computed, too. */
+/* Includes padded tokens, which are computed, too. */
 static int64_t macs_of(const struct node *n, const struct tensor *map)
 {
     const struct window_mix_size s = window_mix_size(n->attrs, map);
@@ -144,7 +144,7 @@ static int64_t window_mix_flops(const struct node *n)
     return 2 * window_mix_macs(n) + tensor_len(n->out[0]);
 }
 
-/* Where token t of a window lies on the map, with all of its features; -1: padding. */
+/* Returns the offset on the map of token t of a window, with all features; -1: padding. */
 static int64_t token_at(const struct window_mix_size *s, int64_t image, int window, int t)
 {
     int p = window_grid_pixel(&s->grid, window, t);
@@ -152,7 +152,7 @@ static int64_t token_at(const struct window_mix_size *s, int64_t image, int wind
     return p < 0 ? -1 : (image * s->pixels + p) * s->channels;
 }
 
-/* y += W x of one window, or W^T x, without the bias. */
+/* Adds W x of one window, or W^T x, to y, without the bias. */
 static void mix_window(const struct window_mix_size *s, int64_t image, int window,
                        const float *w, bool transposed, const float *x, double *y)
 {
@@ -172,7 +172,7 @@ static void mix_window(const struct window_mix_size *s, int64_t image, int windo
         }
 }
 
-/* All windows; y is a window's in the scratch. bias: or NULL */
+/* Mixes all windows; y is one window in the scratch. bias may be NULL. */
 static void mix_map(const struct step *s, const struct window_mix_size *z, const float *w,
                     bool transposed, const float *x, const float *bias, float *to)
 {
@@ -283,7 +283,7 @@ static int64_t window_mix_weight_grad_flops(const struct node *n)
     return 2 * macs_of(n, x) + tensor_len(x);
 }
 
-/* Over images, windows and the head's features: of dy_i x_j, or of dy_i (j < 0). */
+/* Sums dy_i x_j, or dy_i if j < 0, over images, windows, and the head's features. */
 static double pair_sum(const struct step *s, const struct window_mix_size *z, int head,
                        int i, int j)
 {
