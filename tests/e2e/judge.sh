@@ -64,7 +64,9 @@ for verb in check train; do
   $verb "${net[@]}" --data-path one --batch-size 2 || [ $verb = check ] || fail "$verb: one class"
   grep -q "warning: .*has images of one class alone" log || fail "$verb: one class is told"
 done
-"$trainc" init one >/dev/null 2>log && grep -q "has images of one class alone" log || fail "init: one class is told"
+"$trainc" init one >/dev/null 2>log
+[ $? = 2 ] && grep -q "is its only folder of images, and nothing is learned from one class" log || { cat log; fail "init: one class is told"; }
+"$trainc" init one --as folder >/dev/null 2>log && grep -q "one class alone" log || { cat log; fail "init --as folder: one class is told"; }
 mkdir other && cp -r shapes/train other && mkdir -p other/val/images && cp "$(ls -d shapes/val/* | head -1)"/* other/val/images
 for verb in check train; do
   $verb "${net[@]}" --data-path other --batch-size 2 && fail "$verb: other classes: exit code"

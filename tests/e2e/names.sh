@@ -109,7 +109,7 @@ for f in data/train/$'line\nFORGED: yes'/*; do echo no image >"$f"; done
 try broken "${small[@]}" --tag broken --opts DATA.ON_ERROR fail HOOKS '[{at: end, run: ./hook}]' && fail "broken images train"
 grep -q '^TRAINC_ERROR=.*data/train/line?FORGED: yes/' env.end || { cat -v env.end broken.err; fail "no TRAINC_ERROR"; }
 # What cannot be a class is refused.
-mkdir -p "bad/train/no"$'\xff\e[1m\n'"text" bad/val/x && cp "${image[0]}" bad/train/*/ && cp "${image[0]}" bad/val/x
+mkdir -p bad/train/other "bad/train/no"$'\xff\e[1m\n'"text" bad/val/x && cp "${image[0]}" bad/train/no*/ && cp "${image[0]}" bad/train/other && cp "${image[0]}" bad/val/x
 refused bad check --data-path bad --num-classes 2
 refused initbad init bad
 refused word help $'\e[31mx\nFORGED\xe2\x80\xae'
