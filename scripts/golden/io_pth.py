@@ -89,6 +89,8 @@ def main():
                                                    "param_groups": [{"lr": 0.1}]}})
     save("compiled.pth", {"_orig_mod.module.w": torch.tensor([1.0, 2.0])})
     save("two.pth", {"net": {"w": torch.ones(2)}, "teacher": {"w": torch.ones(2)}})
+    save("dino.pth", {"student": {"module.w": torch.tensor([1.0, 2.0])}, "teacher": {"module.w": torch.tensor([3.0, 4.0])},
+                      "optimizer": {"state": {}, "param_groups": []}, "dino_loss": {"center": torch.ones(2)}, "epoch": 3})
     save("settings.pth", {"epoch": 3, "optimizer": {"state": {}}})
     save("module.pth", Scale())
     save("module_stream.pth", Scale(), _use_new_zipfile_serialization=False)

@@ -164,6 +164,30 @@ static bool only_python(const struct pickle_value *v)
     return v->kind == PICKLE_OBJECT && !tensor_call(v, &how);
 }
 
+static bool has_tensors(const struct pickle_value *d)
+{
+    const struct rebuild *how;
+
+    for (size_t i = 0; d && d->kind == PICKLE_DICT && i < d->item.n; i += 2)
+        if (pickle_text(d->item.v[i]) && tensor_call(d->item.v[i + 1], &how))
+            return true;
+    return false;
+}
+
+/* Of a training by self-distillation (DINO, iBOT) the teacher, which is the average of the
+ * student, or the student. NULL: there are not both. */
+static const struct pickle_value *of_pair(struct pth *p, bool ema)
+{
+    const struct pickle_value *root = p->file.object.root,
+                              *student = pickle_get(root, "student"),
+                              *teacher = pickle_get(root, "teacher");
+
+    if (!has_tensors(student) || !has_tensors(teacher))
+        return NULL;
+    p->part = ema ? "teacher" : "student";
+    return ema ? teacher : student;
+}
+
 static const struct pickle_value *state_dict(struct pth *p, bool ema)
 {
     static const char *const key[] = {"state_dict_ema", "model_ema", "state_dict",
@@ -178,17 +202,8 @@ static const struct pickle_value *state_dict(struct pth *p, bool ema)
         p->part = key[i];
         return v;
     }
-    return root;
-}
-
-static bool has_tensors(const struct pickle_value *d)
-{
-    const struct rebuild *how;
-
-    for (size_t i = 0; d->kind == PICKLE_DICT && i < d->item.n; i += 2)
-        if (pickle_text(d->item.v[i]) && tensor_call(d->item.v[i + 1], &how))
-            return true;
-    return false;
+    v = of_pair(p, ema);
+    return v ? v : root;
 }
 
 /* The only dict of tensors in d, whatever its name; d if there is none. NULL, with the

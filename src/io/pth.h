@@ -6,8 +6,9 @@
  *
  * Checkpoints hold more than weights. The state dict is looked for under the keys that
  * timm looks for (timm/models/_helpers.py), `state_dict_ema` and `model_ema` (if
- * `ema` says so), `state_dict`, `model`, then `module` (DeepSpeed); else it is the
- * file itself or, if that has no tensors, its only value that is a dict of them (`net`,
+ * `ema` says so), `state_dict`, `model`, then `module` (DeepSpeed); of `student` and
+ * `teacher` (DINO) it is the teacher, or without `ema` the student; else it is the file
+ * itself or, if that has no tensors, its only value that is a dict of them (`net`,
  * `model_state_dict`). Its values that are no tensors are left out. Names are as they are
  * in the file.
  *

@@ -158,6 +158,8 @@ static void test_checkpoints(void **state)
         {GOLDEN "torchvision.pth", true, "model_ema", 3, 2},
         {GOLDEN "torchvision.pth", false, "model", 1, 1},
         {GOLDEN "tutorial.pth", true, "model_state_dict", 1, 1},
+        {GOLDEN "dino.pth", true, "teacher", 3, 1},
+        {GOLDEN "dino.pth", false, "student", 1, 1},
     };
 
     (void)state;
