@@ -12,9 +12,9 @@
 #include "io/weights_file.h"
 #include "session/model_config.h"
 #include "session/state.h"
+#include "train/file_names.h"
 #include "train/quantize.h"
 #include "train/remake.h"
-#include "train/schemes.h"
 #include "train/statedict.h"
 #include "train/weights_cache.h"
 
@@ -22,10 +22,8 @@ struct loading {
     struct session *s;
     struct weights_file file;
     const struct model_family *family;
-    const char *prefix;          /* in front of every name in the file */
-    const struct scheme *scheme; /* whose names the file has; NULL: timm's */
-    struct scheme_names names;   /* the file's tensors by the model's names */
-    const char *const *head;     /* layers of the classifier, NULL at the end */
+    struct file_names names;
+    const char *const *head; /* layers of the classifier, NULL at the end */
     float *flat;
     bool *used;                  /* for each tensor of the file */
     int loaded, fresh, missing;  /* tensors; fresh: that start afresh */
@@ -79,16 +77,7 @@ static bool may_skip(struct loading *l, const char *name)
 
 static const struct safetensors_tensor *find(const struct loading *l, const char *name)
 {
-    struct strbuf full = STRBUF_INIT;
-    const struct safetensors_tensor *t;
-
-    if (l->scheme)
-        return scheme_names_find(&l->names, name);
-    strbuf_addstr(&full, l->prefix);
-    strbuf_addstr(&full, name);
-    t = weights_file_find(&l->file, full.buf);
-    strbuf_release(&full);
-    return t;
+    return file_names_get(&l->names, name);
 }
 
 static void add_dims(struct strbuf *s, int ndim, const int64_t *dim)
@@ -149,11 +138,15 @@ static void miss_shape(struct loading *l, const struct tensor *t,
 /* Is the classifier of the file for another number of classes, or is there none? */
 static bool other_classes(const struct loading *l)
 {
-    char *name = xasprintf("%s.bias", l->head[0]);
-    const struct safetensors_tensor *bias = find(l, name);
+    char *bias = xasprintf("%s.bias", l->head[0]),
+         *weight = xasprintf("%s.weight", l->head[0]);
+    const struct safetensors_tensor *t = find(l, bias);
 
-    free(name);
-    return !bias || bias->ndim != 1 || bias->dims[0] != session_classes(l->s);
+    if (!t)
+        t = find(l, weight);
+    free(bias);
+    free(weight);
+    return !t || !t->ndim || t->dims[0] != session_classes(l->s);
 }
 
 /* Warns of values that are not finite, and loads them: a loss of NaN would come late and
@@ -187,7 +180,7 @@ static bool by_microsoft(const struct loading *l)
 
     if (tables != BIAS_TABLES_AUTO)
         return tables == BIAS_TABLES_MICROSOFT;
-    return l->scheme && l->scheme->microsoft;
+    return l->names.scheme && l->names.scheme->microsoft;
 }
 
 /* A pattern can skip a whole decoder: the log has the first names and the number. */
@@ -198,24 +191,6 @@ static void skip(struct loading *l, const char *name, const char *what)
         strbuf_addf(&l->skipped_names, "%s%s", l->skipped_names.len ? ", " : "", name);
 }
 
-/* The place in the file of what find() returned. */
-static size_t file_index(const struct loading *l, const struct safetensors_tensor *t)
-{
-    return l->scheme ? ((const struct scheme_item *)t)->of : (size_t)(t - l->file.tensor);
-}
-
-/* As weights_file_read(), and a part of a tensor as well. `data` has room for all of it. */
-static int read_tensor(const struct loading *l, const struct safetensors_tensor *t,
-                       char *data, struct strbuf *why)
-{
-    const struct safetensors_tensor *whole = &l->file.tensor[file_index(l, t)];
-    int rc = weights_file_read(&l->file, whole, data, why);
-
-    if (!rc && l->scheme && t->offset)
-        memmove(data, data + t->offset, t->size);
-    return rc;
-}
-
 static void load_one(struct loading *l, const struct segment *seg, void *packed)
 {
     const struct tensor *t = seg->tensor;
@@ -224,9 +199,13 @@ static void load_one(struct loading *l, const struct segment *seg, void *packed)
     const struct remake *remake = file ? remake_of(l, t, file) : NULL;
 
     if (file)
-        l->used[file_index(l, file)] = true;
+        l->used[file_names_index(&l->names, file)] = true;
     if (!file && statedict_is_counter(t)) {
         l->flat[seg->offset] = 0;
+    } else if (file_names_no_bias(&l->names, l->head, t->name)) {
+        if (!other_classes(l))
+            memset(l->flat + seg->offset, 0, (size_t)seg->len * sizeof(float));
+        log_info("pretrained: %s: the file has none: zero", t->name);
     } else if (!file && unread(l, t)) {
         log_info("pretrained: %s: not in the file, and no layer reads it", t->name);
     } else if (!file && losses_is_aux(t->name)) {
@@ -247,7 +226,7 @@ static void load_one(struct loading *l, const struct segment *seg, void *packed)
         } else {
             miss_shape(l, t, file);
         }
-    } else if (read_tensor(l, file, packed, &why)) {
+    } else if (file_names_read(&l->names, file, packed, &why)) {
         die("%s", why.buf);
     } else if (!(remake ? remake_load(remake, l->family, seg, l->flat, file, packed,
                                       by_microsoft(l))
@@ -265,20 +244,12 @@ static void load_one(struct loading *l, const struct segment *seg, void *packed)
     strbuf_release(&why);
 }
 
-/* The name as the model would call it. */
-static const char *without_prefix(const struct loading *l, const char *name)
-{
-    size_t n = strlen(l->prefix);
-
-    return strncmp(name, l->prefix, n) ? name : name + n;
-}
-
 /* May a state dict have this name beside the model's? */
 static bool expected_extra(const struct loading *l, const char *name)
 {
     const char *const *word = l->family->computed;
 
-    if (losses_is_aux(without_prefix(l, name)))
+    if (losses_is_aux(file_names_plain(&l->names, name)))
         return true;
     for (; word && *word; word++)
         if (strstr(name, *word))
@@ -295,9 +266,9 @@ static void report_unused(struct loading *l)
         const char *name = l->file.tensor[i].name;
 
         if (l->used[i] || expected_extra(l, name) ||
-            (l->scheme && !scheme_keeps(l->scheme, name)))
+            (l->names.scheme && !scheme_keeps(l->names.scheme, name)))
             continue;
-        if (may_skip(l, name) || may_skip(l, without_prefix(l, name))) {
+        if (may_skip(l, name) || may_skip(l, file_names_plain(&l->names, name))) {
             skip(l, name, "not in the model, passed over");
             continue;
         }
@@ -315,7 +286,7 @@ static bool names_any(const struct loading *l, const char *pattern)
         any = !fnmatch(pattern, f->segment[i].tensor->name, 0);
     for (size_t i = 0; i < l->file.n && !any; i++)
         any = !fnmatch(pattern, l->file.tensor[i].name, 0) ||
-              !fnmatch(pattern, without_prefix(l, l->file.tensor[i].name), 0);
+              !fnmatch(pattern, file_names_plain(&l->names, l->file.tensor[i].name), 0);
     return any;
 }
 
@@ -329,108 +300,22 @@ static void report_patterns(const struct loading *l)
                         list->item[i], l->file.path);
 }
 
-/* Sets the prefix; how many of the model's tensors the file has with it. */
-static int count_with(struct loading *l, const char *prefix)
+/* Sets l->names. Dies if the file is of a net that no model here is. */
+static void find_names(struct loading *l)
 {
     const struct flat *f = session_flat(l->s);
-    int n = 0;
+    const char **name = xcalloc((size_t)f->nsegment + 1, sizeof(*name));
+    const char *refuse;
 
-    l->prefix = prefix;
-    for (int i = 0; i < f->nsegment; i++)
-        n += find(l, f->segment[i].tensor->name) != NULL;
-    return n;
-}
-
-/* What the i-th name of the file has in front of the name of the model's first weight, a
- * heap string; NULL: it is not that weight, or there is nothing. */
-static char *prefix_of(const struct loading *l, size_t i)
-{
-    const struct flat *f = session_flat(l->s);
-    const char *name = l->file.tensor[i].name,
-               *first = f->segment[f->nparam - 1].tensor->name;
-    size_t len = strlen(name), end = strlen(first);
-
-    if (len <= end || strcmp(name + len - end, first) != 0 || name[len - end - 1] != '.')
-        return NULL;
-    return xasprintf("%.*s", (int)(len - end), name);
-}
-
-/* The prefix with which the file has the most of the model's tensors, *most of them: a
- * wrapper's or any other. A heap string. */
-static char *best_prefix(struct loading *l, int *most)
-{
-    static const char *const usual[] = {
-        "ema.",
-        "",
-        "module.",
-        "_orig_mod.",
-        "features.",
-        "module.features.",
-        "module._orig_mod.",
-    };
-    const size_t nusual = sizeof(usual) / sizeof(usual[0]);
-    char *best = xstrdup("");
-
-    *most = 0;
-    for (size_t i = 0; i < nusual + l->file.n; i++) {
-        char *prefix = i < nusual ? xstrdup(usual[i]) : prefix_of(l, i - nusual);
-        int n = prefix ? count_with(l, prefix) : 0;
-
-        if (n > *most) {
-            *most = n;
-            free(best);
-            best = prefix;
-        } else {
-            free(prefix);
-        }
-    }
-    return best;
-}
-
-/* How many of the model's tensors the file has by the names of a scheme. */
-static int count_names(const struct loading *l, const struct scheme_names *names)
-{
-    const struct flat *f = session_flat(l->s);
-    int n = 0;
-
-    for (int i = 0; i < f->nsegment; i++)
-        n += scheme_names_find(names, f->segment[i].tensor->name) != NULL;
-    return n;
-}
-
-/* Sets l->scheme, l->names, and l->prefix, a heap string: those by which the file has the
- * most of the model's tensors. Dies if the file is of a net that no model here is. */
-static char *find_names(struct loading *l)
-{
-    int most;
-    char *prefix = best_prefix(l, &most);
-
-    l->prefix = prefix;
-    for (const struct scheme *s = schemes; s->name; s++) {
-        struct scheme_names names = {0};
-        int n;
-
-        if (strcmp(s->family, l->family->type) != 0 ||
-            !scheme_names_make(&names, s, l->file.tensor, l->file.n))
-            continue;
-        if (s->refuse)
-            die("'%s' does not fit %s: %s", l->file.path, l->s->cfg->model.name,
-                s->refuse);
-        n = count_names(l, &names);
-        if (n > most) {
-            most = n;
-            scheme_names_release(&l->names);
-            l->names = names;
-            l->scheme = s;
-        } else {
-            scheme_names_release(&names);
-        }
-    }
-    if (!l->scheme)
-        return prefix;
-    log_info("pretrained '%s': the names are those of %s", l->file.path, l->scheme->name);
-    free(prefix);
-    return xstrdup("");
+    for (int i = 0; i < f->nsegment; i++) /* parameters lie in reverse order */
+        name[i] = f->segment[i < f->nparam ? f->nparam - 1 - i : i].tensor->name;
+    refuse = file_names_find(&l->names, &l->file, l->family->type, name, f->nsegment);
+    if (refuse)
+        die("'%s' does not fit %s: %s", l->file.path, l->s->cfg->model.name, refuse);
+    if (l->names.scheme)
+        log_info("pretrained '%s': the names are those of %s", l->file.path,
+                 l->names.scheme->name);
+    free(name);
 }
 
 static void *packed_room(const struct weights_file *file)
@@ -445,7 +330,7 @@ static void *packed_room(const struct weights_file *file)
 /* " from the EMA weights of state_dict": which of the file's. */
 static void add_source(struct strbuf *text, const struct loading *l)
 {
-    bool ema = !strcmp(l->prefix, "ema.");
+    bool ema = !strcmp(l->names.prefix, "ema.");
 
     strbuf_addstr(text, ema ? " from the EMA weights" : "");
     if (*l->file.part)
@@ -489,7 +374,7 @@ static void load(struct session *s, const char *text, bool all, const char *what
     struct loading l = {.s = s, .family = model_of_config(s->cfg)->family, .all = all};
     const char *const last[] = {classifier(s), NULL};
     struct strbuf why = STRBUF_INIT;
-    char *path = weights_path_checked(text, s->cfg->model.name), *prefix;
+    char *path = weights_path_checked(text, s->cfg->model.name);
     void *packed;
 
     if (weights_file_open(&l.file, path, true, &why) ||
@@ -499,7 +384,7 @@ static void load(struct session *s, const char *text, bool all, const char *what
     class_list_check(path, weights_file_meta(&l.file, "classes"), what, classes,
                      s->cfg->data.check_classes);
     l.head = l.family->heads ? l.family->heads : last;
-    l.prefix = prefix = find_names(&l);
+    find_names(&l);
     l.flat = xcalloc((size_t)f->weights_len, sizeof(float));
     l.used = xcalloc(l.file.n + 1, sizeof(*l.used));
     packed = packed_room(&l.file);
@@ -515,10 +400,9 @@ static void load(struct session *s, const char *text, bool all, const char *what
     strbuf_release(&why);
     free(packed);
     free(path);
-    free(prefix);
     free(l.flat);
     free(l.used);
-    scheme_names_release(&l.names);
+    file_names_release(&l.names);
     strbuf_release(&l.skipped_names);
 }
 

@@ -109,15 +109,50 @@ static const struct scheme_row mmpretrain_vit[] = {
     {"^backbone.ln1.", "norm."},
     {"^backbone.", ""},
     {"^head.layers.head.", "head."},
+    {"^head.layers.head_dist.", "head_dist."},
     END,
 };
 
+static const struct scheme_row mmpretrain_resnet[] = {
+    {"^backbone.stem.0.conv.", "conv1.0."},
+    {"^backbone.stem.0.bn.", "conv1.1."},
+    {"^backbone.stem.1.conv.", "conv1.3."},
+    {"^backbone.stem.1.bn.", "conv1.4."},
+    {"^backbone.stem.2.conv.", "conv1.6."},
+    {"^backbone.stem.2.bn.", "bn1."},
+    {"^backbone.", ""},
+    {".se_layer.conv#.conv.", ".se.fc#."},
+    {"^head.fc.", "fc."},
+    {"^decode_head.", NULL},
+    {"^auxiliary_head.", NULL},
+    END,
+};
+
+/* The tower of a CLIP model that timm makes, alone or beside the one for texts. */
+static const struct scheme_row open_clip_convnext[] = {
+    {"^visual.", ""}, {"^trunk.", ""}, {"^head.proj.", "head.fc."}, END};
+static const struct scheme_row open_clip_vit[] = {
+    {"^visual.", ""}, {"^trunk.", ""}, {"^head.proj.", "head."}, END};
+
+/* The head of the training without labels goes. */
+static const struct scheme_row facebook_dino[] = {
+    {"^backbone.", ""}, {"^head.", NULL}, END};
+
 #define FOREIGN(n, f, m, r) .name = (n), .family = (f), .mark = (m), .row = (r)
-#define NO_ROWS                                                                          \
-    ROWS                                                                                 \
+#define REFUSED(f, m, why)                                                               \
     {                                                                                    \
-        END                                                                              \
+        .name = "", .family = (f), .mark = (m), .refuse = (why)                          \
     }
+#define NO_LN_PRE                                                                        \
+    "it is CLIP's vision tower, which has a layer norm before its blocks; no model "     \
+    "here has one"
+#define NO_MEAN                                                                          \
+    "its classifier reads the mean of all tokens, and here it reads the class token"
+#define NO_GRN     "it is ConvNeXt V2, which normalizes responses (grn); no model here does"
+#define NO_MERGING "it is OpenMMLab's Swin, which merges patches in another order"
+#define NO_LAYER_SCALE                                                                   \
+    "its blocks have a scale for each channel, as those of DINOv2 and DeiT III; no "     \
+    "ViT here has one"
 
 const struct scheme schemes[] = {
     {FOREIGN("Microsoft", "swin", "layers.0.downsample.reduction.weight", microsoft_swin),
@@ -132,39 +167,50 @@ const struct scheme schemes[] = {
              (ROWS{TORCHVISION_SWIN, END}))},
     {FOREIGN("torchvision", "swinv2", "features.1.0.attn.logit_scale",
              (ROWS{TORCHVISION_SWIN, {".qkv.bias$", ".q_bias,,v_bias"}, END}))},
-    {FOREIGN("OpenMMLab", "swin", "attn.w_msa.qkv.weight", NO_ROWS),
-     .refuse = "it is OpenMMLab's Swin, which merges patches in another order"},
+    REFUSED("swin", "attn.w_msa.qkv.weight", NO_MERGING),
+    REFUSED("swinv2", "attn.w_msa.qkv.weight", NO_MERGING),
+    REFUSED("convnext", "0.grn.gamma", NO_GRN),
+    REFUSED("convnext", "0.mlp.grn.weight", NO_GRN),
     {FOREIGN("Facebook", "convnext", "downsample_layers.0.0.weight", facebook_convnext)},
     {FOREIGN("torchvision", "convnext", "features.1.0.layer_scale", torchvision_convnext),
      .cut_ones = true},
-    {FOREIGN("OpenMMLab", "convnext", "stages.0.0.depthwise_conv.weight",
+    {FOREIGN("OpenMMLab", "convnext", "backbone.stages.0.0.depthwise_conv.weight",
              mmpretrain_convnext)},
-    {FOREIGN("open_clip", "convnext", "visual.trunk.stem.0.weight",
-             (ROWS{{"^visual.trunk.", ""}, {"^visual.head.proj.", "head.fc."}, END})),
+    {FOREIGN("open_clip", "convnext", "visual.trunk.stem.0.weight", open_clip_convnext),
      .only = "visual."},
+    {FOREIGN("open_clip", "convnext", "trunk.stem.0.weight", open_clip_convnext)},
+    REFUSED("vit", "ln_pre.weight", NO_LN_PRE),
+    REFUSED("vit", "norm_pre.weight", NO_LN_PRE),       /* timm's name */
+    REFUSED("vit", "pre_layrnorm.weight", NO_LN_PRE),   /* transformers' */
+    REFUSED("vit", "fc_norm.weight", NO_MEAN),          /* MAE, fine-tuned */
+    REFUSED("vit", "backbone.ln2.weight", NO_MEAN),     /* OpenMMLab's */
+    REFUSED("vit", "0.ls1.gamma", NO_LAYER_SCALE),      /* DINOv2 */
+    REFUSED("vit", "blocks.0.gamma_1", NO_LAYER_SCALE), /* DeiT III, BEiT */
+    REFUSED("vit", "attn.gamma1.weight", NO_LAYER_SCALE),
+    REFUSED(
+        "vit", "attn_pool.latent",
+        "it is SigLIP's vision tower, which has no class token and pools by attention; "
+        "no model here does"),
+    REFUSED(
+        "vit", "head.0.running_mean",
+        "its classifier has a batch norm of its own (a linear probe of MAE), and none "
+        "here has one"),
     {FOREIGN("torchvision", "vit", "encoder.layers.encoder_layer_0.ln_1.weight",
              torchvision_vit)},
     {FOREIGN("OpenMMLab", "vit", "backbone.patch_embed.projection.weight",
              mmpretrain_vit)},
-    {FOREIGN("open_clip", "vit", "visual.trunk.blocks.0.norm1.weight",
-             (ROWS{{"^visual.trunk.", ""}, {"^visual.head.proj.", "head."}, END})),
+    {FOREIGN("open_clip", "vit", "visual.trunk.blocks.0.norm1.weight", open_clip_vit),
      .only = "visual."},
-    {FOREIGN("CLIP", "vit", "ln_pre.weight", NO_ROWS),
-     .refuse = "it is CLIP's vision tower, which has a layer norm before its blocks "
-               "(ln_pre); no model here has one"},
-    {FOREIGN("MAE, fine-tuned", "vit", "fc_norm.weight", NO_ROWS),
-     .refuse = "its classifier reads the mean of all tokens (fc_norm), and here it reads "
-               "the class token"},
+    {FOREIGN("open_clip", "vit", "trunk.blocks.0.norm1.weight", open_clip_vit)},
     {FOREIGN("MAE", "vit", "decoder_embed.weight",
              (ROWS{{"^mask_token$", NULL}, {"^decoder_", NULL}, END}))},
-    {FOREIGN("DINO", "vit", "head.last_layer.weight_v",
-             (ROWS{{"^backbone.", ""}, {"^head.", NULL}, END}))},
-    {FOREIGN("OpenMMLab", "resnet", "backbone.conv1.weight",
-             (ROWS{{"^backbone.", ""},
-                   {"^head.fc.", "fc."},
-                   {"^decode_head.", NULL},
-                   {"^auxiliary_head.", NULL},
-                   END}))},
+    {FOREIGN("DINO", "vit", "head.last_layer.weight_v", facebook_dino)},
+    {FOREIGN("DINO", "resnet", "head.last_layer.weight_v", facebook_dino)},
+    REFUSED(
+        "resnet", "attnpool.positional_embedding",
+        "it is CLIP's ResNet, which has three convolutions at its start and attention "
+        "at its end; no model here has"),
+    {FOREIGN("OpenMMLab", "resnet", "backbone.layer1.0.conv1.weight", mmpretrain_resnet)},
     {FOREIGN("CIFAR ResNets", "resnet", "linear.weight",
              (ROWS{{"^linear.", "fc."}, {".shortcut.", ".downsample."}, END}))},
     {.name = NULL},
@@ -309,8 +355,8 @@ static void add_parts(struct scheme_names *names, struct scheme_item item,
     strbuf_release(&name);
 }
 
-static bool has_mark(const struct scheme *s, const struct safetensors_tensor *tensor,
-                     size_t n)
+bool scheme_marks(const struct scheme *s, const struct safetensors_tensor *tensor,
+                  size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (!strcmp(unwrapped(tensor[i].name), s->mark))
@@ -322,13 +368,11 @@ static bool has_mark(const struct scheme *s, const struct safetensors_tensor *te
     return false;
 }
 
-bool scheme_names_make(struct scheme_names *names, const struct scheme *s,
+void scheme_names_make(struct scheme_names *names, const struct scheme *s,
                        const struct safetensors_tensor *tensor, size_t n)
 {
     struct strbuf text = STRBUF_INIT;
 
-    if (!has_mark(s, tensor, n))
-        return false;
     names->item = xcalloc(n * PARTS + 1, sizeof(*names->item));
     for (size_t i = 0; i < n; i++) {
         struct scheme_item item;
@@ -349,7 +393,6 @@ bool scheme_names_make(struct scheme_names *names, const struct scheme *s,
     for (size_t i = 0; i < names->n; i++)
         strmap_put(&names->index, names->item[i].t.name, &names->item[i]);
     strbuf_release(&text);
-    return true;
 }
 
 const struct safetensors_tensor *scheme_names_find(const struct scheme_names *names,

@@ -4,8 +4,9 @@
  * what replaces what in a name. timm's checkpoint_filter_fn functions have the same facts.
  *
  *   struct scheme_names names = {0};
- *   if (scheme_names_make(&names, &schemes[i], tensor, n))    the file has its mark
- *       t = scheme_names_find(&names, "stages.0.blocks.0.conv_dw.weight");
+ *   if (scheme_marks(&schemes[i], tensor, n))
+ *       scheme_names_make(&names, &schemes[i], tensor, n);
+ *   t = scheme_names_find(&names, "stages.0.blocks.0.conv_dw.weight");
  *   scheme_names_release(&names);
  */
 #ifndef TRAIN_SCHEMES_H
@@ -27,10 +28,11 @@ struct scheme_row {
 };
 
 struct scheme {
-    const char *name;             /* "torchvision"; NULL ends the table */
-    const char *family;           /* MODEL.TYPE */
-    const char *mark;             /* the end of a name that only its files have */
-    const struct scheme_row *row; /* from == NULL ends them */
+    const char *name;   /* "torchvision"; NULL ends the table */
+    const char *family; /* MODEL.TYPE */
+    const char *mark;   /* a name that only its files have; if it is refused, the end of
+                       * a name */
+    const struct scheme_row *row; /* from == NULL ends them; NULL if refused */
     const char *only;   /* names without this in front are dropped; NULL: none */
     const char *refuse; /* why no model of the family is that net; NULL */
     bool cut_ones;      /* [768, 1, 1] is [768] */
@@ -51,8 +53,12 @@ struct scheme_names {
     struct strmap index; /* timm's name to item */
 };
 
-/* False if the file does not have the scheme's mark. */
-bool scheme_names_make(struct scheme_names *names, const struct scheme *s,
+/* Does a file of these tensors have the scheme's mark? */
+bool scheme_marks(const struct scheme *s, const struct safetensors_tensor *tensor,
+                  size_t n);
+
+/* Of a scheme that is not refused. */
+void scheme_names_make(struct scheme_names *names, const struct scheme *s,
                        const struct safetensors_tensor *tensor, size_t n);
 /* NULL if there is none. */
 const struct safetensors_tensor *scheme_names_find(const struct scheme_names *names,
