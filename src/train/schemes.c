@@ -113,18 +113,21 @@ static const struct scheme_row mmpretrain_vit[] = {
     END,
 };
 
-static const struct scheme_row mmpretrain_resnet[] = {
-    {"^backbone.stem.0.conv.", "conv1.0."},
-    {"^backbone.stem.0.bn.", "conv1.1."},
-    {"^backbone.stem.1.conv.", "conv1.3."},
-    {"^backbone.stem.1.bn.", "conv1.4."},
-    {"^backbone.stem.2.conv.", "conv1.6."},
-    {"^backbone.stem.2.bn.", "bn1."},
-    {"^backbone.", ""},
-    {".se_layer.conv#.conv.", ".se.fc#."},
-    {"^head.fc.", "fc."},
-    {"^decode_head.", NULL},
-    {"^auxiliary_head.", NULL},
+#define OPENMMLAB_RESNET                                                                 \
+    {"^backbone.stem.0.conv.", "conv1.0."}, {"^backbone.stem.0.bn.", "conv1.1."},        \
+        {"^backbone.stem.1.conv.", "conv1.3."}, {"^backbone.stem.1.bn.", "conv1.4."},    \
+        {"^backbone.stem.2.conv.", "conv1.6."}, {"^backbone.stem.2.bn.", "bn1."},        \
+        {"^backbone.", ""}, {".se_layer.conv#.conv.", ".se.fc#."}, {"^head.fc.", "fc."}, \
+        {"^decode_head.", NULL},                                                         \
+    {                                                                                    \
+        "^auxiliary_head.", NULL                                                         \
+    }
+
+/* V1d has no pooling at the stride of 1. */
+static const struct scheme_row mmpretrain_resnet_d[] = {
+    {"^backbone.layer1.0.downsample.1.", "backbone.layer1.0.downsample.2."},
+    {"^backbone.layer1.0.downsample.0.", "backbone.layer1.0.downsample.1."},
+    OPENMMLAB_RESNET,
     END,
 };
 
@@ -210,7 +213,10 @@ const struct scheme schemes[] = {
         "resnet", "attnpool.positional_embedding",
         "it is CLIP's ResNet, which has three convolutions at its start and attention "
         "at its end; no model here has"),
-    {FOREIGN("OpenMMLab", "resnet", "backbone.layer1.0.conv1.weight", mmpretrain_resnet)},
+    {FOREIGN("OpenMMLab", "resnet", "backbone.layer1.0.conv1.weight",
+             (ROWS{OPENMMLAB_RESNET, END}))},
+    {FOREIGN("OpenMMLab", "resnet", "backbone.layer2.0.downsample.2.weight",
+             mmpretrain_resnet_d)},
     {FOREIGN("CIFAR ResNets", "resnet", "linear.weight",
              (ROWS{{"^linear.", "fc."}, {".shortcut.", ".downsample."}, END}))},
     {.name = NULL},

@@ -9,13 +9,16 @@
 #include "graph/flat.h"
 #include "io/weights_file.h"
 #include "session/state.h"
+#include "train/file_names.h"
 #include "train/statedict.h"
 #include "train/weights_cache.h"
 
 struct loading {
     const struct flat *flat;
-    const char *path, *prefix;
+    const char *path;
+    const char *const *head; /* layers of the classifier, NULL at the end */
     struct weights_file file;
+    struct file_names names;
     float *to; /* the constants */
     void *packed;
     char *missing; /* the first; NULL */
@@ -33,36 +36,6 @@ static const char *own_name(const struct tensor *t)
     return strchr(t->name, '.') + 1;
 }
 
-static const struct safetensors_tensor *find(const struct loading *l, const char *prefix,
-                                             const struct tensor *t)
-{
-    char *name = xasprintf("%s%s", prefix, own_name(t));
-    const struct safetensors_tensor *found = weights_file_find(&l->file, name);
-
-    free(name);
-    return found;
-}
-
-/* The one that the most tensors have. */
-static const char *best_prefix(const struct loading *l)
-{
-    static const char *const usual[] = {"ema.", "", "module.", "_orig_mod.", "model."};
-    const char *best = "";
-    int most = 0;
-
-    for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++) {
-        int n = 0;
-
-        for (int k = 0; k < l->flat->nconstant; k++)
-            n += find(l, usual[i], constant(l->flat, k)->tensor) != NULL;
-        if (n > most) {
-            most = n;
-            best = usual[i];
-        }
-    }
-    return best;
-}
-
 static void miss(struct loading *l, const struct tensor *t, const char *why)
 {
     if (!l->nmissing++)
@@ -72,17 +45,19 @@ static void miss(struct loading *l, const struct tensor *t, const char *why)
 static void load_one(struct loading *l, const struct segment *seg)
 {
     struct segment at = *seg;
-    const struct safetensors_tensor *file = find(l, l->prefix, seg->tensor);
+    const struct safetensors_tensor *file =
+        file_names_get(&l->names, own_name(seg->tensor));
     struct strbuf why = STRBUF_INIT;
 
     at.offset -= l->flat->weights_len;
-    if (!file && statedict_is_counter(seg->tensor))
-        return;
+    if (!file && (statedict_is_counter(seg->tensor) ||
+                  file_names_no_bias(&l->names, l->head, own_name(seg->tensor))))
+        return; /* zero */
     if (!file)
         miss(l, seg->tensor, "is not in the file");
     else if (!statedict_fits(seg->tensor, file))
         miss(l, seg->tensor, "has another shape there");
-    else if (weights_file_read(&l->file, file, l->packed, &why))
+    else if (file_names_read(&l->names, file, l->packed, &why))
         die("MODEL.TEACHER: %s", why.buf);
     else if (!statedict_unpack(&at, l->to, l->packed, file->dtype))
         miss(l, seg->tensor, "has a dtype that is not read");
@@ -100,12 +75,26 @@ static void open_file(struct loading *l)
     for (size_t i = 0; i < l->file.n; i++)
         most = l->file.tensor[i].size > most ? l->file.tensor[i].size : most;
     l->packed = xmalloc(most);
-    l->prefix = best_prefix(l);
     strbuf_release(&why);
+}
+
+static void find_names(struct loading *l, const struct model *m)
+{
+    int n = l->flat->nconstant;
+    const char **name = xcalloc((size_t)n + 1, sizeof(*name));
+    const char *refuse;
+
+    for (int i = 0; i < n; i++)
+        name[i] = own_name(constant(l->flat, i)->tensor);
+    refuse = file_names_find(&l->names, &l->file, m->family->type, name, n);
+    if (refuse)
+        die("MODEL.TEACHER: '%s' does not fit %s: %s", l->path, m->name, refuse);
+    free(name);
 }
 
 void teacher_load(struct session *s)
 {
+    static const char *const heads[] = {"fc", "head", "head.fc", NULL};
     struct loading l = {.flat = session_flat(s)};
     const struct model *m = s->plan.teacher;
     char *path;
@@ -114,6 +103,8 @@ void teacher_load(struct session *s)
         return;
     l.path = path = weights_path_checked(s->cfg->model.teacher, m->name);
     open_file(&l);
+    find_names(&l, m);
+    l.head = m->family->heads ? m->family->heads : heads;
     l.to = xcalloc((size_t)l.flat->constant_len + 1, sizeof(*l.to));
     for (int i = 0; i < l.flat->nconstant; i++)
         load_one(&l, constant(l.flat, i));
@@ -124,7 +115,8 @@ void teacher_load(struct session *s)
             path, m->name, (long long)session_classes(s), l.nmissing, l.missing);
     session_set_constants(s, l.to);
     log_info("teacher '%s': %s, %d tensors loaded%s", path, m->name, l.flat->nconstant,
-             strcmp(l.prefix, "ema.") ? "" : " from the EMA weights");
+             strcmp(l.names.prefix, "ema.") ? "" : " from the EMA weights");
+    file_names_release(&l.names);
     weights_file_close(&l.file);
     free(l.packed);
     free(l.to);

@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""Writes tests/golden/names/*.txt: the names and shapes of other projects' state dicts, the smallest model of each that
+has a model here. The first line has ours and its classes; then a line for each tensor: NAME DIM...
+
+    pip install open_clip_torch mmengine mmcv-lite mmpretrain
+    python3 scripts/golden/foreign_names.py DINO MAE SWIN CONVNEXT CIFAR
+
+The arguments are checkouts of github.com/facebookresearch/dino, facebookresearch/mae, microsoft/Swin-Transformer,
+facebookresearch/ConvNeXt, and akamaster/pytorch_resnet_cifar10; "-" leaves the lists of a project as they are.
+"""
+import contextlib
+import importlib.util
+import pathlib
+import sys
+from unittest import mock
+
+import numpy
+import torch
+
+OUT = pathlib.Path("tests/golden/names")
+
+
+def save(name, model, classes, state):
+    lines = ["%s %d" % (model, classes)]
+    lines += [" ".join([k] + [str(d) for d in v.shape]) for k, v in state.items()]
+    (OUT / (name + ".txt")).write_text("\n".join(lines) + "\n")
+
+
+@contextlib.contextmanager
+def project(root):
+    """Modules of a checkout, by path: none of them is a package."""
+    sys.path.insert(0, root)
+    before = set(sys.modules)
+
+    def load(path):
+        spec = importlib.util.spec_from_file_location("foreign", pathlib.Path(root) / path)
+        module = sys.modules["foreign"] = importlib.util.module_from_spec(spec)  # timm looks there
+        spec.loader.exec_module(module)
+        return module
+
+    yield load
+    sys.path.remove(root)
+    for name in set(sys.modules) - before:
+        if name.split(".")[0] in ("utils", "util", "kernels"):
+            del sys.modules[name]
+
+
+def dino(root):
+    with project(root) as load:
+        vit = load("vision_transformer.py")
+        head = {"head." + k: v for k, v in vit.DINOHead(192, 64).state_dict().items()}
+        state = {"backbone." + k: v for k, v in vit.vit_tiny().state_dict().items()}
+        save("dino_vit", "vit_tiny_patch16_224", 0, {**state, **head})
+    import torchvision
+    state = torchvision.models.resnet18().state_dict()
+    state = {"backbone." + k: v for k, v in state.items() if not k.startswith("fc.")}
+    save("dino_resnet", "resnet18", 0, {**state, **head})
+
+
+def mae(root):
+    import timm.models.vision_transformer as timm_vit
+    block = timm_vit.Block
+    numpy.float = float  # of NumPy before 1.20; and an argument that timm has dropped
+    with mock.patch.object(timm_vit, "Block", lambda *a, qk_scale=None, **k: block(*a, **k)), project(root) as load:
+        net = load("models_mae.py").MaskedAutoencoderViT(embed_dim=192, depth=12, num_heads=3, decoder_embed_dim=64,
+                                                         decoder_depth=1, decoder_num_heads=2)
+    save("mae_vit", "vit_tiny_patch16_224", 0, net.state_dict())
+
+
+def microsoft(root):
+    with project(root) as load:
+        save("microsoft_swin", "swin_tiny_patch4_window7_224", 1000,
+             load("models/swin_transformer.py").SwinTransformer().state_dict())
+        save("microsoft_swinv2", "swinv2_tiny_window8_256", 1000,
+             load("models/swin_transformer_v2.py").SwinTransformerV2(img_size=256, window_size=8).state_dict())
+
+
+def facebook_convnext(root):
+    with project(root) as load:
+        save("facebook_convnext", "convnext_tiny", 1000, load("models/convnext.py").convnext_tiny().state_dict())
+
+
+def cifar(root):
+    with project(root) as load:
+        net = load("resnet.py").resnet20()
+    save("cifar_resnet", "resnet20", 10, {"module." + k: v for k, v in net.state_dict().items()})
+
+
+def torchvision():
+    from torchvision import models
+    for name, ours in (("swin_t", "swin_tiny_patch4_window7_224"), ("swin_v2_t", "swinv2_tiny_window8_256"),
+                       ("convnext_tiny", "convnext_tiny"), ("vit_b_16", "vit_base_patch16_224")):
+        save("torchvision_" + name, ours, 1000, models.get_model(name).state_dict())
+
+
+def open_clip():
+    import open_clip
+    state = open_clip.create_model("convnext_tiny").state_dict()
+    tower = {k[len("visual."):]: v for k, v in state.items() if k.startswith("visual.")}
+    save("open_clip_convnext", "convnext_tiny", 1024, {"visual." + k: v for k, v in tower.items()})
+    save("open_clip_tower", "convnext_tiny", 1024, tower)
+    net = open_clip.timm_model.TimmModel("vit_tiny_patch16_224", 64, proj="linear", pretrained=False)
+    save("open_clip_vit", "vit_tiny_patch16_224", 64, {"visual." + k: v for k, v in net.state_dict().items()})
+
+
+def mmpretrain():
+    for name in ("", ".load_model_index", ".models", ".models.Model", ".models.ModelIndex", ".models.ModelList"):
+        sys.modules["modelindex" + name] = mock.MagicMock()  # lists of files to download
+    from mmpretrain.models import build_classifier
+    pool = {"neck": {"type": "GlobalAveragePooling"}}
+    for name, ours, backbone, head, more in (
+            ("vit", "vit_tiny_patch16_224", {"type": "VisionTransformer", "arch": "deit-t"}, "VisionTransformerClsHead", {}),
+            ("deit", "deit_tiny_distilled_patch16_224", {"type": "DistilledVisionTransformer", "arch": "deit-tiny"},
+             "DeiTClsHead", {}),
+            ("convnext", "convnext_tiny", {"type": "ConvNeXt", "arch": "tiny"}, "LinearClsHead", {}),
+            ("resnet", "resnet18", {"type": "ResNet", "depth": 18}, "LinearClsHead", pool),
+            ("resnet_c", "resnet50c", {"type": "ResNetV1c", "depth": 50}, "LinearClsHead", pool),
+            ("resnet_d", "resnet50d", {"type": "ResNetV1d", "depth": 50}, "LinearClsHead", pool),
+            ("seresnet", "seresnet50", {"type": "SEResNet", "depth": 50}, "LinearClsHead", pool)):
+        width = {"vit": 192, "deit": 192, "convnext": 768, "resnet": 512}.get(name, 2048)
+        net = build_classifier({"type": "ImageClassifier", "backbone": backbone,
+                                "head": {"type": head, "num_classes": 10, "in_channels": width}, **more})
+        save("openmmlab_" + name, ours, 10, net.state_dict())
+
+
+def main():
+    OUT.mkdir(exist_ok=True)
+    torchvision()
+    open_clip()
+    mmpretrain()
+    for make, root in zip((dino, mae, microsoft, facebook_convnext, cifar), sys.argv[1:]):
+        if root != "-":  # last: Facebook's ConvNeXt takes the place of timm's in timm's registry
+            make(root)
+
+
+main()
