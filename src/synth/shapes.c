@@ -257,7 +257,7 @@ static void paint_shape(struct canvas *c, const struct shape *s, const struct pl
 }
 
 /* Paints up to three small, half-transparent shapes, so that a classifier cannot rely on
- * the most salient spot. */
+ * the most salient pixels. */
 static void paint_blots(struct canvas *c, struct dice *d)
 {
     static const struct shape blot[] = {
