@@ -315,6 +315,8 @@ static void find_names(struct loading *l)
     if (l->names.scheme)
         log_info("pretrained '%s': the names are those of %s", l->file.path,
                  l->names.scheme->name);
+    if (l->names.scheme && l->names.scheme->note)
+        log_warning("pretrained '%s': %s", l->file.path, l->names.scheme->note);
     free(name);
 }
 

@@ -157,6 +157,10 @@ static const struct scheme_row facebook_dino[] = {
     "its blocks have a scale for each channel, as those of DINOv2 and DeiT III; no "     \
     "ViT here has one"
 
+#define CLASS_TOKEN                                                                      \
+    "its names do not tell whether its output is the class token's (timm_pool token), "  \
+    "as here, or the mean's (avg, open_clip's default)"
+
 const struct scheme schemes[] = {
     {FOREIGN("Microsoft", "swin", "layers.0.downsample.reduction.weight", microsoft_swin),
      .microsoft = true},
@@ -203,8 +207,9 @@ const struct scheme schemes[] = {
     {FOREIGN("OpenMMLab", "vit", "backbone.patch_embed.projection.weight",
              mmpretrain_vit)},
     {FOREIGN("open_clip", "vit", "visual.trunk.blocks.0.norm1.weight", open_clip_vit),
-     .only = "visual."},
-    {FOREIGN("open_clip", "vit", "trunk.blocks.0.norm1.weight", open_clip_vit)},
+     .only = "visual.", .note = CLASS_TOKEN},
+    {FOREIGN("open_clip", "vit", "trunk.blocks.0.norm1.weight", open_clip_vit),
+     .note = CLASS_TOKEN},
     {FOREIGN("MAE", "vit", "decoder_embed.weight",
              (ROWS{{"^mask_token$", NULL}, {"^decoder_", NULL}, END}))},
     {FOREIGN("DINO", "vit", "head.last_layer.weight_v", facebook_dino)},

@@ -35,6 +35,7 @@ struct scheme {
     const struct scheme_row *row; /* from == NULL ends them; NULL if refused */
     const char *only;   /* names without this in front are dropped; NULL: none */
     const char *refuse; /* why no model of the family is that net; NULL */
+    const char *note;   /* a warning: what such names do not tell; NULL */
     bool cut_ones;      /* [768, 1, 1] is [768] */
     bool microsoft;     /* bias tables are resized as Microsoft's loader does */
 };

@@ -89,6 +89,8 @@ static void find_names(struct loading *l, const struct model *m)
     refuse = file_names_find(&l->names, &l->file, m->family->type, name, n);
     if (refuse)
         die("MODEL.TEACHER: '%s' does not fit %s: %s", l->path, m->name, refuse);
+    if (l->names.scheme && l->names.scheme->note)
+        log_warning("teacher '%s': %s", l->path, l->names.scheme->note);
     free(name);
 }
 
