@@ -17,6 +17,7 @@
 #include "cmd/run.h"
 #include "io/weights_file.h"
 #include "session/losses.h"
+#include "train/weights_guess.h"
 
 static const char ema[] = "ema.", moments[] = "optimizer.";
 
@@ -31,12 +32,19 @@ struct exporter {
     struct export_item {
         const struct exporter *e;
         const struct safetensors_tensor *from;
-    } * item;   /* of each tensor of `out` */
-    void *data; /* of the largest tensor */
+    } * item;                   /* of each tensor of `out` */
+    void *data;                 /* of the largest tensor */
+    struct weights_guess guess; /* of files of others */
     bool raw, aux;
     int ema;
     int left; /* tensors of auxiliary classifiers that are left out */
 };
+
+/* True if the file has the tensors of a model here by other names. */
+static bool renames(const struct exporter *e)
+{
+    return e->guess.n && (e->guess.names.scheme || *e->guess.names.prefix);
+}
 
 /* What stands under a tensor's name: its EMA, or itself. */
 static const struct safetensors_tensor *tensor_for(const struct exporter *e,
@@ -56,7 +64,9 @@ static const void *give(const struct safetensors_tensor *t, void *arg)
     struct strbuf why = STRBUF_INIT;
 
     (void)t;
-    if (weights_file_read(&item->e->file, item->from, item->e->data, &why))
+    if (renames(item->e)
+            ? file_names_read(&item->e->guess.names, item->from, item->e->data, &why)
+            : weights_file_read(&item->e->file, item->from, item->e->data, &why))
         die("--weights: %s", why.buf);
     return item->e->data;
 }
@@ -105,6 +115,28 @@ static void add_all(struct exporter *e)
     e->data = xmalloc(most);
 }
 
+/* The tensors of the model that the file seems to be of, by its names. */
+static void add_renamed(struct exporter *e)
+{
+    const struct file_names *names = &e->guess.names;
+    size_t most = 1;
+
+    e->item = xcalloc((size_t)e->guess.nname + 1, sizeof(*e->item));
+    for (size_t i = 0; i < e->file.n; i++)
+        most = e->file.tensor[i].size > most ? e->file.tensor[i].size : most;
+    for (int i = 0; i < e->guess.nname; i++) {
+        const char *name = e->guess.name[i];
+        const struct safetensors_tensor *t = file_names_get(names, name);
+
+        e->item[i] = (struct export_item){e, t};
+        safetensors_writer_add_source(&e->out, name, t->dtype, t->ndim, t->dims, give,
+                                      &e->item[i]);
+    }
+    e->data = xmalloc(most);
+    log_info("'%s': the names are those of %s, and become those of %s", e->file.path,
+             names->scheme ? names->scheme->name : "a wrapper", e->guess.model[0]->name);
+}
+
 static void open_checkpoint(struct exporter *e, const char *path)
 {
     struct strbuf why = STRBUF_INIT;
@@ -112,7 +144,11 @@ static void open_checkpoint(struct exporter *e, const char *path)
     if (weights_file_open(&e->file, path, !e->raw, &why) ||
         weights_file_verify(&e->file, &why))
         die("--weights: %s", why.buf);
-    if (!e->file.ours && !e->file.torch)
+    if (!e->file.ours)
+        weights_guess_make(&e->guess, &e->file);
+    if (e->file.torch && !e->guess.n)
+        log_info("'%s': it is of no model here: the names stay", path);
+    if (!e->file.ours && !e->file.torch && !renames(e))
         die("--weights: '%s' has weights alone already", path);
 }
 
@@ -125,7 +161,10 @@ static int export_weights(const struct cmdline *line)
     static const char *const kept[] = {"classes", "class_weights"};
 
     open_checkpoint(&e, cmdline_value(line, "--weights"));
-    add_all(&e);
+    if (renames(&e))
+        add_renamed(&e);
+    else
+        add_all(&e);
     if (e.file.ours && weights_file_meta(&e.file, "config"))
         safetensors_writer_meta(&e.out, RUN_CONFIG_META,
                                 weights_file_meta(&e.file, "config"));
@@ -145,6 +184,7 @@ static int export_weights(const struct cmdline *line)
                  "(--aux keeps them)",
                  e.left);
     safetensors_writer_release(&e.out);
+    weights_guess_release(&e.guess);
     weights_file_close(&e.file);
     free(e.item);
     free(e.data);
@@ -246,8 +286,9 @@ const struct verb cmd_export = {
         "it strictly; its metadata have the names of the classes and, of a segmentation, "
         "their weights in the loss. Of a checkpoint "
         "with an EMA of the weights that is what is written. Files of torch.save "
-        "(.pth, .pth.tar, .bin) are read, too, and nothing in them is run. No --cfg "
-        "is needed. With --onnx the file is the model: operator set 17, fp32, input "
+        "(.pth, .pth.tar, .bin) are read, too, and nothing in them is run; names of "
+        "other projects become timm's (docs/weights.md lists them). No --cfg is needed. "
+        "With --onnx the file is the model: operator set 17, fp32, input "
         "\"input\" (N x C x H x W, normalised with the mean and std of its metadata), "
         "output \"logits\", any batch. A checkpoint of trainc knows its model, and so do "
         "public weights by name (--pretrained); for other weights give --model NAME and "

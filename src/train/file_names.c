@@ -150,3 +150,14 @@ bool file_names_no_bias(const struct file_names *n, const char *const *layer,
     }
     return none;
 }
+
+bool file_names_extra(const struct file_names *n, const struct model_family *f,
+                      const char *name)
+{
+    for (const char *const *word = f->computed; word && *word; word++)
+        if (strstr(name, *word))
+            return true;
+    return (n->file->ours && strncmp(name, "ema.", 4) != 0) ||
+           (n->scheme && !scheme_keeps(n->scheme, name)) ||
+           !strncmp(name, "optimizer.", 10) || !strcmp(name, "n_averaged");
+}

@@ -11,7 +11,10 @@
 #ifndef TRAIN_FILE_NAMES_H
 #define TRAIN_FILE_NAMES_H
 
+#include <stdbool.h>
+
 #include "io/weights_file.h"
+#include "models/table.h"
 #include "train/schemes.h"
 
 struct file_names {
@@ -39,6 +42,11 @@ size_t file_names_index(const struct file_names *n, const struct safetensors_ten
 /* As weights_file_read(), also of a part. `data` has room for the whole tensor. */
 int file_names_read(const struct file_names *n, const struct safetensors_tensor *t,
                     char *data, struct strbuf *why);
+
+/* True if files of the family may have a tensor of this name that the model has not: what
+ * the net computes, an optimizer's state, what the scheme drops. */
+bool file_names_extra(const struct file_names *n, const struct model_family *f,
+                      const char *name);
 
 /* A name of the file as the model would call it; where a scheme is, as it is. */
 const char *file_names_plain(const struct file_names *n, const char *name);

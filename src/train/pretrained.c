@@ -17,6 +17,7 @@
 #include "train/remake.h"
 #include "train/statedict.h"
 #include "train/weights_cache.h"
+#include "train/weights_guess.h"
 
 struct loading {
     struct session *s;
@@ -244,18 +245,11 @@ static void load_one(struct loading *l, const struct segment *seg, void *packed)
     strbuf_release(&why);
 }
 
-/* May a state dict have this name beside the model's? */
+/* True if a state dict may have this name besides the model's. */
 static bool expected_extra(const struct loading *l, const char *name)
 {
-    const char *const *word = l->family->computed;
-
-    if (losses_is_aux(file_names_plain(&l->names, name)))
-        return true;
-    for (; word && *word; word++)
-        if (strstr(name, *word))
-            return true;
-    return (l->file.ours && strncmp(name, "ema.", 4) != 0) ||
-           !strncmp(name, "optimizer.", 10) || !strcmp(name, "n_averaged");
+    return losses_is_aux(file_names_plain(&l->names, name)) ||
+           file_names_extra(&l->names, l->family, name);
 }
 
 /* Tensors of the file that nothing has used. Nothing is missing from a net that ends with
@@ -265,8 +259,7 @@ static void report_unused(struct loading *l)
     for (size_t i = 0; i < l->file.n && !l->s->plan.nout; i++) {
         const char *name = l->file.tensor[i].name;
 
-        if (l->used[i] || expected_extra(l, name) ||
-            (l->names.scheme && !scheme_keeps(l->names.scheme, name)))
+        if (l->used[i] || expected_extra(l, name))
             continue;
         if (may_skip(l, name) || may_skip(l, file_names_plain(&l->names, name))) {
             skip(l, name, "not in the model, passed over");
@@ -339,18 +332,27 @@ static void add_source(struct strbuf *text, const struct loading *l)
         strbuf_addf(text, "%s%s", ema ? " of " : " from ", l->file.part);
 }
 
+_Noreturn static void die_misfit(const struct loading *l, const char *path)
+{
+    const struct config *cfg = l->s->cfg;
+    int n = session_flat(l->s)->nsegment;
+    struct strbuf guess = STRBUF_INIT;
+
+    weights_guess_add(&guess, &l->file, model_of_config(cfg));
+    die("'%s' does not fit %s: %d of %d tensors fit, %d of model and file do not, the "
+        "first: %s (LOG.LEVEL debug lists them%s)%s",
+        path, cfg->model.name, n - l->missing + l->surplus, n, l->missing,
+        l->first_missing,
+        l->all ? "" : "; MODEL.PRETRAINED_SKIP lets patterns of names pass", guess.buf);
+}
+
 static void finish(struct loading *l, const char *path)
 {
     struct strbuf source = STRBUF_INIT;
     struct session *s = l->s;
 
     if (l->missing)
-        die("'%s' does not fit %s: %d of %d tensors fit, %d of model and file do not, "
-            "the "
-            "first: %s (LOG.LEVEL debug lists them%s)",
-            path, s->cfg->model.name, session_flat(s)->nsegment - l->missing + l->surplus,
-            session_flat(s)->nsegment, l->missing, l->first_missing,
-            l->all ? "" : "; MODEL.PRETRAINED_SKIP lets patterns of names pass");
+        die_misfit(l, path);
     session_set(s, MEMORY_WEIGHTS, l->flat);
     if (session_has_ema(s))
         session_set(s, MEMORY_EMA, l->flat);

@@ -1,0 +1,57 @@
+#!/bin/bash
+# Weights with another project's names (akamaster's CIFAR ResNet-20, in a wrapper): predict
+# loads them, export writes the model's own names, a teacher may have them, and a file that does
+# not fit is told by the name of the model that it looks like.
+#
+#   tests/e2e/foreign_names.sh [TRAINC]
+set -u
+trainc=$(realpath "${1:-./trainc}")
+here=$(realpath "$(dirname "$0")/../..")
+dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-foreign.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+fails=0
+
+fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+has() { grep -q -- "$1" "$2" || { cat "$2"; fail "no '$1' in $2"; }; }
+tensors() { # FILE: name, type, shape, and a checksum of each tensor
+  python3 - "$1" <<'P'
+import hashlib, json, struct, sys
+data = open(sys.argv[1], "rb").read()
+n = struct.unpack("<Q", data[:8])[0]
+for name, t in sorted(json.loads(data[8:8 + n]).items()):
+    if name != "__metadata__":
+        a, b = t["data_offsets"]
+        print(name, t["dtype"], t["shape"], hashlib.md5(data[8 + n + a:8 + n + b]).hexdigest())
+P
+}
+
+"$trainc" --cfg "$here/configs/smoke/synthetic.yaml" --output out --opts LOG.REPORT=False >log 2>&1 || { cat log; exit 1; }
+"$trainc" export --weights out/resnet20/default/last.safetensors --out own.safetensors >log 2>&1 || { cat log; exit 1; }
+python3 - <<'P'
+import json, struct
+data = open("own.safetensors", "rb").read()
+n = struct.unpack("<Q", data[:8])[0]
+head = json.loads(data[8:8 + n])
+head.pop("__metadata__", None)
+text = json.dumps({"module." + k.replace("fc.", "linear."): v for k, v in head.items()}).encode()
+text += b" " * (-len(text) % 8)
+open("foreign.safetensors", "wb").write(struct.pack("<Q", len(text)) + text + data[8 + n:])
+P
+"$trainc" synth shapes --size 32 --classes 2 --train 2 --val 2 --out images >log 2>&1 || { cat log; exit 1; }
+image=$(ls images/val/*/* | head -1)
+net=(--model resnet20 --num-classes 4 --img-size 32 --mean 0.5 0.5 0.5 --std 0.25 0.25 0.25 --crop-pct 1 --no-amp)
+for file in own foreign; do
+  "$trainc" predict "${net[@]}" --weights $file.safetensors "$image" --probabilities --csv - >$file.csv 2>$file.log || { cat $file.log; fail "predict by $file"; }
+done
+probabilities() { awk -F, 'END { print $(NF - 3), $(NF - 2), $(NF - 1), $NF }' "$1"; }
+[ "$(probabilities own.csv)" = "$(probabilities foreign.csv)" ] || fail "$(probabilities own.csv) and $(probabilities foreign.csv)"
+"$trainc" export --weights foreign.safetensors --out back.safetensors >log 2>&1 || { cat log; fail "export"; }
+has "become those of resnet20" log
+cmp -s <(tensors own.safetensors) <(tensors back.safetensors) || { diff <(tensors own.safetensors) <(tensors back.safetensors) | head; fail "export has other tensors"; }
+"$trainc" predict --model resnet32 --num-classes 4 --img-size 32 --weights foreign.safetensors "$image" >log 2>&1
+[ $? = 1 ] && has "does not fit resnet32: .*the file looks like resnet20" log || { cat log; fail "a misfit"; }
+"$trainc" --cfg "$here/configs/smoke/synthetic.yaml" --output taught --epochs 1 --opts LOG.REPORT=False \
+  LOSSES "[{type: cross_entropy}, {type: distill}]" MODEL.TEACHER foreign.safetensors >log 2>&1 || { cat log; fail "a teacher"; }
+
+[ $fails = 0 ] && echo "foreign_names: passed" || { echo "foreign_names: $fails failed"; exit 1; }
