@@ -143,7 +143,7 @@ one_step() { # OUT CONFIGURATION BATCH [FLAG...] [KEY=VALUE...]: two updates, fp
     CUDNN.BENCHMARK=True "$@" || { cat "$out.log"; die "training in $out failed"; }
   cat "$out.log"
   grep -q 'no CUDA graph' "$out.log" && die "$out: the step could not be captured"
-  grep -q 'were skipped' "$out.log" && die "$out: updates were skipped"
+  grep -q 'skipped: gradients' "$out.log" && die "$out: updates were skipped"
   return 0
 }
 
@@ -229,7 +229,7 @@ check_resume() {
 check_overflow() {
   make_shapes
   train overflow -- AMP.INJECT_OVERFLOW_AT=4 AMP.INIT_SCALE=256
-  grep -q "1 of the updates up to 4" overflow.log || die "update 4 was not skipped"
+  grep -q "update 4 skipped: gradients" overflow.log || die "update 4 was not skipped"
   python3 - overflow/*/default/metrics.jsonl "$(last overflow)" <<'EOF'
 import json, math, struct, sys
 rows = [json.loads(l) for l in open(sys.argv[1])]
