@@ -102,7 +102,7 @@ static int64_t on_line(const struct bracket *b, size_t limit)
     return at > 1 ? (int64_t)at : 1;
 }
 
-/* A search: do these programs of this session fit into `limit` bytes? */
+/* A search: whether these programs of this session fit into `limit` bytes. */
 struct question {
     const struct session *s;
     bool train, eval, checkpoint;

@@ -88,7 +88,7 @@ static void make_attempt(void *arg)
     a->fn();
 }
 
-/* Does it end as a BUG? Else with 0. */
+/* True if fn ends as a BUG; it otherwise ends with 0. */
 static bool is_bug(void (*fn)(void), bool forbid)
 {
     int code;

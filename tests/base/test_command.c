@@ -1,4 +1,5 @@
-/* Words of a command, and commands beside a run: base/words.h, base/command.h. */
+/* Words of a command, and commands that run next to a training run: base/words.h,
+ * base/command.h. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

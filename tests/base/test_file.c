@@ -138,8 +138,8 @@ static void test_write_special(void **state)
     free(file);
 }
 
-/* A name in a data set may lead to a device that never ends, or to a pipe that nobody
- * writes: neither is read, opened, or waited for. */
+/* A name in a data set may lead to an endless device or to a pipe without a writer:
+ * neither is read, opened, or waited for. */
 static void test_not_regular(void **state)
 {
     char *pipe = path_join(dir, "pipe"), *link = path_join(dir, "link");
@@ -164,7 +164,8 @@ static void test_not_regular(void **state)
     free(link);
 }
 
-/* What somebody else has put in the place of the temporary file is not written to. */
+/* A file that another program has created in place of the temporary file is not written
+ * to. */
 static void test_planted(void **state)
 {
     char *path = path_join(dir, "file"), *tmp = xasprintf("%s.tmp", path);
@@ -195,7 +196,7 @@ static void test_planted(void **state)
     free(victim);
 }
 
-/* What cannot be written leaves what is there, and says why. */
+/* A failed write leaves the old file and gives the reason. */
 static void test_write_fails(void **state)
 {
     char *path = path_join(dir, "d"), *file = path_join(path, "f"),
@@ -255,8 +256,8 @@ static void test_directories(void **state)
     free(a);
 }
 
-/* Many processes may write one file: it is always whole, and nothing is left
- * beside it. */
+/* Several processes may write one file: it is always complete, and no temporary files
+ * remain. */
 static void test_write_shared(void **state)
 {
     enum { WRITERS = 4, ROUNDS = 50, LEN = 30000 };

@@ -96,9 +96,9 @@ static void test_killed(void **state)
     check_killed(start_command);
 }
 
-/* No descriptor but three, signals as usual, and its own environment. Signals from 32 on are
- * left out: make may start its children with those of the C library ignored, and nobody can
- * change that. */
+/* Only three descriptors, default signals, and its own environment. Signals from 32 on
+ * are not checked: make may start its children with those of the C library ignored, which
+ * cannot be changed. */
 static void test_clean(void **state)
 {
     const char *words[] = {"sh", "-c",

@@ -1,7 +1,6 @@
 /*
- * What is done to a graph before kernels see it: autodiff, frozen layers, the flat
- * layout, precision and checkpointing, on toy ops. What the real ops compute is
- * tests/ops/test_ops.c.
+ * Passes before kernels see a graph: autodiff, frozen layers, the flat layout, precision,
+ * and checkpointing, on toy ops. tests/ops/test_ops.c tests the results of real ops.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +39,7 @@ static void gradients_are_summed(void **unused)
     assert_null(u->grad);
     assert_int_equal(w->grad->memory, MEMORY_GRADS);
     assert_int_equal(w->grad->offset, w->offset);
-    assert_null(x->grad); /* nobody trains the input */
+    assert_null(x->grad); /* the input is not trained */
 
     struct program *p = program_compile(g, &toy_plain, NULL, NULL);
     void **base = toy_bind(p);
@@ -88,7 +87,7 @@ static void frozen_layers_cost_nothing(void **unused)
         graph_free(g);
     }
     assert_int_equal(nodes[0], 3); /* dw2, dh, dw1 */
-    assert_int_equal(nodes[1], 1); /* dw2 alone */
+    assert_int_equal(nodes[1], 1); /* only dw2 */
 }
 
 static void flat_layout_is_reversed_and_aligned(void **unused)
@@ -166,7 +165,7 @@ static void casts_are_shared_and_gradients_stay_wide(void **unused)
     graph_free(g);
 }
 
-/* The add of two fp32 inputs: from O2 on, all that may have 16 bits has. */
+/* The add of two fp32 inputs: from O2 on, everything that may be 16-bit is. */
 static void widest_inputs_count_below_o2(void **unused)
 {
     static const enum dtype want[] = {DTYPE_F32, DTYPE_F32, DTYPE_BF16, DTYPE_BF16};
@@ -183,7 +182,7 @@ static void widest_inputs_count_below_o2(void **unused)
     }
 }
 
-/* Layers by name: forward and backward; what must be fp32 is not counted. */
+/* Layers by name: forward and backward; nodes that must be fp32 are not counted. */
 static void layers_have_their_own_precision(void **unused)
 {
     static const char *const f32[] = {"mul*"}, *const half[] = {"a*", "none"};

@@ -1,6 +1,6 @@
 /*
- * From a graph to a program that runs: claims, order, derived buffers, the plan of the
- * arena and what is said when nobody claims a node, on toy ops and kernels.
+ * From a graph to a running program: claims, order, derived buffers, the plan of the
+ * arena, and the error if no kernel claims a node, on toy ops and kernels.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -161,7 +161,7 @@ static const struct kernel deriving = {
 static const struct backend derived_backend = {
     .name = "derived", .kernels = (const struct kernel *const[]){&deriving, NULL}};
 
-/* `readers`: somebody besides the update asks for the buffers. */
+/* `readers`: other nodes than the update request the buffers. */
 static void derived(bool packed, bool readers)
 {
     struct graph *g = graph_new(&toy_ops, true);
@@ -259,7 +259,7 @@ static void random_graphs_equal_without_reuse(void **unused)
     }
 }
 
-/* The add asks for `room` times what its sum needs. */
+/* The add requests `room` times the size of its sum. */
 static size_t room;
 
 static const char *roomy_claim(struct region *r, struct graph *g, struct node *n,
@@ -275,7 +275,7 @@ static const struct kernel roomy = {.name = "roomy", .claim = roomy_claim};
 static const struct backend roomy_backend = {
     .name = "roomy", .kernels = (const struct kernel *const[]){&roomy, NULL}};
 
-/* A sum lies on what it was offered, unless it wants more than there is. */
+/* A sum is computed in place, unless it needs more room than is available. */
 static void room_is_not_found_in_place(void **unused)
 {
     (void)unused;

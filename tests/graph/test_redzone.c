@@ -8,8 +8,8 @@
 #include "tests/graph/toy_graph.h"
 #include "tests/test.h"
 
-/* y = x[i] y[i], and what the one after x gives; or something is written there. In the
- * arena alone: nothing lies around other memory. */
+/* y = x[i] y[i], with a stray read or write of the element after x. Only in the arena:
+ * other memory has no redzones. */
 static int stray_read, stray_write;
 
 static void stray_run(struct step *s, struct device *dev)

@@ -30,7 +30,7 @@ const char *test_device(void)
     return device && *device ? device : "ref";
 }
 
-/* Is it after the row that TEST_AFTER names? */
+/* True if it comes after the row that TEST_AFTER names. */
 static bool late_enough(const struct op_case *row)
 {
     const char *after = getenv("TEST_AFTER");

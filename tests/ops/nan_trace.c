@@ -9,7 +9,7 @@
 #include "base/strmap.h"
 #include "tests/test.h"
 
-/* NaNs of a step's result k, as it is now; -1: no floats. */
+/* Returns the number of NaNs in a step's current result k; -1 if it is not float. */
 static int64_t count(const struct case_run *r, const struct step *s, int k)
 {
     const struct tensor *t = s->out_tensor[k];
@@ -33,7 +33,7 @@ static int64_t count(const struct case_run *r, const struct step *s, int k)
     return nans;
 }
 
-/* What the reference has of each tensor, plus 1, by name. */
+/* Stores the reference's count of each tensor, plus 1, by name. */
 static void note_counts(const struct case_run *want, struct strmap *by_name)
 {
     struct program *p = want->program;

@@ -1,8 +1,8 @@
 /*
- * Where does a row lose a NaN, or spread one? Runs two programs of the row once more,
- * step by step, and prints each step of `got` whose results hold other counts of NaN than
- * the tensors of the same names in `want`: kernel, what it says of itself (the engine of
- * a library, its notes), ops and layer.
+ * Finds where a row loses or spreads a NaN: runs two programs of the row again, step by
+ * step, and prints each step of `got` whose results have another number of NaNs than the
+ * tensors of the same names in `want`: kernel, its description (the engine of a library,
+ * its notes), ops, and layer.
  */
 #ifndef TESTS_OPS_NAN_TRACE_H
 #define TESTS_OPS_NAN_TRACE_H

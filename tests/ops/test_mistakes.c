@@ -1,6 +1,4 @@
-/*
- * What ops refuse when a graph is built, and that the table of ops is whole.
- */
+/* Errors that ops report when a graph is built, and the completeness of the table of ops. */
 #include "ops/batchnorm.h"
 #include "ops/conv2d.h"
 #include "ops/dropout.h"
@@ -67,7 +65,7 @@ static void twice(struct builder *b, struct tensor *x)
     batchnorm(b, x, "bn1");
 }
 
-/* As many values that their bytes, or multiplications, are no int64. */
+/* So many values that the bytes or multiplications overflow int64. */
 static void too_large(struct builder *b, struct tensor *x)
 {
     x = graph_input(b, "large", DTYPE_F32, LAYOUT_IMAGE, 4,

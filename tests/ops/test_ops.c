@@ -40,7 +40,7 @@ struct tally {
     bool tiles; /* the device multiplies tiles of AMX */
 };
 
-/* TEST_TF32=1: fp32 alone, with multiplications that may round factors to 10 bits. */
+/* TEST_TF32=1: only fp32, with multiplications that may round factors to 10 bits. */
 static bool tf32(void)
 {
     const char *at = getenv("TEST_TF32");
@@ -57,7 +57,7 @@ static double roundoff(enum dtype d)
 }
 
 /*
- * Allowed error, normalized mean square. Chains of ops round after each, and batch norm
+ * Allowed error as normalized mean square. Chains of ops round after each, and batch norm
  * enlarges earlier errors. In a wide chain some input of a ReLU is so near its kink that
  * rounding flips the ReLU mask.
  */
@@ -116,7 +116,7 @@ static void compare_value(const struct op_case *row, enum dtype d, const char *w
     }
 }
 
-/* Fills with NaN the memory of which no step may need what the one before left there. */
+/* Fills with NaN the memory whose old contents no step may need. */
 static void forget(struct case_run *r)
 {
     static const enum memory memory[] = {MEMORY_ARENA, MEMORY_OUTPUT};
@@ -132,8 +132,8 @@ static void forget(struct case_run *r)
     }
 }
 
-/* Runs twice, with NaN in the arena between: so a step that relies on what the first run
- * left, or that does not write all of its results, is noticed. */
+/* Runs twice, with NaN in the arena in between, to detect a step that relies on results
+ * of the first run or does not write all of its results. */
 static void run_row(const struct op_case *row, const struct backend *backend,
                     struct device *dev, const struct case_options *o, struct case_run *r,
                     struct case_values *v)
@@ -145,7 +145,7 @@ static void run_row(const struct op_case *row, const struct backend *backend,
     case_fetch(r, v);
 }
 
-/* Has say_fallbacks() reported this op already? Records that it has. */
+/* True if say_fallbacks() has already reported this op; records that it has. */
 static bool said(const struct backend *backend, const struct op *op)
 {
     static struct {
@@ -163,7 +163,7 @@ static bool said(const struct backend *backend, const struct op *op)
     return false;
 }
 
-/* A backend that leaves an op to the reference says why, once. */
+/* Prints once why a backend leaves an op to the reference. */
 static void say_fallbacks(const struct case_run *r)
 {
     const struct program *p = r->program;
@@ -198,7 +198,7 @@ static void write_hashes(const char *who, const struct op_case *row,
         (void)fflush(to);
 }
 
-/* After an update the packed weights must be what packing the new weights gives. */
+/* After an update, the packed weights must equal the new weights when packed. */
 static void check_derived(const struct case_run *r, struct tally *t)
 {
     size_t size = program_need(r->program, MEMORY_DERIVED);
@@ -269,8 +269,8 @@ static void compare_row(const struct op_case *row, const struct backend *backend
     backend_ref.close(ref);
 }
 
-/* Can the backend share statistics, if the row does? GPUs do so by NCCL, which makes a
- * group of one GPU where TEST_NCCL says that it is there. */
+/* True if the backend can share statistics, or if the row does not. GPUs need NCCL, which
+ * creates a group of one GPU if TEST_NCCL is set. */
 static bool has_group(const struct op_case *row, const struct backend *backend)
 {
     bool host = backend == &backend_ref || backend == &backend_cpu;
@@ -372,9 +372,8 @@ static void test_backends(void **state)
 }
 
 /*
- * The loops of processors with fewer instruction sets than this one, and its own without
- * AMX. `streamed`: the loops of all of them, with non-temporal stores, as if there were
- * no cache.
+ * Tests the loops of processors with fewer instruction sets than this one, and its own
+ * without AMX. `streamed`: all loops with non-temporal stores, as without a cache.
  */
 static void check_loops(bool streamed)
 {
@@ -445,7 +444,7 @@ static void test_bench(void **state)
              &(struct case_options){.bench = true, .dtype = DTYPE_F32}, 0, note_time,
              &bytes);
     backend_ref.close(dev);
-    /* logits, read twice, and their gradient; labels and loss are little beside them */
+    /* logits, read twice, and their gradient; labels and loss are negligible */
     assert_true(bytes >= 3 * 256e3 * 4 && bytes < 3.1 * 256e3 * 4);
 }
 

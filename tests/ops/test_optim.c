@@ -43,7 +43,7 @@ static struct tensor *flat_state(struct builder *b, const char *name, enum memor
     return graph_state(b, name, m, DTYPE_F32, 0, FLAT);
 }
 
-/* Compiles a program of the optimizer alone. */
+/* Compiles a program with only the optimizer. */
 static void fixture_compile(struct fixture *f, const struct optimizer *o,
                             const struct update *u, const struct hyperparameters *h)
 {

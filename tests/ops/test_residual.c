@@ -31,7 +31,7 @@ static void run_row(const struct op_case *row, const struct backend *backend,
     case_fetch(r, v);
 }
 
-/* The last drop_path's gradient is of the norm's dx alone, so it stays a step. */
+/* The last drop_path's gradient reads only the norm's dx, so it stays a step. */
 static void check_steps(const struct case_run *fused, const struct case_run *apart)
 {
     bool training = !fused->row->inference;

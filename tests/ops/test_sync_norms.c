@@ -58,10 +58,10 @@ static void meet_mean(const struct collective *c, float *x, int64_t n)
         x[i] = (float)(wide[i] / c->world);
 }
 
-/* What a process is given, and its results. */
+/* Input of a process, and its results. */
 struct part {
     const struct backend *backend;
-    const struct collective *group; /* NULL: alone, with all images */
+    const struct collective *group; /* NULL: single process with all images */
     int rank, images;
     float y[ELEMENTS], dx[ELEMENTS], stats[STATS], grads[GRADS];
 };
