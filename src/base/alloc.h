@@ -1,6 +1,6 @@
 /*
- * Heap memory that cannot fail: on exhaustion the program dies with the size it wanted.
- * Everything here is freed with free(), except aligned blocks, which are too.
+ * Heap memory that cannot fail: on exhaustion the program dies with the requested size.
+ * All blocks, including aligned ones, are freed with free().
  */
 #ifndef BASE_ALLOC_H
 #define BASE_ALLOC_H
@@ -25,14 +25,15 @@ void *xalloc_aligned(size_t size);
 
 /*
  * Between alloc_forbid(true) and alloc_forbid(false) an allocation by this thread, ours
- * or a library's, is a BUG; cpu_parallel() hands it on to its threads. Debug builds only
- * (make DEBUG=1); otherwise nothing is checked. Returns what was so before, for code that
- * has to allow one call.
+ * or a library's, is a BUG; cpu_parallel() passes the state on to its threads. Debug
+ * builds only (make DEBUG=1); otherwise nothing is checked. Returns the previous state,
+ * for code that must allow one call.
  */
 bool alloc_forbid(bool forbid);
 
 /*
  * Makes room for one more element of a growing array: `n` used, `cap` allocated.
+ *
  *   GROW(v->item, v->n, v->cap);  v->item[v->n++] = x;
  */
 #define GROW(array, n, cap)                                                              \

@@ -1,5 +1,5 @@
 /*
- * A bump allocator for many small objects that die together: nodes, tensors, names.
+ * A bump allocator for many small objects with the same lifetime: nodes, tensors, names.
  *
  *   struct arena a = {0};
  *   struct node *n = arena_new(&a, sizeof(*n));
@@ -13,7 +13,7 @@
 #include <stddef.h>
 
 struct arena {
-    struct arena_block *block; /* the newest; older ones hang after it */
+    struct arena_block *block; /* the newest; older ones are linked from it */
 };
 
 void *arena_new(struct arena *a, size_t size);

@@ -1,11 +1,11 @@
 /*
- * What is drawn for a training image: formulas that the loader (src/image), the ops of a
- * program (ops/augment.h) and their kernels share, so that an image is the same wherever it
- * is made. Those of colours are in colour_formula.h, of random erasing in erase_formula.h.
+ * Random numbers of a training image: formulas shared by the loader (src/image), the ops
+ * of a program (ops/augment.h), and their kernels, so that all make the same image.
+ * colour_formula.h has the formulas of colors, erase_formula.h those of random erasing.
  *
- * All of them are pure functions of (seed, epoch, sample): Philox with the stream
- * PHILOX_AUGMENT, so no result depends on workers, on the order of calls or on which other
- * augmentations are on. Formulas are those of torchvision (transforms.py) and timm
+ * All are pure functions of (seed, epoch, sample): Philox with the stream PHILOX_AUGMENT,
+ * so results do not depend on workers, on the order of calls, or on the other
+ * augmentations. Formulas follow torchvision (transforms.py) and timm
  * (transforms_factory.py).
  */
 #ifndef BASE_AUGMENT_FORMULA_H
@@ -18,10 +18,10 @@
 
 struct augment_key {
     uint64_t seed, epoch;
-    int64_t sample; /* index in the data set, below 2^40; below 0: there is no sample */
+    int64_t sample; /* index in the data set, below 2^40; negative: no sample */
 };
 
-/* Every purpose draws from its own numbers. */
+/* Every purpose has its own random numbers. */
 enum augment_purpose {
     AUGMENT_CROP, /* draw n is try n */
     AUGMENT_FLIP,
@@ -33,7 +33,7 @@ enum augment_purpose {
     AUGMENT_SEGMENT /* draw 0: factor and place; 1: shift */
 };
 
-/* Four random words: draw number n (below 2^16) for the purpose. */
+/* Returns four random words: draw number n (below 2^16) for the purpose. */
 HOST_DEVICE static inline struct philox augment_draw(const struct augment_key *k,
                                                      enum augment_purpose p, uint32_t n)
 {
@@ -42,7 +42,7 @@ HOST_DEVICE static inline struct philox augment_draw(const struct augment_key *k
     return philox(k->seed, PHILOX_AUGMENT, k->epoch, element);
 }
 
-/* Uniform in [0, 1) with 32 bits; in [lo, hi); in lo, ..., hi, both included. */
+/* Uniform in [0, 1) with 32 bits; in [lo, hi); in lo, ..., hi, inclusive. */
 HOST_DEVICE static inline double augment_uniform(uint32_t bits)
 {
     return (double)bits * (1.0 / 4294967296.0);
@@ -65,14 +65,14 @@ struct augment_box {
 struct augment_flips {
     double probability;
     /*
-     * Drawn once for each sample, in epoch 0; odd epochs flip what even ones do not, so
-     * two epochs in a row show each image both ways (Jordan 2024, "94% on CIFAR-10 in
-     * 3.29 seconds", section 3.6).
+     * Drawn once per sample, in epoch 0; odd epochs flip the samples that even ones do
+     * not, so two consecutive epochs show each image both ways (Jordan 2024, "94% on
+     * CIFAR-10 in 3.29 seconds", section 3.6).
      */
     bool alternate;
 };
 
-/* Horizontal flip? */
+/* True for a horizontal flip. */
 HOST_DEVICE static inline bool augment_flip(const struct augment_key *k,
                                             const struct augment_flips *f)
 {

@@ -1,11 +1,10 @@
 /*
- * Checks of numbers that come from files, before they become sizes, indices, or offsets.
- * A number of a file (a header's, an index's, an archive's) is anything: whoever ships
- * the file chooses it. Each function returns false for what does not fit; its result is
- * then not to be used.
+ * Checks numbers from files before they become sizes, indices, or offsets. Numbers in a
+ * file (a header, an index, an archive) are untrusted. Each function returns false for a
+ * number that does not fit; its result is then undefined.
  *
  *   if (!checked_within(row.at, row.len, file_size))
- *       return "its table points outside the file";
+ *      return "its table points outside the file";
  */
 #ifndef BASE_CHECKED_H
 #define BASE_CHECKED_H
@@ -37,8 +36,8 @@ static inline bool checked_items(uint64_t count, uint64_t each, uint64_t size)
     return checked_mul(count, each, &need) && need <= size;
 }
 
-/* Bytes of an array of n dimensions with elements of `each` bytes. None may be negative;
- * beside a dimension of 0, the product of the others must fit, too. */
+/* Computes the bytes of an array of n dimensions with elements of `each` bytes.
+ * Dimensions must not be negative; if one is 0, the product of the others must fit, too. */
 static inline bool checked_array(const int64_t *dim, int n, uint64_t each,
                                  uint64_t *bytes)
 {
@@ -54,8 +53,8 @@ static inline bool checked_array(const int64_t *dim, int n, uint64_t each,
     return true;
 }
 
-/* Reads decimal digits at *text, of a number up to `most`, and moves *text past them.
- * No blanks, no sign: strtol() takes both, and saturates. */
+/* Reads a decimal number up to `most` at *text and moves *text past it. Accepts neither
+ * blanks nor a sign, unlike strtol(), which also saturates. */
 static inline bool checked_number(const char **text, uint64_t most, uint64_t *number)
 {
     const char *at = *text;

@@ -1,7 +1,7 @@
 /*
- * A function whose loops the compiler turns into vectors, once for each instruction set;
- * the one for this processor is picked when the program starts. Arithmetic is the same in
- * all: C11 contracts no products and sums. At -O2 gcc makes few vectors: such a file says
+ * A function with vectorizable loops, compiled for several instruction sets; the one for
+ * this processor is selected when the program starts. Arithmetic is the same in all: C11
+ * does not contract products and sums. At -O2 gcc vectorizes little, so such a file uses
  * #pragma GCC optimize("O3").
  */
 #ifndef BASE_CLONES_H

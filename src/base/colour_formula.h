@@ -1,7 +1,7 @@
 /*
- * Brightness, contrast and saturation: what is drawn for an image, and the colours that
- * follow from it, for the loader, the ops of a program and their kernels. Formulas are those
- * of torchvision (ColorJitter) and Pillow (ImageEnhance).
+ * Brightness, contrast, and saturation: the random numbers of an image and the resulting
+ * colors, for the loader, the ops of a program, and their kernels. Formulas follow
+ * torchvision (ColorJitter) and Pillow (ImageEnhance).
  */
 #ifndef BASE_COLOUR_FORMULA_H
 #define BASE_COLOUR_FORMULA_H
@@ -26,7 +26,7 @@ augment_jitter(const struct augment_key *k, const double strength[3])
     for (int i = 0; i < 3; i++)
         j.factor[i] =
             (float)augment_between(r.v[i], fmax(0, 1 - strength[i]), 1 + strength[i]);
-    /* the first one, then of the two that are left the smaller or the larger one */
+    /* the first one, then the smaller or the larger of the other two */
     j.order[0] = (uint8_t)(order / 2);
     j.order[1] = (uint8_t)(second ? (order / 2 == 2 ? 1 : 2) : (order / 2 == 0 ? 1 : 0));
     j.order[2] = (uint8_t)(3 - j.order[0] - j.order[1]);
@@ -47,7 +47,7 @@ HOST_DEVICE static inline uint8_t augment_blend(int d, int x, float f)
     return (uint8_t)(v <= 0 ? 0 : v >= 255 ? 255 : (int)v);
 }
 
-/* int(mean(L) + 0.5), what contrast moves away from. */
+/* int(mean(L) + 0.5), the reference of contrast. */
 HOST_DEVICE static inline int augment_mean(uint64_t sum, uint64_t n)
 {
     return (int)((double)sum / (double)n + 0.5);

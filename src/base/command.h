@@ -1,12 +1,13 @@
 /*
- * A command of the user's beside a run: in a process group of its own, its input empty,
- * its output on stderr. When it ends, when it is stopped, and when this process ends, also
- * by SIGKILL, all of its group is killed: what is to live on leaves the group (setsid).
+ * A user's command that runs next to a training run: in its own process group, with empty
+ * input and its output on stderr. When it ends, when it is stopped, and when this process
+ * ends, even by SIGKILL, its whole group is killed; a process that should survive leaves
+ * the group (setsid).
  *
  *   struct command c;
  *   if (!command_start(&c, words, env, &why)) ...      nothing was started
  *   while (!command_ended(&c, 0.1)) ...
- *   c.status                                           as waitpid() has it
+ *   c.status                                           as in waitpid()
  */
 #ifndef BASE_COMMAND_H
 #define BASE_COMMAND_H
@@ -16,32 +17,32 @@
 
 #include "base/strbuf.h"
 
-enum { COMMANDS_MOST = 64 }; /* under way at once */
+enum { COMMANDS_MOST = 64 }; /* maximum running commands */
 
 struct command {
-    pid_t pid; /* 0: none is under way */
+    pid_t pid; /* 0: not running */
     int status;
     double began; /* clock_now() */
 };
 
-/* words[0] is looked up in PATH; `env`: "NAME=value", NULL at the end. False: why. */
+/* words[0] is searched in PATH; `env`: "NAME=value", ended by NULL. Returns false with
+ * the reason on errors. */
 bool command_start(struct command *c, const char *const *words, char *const *env,
                    struct strbuf *why);
 
 /*
- * Has it ended? Waits so many seconds for that; a signal to this process cuts that short.
+ * Waits up to `seconds` and returns true if it has ended; a signal to this process cuts
+ * the wait short.
  */
 bool command_ended(struct command *c, double seconds);
 
 /* Kills it and its group. */
 void command_stop(struct command *c);
 
-/*
- * The same of all that are under way: for who leaves at once, also in a signal handler.
- */
+/* Same for all running commands, before an immediate exit. Async-signal-safe. */
 void command_kill_all(void);
 
-/* "ended with 3", "was killed by SIGSEGV"; nothing if it ended well. */
+/* Appends "ended with 3" or "was killed by SIGSEGV"; nothing after success. */
 void command_add_status(struct strbuf *s, const struct command *c);
 
 #endif

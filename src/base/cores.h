@@ -1,17 +1,18 @@
-/* How many processor cores this process may use, and who else uses the machine. */
+/* Processor cores that this process may use, and other processes of the run on this
+ * machine. */
 #ifndef BASE_CORES_H
 #define BASE_CORES_H
 
 /*
- * Those of its affinity or, if that is less, what the quota of its control group is worth:
- * more threads would spend it in turns, and wait for each other meanwhile. At least 1.
+ * Returns the cores in its affinity, or its control group's quota if that is less: with
+ * more threads, some would wait for the others' quota. At least 1.
  */
 int usable_cores(void);
 
-/* From now on n processes like this one share the machine: usable_cores() is this one's
- * part of those that nothing has parted yet (a launcher may have bound each process to
- * its own), host_memory() that of the memory. */
+/* Announces that n processes like this one share the machine: usable_cores() returns this
+ * one's share of cores that nothing has divided yet (a launcher may have bound each
+ * process to its own), host_memory() its share of memory. */
 void machine_shared_by(int n);
-int machine_processes(void); /* 1: alone */
+int machine_processes(void); /* 1: no other process */
 
 #endif

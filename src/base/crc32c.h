@@ -1,8 +1,8 @@
 /*
  * CRC-32C (Castagnoli polynomial 0x1EDC6F41, reflected; RFC 3720, section B.4), and its
- * masked form, with which TensorBoard events and TFRecords guard lengths and data:
- * rotated right by 15 and moved by a constant, so that a CRC of data with CRCs in it is
- * sound.
+ * masked form, which protects lengths and data in TensorBoard events and TFRecords:
+ * rotated right by 15 plus a constant, so that CRCs over data with embedded CRCs stay
+ * reliable.
  */
 #ifndef BASE_CRC32C_H
 #define BASE_CRC32C_H

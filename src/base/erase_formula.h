@@ -1,7 +1,6 @@
 /*
- * Random erasing: the boxes that are drawn for an image, and what fills them, for the
- * loader, the ops of a program and their kernels. Formulas are those of timm
- * (random_erasing.py).
+ * Random erasing: the boxes of an image and their contents, for the loader, the ops of a
+ * program, and their kernels. Formulas follow timm (random_erasing.py).
  */
 #ifndef BASE_ERASE_FORMULA_H
 #define BASE_ERASE_FORMULA_H
@@ -14,7 +13,8 @@ enum { ERASE_COUNT = 1000, ERASE_LEVELS = 4096, ERASE_TRIES = 10 };
 
 enum erase_mode { ERASE_PIXEL, ERASE_RAND, ERASE_CONST };
 
-/* Box number `which` of n, of 1/n of the area; false: ten tries did not fit. */
+/* Draws box number `which` of n, with 1/n of the area; returns false if ten tries did not
+ * fit. */
 HOST_DEVICE static inline bool erase_box(const struct augment_key *k, int w, int h, int n,
                                          int which, struct augment_box *b)
 {
@@ -38,7 +38,7 @@ HOST_DEVICE static inline bool erase_box(const struct augment_key *k, int w, int
     return false;
 }
 
-/* How many boxes are tried for a sample, at most `count`; often 0. */
+/* Returns the number of boxes to try for a sample, at most `count`; often 0. */
 HOST_DEVICE static inline int erase_tries(const struct augment_key *k, double probability,
                                           int count)
 {
@@ -47,7 +47,7 @@ HOST_DEVICE static inline int erase_tries(const struct augment_key *k, double pr
     return augment_uniform(r.v[0]) < probability ? augment_integer(r.v[1], 1, count) : 0;
 }
 
-/* Words of noise for the box `which` of those that fit, the i-th four of them. */
+/* Returns words of noise: the i-th four of box `which` of those that fit. */
 HOST_DEVICE static inline struct philox erase_noise(const struct augment_key *k,
                                                     uint32_t which, uint64_t i)
 {
@@ -56,30 +56,31 @@ HOST_DEVICE static inline struct philox erase_noise(const struct augment_key *k,
     return philox(key.v[0] | (uint64_t)key.v[1] << 32, PHILOX_AUGMENT, k->epoch, i);
 }
 
-/* The level, in [0, ERASE_LEVELS), of byte i of four words: there are eight. */
+/* Returns the level, in [0, ERASE_LEVELS), of byte i of the eight in four words. */
 HOST_DEVICE static inline uint32_t erase_level(const struct philox *r, int i)
 {
     return r->v[i / 2] >> (i % 2 ? 16 : 0) & (ERASE_LEVELS - 1);
 }
 
 /*
- * What fills a box is meant for normalised numbers: N(0, 1) per element (pixel) or per
- * channel and box (rand), or 0 (const). Pixels are still bytes, so the noise z becomes the
- * byte nearest to 255 (mean + std z), cut to 0..255; z has ERASE_LEVELS equally likely
+ * timm fills boxes after normalization: N(0, 1) per element (pixel) or per channel and
+ * box (rand), or 0 (const). Here pixels are still bytes, so the noise z becomes the byte
+ * nearest to 255 (mean + std z), clipped to 0..255; z has ERASE_LEVELS equally likely
  * values.
  */
 struct erase_levels {
     uint8_t zero[3], noise[3][ERASE_LEVELS]; /* by channel */
 };
 
-/* The first draw of row y of a box of noise that is w pixels wide: a row takes whole draws
- * of eight bytes, from 1 on, and its bytes are those of RGB. */
+/* Returns the first draw of row y of a noise box that is w pixels wide: a row uses whole
+ * draws of eight bytes, from 1 on, for the bytes of RGB. */
 HOST_DEVICE static inline uint64_t erase_row_draw(int w, int y)
 {
     return 1 + (uint64_t)y * (uint64_t)((3 * w + 7) / 8);
 }
 
-/* Byte `at` of a row of a box; r: draw 0 of the box, of noise the row's draw at / 8. */
+/* Returns byte `at` of a row of a box; r: draw 0 of the box, or for noise the row's draw
+ * at / 8. */
 HOST_DEVICE static inline uint8_t erase_value(const struct erase_levels *e, int mode,
                                               const struct philox *r, int at)
 {
@@ -111,7 +112,7 @@ static inline uint8_t erase_byte(double v)
     return (uint8_t)lrint(v < 0 ? 0 : v > 1 ? 255 : 255 * v);
 }
 
-/* mean and std: of the normalisation, in units of 255. */
+/* mean and std: of the normalization, in units of 255. */
 static inline void erase_levels_init(struct erase_levels *e, const double mean[3],
                                      const double std[3])
 {

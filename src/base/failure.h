@@ -1,7 +1,7 @@
 /*
- * What a function that reads files of others returns: the file is at fault, or, for now,
- * the machine is (no memory, no descriptors, EIO, ESTALE). Then trying again may help, and
- * whether the file is damaged is not known.
+ * Results of functions that read foreign files: the file is invalid, or the machine fails
+ * temporarily (no memory, no descriptors, EIO, ESTALE). In the second case a retry may
+ * help, and nothing is known about the file.
  */
 #ifndef BASE_FAILURE_H
 #define BASE_FAILURE_H
@@ -13,13 +13,13 @@
 
 enum failure { FAILURE_DATA = -1, FAILURE_MACHINE = -2 };
 
-/* Is `err`, an errno, a failure of the machine? */
+/* True if `err`, an errno, is a failure of the machine. */
 bool failure_passes(int err);
 
 /*
- * For the failure of a library that reports a lack of memory and a damaged file alike:
- * FAILURE_MACHINE, with that reason alone, if `bytes`, the most that it asks for, cannot
- * be had; else FAILURE_DATA. errno says nothing here: malloc may set it and succeed.
+ * For a library that reports a lack of memory like a damaged file: returns
+ * FAILURE_MACHINE, with only that reason, if `bytes`, its maximum request, cannot be
+ * allocated; otherwise FAILURE_DATA. errno does not help: malloc may set it and succeed.
  */
 int failure_of_memory(size_t bytes, struct strbuf *why);
 

@@ -1,7 +1,7 @@
 /*
- * What a field may be that a key of the configuration fills, beside int64_t, double, bool
- * and const char *: lists, and values that may be None. Fields of struct config and the
- * options of a model family (models/options.h) have these types.
+ * Types of fields filled by configuration keys, besides int64_t, double, bool, and const
+ * char *: lists, and values that may be None. Used in struct config and in the options of
+ * a model family (models/options.h).
  */
 #ifndef BASE_FIELDS_H
 #define BASE_FIELDS_H
@@ -15,8 +15,8 @@ struct int_list {
 };
 
 struct float_list {
-    const double *item; /* NULL: None, where the key may be None; or a word: */
-    int n;              /* then this is its value (config/choices.h) */
+    const double *item; /* NULL: None, if the key allows it; or a word, */
+    int n;              /* which is this value then (config/choices.h) */
 };
 
 struct str_list {
@@ -29,14 +29,15 @@ struct int_table {
     int n;
 };
 
-/* Structs whose type the key's users know: RECORD(cfg->hooks, struct config_hook, i). */
+/* Structs whose type the readers of the key know: RECORD(cfg->hooks, struct config_hook,
+ * i). */
 struct record_list {
     const void *item;
     int n;
 };
 #define RECORD(list, type, i) (&((const type *)(list).item)[i])
 
-/* A value that may be None; `value` is zero then. */
+/* A value that may be None (then `value` is zero). */
 struct float_opt {
     double value;
     bool has;

@@ -1,5 +1,5 @@
 /*
- * Names of files and folders made of foreign texts: names of classes, and of images.
+ * File and folder names from foreign text, such as names of classes and images.
  *
  *   char *name = file_name_clean("../a\033[2J/b");     "_._a?[2J_b"
  */
@@ -7,10 +7,10 @@
 #define BASE_FILE_NAME_H
 
 /*
- * The text as one part of a path, which stays in its folder; heap string. What a terminal
- * would obey becomes '?' (utf8_clean), '/' and a dot in front '_', an empty text "_". Of
- * more than 200 bytes the end is cut, but for an extension: file systems take 255, and a
- * number or an ending may follow.
+ * Returns the text as a single path component (heap string) that stays in its folder.
+ * Control characters become '?' (utf8_clean), '/' and a leading dot '_', an empty text
+ * "_". Names over 200 bytes are truncated before their extension: file systems allow 255,
+ * and a number or an extension may follow.
  */
 char *file_name_clean(const char *text);
 

@@ -1,6 +1,6 @@
 /*
- * A device that decodes JPEGs, as the backend of a device offers it (graph/backend.h) and
- * readers of images use it (image/image.h), which know nothing of each other.
+ * A device that decodes JPEGs: the interface between the backend of a device
+ * (graph/backend.h) and readers of images (image/image.h).
  */
 #ifndef BASE_JPEG_DEVICE_H
 #define BASE_JPEG_DEVICE_H
@@ -11,11 +11,11 @@
 
 struct jpeg_device {
     void *device;
-    /* For one thread, which alone uses and closes it. NULL: it cannot. */
+    /* Opens a decoder for one thread. Returns NULL on failure. */
     void *(*open)(void *device);
     void (*close)(void *state);
-    /* A whole image of w x h pixels to interleaved RGB in host memory; false: this one it
-     * cannot decode. */
+    /* Decodes a whole image of w x h pixels to interleaved RGB in host memory; returns
+     * false if it cannot decode this image. */
     bool (*read)(void *state, const void *data, size_t len, int w, int h, uint8_t *rgb);
 };
 

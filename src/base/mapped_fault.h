@@ -1,8 +1,8 @@
 /*
- * Files that are mapped into memory (LMDB, decoded pixels, DATA.CACHE mmap): where the disk
- * fails, or the file was made shorter, an access is no error but the signal SIGBUS. From
- * mapped_fault_install() on it ends the program with one line that names the file, exit 1.
- * A SIGBUS elsewhere does what it did before.
+ * Memory-mapped files (LMDB, decoded pixels, DATA.CACHE mmap): if the disk fails or the
+ * file was truncated, an access raises SIGBUS. After mapped_fault_install() this ends the
+ * program with one line that names the file, exit 1. Any other SIGBUS is handled as
+ * before.
  */
 #ifndef BASE_MAPPED_FAULT_H
 #define BASE_MAPPED_FAULT_H

@@ -2,7 +2,8 @@
 #ifndef BASE_MEDIAN_H
 #define BASE_MEDIAN_H
 
-/* Of n > 0 numbers, which it sorts; for an even n the mean of the middle two. */
+/* Returns the median of n > 0 numbers, which it sorts; for an even n the mean of the
+ * middle two. */
 double median(double *v, int n);
 
 #endif

@@ -2,11 +2,11 @@
  * Philox4x32-10, the counter-based generator of Salmon et al., "Parallel random numbers:
  * as easy as 1, 2, 3" (SC 2011). Every random number of the project is a pure function
  *
- *     philox(seed, stream, step, element)
+ *   philox(seed, stream, step, element)
  *
- * of 64-bit seed and 32-bit stream (the key side) and of step and element (the counter
- * side), so results do not depend on threads, workers, ranks or the order of calls.
- * A stream is a purpose; the list below is the whole list.
+ * of 64-bit seed and 32-bit stream (the key) and of step and element (the counter), so
+ * results do not depend on threads, workers, ranks, or the order of calls. Each purpose
+ * is a stream, listed below.
  */
 #ifndef BASE_PHILOX_H
 #define BASE_PHILOX_H
@@ -63,7 +63,7 @@ HOST_DEVICE static inline float philox_uniform(uint32_t bits)
     return (float)(bits >> 8) * (1.0f / 16777216.0f);
 }
 
-/* Uniform integer in [0, n) without modulo bias worth speaking of (n < 2^32). */
+/* Uniform integer in [0, n) with negligible modulo bias (n < 2^32). */
 HOST_DEVICE static inline uint32_t philox_below(uint32_t bits, uint32_t n)
 {
     return (uint32_t)(((uint64_t)bits * n) >> 32);

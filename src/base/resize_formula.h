@@ -1,15 +1,15 @@
 /*
- * Pillow's resize (python-pillow/Pillow, src/libImaging/Resample.c): which pixels make an
- * output, and with which weights. For the loader (image/resize.h, which says more) and for
- * the op of a program (ops/resize.h).
+ * Pillow's resize (python-pillow/Pillow, src/libImaging/Resample.c): the source pixels of
+ * an output and their weights, for the loader (image/resize.h, with details) and for the
+ * op of a program (ops/resize.h).
  *
  * Along one axis the source interval [from, to) is mapped to `out` pixels, of which
- * [first, first + n) are computed. With f = (to - from) / out, the centre of output o is
+ * [first, first + n) are computed. With f = (to - from) / out, the center of output o is
  * c = from + (o + 0.5) f; its taps are the pixels from int(c - s + 0.5) to int(c + s +
- * 0.5), exclusive, cut at [lo, hi), s = support * max(1, f); the weight of pixel i is
- * k((i + 0.5 - c) / max(1, f)), normalised to the sum 1 and rounded to RESIZE_BITS bits.
- * An output is clip((sum of weight * pixel + half) >> RESIZE_BITS), the sum modulo 2^32;
- * along x first, whose results are bytes again.
+ * 0.5), exclusive, clipped to [lo, hi), s = support * max(1, f); the weight of pixel i is
+ * k((i + 0.5 - c) / max(1, f)), normalized to sum 1 and rounded to RESIZE_BITS bits. An
+ * output is clip((sum of weight * pixel + half) >> RESIZE_BITS), the sum modulo 2^32;
+ * first along x, whose results are bytes again.
  */
 #ifndef BASE_RESIZE_FORMULA_H
 #define BASE_RESIZE_FORMULA_H
@@ -28,13 +28,13 @@ enum resize_filter {
     RESIZE_LANCZOS   /* 3 */
 };
 
-enum { RESIZE_BITS = 22 }; /* after the point of a weight */
+enum { RESIZE_BITS = 22 }; /* fractional bits of a weight */
 
 struct resize_axis {
     double from, to; /* in pixels of the source */
-    int lo, hi;      /* no tap outside */
-    int out;         /* what [from, to) becomes */
-    int first, n;    /* of these, the ones wanted */
+    int lo, hi;      /* no taps outside */
+    int out;         /* size of the result of [from, to) */
+    int first, n;    /* range of requested outputs */
 };
 
 HOST_DEVICE static inline double resize_support(int f)
@@ -42,7 +42,7 @@ HOST_DEVICE static inline double resize_support(int f)
     return f == RESIZE_NEAREST ? 0 : f == RESIZE_BOX ? 0.5 : f - 1;
 }
 
-/* The kernels of Pillow; |t| may lie outside the support. */
+/* Pillow's kernels; |t| may be outside the support. */
 HOST_DEVICE static inline double resize_kernel(int f, double t)
 {
     const double a = -0.5, pi = 3.14159265358979323846;
@@ -65,7 +65,7 @@ HOST_DEVICE static inline double resize_kernel(int f, double t)
     return t < 2 ? (((t - 5) * t + 8) * t - 4) * a : 0;
 }
 
-/* The taps [*lo, *hi) of output o. */
+/* Gets the taps [*lo, *hi) of output o. */
 HOST_DEVICE static inline void resize_taps(const struct resize_axis *a, int f, int o,
                                            int *lo, int *hi)
 {
@@ -82,11 +82,11 @@ HOST_DEVICE static inline void resize_taps(const struct resize_axis *a, int f, i
     *hi = (int)(centre + support + 0.5);
     *lo = *lo < a->lo ? a->lo : *lo;
     *hi = *hi > a->hi ? a->hi : *hi;
-    if (*hi <= *lo) /* a centre on the very edge of a cut interval */
+    if (*hi <= *lo) /* a center on the very edge of a clipped interval */
         *hi = *lo + 1;
 }
 
-/* The weight of pixel i for output o, before they are normalised. */
+/* Returns the weight of pixel i for output o before normalization. */
 HOST_DEVICE static inline double resize_raw_weight(const struct resize_axis *a, int f,
                                                    int o, int i)
 {
@@ -111,7 +111,7 @@ HOST_DEVICE static inline uint8_t resize_byte(uint32_t sum)
     return (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
 }
 
-/* The source pixels [*lo, *hi) that the wanted outputs look at. */
+/* Gets the source pixels [*lo, *hi) that the requested outputs read. */
 HOST_DEVICE static inline void resize_span(const struct resize_axis *a, int f, int *lo,
                                            int *hi)
 {

@@ -1,6 +1,6 @@
 /*
- * Images that are resized elsewhere: the loader leaves the pixels as they are and says
- * what is to be done to them, for the op resize (ops/resize.h).
+ * Deferred resizing: the loader passes on source pixels and the description of the resize
+ * to the op resize (ops/resize.h).
  */
 #ifndef BASE_RESIZE_JOB_H
 #define BASE_RESIZE_JOB_H
@@ -8,28 +8,30 @@
 #include "base/resize_formula.h"
 
 /*
- * What is to be done to the pixels of one image, which lie row after row in resize_place() bytes.
- * All zero: nothing, they are the result.
+ * The resize of one image, whose pixels are stored row after row in resize_place() bytes.
+ * All zero: the pixels are already the result.
  */
 struct resize_job {
     struct resize_axis x, y;
-    int32_t src_x, src_y, src_w, src_h; /* which part of the image the pixels are */
-    int32_t dst_x, dst_y;               /* where in the result; 0 around it */
+    int32_t src_x, src_y, src_w, src_h; /* the part of the image that the pixels show */
+    int32_t dst_x, dst_y;               /* position in the result; 0 around it */
     int32_t filter;
     int32_t flip;   /* mirrored left to right */
-    int32_t resize; /* 0: nothing */
+    int32_t resize; /* 0: no resize */
 };
 
-enum { RESIZE_TAPS = 32, RESIZE_ROWS = 4 }; /* taps of an output; rows over those of the
-                                             * result, at most */
+enum {
+    RESIZE_TAPS = 32, /* maximum taps of an output */
+    RESIZE_ROWS = 4   /* maximum source rows / result rows */
+};
 
-/* Bytes of an image's place, for results of w x h pixels. */
+/* Returns the bytes reserved per image, for results of w x h pixels. */
 HOST_DEVICE static inline int64_t resize_place(int w, int h, int channels)
 {
     return (int64_t)4 * w * h * channels;
 }
 
-/* Can it be done there? Else it is done before. */
+/* True if the op can do it; otherwise the loader does it. */
 static inline bool resize_fits(const struct resize_job *j, int w, int h, int channels)
 {
     double x = (j->x.to - j->x.from) / j->x.out, y = (j->y.to - j->y.from) / j->y.out;

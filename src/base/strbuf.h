@@ -1,7 +1,7 @@
 /*
  * A growing string. `buf` is always NUL-terminated and never NULL after strbuf_init or
- * any call; STRBUF_INIT is a valid empty one. strbuf_release drops the memory and leaves
- * an empty strbuf; strbuf_detach hands the memory to the caller, who frees it.
+ * any other call; STRBUF_INIT is a valid empty one. strbuf_release frees the memory and
+ * leaves an empty strbuf; strbuf_detach passes the memory to the caller, who frees it.
  */
 #ifndef BASE_STRBUF_H
 #define BASE_STRBUF_H
@@ -30,7 +30,7 @@ void strbuf_addch(struct strbuf *s, char c);
 __attribute__((format(printf, 2, 3))) void strbuf_addf(struct strbuf *s, const char *fmt,
                                                        ...);
 
-/* "1,234,567", "12.3 MiB", "1:02:03": what people read in tables and logs. */
+/* "1,234,567", "12.3 MiB", "1:02:03": numbers in tables and logs. */
 void strbuf_add_grouped(struct strbuf *s, long long value);
 void strbuf_add_bytes(struct strbuf *s, double bytes);
 void strbuf_add_duration(struct strbuf *s, double seconds);

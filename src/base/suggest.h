@@ -1,17 +1,17 @@
 /*
- * Did you mean ...? The nearest of several names, by edits (insert, drop, change, swap
- * two neighbours), upper and lower case alike, `-` and `_` alike.
+ * "Did you mean ...?": finds the nearest of several names by edits (insert, delete,
+ * replace, swap neighbors), ignoring case and the difference between `-` and `_`.
  *
  *   struct suggest s;
  *   suggest_init(&s, "TRAIN.EPOCHZ");
  *   suggest_try(&s, "TRAIN.EPOCHS"); ...
- *   if (s.best) ...        the nearest name that is near enough, else NULL
+ *   if (s.best) ...        the nearest name if it is near enough, else NULL
  */
 #ifndef BASE_SUGGEST_H
 #define BASE_SUGGEST_H
 
 struct suggest {
-    const char *wanted, *best; /* best is one of the names that were tried */
+    const char *wanted, *best; /* `best` points to one of the names tried */
     int distance;
 };
 

@@ -1,14 +1,14 @@
 /*
- * Names of files that are no ASCII are UTF-8 here, whatever the locale of the program
- * (which is "C"): for libraries that convert names to the locale of the thread, as
- * libarchive does, and have none if they cannot.
+ * Treats non-ASCII file names as UTF-8 whatever the program's locale (which is "C"), for
+ * libraries such as libarchive that convert names to the thread's locale and drop them if
+ * they cannot.
  */
 #ifndef BASE_UTF8_NAMES_H
 #define BASE_UTF8_NAMES_H
 
 #include <locale.h>
 
-/* From here on, in this thread. The result is for utf8_names_end(). */
+/* Starts this in the current thread. Pass the result to utf8_names_end(). */
 locale_t utf8_names_begin(void);
 void utf8_names_end(locale_t before);
 

@@ -1,8 +1,7 @@
 /*
- * The values that become black and white, of samples that have more than 8 bits.
+ * The values that become black and white, for samples with more than 8 bits.
  *
- *   "auto"      whole numbers: the range of their type; floats: the image's smallest and
- *               largest
+ *   "auto"      integers: the range of their type; floats: the image's minimum and maximum
  *   "LO,HI"     these two
  *   "LO%,HI%"   these two percentiles of the image's values
  */
@@ -20,14 +19,14 @@ struct value_range {
     double lo, hi;
 };
 
-/* False: it is none of the three, or LO is not below HI. */
+/* Returns false if it is none of the three, or if LO is not below HI. */
 bool value_range_parse(const char *text, struct value_range *r);
 
-/* The two values for an image that has these n, AUTO as for floats. hi is above lo. */
+/* Gets the two values for an image with these n values; AUTO as for floats. hi > lo. */
 void value_range_of(const struct value_range *r, const float *values, size_t n,
                     double *lo, double *hi);
 
-/* hi and above is 255; lo and below, and what is no number, is 0. */
+/* hi and above becomes 255; lo and below, and NaN, become 0. */
 static inline uint8_t value_range_byte(double v, double lo, double hi)
 {
     double t = (v - lo) / (hi - lo) * 255 + 0.5;

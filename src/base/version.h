@@ -1,4 +1,4 @@
-/* The version of trainc, as --version and checkpoints say it. */
+/* The version of trainc, shown by --version and stored in checkpoints. */
 #ifndef BASE_VERSION_H
 #define BASE_VERSION_H
 

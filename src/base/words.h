@@ -1,12 +1,12 @@
 /*
- * A command in one text, as words: blanks part them, '...' keeps what is inside as it is,
- * "..." and a backslash take the next character as it is where a shell does. Nothing is
+ * Splits a command into words, as a shell does: blanks separate them, '...' keeps
+ * everything inside unchanged, "..." and a backslash quote the next character. Nothing is
  * expanded: no variables, no globs.
  */
 #ifndef BASE_WORDS_H
 #define BASE_WORDS_H
 
-/* An array that ends with NULL, to be freed with words_free; NULL: a quote is not
+/* Returns an array ended by NULL (free it with words_free), or NULL if a quote is not
  * closed. */
 char **words_split(const char *text);
 void words_free(char **words);

@@ -1,9 +1,9 @@
 /*
- * Explicit backward: walks the forward nodes down and lets each op append its gradient
- * nodes (phase BACKWARD) to the same list. Gradients of parameters become roots in
- * MEMORY_GRADS at the parameter's own offset; a parameter that nothing uses keeps a zero
- * gradient. Nodes that lead to no trainable parameter get no gradient nodes. An input
- * that was marked trainable (tests do) gets its gradient in MEMORY_OUTPUT.
+ * Explicit backward pass: walks the forward nodes from last to first, and each op appends
+ * its gradient nodes (phase BACKWARD) to the same list. Gradients of parameters become
+ * roots in MEMORY_GRADS at the parameter's offset; an unused parameter keeps a zero
+ * gradient. Nodes without a trainable parameter among their sources get no gradient
+ * nodes. An input marked as trainable (in tests) gets its gradient in MEMORY_OUTPUT.
  */
 #ifndef GRAPH_AUTODIFF_H
 #define GRAPH_AUTODIFF_H
@@ -14,14 +14,15 @@
 void autodiff(struct builder *b, struct tensor *loss, struct tensor *seed);
 
 /*
- * The same with all gradients `at` bytes later in MEMORY_GRADS: a backward phase for each
- * of several losses of one forward part. tensor->grad of a parameter is that of the last
- * phase that reaches it.
+ * Same with all gradients placed `at` bytes later in MEMORY_GRADS: one backward phase for
+ * each of several losses of one forward part. tensor->grad of a parameter is that of the
+ * last phase that reaches it.
  */
 void autodiff_at(struct builder *b, struct tensor *loss, struct tensor *seed, size_t at);
 
 /* For op->grad only. */
-struct tensor *grad_of(struct builder *b, const struct tensor *t); /* NULL: none came */
+struct tensor *grad_of(struct builder *b, const struct tensor *t); /* NULL: no
+                                                                    * contribution */
 bool grad_wanted(const struct tensor *t);
 void grad_add(struct builder *b, struct tensor *t, struct tensor *gradient);
 

@@ -1,6 +1,6 @@
 /*
  * A backend is a table: how to open a device, its memory, and its kernels, best first.
- * `struct device` is the backend's own; the graph only passes it through.
+ * `struct device` is private to the backend; the graph only passes it through.
  */
 #ifndef GRAPH_BACKEND_H
 #define GRAPH_BACKEND_H
@@ -14,43 +14,45 @@
 struct jpeg_device;
 struct strbuf;
 
-/* All zero is what tests take: exact, nothing kept on disk. */
+/* All zero is the choice of tests: exact, nothing cached on disk. */
 struct device_options {
     int index;               /* cuda:N */
     int threads;             /* CPU threads; 0: all */
-    const char *description; /* a device that is not here: its name or JSON file; NULL */
+    const char *description; /* a device that is not installed: its name or JSON file;
+                              * or NULL */
 
-    /* GPUs alone */
-    bool grouped;       /* others train with it: their library takes memory, too */
-    /* the keys CUDNN.* and CUDA.* */
+    /* ---- for GPUs ---- */
+    bool grouped; /* several processes train: their library needs memory, too */
+    /* keys CUDNN.* and CUDA.* */
     bool tf32;          /* fp32 GEMMs and convolutions may use TF32 */
-    bool deterministic; /* no engine whose result changes from run to run */
-    bool benchmark;     /* time the candidates instead of believing the heuristic */
-    bool apart;         /* convolutions and layer norms alone, not what is beside them */
+    bool deterministic; /* no engine whose result varies from run to run */
+    bool benchmark;     /* time the candidates instead of using the heuristic */
+    bool apart;         /* do not fuse convolutions and layer norms with their
+                         * neighbors */
     bool eager;         /* do not capture programs */
     size_t workspace;   /* largest workspace of one engine, bytes; 0: 256 MiB */
-    const char *cache;  /* folder for plans and choices; NULL or "": none */
+    const char *cache;  /* folder for cached plans and choices; NULL or "": none */
 };
 
-/* How often the host has waited for the device: `sync` until nothing was left to do,
- * `await` for one event, while later work went on. */
+/* How often the host has waited for the device: `sync` until it was idle, `await` for one
+ * event, while later work continued. */
 struct device_waits {
     int64_t sync, await;
 };
 
 struct device_memory {
-    size_t total, free; /* of the whole device, now */
-    size_t held, peak;  /* by alloc(), now and at the highest */
-    size_t library;     /* what the driver and libraries have taken for this program,
-                         * and others since it began (the driver only says what is
-                         * free; see session/fit.h); 0 if `shared` */
-    bool shared;        /* others have given memory back: nobody knows who took what */
-    size_t reserve;     /* what they are going to take beyond that */
+    size_t total, free; /* of the whole device, currently */
+    size_t held, peak;  /* by alloc(), currently and at the peak */
+    size_t library;     /* used by the driver and libraries for this program, and by
+                         * other programs since it began (the driver reports only free
+                         * memory; see session/fit.h); 0 if `shared` */
+    bool shared;        /* other programs have freed memory: the split is unknown */
+    size_t reserve;     /* what the driver and libraries will still allocate */
 };
 
 /*
- * Loops that only move memory of the device: the floor of what kernels can do.
- * `streamed`: by non-temporal stores.
+ * Loops that only move device memory: the lower bound for kernels. `streamed`: with
+ * non-temporal stores.
  */
 struct backend_moves {
     void (*copy)(const struct device *dev, void *to, const void *from, size_t size,
@@ -61,19 +63,20 @@ struct backend_moves {
 };
 
 /*
- * What the device can do at the most, from its clocks and widths: bytes/s of its memory,
- * FLOP/s (a multiply-add is two) of plain fp32 and of tensor cores, whose 16-bit and TF32
- * products are summed in fp32. 0: it has none.
+ * Theoretical limits from clocks and widths: bytes/s of memory, FLOP/s (a multiply-add is
+ * two) of plain fp32 and of tensor cores, whose 16-bit and TF32 products are summed in
+ * fp32. 0: not available.
  */
 struct device_limits {
     double bandwidth, fp32, half, tf32;
 };
 
 /*
- * Processes with such a device each, which their library can tie together where nothing
- * else does. `open` meets the others at address ("host:port") and dies if it cannot;
- * reduce() and tell() are of host memory and wait: n numbers of 64 bits, int64_t or double,
- * become their sums or the largest ones, bytes those of rank 0.
+ * Communication of processes with one such device each by the device's library, if
+ * nothing else connects them. `open` connects to the others at address ("host:port") and
+ * dies on failure; reduce() and tell() use host memory and wait: reduce() replaces n
+ * 64-bit numbers, int64_t or double, by their sums or maxima, tell() broadcasts the bytes
+ * of rank 0.
  */
 struct backend_link {
     const char *name;
@@ -87,19 +90,20 @@ struct backend {
     const char *name; /* DEVICE */
     const char *help;
 
-    /* False: this machine cannot; `why` gets one line. NULL: every machine can. */
+    /* Returns false if this machine cannot run it; `why` gets one line. NULL: every
+     * machine can. */
     bool (*available)(int index, struct strbuf *why);
-    /* What there is of it and with which versions, as lines or as one JSON object; NULL:
-     * describe() says all. */
+    /* Reports devices and versions, as lines or as one JSON object; NULL: describe() is
+     * complete. */
     void (*report)(struct strbuf *s, bool json);
-    /* The names of devices that open() knows though they are not here, one by one, NULL
-     * at the end; it takes a JSON file, too. NULL: it takes no descriptions. */
+    /* Returns the names of devices that open() can describe without having them, one by
+     * one, ended by NULL; it accepts a JSON file, too. NULL: no descriptions. */
     const char *(*described)(int i);
-    struct device *(*open)(const struct device_options *o); /* dies if it cannot */
+    struct device *(*open)(const struct device_options *o); /* dies on failure */
     void (*close)(struct device *dev);
     bool (*has_dtype)(struct device *dev, enum dtype d); /* fast in hardware */
-    enum dtype preferred_half; /* AMP.DTYPE auto; used if has_dtype says so */
-    /* One line: "2 threads, AVX-512 BF16, oneDNN 2.6.3". */
+    enum dtype preferred_half; /* for AMP.DTYPE auto, if has_dtype */
+    /* Returns one line: "2 threads, AVX-512 BF16, oneDNN 2.6.3". */
     const char *(*describe)(struct device *dev);
 
     void *(*alloc)(struct device *dev, size_t size); /* zeroed, 64-byte aligned */
@@ -107,42 +111,42 @@ struct backend {
     void (*copy_in)(struct device *dev, void *dst, const void *host, size_t size);
     void (*copy_out)(struct device *dev, void *host, const void *src, size_t size);
     void (*sync)(struct device *dev);
-    size_t (*peak_memory)(struct device *dev); /* bytes of alloc() at the highest */
-    /* False: memory is the host's, and what there is of it is not asked. May be NULL. */
+    size_t (*peak_memory)(struct device *dev); /* peak bytes of alloc() */
+    /* Returns false if memory is the host's, whose size is not reported. May be NULL. */
     bool (*memory)(struct device *dev, struct device_memory *m);
 
-    /* False: not known. NULL: the same. */
+    /* Returns false if unknown. May be NULL. */
     bool (*limits)(const struct device *dev, struct device_limits *l);
 
-    /* Its decoder of JPEGs, good until it is closed; false and a reason: it has none. NULL:
-     * the same. */
+    /* Gets its JPEG decoder, valid until the device is closed; returns false with a
+     * reason if there is none. May be NULL. */
     bool (*jpeg)(struct device *dev, struct jpeg_device *to, struct strbuf *why);
 
-    /* While on, claims decide without timing candidates on the device. False: they never
-     * time any. NULL: the same. */
+    /* While on, claims decide without timing candidates on the device. Returns false if
+     * they never time any. May be NULL. */
     bool (*hurry)(struct device *dev, bool on);
-    void (*lower)(struct graph *g, struct device *dev); /* NULL: nothing to lower */
-    const struct kernel *const *kernels;                /* ends with NULL */
+    void (*lower)(struct graph *g, struct device *dev); /* NULL if nothing is lowered */
+    const struct kernel *const *kernels;                /* ended by NULL */
 
     /*
-     * Record what run() launches between begin and end, to be replayed as one. Begin
-     * says false if the device is to run each step; end gives NULL if it is from now on,
-     * as what was launched cannot be recorded. All NULL: it never records.
+     * Records the launches of run() between begin and end, to be replayed as one. Begin
+     * returns false if the device must run each step; end returns NULL if it must from
+     * now on, because the launches cannot be recorded. All NULL: never records.
      */
     bool (*capture_begin)(struct device *dev);
     void *(*capture_end)(struct device *dev);
     void (*replay)(struct device *dev, void *captured);
     void (*capture_free)(struct device *dev, void *captured);
 
-    /* For messages and profilers; both may be NULL. `mark`: this step of a program comes
-     * now; NULL: that was the last. `range` names all that follows until its NULL. */
+    /* For messages and profilers; both may be NULL. `mark`: announces the next step of a
+     * program; NULL: the last one has ended. `range` names everything up to its NULL. */
     void (*mark)(struct device *dev, const struct step *s, int number);
     void (*range)(struct device *dev, const char *name);
 
     const struct backend_moves *moves; /* for benchmarks; NULL: copies are async->copy */
-    const struct backend_async *async; /* NULL: all is done when a call returns */
+    const struct backend_async *async; /* NULL: calls are synchronous */
     const struct backend_link *link;   /* NULL: processes need MPI */
-    struct device_waits (*waits)(struct device *dev); /* NULL where async is */
+    struct device_waits (*waits)(struct device *dev); /* NULL if async is NULL */
 };
 
 #endif

@@ -1,7 +1,8 @@
 /*
- * What a program asks of the other processes that train with it. A backend calls it from
- * a step, on the thread of the program; who makes one (dist/) knows how numbers travel.
- * All processes make the same calls in the same order. Results have the same bits in all.
+ * Communication of a program with the other processes that train with it. A backend calls
+ * it from a step, on the program's thread; the implementation (dist/) knows the
+ * transport. All processes make the same calls in the same order. Results have the same
+ * bits in all of them.
  */
 #ifndef GRAPH_COLLECTIVE_H
 #define GRAPH_COLLECTIVE_H
@@ -12,34 +13,35 @@
 #include "graph/tensor.h"
 
 struct collective {
-    int world, rank; /* processes; which one this is */
-    /* x[i] becomes the mean, or the sum, of x[i] over all processes. */
+    int world, rank; /* number of processes; rank of this one */
+    /* Replaces x[i] by the mean or the sum of x[i] over all processes. */
     void (*mean)(const struct collective *c, float *x, int64_t n);
     void (*sum)(const struct collective *c, double *x, int64_t n);
     /*
-     * Sums go on while the program does: `start` begins one of n floats (fp32, or 16-bit
-     * ones, rounded after each addition), whose memory is not touched before `finish` has
-     * waited for all that were started. `progress` moves them on where nobody else does;
-     * it costs next to nothing if none is under way.
+     * Asynchronous sums: `start` begins one of n floats (fp32, or 16-bit with rounding
+     * after each addition), whose memory must not be used until `finish` has waited for
+     * all started ones. `progress` advances them if nothing else does; it is nearly free
+     * if none is in flight.
      */
     void (*start)(const struct collective *c, void *x, int64_t n, enum dtype t);
-    /* The same of a sum that process `rank` alone gets; what the others have then is
-     * nothing. */
+    /* Same for a sum that only process `rank` receives; the others' memory is then
+     * undefined. */
     void (*start_to)(const struct collective *c, void *x, int64_t n, enum dtype t,
                      int rank);
     void (*progress)(const struct collective *c);
     void (*finish)(const struct collective *c);
-    /* Each has x[begin[rank]] to x[begin[rank + 1]], and gets those of the others. */
+    /* Each process has x[begin[rank]] to x[begin[rank + 1]], and gets the others' parts. */
     void (*gather)(const struct collective *c, float *x, const int64_t *begin);
     /*
-     * For devices with a library of their own for all this, which needs to be told of the
-     * others once: n bytes become those of the first process. `waits` is called around
-     * each wait for the device, which may be one for the others.
+     * For devices with their own communication library, which must exchange an id once:
+     * broadcasts n bytes from the first process. `waits` is called around each wait for
+     * the device, which may be a wait for the others.
      */
     void (*tell)(const struct collective *c, void *x, int n);
     void (*waits)(const struct collective *c, bool on);
-    const int *devices; /* all are threads of this process, with these; NULL: processes */
-    /* It is a part of that one: of the ranks r with the same r / world. NULL: of none. */
+    const int *devices; /* if all are threads of this process: their devices; NULL:
+                         * processes */
+    /* the group of which this is a part, by ranks r with the same r / world; or NULL */
     const struct collective *of;
 };
 

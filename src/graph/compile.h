@@ -1,6 +1,6 @@
 /*
- * The inside of program_compile(): its passes, one file each, in the order in which they
- * run. Nobody else includes this.
+ * The passes of program_compile(), one file each, in the order in which they run. Private
+ * to src/graph.
  */
 #ifndef GRAPH_COMPILE_H
 #define GRAPH_COMPILE_H
@@ -9,8 +9,9 @@
 
 struct derived {
     struct derive what;
-    void *key;     /* our copy, what.key points to it */
-    bool read;     /* a region asked that does not write it; else it has no memory */
+    void *key;     /* our copy; what.key points to it */
+    bool read;     /* read by a region that does not write it; otherwise it has no
+                    * memory */
     size_t offset; /* in MEMORY_DERIVED */
     void *dst;     /* after program_bind */
     void *from[5];
@@ -18,38 +19,38 @@ struct derived {
 
 /*
  * views.c: finds the tensor whose bytes each view shows, and places that tensor where a
- * view of it must lie.
+ * view of it must be.
  */
 void compile_views(struct graph *g);
 
-/* The node only shows its input in other dims: no kernel runs for it. */
+/* True if the node only shows its input with other dims: no kernel runs for it. */
 static inline bool node_is_alias(const struct node *n)
 {
     return n->op->view && n->out[0]->alias_of;
 }
 
 /*
- * claim.c: walks the nodes from last to first; marks what nobody needs dead, asks the
- * kernels for everything else, checks that regions write what others read.
+ * claim.c: walks the nodes from last to first, marks unneeded ones dead, offers all
+ * others to the kernels, and checks that regions write what others read.
  */
 void compile_claim(struct program *p, bool keep_declines);
 
 /*
- * schedule.c: orders the regions: each after what it reads, otherwise as the graph has
- * them; update regions last and in graph order.
+ * schedule.c: orders the regions: each after its inputs, otherwise in graph order; update
+ * regions last and in graph order.
  */
 void compile_schedule(struct program *p);
 
 /*
- * memory.c: gives every stored activation an offset in one arena from its lifetime, and
- * adds up what the other memories need.
+ * memory.c: places every stored activation in one arena by its lifetime, and adds up the
+ * needs of the other memories.
  */
 void compile_memory(struct program *p);
 
 /*
  * redzone.c: the arena begins with REDZONE bytes of the pattern, which redzones_bound()
- * writes and the device copies from. redzones_before() puts it around each tensor that
- * step i makes, redzones_after() checks it around those that step i was the last to use.
+ * writes and the device copies from. redzones_before() surrounds each tensor that step i
+ * makes; redzones_after() checks those whose last use is step i.
  */
 void redzone_add(struct program *p, const struct tensor *t, size_t at, int first,
                  int last);

@@ -1,14 +1,14 @@
 /*
- * Flat state: all parameters lie in one fp32 array, in *reverse* order of creation (the
- * order in which the backward phase finishes gradients), those that are frozen after
- * those that are trained, buffers after both. Gradients, moments and EMA use the same
- * offsets; gradients and moments end with what is trained. Every tensor starts at a
- * multiple of 64 bytes; the gaps are zero and stay zero.
+ * Flat state: all parameters are in one fp32 array, in *reverse* order of creation (the
+ * order in which the backward phase finishes gradients), frozen ones after trained ones,
+ * buffers after both. Gradients, moments, and EMA use the same offsets; gradients and
+ * moments end with the trained part. Every tensor starts at a multiple of 64 bytes; the
+ * gaps are zero and stay zero.
  *
- * Constants, the weights of a net that only helps to train this one (builder.beside), lie
- * after all that: no other array, and no other program, knows of them.
+ * Constants, the weights of a second net that only helps in training (builder.beside),
+ * follow: no other array and no other program includes them.
  *
- * Two graphs of one model (train and eval, any batch size) get the same layout, if the
+ * Two graphs of one model (train and eval, any batch size) have the same layout if the
  * same parameters are frozen in both.
  */
 #ifndef GRAPH_FLAT_H
@@ -24,19 +24,19 @@ struct segment {
 struct flat {
     struct segment *segment;
     int nsegment;
-    int ntrained;         /* segments [0, ntrained) are parameters that are trained, */
+    int ntrained;         /* segments [0, ntrained) are trained parameters, */
     int nparam;           /* [0, nparam) all parameters, the rest buffers */
-    int64_t trained_len;  /* elements of what is trained, with gaps */
+    int64_t trained_len;  /* elements of the trained part, with gaps */
     int64_t param_len;    /* elements of all parameters with gaps: buffers start here */
     int64_t weights_len;  /* elements of parameters and buffers with gaps */
-    int64_t constant_len; /* elements of constants, which follow them, with gaps */
+    int64_t constant_len; /* elements of constants, which follow, with gaps */
     int nconstant;        /* segments [nsegment, nsegment + nconstant) are constants */
 };
 
 /* Call once, after the forward part is built and before autodiff. */
 void graph_flatten(struct graph *g);
 
-/* Whether the same names lie at the same places. */
+/* True if both have the same names at the same places. */
 bool flat_same(const struct flat *a, const struct flat *b);
 
 #endif

@@ -33,15 +33,15 @@ struct node {
     int index; /* position in graph->node */
     const char *layer;
     enum phase phase;
-    int scope; /* > 0: the checkpointed block that this forward node belongs to */
+    int scope; /* > 0: the checkpointed block of this forward node */
     const void *attrs;
-    int nin, nout; /* nout counts written state as well */
+    int nin, nout; /* nout includes written state */
     struct tensor **in, **out;
-    struct region *region; /* who runs it, after the claim pass */
-    bool dead;             /* nobody needs it, after the claim pass */
+    struct region *region; /* region that runs it, set by the claim pass */
+    bool dead;             /* not needed, set by the claim pass */
 };
 
-/* The few ops that passes themselves put into a graph; ops/table.c supplies them. */
+/* The few ops that passes insert into a graph; supplied by ops/table.c. */
 struct graph_ops {
     const struct op *add;  /* out = in[0] + in[1] + ..., two or more */
     const struct op *cast; /* out = in[0] in another dtype, struct cast_attrs */
@@ -56,7 +56,8 @@ struct graph {
     struct arena arena;
     const struct graph_ops *ops;
     bool training;
-    bool keeps_zeros; /* adaptive optimizers: no rounding error where a gradient is 0 */
+    bool keeps_zeros; /* adaptive optimizers: gradients of exactly 0 must have no
+                       * rounding errors */
     struct node **node;
     int nnode, node_cap;
     struct tensor **tensor;
@@ -68,23 +69,23 @@ struct graph {
     const struct collective *norms; /* see graph_share_norms */
     const struct collective *batch; /* see graph_share_batch */
     int batch_half;
-    struct reader_index *readers; /* made when asked for, dropped when a node is added */
+    struct reader_index *readers; /* created on demand, dropped when a node is added */
 };
 
 struct builder {
     struct graph *g;
     enum phase phase;
-    int scope, scopes;         /* the open checkpoint block; how many there were */
+    int scope, scopes;         /* the open checkpoint block; number of blocks */
     struct autodiff *autodiff; /* inside autodiff() only */
-    /* Prefix of the layer names of a second net (a teacher), which only runs forward and
-     * whose weights are constants (graph/flat.h). NULL: the net that is trained. */
+    /* Prefix of the layer names of a second net (a teacher) that only runs forward and
+     * whose weights are constants (graph/flat.h). NULL: the trained net. */
     const char *beside;
 };
 
 struct graph *graph_new(const struct graph_ops *ops, bool training);
 void graph_free(struct graph *g);
 
-/* Tensors that no node makes. Names and structs are copied. */
+/* Tensors without a producer. Names and structs are copied. */
 struct tensor *graph_input(struct builder *b, const char *name, enum dtype dtype,
                            enum layout layout, int ndim, const int64_t *dim);
 struct tensor *graph_param(struct builder *b, const char *layer, const char *suffix,
@@ -98,49 +99,50 @@ struct tensor *graph_state(struct builder *b, const char *name, enum memory memo
 
 /*
  * Appends a node and returns its first output. `attrs` (attrs_size bytes, may be NULL if
- * that is 0) is copied; bad attributes or shapes die with layer, op and shapes.
+ * that is 0) is copied; invalid attributes or shapes die with layer, op, and shapes.
  */
 struct tensor *node(struct builder *b, const struct op *op, const char *layer,
                     const void *attrs, struct tensor *const *in, int nin);
-/* The same for a node that also writes `state` in place: out[op->nout + i] = state[i]. */
+/* Same for a node that also writes `state` in place: out[op->nout + i] = state[i]. */
 struct node *node_update(struct builder *b, const struct op *op, const char *layer,
                          const void *attrs, struct tensor *const *in, int nin,
                          struct tensor *const *state, int nstate);
-bool node_writes_state(const struct node *n); /* then it is never dropped */
+bool node_writes_state(const struct node *n); /* such a node is never dropped */
 
-/* What lies between begin and end may be recomputed in the backward phase. */
+/* Nodes between begin and end may be recomputed in the backward phase. */
 void scope_begin(struct builder *b);
 void scope_end(struct builder *b);
 
 /*
- * Call first: parameters whose name matches one of the shell patterns ("layer1.*") are
- * not trained, and a batch norm whose buffers match runs as in inference. The array must
- * outlive the graph. g->freeze_hits[i] counts the matches of pattern i.
+ * Call before building: parameters whose name matches one of the shell patterns
+ * ("layer1.*") are not trained, and a batch norm with matching buffers runs as in
+ * inference. The array must outlive the graph. g->freeze_hits[i] counts the matches of
+ * pattern i.
  */
 void graph_freeze(struct graph *g, const char *const *pattern, int n);
 
-/* Call first: batch norms take their statistics over the batches of these processes, each
- * of which trains with such a graph (SyncBatchNorm). NULL: over its own batch. */
+/* Call before building: batch norms compute statistics over the batches of these
+ * processes, each of which trains with such a graph (SyncBatchNorm). NULL: over its own
+ * batch. */
 void graph_share_norms(struct graph *g, const struct collective *group);
 
-/* Call first: its batches are those of one of these processes; which images of the batch of
- * all that are, and `half`, says ops/share.h. NULL: it has all. */
+/* Call before building: the batches belong to one of these processes; ops/share.h defines
+ * its images in the batch of all, and `half`. NULL: single process. */
 void graph_share_batch(struct graph *g, const struct collective *group, int half);
 
 /* Keeps a result for the host: a root in MEMORY_OUTPUT. */
 void graph_output(struct graph *g, struct tensor *t);
 
-/* A pass that edits the list itself says so: cached readers are dropped. */
+/* Call after editing the node list: drops cached readers. */
 void graph_changed(struct graph *g);
 
-struct tensor *graph_find(const struct graph *g, const char *name); /* or NULL */
+struct tensor *graph_find(const struct graph *g, const char *name); /* returns NULL if
+                                                                     * there is none */
 
-/*
- * The nodes that read `t`, in order: i = 0, 1, ... until NULL.
- */
+/* Returns the nodes that read `t`, in order: i = 0, 1, ... until NULL. */
 struct node *tensor_reader(const struct graph *g, const struct tensor *t, int i);
 
-/* One line per node: index, layer, op, shapes; for --trace and tests. */
+/* Prints one line per node: index, layer, op, shapes; for --trace and tests. */
 void graph_print(const struct graph *g, void *file);
 
 #ifdef __cplusplus

@@ -1,8 +1,8 @@
 /*
- * Work that is in flight. A device has two lanes in which things happen in order, beside
- * each other: run() and program_run() go to LANE_RUN. Events tie them: `wait` holds back
- * a lane, `await` the host. Memory of host_alloc() is pinned: copies of it are made while
- * the host goes on, so it must stay as it is until an event after the copy is done.
+ * Asynchronous work. A device has two lanes that run concurrently, each in order: run()
+ * and program_run() use LANE_RUN. Events synchronize them: `wait` blocks a lane, `await`
+ * the host. Memory of host_alloc() is pinned and copied asynchronously, so it must stay
+ * unchanged until an event after the copy has completed.
  */
 #ifndef GRAPH_LANES_H
 #define GRAPH_LANES_H
@@ -19,11 +19,11 @@ struct backend_async {
     void (*host_free)(struct device *dev, void *p);
     void *(*event_new)(struct device *dev);
     void (*event_free)(struct device *dev, void *event);
-    /* Between two events that are done. */
+    /* Seconds between two completed events. */
     double (*seconds)(struct device *dev, void *from, void *to);
     void (*record)(struct device *dev, enum lane lane, void *event);
     void (*wait)(struct device *dev, enum lane lane, void *event);
-    bool (*done)(struct device *dev, void *event); /* never recorded: true */
+    bool (*done)(struct device *dev, void *event); /* true if never recorded */
     void (*await)(struct device *dev, void *event);
     void (*copy_in)(struct device *dev, enum lane lane, void *dst, const void *host,
                     size_t size);

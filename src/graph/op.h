@@ -1,6 +1,6 @@
 /*
- * An op says what a node means and nothing about devices. One file each in src/ops/, one
- * row each in ops/table.c.
+ * An op defines the meaning of a node, independent of devices. One file each in src/ops/,
+ * one row each in ops/table.c.
  *
  * Attributes are a plain struct whose all-zero state is the default; the first member is
  * always `const char *layer`. `attrs` describes its numbers for checks and printing.
@@ -43,48 +43,51 @@ struct attr {
     }
 
 /*
- * What the precision pass may do to a node's floating-point tensors (apex's O1 classes):
- * HALF    inputs and outputs become the half type: convolutions, GEMMs
- * F32     inputs and outputs are fp32: losses, softmax, optimizer
- * WIDEST  the widest type among the inputs, for all of them: add, batch norm, relu
+ * How the precision pass treats a node's floating-point tensors (apex's O1 classes):
+ *
+ *   HALF    inputs and outputs get the 16-bit type: convolutions, GEMMs
+ *   F32     inputs and outputs are fp32: losses, softmax, optimizer
+ *   WIDEST  all get the widest type among the inputs: add, batch norm, relu
+ *
  * Slots in the masks f32_in and f32_out are always fp32 (bit i: slot i): statistics,
- * weights of norms, gradients of parameters; they take no part in WIDEST.
- * A view has the type of what it shows.
+ * weights of norms, gradients of parameters; they are ignored by WIDEST. A view has the
+ * type of its base.
  */
 enum precision { PRECISION_WIDEST, PRECISION_HALF, PRECISION_F32 };
 
 struct op {
     const char *name;
-    const struct attr *attrs; /* ends with {0}; NULL: none */
+    const struct attr *attrs; /* ended by {0}; or NULL */
     size_t attrs_size;
-    int nout; /* outputs that the node makes; written state comes after them */
+    int nout; /* outputs that the node makes, without written state */
     enum precision precision;
     unsigned f32_in, f32_out;
-    bool view; /* out[0] is in[0] in other dims: nothing is computed, see graph/views.c */
+    bool view; /* out[0] is in[0] with other dims: nothing is computed; see
+                * graph/views.c */
 
     /*
-     * Checks inputs and attributes and gives every out[] its dims, layout and dtype
-     * (float outputs: fp32; precision changes that later). NULL, or a static reason.
+     * Checks inputs and attributes and sets dims, layout, and dtype of every out[] (float
+     * outputs: fp32; precision changes that later). Returns NULL, or a static reason.
      */
     const char *(*shape)(struct node *n);
 
     /*
      * Appends the backward nodes: reads grad_of() of its outputs and calls grad_add() for
-     * each input that grad_wanted(). NULL: no gradient flows through this op.
+     * each input with grad_wanted(). NULL: no gradient flows through this op.
      */
     void (*grad)(struct builder *b, const struct node *n);
 
     /* Floating-point operations; multiply-accumulates of conv and matmul (NULL: 0), and
-     * how many elements those make (NULL: the first output's). */
+     * the number of elements they make (NULL: the first output's). */
     int64_t (*flops)(const struct node *n);
     int64_t (*macs)(const struct node *n);
     int64_t (*acts)(const struct node *n);
 
     /*
      * The reference: plain C, sums in double, no SIMD, no threads. Floating-point tensors
-     * are seen as float whatever their dtype: ops/reference.c converts around the call.
+     * appear as float whatever their dtype: ops/reference.c converts around the call.
      * s->in and s->out follow n->in and n->out (made tensors, then written state);
-     * s->workspace has the bytes that ref_scratch asks for (NULL: none), aligned to 64.
+     * s->workspace has the bytes of ref_scratch (NULL: none), aligned to 64.
      */
     void (*ref)(const struct step *s);
     size_t (*ref_scratch)(const struct node *n);

@@ -1,15 +1,16 @@
 /*
- * Mixed precision as a graph edit: gives every tensor its dtype and inserts casts.
+ * Mixed precision as a graph edit: sets the dtype of every tensor and inserts casts.
  *
  * Levels are NVIDIA Apex's (its last release, 2025):
+ *
  *   O0  fp32 everywhere
  *   O1  each op by its class (graph/op.h)
- *   O2  everything half but losses, statistics, and weights of norms; fp32 master weights
+ *   O2  16 bits except losses, statistics, and weights of norms; fp32 master weights
  *   O3  as O2 without master weights: the optimizer rounds weights to 16 bits
- *       (ops/update.h); Apex keeps biases, norms and statistics in 16 bits, too, which
- *       stay fp32 here
+ *      (ops/update.h); Apex also keeps biases, norms, and statistics in 16 bits, which
+ *      stay fp32 here
  *
- * Parameters, statistics and gradients of parameters are always stored in fp32.
+ * Parameters, statistics, and gradients of parameters are always stored in fp32.
  */
 #ifndef GRAPH_PRECISION_H
 #define GRAPH_PRECISION_H
@@ -19,20 +20,20 @@
 enum amp_level { AMP_O0, AMP_O1, AMP_O2, AMP_O3 };
 
 /*
- * What a user wants of single layers, by shell patterns of their names ("head.*"; see
- * precision_layer_matches): their
- * forward and backward nodes compute in fp32 (f32), or in the half type whatever level and
- * class say (half), except ops of PRECISION_F32. A layer in both lists is fp32. f32_hits
- * and half_hits count the forward nodes that each pattern matches, also at O0, where the
- * lists change nothing.
+ * User rules for single layers, by shell patterns of their names ("head.*"; see
+ * precision_layer_matches): their forward and backward nodes compute in fp32 (f32), or in
+ * the 16-bit type regardless of level and class (half), except ops of PRECISION_F32. A
+ * layer in both lists is fp32. f32_hits and half_hits count the forward nodes that each
+ * pattern matches, also at O0, where the lists change nothing.
  */
 struct precision_rules {
     const char *const *f32, *const *half;
     int nf32, nhalf;
-    int *f32_hits, *half_hits; /* of each pattern; zeros before */
+    int *f32_hits, *half_hits; /* per pattern; zero before */
 };
 
-/* Does a pattern match a layer, by its name or as "head.*" what is in it: head.weight? */
+/* True if a pattern matches a layer by its name, or as "head.*" its contents
+ * (head.weight). */
 bool precision_layer_matches(const char *pattern, const char *layer);
 
 void precision(struct graph *g, enum amp_level level, enum dtype half);

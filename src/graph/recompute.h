@@ -1,13 +1,13 @@
 /*
  * Activation checkpointing as a graph edit (Chen et al., "Training deep nets with
- * sublinear memory cost", 2016): inside every scope (scope_begin/scope_end) the forward
+ * sublinear memory cost", 2016): inside every scope (scope_begin/scope_end), forward
  * nodes whose results the backward phase reads are duplicated into the backward phase,
- * right before their first reader, and the readers take the copies. The memory pass then
+ * right before their first reader, and the readers use the copies. The memory pass then
  * finds short lifetimes by itself. Random masks repeat because they are functions of the
  * step, not of the call; statistics are not recomputed.
  *
- * Call after autodiff and precision, on a graph with update nodes or without.
- * Returns how many nodes were duplicated.
+ * Call after autodiff and precision, on a graph with or without update nodes. Returns the
+ * number of duplicated nodes.
  */
 #ifndef GRAPH_RECOMPUTE_H
 #define GRAPH_RECOMPUTE_H

@@ -1,9 +1,9 @@
 /*
- * Gradient accumulation: which batches of a run make an update together. All of it is a
- * function of control.micro, the number of the batch in the run.
+ * Gradient accumulation: groups the batches of a run into updates, as a function of
+ * control.micro, the number of the batch in the run.
  *
- * An epoch of 10 batches with groups of 4 has the updates 0-3, 4-7 and 8-9. The gradient
- * of each is the mean over the batches that it has, as in timm's train.py.
+ * An epoch of 10 batches with groups of 4 has the updates 0-3, 4-7, and 8-9. The gradient
+ * of each is the mean over its batches, as in timm's train.py.
  *
  * Compiled for host and device.
  */
@@ -16,8 +16,8 @@
 #include "base/hostdev.h"
 
 struct accumulation {
-    int group;   /* batches of an update, at most; 0 and 1: no accumulation */
-    int batches; /* of an epoch, whose last group may be smaller; 0: epochs do not end */
+    int group;   /* maximum batches per update; 0 and 1: no accumulation */
+    int batches; /* per epoch, whose last group may be smaller; 0: epochs do not end */
 };
 
 HOST_DEVICE static inline int64_t accumulation_in_epoch(const struct accumulation *a,
@@ -26,7 +26,7 @@ HOST_DEVICE static inline int64_t accumulation_in_epoch(const struct accumulatio
     return a->batches > 0 ? micro % a->batches : micro;
 }
 
-/* Is batch `micro` the first of its update? */
+/* True if batch `micro` is the first of its update. */
 HOST_DEVICE static inline bool accumulation_begins(const struct accumulation *a,
                                                    int64_t micro)
 {
@@ -39,7 +39,7 @@ HOST_DEVICE static inline bool accumulation_ends(const struct accumulation *a,
     return accumulation_begins(a, micro + 1);
 }
 
-/* Batches in the update that batch `micro` belongs to. */
+/* Returns the number of batches in the update of batch `micro`. */
 HOST_DEVICE static inline int accumulation_size(const struct accumulation *a,
                                                 int64_t micro)
 {
@@ -51,14 +51,14 @@ HOST_DEVICE static inline int accumulation_size(const struct accumulation *a,
     return a->batches > 0 && left < a->group ? (int)left : a->group;
 }
 
-/* What the gradient of the loss starts from: the sum over the update is a mean. */
+/* Returns the seed of the loss gradient, so that the sum over the update is a mean. */
 HOST_DEVICE static inline float accumulation_seed(const struct accumulation *a,
                                                   int64_t micro, double loss_scale)
 {
     return (float)(loss_scale / accumulation_size(a, micro));
 }
 
-/* Updates of an epoch; the first batch of update `step` of the run. */
+/* Returns the updates of an epoch; below, the first batch of update `step` of the run. */
 HOST_DEVICE static inline int64_t accumulation_updates(const struct accumulation *a)
 {
     return a->group <= 1 ? a->batches : (a->batches + a->group - 1) / a->group;

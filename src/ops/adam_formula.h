@@ -1,7 +1,7 @@
 /*
- * Adam and AdamW as torch.optim has them (no amsgrad). Weight decay is part of the
- * gradient in Adam; AdamW (Loshchilov and Hutter, 2019) shrinks the weight beside it.
- * t counts applied updates from 1.
+ * Adam and AdamW as in torch.optim (no amsgrad). In Adam, weight decay is part of the
+ * gradient; AdamW (Loshchilov and Hutter, 2019) shrinks the weight separately. t counts
+ * applied updates from 1.
  *
  *   Adam:  g += wd w        AdamW:  w *= 1 - lr wd
  *   m += (1 - b1) (g - m);  v = b2 v + (1 - b2) g^2

@@ -1,17 +1,15 @@
 /*
  * flip, color_jitter, erase: augmentations of a batch's bytes on the device, with the
- * draws and the formulas that the loader has (base/augment_formula.h and beside it), so the
- * pixels are those that it would have made.
+ * random numbers and formulas of the loader (base/augment_formula.h and its neighbors),
+ * so that the pixels are identical.
  *
- *   flip           each image mirrored left to right, with a probability; or its label
- *                  map, which with the same keys is mirrored where the image is
- *   color_jitter   brightness, contrast and saturation in an order that is drawn; of grey
- *                  or RGB
- *   erase          random erasing: boxes of noise, of one colour, or of the mean; of grey
- *                  or RGB
+ *   flip           mirrors each image left to right with a given probability; or its label
+ *                 map, which the same keys mirror together with the image
+ *   color_jitter   brightness, contrast, and saturation in a random order; gray or RGB
+ *   erase          random erasing: boxes of noise, of one color, or of the mean; gray or RGB
  *
- * `keys` is an int32 [N, AUGMENT_KEY_WORDS]: a struct augment_key for each image. One
- * whose sample is below 0 stays as it is. No gradient.
+ * `keys` is an int32 [N, AUGMENT_KEY_WORDS]: a struct augment_key per image. An image
+ * whose sample is below 0 stays unchanged. No gradient.
  */
 #ifndef OPS_AUGMENT_H
 #define OPS_AUGMENT_H
@@ -30,7 +28,7 @@ struct flip_attrs {
     struct augment_flips flips;
 };
 
-/* Strengths as AUG.COLOR_JITTER has them; 0: off. */
+/* Strengths as in AUG.COLOR_JITTER; 0: off. */
 struct color_jitter_attrs {
     const char *layer;
     double strength[3]; /* brightness, contrast, saturation */
@@ -41,7 +39,7 @@ struct erase_attrs {
     double probability;
     int mode; /* enum erase_mode */
     int count;
-    double mean[3], std[3]; /* of the normalisation, in units of 255 */
+    double mean[3], std[3]; /* of the normalization, in units of 255 */
 };
 
 struct tensor *flip_(struct builder *b, struct tensor *x, struct tensor *keys,
@@ -71,7 +69,7 @@ static inline struct augment_dims augment_dims_of(const struct tensor *x)
     return d;
 }
 
-/* One image of a batch, as the reference and the CPU make it; y may be x but for flip. */
+/* One image of a batch for the reference and the CPU; y may be x except for flip. */
 struct augment_image {
     const struct augment_key *key;
     const uint8_t *x;
@@ -85,7 +83,7 @@ void color_jitter_image(const struct color_jitter_attrs *a,
 void erase_image(const struct erase_attrs *a, const struct erase_levels *levels,
                  const struct augment_image *m);
 
-/* Image i of a step of one of the three. */
+/* Returns image i of a step of one of the three. */
 struct augment_image augment_image_of(const struct step *s, int64_t i);
 
 extern const struct op op_flip, op_color_jitter, op_erase;

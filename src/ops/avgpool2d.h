@@ -1,6 +1,6 @@
 /*
- * avgpool2d: the mean under each window, over the positions that lie in the image:
- * padding and what hangs over with .ceil_mode is not counted (ops/window.h).
+ * avgpool2d: the mean under each window, over the positions inside the image: padding
+ * and, with .ceil_mode, positions beyond the end are not counted (ops/window.h).
  *
  *   x = avgpool2d(&b, x, "layer2.0.downsample.0", .kernel = 2, .ceil_mode = 1)
  */
@@ -14,7 +14,7 @@ struct avgpool2d_attrs {
     int kernel;
     int stride;     /* 0: kernel; never 0 in a node */
     int padding;    /* at most kernel / 2 */
-    int ceil_mode;  /* 1: the last window may hang over the end */
+    int ceil_mode;  /* 1: the last window may extend beyond the end */
     int in_h, in_w; /* set by the builder: H and W of x */
 };
 

@@ -3,23 +3,23 @@
  * image. Ioffe and Szegedy 2015 (arXiv 1502.03167).
  *
  * Training (graph->training): mean and variance of this batch over N, H, W. The variance
- * is biased (divided by n = N*H*W); they are outputs of the node and live in MEMORY_STATS
- * at the offsets of their running buffers. Each update that is not skipped moves these
+ * is biased (divided by n = N*H*W). Both are outputs of the node in MEMORY_STATS, at the
+ * offsets of their running buffers. Each applied update moves these
  * (ops/running_stats.h): running += momentum * (batch - running), with the unbiased
  * variance, var * n / (n-1).
  *
- * With a group of processes (graph_share_norms) mean, variance and n are of the batches of
- * all of them, which have as many images each, as in torch.nn.SyncBatchNorm; dweight and
- * dbias are of this process's batch.
+ * With a group of processes (graph_share_norms), mean, variance, and n cover the batches
+ * of all of them, which have the same number of images, as in torch.nn.SyncBatchNorm;
+ * dweight and dbias cover this process's batch.
  *
  * Inference, and training with frozen buffers (graph_freeze): op_batchnorm_inference
- * normalises with the running statistics, which then stay as they are.
+ * normalizes with the running statistics, which stay unchanged.
  *
  *   x = batchnorm(&b, x, "bn1")
  *
- * makes the parameters "bn1.weight" (1, or 0 with .zero_init = 1) and "bn1.bias" (0) and
- * the buffers "bn1.running_mean" (0), "bn1.running_var" (1), "bn1.num_batches_tracked"
- * (0; a scalar, fp32 in memory, int64 in files).
+ * creates the parameters "bn1.weight" (1, or 0 with .zero_init = 1) and "bn1.bias" (0)
+ * and the buffers "bn1.running_mean" (0), "bn1.running_var" (1),
+ * "bn1.num_batches_tracked" (0; a scalar, fp32 in memory, int64 in files).
  */
 #ifndef OPS_BATCHNORM_H
 #define OPS_BATCHNORM_H
@@ -53,7 +53,7 @@ enum { BATCHNORM_GRAD_DX, BATCHNORM_GRAD_DWEIGHT, BATCHNORM_GRAD_DBIAS };
 /* op_batchnorm_inference: x, weight, bias as above, then: */
 enum { BATCHNORM_INFERENCE_MEAN = 3, BATCHNORM_INFERENCE_VAR };
 
-/* op_batchnorm_inference_data_grad: dx, which does not need x */
+/* op_batchnorm_inference_data_grad: dx, independent of x */
 enum {
     BATCHNORM_INFERENCE_DATA_GRAD_WEIGHT,
     BATCHNORM_INFERENCE_DATA_GRAD_VAR,

@@ -36,7 +36,7 @@ HOST_DEVICE static inline float batchnorm_dx(float dy, float xhat, float scale,
     return scale * (dy - dbias_mean - xhat * dweight_mean);
 }
 
-/* One multiply-add, so that whoever computes y again gets the same y. */
+/* A single multiply-add, so that recomputing y gives the same y. */
 HOST_DEVICE static inline float batchnorm_value(float x, float scale, float shift)
 {
     return fmaf(x, scale, shift);

@@ -1,25 +1,25 @@
 /*
- * Batch norm in parts, for backends that fuse each part with its neighbours: the sums with
- * the convolution that makes x, the apply with an add, a relu or the next convolution, the
- * gradient's sums with the convolution that makes dy.
+ * Batch norm in parts, for backends that fuse each part with its neighbors: the sums with
+ * the convolution that makes x, the apply with an add, a relu, or the next convolution,
+ * the gradient's sums with the convolution that makes dy.
  *
- *   stats      x -> sum, squares                    sums of x and x^2 of each channel
+ *   stats      x -> sum, squares                    sums of x and x^2 per channel
  *   finalize   sum, squares, weight, bias -> mean, var, rstd, scale, shift
  *   apply      x, scale, shift -> y                 y = x scale + shift
  *   sync       two vectors -> their means over the processes that share statistics,
- *              each with as many images: of sum and squares, which finalize divides by the
- *              count of one process, and of x_scale and offset, which are linear in the
- *              sums over dy
+ *             which have the same number of images: sum and squares, which finalize
+ *             divides by the count of one process; and x_scale and offset, which are
+ *             linear in the sums over dy
  *   fold       weight, bias, mean, var -> scale, shift          (fixed statistics)
  *
  *   grad_stats x, weight, mean, rstd, dy -> dweight, dbias, dy_scale, x_scale, offset
  *   grad_apply x, dy, dy_scale, x_scale, offset -> dx
- *                                        dx = dy dy_scale + x x_scale + offset
+ *                                       dx = dy dy_scale + x x_scale + offset
  *
  * They are cuDNN's operations (GEN_STATS, BN_FINALIZE_STATISTICS, BN_BWD_WEIGHTS), so a
  * region of these nodes is a piece of its graph; the formulas are in
- * ops/batchnorm_formula.h. Vectors are fp32 [C]. A kernel that takes stats and finalize
- * together need not form the sum of squares, which loses digits where the mean is large
+ * ops/batchnorm_formula.h. Vectors are fp32 [C]. A kernel that fuses stats and finalize
+ * need not compute the sum of squares, which is inaccurate where the mean is large
  * compared with the deviation.
  */
 #ifndef OPS_BATCHNORM_PARTS_H
@@ -35,7 +35,7 @@ extern "C" {
 struct batchnorm_part_attrs {
     const char *layer;
     float eps;
-    int64_t count; /* elements of one channel */
+    int64_t count; /* elements per channel */
 };
 
 struct batchnorm_sync_attrs {
@@ -98,9 +98,9 @@ extern const struct op op_batchnorm_stats, op_batchnorm_finalize, op_batchnorm_a
     op_batchnorm_sync;
 
 /*
- * Rewrites each op_batchnorm, op_batchnorm_inference and op_batchnorm_grad of the graph
+ * Splits each op_batchnorm, op_batchnorm_inference, and op_batchnorm_grad of the graph
  * into parts. Results keep their tensors: names, types, places in flat memory. A second
- * call changes nothing. The gradients of fixed statistics stay as they are.
+ * call changes nothing. The gradients of fixed statistics stay.
  */
 void batchnorm_lower(struct graph *g);
 

@@ -3,12 +3,12 @@
  *
  *   mean over the valid samples of sum_k (softplus(z_k) - target_k z_k) [/ K]
  *
- * Targets and valid samples are those of cross_entropy. With a threshold each target
+ * Targets and valid samples are those of cross_entropy. With a threshold, each target
  * becomes 1 where it is larger, else 0. `sum_classes`: without the division by K. 0 if no
  * sample is valid. Always fp32.
  *
  * Slots are those of ops/label_loss.h. dz = (sigmoid(z) - target) dloss / valid [/ K], 0
- * for samples that are not valid.
+ * for invalid samples.
  */
 #ifndef OPS_BCE_H
 #define OPS_BCE_H

@@ -11,14 +11,15 @@
 
 #include "base/hostdev.h"
 
-/* What the targets of one sample are made of. */
+/* Target values of one sample. */
 struct bce_rule {
-    float on, off; /* what a label adds, and every class has: 1 - e, e / K */
+    float on, off; /* target added for a label, and for every class: 1 - e, e / K */
     float threshold;
     bool has_threshold;
 };
 
-/* `partner`: the other label of a mixed sample, with 1 - lam; else as `own`. */
+/* `partner`: the other label of a mixed sample, weighted 1 - lam; otherwise same as
+ * `own`. */
 HOST_DEVICE static inline float bce_target(const struct bce_rule *r, int64_t k,
                                            int32_t own, int32_t partner, float lam)
 {

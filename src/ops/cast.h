@@ -1,6 +1,6 @@
 /*
- * cast: the same values in another floating-point type, rounded to nearest even (what is
- * too large for fp16 becomes infinity). Attributes: struct cast_attrs in graph/graph.h.
+ * cast: the same values in another floating-point type, rounded to nearest even (values
+ * too large for fp16 become infinity). Attributes: struct cast_attrs in graph/graph.h.
  */
 #ifndef OPS_CAST_H
 #define OPS_CAST_H

@@ -1,10 +1,10 @@
 /*
- * concat: images beside each other in the channel dim, in order; channel_slice takes a
- * part out again and is concat's gradient.
+ * concat: concatenates images in the channel dim, in order; channel_slice extracts a part
+ * and is concat's gradient.
  *
  *   x = concat(&b, conv, pool, "initial_block.concat")
  *
- * Batch, height and width must be equal.
+ * Batch, height, and width must be equal.
  */
 #ifndef OPS_CONCAT_H
 #define OPS_CONCAT_H
@@ -24,8 +24,8 @@ struct tensor *concat(struct builder *b, struct tensor *x, struct tensor *y,
                       const char *layer);
 
 /*
- * For kernels that read channels beside others as they lie: the tensor of which t is a
- * channel_slice, and its first channel there. NULL: t is no slice.
+ * For kernels that read a slice of channels in place: returns the tensor of which t is a
+ * channel_slice, and its first channel there; NULL if t is no slice.
  */
 struct tensor *channel_slice_of(const struct tensor *t, int64_t *from);
 

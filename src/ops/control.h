@@ -1,10 +1,10 @@
 /*
  * The control tensor: everything that changes between steps, in one small struct on the
- * device. Kernels read it; only the update ops write it; the host writes it before the
- * first step and after a resume, and otherwise reads copies of it, late.
+ * device. Kernels read it, and only the update ops write it. The host writes it before
+ * the first step and after a resume; otherwise it only reads delayed copies.
  *
- * struct metrics is the accumulator beside it (MEMORY_METRICS): exact sums since the host
- * last zeroed it, never means of the means of batches.
+ * struct metrics accumulates results (MEMORY_METRICS): exact sums since the host last
+ * zeroed it, never means of means over batches.
  *
  * Compiled for host and device.
  */
@@ -15,41 +15,42 @@
 
 enum { CONTROL_LOSSES = 8 };
 
-/* Of one of several losses with scales of their own (AMP.NUM_LOSSES). */
+/* One of several losses with their own scales (AMP.NUM_LOSSES). */
 struct loss_scaler {
     double scale;
-    int32_t growth_count; /* updates without an overflow of this loss since it changed */
-    int32_t overflow;     /* of this loss, in the update under way; 0 between updates */
+    int32_t growth_count; /* updates without an overflow of this loss since its last
+                           * change */
+    int32_t overflow;     /* of this loss, in the current update; 0 between updates */
 };
 
 struct control {
-    int64_t step;  /* where the schedules are: updates tried, skipped ones included */
+    int64_t step;  /* position in the schedules: updates tried, including skipped ones */
     int64_t micro; /* forward/backward runs so far: the step of every random number */
     uint64_t seed;
 
-    double lr;        /* of the coming update, before a segment's own scale */
-    double ema_decay; /* of the coming update */
-    /* SCHEDULE_PLATEAU: what the host has lowered the rate to; 0: it has not. */
+    double lr;        /* of the next update, before a segment's own scale */
+    double ema_decay; /* of the next update */
+    /* SCHEDULE_PLATEAU: the rate set by the host; 0: not lowered. */
     double plateau_lr;
-    int64_t updates; /* updates that were applied: Adam's t, EMA's t */
+    int64_t updates; /* applied updates: Adam's t, EMA's t */
 
-    double loss_scale;      /* 1 when scaling is off, or in `own` */
-    double grad_multiplier; /* what gradients are multiplied by: unscale and clip */
+    double loss_scale;      /* 1 if scaling is off, or if `own` is used */
+    double grad_multiplier; /* factor for gradients: unscales and clips */
     double grad_norm;       /* L2 norm of the unscaled gradients of this update */
-    int32_t overflow;       /* this update met a gradient that is not finite */
+    int32_t overflow;       /* a gradient of this update is not finite */
     int32_t growth_count;   /* finite updates since the scale last changed */
     int64_t skipped;        /* updates skipped so far */
-    int64_t skipped_row;    /* and in a row, now */
-    struct loss_scaler own[CONTROL_LOSSES]; /* of the losses, if each has its own scale */
+    int64_t skipped_row;    /* consecutive ones up to now */
+    struct loss_scaler own[CONTROL_LOSSES]; /* one per loss, if each has its own scale */
 };
 
 struct metrics {
     double loss_sum; /* of the valid samples of runs with a finite loss, weighted */
-    double measured; /* the sum of their weights (of pixels: of their classes; else 1):
-                      * loss_sum is divided by this */
+    double measured; /* divisor of loss_sum: the sum of the weights (of pixels: of
+                      * their classes; else 1) */
     int64_t count;   /* valid samples: label >= 0 */
     int64_t top1, top5;
-    int64_t nonfinite; /* runs whose loss was not finite; they are not in loss_sum */
+    int64_t nonfinite; /* runs with a non-finite loss, which are not in loss_sum */
     int64_t runs;
 };
 

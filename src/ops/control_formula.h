@@ -1,20 +1,21 @@
 /*
- * What the update phase does to the control tensor, in the order of an update:
+ * Changes of the control tensor in the update phase, in the order of an update:
  *
  *   control_gradients   after the sum of squares: overflow flag, norm, unscaling
- *   control_prepare     rate, clip factor and EMA decay of this update
+ *   control_prepare     rate, clip factor, and EMA decay of this update
  *   control_finish      after optimizer and EMA: counters and the dynamic loss scale
  *
- * control_micro stands in for all of them after a micro-batch that only accumulates.
- * The gradients that the backward phase leaves are multiplied by loss_scale (a mean over
- * micro-batches is already one: ops/loss_scale.h); the multiplier takes that away.
+ * control_micro replaces all of them after a micro-batch that only accumulates. The
+ * gradients of the backward phase are multiplied by loss_scale (a mean over micro-batches
+ * is already included: ops/loss_scale.h); the multiplier removes it.
  *
  * Loss scale: torch.amp.GradScaler's rules (x growth after growth_interval good updates
- * in a row, x backoff after a bad one) with a floor. A bad update is skipped whole. With
- * scaler.losses > 1 each loss has a scale, which knows of overflows of that loss alone, as
- * Apex's amp.initialize(num_losses=N) has it; one that overflows skips the update.
- * Clipping: torch.nn.utils.clip_grad_norm_, coefficient max / (norm + 1e-6) if below 1.
- * EMA: decay (1 - exp(-u / ramp)), u counting this update; ramp 0: the plain decay.
+ * in a row, x backoff after a bad one) with a minimum. A bad update is skipped
+ * completely. With scaler.losses > 1 each loss has its own scale, which depends only on
+ * overflows of that loss, as in Apex's amp.initialize(num_losses=N); an overflow of one
+ * loss skips the update. Clipping: torch.nn.utils.clip_grad_norm_, coefficient max /
+ * (norm + 1e-6) if below 1. EMA: decay (1 - exp(-u / ramp)), u counting this update; ramp
+ * 0: the plain decay.
  *
  * Compiled for host and device.
  */
@@ -33,7 +34,8 @@ struct scaler {
     bool dynamic;
     double growth, backoff, min;
     int64_t growth_interval;
-    int losses; /* 0 or 1: one scale for all; else a scale for each of so many */
+    int losses; /* 0 or 1: one scale for all; otherwise the number of scales, one per
+                 * loss */
 };
 
 HOST_DEVICE static inline void control_gradients(struct control *c, double sum_squares)

@@ -3,14 +3,14 @@
  *
  *   x = conv2d(&b, x, "conv1", .out = 64, .kernel = 7, .stride = 2, .padding = 3)
  *
- * makes the parameters "conv1.weight" and, with .bias = 1, "conv1.bias". Where one
- * direction differs from the other, name it: .kernel_h = 3, .kernel_w = 1, .pad_h = 1.
+ * creates the parameters "conv1.weight" and, with .bias = 1, "conv1.bias". If the two
+ * directions differ, set both: .kernel_h = 3, .kernel_w = 1, .pad_h = 1.
  *
- * Kernels read the *_h and *_w members only: the builder resolves the short ones into
- * them (kernel -> kernel_h and kernel_w where those are 0; strides, dilations and groups
+ * Kernels read only the *_h and *_w members: the builder resolves the short ones into
+ * them (kernel -> kernel_h and kernel_w where those are 0; strides, dilations, and groups
  * of 0 become 1) and fills in in_h and in_w.
  *
- * Weights start as He normal with fan-out, biases as PyTorch's (ops/init.h).
+ * Weights are initialized as He normal with fan-out, biases as in PyTorch (ops/init.h).
  */
 #ifndef OPS_CONV2D_H
 #define OPS_CONV2D_H
@@ -29,14 +29,14 @@ struct conv2d_attrs {
     int in_h, in_w;      /* set by the builder: H and W of x */
 };
 
-/* y [N,O,Ho,Wo]. The bias is fp32, also where x and weights are 16-bit. */
+/* y [N,O,Ho,Wo]. The bias is fp32 even if x and weights are 16-bit. */
 enum { CONV2D_X, CONV2D_WEIGHT, CONV2D_BIAS };
 /*
- * dx [N,I,in_h,in_w]. With a bias [I] (fp32), and with gradients of its own, it is the
- * forward op of ops/conv_transpose2d.h.
+ * dx [N,I,in_h,in_w]. With a bias [I] (fp32), and with gradients, it is the forward op of
+ * ops/conv_transpose2d.h.
  */
 enum { CONV2D_DATA_GRAD_WEIGHT, CONV2D_DATA_GRAD_DY, CONV2D_DATA_GRAD_BIAS };
-/* dw like the weights, fp32. The bias gradient is op_bias_grad. */
+/* dw, shaped like the weights, fp32. The bias gradient is op_bias_grad. */
 enum { CONV2D_WEIGHT_GRAD_X, CONV2D_WEIGHT_GRAD_DY };
 
 #define conv2d(b, x, ...)                                                                \

@@ -1,14 +1,14 @@
 /*
  * conv_transpose2d: the transposed convolution, PyTorch's ConvTranspose2d. It is the data
- * gradient of the conv2d with the same weights that leads from its output back to its
- * input, so its node is op_conv2d_data_grad (ops/conv2d.h), here with a bias.
+ * gradient of the conv2d with the same weights from its output to its input, so its node
+ * is op_conv2d_data_grad (ops/conv2d.h), here with a bias.
  *
  *   x = conv_transpose2d(&b, x, "up.conv", .out = 64, .kernel = 3, .stride = 2,
- *                        .padding = 1, .output_padding = 1, .bias = 1)
+ *                       .padding = 1, .output_padding = 1, .bias = 1)
  *
  * x [N,I,H,W] -> [N,O,Ho,Wo], Ho = (H - 1) stride - 2 padding + kernel + output_padding.
- * "up.conv.weight" is I x O x kH x kW as in PyTorch, "up.conv.bias" is [O], fp32.
- * The fan-in of its initialisation is O kH kW: PyTorch takes the second dim.
+ * "up.conv.weight" is I x O x kH x kW as in PyTorch, "up.conv.bias" is [O], fp32. The
+ * fan-in of its initialization is O kH kW: PyTorch uses the second dim.
  */
 #ifndef OPS_CONV_TRANSPOSE2D_H
 #define OPS_CONV_TRANSPOSE2D_H

@@ -1,7 +1,7 @@
 /*
  * cpb_table: SwinV2's continuous position bias (Liu et al. 2021, arXiv 2111.09883,
  * section 3.3) as a table for ops/window_attention.h, fp32 [(2 window_h - 1)(2 window_w -
- * 1), heads]. It depends on weights alone, so it is made once per step.
+ * 1), heads]. It depends only on weights, so it is made once per step.
  *
  *   t = cpb_table(&b, "layers.0.blocks.0.attn.cpb_mlp", .heads = 3, .window_h = 8,
  *                 .window_w = 8)
@@ -38,7 +38,7 @@ struct cpb_table_attrs {
 };
 
 enum { CPB_TABLE_W0, CPB_TABLE_B0, CPB_TABLE_W2 };
-/* table: what the forward op made */
+/* table: result of the forward op */
 enum {
     CPB_TABLE_GRAD_W0,
     CPB_TABLE_GRAD_B0,
@@ -56,7 +56,7 @@ extern const struct op op_cpb_table, op_cpb_table_grad;
 
 /* ---- for kernels ---- */
 
-/* The coordinate of an offset t of a window of this (pretrained) size. */
+/* Returns the coordinate of an offset t in a window of this (pretrained) size. */
 HOST_DEVICE static inline float cpb_coordinate(int t, int window)
 {
     double u = 8 * (double)t / (window > 1 ? window - 1 : 1);
@@ -65,7 +65,7 @@ HOST_DEVICE static inline float cpb_coordinate(int t, int window)
     return (float)(u < 0 ? -c : c);
 }
 
-/* Both coordinates of a row of the table. */
+/* Gets both coordinates of a row of the table. */
 HOST_DEVICE static inline void cpb_coordinates(const struct cpb_table_attrs *a, int row,
                                                float c[2])
 {

@@ -2,12 +2,12 @@
  * cross_entropy: the mean over the valid samples of -sum_k target_k log softmax(z)_k; 0
  * if no sample is valid. Always fp32.
  *
- * target = on at the label, off elsewhere; on = 1 - e + e/K, off = e/K, e = smoothing.
- * With `lam` (ops/mix.h): target = lam target(label_i) + (1 - lam) target(label_{N-1-i}).
- * A sample is valid if its label is not -1 (with lam: nor its partner's).
+ *   target = on at the label, off elsewhere; on = 1 - e + e/K, off = e/K, e = smoothing.
+ *   With `lam` (ops/mix.h): target = lam target(label_i) + (1 - lam) target(label_{N-1-i}).
+ *   A sample is valid if its label is not -1 (with lam: nor its partner's).
  *
  * Slots are those of ops/label_loss.h. dz = (softmax(z) - target) dloss / valid, 0 for
- * samples that are not valid; the gradient computes the softmax again.
+ * invalid samples; the gradient recomputes the softmax.
  */
 #ifndef OPS_CROSS_ENTROPY_H
 #define OPS_CROSS_ENTROPY_H

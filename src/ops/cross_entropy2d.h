@@ -16,7 +16,7 @@ enum { CROSS_ENTROPY2D_CLASSES = 256 }; /* labels are bytes */
 
 struct cross_entropy2d_attrs {
     const char *layer;
-    int ignore;   /* 0..255; the label that does not count, or -1: none */
+    int ignore;   /* label of ignored pixels, 0..255; -1: none */
     int weighted; /* 0: every class weighs 1 */
     float weight[CROSS_ENTROPY2D_CLASSES];
 };
@@ -38,7 +38,7 @@ struct tensor *cross_entropy2d_(struct builder *b, struct tensor *logits,
                                 struct tensor *labels,
                                 const struct cross_entropy2d_attrs *a);
 
-/* The shape rule that ops on logits and label images share: NULL, or what is wrong. */
+/* Checks logits and label images: returns NULL, or the error. */
 const char *cross_entropy2d_check(const struct tensor *z, const struct tensor *labels);
 
 static inline float cross_entropy2d_weight(const struct cross_entropy2d_attrs *a, int y)

@@ -17,9 +17,9 @@
 
 struct dice_attrs {
     const char *layer;
-    float smooth; /* > 0: what keeps an absent class from 0 / 0 */
+    float smooth; /* > 0: avoids 0 / 0 for an absent class */
     int squared;
-    int ignore; /* the label of pixels that does not count */
+    int ignore; /* label of ignored pixels */
 };
 
 /* loss = dice(&b, logits, labels, "loss", .smooth = 1) */
@@ -28,12 +28,13 @@ struct dice_attrs {
 struct tensor *dice_(struct builder *b, struct tensor *logits, struct tensor *labels,
                      const struct dice_attrs *a);
 
-/* What is summed over rows, and what is left of it: for host and device. */
+/* Sums over the rows of a class, for host and device. */
 struct dice_class {
     double overlap, mass, labels; /* I, P, Y */
 };
 
-/* Its share of the loss, and of the gradient by p: *a where the label is k, *b always. */
+/* Returns its share of the loss, and its gradient by p: *a where the label is k, *b
+ * always. */
 HOST_DEVICE static inline double dice_end(const struct dice_class *c, double smooth,
                                           bool squared, double classes, double *a,
                                           double *b)

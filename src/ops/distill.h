@@ -1,13 +1,13 @@
 /*
- * distill: what a teacher's logits ask of a student's (Hinton et al. 2015, arXiv
- * 1503.02531), as DeiT's DistillationLoss has it (Touvron et al. 2020, arXiv 2012.12877):
+ * distill: distillation from a teacher's logits (Hinton et al. 2015, arXiv 1503.02531),
+ * as in DeiT's DistillationLoss (Touvron et al. 2020, arXiv 2012.12877):
  *
  *   soft    T^2 / (valid K) sum over the valid rows of sum_k q_k (log q_k - log p_k),
- *           p = softmax(student / T), q = softmax(teacher / T)
+ *          p = softmax(student / T), q = softmax(teacher / T)
  *   hard    the mean over the valid rows of cross entropy with the teacher's class, its
- *           first largest logit
+ *          first largest logit
  *
- * 0 if no row is valid. Always fp32. Nothing flows back to the teacher.
+ * 0 if no row is valid. Always fp32. The teacher gets no gradient.
  *
  * Slots are those of ops/row_loss.h: other is the teacher's logits; sums are the number
  * of valid rows.
@@ -19,9 +19,9 @@
 
 struct distill_attrs {
     const char *layer;
-    float temperature; /* T > 0, of the soft one */
+    float temperature; /* T > 0, for soft distillation */
     int hard;
-    int ignore; /* the label of pixels that does not count */
+    int ignore; /* label of ignored pixels */
 };
 
 /* loss = distill(&b, logits, labels, teacher, "loss", .temperature = 3) */

@@ -1,14 +1,13 @@
 /*
- * dropout: each element is kept with probability 1 - rate and then divided by it.
- * dropout2d: the same for whole channels of a sample (Tompson et al. 2015, arXiv
- * 1411.4280).
- * drop_path: the same for whole samples (stochastic depth, Huang et al. 2016, arXiv
+ * dropout: keeps each element with probability 1 - rate and divides it by that.
+ * dropout2d: same for whole channels of a sample (Tompson et al. 2015, arXiv 1411.4280).
+ * drop_path: same for whole samples (stochastic depth, Huang et al. 2016, arXiv
  * 1603.09382).
  *
  * Masks are not stored: they are functions of (control.seed, control.micro, layer,
- * element of the batch of all processes), see ops/dropout_formula.h and ops/share.h, so
- * the gradient is the same op on dy. x's first dim is the images.
- * Outside training, or with rate 0, all return x itself.
+ * element of the batch of all processes); see ops/dropout_formula.h and ops/share.h. The
+ * gradient is therefore the same op on dy. x's first dim is the images. Outside training,
+ * or with rate 0, all return x itself.
  */
 #ifndef OPS_DROPOUT_H
 #define OPS_DROPOUT_H
@@ -37,7 +36,7 @@ struct tensor *dropout_(struct builder *b, struct tensor *x, const struct op *op
 
 extern const struct op op_dropout, op_dropout2d, op_drop_path;
 
-/* The salt of a layer's name, for another op that draws a mask. */
+/* Returns the salt of a layer's name, for other ops that draw a mask. */
 int dropout_salt(const char *layer);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * Masks of dropout and drop_path, for host and device: functions of seed, run, layer and
- * element, never of threads or processes: images, and elements of them, are counted as in
- * the batch of all (ops/share.h). Four elements share one Philox block, so a kernel that
- * walks in order makes one call for each four.
+ * Masks of dropout and drop_path, for host and device: functions of seed, run, layer, and
+ * element, never of threads or processes: images and their elements are numbered in the
+ * batch of all processes (ops/share.h). Four elements share one Philox block, so a kernel
+ * that walks in order makes one call per four elements.
  */
 #ifndef OPS_DROPOUT_FORMULA_H
 #define OPS_DROPOUT_FORMULA_H
@@ -32,8 +32,7 @@ HOST_DEVICE static inline float drop_path_factor(uint64_t seed, uint64_t micro,
     return dropout_factor(r.v[0], rate);
 }
 
-/* Channel c of sample n is number n * channels + c; four share a block, as
- * elements do. */
+/* Channel c of sample n has number n * channels + c; four share a block, as elements do. */
 HOST_DEVICE static inline float dropout2d_factor(uint64_t seed, uint64_t micro,
                                                  uint32_t salt, uint64_t number,
                                                  float rate)

@@ -10,10 +10,10 @@
 
 #include "base/hostdev.h"
 
-/* What the targets of a row are made of. */
+/* Target values of a row. */
 struct focal_targets {
-    float on, off; /* what a label adds, and every class has: 1 - e, e / K */
-    float lam;     /* share of `own`; the rest is `partner`'s */
+    float on, off; /* target added for a label, and for every class: 1 - e, e / K */
+    float lam;     /* weight of `own`; `partner` has the rest */
     int own, partner;
 };
 
@@ -28,7 +28,7 @@ HOST_DEVICE static inline float focal_target(const struct focal_targets *t, int6
     return v;
 }
 
-/* q^gamma, where q may be a zero that rounding has made negative. */
+/* Returns q^gamma; rounding may have made a zero q negative. */
 HOST_DEVICE static inline float focal_power(float q, float gamma)
 {
     return gamma > 0 ? (q > 0 ? powf(q, gamma) : q == q ? 0 : q) : 1;

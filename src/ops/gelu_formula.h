@@ -1,11 +1,11 @@
 /*
- * gelu of one element, for host and device: with erf as torch.nn.GELU() has it,
+ * gelu of one element, for host and device: with erf as in torch.nn.GELU(),
  *
  *   y = x Phi(x),  Phi(x) = (1 + erf(x / sqrt 2)) / 2,  dy/dx = Phi(x) + x phi(x)
  *
- * and with tanh as torch.nn.GELU('tanh'), y = x sigmoid(2 v), v = sqrt(2 / pi) (x +
- * 0.044715 x^3). 1 + erf loses the digits of what is small: where x is far below zero,
- * errors are 1e-7 and not a share of the result. The loops of the CPU have no such loss
+ * and with tanh as in torch.nn.GELU('tanh'), y = x sigmoid(2 v), v = sqrt(2 / pi) (x +
+ * 0.044715 x^3). 1 + erf loses the digits of small values: far below zero, errors are
+ * 1e-7 absolute instead of relative. The loops of the CPU do not have this loss
  * (cpu/simd/gelu.inc).
  */
 #ifndef OPS_GELU_FORMULA_H

@@ -1,13 +1,13 @@
 /*
- * grad_stats: one look at all gradients of an update: are they finite, and how long.
+ * grad_stats: checks that all gradients of an update are finite, and computes their norm.
  *
- *   in     grads (fp32, [trained_len]), or of each of a group of processes its share
- *   state  control: overflow, grad_norm and grad_multiplier are set by
- *          control_gradients() of ops/control_formula.h
+ *   in     grads (fp32, [trained_len]), or in a group of processes the share of each
+ *   state  control: overflow, grad_norm, and grad_multiplier are set by
+ *         control_gradients() of ops/control_formula.h
  *
- * The squares are summed in double; that cannot overflow, so the sum is finite exactly
- * if every gradient is. A parallel kernel sums fixed blocks in a fixed order, so that
- * the norm does not depend on the number of threads.
+ * The squares are summed in double, which cannot overflow, so the sum is finite exactly
+ * if every gradient is. A parallel kernel sums fixed blocks in a fixed order, so that the
+ * norm does not depend on the number of threads.
  */
 #ifndef OPS_GRAD_STATS_H
 #define OPS_GRAD_STATS_H
@@ -18,12 +18,12 @@ extern const struct op op_grad_stats;
 
 struct grad_stats_attrs {
     const char *layer;
-    const struct collective *group; /* whose sums are added; NULL: there is one */
-    int64_t from, len;              /* of the gradients, what is looked at */
+    const struct collective *group; /* whose sums are added; NULL: single process */
+    int64_t from, len;              /* range of the gradients to check */
 };
 
 void grad_stats(struct builder *b, struct tensor *grads, struct tensor *control);
-/* group NULL: all is here. `from` is a multiple of 16. */
+/* group NULL: everything is local. `from` is a multiple of 16. */
 void grad_stats_shared(struct builder *b, struct tensor *grads, struct tensor *control,
                        const struct collective *group, int64_t from, int64_t len);
 

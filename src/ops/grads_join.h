@@ -1,15 +1,15 @@
 /*
- * grads_join: the gradients of several losses, each with a scale of its own, unscaled and
- * in one sum.
+ * grads_join: unscales the gradients of several losses, each with its own scale, and sums
+ * them.
  *
  *   in     grads (fp32, [losses * len]): those of loss k from k len on
  *   state  sum (fp32, [len]), control
  *
  *   sum[i] = grads[i] / own[0].scale + grads[len + i] / own[1].scale + ...
  *
- * and control.own[k].overflow is set if one of loss k is not finite, as Apex's scalers look
- * at the gradients of each backward phase by themselves. A sum that is not finite then
- * skips the update (ops/control_formula.h).
+ * It sets control.own[k].overflow if a gradient of loss k is not finite, as Apex's
+ * scalers check the gradients of each backward phase separately. A sum that is not finite
+ * then skips the update (ops/control_formula.h).
  */
 #ifndef OPS_GRADS_JOIN_H
 #define OPS_GRADS_JOIN_H

@@ -5,13 +5,13 @@
 #include "base/hostdev.h"
 #include "ops/control.h"
 
-/* What the gradients of loss k are multiplied by. */
+/* Returns the factor that unscales the gradients of loss k. */
 HOST_DEVICE static inline float grads_join_unscale(const struct control *c, int k)
 {
     return (float)(1 / c->own[k].scale);
 }
 
-/* Sum and unscaled gradient of the next loss; both operations are rounded. */
+/* Adds the unscaled gradient of the next loss to the sum; both operations are rounded. */
 HOST_DEVICE static inline float grads_join_add(float sum, float g, float unscale)
 {
     float x = g * unscale;

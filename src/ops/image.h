@@ -1,6 +1,6 @@
 /*
- * Where an element of an image (or of a convolution's weights) lies: logical n,c,h,w,
- * stored channels last. For reference kernels.
+ * Offset of an element of an image or of a convolution's weights: logical n,c,h,w, stored
+ * channels last. For reference kernels.
  */
 #ifndef OPS_IMAGE_H
 #define OPS_IMAGE_H
@@ -21,7 +21,7 @@ static inline bool tensor_is_image(const struct tensor *t)
     return t->layout == LAYOUT_IMAGE;
 }
 
-/* Channels: dim 1 of an image, else the last; always the innermost in memory. */
+/* Channels: dim 1 of an image, otherwise the last dim; always the innermost in memory. */
 static inline int64_t tensor_channels(const struct tensor *t)
 {
     return tensor_is_image(t) ? t->dim[IMAGE_C] : t->dim[t->ndim - 1];

@@ -1,15 +1,17 @@
 /*
- * How weights start: the rules of models as numbers. `fan_in` is the number of
- * inputs that one output sums over, I/groups * kH * kW; `fan_out` is O * kH * kW with
- * the full O also for grouped convolutions (timm's convention). Normal rules give
- * N(0, s), uniform ones U(-a, a):
+ * Weight initialization: the rules of models as numbers. `fan_in` is the number of inputs
+ * that one output sums over, I/groups * kH * kW; `fan_out` is O * kH * kW with the full O
+ * also for grouped convolutions (timm's convention). Normal rules give N(0, s), uniform
+ * ones U(-a, a):
+ *
  *   KAIMING_NORMAL   s = sqrt(2 / fan_out)        KAIMING_UNIFORM  a = sqrt(6 / fan_out)
  *   KAIMING_FAN_IN   s = sqrt(2 / fan_in)
  *   XAVIER_NORMAL    s = sqrt(2 / (fan_in + fan_out))
  *   XAVIER_UNIFORM   a = sqrt(6 / (fan_in + fan_out))
  *   PYTORCH          a = 1 / sqrt(fan_in), weights and biases alike
- *   TRUNC_NORMAL_02  s = 0.02, cut at +-2, whatever the fan: timm's transformers
+ *   TRUNC_NORMAL_02  s = 0.02, truncated at +-2, independent of the fan: timm's transformers
  *   ZERO             0
+ *
  * He et al. 2015 (arXiv 1502.01852); Glorot and Bengio 2010.
  */
 #ifndef OPS_INIT_H
@@ -18,7 +20,7 @@
 #include "graph/tensor.h"
 
 enum init_rule {
-    INIT_RULE_DEFAULT, /* the op's own, see its header */
+    INIT_RULE_DEFAULT, /* the op's default; see its header */
     INIT_RULE_KAIMING_NORMAL,
     INIT_RULE_KAIMING_UNIFORM,
     INIT_RULE_KAIMING_FAN_IN,

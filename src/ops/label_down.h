@@ -1,6 +1,6 @@
 /*
- * label_down: a label map at a lower resolution, for auxiliary classifiers: the label in
- * the middle of each square of `factor` x `factor` pixels, uint8 [N,H,W] to [N,H/f,W/f].
+ * label_down: a label map at a lower resolution, for auxiliary classifiers: the label at
+ * the center of each square of `factor` x `factor` pixels, uint8 [N,H,W] to [N,H/f,W/f].
  */
 #ifndef OPS_LABEL_DOWN_H
 #define OPS_LABEL_DOWN_H

@@ -1,5 +1,5 @@
 /*
- * What losses of image labels share (cross_entropy, bce): slots, shapes, the gradient's
+ * Shared by losses of image labels (cross_entropy, bce): slots, shapes, the gradient's
  * node, and for their references the target of each class of each sample:
  *
  *   target = on at the label, off elsewhere; on = 1 - e + e/K, off = e/K, e = smoothing
@@ -31,7 +31,7 @@ const char *label_loss_shape(struct node *n);
 const char *label_loss_grad_shape(struct node *n);
 void label_loss_grad(struct builder *b, const struct node *n, const struct op *grad);
 
-/* ---- of the references ---- */
+/* ---- for references ---- */
 
 struct label_targets {
     const int32_t *label;
@@ -43,7 +43,7 @@ struct label_targets {
 /* `lam`: the slot of lam in the step's node. */
 struct label_targets label_targets_of(const struct step *s, int lam, double smoothing);
 
-/* A sample counts if its label is not -1 (with lam: nor its partner's). */
+/* True if the label is not -1 (with lam: nor its partner's). */
 static inline bool label_valid(const struct label_targets *t, int64_t i)
 {
     int32_t own = t->label[i], partner = t->label[t->samples - 1 - i];

@@ -1,7 +1,7 @@
 /*
- * LAMB (You et al., Large Batch Optimization for Deep Learning, 2020) as timm.optim.Lamb
- * has it: Adam's step with weight decay as the direction u of a tensor, made as long as
- * the tensor. Its max_grad_norm is TRAIN.CLIP_GRAD. t counts applied updates from 1.
+ * LAMB (You et al., Large Batch Optimization for Deep Learning, 2020) as timm.optim.Lamb:
+ * Adam's step with weight decay is the direction u of a tensor, scaled to the norm of the
+ * tensor. Its max_grad_norm is TRAIN.CLIP_GRAD. t counts applied updates from 1.
  *
  *   m += (1 - b1) (g - m);  v = b2 v + (1 - b2) g^2
  *   u = m / (1 - b1^t) / (sqrt(v) / sqrt(1 - b2^t) + eps) + wd w
@@ -40,7 +40,7 @@ HOST_DEVICE static inline struct lamb_rule lamb_rule(const struct optimizer_attr
     return r;
 }
 
-/* Updates the moments; u. */
+/* Updates the moments; returns u. */
 HOST_DEVICE static inline float lamb_direction(float w, float *m, float *v, float g,
                                                const struct lamb_rule *r)
 {

@@ -1,7 +1,7 @@
 /*
  * LARS (You et al., Large Batch Training of Convolutional Networks, 2017) as
- * timm.optim.Lars has it, dampening 0: SGD with momentum over gradients that are made as
- * long as a share, trust_coeff, of their tensor.
+ * timm.optim.Lars, dampening 0: SGD with momentum over gradients that are scaled to
+ * trust_coeff times the norm of their tensor.
  *
  *   d = ratio (g + wd w);  v = mu v + d;  w -= lr (nesterov ? d + mu v : v)
  *   ratio = trust_coeff |w| / (|g| + wd |w| + eps)
@@ -54,7 +54,7 @@ HOST_DEVICE static inline float lars_trust(const struct optimizer_attrs *a,
     return (float)ratio;
 }
 
-/* `v` is the momentum; without momentum there is none. */
+/* `v` is the momentum, unused without momentum. */
 HOST_DEVICE static inline void lars_element(float *w, float *v, float *none, float g,
                                             const struct lars_rule *r)
 {

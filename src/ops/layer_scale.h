@@ -1,11 +1,11 @@
 /*
- * layer_scale: y = x gamma, a factor for each channel: the last dim of a plain tensor, or
- * the channels of an image. Touvron et al. 2021 (CaiT, arXiv 2103.17239).
+ * layer_scale: y = x gamma, a factor per channel: the last dim of a plain tensor, or the
+ * channels of an image. Touvron et al. 2021 (CaiT, arXiv 2103.17239).
  *
  *   x = layer_scale(&b, x, "blocks.0.ls1", .init = 1e-5f)
  *
- * makes "blocks.0.ls1.gamma", fp32 [C], all `init`, unless it is given one: state dicts
- * that have it before other parameters want it made early,
+ * creates "blocks.0.ls1.gamma", fp32 [C], all `init`, unless gamma is given: state dicts
+ * that list it before other parameters need it created early,
  *
  *   gamma = layer_scale_gamma(&b, "stages.0.blocks.0", channels, 1e-6f);
  *   x = layer_scale(&b, x, "stages.0.blocks.0", .gamma = gamma)
@@ -20,7 +20,7 @@
 struct layer_scale_attrs {
     const char *layer;
     float init;           /* 0: 1e-5 */
-    struct tensor *gamma; /* optional; an input of the node, where this is NULL */
+    struct tensor *gamma; /* optional; becomes an input of the node, where this is NULL */
 };
 
 enum { LAYER_SCALE_X, LAYER_SCALE_GAMMA };

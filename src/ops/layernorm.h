@@ -1,14 +1,14 @@
 /*
  * layernorm: y = (x - mean) / sqrt(var + eps) * weight + bias for each position, over the
- * last dim of a plain tensor or the channels of an image. Ba, Kiros and Hinton 2016
+ * last dim of a plain tensor or the channels of an image. Ba, Kiros, and Hinton 2016
  * (arXiv 1607.06450); the variance is biased, as PyTorch's.
  *
  *   x = layernorm(&b, x, "norm1")
  *
- * makes "norm1.weight" (1, or 0 with .zero_init = 1) and "norm1.bias" (0); with
- * .no_affine = 1 there are none. Mean and 1 / sqrt(var + eps) of each row are outputs of
- * the node, fp32, and the backward phase reads them. Statistics are fp32 sums of the
- * deviations from the row's mean, not of squares.
+ * creates "norm1.weight" (1, or 0 with .zero_init = 1) and "norm1.bias" (0), unless
+ * .no_affine = 1. Mean and 1 / sqrt(var + eps) of each row are fp32 outputs of the node,
+ * which the backward phase reads. Statistics are fp32 sums of the deviations from the
+ * row's mean, not of squares.
  */
 #ifndef OPS_LAYERNORM_H
 #define OPS_LAYERNORM_H
@@ -25,7 +25,7 @@ struct layernorm_attrs {
 enum { LAYERNORM_X, LAYERNORM_WEIGHT, LAYERNORM_BIAS };
 enum { LAYERNORM_Y, LAYERNORM_MEAN, LAYERNORM_RSTD };
 
-/* dx, dweight, dbias; in a kernel each may be NULL. The weight is there or not. */
+/* dx, dweight, dbias; in a kernel each may be NULL. The weight is optional. */
 enum {
     LAYERNORM_GRAD_X,
     LAYERNORM_GRAD_MEAN,

@@ -4,10 +4,10 @@
  *
  *   x = linear(&b, x, "fc", .out = 1000, .bias = 1)
  *
- * makes "fc.weight" and "fc.bias". Both start as PyTorch's default (ops/init.h). Kaiming's
- * rules take fan_in here, the default mode of torch.nn.init; fan_out is for convolutions.
- * linear_bias adds a vector [O] made elsewhere (SwinV2's q_bias and v_bias, joined) and
- * makes "fc.weight" alone.
+ * creates "fc.weight" and "fc.bias", both with PyTorch's default initialization
+ * (ops/init.h). Kaiming's rules use fan_in here, the default mode of torch.nn.init;
+ * fan_out is for convolutions. linear_bias adds a computed vector [O] (SwinV2's q_bias
+ * and v_bias, joined) and creates only "fc.weight".
  */
 #ifndef OPS_LINEAR_H
 #define OPS_LINEAR_H
@@ -23,7 +23,7 @@ struct linear_attrs {
     int image;           /* set by the builder: x is an image [N,F,1,1] */
 };
 
-/* y [...,O]. The bias is fp32, also where x and weights are 16-bit. */
+/* y [...,O]. The bias is fp32 even if x and weights are 16-bit. */
 enum { LINEAR_X, LINEAR_WEIGHT, LINEAR_BIAS };
 /* dx [...,F], or [N,F,1,1] */
 enum { LINEAR_DATA_GRAD_WEIGHT, LINEAR_DATA_GRAD_DY };

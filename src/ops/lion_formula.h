@@ -1,6 +1,6 @@
 /*
  * Lion (Chen et al., Symbolic Discovery of Optimization Algorithms, 2023) as
- * timm.optim.Lion has it: the step is a sign, weight decay is beside it.
+ * timm.optim.Lion: the step is a sign, and weight decay is decoupled.
  *
  *   w *= 1 - lr wd;  w -= lr sign(m + (1 - b1) (g - m));  m += (1 - b2) (g - m)
  */

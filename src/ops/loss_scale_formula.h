@@ -1,6 +1,4 @@
-/*
- * What the gradient of the loss starts from. Compiled for host and device.
- */
+/* The seed of the loss gradient. Compiled for host and device. */
 #ifndef OPS_LOSS_SCALE_FORMULA_H
 #define OPS_LOSS_SCALE_FORMULA_H
 
@@ -9,8 +7,8 @@
 #include "ops/accumulation_formula.h"
 #include "ops/control.h"
 
-/* `overflow_at`: the update, from 1, whose gradients are infinite on purpose; 0: none.
- * `own`: whose scale of control.own, from 1; 0: control.loss_scale. */
+/* `overflow_at`: the update, from 1, whose gradients are infinite (for tests); 0: none.
+ * `own`: index of the scale in control.own, from 1; 0: control.loss_scale. */
 HOST_DEVICE static inline float loss_scale_value(const struct control *c,
                                                  const struct accumulation *a,
                                                  int overflow_at, int own)

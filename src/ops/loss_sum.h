@@ -1,10 +1,9 @@
 /*
- * loss_sum: the weighted sum of losses, sum_i weight_i loss_i, fp32 [1]. Its gradient by
- * each is loss_share: weight_i dloss.
+ * loss_sum: the weighted sum of losses, sum_i weight_i loss_i, fp32 [1]. Its gradient
+ * with respect to each is loss_share: weight_i dloss.
  *
- * loss_times: a loss (or its gradient) times one of several numbers, fp32 [1], that an
- * input of the program holds: how much this batch counts in its update
- * (session/shares.h).
+ * loss_times: a loss (or its gradient) times one number of an fp32 vector that is an
+ * input of the program: the share of this batch in its update (session/shares.h).
  */
 #ifndef OPS_LOSS_SUM_H
 #define OPS_LOSS_SUM_H
@@ -15,7 +14,7 @@ enum { LOSS_SUM_MOST = 16 };
 
 struct loss_sum_attrs {
     const char *layer;
-    float weight[LOSS_SUM_MOST]; /* one for each input */
+    float weight[LOSS_SUM_MOST]; /* one per input */
 };
 
 struct loss_share_attrs {

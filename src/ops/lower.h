@@ -1,10 +1,10 @@
-/* What edits of a graph that replace ops by their parts share. */
+/* Shared by graph edits that replace ops by their parts. */
 #ifndef OPS_LOWER_H
 #define OPS_LOWER_H
 
 #include "graph/graph.h"
 
-/* Output `slot` of n becomes the old tensor, whoever reads it and wherever it lies. */
+/* Replaces output `slot` of n by the old tensor, which keeps its readers and its place. */
 void lower_adopt(struct node *n, int slot, struct tensor *old);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * maxpool2d: the largest value under each window; padding never wins; a NaN wins.
+ * maxpool2d: the maximum under each window; padding is ignored; a NaN wins.
  *
- * The gradient finds the winner again from x: the first of equal values in scan order
+ * The gradient finds the maximum again from x: the first of equal values in scan order
  * (rows, then columns), the last NaN, as in PyTorch.
  *
  *   x = maxpool2d(&b, x, "maxpool", .kernel = 3, .stride = 2, .padding = 1)

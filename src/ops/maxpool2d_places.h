@@ -1,11 +1,12 @@
 /*
- * maxpool2d that notes which place of each window won, in a byte, and the gradient that
- * needs those and not x: for backends that would have to read x once more to find them.
+ * maxpool2d that also stores the position of each window's maximum, in a byte, and the
+ * gradient that reads these instead of x: for backends that would have to read x again to
+ * find them.
  *
  *   maxpool2d_places        x -> y, places: row * kernel + column within the window
  *   maxpool2d_places_grad   places, dy -> dx, of in_h x in_w
  *
- * Models do not make these: maxpool2d_lower() does, of maxpool2d and its gradient.
+ * Models do not create them: maxpool2d_lower() does, from maxpool2d and its gradient.
  */
 #ifndef OPS_MAXPOOL2D_PLACES_H
 #define OPS_MAXPOOL2D_PLACES_H
@@ -32,8 +33,8 @@ enum { MAXPOOL2D_PLACES_GRAD_WON, MAXPOOL2D_PLACES_GRAD_DY };
 extern const struct op op_maxpool2d_places, op_maxpool2d_places_grad;
 
 /*
- * Where a max pool of g has a gradient: both of these ops instead. Left alone are those of
- * larger windows, and those that are joined with something, whose channels lie apart.
+ * Replaces each max pool of g that has a gradient, and the gradient, by these ops. Larger
+ * windows stay, and so do pools of concatenated tensors, whose channels are not adjacent.
  */
 void maxpool2d_lower(struct graph *g);
 

@@ -1,13 +1,15 @@
 /*
  * metrics: adds this run to struct metrics (ops/control.h), exactly:
+ *
  *   count      += samples with label >= 0
  *   loss_sum   += loss * those samples and measured += those samples, if the loss is
- *                 finite; else nonfinite += 1
+ *                finite; else nonfinite += 1
  *   top1, top5 += samples whose label is among the 1 or 5 largest logits
  *   runs       += 1
+ *
  * The rank of the label is the number of logits that are greater, or equal with a lower
- * index. A sample whose label's logit is NaN is never right; another NaN counts as
- * greater, so a diverged run is not praised.
+ * index. A sample whose label's logit is NaN is always wrong; another NaN counts as
+ * greater, so a diverged run gets no credit.
  */
 #ifndef OPS_METRICS_H
 #define OPS_METRICS_H

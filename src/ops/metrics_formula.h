@@ -1,6 +1,6 @@
 /*
- * The rank of a label among the logits of its sample: how many logits beat it; and what a
- * run adds beside its hits. For host and device; see ops/metrics.h.
+ * The rank of a label among the logits of its sample (the number of logits that beat it),
+ * and the other sums of a run. For host and device; see ops/metrics.h.
  */
 #ifndef OPS_METRICS_FORMULA_H
 #define OPS_METRICS_FORMULA_H
@@ -14,7 +14,8 @@
 
 enum { METRICS_TOP = 5 };
 
-/* Does logit `other` at index k beat `own` at index label? NaN beats, and never wins. */
+/* True if logit `other` at index k beats `own` at index label. A NaN beats everything as
+ * `other` and nothing as `own`. */
 HOST_DEVICE static inline bool metrics_beats(float other, int64_t k, float own,
                                              int64_t label)
 {
@@ -31,7 +32,7 @@ HOST_DEVICE static inline int64_t metrics_rank(const float *logit, int64_t class
     return rank;
 }
 
-/* A run of `count` samples whose weights add up to `weight`, with this mean loss. */
+/* Adds a run of `count` samples whose weights sum to `weight`, with this mean loss. */
 HOST_DEVICE static inline void metrics_count(struct metrics *m, int64_t count,
                                              double weight, float loss)
 {

@@ -23,14 +23,14 @@ enum mix_mode {
     MIX_ELEM   /* one for each sample */
 };
 
-/* Taken literally: prob = 0 never mixes. One of mixup and cutmix must be on. */
+/* Used as given: prob = 0 never mixes. One of mixup and cutmix must be on. */
 struct mix_attrs {
     const char *layer;
     float mixup, cutmix; /* alpha of each; 0: off */
-    /* Sides of the box as shares of the image; both 0: from lam. Turns cutmix on. */
+    /* Sides of the box relative to the image; both 0: from lam. Enables cutmix. */
     float cutmix_min, cutmix_max;
     float prob;        /* of mixing at all */
-    float switch_prob; /* of cutmix, where both are on */
+    float switch_prob; /* of cutmix, if both are enabled */
     int mode;          /* enum mix_mode */
     struct share share; /* set by the builder: of the images */
 };

@@ -1,7 +1,7 @@
 /*
  * The draws of mixup and CutMix, for host and device. Draw d of sample i is
  * philox(seed, PHILOX_MIXUP, run, i + 2^32 d):
- *   d = 0     mix at all? cutmix? row and column of the box's centre (or corner)
+ *   d = 0     whether to mix, by cutmix; row and column of the box's center (or corner)
  *   d = 1     its sides, if they are not given by lam
  *   d = 2..   lam, see ops/mix_beta.h
  */
@@ -19,12 +19,12 @@ struct mix_rule {
 };
 
 struct mix_draw {
-    float lam; /* weight of the sample itself: 1 - area of the box for cutmix */
+    float lam; /* weight of the sample itself; for cutmix: 1 - area of the box */
     int cutmix;
     int top, bottom, left, right; /* rows [top, bottom), columns [left, right) */
 };
 
-/* Which draw sample i of n uses; 0 batch, 1 pair, 2 elem: enum mix_mode. */
+/* Returns the draw of sample i of n; 0 batch, 1 pair, 2 elem: enum mix_mode. */
 HOST_DEVICE static inline int64_t mix_drawer(int mode, struct share s, int64_t i,
                                              int64_t n)
 {
@@ -47,7 +47,8 @@ HOST_DEVICE static inline void mix_span(uint32_t word, int side, int cut, int *f
     *to = mix_clip(centre + (cut + 1) / 2, side);
 }
 
-/* A length in [side * low, side * high), a corner from all where it fits. */
+/* A length in [side * low, side * high), and a corner uniform over all positions that
+ * fit. */
 HOST_DEVICE static inline void mix_span_between(uint32_t length, uint32_t corner,
                                                 int side, float low, float high,
                                                 int *from, int *to)
@@ -96,7 +97,7 @@ HOST_DEVICE static inline struct mix_draw mix_draw(const struct mix_rule *m,
     return d;
 }
 
-/* Pixel (h, w) of the mixed sample from its own value and its partner's. */
+/* Returns pixel (h, w) of the mixed sample from its own value and its partner's. */
 HOST_DEVICE static inline float mix_value(const struct mix_draw *d, int64_t h, int64_t w,
                                           float own, float partner)
 {

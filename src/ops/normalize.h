@@ -6,7 +6,7 @@
 
 #include "graph/graph.h"
 
-enum { NORMALIZE_CHANNELS = 32 }; /* at most */
+enum { NORMALIZE_CHANNELS = 32 }; /* maximum */
 
 struct normalize_attrs {
     const char *layer;

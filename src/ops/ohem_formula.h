@@ -1,6 +1,7 @@
 /*
- * Which rows ohem (ops/ohem.h) keeps, for host and device. Losses are at least 0, so their
- * bits as whole numbers have their order, and the one at a place is found byte by byte.
+ * Selects the rows that ohem (ops/ohem.h) keeps, for host and device. Losses are at least
+ * 0, so their bits as integers have their order, and an order statistic is found byte by
+ * byte.
  */
 #ifndef OPS_OHEM_FORMULA_H
 #define OPS_OHEM_FORMULA_H
@@ -28,7 +29,7 @@ HOST_DEVICE static inline float ohem_loss(uint32_t bits)
     return loss;
 }
 
-/* A loss that rounding has made negative is 0; NaN stays. */
+/* A loss that rounding has made negative becomes 0; NaN stays. */
 HOST_DEVICE static inline float ohem_row(float lse, float z)
 {
     float loss = lse - z;
@@ -41,7 +42,7 @@ HOST_DEVICE static inline float ohem_cut(float thresh)
     return -logf(thresh);
 }
 
-/* At least so many rows of the valid ones. */
+/* Returns the minimum number of rows kept out of the valid ones. */
 HOST_DEVICE static inline int64_t ohem_least(int64_t valid, float min_share)
 {
     int64_t n = (int64_t)((double)valid * (double)min_share);
@@ -49,7 +50,7 @@ HOST_DEVICE static inline int64_t ohem_least(int64_t valid, float min_share)
     return n < 1 ? valid > 0 : n;
 }
 
-/* What a row of this loss weighs among the kept ones. */
+/* Returns the weight of a row with this loss among the kept ones. */
 HOST_DEVICE static inline float ohem_weight(float loss, float cut, float tie)
 {
     if (loss < 0)

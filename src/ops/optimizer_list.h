@@ -1,22 +1,25 @@
 /*
- * The formulas of the optimizers. ops/NAME_formula.h, compiled for host and device, has
+ * The formulas of the optimizers. ops/NAME_formula.h, compiled for host and device,
+ * defines
  *
  *   struct NAME_rule                 the values of one segment in one update; a member
- *                                    struct update_rule update
- *   NAME_rule(a, s, c)               makes them, from the node's attributes, the segment
- *                                    and the control
+ *                                   struct update_rule update
+ *   NAME_rule(a, s, c)               makes them, from the node's attributes, the segment,
+ *                                   and the control
  *   NAME_element(w, m1, m2, g, r)    updates a weight and its moments; it must not touch
- *                                    a moment that the optimizer does not have
+ *                                   a moment that the optimizer does not have
  *
- * and its line in the list makes op_NAME, its reference and the kernels of all backends.
+ * and its line in the list generates op_NAME, its reference, and the kernels of all
+ * backends.
  *
- * An optimizer with trust ratios, T in the list, looks at all elements of a segment
- * before it updates one. For segments that adapt (update_adapts) r->update.trust is then
- * what NAME_trust says; for others it is 1.
+ * An optimizer with trust ratios, T in the list, reads all elements of a segment before
+ * it updates one. For segments that adapt (update_adapts), r->update.trust is then the
+ * result of NAME_trust; for others it is 1.
  *
- *   NAME_measured(w, m1, m2, g, r)   what is measured of an element beside its weight
+ *   NAME_measured(w, m1, m2, g, r)   the second quantity measured per element, after its
+ *                                   weight
  *   NAME_trust(a, s, c, w, x)        the ratio, from the L2 norms of the segment's weights
- *                                    and of what was measured
+ *                                   and of the measured quantity
  *
  * Norms are sums of squares in double over fixed pieces in a fixed order, so they do not
  * depend on the number of threads.

@@ -8,13 +8,13 @@
 
 #include "base/hostdev.h"
 
-/* limit 0: none. NaN passes: it fails each comparison. */
+/* limit 0: none. NaN passes because it fails each comparison. */
 HOST_DEVICE static inline float relu_value(float x, float limit)
 {
     return x < 0 ? 0 : limit > 0 && x > limit ? limit : x;
 }
 
-/* From the output. A NaN there passes dy on, so trouble is seen, not hidden. */
+/* From the output. A NaN passes dy on, so that trouble stays visible. */
 HOST_DEVICE static inline float relu_slope(float y, float dy, float limit)
 {
     return y <= 0 || (limit > 0 && y >= limit) ? 0 : dy;

@@ -1,8 +1,7 @@
 /*
- * add_position: the same values added to every sample, y[b] = x[b] + p, such as the
- * position embedding of tokens. p (fp32) is 1 x ... x C with as many elements as one
- * sample of x; its other dims may be joined, [1,H W,C] for [B,H,W,C]. dp is
- * batch_sum(dy).
+ * add_position: adds the same values to every sample, y[b] = x[b] + p, such as the
+ * position embedding of tokens. p (fp32) is 1 x ... x C with the elements of one sample
+ * of x; its other dims may be joined, [1,H W,C] for [B,H,W,C]. dp is batch_sum(dy).
  *
  * batch_sum: the sum over dim 0, which becomes 1: plain [B,...,C] to [1,...,C], fp32.
  */
@@ -13,7 +12,7 @@
 
 struct batch_sum_attrs {
     const char *layer;
-    int joined; /* 1: [1,N,C] of [B,H,W,C] */
+    int joined; /* 1: [1,N,C] for [B,H,W,C] */
 };
 
 enum { ADD_POSITION_X, ADD_POSITION_P };

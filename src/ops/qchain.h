@@ -1,6 +1,6 @@
 /*
- * What may follow a layer in 8 bits within one region: a shortcut, a ReLU and the
- * quantisation for the next layers, each of which reads the one before.
+ * Ops that may follow an int8 layer within one region: a shortcut, a ReLU, and the
+ * quantization for the next layers, each reading the previous result.
  *
  *   qconv2d or qlinear [add] [relu] [quantize]
  */
@@ -14,26 +14,29 @@ extern "C" {
 #endif
 
 struct qchain {
-    struct node *layer, *add, *relu, *quantize; /* NULL: there is none; layer: always */
+    struct node *layer, *add, *relu, *quantize; /* NULL if absent; layer is always
+                                                 * present */
     struct tensor *other;                       /* the shortcut, or NULL */
     struct tensor *last;                        /* floats, after the add and the ReLU */
 };
 
-/* The chain that ends with n, of free nodes. False: there is none; *c is not to be used. */
+/* Finds the chain that ends with n, of free nodes. Returns false if there is none; *c is
+ * then undefined. */
 bool qchain_find(struct qchain *c, const struct graph *g, struct node *n);
 
-/* For a claim: NULL, or why no kernel takes it that wants its parameters as they are stored,
- * and fp32 around them. */
+/* For a claim: returns NULL, or why a kernel that needs stored parameters and fp32 around
+ * them must decline. */
 const char *qchain_decline(const struct qchain *c);
 
-/* What a region of it reads and writes beside the layer's own inputs. */
+/* Reads and writes of its region beyond the layer's own inputs. */
 struct qchain_slots {
-    int add, scale;    /* reads, or -1: the shortcut, the scale of the next layers */
-    int floats, bytes; /* writes, or -1 */
+    int add, scale;    /* index of the read, or -1: the shortcut, the scale of the next
+                        * layers */
+    int floats, bytes; /* index of the write, or -1 */
     bool relu, is_unsigned;
 };
 
-/* Takes its nodes; once the layer's inputs are read, the rest. */
+/* Takes its nodes; call after the layer's inputs have been read. */
 void qchain_take(struct region *r, const struct qchain *c);
 struct qchain_slots qchain_slots(struct region *r, struct graph *g,
                                  const struct qchain *c);

@@ -1,12 +1,12 @@
 /*
- * qconv2d and qlinear: a convolution and a linear layer of 8-bit integers, for inference.
+ * qconv2d and qlinear: an int8 convolution and linear layer, for inference.
  *
  *   y[o] = (sum of x w[o]) input_scale weight_scale[o] + bias[o]
  *
- * x is uint8 or int8 (ops/quantize.h); w are integers in [-127, 127], fp32 in memory as
+ * x is uint8 or int8 (ops/quantize.h); w are integers in [-127, 127], fp32 in memory like
  * all parameters, [O,...] like those of conv2d and linear; the sum is exact, y fp32.
- * There are no zero points, so padding is zero. The attributes are those of the op in
- * floats (ops/conv2d.h, ops/linear.h), whose bias is a fifth input or not there.
+ * There are no zero points, so padding is zero. The attributes are those of the float op
+ * (ops/conv2d.h, ops/linear.h), whose bias is an optional fifth input.
  */
 #ifndef OPS_QLAYER_H
 #define OPS_QLAYER_H
@@ -23,15 +23,15 @@ enum {
     QLAYER_WEIGHT,
     QLAYER_WEIGHT_SCALE, /* [O] */
     QLAYER_INPUT_SCALE,  /* [1] */
-    QLAYER_BIAS          /* [O], or no such input */
+    QLAYER_BIAS          /* [O]; optional */
 };
 
-/* How the parameters are called: after the name of the layer and a dot. */
+/* Suffixes of the parameters, after the layer's name and a dot. */
 #define QLAYER_WEIGHT_NAME       "weight_int8"
 #define QLAYER_WEIGHT_SCALE_NAME "weight_scale"
 #define QLAYER_INPUT_SCALE_NAME  "input_scale"
 
-/* Attributes are complete, as they stand in a node of conv2d or linear. */
+/* Attributes are complete, as in a node of conv2d or linear. */
 struct conv2d_attrs;
 struct linear_attrs;
 struct tensor *qconv2d_(struct builder *b, const struct conv2d_attrs *a,
@@ -41,7 +41,7 @@ struct tensor *qlinear_(struct builder *b, const struct linear_attrs *a,
 
 extern const struct op op_qconv2d, op_qlinear;
 
-/* Are the bytes of x, which a quantize has made, uint8? */
+/* True if the bytes of x, made by a quantize, are uint8. */
 bool qlayer_is_unsigned(const struct node *n);
 
 /* Element i of x as an integer. */
@@ -50,7 +50,7 @@ static inline int qlayer_byte(const void *x, bool is_unsigned, int64_t i)
     return is_unsigned ? ((const uint8_t *)x)[i] : ((const int8_t *)x)[i];
 }
 
-/* What the exact sum of channel o becomes; `bias` may be NULL. */
+/* Returns the result of channel o from its exact sum; `bias` may be NULL. */
 HOST_DEVICE static inline float qlayer_result(int64_t sum, float input_scale,
                                               float weight_scale, const float *bias,
                                               int64_t o)
@@ -58,7 +58,8 @@ HOST_DEVICE static inline float qlayer_result(int64_t sum, float input_scale,
     return (float)sum * (input_scale * weight_scale) + (bias ? bias[o] : 0);
 }
 
-/* Part of both shapes: what has one number for each channel. NULL, or what is wrong. */
+/* Shared by both shapes: checks vectors with one number per channel. Returns NULL, or the
+ * error. */
 const char *qlayer_check(const struct node *n, int64_t out);
 
 #ifdef __cplusplus

@@ -1,8 +1,8 @@
 /*
- * quantize: floats to 8 bits, y = x / scale rounded to the nearest (quantize_formula.h).
+ * quantize: floats to 8 bits, y = x / scale rounded to nearest (quantize_formula.h).
  * `scale` is a parameter of one number. y is int8 in [-128, 127], or with .is_unsigned
- * uint8 in [0, 255], which suits what a ReLU leaves. Its dtype is DTYPE_U8 both times:
- * bytes, of which the node says what they are (qlayer_is_unsigned).
+ * uint8 in [0, 255], which suits the output of a ReLU. Its dtype is DTYPE_U8 in both
+ * cases; the node defines the sign (qlayer_is_unsigned).
  *
  *   q = quantize(&b, x, scale, "layer1.0.conv1", .is_unsigned = 1)
  */

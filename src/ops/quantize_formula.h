@@ -1,7 +1,7 @@
 /*
- * 8-bit integers, for host and device: of symmetric quantisation, whose zero is the zero
- * of the floats (Jacob et al. 2018, arXiv 1712.05877; Wu et al. 2020, arXiv 2004.09602,
- * section 3). NaN becomes 0.
+ * 8-bit integers, for host and device: symmetric quantization, whose zero is the floats'
+ * zero (Jacob et al. 2018, arXiv 1712.05877; Wu et al. 2020, arXiv 2004.09602, section
+ * 3). NaN becomes 0.
  */
 #ifndef OPS_QUANTIZE_FORMULA_H
 #define OPS_QUANTIZE_FORMULA_H
@@ -11,10 +11,10 @@
 
 #include "base/hostdev.h"
 
-/* Weights leave the least int8 out, so that each scale has both signs. */
+/* Weights do not use -128, so that the range is symmetric. */
 enum { QUANTIZE_MOST_U8 = 255, QUANTIZE_MOST_I8 = 127, QUANTIZE_LEAST_I8 = -128 };
 
-/* x / scale, rounded to the nearest, ties to even, and cut to [lo, hi]. */
+/* x / scale, rounded to nearest, ties to even, and clipped to [lo, hi]. */
 HOST_DEVICE static inline float quantize_element(float x, float scale, float lo, float hi)
 {
     float q = x / scale;

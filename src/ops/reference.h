@@ -1,10 +1,10 @@
 /*
  * The reference kernel: claims any single node and runs op->ref. 16-bit tensors are
  * widened into the workspace before the call and rounded back after it, so rounding,
- * overflow and underflow of fp16 and bf16 are real while sums are double. Outputs that
- * nobody reads get scratch, so op->ref never sees NULL.
+ * overflow, and underflow of fp16 and bf16 are real while sums are double. Unused outputs
+ * get scratch memory, so op->ref never sees NULL.
  *
- * backend_ref is a device of plain host memory with this kernel alone: "--device ref".
+ * backend_ref is a device in plain host memory with only this kernel: "--device ref".
  */
 #ifndef OPS_REFERENCE_H
 #define OPS_REFERENCE_H

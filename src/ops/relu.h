@@ -1,6 +1,6 @@
 /*
- * relu: y = max(x, 0), at most `limit` if one is set (ReLU6: 6). NaN stays NaN.
- * The gradient reads y and not x, so nobody has to keep x.
+ * relu: y = max(x, 0), at most `limit` if one is set (ReLU6: 6). NaN stays NaN. The
+ * gradient reads y instead of x, so x need not be kept.
  */
 #ifndef OPS_RELU_H
 #define OPS_RELU_H
@@ -9,7 +9,7 @@
 
 struct relu_attrs {
     const char *layer;
-    float limit; /* largest output, exact in 16-bit floats; 0 (the default): none */
+    float limit; /* largest output, exact in 16-bit floats; 0 (default): unlimited */
 };
 
 enum { RELU_X };

@@ -1,9 +1,8 @@
 /*
- * resize: Pillow's resize of a batch whose images differ in size, with crop and flip, on
- * the device. `x` has resize_place() bytes for each image; `jobs`, an int32 [N,
- * RESIZE_JOB_WORDS], says what is to be done to it (base/resize_job.h). The bytes of
- * the result differ from those that the loader makes (image/resize.h) by at most one level.
- * No gradient.
+ * resize: Pillow's resize of a batch with images of different sizes, with crop and flip,
+ * on the device. `x` has resize_place() bytes per image; `jobs`, an int32 [N,
+ * RESIZE_JOB_WORDS], describes the resize (base/resize_job.h). The bytes of the result
+ * differ from the loader's (image/resize.h) by at most one level. No gradient.
  */
 #ifndef OPS_RESIZE_H
 #define OPS_RESIZE_H
@@ -22,7 +21,7 @@ struct resize_attrs {
 struct tensor *resize_(struct builder *b, struct tensor *x, struct tensor *jobs,
                        const struct resize_attrs *a);
 
-/* For the reference and the CPU: scratch of one image, and the image i of a step. */
+/* For the reference and the CPU: scratch for one image, and image i of a step. */
 size_t resize_scratch(const struct resize_attrs *a);
 void resize_image(const struct step *s, int64_t i, void *scratch);
 

@@ -1,6 +1,6 @@
 /*
- * RMSprop as torch.optim.RMSprop has it (not centered): weight decay is part of the
- * gradient, eps outside the root, momentum over the scaled gradient.
+ * RMSprop as torch.optim.RMSprop (not centered): weight decay is part of the gradient,
+ * eps is outside the root, momentum is applied to the scaled gradient.
  *
  *   d = g + wd w;  s = alpha s + (1 - alpha) d^2;  v = mu v + d / (sqrt(s) + eps)
  *   w -= lr v

@@ -1,10 +1,10 @@
 /*
- * What losses of rows of logits share (focal, dice, ohem, distill): a row is an image of a
- * classifier, or a pixel, and its K logits lie beside each other in both cases. Slots,
- * shapes, labels, and the node of the gradient.
+ * Shared by losses over rows of logits (focal, dice, ohem, distill): a row is an image of
+ * a classifier, or a pixel, and its K logits are adjacent in both cases. Slots, shapes,
+ * labels, and the node of the gradient.
  *
- * Beside the loss such an op leaves what its gradient needs of all rows, `sums`, so that
- * the backward phase looks at each row alone.
+ * Besides the loss such an op outputs `sums`, which its gradient needs from all rows, so
+ * that the backward phase processes each row independently.
  */
 #ifndef OPS_ROW_LOSS_H
 #define OPS_ROW_LOSS_H
@@ -16,12 +16,12 @@
 extern "C" {
 #endif
 
-/* logits [N,K] and labels int32 [N], -1: does not count; or an image [N,K,H,W] and uint8
- * [N,H,W]. A third input is the op's own. */
+/* logits [N,K] and labels int32 [N], -1: ignored; or an image [N,K,H,W] and uint8
+ * [N,H,W]. A third input depends on the op. */
 enum { ROW_LOSS_LOGITS, ROW_LOSS_LABELS, ROW_LOSS_OTHER };
-/* out[]: the loss fp32 [1], the sums; a third is the op's own */
+/* out[]: the loss fp32 [1], the sums; a third depends on the op */
 enum { ROW_LOSS_LOSS, ROW_LOSS_SUMS, ROW_LOSS_ROWS };
-/* of the gradient, whose output is like the logits; the last is what the op says */
+/* of the gradient, whose output is like the logits; the last depends on the op */
 enum {
     ROW_LOSS_GRAD_LOGITS,
     ROW_LOSS_GRAD_LABELS,
@@ -40,9 +40,9 @@ static inline int64_t row_loss_rows(const struct tensor *logits)
     return tensor_len(logits) / logits->dim[1];
 }
 
-/* Logits and labels of a loss or of its gradient: NULL, or what is wrong. */
+/* Checks logits and labels of a loss or of its gradient: returns NULL, or the error. */
 const char *row_loss_check(const struct node *n);
-/* Shapes of the outputs of a loss with so many sums, and of its gradient. */
+/* Sets the shapes of a loss with `sums` sums; below, of its gradient. */
 const char *row_loss_shape(struct node *n, int64_t sums);
 const char *row_loss_grad_shape(struct node *n);
 
@@ -54,12 +54,12 @@ void row_loss_grad(struct builder *b, const struct node *n, const struct op *gra
 struct row_labels {
     const int32_t *image;
     const uint8_t *pixel;
-    int ignore; /* of pixels: the label that does not count */
+    int ignore; /* pixels: the ignored label */
 };
 
 struct row_labels row_labels_of(const struct tensor *t, const void *labels, int ignore);
 
-/* -1: the row does not count. */
+/* Returns -1 if the row is ignored. */
 HOST_DEVICE static inline int row_label(const struct row_labels *l, int64_t i)
 {
     int y = l->image ? l->image[i] : l->pixel[i];
@@ -67,7 +67,7 @@ HOST_DEVICE static inline int row_label(const struct row_labels *l, int64_t i)
     return l->pixel && y == l->ignore ? -1 : y;
 }
 
-/* The same for hosts, where a label that is no class is a bug. */
+/* Same for hosts, where an invalid label is a bug. */
 int row_label_checked(const struct row_labels *l, int64_t i, int64_t classes);
 
 #ifdef __cplusplus

@@ -6,17 +6,17 @@
  *   state  target
  *
  * All three vectors hold the buffers of the model at the same offsets. Without gradient
- * accumulation `target` is the running buffers themselves and an update that overflowed
- * changes nothing. With it (accumulation.group > 1) `target` is MEMORY_PENDING: the first
- * micro-batch of an update starts from `running`, the others from `target`, and
- * stats_commit copies the segments of target to running at the end of an update that did
- * not overflow:
+ * accumulation, `target` is the running buffers themselves, and an update that overflowed
+ * changes nothing. With accumulation (accumulation.group > 1), `target` is
+ * MEMORY_PENDING: the first micro-batch of an update starts from `running`, the others
+ * from `target`, and stats_commit copies the segments of target to running at the end of
+ * an update that did not overflow:
  *
  *   in     pending, control
  *   state  running
  *
- * For each segment: target = (1 - momentum) base + momentum scale batch. `scale` is
- * n / (n - 1) for variances, which turns the biased one that normalised the batch into
+ * For each segment: target = (1 - momentum) base + momentum scale batch. `scale` is n /
+ * (n - 1) for variances, which turns the biased variance that normalized the batch into
  * the unbiased one that PyTorch keeps. A `count` segment (num_batches_tracked) gets + 1.
  */
 #ifndef OPS_RUNNING_STATS_H
@@ -45,7 +45,8 @@ enum { STATS_COMMIT_PENDING, STATS_COMMIT_CONTROL };
 
 /*
  * Appends the nodes for every op_batchnorm of the graph, after graph_flatten. `last`:
- * this program ends an update, it does not just accumulate. Nothing without a batch norm.
+ * this program ends an update instead of only accumulating. Does nothing without batch
+ * norms.
  */
 void running_stats(struct builder *b, struct tensor *control,
                    struct accumulation accumulation, bool last);

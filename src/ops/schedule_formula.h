@@ -1,23 +1,25 @@
 /*
- * Learning-rate schedules, per update: schedule_lr(s, t) is the rate of update t, the
- * first being update 0. Swin's trainer calls its schedule after the update, so that its
- * first two updates both get the first value; here update t gets lr(t).
+ * Learning rate schedules, per update: schedule_lr(s, t) is the rate of update t, from 0.
+ * Swin's trainer calls its schedule after the update, so that its first two updates both
+ * use the first value; here update t uses lr(t).
  *
- * B, W, M are base, warm-up and minimum rate, T total and w warm-up updates.
- *   warm-up    t < w: W + t (B - W) / w, in front of every schedule but onecycle
+ * B, W, M are base, warm-up, and minimum rate, T total and w warm-up updates.
+ *
+ *   warm-up    t < w: W + t (B - W) / w, before every schedule but onecycle
  *   cosine     M + (B - M) (1 + cos(pi t' / T')) / 2      t' = t - w and T' = T - w with
  *   poly       M + (B - M) (1 - t' / T')^power            warmup_prefix, else t and T;
- *                                                         M from t' = T' on
+ *                                                        M from t' = T' on
  *   linear     B (1 - 0.99 (t - w) / (T - w))             down to 1 % of B
  *   step       B rate^floor(t / every)
  *   multistep  B rate^(milestones <= t)
  *   constant   B
  *   plateau    B, until the host lowers it (session/plateau.h)
  *   onecycle   two cosine arcs: B / div up to B at pct_start T - 1, then down to
- *              B / div / final_div at T - 1
- * The first five are those of timm's schedulers as Swin uses them (0.4.12; today's timm
- * counts step's t from the end of the warm-up), constant is timm's of today, onecycle is
- * torch.optim.lr_scheduler.OneCycleLR without its cycle of the momentum.
+ *             B / div / final_div at T - 1
+ *
+ * The first five are timm's schedulers as used by Swin (0.4.12; current timm counts
+ * step's t from the end of the warm-up), constant is current timm's, onecycle is
+ * torch.optim.lr_scheduler.OneCycleLR without cycling the momentum.
  *
  * Compiled for host and device.
  */
@@ -49,7 +51,7 @@ struct schedule {
     int64_t total, warmup; /* updates */
     double base, warmup_start, min;
     int64_t every;    /* step: updates between two drops */
-    double rate;      /* step, multistep, plateau: the factor of a drop */
+    double rate;      /* step, multistep, plateau: factor of a drop */
     int64_t patience; /* plateau: epochs */
     int64_t milestone[SCHEDULE_MILESTONES];
     int nmilestone;

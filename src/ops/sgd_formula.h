@@ -1,6 +1,6 @@
 /*
- * SGD as torch.optim.SGD has it, dampening 0: weight decay is part of the gradient, the
- * momentum buffer starts as the first gradient (it is zero before that).
+ * SGD as torch.optim.SGD, dampening 0: weight decay is part of the gradient, and the
+ * momentum buffer starts as the first gradient (it is zero before).
  *
  *   d = g + wd w;  v = mu v + d;  w -= lr (nesterov ? d + mu v : v)
  */
@@ -29,7 +29,7 @@ HOST_DEVICE static inline struct sgd_rule sgd_rule(const struct optimizer_attrs 
     return r;
 }
 
-/* `v` is the momentum; without momentum there is none. */
+/* `v` is the momentum, unused without momentum. */
 HOST_DEVICE static inline void sgd_element(float *w, float *v, float *none, float g,
                                            const struct sgd_rule *r)
 {

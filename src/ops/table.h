@@ -1,6 +1,4 @@
-/*
- * Every op, in one list that ends with NULL, and the two that graph passes need.
- */
+/* All ops, in one list ended by NULL, and the two that graph passes need. */
 #ifndef OPS_TABLE_H
 #define OPS_TABLE_H
 

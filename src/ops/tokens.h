@@ -1,8 +1,8 @@
 /*
- * Tokens in front of others, and a few out of many; x is plain [B,N,C].
+ * Prepending and selecting tokens; x is plain [B,N,C].
  *
  *   prepend_token   token [1,1,C] (a parameter, fp32) before the N of each sample:
- *                   [B,N+1,C]; dtoken is op_batch_sum (ops/position.h) of dy[:,0:1,:]
+ *                  [B,N+1,C]; dtoken is op_batch_sum (ops/position.h) of dy[:,0:1,:]
  *   slice_tokens    tokens from, ..., from + len - 1: [B,len,C]
  *   select_token    one of them without its dim: [B,C]
  */
@@ -20,7 +20,7 @@ struct slice_tokens_attrs {
 
 enum { PREPEND_TOKEN_X, PREPEND_TOKEN_TOKEN };
 enum { SLICE_TOKENS_X };
-enum { SLICE_TOKENS_GRAD_DY }; /* dx [B,tokens,C]: dy, and zeros around it */
+enum { SLICE_TOKENS_GRAD_DY }; /* dx [B,tokens,C]: dy, surrounded by zeros */
 
 struct tensor *prepend_token(struct builder *b, struct tensor *x, struct tensor *token,
                              const char *layer);

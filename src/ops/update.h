@@ -1,17 +1,17 @@
 /*
- * What all optimizers share. An optimizer is one node over the flat arrays
+ * Shared by all optimizers. An optimizer is one node over the flat arrays
  *
  *   in     grads (fp32, [trained_len]), control
  *   state  weights, moments (fp32, [trained_len] each); moments are zero before the first
- *          update
+ *         update
  *
- * and does nothing if control->overflow is set. Only the elements of its segments are
- * touched; segments ascend and do not overlap, and each has its own weight decay and
- * learning-rate scale. A parameter without a segment is frozen.
+ * and does nothing if control->overflow is set. It changes only the elements of its
+ * segments; segments ascend and do not overlap, and each has its own weight decay and
+ * learning rate scale. A parameter without a segment is frozen.
  *
- * The gradient of an element is update_gradient(): unscaled, clipped by norm (both are
- * in control->grad_multiplier) and by value. `round` is the level O3: the new weight is
- * rounded to the half type, so that no master weight with more bits exists.
+ * The gradient of an element is update_gradient(): unscaled, clipped by norm (both are in
+ * control->grad_multiplier) and by value. `round` is the level O3: the new weight is
+ * rounded to the 16-bit type, so that no master weight with more bits exists.
  *
  * Compiled for host and device.
  */
@@ -35,31 +35,32 @@ struct update_segment {
 enum update_round { UPDATE_ROUND_NONE, UPDATE_ROUND_F16, UPDATE_ROUND_BF16 };
 
 struct update {
-    const struct update_segment *segment; /* lives as long as the graph */
+    const struct update_segment *segment; /* must outlive the graph */
     int nsegment;
-    int round;        /* enum update_round, of the segments that say so */
+    int round;        /* enum update_round, for segments with .round */
     float clip_value; /* largest |gradient| of an element; 0: no limit */
 };
 
-/* From TRAIN.OPTIMIZER. An optimizer reads those of its row (ops/optimizer_table.c). */
+/* From TRAIN.OPTIMIZER. An optimizer reads those in its row (ops/optimizer_table.c). */
 struct hyperparameters {
     double momentum, alpha, beta1, beta2, eps, trust_coeff;
     bool nesterov, trust_clip, always_adapt;
 };
 
-/* For the node of every optimizer. */
+/* Attributes of every optimizer's node. */
 struct optimizer_attrs {
     const char *layer;
     struct update update;
     struct hyperparameters h;
-    bool decoupled; /* AdamW: weight decay shrinks the weight, it is no gradient */
+    bool decoupled; /* AdamW: weight decay shrinks the weight instead of entering the
+                     * gradient */
 };
 
 enum { UPDATE_GRADS, UPDATE_CONTROL };                   /* in[] of an optimizer */
 enum { UPDATE_WEIGHTS, UPDATE_MOMENT1, UPDATE_MOMENT2 }; /* out[] */
 
-/* For one segment in one update: how its gradients are read and its weights stored; its
- * trust ratio, where the optimizer has them. */
+/* For one segment in one update: how to read its gradients and store its weights, and its
+ * trust ratio, if the optimizer has one. */
 struct update_rule {
     float multiplier, clip, trust;
     int round;
@@ -78,7 +79,7 @@ HOST_DEVICE static inline struct update_rule update_rule(const struct update *u,
     return r;
 }
 
-/* Has the segment a trust ratio of its own, where the optimizer has them? */
+/* True if the segment has its own trust ratio, given that the optimizer has them. */
 HOST_DEVICE static inline bool update_adapts(const struct optimizer_attrs *a,
                                              const struct update_segment *s)
 {

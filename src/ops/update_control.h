@@ -1,13 +1,13 @@
 /*
- * The one-thread nodes of the update phase, which write the control tensor; what they do
- * is in ops/control_formula.h. Order in a program:
+ * The one-thread nodes of the update phase that write the control tensor by the formulas
+ * of ops/control_formula.h. Order in a program:
  *
  *   ... loss_scale (ops/loss_scale.h), backward, grads_accumulate, grad_stats ...
  *   control_prepare   rate, clip factor, EMA decay
  *   ... optimizer, running_stats, ema ...
  *   control_finish    counters, dynamic loss scale; the last node
  *
- * A program that only accumulates ends with control_micro instead. Each takes the control
+ * A program that only accumulates ends with control_micro instead. Each has the control
  * tensor as its state.
  */
 #ifndef OPS_UPDATE_CONTROL_H
@@ -19,8 +19,8 @@
 struct control_prepare_attrs {
     const char *layer;
     struct schedule schedule;
-    double clip_norm;           /* 0: do not clip by norm */
-    double ema_decay, ema_ramp; /* of no meaning without an EMA */
+    double clip_norm;           /* 0: no clipping by norm */
+    double ema_decay, ema_ramp; /* unused without an EMA */
 };
 
 struct control_finish_attrs {

@@ -1,13 +1,13 @@
 /*
- * view: the same elements in the same order under other dims.
+ * view: the same elements in the same order with other dims.
  *
  *   x = view_tokens(&b, x, "norm")                  image [N,C,H,W] -> plain [N,H,W,C]
  *   x = view_image(&b, x, "norm")                   plain [N,H,W,C] -> image [N,C,H,W]
- *   x = view_plain(&b, x, "flatten", 3, dim)        plain -> plain of as many elements
+ *   x = view_plain(&b, x, "flatten", 3, dim)        plain -> plain, same number of elements
  *
- * Images are stored channels last, so none of them moves anything: the result has the
- * bytes of x, and no kernel runs (graph/views.c says when one has to copy). The result
- * has the type of x; the gradient is a view of dy. A view that changes nothing is x.
+ * Images are stored channels last, so nothing moves: the result shares the bytes of x,
+ * and no kernel runs (graph/views.c lists the exceptions, which copy). The result has the
+ * type of x; the gradient is a view of dy. A view that changes nothing returns x.
  */
 #ifndef OPS_VIEW_H
 #define OPS_VIEW_H

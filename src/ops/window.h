@@ -1,6 +1,6 @@
 /*
- * Sliding windows: sizes and positions that convolutions and pools share. Positions
- * outside [0, in) are padding.
+ * Sliding windows: sizes and positions for convolutions and pools. Positions outside [0,
+ * in) are padding.
  */
 #ifndef OPS_WINDOW_H
 #define OPS_WINDOW_H
@@ -9,9 +9,9 @@
 #include <stdint.h>
 
 /*
- * Outputs along one direction. `ceil` lets the last window hang over the end if it still
- * starts inside the input or its left padding (PyTorch's rule): also the first one, of an
- * input that is smaller than it. 0 or less: does not fit.
+ * Returns the outputs along one direction. With `ceil`, the last window may extend beyond
+ * the end if it starts inside the input or its left padding (PyTorch's rule), even the
+ * first one of a smaller input. 0 or less: does not fit.
  */
 static inline int64_t window_count(int64_t in, int kernel, int stride, int pad,
                                    int dilation, bool ceil)
@@ -27,13 +27,13 @@ static inline int64_t window_count(int64_t in, int kernel, int stride, int pad,
     return ceil && (out - 1) * stride >= in + pad ? out - 1 : out;
 }
 
-/* The input position under tap k of window o; may lie in the padding. */
+/* Returns the input position under tap k of window o; may be padding. */
 static inline int64_t window_at(int64_t o, int k, int stride, int pad, int dilation)
 {
     return o * stride - pad + (int64_t)k * dilation;
 }
 
-/* The positions [*first, *end) of the input that window o covers. */
+/* Gets the positions [*first, *end) of the input that window o covers. */
 static inline void window_span(int64_t o, int64_t in, int kernel, int stride, int pad,
                                int64_t *first, int64_t *end)
 {
@@ -42,11 +42,11 @@ static inline void window_span(int64_t o, int64_t in, int kernel, int stride, in
     *first = *first > 0 ? *first : 0;
 }
 
-/* The windows [*first, *end) of `out` that cover input position i. */
+/* Gets the windows [*first, *end) of `out` that cover input position i. */
 static inline void window_cover(int64_t i, int64_t out, int kernel, int stride, int pad,
                                 int64_t *first, int64_t *end)
 {
-    int64_t low = i + pad - kernel + stride; /* stride more than the first start */
+    int64_t low = i + pad - kernel + stride; /* first start + stride */
 
     *first = low > 0 ? low / stride : 0;
     *end = (i + pad) / stride + 1 < out ? (i + pad) / stride + 1 : out;

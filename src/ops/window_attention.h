@@ -5,7 +5,7 @@
  *                        .window_w = 7, .shift_h = 3, .shift_w = 3, .table = t, .pad = p)
  *
  * qkv is plain [B,H,W,3C]: features [q | k | v], each [head][C / heads]. The result is
- * plain [B,H,W,C] with the heads beside each other. Of each window and head, with i and j
+ * plain [B,H,W,C] with the heads next to each other. Of each window and head, with i and j
  * its tokens,
  *
  *   y_i = sum_j m_ij a_ij v_j,   a_i = softmax over j of s_ij,
@@ -25,7 +25,7 @@
  * is exp(min(logit_scale[head], ln 100)); above ln 100 logit_scale has no gradient.
  *
  * Scores are never stored: of the forward pass the log of each softmax's sum is kept, and
- * the gradient computes them again. Softmax and norms are fp32 beside 16-bit qkv.
+ * the gradient computes them again. Softmax and norms are fp32 even if qkv is 16-bit.
  */
 #ifndef OPS_WINDOW_ATTENTION_H
 #define OPS_WINDOW_ATTENTION_H
@@ -38,12 +38,12 @@
 extern "C" {
 #endif
 
-/* What a node may have beside qkv; all but the control tensor are fp32. */
+/* Optional inputs after qkv; all but the control tensor are fp32. */
 enum window_attention_option {
     WINDOW_ATTENTION_TABLE,       /* [(2 window_h - 1)(2 window_w - 1), heads] */
     WINDOW_ATTENTION_LOGIT_SCALE, /* [heads,1,1] */
     WINDOW_ATTENTION_PAD,         /* [3C] */
-    WINDOW_ATTENTION_CONTROL,     /* with dropout */
+    WINDOW_ATTENTION_CONTROL,     /* for dropout */
     WINDOW_ATTENTION_OPTIONS
 };
 
@@ -54,20 +54,20 @@ struct window_attention_attrs {
     int shift_h, shift_w;   /* less than the window */
     float scale;            /* 0: 1 / sqrt(C / heads); never 0 in a node */
     float dropout;          /* rate, in [0, 1); 0 in a node outside of training */
-    /* Optional. The builder makes inputs of them; in a node these are NULL. */
+    /* Optional. The builder turns them into inputs; in a node these are NULL. */
     struct tensor *table, *logit_scale, *pad;
-    int has;  /* set by the builder: bit of each window_attention_option */
+    int has;  /* set by the builder: one bit per window_attention_option */
     int salt; /* set by the builder: of the dropout mask */
     struct share share; /* set by the builder: of the images */
 };
 
-/* Head size, and tokens of a window, at most. */
+/* Maximum head size and tokens per window. */
 enum { WINDOW_ATTENTION_HEAD = 256, WINDOW_ATTENTION_TOKENS = 4096 };
 
 /* y [B,H,W,C]; lse fp32 [B,H,W,heads]: log sum_j exp s_ij. Then the options. */
 enum { WINDOW_ATTENTION_QKV, WINDOW_ATTENTION_IN };
 enum { WINDOW_ATTENTION_Y, WINDOW_ATTENTION_LSE };
-/* Then the options. A gradient of what is not there has one element and no reader. */
+/* Then the options. The gradient of an absent option has one element and no reader. */
 enum {
     WINDOW_ATTENTION_GRAD_QKV,
     WINDOW_ATTENTION_GRAD_DY,
@@ -90,9 +90,9 @@ struct tensor *window_attention_(struct builder *b, struct tensor *qkv,
 
 extern const struct op op_window_attention, op_window_attention_grad;
 
-/* ---- for kernels; of nodes of both ops ---- */
+/* ---- for kernels, with nodes of either op ---- */
 
-/* The slot of an option among the inputs, or -1. */
+/* Returns the input slot of an option, or -1 if it is absent. */
 int window_attention_slot(const struct node *n, enum window_attention_option o);
 
 struct window_attention_size {

@@ -1,4 +1,4 @@
-/* The reference of ops/window_attention.h, in a file of its own. */
+/* The reference of ops/window_attention.h. */
 #ifndef OPS_WINDOW_ATTENTION_REF_H
 #define OPS_WINDOW_ATTENTION_REF_H
 

@@ -1,8 +1,8 @@
 /*
  * Windows that tile a map of tokens, for host and device. The map is rolled (row y of the
  * rolled map is row (y + roll_h) mod height), then padded: pad_top rows above, and below
- * as many as complete the last window; columns alike. Windows are numbered row by row,
- * and so are the tokens of a window.
+ * up to whole windows; same for columns. Windows are numbered row by row, and so are the
+ * tokens of a window.
  *
  * Swin rolls and pads below (Liu et al. 2021, arXiv 2103.14030); Swin-MLP pads on all
  * sides and does not roll.
@@ -30,7 +30,7 @@ HOST_DEVICE static inline int window_grid_windows(const struct window_grid *g)
     return g->rows * g->columns;
 }
 
-/* Where a token lies on the padded map. */
+/* Returns the row of a token on the padded map. */
 HOST_DEVICE static inline int window_grid_row(const struct window_grid *g, int window,
                                               int token)
 {
@@ -43,7 +43,7 @@ HOST_DEVICE static inline int window_grid_column(const struct window_grid *g, in
     return window % g->columns * g->window_w + token % g->window_w;
 }
 
-/* The pixel of the map that is a token, y * width + x; -1: padding. */
+/* Returns the pixel of a token on the map, y * width + x; -1: padding. */
 HOST_DEVICE static inline int window_grid_pixel(const struct window_grid *g, int window,
                                                 int token)
 {
@@ -59,9 +59,9 @@ HOST_DEVICE static inline int window_grid_pixel(const struct window_grid *g, int
 }
 
 /*
- * Tokens of one window that are neighbours only because the map was rolled have different
- * regions. The cut is roll_h rows before the end of the padded map, where timm and
- * Microsoft have it.
+ * Tokens of one window that are neighbors only because of the roll have different
+ * regions. The cut is roll_h rows before the end of the padded map, as in timm and
+ * Microsoft's code.
  */
 HOST_DEVICE static inline int window_grid_region(const struct window_grid *g, int window,
                                                  int token)
@@ -73,20 +73,20 @@ HOST_DEVICE static inline int window_grid_region(const struct window_grid *g, in
            (x >= g->columns * g->window_w - g->roll_w);
 }
 
-/* Do some tokens of this window have different regions? */
+/* True if tokens of this window have different regions. */
 HOST_DEVICE static inline int window_grid_divided(const struct window_grid *g, int window)
 {
     return (g->roll_h && window / g->columns == g->rows - 1) ||
            (g->roll_w && window % g->columns == g->columns - 1);
 }
 
-/* Rows of a table with one row for each offset between two tokens of a window. */
+/* Returns the rows of a table with one row per offset between two tokens of a window. */
 HOST_DEVICE static inline int window_grid_offsets(const struct window_grid *g)
 {
     return (2 * g->window_h - 1) * (2 * g->window_w - 1);
 }
 
-/* The row of that table for query i and key j. */
+/* Returns the row of that table for query i and key j. */
 HOST_DEVICE static inline int window_grid_offset(const struct window_grid *g, int i,
                                                  int j)
 {

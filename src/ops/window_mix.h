@@ -32,7 +32,7 @@ struct window_mix_attrs {
     int shift;              /* less than the window */
 };
 
-/* y [B,H,W,C]. The bias is fp32, also where x and weights are 16-bit. */
+/* y [B,H,W,C]. The bias is fp32 even if x and weights are 16-bit. */
 enum { WINDOW_MIX_X, WINDOW_MIX_WEIGHT, WINDOW_MIX_BIAS };
 /* dx [B,H,W,C] */
 enum { WINDOW_MIX_DATA_GRAD_WEIGHT, WINDOW_MIX_DATA_GRAD_DY };
@@ -55,7 +55,7 @@ struct window_mix_size {
     int heads, head, channels; /* head: C / heads */
     int windows, tokens;       /* of one map; of one window */
 };
-/* For a map [B,H,W,C] that a node of these attributes mixes: x, y or their gradients. */
+/* For a map [B,H,W,C] that a node with these attributes mixes: x, y, or their gradients. */
 struct window_mix_size window_mix_size(const struct window_mix_attrs *a,
                                        const struct tensor *map);
 
