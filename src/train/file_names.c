@@ -140,6 +140,8 @@ bool file_names_no_bias(const struct file_names *n, const char *const *layer,
 {
     bool none = false;
 
+    if (!n->scheme) /* one with the names of the model itself is cut off */
+        return false;
     for (; *layer && !none; layer++) {
         char *weight = xasprintf("%s.weight", *layer);
         size_t len = strlen(*layer);

@@ -52,7 +52,7 @@ bool file_names_extra(const struct file_names *n, const struct model_family *f,
 const char *file_names_plain(const struct file_names *n, const char *name);
 
 /* Is `name` the bias of one of these layers (NULL at the end) of which the file has the
- * weight alone? Such a layer is one with a bias of zero. */
+ * weight alone? Such a layer of another project has a bias of zero. */
 bool file_names_no_bias(const struct file_names *n, const char *const *layer,
                         const char *name);
 
