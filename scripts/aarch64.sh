@@ -25,7 +25,7 @@ make_sysroot() {
   # The packages of scripts/deps.sh that are libraries.
   libraries=$(DEPS_LIST=1 scripts/deps.sh | grep -- '^lib.*-dev$' | paste -sd,)
   mmdebstrap --quiet --variant=extract --arch=arm64 --include="$libraries,libgcc-s1" \
-    "$VERSION_CODENAME" "$sysroot" http://deb.debian.org/debian
+    "$VERSION_CODENAME" "$sysroot"
   echo "aarch64: $sysroot"
 }
 
