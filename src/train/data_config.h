@@ -56,6 +56,11 @@ void data_loader_options(const struct config *cfg, enum data_split split,
 /* How images are read: their largest size, their orientation, damage. */
 struct image_limits data_limits(const struct config *cfg);
 
+/* What data_loader_options() says of an image: resizing, crops, augmentation. */
+struct transform data_transform(const struct config *cfg, enum data_split split);
+/* True if training crops are cut from a padded image (AUG.PAD_CROP, AUG.CROP_MODE). */
+bool data_pads(const struct config *cfg);
+
 /*
  * The classes' pixels in the label maps of `train`, as the model sees them; kept in a
  * file in DATA_PATH. Damaged files are treated as DATA.ON_ERROR and MAX_BAD_SHARE say.
