@@ -28,8 +28,7 @@ static int width(void)
     return n - 2 < WIDTH_MIN ? WIDTH_MIN : (int)n - 2;
 }
 
-/* Words from `column` on, wrapped, every further line starting at `indent`. */
-static void wrap(const char *text, int indent, int column)
+void help_wrap(const char *text, int indent, int column)
 {
     int max = width();
 
@@ -47,7 +46,7 @@ static void wrap(const char *text, int indent, int column)
     putchar('\n');
 }
 
-static void line(const char *name, const char *help)
+void help_line(const char *name, const char *help)
 {
     int column = printf("  %s", name);
 
@@ -56,7 +55,7 @@ static void line(const char *name, const char *help)
         column = 0;
     }
     printf("%*s", HELP_COLUMN - column, "");
-    wrap(help, HELP_COLUMN, HELP_COLUMN);
+    help_wrap(help, HELP_COLUMN, HELP_COLUMN);
 }
 
 /* Does `trainc help KEY` explain each value on a line of its own? */
@@ -78,7 +77,7 @@ static void help_rows(const struct names *names)
         strbuf_addf(&s, "%s%s", s.len ? ", " : "", row.name);
         if (next.name && next.help == row.help)
             continue;
-        line(s.buf, row.help);
+        help_line(s.buf, row.help);
         strbuf_reset(&s);
     }
     strbuf_release(&s);
@@ -151,128 +150,15 @@ void help_add_text(struct strbuf *s, const struct schema *row)
     strbuf_addf(s, "%s)", schema_use(row));
 }
 
-static void help_flag(const struct schema *row)
+void help_flag(const struct schema *row)
 {
     struct strbuf name = STRBUF_INIT, help = STRBUF_INIT;
 
     help_add_names(&name, row);
     help_add_text(&help, row);
-    line(name.buf, help.buf);
+    help_line(name.buf, help.buf);
     strbuf_release(&name);
     strbuf_release(&help);
-}
-
-static const struct cmd_flag common_flags[] = {
-    {"-c, --cfg", "FILE",
-     "configuration in YAML, - from standard input; may be given several times, later "
-     "files win"},
-    {"--opts", "KEY VALUE ...",
-     "set any key, also as KEY=VALUE; `trainc help KEY` explains one"},
-    {"@FILE", NULL, "more arguments, from a file"},
-    {"--print-config", NULL,
-     "print the configuration and stop; =diff: only what differs from the defaults"},
-    {"-h, --help", NULL, "show this and stop"},
-    {"--version", NULL, "show the version and stop"},
-    {0},
-};
-
-const struct cmd_flag *help_common_flags(const struct verb *v)
-{
-    static const struct cmd_flag help_alone[] = {
-        {"-h, --help", NULL, "show this and stop"}, {0}};
-
-    return v && v->main && v->reads ? help_alone : common_flags;
-}
-
-static void help_flags(const struct cmd_flag *flags)
-{
-    struct strbuf name = STRBUF_INIT;
-
-    for (; flags && flags->flag; flags++) {
-        strbuf_reset(&name);
-        strbuf_addf(&name, "%s%s%s", flags->flag, flags->metavar ? " " : "",
-                    flags->metavar ? flags->metavar : "");
-        line(name.buf, flags->help);
-    }
-    strbuf_release(&name);
-}
-
-/* The flags that most runs use. */
-static bool is_usual(const char *key)
-{
-    static const char *const usual[] = {"DATA.DATA_PATH",
-                                        "DATA.DATASET",
-                                        "DATA.BATCH_SIZE",
-                                        "DATA.IMG_SIZE",
-                                        "DATA.NUM_WORKERS",
-                                        "MODEL.NAME",
-                                        "MODEL.NUM_CLASSES",
-                                        "MODEL.PRETRAINED",
-                                        "MODEL.RESUME",
-                                        "TRAIN.EPOCHS",
-                                        "TRAIN.BASE_LR",
-                                        "TRAIN.OPTIMIZER.NAME",
-                                        "OUTPUT",
-                                        "TAG",
-                                        "DEVICE",
-                                        "SEED"};
-
-    for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
-        if (!strcmp(usual[i], key))
-            return true;
-    return false;
-}
-
-static int unusual_flags(const struct verb *v)
-{
-    int n = 0;
-
-    for (const struct schema *row = schema_table; row->key; row++)
-        n += row->flag && verb_reads(v, row->key) && !is_usual(row->key);
-    return n;
-}
-
-static void help_keys(const struct verb *v, bool all)
-{
-    enum { FEW = 5 }; /* not worth leaving out */
-    int left_out = all || unusual_flags(v) <= FEW ? 0 : unusual_flags(v);
-    const char *section = "";
-    size_t len = 0;
-
-    for (const struct schema *row = schema_table; row->key; row++) {
-        const char *dot = strchr(row->key, '.');
-        size_t n = dot ? (size_t)(dot - row->key) : 0;
-
-        if (!row->flag || !verb_reads(v, row->key))
-            continue;
-        if (left_out && !is_usual(row->key))
-            continue;
-        if (row->key[0] && (n != len || strncmp(section, row->key, n) != 0))
-            printf("\n%.*s:\n", (int)n, row->key);
-        else if (!*section)
-            puts("\nrun:");
-        section = row->key;
-        len = n;
-        help_flag(row);
-    }
-    if (left_out)
-        printf(
-            "\n%d more flags: trainc help %s --all. A key, or a word: trainc help KEY\n",
-            left_out, v->name);
-}
-
-void help_verb(const struct verb *v, bool all)
-{
-    printf("usage: trainc %s [options]%s%s%s\n\n", v->name, v->args ? " " : "",
-           v->args ? v->args : "", v->main && v->reads ? "" : " [KEY=VALUE ...]");
-    wrap(v->about ? v->about : v->help, 0, 0);
-    puts(v->examples[1] ? "\nexamples:" : "\nexample:");
-    for (const char *const *e = v->examples; *e; e++)
-        printf("  %s\n", *e);
-    puts("\noptions:");
-    help_flags(v->flags);
-    help_flags(help_common_flags(v));
-    help_keys(v, all);
 }
 
 /* --- keys --------------------------------------------------------------------------- */
@@ -284,7 +170,7 @@ static void help_readers(const char *key)
     cmd_add_readers(&s, key);
     if (s.len) {
         printf("  read by");
-        wrap(s.buf, 2, 9);
+        help_wrap(s.buf, 2, 9);
     }
     strbuf_release(&s);
 }
@@ -305,7 +191,7 @@ static void help_record(const struct schema *record)
                     r->required         ? ""
                     : r->def && *r->def ? r->def
                                         : "''");
-        line(r->key, s.buf);
+        help_line(r->key, s.buf);
         strbuf_release(&s);
     }
 }
@@ -318,7 +204,7 @@ static void help_key(const struct schema *row)
 
     printf("%s\n", row->key);
     printf("  ");
-    wrap(row->help, 2, 2);
+    help_wrap(row->help, 2, 2);
     names_add_type(&s, row, lines ? NULL : cmd_key_names);
     if (row->min < row->max) {
         strbuf_addstr(&s, !schema_is_open(row) ? " in " : " ");
@@ -331,7 +217,7 @@ static void help_key(const struct schema *row)
     if (row->set_flag)
         strbuf_addf(&s, "; %s sets %s", row->set_flag, row->set_value);
     printf("  ");
-    wrap(s.buf, 2, 2);
+    help_wrap(s.buf, 2, 2);
     if (row->no_effect)
         printf("  no effect: %s\n", row->no_effect);
     if (row->unsupported)
@@ -398,7 +284,7 @@ void help_overview(void)
     puts("usage: trainc [VERB] [options]\n\nTrains image models from one YAML file.\n\n"
          "verbs:");
     for (int i = 0; verb_table[i]; i++)
-        line(verb_table[i]->name, verb_table[i]->help);
+        help_line(verb_table[i]->name, verb_table[i]->help);
     puts(
         "\nWithout a VERB it is the first. `trainc help VERB` shows a verb's options, "
         "`trainc\nhelp KEY` a key of the configuration, `trainc help TRAIN` a section of "
@@ -416,7 +302,7 @@ static void print_match(int n, const char *word, const char *name, const char *h
 {
     if (!n)
         printf("no key, flag, or verb is named \"%s\"; found in:\n", word);
-    line(name, help);
+    help_line(name, help);
 }
 
 /* Prints the verbs, flags and keys with the word in their name or help. How many. */

@@ -9,6 +9,13 @@
 #include "cmd/cmd.h"
 #include "config/schema.h"
 
+/* Prints words from `column` on, wrapped; every further line starts at `indent`. */
+void help_wrap(const char *text, int indent, int column);
+/* Prints a name and, in the second column, its help. */
+void help_line(const char *name, const char *help);
+/* The same of the flag of a key. */
+void help_flag(const struct schema *row);
+
 /* "--lr, --base-lr LR", "--amp, --no-amp" */
 void help_add_names(struct strbuf *s, const struct schema *row);
 /* "TRAIN.BASE_LR: ... (default: ...)" */
