@@ -192,6 +192,34 @@ static int in_flight(const struct inflight *q)
     return n;
 }
 
+enum { SAMPLE = PIXELS + LABELS + KEYS };
+
+static void fill_host(struct host *h, int run)
+{
+    memset(h->pixels, 'a' + run, PIXELS);
+    memset(h->labels, 'A' + run, LABELS);
+    memset(h->keys, '0' + run, KEYS);
+    h->lent = true;
+}
+
+static void check_seen(const char seen[SAMPLE], int run)
+{
+    for (int k = 0; k < SAMPLE; k++)
+        if (seen[k] != (k < PIXELS ? 'a' : k < PIXELS + LABELS ? 'A' : '0') + run)
+            fail_msg("run %d read '%c' at %d", run, seen[k], k);
+}
+
+/* Snapshots come in order; runs 3, 7, ... leave none. */
+static void check_snapshots(struct inflight *q, int *next)
+{
+    struct snapshot s;
+
+    while (inflight_next(q, &s)) {
+        *next += *next % 4 == 3;
+        assert_int_equal(s.control.step, ++*next);
+    }
+}
+
 /* Each "program" copies its input to seen[run] and sets the step. */
 static void test_lanes(void **state)
 {
@@ -199,7 +227,7 @@ static void test_lanes(void **state)
                                      10, 11, 12, 13, 14, 15, 16, 17, 18, 19};
     struct device d = {0};
     struct host host[RUNS] = {0};
-    char input[PIXELS + LABELS + KEYS], seen[RUNS][PIXELS + LABELS + KEYS];
+    char input[SAMPLE], seen[RUNS][SAMPLE];
     struct control control[RUNS] = {0}, now = {0};
     struct metrics metrics = {0};
     struct inflight_place to = {
@@ -211,7 +239,6 @@ static void test_lanes(void **state)
         .key_size = KEYS,
     };
     struct inflight q;
-    struct snapshot s;
     int next = 0, after = 0;
 
     (void)state;
@@ -226,10 +253,7 @@ static void test_lanes(void **state)
                                .keys = host[i].keys};
         int lent = 0;
 
-        memset(host[i].pixels, 'a' + i, PIXELS);
-        memset(host[i].labels, 'A' + i, LABELS);
-        memset(host[i].keys, '0' + i, KEYS);
-        host[i].lent = true;
+        fill_host(&host[i], i);
         inflight_room(&q);
         assert_true(in_flight(&q) <= 1);
         after += i >= 2 && in_flight(&q) == 1;
@@ -241,26 +265,18 @@ static void test_lanes(void **state)
         control[i].step = i + 1;
         m_copy(&d, LANE_RUN, &now, &control[i], sizeof(now));
         inflight_ran(&q, i % 4 == 3 ? NULL : &now, &metrics); /* some leave none */
-        while (inflight_next(&q, &s)) {
-            next += next % 4 == 3;
-            assert_int_equal(s.control.step, ++next);
-        }
+        check_snapshots(&q, &next);
     }
     assert_int_equal(d.syncs, 0);
     assert_true(after >= RUNS / 2); /* the device does not run dry */
     assert_true(next >= RUNS - 3);
     inflight_drain(&q);
-    while (inflight_next(&q, &s)) {
-        next += next % 4 == 3;
-        assert_int_equal(s.control.step, ++next);
-    }
+    check_snapshots(&q, &next);
     assert_int_equal(next, RUNS - 1);
     assert_true(copy_seconds == 3.0 / COPIES_A_SECOND * RUNS); /* each batch's once */
     for (int i = 0; i < RUNS; i++) {
         assert_false(host[i].lent);
-        for (int k = 0; k < PIXELS + LABELS + KEYS; k++)
-            if (seen[i][k] != (k < PIXELS ? 'a' : k < PIXELS + LABELS ? 'A' : '0') + i)
-                fail_msg("run %d read '%c' at %d", i, seen[i][k], k);
+        check_seen(seen[i], i);
     }
     inflight_release(&q);
 }
