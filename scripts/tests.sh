@@ -7,7 +7,8 @@
 #
 #   scripts/tests.sh PROGRAM...
 #
-#   TESTS_COUNT=FILE  appends "PASSED FAILED" to FILE, for a caller that runs several
+#   TESTS_COUNT=FILE  appends "PASSED FAILED" to FILE, for a caller that runs several, and the
+#                     end of what each failed test said to FILE.failed
 #   TESTS_JOBS=N      programs at a time (default 2)
 #   TESTS_LIMIT=N     seconds that one program may take (default 600)
 #   OMP_NUM_THREADS=N threads for all of them
@@ -86,6 +87,10 @@ report() { # number
   fi
   echo "   exit code $rc; what it said:"
   grep -v '^\[\( RUN      \|       OK \)\]' "$log" | tail -100
+  [ -z "${TESTS_COUNT:-}" ] || {
+    echo "== ${tests[$1]} failed: exit code $rc after $seconds s"
+    grep -v '^\[\( RUN      \|       OK \|  PASSED  \)\]' "$log" | tail -8 | cut -c-200
+  } >>"$TESTS_COUNT.failed"
 }
 
 report_ended() { # in the order in which they were named
