@@ -28,7 +28,7 @@ struct init_layout {
 /*
  * `lists`: a folder for train.txt and val.txt, which are written if the images have no
  * splits; NULL: none. `as`: a storage; NULL: whatever they look like. Ends the program if
- * no images are found, or if it is not sure what they are.
+ * no images are found, or if trainc is not sure what they are.
  */
 void init_layout(struct init_layout *l, const char *path, const char *lists,
                  const char *as);

@@ -256,7 +256,7 @@ static void list_readings(const struct init_layout *l, const char *dir, const ch
 {
     int n = 0;
 
-    warn("it is not sure what '%s' holds: %s", l->path, why);
+    warn("trainc init is not sure what '%s' holds: %s", l->path, why);
     log_info("readings:");
     reading_of_pairs(&n, l);
     reading_of_classes(&n, l, dir);

@@ -117,7 +117,7 @@ unsure() { # LAYOUT WHY READING...
   shift 2
   "$trainc" init "$dir" >x.yaml 2>log
   [ $? = 2 ] && cp log log.all && [ ! -s x.yaml ] || { cat log; fail "$dir: the exit code, or a configuration of what is not sure"; }
-  grep -q "it is not sure what '.*$dir' holds: .*$why" log || { cat log; fail "$dir: why it is not sure"; }
+  grep -q "trainc init is not sure what '.*$dir' holds: .*$why" log || { cat log; fail "$dir: why it is not sure"; }
   for reading; do
     grep -q "^  trainc init .*$dir$reading " log || { cat log; fail "$dir: no reading '$reading'"; }
   done
