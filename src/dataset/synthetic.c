@@ -1,8 +1,8 @@
 /*
- * DATA.DATASET synthetic: noise around a colour of the class (sample index modulo the
- * number of classes) or, with label maps, fields of all classes, as PPM and PNG files
- * that exist only while they are read. All the same goes through the loader as for files.
- * What is in sample i is a function of the split's number, the size and i.
+ * DATA.DATASET synthetic: noise around a color of the class (sample index modulo the
+ * number of classes) or, with label maps, fields of all classes. The loader gets the bytes
+ * of image files: PPM, TIFF if a pixel has another number of channels than gray or RGB,
+ * and PNG for label maps. Sample i is a function of the split's number, the size, and i.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,13 +13,15 @@
 #include "dataset/class_set.h"
 #include "dataset/table.h"
 #include "image/encode.h"
+#include "image/image.h"
 
-enum { COLOURS = 128, NOISE = 128 };
+enum { COLORS = 128, NOISE = 128 };
+enum { HEAD = 256 }; /* bytes of an image's header, at most */
 
 struct synthetic {
     struct dataset base;
     uint32_t split;
-    int w, h;
+    int w, h, channels;
     bool labels;
 };
 
@@ -47,24 +49,74 @@ static int synthetic_class(const struct synthetic *s, int64_t i, size_t p)
     return (int)((i + x * FIELDS / s->w + 3 * (y * FIELDS / s->h)) % s->base.nclass);
 }
 
-/* Around the colour of the class, 16 bytes of noise from each random number. */
-static void synthetic_draw(const struct synthetic *s, int64_t i, uint8_t *rgb, size_t n)
+/* Around the color of the class, 16 bytes of noise from each random number. */
+static void synthetic_draw(const struct synthetic *s, int64_t i, uint8_t *out, size_t n)
 {
-    struct philox colour = {{0}}, noise = {{0}};
+    size_t channels = (size_t)s->channels;
+    struct philox color = {{0}}, noise = {{0}};
     int class = -1;
 
     for (size_t k = 0; k < n; k++) {
-        int now =
-            k % 3 == 0 && (k == 0 || s->labels) ? synthetic_class(s, i, k / 3) : class;
+        int now = k % channels == 0 && (k == 0 || s->labels)
+                      ? synthetic_class(s, i, k / channels)
+                      : class;
 
         if (now != class)
-            colour = philox(0, PHILOX_SYNTH, (uint64_t)now, 0);
+            color = philox(0, PHILOX_SYNTH, (uint64_t)now, 0);
         class = now;
         if (k % 16 == 0)
             noise = philox(1 + s->split, PHILOX_SYNTH, (uint64_t)i, k / 16);
-        rgb[k] = (uint8_t)((int)philox_below(colour.v[k % 3], COLOURS) +
+        out[k] = (uint8_t)((int)philox_below(color.v[k % channels % 4], COLORS) +
                            (int)(noise.v[k % 16 / 4] >> 8 * (k % 4) & (NOISE - 1)));
     }
+}
+
+static uint8_t *put16(uint8_t *p, uint32_t value)
+{
+    p[0] = (uint8_t)value;
+    p[1] = (uint8_t)(value >> 8);
+    return p + 2;
+}
+
+static uint8_t *put32(uint8_t *p, uint32_t value)
+{
+    return put16(put16(p, value), value >> 16);
+}
+
+/*
+ * Writes the header and the one directory of a TIFF (TIFF 6.0, section 2; little-endian)
+ * whose pixels follow in one strip. Returns the length; `head` has HEAD bytes.
+ */
+static size_t synthetic_tiff_head(const struct synthetic *s, uint8_t *head)
+{
+    enum { SHORT = 3, LONG = 4, ENTRIES = 8, BITS = 8 + 2 + ENTRIES * 12 + 4 };
+    uint32_t w = (uint32_t)s->w, h = (uint32_t)s->h, c = (uint32_t)s->channels;
+    uint32_t len = BITS + 2 * IMAGE_CHANNELS;
+    const struct {
+        uint16_t tag, type;
+        uint32_t count, value;
+    } entry[ENTRIES] = {
+        {256, LONG, 1, w},                           /* ImageWidth */
+        {257, LONG, 1, h},                           /* ImageLength */
+        {258, SHORT, c, c > 2 ? BITS : 8 << 16 | 8}, /* BitsPerSample, or where it is */
+        {262, SHORT, 1, 1},        /* PhotometricInterpretation: black is zero */
+        {273, LONG, 1, len},       /* StripOffsets */
+        {277, SHORT, 1, c},        /* SamplesPerPixel */
+        {278, LONG, 1, h},         /* RowsPerStrip */
+        {279, LONG, 1, w * h * c}, /* StripByteCounts */
+    };
+    uint8_t *p = head;
+
+    memset(head, 0, len);
+    memcpy(p, "II*", 4);
+    p = put16(put32(p + 4, 8), ENTRIES);
+    for (int i = 0; i < ENTRIES; i++) {
+        p = put16(put16(p, entry[i].tag), entry[i].type);
+        p = put32(put32(p, entry[i].count), entry[i].value);
+    }
+    for (int i = 0; i < s->channels; i++)
+        put16(head + BITS + 2 * i, 8);
+    return len;
 }
 
 static int synthetic_room(size_t room, int64_t limit, struct dataset_bytes *out,
@@ -82,14 +134,16 @@ static int synthetic_read(const struct dataset *d, int64_t i, int64_t limit,
                           struct dataset_bytes *out, struct strbuf *why)
 {
     const struct synthetic *s = (const struct synthetic *)d;
-    size_t pixels = (size_t)s->w * (size_t)s->h * 3, room = pixels + 32;
-    int head;
+    size_t pixels = (size_t)s->w * (size_t)s->h * (size_t)s->channels, head;
+    size_t room = pixels + HEAD;
 
     if (synthetic_room(room, limit, out, why) < 0)
         return -1;
-    head = snprintf((char *)out->data, 32, "P6 %d %d 255\n", s->w, s->h);
+    head = s->channels == IMAGE_RGB
+               ? (size_t)snprintf((char *)out->data, HEAD, "P6 %d %d 255\n", s->w, s->h)
+               : synthetic_tiff_head(s, out->data);
     synthetic_draw(s, i, out->data + head, pixels);
-    out->len = (size_t)head + pixels;
+    out->len = head + pixels;
     return 0;
 }
 
@@ -160,6 +214,7 @@ static struct dataset *synthetic_open(const struct dataset_source *o)
     s->split = o->number;
     s->w = o->width;
     s->h = o->height;
+    s->channels = o->channels > 1 ? o->channels : IMAGE_RGB; /* gray: made from RGB */
     s->labels = o->label_maps;
     class_set_map(NULL, d->nclass, false, d->map);
     return d;

@@ -49,6 +49,7 @@ struct dataset_source {
     /* For generated data alone, which is a function of these and the sample's index. */
     int64_t samples;
     int width, height; /* pixels */
+    int channels;      /* per pixel; 0: 3 */
     uint32_t number;   /* of the split: other splits, other images */
     bool label_maps;   /* STORAGE_EITHER: not a class per image */
 };

@@ -222,6 +222,7 @@ static struct dataset_source data_source(const struct config *cfg, enum data_spl
         .samples = train ? cfg->data.train_num_samples : cfg->data.val_num_samples,
         .width = label_maps ? config_width(cfg) : (int)cfg->data.img_size,
         .height = label_maps ? config_height(cfg) : (int)cfg->data.img_size,
+        .channels = (int)cfg->model.in_chans,
         .keep = cache_dir(cfg->data.index_dir),
         .number = split,
         .label_maps = label_maps,

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "image/image.h"
 #include "tests/child.h"
 #include "tests/dataset/open_storage.h"
 #include "tests/make_folder.h"
@@ -211,6 +212,45 @@ static void synthetic_has_no_files(void **state)
     dataset_close(e);
 }
 
+/* Other channels than gray and RGB: the decoder returns the bytes after the header. */
+static void synthetic_has_any_channels(void **state)
+{
+    static const int channels[] = {2, 4, 32};
+    struct strbuf why = STRBUF_INIT;
+
+    (void)state;
+    for (size_t k = 0; k < sizeof(channels) / sizeof(*channels); k++) {
+        const struct dataset_source o = {.split = "train",
+                                         .samples = 2,
+                                         .labels = {.classes = 2},
+                                         .width = 5,
+                                         .height = 3,
+                                         .channels = channels[k]};
+        struct dataset *d = dataset_open("synthetic", &o);
+        struct image_decoder *decoder = image_decoder_new(NULL);
+        struct dataset_bytes bytes = {0};
+        struct image img = {0};
+        size_t n = (size_t)(15 * channels[k]);
+        int w, h;
+
+        image_decoder_channels(decoder, channels[k]);
+        assert_int_equal(dataset_read(d, 1, 1000, &bytes, &why), 0);
+        assert_int_equal(image_decoder_open(decoder, bytes.data, bytes.len, &w, &h, &why),
+                         0);
+        assert_int_equal(w, 5);
+        assert_int_equal(h, 3);
+        if (image_decoder_read(decoder, NULL, &img, &why) < 0)
+            fail_msg("%s", why.buf);
+        assert_int_equal(img.channels, channels[k]);
+        assert_memory_equal(img.pixel, bytes.data + bytes.len - n, n);
+        image_release(&img);
+        image_decoder_free(decoder);
+        dataset_bytes_release(&bytes);
+        dataset_close(d);
+    }
+    strbuf_release(&why);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -220,6 +260,7 @@ int main(void)
         cmocka_unit_test(folder_follows_links_but_not_for_ever),
         cmocka_unit_test(class_lists_are_compared),
         cmocka_unit_test(synthetic_has_no_files),
+        cmocka_unit_test(synthetic_has_any_channels),
     };
 
     return cmocka_run_group_tests_name("dataset", tests, NULL, NULL);
