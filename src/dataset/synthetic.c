@@ -135,12 +135,12 @@ static int synthetic_read(const struct dataset *d, int64_t i, int64_t limit,
 {
     const struct synthetic *s = (const struct synthetic *)d;
     size_t pixels = (size_t)s->w * (size_t)s->h * (size_t)s->channels, head;
-    size_t room = pixels + HEAD;
+    size_t room = pixels + (s->channels == IMAGE_RGB ? 32 : HEAD);
 
     if (synthetic_room(room, limit, out, why) < 0)
         return -1;
     head = s->channels == IMAGE_RGB
-               ? (size_t)snprintf((char *)out->data, HEAD, "P6 %d %d 255\n", s->w, s->h)
+               ? (size_t)snprintf((char *)out->data, 32, "P6 %d %d 255\n", s->w, s->h)
                : synthetic_tiff_head(s, out->data);
     synthetic_draw(s, i, out->data + head, pixels);
     out->len = head + pixels;
