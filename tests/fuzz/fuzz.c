@@ -97,6 +97,7 @@ static void read_samples(const struct container *c, const char *path, bool label
     }
     if (file)
         c->close(file);
+    free(s.hint);
     free(s.sample);
     arena_release(&s.mem);
     strbuf_release(&why);
