@@ -9,7 +9,9 @@
 #include "base/file.h"
 
 /* A row each; a new one is its file and a word here. */
-#define FILES(ROW) ROW(folder) ROW(list) ROW(csv) ROW(cityscapes) ROW(voc) ROW(pairs)
+#define FILES(ROW)                                                                       \
+    ROW(folder)                                                                          \
+    ROW(list) ROW(csv) ROW(cityscapes) ROW(voc) ROW(pairs) ROW(cifar) ROW(mnist)
 #define CONTAINERS(ROW)                                                                  \
     ROW(tar) ROW(zip) ROW(decoded) ROW(lmdb) ROW(recordio) ROW(tfrecord)
 #define MORE(ROW)     ROW(hdf5) ROW(synthetic)

@@ -293,12 +293,14 @@ static void op_call(struct pickle_reader *r, int arg)
     pickle_push(r, v);
 }
 
-/* Drops an object's attributes. */
+/* The state of an object, such as the values of a NumPy array, becomes its item 2. */
 static void op_build(struct pickle_reader *r, int arg)
 {
+    struct pickle_value *state = pickle_pop(r), *v = state ? pickle_top(r) : NULL;
+
     (void)arg;
-    (void)pickle_pop(r);
-    (void)pickle_top(r);
+    if (v && v->kind == PICKLE_OBJECT && v->item.n == 2)
+        pickle_add(r, v, state);
 }
 
 static void op_ref(struct pickle_reader *r, int arg)

@@ -32,7 +32,8 @@ enum pickle_kind {
     PICKLE_DICT,   /* item: key, value, key, value; also for an OrderedDict */
     PICKLE_GLOBAL, /* text: "collections OrderedDict" */
     PICKLE_REF,    /* item: one, the persistent id */
-    PICKLE_OBJECT  /* item: the function, and the tuple of its arguments */
+    PICKLE_OBJECT  /* item: the function, the tuple of its arguments, and its state if
+                    * there is one */
 };
 
 struct pickle_value {

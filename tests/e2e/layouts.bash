@@ -69,6 +69,19 @@ layout_class_three() { cp -r _s "$1" && cp -r _s/val "$1/test"; }
 layout_class_mac() { cp -r _s "$1" && mkdir -p "$1"/{,train/,val/}__MACOSX && touch "$1"/train/__MACOSX/._a.jpg "$1/.DS_Store"; }
 layout_class_nas() { cp -r _s/train "$1" && mkdir -p "$1"/{@eaDir,.git,.ipynb_checkpoints} && touch "$1/Thumbs.db" "$1/@eaDir/x.jpg"; }
 layout_class_deep() { cp -r _s "$1" && for c in "$1"/*/*; do mkdir -p "$c/a/b" && mv "$c"/*[13579].* "$c/a/b"; done; }
+# PREFIX IMAGES: an IDX file of 8 x 8 pixels, and one of the classes 0 to 9.
+_idx() {
+  { printf '\0\0\10\3\0\0\0\'"$(printf %o "$2")"'\0\0\0\10\0\0\0\10'; head -c $((64 * $2)) /dev/urandom; } >"$1-images-idx3-ubyte"
+  { printf '\0\0\10\1\0\0\0\'"$(printf %o "$2")"; for ((k = 0; k < $2; k++)); do printf "\\$((k % 10 / 8))$((k % 10 % 8))"; done; } >"$1-labels-idx1-ubyte"
+}
+layout_class_mnist() { mkdir -p "$1/MNIST/raw" && _idx "$1/MNIST/raw/train" 60 && _idx "$1/MNIST/raw/t10k" 20 && gzip "$1"/MNIST/raw/t10k-*; }
+layout_class_cifar() {
+  local d=$1/cifar-10-batches-bin n
+  mkdir -p "$d"
+  for n in data_batch_{1..5} test_batch; do
+    for k in {0..9}; do printf "\\$((k / 8))$((k % 8))"; head -c 3072 /dev/urandom; done >"$d/$n.bin"
+  done
+}
 layout_class_uneven() { cp -r _s "$1" && rm "$1/train/$(ls _s/train | head -1)"/*[1-9].*; }
 layout_class_beside() { cp -r _s/train "$1" && echo 'id,label' >"$1/metadata.csv"; }
 layout_class_few() { mkdir "$1" && for c in a b; do mkdir "$1/$c" && cp "$(ls -d _s/train/* | head -1)"/0000.* "$1/$c/$c.jpg"; done; }
