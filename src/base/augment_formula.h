@@ -30,7 +30,8 @@ enum augment_purpose {
     AUGMENT_POLICY, /* draws 2n and 2n + 1 are operation n */
     AUGMENT_ERASE,
     AUGMENT_ERASE_PIXEL,
-    AUGMENT_SEGMENT /* draw 0: factor and place; 1: shift */
+    AUGMENT_SEGMENT, /* draw 0: factor and place; 1: shift */
+    AUGMENT_VFLIP
 };
 
 /* Returns four random words: draw number n (below 2^16) for the purpose. */
@@ -83,6 +84,13 @@ HOST_DEVICE static inline bool augment_flip(const struct augment_key *k,
         from.epoch = 0;
     return (augment_uniform(augment_draw(&from, AUGMENT_FLIP, 0).v[0]) <
             f->probability) != odd;
+}
+
+/* True for a vertical flip. */
+HOST_DEVICE static inline bool augment_vflip(const struct augment_key *k,
+                                             double probability)
+{
+    return augment_uniform(augment_draw(k, AUGMENT_VFLIP, 0).v[0]) < probability;
 }
 
 #endif

@@ -787,6 +787,8 @@ const struct schema schema_table[] = {
     ROW("AUG.HFLIP_MODE", aug.hflip_mode, .def = "random", .choices = choices_hflip_modes,
         .flag = "--hflip-mode",
         .help = "alternate: each image is flipped in every second epoch"),
+    ROW("AUG.VFLIP", aug.vflip, .def = "0.0", RANGE(0, 1), .flag = "--vflip",
+        .help = "probability of a vertical flip"),
     ROW("AUG.INTERPOLATION", aug.interpolation, .def = "same",
         .choices = choices_aug_interpolations, .flag = "--train-interpolation",
         .help = "how training images are resized; same: as DATA.INTERPOLATION; random: "

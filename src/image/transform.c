@@ -270,6 +270,21 @@ static void transform_jitter(const struct transform *t, const struct augment_key
     }
 }
 
+/* Mirrors the result top to bottom. */
+static void transform_vflip(const struct transform *t, uint8_t *dst)
+{
+    size_t row = (size_t)t->w * 3;
+    uint8_t *top = dst, *bottom = dst + row * (size_t)(t->h - 1);
+
+    for (; top < bottom; top += row, bottom -= row)
+        for (size_t i = 0; i < row; i++) {
+            uint8_t v = top[i];
+
+            top[i] = bottom[i];
+            bottom[i] = v;
+        }
+}
+
 /* Applies everything after the geometry, in place. */
 static void transform_finish(struct transformer *m, const struct transform *t,
                              const struct augment_key *k, const uint8_t fill[3],
@@ -320,6 +335,8 @@ static void transform_three(struct transformer *m, const struct transform *t,
         transform_resize(m, t, p, img, fill, dst);
     else
         transform_pad_crop(m, t, k, img, dst);
+    if (augment_vflip(k, t->vflip))
+        transform_vflip(t, dst);
     stage_end(m->times, STAGE_RESIZE, &from);
     transform_finish(m, t, k, fill, dst);
     stage_end(m->times, STAGE_AUGMENT, &from);
@@ -473,6 +490,7 @@ void transform_label(struct transformer *m, const struct transform *t,
                      uint8_t *dst)
 {
     int d = t->label_divisor, lw = t->w / d, lh = t->h / d, at;
+    bool upside_down = augment_vflip(k, t->vflip);
     struct transform_plan p;
 
     if (t->kind == TRANSFORM_PAD_CROP || t->policy.kind)
@@ -487,7 +505,9 @@ void transform_label(struct transformer *m, const struct transform *t,
     for (int i = 0; i < lw; i++)
         m->column[i] = transform_nearest(&p.x, p.dst_x, p.flip, d * i + at);
     for (int j = 0; j < lh; j++, dst += lw) {
-        int y = transform_nearest(&p.y, p.dst_y, false, d * j + d / 2);
+        int row_at = d * j + d / 2;
+        int y = transform_nearest(&p.y, p.dst_y, false,
+                                  upside_down ? t->h - 1 - row_at : row_at);
         const uint8_t *row = y < 0 ? NULL : src + (size_t)y * (size_t)w;
 
         for (int i = 0; i < lw; i++)

@@ -16,7 +16,7 @@
  *                         image (evaluation)
  *   TRANSFORM_STRETCH      the whole image to w x h, whatever its aspect (evaluation)
  *
- * Then, in this order: flip, policy, color jitter, random erasing. The same key gives the
+ * Then, in this order: flips, policy, color jitter, random erasing. The same key gives the
  * same pixels.
  *
  * Images with other channels than RGB are processed three channels at a time, all with
@@ -62,6 +62,7 @@ struct transform {
     double factor[2];          /* TRANSFORM_SEGMENT: of the size; {0, 0}: 1, centered */
     int shift;                 /* TRANSFORM_SEGMENT: by -shift to shift pixels per axis */
     struct augment_flips flip; /* horizontal; {0}: never */
+    double vflip;              /* probability of a vertical flip; not with resize_later */
     struct policy policy;      /* {0}: none */
     /* Fills shifts, rotations, and TRANSFORM_SEGMENT, by channel. */
     uint8_t fill[IMAGE_CHANNELS];

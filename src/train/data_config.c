@@ -123,6 +123,10 @@ static void data_check_resize(const struct config *cfg, struct problems *p, bool
         config_blame(cfg, p, KEYS("DATA.RESIZE", "AUG.AUTO_AUGMENT"),
                      "DATA.RESIZE device: AUG.AUTO_AUGMENT takes resized images, in the "
                      "loader: set it to none");
+    else if (cfg->aug.vflip > 0)
+        config_blame(cfg, p, KEYS("DATA.RESIZE", "AUG.VFLIP"),
+                     "DATA.RESIZE device: AUG.VFLIP flips resized images, in the loader: "
+                     "set it to 0");
 }
 
 static void data_check_cache_mode(const struct config *cfg, struct problems *p)

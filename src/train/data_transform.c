@@ -27,6 +27,7 @@ static void data_augment(const struct config *cfg, struct transform *t)
     double mean[3], std[3];
 
     t->flip = d.flip.flips;
+    t->vflip = cfg->aug.vflip;
     if (policy_parse(&t->policy, cfg->aug.auto_augment, &why) < 0)
         usage("AUG.AUTO_AUGMENT %s", why.buf);
     for (int c = 0; c < cfg->model.in_chans; c++)

@@ -311,6 +311,7 @@ struct transform segment_transform(const struct config *cfg, bool train)
     t.shift = (int)cfg->aug.shift;
     t.flip = d.flip.flips;
     t.flip_later = d.flips;
+    t.vflip = cfg->aug.vflip;
     for (int c = 0; c < 3; c++)
         t.jitter[c] = d.jitters ? 0 : cfg->aug.color_jitter;
     return t;

@@ -81,7 +81,11 @@ echo "ok: classes"
 
 # Augmentations and resizing on the device give what the loader gives.
 augment=("${classes[@]}" --data-path shapes --train-crop-mode rrc --aa none --color-jitter 0.4 --reprob 0.5)
+run vflip "${augment[@]}" --vflip 0.5
+run vflip_on_device "${augment[@]}" --vflip 0.5 --aug-on-device
+compare vflip_on_device vflip
 run loader "${augment[@]}"
+cmp -s vflip.numbers loader.numbers && fail "no image is flipped vertically"
 run on_device "${augment[@]}" --aug-on-device
 compare on_device loader
 run resized "${augment[@]}" --resize device
@@ -96,6 +100,7 @@ refused() { # MESSAGE ARGUMENTS...
 }
 refused "DATA.RESIZE device: training crops are padded" "${classes[@]}" --data-path shapes --resize device
 refused "DATA.RESIZE device: AUG.AUTO_AUGMENT takes resized images" "${augment[@]}" --aa ta_wide --resize device
+refused "DATA.RESIZE device: AUG.VFLIP flips resized images" "${augment[@]}" --vflip 0.5 --resize device
 "$trainc" "${classes[@]}" --data-path shapes --decode device --output decoded --device cpu >log 2>&1
 grep -q "DATA.DECODE device: JPEGs are decoded by the host: DEVICE cpu decodes no images" log || { cat log; fail "--decode device"; }
 echo "ok: on the device"
@@ -119,7 +124,7 @@ cp -r m_tar other_labels && rm other_labels/val*.tar
 grep -q "'other_labels' holds something else" log || { cat log; fail "a pack went on with other label files"; }
 
 # Label maps are mirrored with their images, also by the device.
-draw=("${maps[@]}" --dataset cityscapes --data-path scenes --color-jitter 0.4 --shift 3)
+draw=("${maps[@]}" --dataset cityscapes --data-path scenes --color-jitter 0.4 --shift 3 --vflip 0.5)
 run maps_loader "${draw[@]}"
 run maps_on_device "${draw[@]}" --aug-on-device
 compare maps_on_device maps_loader

@@ -93,6 +93,7 @@ static void label_follows_image(void **state)
     }
     transformer_init(&m, NULL);
     t.flip.probability = 0.5;
+    t.vflip = 0.5;
     t.shift = 9;
     t.factor[0] = 0.7;
     t.factor[1] = 1.9;
@@ -123,6 +124,50 @@ static void label_follows_image(void **state)
         fail_msg("%d bright, %d dark, %d outside of %d", bright, dark, outside,
                  40 * OW * OH);
     assert_true(bright > 10000 && dark > 10000 && outside > 10000);
+    image_release(&img);
+    transformer_release(&m);
+}
+
+/* A vertical flip reverses the rows of an image in all kinds of transforms, and reads the
+ * label map where the flipped image has its pixels. */
+static void vertical_flip(void **state)
+{
+    enum { W = 24, H = 16, D = 4 };
+    struct transform all[] = {transform_for_segmentation(W, H), transform_for_training(H),
+                              transform_for_small_training(H)};
+    uint8_t plain[W * H * 3], flipped[W * H * 3], label[40 * 30], large[W * H],
+        small[W * H / D / D];
+    struct image img = {0};
+    struct transformer m;
+    int flips = 0;
+
+    (void)state;
+    image_formula(&img, 40, 30);
+    label_formula(label, 40, 30);
+    transformer_init(&m, NULL);
+    for (int s = 0; s < 90; s++) {
+        struct transform t = all[s % 3];
+        struct augment_key key = {3, 1, s};
+        size_t row = (size_t)t.w * 3;
+
+        transform_image(&m, &t, &key, &img, plain);
+        t.vflip = 0.5;
+        transform_image(&m, &t, &key, &img, flipped);
+        flips += augment_vflip(&key, t.vflip);
+        for (int y = 0; y < t.h; y++)
+            assert_memory_equal(
+                flipped + (size_t)y * row,
+                plain + row * (size_t)(augment_vflip(&key, 0.5) ? t.h - 1 - y : y), row);
+        if (t.kind != TRANSFORM_SEGMENT)
+            continue;
+        transform_label(&m, &t, &key, label, 40, 30, large);
+        t.label_divisor = D;
+        transform_label(&m, &t, &key, label, 40, 30, small);
+        for (int i = 0; i < W * H / D / D; i++)
+            assert_int_equal(
+                small[i], large[(i / (W / D) * D + D / 2) * W + i % (W / D) * D + D / 2]);
+    }
+    assert_true(flips > 30 && flips < 60);
     image_release(&img);
     transformer_release(&m);
 }
@@ -282,11 +327,9 @@ static void part_of_a_resize(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(segment_equals_pillow),
-        cmocka_unit_test(label_follows_image),
-        cmocka_unit_test(far_shift),
-        cmocka_unit_test(fitted_is_equal),
-        cmocka_unit_test(the_caller_may_mirror),
+        cmocka_unit_test(segment_equals_pillow), cmocka_unit_test(label_follows_image),
+        cmocka_unit_test(vertical_flip),         cmocka_unit_test(far_shift),
+        cmocka_unit_test(fitted_is_equal),       cmocka_unit_test(the_caller_may_mirror),
         cmocka_unit_test(part_of_a_resize),
     };
 
