@@ -65,6 +65,10 @@ const struct choice choices_best_metrics[] = {
     {"class_acc", BEST_CLASS_ACC, NULL},
     {"miou", BEST_MIOU, NULL},
     {"fwiou", BEST_FWIOU, NULL},
+    {"balanced_acc", BEST_BALANCED_ACC, NULL},
+    {"f1_macro", BEST_F1_MACRO, NULL},
+    {"mcc", BEST_MCC, NULL},
+    {"auroc", BEST_AUROC, NULL},
     {0},
 };
 

@@ -94,7 +94,7 @@ void evaluate_release(struct evaluation *e)
     *e = (struct evaluation){0};
 }
 
-/* What a report needs of a batch that was given back already; [val_batch] each. */
+/* Samples, labels, and logits of a batch that was given back already; [val_batch] each. */
 struct known {
     int64_t *sample;            /* of the data set; -1: none */
     int32_t *label;             /* -1: damaged */
@@ -125,13 +125,21 @@ static void known_take(struct known *k, const struct batch *b)
     memcpy(k->label, b->label, (size_t)b->size * sizeof(*k->label));
 }
 
-static void known_report(struct known *k, struct session *s, struct report *r)
+/* Adds the images of the batch to the report, or to the tally; either may be NULL. */
+static void known_add(struct known *k, struct session *s, struct report *r,
+                      struct class_tally *t)
 {
     session_logits(s, k->logits);
-    for (int i = 0; i < s->plan.val_batch; i++)
-        if (k->sample[i] >= 0 && k->label[i] >= 0)
-            report_add(r, k->sample[i], k->label[i],
-                       k->logits + (int64_t)i * session_classes(s));
+    for (int i = 0; i < s->plan.val_batch; i++) {
+        const float *logits = k->logits + (int64_t)i * session_classes(s);
+
+        if (k->sample[i] < 0 || k->label[i] < 0)
+            continue;
+        if (r)
+            report_add(r, k->sample[i], k->label[i], logits);
+        if (t)
+            class_tally_add(t, k->sample[i], k->label[i], logits);
+    }
 }
 
 bool evaluate(struct session *s, struct feed *f, const char *title, struct evaluation *e)
@@ -153,7 +161,10 @@ static void report_matrix(struct session *s, struct report *r, enum session_weig
 bool evaluate_report(struct session *s, struct feed *f, const char *title,
                      struct evaluation *e, struct report *r)
 {
-    bool images = r && s->plan.model->family->task == MODEL_CLASSIFY;
+    bool classifies = s->plan.model->family->task == MODEL_CLASSIFY;
+    bool tallies = classifies && session_classes(s) <= CLASS_SCORES_MOST;
+    bool images = classifies && (r || tallies);
+    struct class_tally tally;
     struct known known;
     int64_t total = loader_batches(f->val_loader), done = 0;
     double began = clock_now();
@@ -161,6 +172,7 @@ bool evaluate_report(struct session *s, struct feed *f, const char *title,
     const struct batch *b;
 
     known_init(&known, s);
+    class_tally_init(&tally, (int)session_classes(s));
     loader_start_epoch(f->val_loader, 0, 0);
     session_eval_begin(s, true);
     while (!signals_pending() && (b = loader_next(f->val_loader))) {
@@ -171,7 +183,7 @@ bool evaluate_report(struct session *s, struct feed *f, const char *title,
         lent = feed_lend(f->val_loader, b);
         session_eval_lent(s, &lent);
         if (images)
-            known_report(&known, s, r);
+            known_add(&known, s, r, tallies ? &tally : NULL);
         done++;
         progress_show(&(struct progress){
             .title = title,
@@ -187,15 +199,21 @@ bool evaluate_report(struct session *s, struct feed *f, const char *title,
     if (r)
         r->weights = known.which == SESSION_EMA ? "EMA" : "as they are";
     known_release(&known);
-    if (feed_agree(f, NULL) && dist_max(done < total))
+    if (feed_agree(f, NULL) && dist_max(done < total)) {
+        class_tally_release(&tally);
         return false;
-    if (images)
+    }
+    if (r && classifies)
         report_gather(r);
     else if (r)
         report_matrix(s, r, known.which);
     evaluate_release(e);
     e->seconds = clock_now() - began;
     finish(s, f, e);
+    class_tally_gather(&tally, f->val->n);
+    e->balance = class_tally_scores(&tally);
+    e->balance_of = known.which;
+    class_tally_release(&tally);
     return true;
 }
 
@@ -221,6 +239,12 @@ struct scores evaluate_scores(const struct evaluation *e, enum session_weights w
         s.value[SCORE_TOP1] = metrics_percent(m, m->top1);
         if (e->classes > METRICS_TOP) /* else all are among the first five */
             s.value[SCORE_TOP5] = metrics_percent(m, m->top5);
+    }
+    if (which == e->balance_of && e->images > 0) {
+        s.value[SCORE_BALANCED_ACC] = e->balance.balanced_acc;
+        s.value[SCORE_F1_MACRO] = e->balance.f1_macro;
+        s.value[SCORE_MCC] = e->balance.mcc;
+        s.value[SCORE_AUROC] = e->balance.auroc;
     }
     return s;
 }
@@ -262,6 +286,9 @@ static void log_scores(const struct evaluation *e, enum session_weights which,
                  v[SCORE_LOSS], more);
     else
         log_info(" * %s loss %.5f%s", scores_add_top(&top, &s), v[SCORE_LOSS], more);
+    if (!isnan(v[SCORE_BALANCED_ACC]))
+        log_info("   balanced accuracy %.4f, macro F1 %.4f, MCC %.4f, AUROC %.4f",
+                 v[SCORE_BALANCED_ACC], v[SCORE_F1_MACRO], v[SCORE_MCC], v[SCORE_AUROC]);
     strbuf_release(&top);
 }
 

@@ -7,6 +7,7 @@
 #define TRAIN_EVALUATE_H
 
 #include "session/session.h"
+#include "train/class_scores.h"
 #include "train/feed.h"
 #include "train/output.h"
 #include "train/report.h"
@@ -15,7 +16,9 @@
 struct evaluation {
     struct metrics raw, ema;                      /* ema.count is 0 without an EMA */
     struct segmentation *pixels[SESSION_WEIGHTS]; /* NULL: not segmented, no EMA */
-    int64_t images;                               /* that count */
+    struct class_scores balance; /* of the weights `balance_of`; NaN: not computed */
+    enum session_weights balance_of;
+    int64_t images; /* that count */
     int classes;
     double seconds;
 };

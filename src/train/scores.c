@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "train/class_scores.h"
 
 static const struct {
     const char *name;
@@ -16,6 +17,10 @@ static const struct {
     [SCORE_CLASS_ACC] = {"class_acc", false, true},
     [SCORE_MIOU] = {"miou", false, true},
     [SCORE_FWIOU] = {"fwiou", false, true},
+    [SCORE_BALANCED_ACC] = {"balanced_acc", true, false},
+    [SCORE_F1_MACRO] = {"f1_macro", true, false},
+    [SCORE_MCC] = {"mcc", true, false},
+    [SCORE_AUROC] = {"auroc", true, false},
 };
 
 struct scores scores_unknown(void)
@@ -40,7 +45,8 @@ bool score_of_task(enum score k, enum model_task task)
 _Static_assert((int)BEST_LOSS == (int)SCORE_LOSS + 1 &&
                    (int)BEST_TOP5 == (int)SCORE_TOP5 + 1 &&
                    (int)BEST_MIOU == (int)SCORE_MIOU + 1 &&
-                   (int)BEST_FWIOU == (int)SCORE_FWIOU + 1,
+                   (int)BEST_FWIOU == (int)SCORE_FWIOU + 1 &&
+                   (int)BEST_AUROC == (int)SCORE_AUROC + 1,
                "TRAIN.BEST_METRIC lists the scores in their order");
 
 enum score score_best(const struct config *cfg, enum model_task task)
@@ -54,7 +60,7 @@ bool score_is_better(enum score k, double a, double b)
 {
     if (isnan(a))
         return false;
-    if (isnan(b) || b < 0)
+    if (isnan(b) || (b < 0 && k != SCORE_MCC)) /* MCC: from -1 on */
         return true;
     return k == SCORE_LOSS ? a < b : a > b;
 }
@@ -68,6 +74,11 @@ void score_check(const struct config *cfg, enum model_task task, struct problems
                      "TRAIN.BEST_METRIC %s is a score of %s, and %s %s", table[k].name,
                      table[k].segment ? "label maps" : "whole images", cfg->model.name,
                      task == MODEL_SEGMENT ? "labels pixels" : "classifies whole images");
+    else if (k >= SCORE_BALANCED_ACC && cfg->model.num_classes > CLASS_SCORES_MOST)
+        config_blame(cfg, p, KEYS("TRAIN.BEST_METRIC"),
+                     "TRAIN.BEST_METRIC %s is computed for at most %d classes, and "
+                     "MODEL.NUM_CLASSES is %lld",
+                     table[k].name, CLASS_SCORES_MOST, (long long)cfg->model.num_classes);
 }
 
 const char *scores_add_top(struct strbuf *out, const struct scores *s)

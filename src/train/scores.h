@@ -2,7 +2,9 @@
  * What an evaluation measures, as a list of numbers with names. A name follows
  * "val_" or "ema_" (the EMA weights) in logs, files and checkpoints.
  *
- * Classification: loss, top1 and top5 in percent. Segmentation: loss, acc, class_acc,
+ * Classification: loss, top1 and top5 in percent; for up to CLASS_SCORES_MOST classes
+ * balanced_acc, f1_macro, mcc, and auroc as shares of 1, see train/class_scores.h, of the
+ * EMA weights if there are some, else of the raw ones. Segmentation: loss, acc, class_acc,
  * miou and fwiou as shares of 1, see train/segmentation.h.
  */
 #ifndef TRAIN_SCORES_H
@@ -21,6 +23,10 @@ enum score {
     SCORE_CLASS_ACC,
     SCORE_MIOU,
     SCORE_FWIOU,
+    SCORE_BALANCED_ACC,
+    SCORE_F1_MACRO,
+    SCORE_MCC,
+    SCORE_AUROC,
     SCORES
 };
 
