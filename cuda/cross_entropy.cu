@@ -23,6 +23,7 @@ struct targets {
     const float *lam; /* may be NULL */
     int64_t samples, classes;
     float on, off; /* targets: 1 - e for the label, plus e / K for all */
+    float weights; /* sum of the class weights */
 };
 
 static targets targets_of(const struct step *s, int lam)
@@ -38,7 +39,39 @@ static targets targets_of(const struct step *s, int lam)
     t.classes = z->dim[1];
     t.on = (float)(1 - (double)a->smoothing);
     t.off = (float)((double)a->smoothing / (double)t.classes);
+    t.weights = (float)t.classes;
+    if (a->weighted) {
+        double sum = 0;
+
+        for (int64_t k = 0; k < t.classes; k++)
+            sum += (double)a->of.weight[k];
+        t.weights = (float)sum;
+    }
     return t;
+}
+
+/* The weights and biases of classes; the primary template is all 1 and 0. Kernels get them
+ * as a parameter, in constant memory. */
+template <bool WEIGHTED> struct terms {
+    __device__ float weight(int64_t) const { return 1; }
+    __device__ float bias(int64_t) const { return 0; }
+};
+
+template <> struct terms<true> {
+    struct class_terms of;
+
+    __device__ float weight(int64_t k) const { return of.weight[k]; }
+    __device__ float bias(int64_t k) const { return of.bias[k]; }
+};
+
+static terms<false> terms_of(const struct cross_entropy_attrs *, terms<false> *)
+{
+    return {};
+}
+
+static terms<true> terms_of(const struct cross_entropy_attrs *a, terms<true> *)
+{
+    return {a->of};
 }
 
 static const char *cross_entropy_claim(struct region *r, struct graph *, struct node *n,
@@ -62,37 +95,42 @@ __device__ static inline bool counts(const targets &t, int64_t i)
     return t.label[i] >= 0 && (!t.lam || t.label[t.samples - 1 - i] >= 0);
 }
 
-/* A row's largest logit `top`, and the sums of exp(z - top) and of z - top. */
+/* A row's largest logit `top`, and the sums of exp(z - top) and of w (z - top), of logits
+ * with biases. */
 struct row_sums {
     float top, exps, all;
 };
 
-template <int THREADS, int N>
-__device__ static inline row_sums sums_of(const float *z, int64_t classes, float *shared)
+template <int THREADS, int N, bool W>
+__device__ static inline row_sums sums_of(const float *z, int64_t classes,
+                                          const terms<W> &of, float *shared)
 {
     row_sums r = {-INFINITY, 0, 0};
 
-    row_each<THREADS, N>(z, classes, [&](int64_t, float v) { r.top = fmaxf(r.top, v); });
+    row_each<THREADS, N>(
+        z, classes, [&](int64_t k, float v) { r.top = fmaxf(r.top, v + of.bias(k)); });
     r.top = row_max<THREADS>(r.top, shared);
-    row_each<THREADS, N>(z, classes, [&](int64_t, float v) {
-        r.exps += expf(v - r.top);
-        r.all += v - r.top;
+    row_each<THREADS, N>(z, classes, [&](int64_t k, float v) {
+        float d = v + of.bias(k) - r.top;
+
+        r.exps += expf(d);
+        r.all += of.weight(k) * d;
     });
     r.exps = row_sum<THREADS>(r.exps, shared);
     r.all = row_sum<THREADS>(r.all, shared);
     return r;
 }
 
-/* The loss of each sample; 0 for ignored samples. */
-template <int THREADS, int N>
+/* The loss of each sample, and the weight of its label; 0 for ignored samples. */
+template <int THREADS, int N, bool W>
 __global__ void __launch_bounds__(ROWS_BLOCK)
-    sample_losses(const float *logits, targets t, double *loss)
+    sample_losses(const float *logits, targets t, terms<W> of, double *loss)
 {
     __shared__ float shared[ROWS_BLOCK / 32];
 
     for (int64_t i = row_first<THREADS>(); i < t.samples; i += row_step<THREADS>()) {
         const float *z = logits + i * t.classes;
-        row_sums r = sums_of<THREADS, N>(z, t.classes, shared);
+        row_sums r = sums_of<THREADS, N>(z, t.classes, of, shared);
 
         if (row_thread<THREADS>() || !counts(t, i)) {
             if (!row_thread<THREADS>())
@@ -107,51 +145,71 @@ __global__ void __launch_bounds__(ROWS_BLOCK)
             loss[i] = NAN;
             continue;
         }
-        loss[i] = (double)t.off * ((double)t.classes * log_sum - (double)r.all) +
-                  (double)t.on * (log_sum - (lam * (double)(z[own] - r.top) +
-                                             (1 - lam) * (double)(z[partner] - r.top)));
+
+        double of_own = (double)of.weight(own) *
+                        (log_sum - (double)(z[own] + of.bias(own) - r.top)),
+               of_partner = (double)of.weight(partner) *
+                            (log_sum - (double)(z[partner] + of.bias(partner) - r.top));
+
+        loss[i] = (double)t.off * ((double)t.weights * log_sum - (double)r.all) +
+                  (double)t.on * (lam * of_own + (1 - lam) * of_partner);
     }
 }
 
+/* The weight of a sample's label; 0 if it is ignored. */
+template <bool W>
+__device__ static inline float sample_weight(const targets &t, const terms<W> &of,
+                                             int64_t i)
+{
+    return counts(t, i) && t.label[i] < t.classes ? of.weight(t.label[i]) : 0;
+}
+
+template <bool W>
 __global__ void __launch_bounds__(LAST_BLOCK)
-    mean_loss(const double *loss, targets t, float *to)
+    mean_loss(const double *loss, targets t, terms<W> of, float *to)
 {
     __shared__ double shared[LAST_BLOCK / 32];
     double sum = 0, n = 0;
 
     for (int64_t i = threadIdx.x; i < t.samples; i += LAST_BLOCK) {
         sum += loss[i];
-        n += counts(t, i);
+        n += (double)sample_weight(t, of, i);
     }
     sum = block_sum<LAST_BLOCK>(sum, shared);
     n = block_sum<LAST_BLOCK>(n, shared);
     if (threadIdx.x == 0)
-        *to = n > 0 ? (float)(sum / n) : 0;
+        *to = n > 0 ? (float)(sum / n) : sum == sum ? 0 : (float)NAN;
 }
 
-/* dz = (softmax(z) - target) dloss / valid; each block counts the valid samples itself. */
-template <int THREADS, int N>
+/* dz = (softmax(z') sum of the weighted targets - w target) dloss / weights of the labels;
+ * each block sums these itself. */
+template <int THREADS, int N, bool W>
 __global__ void __launch_bounds__(ROWS_BLOCK)
-    loss_gradient(const float *logits, targets t, const float *dloss, float *to)
+    loss_gradient(const float *logits, targets t, terms<W> of, const float *dloss,
+                  float *to)
 {
     __shared__ float shared[ROWS_BLOCK / 32];
-    __shared__ int shared_count[ROWS_BLOCK / 32];
-    int n = 0;
+    __shared__ double shared_count[ROWS_BLOCK / 32];
+    double n = 0;
 
     for (int64_t i = threadIdx.x; i < t.samples; i += ROWS_BLOCK)
-        n += counts(t, i);
+        n += (double)sample_weight(t, of, i);
     n = block_sum<ROWS_BLOCK>(n, shared_count);
 
-    float scale = n ? (float)((double)*dloss / n) : 0;
+    float scale = n > 0 ? (float)((double)*dloss / n) : 0;
 
     for (int64_t i = row_first<THREADS>(); i < t.samples; i += row_step<THREADS>()) {
         const float *z = logits + i * t.classes;
         float *dz = to + i * t.classes;
-        row_sums r = sums_of<THREADS, N>(z, t.classes, shared);
+        row_sums r = sums_of<THREADS, N>(z, t.classes, of, shared);
         int own = t.label[i], partner = t.lam ? t.label[t.samples - 1 - i] : own;
         float lam = t.lam ? t.lam[i] : 1;
         bool in = counts(t, i), known = own < t.classes && partner < t.classes;
+        float all = 1;
 
+        if (W && in && known)
+            all = t.off * t.weights +
+                  t.on * (lam * of.weight(own) + (1 - lam) * of.weight(partner));
         row_map<THREADS, N>(z, dz, t.classes, [&](int64_t k, float v) {
             float target = t.off + (k == own ? lam * t.on : 0);
 
@@ -159,24 +217,30 @@ __global__ void __launch_bounds__(ROWS_BLOCK)
                 target += (1 - lam) * t.on;
             if (!in)
                 return 0.0f;
-            return known ? (expf(v - r.top) / r.exps - target) * scale : (float)NAN;
+            return known ? (expf(v + of.bias(k) - r.top) / r.exps * all -
+                            of.weight(k) * target) *
+                               scale
+                         : (float)NAN;
         });
     }
 }
 
-static void cross_entropy_run(struct step *s, struct device *dev)
+template <bool W> static void cross_entropy_launch(struct step *s, struct device *dev)
 {
+    const struct cross_entropy_attrs *a =
+        (const struct cross_entropy_attrs *)s->node->attrs;
     const float *z = (const float *)s->in[LABEL_LOSS_LOGITS];
+    terms<W> of = terms_of(a, (terms<W> *)nullptr);
 
     if (s->node->op == &op_cross_entropy) {
         targets t = targets_of(s, LABEL_LOSS_LAM);
         double *loss = (double *)s->workspace;
 
         WITH_ROWS(t.classes, THREADS, N, {
-            LAUNCH(dev, (sample_losses<THREADS, N>), row_blocks(dev, t.samples, THREADS),
-                   ROWS_BLOCK, 0, z, t, loss);
+            LAUNCH(dev, (sample_losses<THREADS, N, W>),
+                   row_blocks(dev, t.samples, THREADS), ROWS_BLOCK, 0, z, t, of, loss);
         });
-        LAUNCH(dev, mean_loss, 1, LAST_BLOCK, 0, (const double *)loss, t,
+        LAUNCH(dev, (mean_loss<W>), 1, LAST_BLOCK, 0, (const double *)loss, t, of,
                (float *)s->out[0]);
         return;
     }
@@ -184,10 +248,18 @@ static void cross_entropy_run(struct step *s, struct device *dev)
     targets t = targets_of(s, LABEL_LOSS_GRAD_LAM);
 
     WITH_ROWS(t.classes, THREADS, N, {
-        LAUNCH(dev, (loss_gradient<THREADS, N>), row_blocks(dev, t.samples, THREADS),
-               ROWS_BLOCK, 0, z, t, (const float *)s->in[LABEL_LOSS_GRAD_DLOSS],
+        LAUNCH(dev, (loss_gradient<THREADS, N, W>), row_blocks(dev, t.samples, THREADS),
+               ROWS_BLOCK, 0, z, t, of, (const float *)s->in[LABEL_LOSS_GRAD_DLOSS],
                (float *)s->out[0]);
     });
+}
+
+static void cross_entropy_run(struct step *s, struct device *dev)
+{
+    if (((const struct cross_entropy_attrs *)s->node->attrs)->weighted)
+        cross_entropy_launch<true>(s, dev);
+    else
+        cross_entropy_launch<false>(s, dev);
 }
 
 extern const struct kernel cuda_cross_entropy = {

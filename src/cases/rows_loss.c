@@ -1,6 +1,9 @@
 /* The rows of losses and metrics. */
 #include "cases/rows.h"
 
+#define WEIGHTED                                                                         \
+    .weighted = 1, .of = {.weight = {0.5f, 2, 0.75f, 1.25f}, .bias = {-1, 0.25f, 0, -2}}
+
 const struct op_case rows_loss[] = {
     {.name = "cross_entropy",
      .small = {.dim = {6, 5}},
@@ -35,6 +38,23 @@ const struct op_case rows_loss[] = {
      CLASSES,
      .fill = CASE_HOLES,
      ATTRS(cross_entropy_attrs, .smoothing = 0)},
+    {.name = "cross_entropy weighted",
+     .small = {.dim = {9, 4}},
+     CLASSES,
+     .fill = CASE_HOLES,
+     LOSS(.smoothing = 0.1f, WEIGHTED)},
+    {.name = "cross_entropy weighted lam",
+     .build = case_cross_entropy_lam,
+     .small = {.dim = {7, 4}},
+     CLASSES,
+     .fill = CASE_HOLES,
+     ATTRS(cross_entropy_attrs, .smoothing = 0.1f, WEIGHTED)},
+    {.name = "cross_entropy weighted none",
+     .no_nan = true,
+     .small = {.dim = {3, 4}},
+     CLASSES,
+     .fill = CASE_NO_LABELS,
+     LOSS(WEIGHTED)},
     {.name = "bce",
      .small = {.dim = {6, 5}},
      CLASSES,

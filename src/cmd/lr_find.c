@@ -204,7 +204,7 @@ int lr_find_run(struct config *cfg, const struct cmdline *line)
         &(struct session_options){.train = true,
                                   .eval = true, /* for the feed */
                                   .images = data_epoch_images(cfg, t.feed.train->n),
-                                  .class_weight = t.feed.class_weight});
+                                  .factors = feed_factors(&t.feed)});
     if (!s->plan.updates_per_epoch)
         die("an epoch has no update");
     session_alloc(s);

@@ -163,7 +163,7 @@ static void profile_open(struct profile *p, struct config *cfg)
         &(struct session_options){.train = true,
                                   .eval = true,
                                   .images = data_epoch_images(cfg, p->feed.train->n),
-                                  .class_weight = p->feed.class_weight});
+                                  .factors = feed_factors(&p->feed)});
     if (!s->plan.updates_per_epoch)
         die("an epoch has no update to profile");
     busy_note(s);

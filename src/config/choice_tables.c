@@ -129,6 +129,8 @@ const struct choice choices_defaults[] = {
 const struct choice choices_class_weights[] = {
     {"none", CLASS_WEIGHTS_NONE, NULL},
     {"auto", CLASS_WEIGHTS_AUTO, NULL},
+    {"balanced", CLASS_WEIGHTS_BALANCED, NULL},
+    {"effective", CLASS_WEIGHTS_EFFECTIVE, NULL},
     {0},
 };
 

@@ -75,6 +75,15 @@ static bool is_reference(const char *text)
     return !strncmp(text, "${", 2) && end && !end[1];
 }
 
+/* True for a word that stands in place of a list: TRAIN.CLASS_WEIGHTS auto. */
+static bool is_choice(const struct schema *row, const char *text)
+{
+    for (const struct choice *c = row->choices; c && c->name; c++)
+        if (!strcmp(c->name, text))
+            return true;
+    return false;
+}
+
 const char *parser_list_text(struct parser *ps, const struct flag *flag,
                              const char *first, bool more)
 {
@@ -93,8 +102,8 @@ const char *parser_list_text(struct parser *ps, const struct flag *flag,
         n++;
     }
     strbuf_addch(&s, ']');
-    if (n > 1 ||
-        !(strpbrk(first, "[(,") || !strcmp(first, "None") || is_reference(first)))
+    if (n > 1 || !(strpbrk(first, "[(,") || !strcmp(first, "None") ||
+                   is_reference(first) || is_choice(flag->row, first)))
         text = arena_strdup(&ps->line->mem, s.buf);
     strbuf_release(&s);
     return text;

@@ -92,7 +92,6 @@ static const struct foreign table[] = {
     {"--aug-splits", "N", "there is no loss between several views of an image"},
     {"--jsd-loss, --resplit, --split-bn", "", "there is no loss between several views of an image"},
     {"--bce-pos-weight", "X", "there is no weight of positive targets"},
-    {"--class-weights, --class-weight", "X", "TRAIN.CLASS_WEIGHTS=auto, for models that segment"},
     {"--kd-model-name, --teacher-path", "X", "--teacher FILE --teacher-model NAME, and LOSSES with type distill"},
     {"--kd-distill-type, --kd-loss-type, --distillation-type", "X", "LOSSES with type distill"},
     {"--tta", "N", "validation looks at each image once"},

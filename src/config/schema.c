@@ -660,9 +660,16 @@ const struct schema schema_table[] = {
             "batch norms that they match are kept, too"),
     ROW("TRAIN.CLASS_WEIGHTS", train.class_weights, .def = "none",
         .choices = choices_class_weights, RANGE(0, 1e6),
-        .help = "segmentation: a factor of the loss for each class"),
+        .flag = "--class-weights, --class-weight", .metavar = "W",
+        .help =
+            "factors of the loss for each class: a list, or from the training labels: "
+            "balanced: samples / (classes x samples of the class); effective: "
+            "(1 - b) / (1 - b^images) (Cui et al. 2019); auto: balanced, or for label "
+            "maps 1 / ln(c + share of the class)"),
     ROW("TRAIN.CLASS_WEIGHTS_C", train.class_weights_c, .def = "1.1", ABOVE(1, 100),
-        .help = "c of CLASS_WEIGHTS auto: 1 / ln(c + share of the class)"),
+        .help = "c of CLASS_WEIGHTS auto, for label maps"),
+    ROW("TRAIN.CLASS_WEIGHTS_BETA", train.class_weights_beta, .def = "0.999", RANGE(0, 1),
+        .help = "b of CLASS_WEIGHTS effective"),
     ROW("TRAIN.AUTO_RESUME", train.auto_resume, NEUTRAL, .def = "True",
         .flag = "--auto-resume",
         .help = "go on from the newest checkpoint of the output folder"),
@@ -726,6 +733,10 @@ const struct schema schema_table[] = {
             "smoothed and mixed targets above it become 1, others 0; None: as they are"),
     ROW("TRAIN.LOSS.SUM_CLASSES", train.loss.sum_classes, .def = "False",
         .flag = "--bce-sum", .help = "sum over the classes instead of their mean"),
+    ROW("TRAIN.LOSS.LOGIT_ADJUST", train.loss.logit_adjust, .def = "0.0", RANGE(0, 10),
+        .flag = "--logit-adjust", .metavar = "TAU",
+        .help = "training adds TAU log(share of the class) to the logits, so that rare "
+                "classes are not guessed too seldom (Menon et al. 2021: 1); 0: off"),
     ROW("TRAIN.OPTIMIZER.NAME", train.optimizer.name, .def = "adamw",
         .flag = "--optim, --opt", .metavar = "NAME",
         .help = "the optimizer; each reads some of the keys below"),

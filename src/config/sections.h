@@ -113,7 +113,7 @@ struct config_train {
     bool weight_decay_1d;
     struct str_list freeze;
     struct float_list class_weights; /* or a word: CLASS_WEIGHTS_NONE */
-    double class_weights_c;
+    double class_weights_c, class_weights_beta;
     int best_metric;
     int64_t early_stop, max_steps, eval_freq, save_steps, keep_checkpoints,
         signal_exit_code;
@@ -132,6 +132,7 @@ struct config_train {
         const char *name;
         struct float_opt target_thresh;
         bool sum_classes;
+        double logit_adjust;
     } loss;
     struct {
         const char *name;

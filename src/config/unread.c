@@ -13,9 +13,9 @@ static void check_read(const struct config *cfg, struct problems *p, const char 
 
 static void check_scaler_keys(const struct config *cfg, struct problems *p)
 {
-    static const char *const key[] = {"AMP.INIT_SCALE", "AMP.GROWTH_FACTOR",
+    static const char *const key[] = {"AMP.INIT_SCALE",     "AMP.GROWTH_FACTOR",
                                       "AMP.BACKOFF_FACTOR", "AMP.GROWTH_INTERVAL",
-                                      "AMP.MIN_SCALE", "AMP.NUM_LOSSES"};
+                                      "AMP.MIN_SCALE",      "AMP.NUM_LOSSES"};
     bool mixed = config_amp_level(cfg) > 0,
          half = mixed && cfg->amp.dtype != AMP_DTYPE_BF16;
     bool dynamic = !strcmp(cfg->amp.loss_scale, "dynamic");
@@ -86,4 +86,8 @@ void config_check_unread(const struct config *cfg, struct problems *p)
                "MODEL.SYNC_BN is False");
     check_read(cfg, p, "TRAIN.CLASS_WEIGHTS_C", counts,
                "TRAIN.CLASS_WEIGHTS is not auto");
+    check_read(cfg, p, "TRAIN.CLASS_WEIGHTS_BETA",
+               !cfg->train.class_weights.item &&
+                   cfg->train.class_weights.n == CLASS_WEIGHTS_EFFECTIVE,
+               "TRAIN.CLASS_WEIGHTS is not effective");
 }

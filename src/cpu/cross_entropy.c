@@ -15,7 +15,8 @@
 struct loss_state {
     int64_t samples, classes;
     double smoothing;
-    int lam; /* index of a read, or -1 */
+    int lam;                         /* index of a read, or -1 */
+    const struct class_terms *terms; /* NULL: no class weights */
 };
 
 struct job {
@@ -44,6 +45,9 @@ static const char *cross_entropy_claim(struct region *r, struct graph *g, struct
     st->classes = n->in[LABEL_LOSS_LOGITS]->dim[1];
     st->smoothing = (double)((const struct cross_entropy_attrs *)n->attrs)->smoothing;
     st->lam = n->nin > lam ? lam : -1;
+    st->terms = ((const struct cross_entropy_attrs *)n->attrs)->weighted
+                    ? &((const struct cross_entropy_attrs *)n->attrs)->of
+                    : NULL;
     region_take_alone(r, n);
     region_workspace(r, (size_t)st->samples * sizeof(double));
     return NULL;
@@ -81,27 +85,63 @@ static double lam_of(const struct job *j, int64_t i)
     return j->lam ? (double)j->lam[i] : 1;
 }
 
+static double weight_of(const struct job *j, int64_t k)
+{
+    return j->st->terms ? (double)j->st->terms->weight[k] : 1;
+}
+
+/* Returns a row of logits plus biases, in `room` if there are biases. */
+static const float *row_of(const struct job *j, int64_t i,
+                           float room[CROSS_ENTROPY_WEIGHTS])
+{
+    const float *z = j->logits + i * j->st->classes;
+
+    if (!j->st->terms)
+        return z;
+    for (int64_t k = 0; k < j->st->classes; k++)
+        room[k] = z[k] + j->st->terms->bias[k];
+    return room;
+}
+
 static void loss_part(void *arg, int64_t lo, int64_t hi)
 {
     const struct job *j = arg;
     int64_t classes = j->st->classes;
     double off = j->st->smoothing / (double)classes;
+    float room[CROSS_ENTROPY_WEIGHTS];
 
     for (int64_t i = lo; i < hi; i++) {
-        const float *z = j->logits + i * classes;
+        const float *z = row_of(j, i, room);
         double lse = log_sum_exp(z, classes), sum = 0;
+        int32_t own = j->label[i], partner = j->label[j->st->samples - 1 - i];
 
         j->partial[i] = 0;
         if (!valid(j, i))
             continue;
         for (int64_t k = 0; k < classes && off > 0; k++)
-            sum += lse - (double)z[k];
-        j->partial[i] =
-            off * sum + lam_of(j, i) * smoothed_on(j) * (lse - (double)z[j->label[i]]);
+            sum += weight_of(j, k) * (lse - (double)z[k]);
+        j->partial[i] = off * sum + lam_of(j, i) * smoothed_on(j) * weight_of(j, own) *
+                                        (lse - (double)z[own]);
         if (j->lam)
-            j->partial[i] += (1 - lam_of(j, i)) * smoothed_on(j) *
-                             (lse - (double)z[j->label[j->st->samples - 1 - i]]);
+            j->partial[i] += (1 - lam_of(j, i)) * smoothed_on(j) * weight_of(j, partner) *
+                             (lse - (double)z[partner]);
     }
+}
+
+/* The sum of the weighted targets of a valid sample. */
+static double target_sum(const struct job *j, int64_t i)
+{
+    double off = j->st->smoothing / (double)j->st->classes, sum = 0;
+
+    if (!j->st->terms)
+        return 1;
+    for (int64_t k = 0; k < j->st->classes; k++)
+        sum += off * weight_of(j, k);
+    sum += lam_of(j, i) * smoothed_on(j) * weight_of(j, j->label[i]);
+    if (j->lam)
+        sum += (1 - lam_of(j, i)) * smoothed_on(j) *
+               weight_of(j, j->label[j->st->samples - 1 - i]);
+    return sum;
 }
 
 static void grad_part(void *arg, int64_t lo, int64_t hi)
@@ -109,12 +149,13 @@ static void grad_part(void *arg, int64_t lo, int64_t hi)
     const struct job *j = arg;
     int64_t classes = j->st->classes;
     double off = j->st->smoothing / (double)classes;
+    float room[CROSS_ENTROPY_WEIGHTS];
 
     for (int64_t i = lo; i < hi; i++) {
-        const float *z = j->logits + i * classes;
+        const float *z = row_of(j, i, room);
         float *dz = j->dz + i * classes;
         bool counts = valid(j, i);
-        double lse = log_sum_exp(z, classes);
+        double lse = log_sum_exp(z, classes), all = counts ? target_sum(j, i) : 0;
         int32_t own = j->label[i], partner = j->label[j->st->samples - 1 - i];
 
         for (int64_t k = 0; k < classes; k++) {
@@ -124,7 +165,11 @@ static void grad_part(void *arg, int64_t lo, int64_t hi)
                 target += lam_of(j, i) * smoothed_on(j);
             if (j->lam && k == partner)
                 target += (1 - lam_of(j, i)) * smoothed_on(j);
-            dz[k] = counts ? (float)((exp((double)z[k] - lse) - target) * j->scale) : 0;
+            dz[k] =
+                counts
+                    ? (float)((exp((double)z[k] - lse) * all - weight_of(j, k) * target) *
+                              j->scale)
+                    : 0;
         }
     }
 }
@@ -141,7 +186,7 @@ static void cross_entropy_run(struct step *s, struct device *dev)
     double n = 0, sum = 0;
 
     for (int64_t i = 0; i < st->samples; i++)
-        n += valid(&j, i);
+        n += valid(&j, i) ? weight_of(&j, j.label[i]) : 0;
     if (grad) {
         j.dz = s->out[0];
         j.scale = n > 0 ? (double)*(const float *)s->in[LABEL_LOSS_GRAD_DLOSS] / n : 0;

@@ -8,16 +8,46 @@
  *
  * Slots are those of ops/label_loss.h. dz = (softmax(z) - target) dloss / valid, 0 for
  * invalid samples; the gradient recomputes the softmax.
+ *
+ * If `weighted`, classes have weights w and biases b, and with z' = z + b the loss is
+ *
+ *   sum_i sum_k w_k target_ik (log sum_j exp z'_ij - z'_ik) / sum_i w_label(i)
+ *
+ * over valid samples i: PyTorch's CrossEntropyLoss(weight, label_smoothing) without lam and
+ * b, and with b = tau log(prior) the logit-adjusted loss of Menon et al. 2021 (2007.07314),
+ * equation 10.
  */
 #ifndef OPS_CROSS_ENTROPY_H
 #define OPS_CROSS_ENTROPY_H
 
+#include "base/hostdev.h"
 #include "ops/label_loss.h"
+
+enum { CROSS_ENTROPY_WEIGHTS = 256 }; /* classes that may have weights */
+
+struct class_terms {
+    float weight[CROSS_ENTROPY_WEIGHTS], bias[CROSS_ENTROPY_WEIGHTS];
+};
 
 struct cross_entropy_attrs {
     const char *layer;
     float smoothing; /* in [0, 1) */
+    int weighted;    /* reads `of` */
+    struct class_terms of;
 };
+
+/* Returns the weight of a class. */
+HOST_DEVICE static inline float class_weight_of(const struct class_terms *of,
+                                                int weighted, int64_t k)
+{
+    return weighted ? of->weight[k] : 1;
+}
+
+HOST_DEVICE static inline float class_bias_of(const struct class_terms *of, int weighted,
+                                              int64_t k)
+{
+    return weighted ? of->bias[k] : 0;
+}
 
 /* loss = cross_entropy(&b, logits, labels, lam or NULL, "loss", .smoothing = 0.1f) */
 #define cross_entropy(b, logits, labels, lam, ...)                                       \

@@ -85,11 +85,12 @@ static struct tensor *build_labels(struct build *t, struct builder *b,
 }
 
 /* Evaluations always use cross entropy, whatever the training loss is, so that they can
- * be compared. */
+ * be compared; only classes of pixels have weights in it. */
 static struct tensor *build_eval_loss(struct build *t, struct builder *b,
                                       const struct plan *p, enum model_task task)
 {
-    struct loss_options o = {.class_weight = p->class_weight, .layer = "loss"};
+    struct loss_options o = {
+        .class_weight = task == MODEL_SEGMENT ? p->class_weight : NULL, .layer = "loss"};
 
     return loss_cross_entropy.build[task](b, &o, t->logits, t->truth, NULL);
 }

@@ -21,7 +21,14 @@ static struct tensor *build_cross_entropy(struct builder *b, const struct loss_o
                                           struct tensor *logits, struct tensor *labels,
                                           struct tensor *lam)
 {
-    return cross_entropy(b, logits, labels, lam, o->layer, .smoothing = o->smoothing);
+    struct cross_entropy_attrs a = {.layer = o->layer, .smoothing = o->smoothing};
+
+    a.weighted = o->class_weight || o->class_bias;
+    for (int64_t k = 0; a.weighted && k < logits->dim[1]; k++) {
+        a.of.weight[k] = o->class_weight ? o->class_weight[k] : 1;
+        a.of.bias[k] = o->class_bias ? o->class_bias[k] : 0;
+    }
+    return cross_entropy_(b, logits, labels, lam, &a);
 }
 
 static struct tensor *build_cross_entropy2d(struct builder *b,
@@ -88,6 +95,7 @@ static struct tensor *build_distill(struct builder *b, const struct loss_options
 const struct loss loss_cross_entropy = {
     .name = "cross_entropy",
     .help = "cross entropy of softmax: of images, or of the pixels of a segmentation",
+    .reads = (const char *const[]){"TRAIN.LOSS.LOGIT_ADJUST", NULL},
     .fields = (const char *const[]){"stage", "smoothing", NULL},
     .weighted = true,
     .build =
@@ -257,14 +265,18 @@ static void check_teacher(const struct config *cfg, const struct model *m, bool 
     strbuf_release(&why);
 }
 
+static bool class_weights_are_set(const struct config *cfg)
+{
+    const struct float_list *w = &cfg->train.class_weights;
+
+    return w->item || w->n != CLASS_WEIGHTS_NONE;
+}
+
 /* PyTorch's smoothing applies class weights to all classes; here one excludes the other. */
 static void check_weighted_smoothing(const struct config *cfg, const struct model *m,
                                      struct problems *p)
 {
-    const struct float_list *w = &cfg->train.class_weights;
-
-    if (!m || m->family->task != MODEL_SEGMENT ||
-        (!w->item && w->n == CLASS_WEIGHTS_NONE))
+    if (!m || m->family->task != MODEL_SEGMENT || !class_weights_are_set(cfg))
         return;
     for (int i = 0; i < cfg->losses.n; i++) {
         const struct loss *l = loss_find(item_of(cfg, i)->type);
@@ -283,7 +295,6 @@ static void check_weighted_smoothing(const struct config *cfg, const struct mode
 static void check_list(const struct config *cfg, const struct model *m,
                        struct problems *p)
 {
-    const struct float_list *w = &cfg->train.class_weights;
     bool main = false, teacher = false, weighted = false;
 
     for (int i = 0; i < cfg->losses.n; i++) {
@@ -299,7 +310,7 @@ static void check_list(const struct config *cfg, const struct model *m,
     else if (!main)
         config_blame(cfg, p, KEYS("LOSSES"),
                      "LOSSES: no loss with a weight is of the logits themselves");
-    if (!weighted && (w->item || w->n != CLASS_WEIGHTS_NONE))
+    if (!weighted && class_weights_are_set(cfg))
         config_blame(cfg, p, KEYS("TRAIN.CLASS_WEIGHTS", "LOSSES"),
                      "TRAIN.CLASS_WEIGHTS: of the losses only cross_entropy reads them");
     check_weighted_smoothing(cfg, m, p);
@@ -346,6 +357,10 @@ void loss_check(const struct config *cfg, const struct model *m, struct problems
         return;
     check_task(cfg, m, l, "TRAIN.LOSS.NAME", p);
     check_teacher(cfg, m, l->teacher, p);
+    if (!l->weighted && class_weights_are_set(cfg))
+        config_blame(cfg, p, KEYS("TRAIN.CLASS_WEIGHTS", "TRAIN.LOSS.NAME"),
+                     "TRAIN.CLASS_WEIGHTS: only cross_entropy reads them, not %s",
+                     l->name);
 }
 
 bool losses_is_aux(const char *name)
@@ -364,7 +379,7 @@ bool losses_is_aux(const char *name)
 /* MODEL.LABEL_SMOOTHING applies to classification (model_check); segmentation smooths
  * where an item of LOSSES says so. */
 static struct loss_options defaults_of(const struct config *cfg, enum model_task task,
-                                       const float *class_weight)
+                                       const struct class_factors *factors)
 {
     struct config_loss c;
 
@@ -381,16 +396,17 @@ static struct loss_options defaults_of(const struct config *cfg, enum model_task
         .min_share = (float)c.min_share,
         .temperature = (float)c.temperature,
         .hard = c.hard,
-        .class_weight = class_weight,
+        .class_weight = factors ? factors->weight : NULL,
+        .class_bias = factors ? factors->bias : NULL,
         .layer = "loss",
     };
 }
 
 static struct loss_options options_of(const struct config *cfg, enum model_task task,
-                                      const float *class_weight,
+                                      const struct class_factors *factors,
                                       const struct config_loss *c)
 {
-    struct loss_options o = defaults_of(cfg, task, class_weight);
+    struct loss_options o = defaults_of(cfg, task, factors);
 
     if (c->smoothing.has)
         o.smoothing = (float)c->smoothing.value;
@@ -417,19 +433,20 @@ static const struct loss *known(const char *name)
 }
 
 int losses_of_config(const struct config *cfg, enum model_task task,
-                     const float *class_weight, struct loss_item item[LOSSES_MOST])
+                     const struct class_factors *factors,
+                     struct loss_item item[LOSSES_MOST])
 {
     if (!cfg->losses.n)
         item[0] = (struct loss_item){
             .loss = known(cfg->train.loss.name),
-            .o = defaults_of(cfg, task, class_weight),
+            .o = defaults_of(cfg, task, factors),
             .weight = 1,
             .stage = -1,
         };
     for (int i = 0; i < cfg->losses.n && i < LOSSES_MOST; i++)
         item[i] = (struct loss_item){
             .loss = known(item_of(cfg, i)->type),
-            .o = options_of(cfg, task, class_weight, item_of(cfg, i)),
+            .o = options_of(cfg, task, factors, item_of(cfg, i)),
             .weight = (float)item_of(cfg, i)->weight,
             .stage = (int)item_of(cfg, i)->stage,
         };

@@ -20,6 +20,12 @@ enum { LOSSES_MOST = 8 };
 #define LOSSES_AUX "aux"
 
 /* Values of the keys; each loss reads some of them. */
+/* What classes count in a loss, an entry per class; NULL: all 1, or all 0. */
+struct class_factors {
+    const float *weight; /* TRAIN.CLASS_WEIGHTS */
+    const float *bias;   /* TRAIN.LOSS.LOGIT_ADJUST */
+};
+
 struct loss_options {
     float smoothing; /* MODEL.LABEL_SMOOTHING or the item's */
     float threshold; /* TRAIN.LOSS.TARGET_THRESH, if has_threshold */
@@ -32,6 +38,7 @@ struct loss_options {
     float temperature;         /* distillation */
     bool hard;                 /* distillation */
     const float *class_weight; /* one per class; NULL: all 1 */
+    const float *class_bias;   /* added to the logits; NULL: none */
     const char *layer;         /* layer name of its nodes */
     struct tensor *teacher;    /* logits of the teacher, shaped like these; NULL if there
                                 * is no teacher */
@@ -80,6 +87,7 @@ bool losses_is_aux(const char *name);
 /* Gets the losses of LOSSES, or the one of TRAIN.LOSS.NAME; returns their number.
  * Requires checked keys. */
 int losses_of_config(const struct config *cfg, enum model_task task,
-                     const float *class_weight, struct loss_item item[LOSSES_MOST]);
+                     const struct class_factors *factors,
+                     struct loss_item item[LOSSES_MOST]);
 
 #endif

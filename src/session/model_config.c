@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "image/label.h"
+#include "ops/cross_entropy.h"
 #include "session/losses.h"
 
 /* A rate of 1 would drop everything. */
@@ -63,17 +64,33 @@ static void check_segment(const struct config *cfg, struct problems *p)
         config_warn_unread(cfg, p, mixes[i], "%s %s", cfg->model.name, pixels);
     check_unused(cfg, p, "MODEL.LABEL_SMOOTHING", cfg->model.label_smoothing, pixels);
     check_class_weights(cfg, p);
+    if (!cfg->train.class_weights.item &&
+        cfg->train.class_weights.n == CLASS_WEIGHTS_EFFECTIVE)
+        config_blame(cfg, p, KEYS("TRAIN.CLASS_WEIGHTS"),
+                     "TRAIN.CLASS_WEIGHTS effective counts images, and %s labels pixels",
+                     cfg->model.name);
+    if (cfg->train.loss.logit_adjust > 0)
+        config_blame(cfg, p, KEYS("TRAIN.LOSS.LOGIT_ADJUST"),
+                     "TRAIN.LOSS.LOGIT_ADJUST is for classes of whole images, and %s "
+                     "labels pixels",
+                     cfg->model.name);
 }
 
 static void check_classify(const struct config *cfg, struct problems *p)
 {
+    static const char *const pixels = "it is for label maps";
     const struct float_list *w = &cfg->train.class_weights;
+    bool weighted = w->item || w->n != CLASS_WEIGHTS_NONE,
+         adjusted = cfg->train.loss.logit_adjust > 0;
 
-    if (w->item || w->n != CLASS_WEIGHTS_NONE)
-        config_blame(cfg, p, KEYS("TRAIN.CLASS_WEIGHTS"),
-                     "TRAIN.CLASS_WEIGHTS works for segmentation only: %s classifies "
-                     "whole images",
-                     cfg->model.name);
+    check_class_weights(cfg, p);
+    config_warn_unread(cfg, p, "TRAIN.CLASS_WEIGHTS_C", "%s", pixels);
+    if ((weighted || adjusted) && cfg->model.num_classes > CROSS_ENTROPY_WEIGHTS)
+        config_blame(cfg, p,
+                     KEYS(weighted ? "TRAIN.CLASS_WEIGHTS" : "TRAIN.LOSS.LOGIT_ADJUST"),
+                     "%s works for at most %d classes, and MODEL.NUM_CLASSES is %lld",
+                     weighted ? "TRAIN.CLASS_WEIGHTS" : "TRAIN.LOSS.LOGIT_ADJUST",
+                     CROSS_ENTROPY_WEIGHTS, (long long)cfg->model.num_classes);
     config_warn_unread(cfg, p, "LOG.IMAGES",
                        "%s labels whole images, which are not painted", cfg->model.name);
     if (config_height(cfg) != cfg->data.img_size ||

@@ -114,7 +114,7 @@ static void plan_counts(struct plan *p, const struct config *cfg, int64_t images
     p->val_batch = cfg->data.val_batch_size ? cfg->data.val_batch_size : p->batch;
     p->accumulation.batches = (int)batches;
     p->accumulation.group = (int)(steps < batches ? steps : batches);
-    p->shares = p->model->family->task == MODEL_SEGMENT
+    p->shares = p->model->family->task == MODEL_SEGMENT || p->class_weight
                     ? p->world > 1 || p->accumulation.group > 1
                     : p->tail && p->accumulation.group > 1;
     p->updates_per_epoch = accumulation_updates(&p->accumulation);
@@ -229,7 +229,10 @@ static void plan_losses(struct plan *p, const struct config *cfg)
 {
     bool teacher = false;
 
-    p->nloss = losses_of_config(cfg, p->model->family->task, p->class_weight, p->loss);
+    p->nloss = losses_of_config(
+        cfg, p->model->family->task,
+        &(struct class_factors){.weight = p->class_weight, .bias = p->class_bias},
+        p->loss);
     for (int i = 0; i < p->nloss; i++)
         teacher |= p->loss[i].loss->teacher;
     if (!teacher)
@@ -242,7 +245,7 @@ static void plan_losses(struct plan *p, const struct config *cfg)
 }
 
 void plan_init(struct plan *p, const struct config *cfg, int64_t images,
-               const float *class_weight, const struct backend *backend,
+               const struct class_factors *factors, const struct backend *backend,
                struct device *dev)
 {
     *p = (struct plan){
@@ -252,7 +255,8 @@ void plan_init(struct plan *p, const struct config *cfg, int64_t images,
         .bucket_bytes = cfg->dist.bucket_mb << 20,
         .shard = cfg->dist.shard_optimizer && dist_world() > 1,
         .half_gradients = cfg->dist.half_gradients,
-        .class_weight = class_weight,
+        .class_weight = factors ? factors->weight : NULL,
+        .class_bias = factors ? factors->bias : NULL,
         .freeze = cfg->train.freeze.item,
         .nfreeze = cfg->train.freeze.n,
         .recompute = cfg->train.use_checkpoint,

@@ -64,7 +64,8 @@ struct plan {
 
     struct loss_item loss[LOSSES_MOST]; /* of training */
     int nloss;
-    const float *class_weight; /* segmentation; NULL: all 1 */
+    const float *class_weight; /* NULL: all 1 */
+    const float *class_bias;   /* NULL: none */
     /* Teacher net of a distillation loss, forward only; NULL if there is none. */
     const struct model *teacher;
     struct model_options teacher_options;
@@ -107,10 +108,10 @@ struct plan {
 /*
  * `images`: of the training set; 0: unknown, one epoch is one update (bench, summary).
  * Mistakes that only show here (fewer images than a batch) are usage errors. `cfg` and
- * `class_weight` must outlive the plan.
+ * What `factors` (may be NULL) points to must outlive the plan.
  */
 void plan_init(struct plan *p, const struct config *cfg, int64_t images,
-               const float *class_weight, const struct backend *backend,
+               const struct class_factors *factors, const struct backend *backend,
                struct device *dev);
 void plan_release(struct plan *p);
 

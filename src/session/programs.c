@@ -106,7 +106,7 @@ void session_compile_train(struct session *s)
 
 void session_compile(struct session *s, const struct session_options *o)
 {
-    plan_init(&s->plan, s->cfg, o->images, o->class_weight, s->backend, s->device);
+    plan_init(&s->plan, s->cfg, o->images, &o->factors, s->backend, s->device);
     s->mixing = s->plan.mix;
     if (s->plan.quantized.enable && (o->train || s->plan.nout))
         config_refuse(s->cfg, KEYS("QUANT.ENABLE"),

@@ -32,11 +32,11 @@
 
 struct session_options {
     bool train, eval;
-    int64_t images;            /* training images; 0: unknown */
-    const float *class_weight; /* for the segmentation loss; must outlive the session;
-                                * NULL: all 1 */
-    bool keep_declines;        /* for summary */
-    bool observe;              /* keep the inputs of quantizable layers, for
+    int64_t images;               /* training images; 0: unknown */
+    struct class_factors factors; /* of the loss; what it points to must outlive the
+                                   * session */
+    bool keep_declines;           /* for summary */
+    bool observe;                 /* keep the inputs of quantizable layers, for
                                 * session_tensor() */
 };
 

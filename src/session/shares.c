@@ -4,14 +4,17 @@
 #include "session/build.h"
 #include "session/inflight.h"
 
-/* Returns the number of images that count; with mixing, both partners must be valid. */
-static double count_images(const struct tensor *labels, const int32_t *label, bool mixes)
+/* Returns the weight of the labels of images that count; with mixing, both partners must
+ * be valid. `class_weight` may be NULL. */
+static double weigh_images(const struct tensor *labels, const int32_t *label, bool mixes,
+                           const float *class_weight)
 {
     int64_t n = labels->dim[0];
     double count = 0;
 
     for (int64_t i = 0; i < n; i++)
-        count += label[i] >= 0 && (!mixes || label[n - 1 - i] >= 0);
+        if (label[i] >= 0 && (!mixes || label[n - 1 - i] >= 0))
+            count += class_weight ? (double)class_weight[label[i]] : 1;
     return count;
 }
 
@@ -61,15 +64,15 @@ void shares_weights(const struct build *t, const struct plan *p, bool mixes,
     bool maps = p->model->family->task == MODEL_SEGMENT;
 
     weight[SHARE_LOG] = maps ? weigh_maps(t, p, 1, p->class_weight, b)
-                             : count_images(t->labels, b->labels, false);
-    for (int i = 0; i < LOSSES_MOST; i++)
-        weight[i] =
-            i >= p->nloss ? 1
-            : !maps
-                ? count_images(t->labels, b->labels, mixes)
-                : weigh_maps(t, p, t->factor[i],
-                             p->loss[i].loss->weighted ? p->loss[i].o.class_weight : NULL,
-                             b);
+                             : weigh_images(t->labels, b->labels, false, NULL);
+    for (int i = 0; i < LOSSES_MOST; i++) {
+        const float *class_weight =
+            i < p->nloss && p->loss[i].loss->weighted ? p->loss[i].o.class_weight : NULL;
+
+        weight[i] = i >= p->nloss ? 1
+                    : maps        ? weigh_maps(t, p, t->factor[i], class_weight, b)
+                           : weigh_images(t->labels, b->labels, mixes, class_weight);
+    }
 }
 
 void shares_of(const double weight[SHARES], const double mean[SHARES],

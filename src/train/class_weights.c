@@ -1,6 +1,7 @@
 #include "train/class_weights.h"
 
 #include <float.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,12 +77,27 @@ static bool have_labels(const struct config *cfg)
     data_check_split(cfg, DATA_TRAIN, &p);
     found = !p.nerror;
     if (!found)
-        log_warning("TRAIN.CLASS_WEIGHTS auto: every class weighs 1 in the loss, as the "
+        log_warning("TRAIN.CLASS_WEIGHTS: every class weighs 1 in the loss, as the "
                     "file of the weights does not say what they were, and the training "
                     "labels are not there: %s",
                     p.item[0].text);
     problems_release(&p);
     return found;
+}
+
+/* n / (classes that occur * n_k), as scikit-learn's compute_class_weight("balanced"). */
+static void balance(const int64_t *count, int classes, float *weight)
+{
+    int64_t total = 0;
+    int present = 0;
+
+    for (int k = 0; k < classes; k++) {
+        total += count[k];
+        present += count[k] > 0;
+    }
+    for (int k = 0; k < classes; k++)
+        weight[k] =
+            count[k] ? (float)((double)total / (double)present / (double)count[k]) : 0;
 }
 
 /* From the training labels, which an evaluation opens for this alone. */
@@ -95,15 +111,18 @@ static void from_labels(const struct config *cfg, const struct dataset *train,
     struct histogram h;
 
     if (!dataset_has_labels(d))
-        usage("TRAIN.CLASS_WEIGHTS auto: '%s' has no label maps", d->name);
+        usage("TRAIN.CLASS_WEIGHTS: '%s' has no label maps", d->name);
     data_histogram(cfg, d, &h);
-    histogram_weights(&h, d->nclass, cfg->train.class_weights_c, weight);
+    if (cfg->train.class_weights.n == CLASS_WEIGHTS_BALANCED)
+        balance(h.count, d->nclass, weight);
+    else
+        histogram_weights(&h, d->nclass, cfg->train.class_weights_c, weight);
     for (int c = 0; c < d->nclass; c++) {
         strbuf_addf(&s, "%s%s %.4g", c ? ", " : "", d->class_name[c], (double)weight[c]);
         counted |= weight[c] > 0;
     }
     if (!counted)
-        die("TRAIN.CLASS_WEIGHTS auto: no pixel of the label maps of '%s' has a "
+        die("TRAIN.CLASS_WEIGHTS: no pixel of the label maps of '%s' has a "
             "class: all of them are ignored",
             d->name);
     log_info("class weights: %s", s.buf);
@@ -115,7 +134,7 @@ bool class_weights(const struct config *cfg, const struct dataset *train, float 
 {
     const struct float_list *w = &cfg->train.class_weights;
 
-    if (!w->item && w->n == CLASS_WEIGHTS_AUTO &&
+    if (!w->item && w->n != CLASS_WEIGHTS_NONE &&
         (train || !from_checkpoint(cfg, weight))) {
         if (!train && !have_labels(cfg))
             return false;
@@ -123,5 +142,84 @@ bool class_weights(const struct config *cfg, const struct dataset *train, float 
     }
     for (int i = 0; w->item && i < w->n; i++)
         weight[i] = (float)w->item[i];
-    return w->item || w->n == CLASS_WEIGHTS_AUTO;
+    return w->item || w->n != CLASS_WEIGHTS_NONE;
+}
+
+/* ---- classes of whole images ---- */
+
+static int64_t *count_images(const struct dataset *train)
+{
+    int64_t *count = xcalloc((size_t)train->nclass, sizeof(*count));
+
+    for (int64_t i = 0; i < train->n; i++)
+        if (dataset_label(train, i) >= 0 && dataset_label(train, i) < train->nclass)
+            count[dataset_label(train, i)]++;
+    return count;
+}
+
+/* (1 - b) / (1 - b^n), divided by the mean of the classes that occur. */
+static void weigh_effective(const int64_t *count, int classes, double beta, float *weight)
+{
+    double sum = 0, present = 0;
+
+    for (int k = 0; k < classes; k++) {
+        double w = !count[k]   ? 0
+                   : beta == 1 ? 1 / (double)count[k]
+                               : (1 - beta) / (1 - pow(beta, (double)count[k]));
+
+        weight[k] = (float)w;
+        sum += w;
+        present += count[k] > 0;
+    }
+    for (int k = 0; k < classes; k++)
+        weight[k] = (float)((double)weight[k] * present / sum);
+}
+
+static void log_factors(const char *what, const struct dataset *d, const float *factor)
+{
+    enum { SHOWN = 20 };
+    struct strbuf s = STRBUF_INIT;
+
+    for (int k = 0; k < d->nclass && k < SHOWN; k++)
+        strbuf_addf(&s, "%s%s %.4g", k ? ", " : "", d->class_name[k], (double)factor[k]);
+    log_info("%s: %s%s", what, s.buf, d->nclass > SHOWN ? ", ..." : "");
+    strbuf_release(&s);
+}
+
+bool class_weights_of_images(const struct config *cfg, const struct dataset *train,
+                             float *weight)
+{
+    const struct float_list *w = &cfg->train.class_weights;
+    int64_t *count;
+
+    for (int i = 0; w->item && i < w->n; i++)
+        weight[i] = (float)w->item[i];
+    if (w->item || w->n == CLASS_WEIGHTS_NONE)
+        return w->item;
+    count = count_images(train);
+    if (w->n == CLASS_WEIGHTS_EFFECTIVE)
+        weigh_effective(count, train->nclass, cfg->train.class_weights_beta, weight);
+    else
+        balance(count, train->nclass, weight);
+    free(count);
+    log_factors("class weights", train, weight);
+    return true;
+}
+
+bool class_bias_of_images(const struct config *cfg, const struct dataset *train,
+                          float *bias)
+{
+    double tau = cfg->train.loss.logit_adjust, total = 0;
+    int64_t *count;
+
+    if (!(tau > 0))
+        return false;
+    count = count_images(train);
+    for (int k = 0; k < train->nclass; k++)
+        total += (double)(count[k] ? count[k] : 1);
+    for (int k = 0; k < train->nclass; k++)
+        bias[k] = (float)(tau * log((double)(count[k] ? count[k] : 1) / total));
+    free(count);
+    log_factors("logit adjustment", train, bias);
+    return true;
 }

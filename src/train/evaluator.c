@@ -155,7 +155,7 @@ int trainer_eval_beside(struct config *cfg, const char *socket)
     feed_open(&v.feed, cfg, false);
     session_init(
         &v.session, cfg,
-        &(struct session_options){.eval = true, .class_weight = v.feed.class_weight});
+        &(struct session_options){.eval = true, .factors = feed_factors(&v.feed)});
     session_alloc(&v.session);
     feed_start(&v.feed, &v.session);
     signals_started();

@@ -176,6 +176,30 @@ static void judge(const struct feed *f)
     }
 }
 
+/* Returns an entry per class, or NULL if `fill` has none. */
+static float *factors_of(const struct feed *f, int classes,
+                         bool (*fill)(const struct config *cfg, const struct dataset *d,
+                                      float *factor))
+{
+    float *factor = xcalloc((size_t)classes, sizeof(*factor));
+
+    if (fill(f->cfg, f->train, factor))
+        return factor;
+    free(factor);
+    return NULL;
+}
+
+/* Class weights and biases of the loss. Evaluations of whole images have none. */
+static void open_factors(struct feed *f, const struct dataset *any)
+{
+    if (dataset_has_labels(any)) {
+        f->class_weight = factors_of(f, any->nclass, class_weights);
+    } else if (f->train) {
+        f->class_weight = factors_of(f, any->nclass, class_weights_of_images);
+        f->class_bias = factors_of(f, any->nclass, class_bias_of_images);
+    }
+}
+
 static void open_data(struct feed *f, struct config *cfg, bool train)
 {
     const struct dataset *any;
@@ -196,11 +220,7 @@ static void open_data(struct feed *f, struct config *cfg, bool train)
     any = train ? f->train : f->val;
     f->classes.name = (const char *const *)any->class_name;
     f->classes.n = any->nclass;
-    f->class_weight = xcalloc((size_t)any->nclass, sizeof(*f->class_weight));
-    if (!class_weights(cfg, f->train, f->class_weight)) {
-        free(f->class_weight);
-        f->class_weight = NULL;
-    }
+    open_factors(f, any);
 }
 
 /* DATA.DECODE device; where there is no decoder, one line says so. */
@@ -274,5 +294,11 @@ void feed_close(struct feed *f)
     dataset_close(f->train);
     dataset_close(f->val);
     free(f->class_weight);
+    free(f->class_bias);
     *f = (struct feed){0};
+}
+
+struct class_factors feed_factors(const struct feed *f)
+{
+    return (struct class_factors){.weight = f->class_weight, .bias = f->class_bias};
 }

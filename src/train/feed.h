@@ -29,7 +29,8 @@ struct feed {
     struct dataset *train, *val; /* train is NULL for an evaluation */
     struct loader *train_loader, *val_loader;
     struct class_list classes; /* lives in the data sets */
-    float *class_weight;       /* of segmentation; NULL: each class weighs 1 */
+    float *class_weight;       /* NULL: each class weighs 1 */
+    float *class_bias;         /* TRAIN.LOSS.LOGIT_ADJUST; NULL: none */
     bool other_failed;         /* a loader of another process */
     /* For a profiler: of the loader of training; set between open and start. */
     void (*observe)(const struct loader_sight *s, void *arg);
@@ -43,6 +44,8 @@ struct feed {
  * nothing has set that key, a classifier's is set to the number of classes in the data.
  */
 void feed_open(struct feed *f, struct config *cfg, bool train);
+/* What classes count in the loss; valid until feed_close(). */
+struct class_factors feed_factors(const struct feed *f);
 /* Batches lie in the session's host memory and may be lent to it: close the feed first,
  * once the session is drained. */
 void feed_start(struct feed *f, struct session *s);

@@ -108,7 +108,7 @@ static int eval(void *arg)
     signals_install(0);
     feed_open(&f, cfg, false);
     session_init(&s, cfg,
-                 &(struct session_options){.eval = true, .class_weight = f.class_weight});
+                 &(struct session_options){.eval = true, .factors = feed_factors(&f)});
     progress_init(dist_is_first() ? cfg->log.progress : PROGRESS_OFF);
     session_alloc(&s);
     load(&s, &f, &r);

@@ -311,7 +311,7 @@ void trainer_start(struct trainer *t, struct config *cfg)
         &(struct session_options){.train = true,
                                   .eval = true,
                                   .images = data_epoch_images(cfg, t->feed.train->n),
-                                  .class_weight = t->feed.class_weight});
+                                  .factors = feed_factors(&t->feed)});
     output_prepare(&t->output, cfg);
     agree(t);
     progress_init(dist_is_first() ? cfg->log.progress : PROGRESS_OFF);

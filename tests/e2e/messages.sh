@@ -101,7 +101,6 @@ says "csv/train.txt:1: this looks like CSV: 'image,label'" "$trainc" check --dat
 for verb in "test eval" "Validate eval" "fit train" "infer predict" "benchmark bench"; do
   says "unknown verb ${verb% *} (here: trainc ${verb#* })$" "$trainc" ${verb% *}
 done
-says "unrecognized arguments: --class-weights 1 2 (here: TRAIN.CLASS_WEIGHTS=auto, for models that segment)" "$trainc" train --class-weights 1 2
 says "unrecognized arguments: --cos-lr (here: --sched cosine, which is the default)" "$trainc" train --cos-lr
 for format in torchscript tflite coreml; do
   says "unrecognized arguments: --$format (here: trainc export --weights FILE --onnx FILE" "$trainc" export --$format

@@ -103,6 +103,31 @@ static void test_cross_entropy(void **state)
     close_to(run_loss(&row, (const int32_t[]){-1, -1, 1, -1}, NULL), want, 1e-6);
 }
 
+/* PyTorch's cross_entropy(z, y, weight, ignore_index=-1, label_smoothing=0.3); biases are
+ * added to its logits. */
+static void test_cross_entropy_weights(void **state)
+{
+    static struct cross_entropy_attrs a = {
+        .weighted = 1, .smoothing = 0.3f, .of = {.weight = {0.5f, 2, 0.75f}}};
+    const struct op_case row = {.name = "loss",
+                                .build = case_cross_entropy,
+                                .small = {.dim = {4, 3}},
+                                .attrs = &a};
+    const int32_t label[] = {0, -1, 2, 1};
+
+    (void)state;
+    close_to(run_loss(&row, label, NULL), 1.145571233399679, 1e-6);
+    a.of.bias[0] = -1;
+    a.of.bias[1] = 0.25f;
+    a.of.bias[2] = -2;
+    close_to(run_loss(&row, label, NULL), 1.4208521693598262, 1e-6);
+    a.smoothing = 0;
+    memset(a.of.bias, 0, sizeof(a.of.bias));
+    close_to(run_loss(&row, label, NULL), 0.9858531345111607, 1e-6);
+    a.of.weight[2] = 0; /* labels that weigh nothing alone: 0, not NaN */
+    close_to(run_loss(&row, (const int32_t[]){-1, -1, 2, 2}, NULL), 0, 0);
+}
+
 static void test_cross_entropy_lam(void **state)
 {
     static const struct cross_entropy_attrs plain = {0};
@@ -466,12 +491,19 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cross_entropy), cmocka_unit_test(test_cross_entropy_lam),
-        cmocka_unit_test(test_metrics),       cmocka_unit_test(test_beta),
-        cmocka_unit_test(test_mix_draws),     cmocka_unit_test(test_mix),
-        cmocka_unit_test(test_dropout),       cmocka_unit_test(test_maxpool_ties),
-        cmocka_unit_test(test_avgpool_ceil),  cmocka_unit_test(test_batchnorm),
-        cmocka_unit_test(test_half),          cmocka_unit_test(test_metrics_infinite),
+        cmocka_unit_test(test_cross_entropy),
+        cmocka_unit_test(test_cross_entropy_lam),
+        cmocka_unit_test(test_cross_entropy_weights),
+        cmocka_unit_test(test_metrics),
+        cmocka_unit_test(test_beta),
+        cmocka_unit_test(test_mix_draws),
+        cmocka_unit_test(test_mix),
+        cmocka_unit_test(test_dropout),
+        cmocka_unit_test(test_maxpool_ties),
+        cmocka_unit_test(test_avgpool_ceil),
+        cmocka_unit_test(test_batchnorm),
+        cmocka_unit_test(test_half),
+        cmocka_unit_test(test_metrics_infinite),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -68,7 +68,7 @@ void run_init_of(struct run *r, int64_t images, const char *const *more)
     for (; more && *more; more += 2)
         config_set(&r->cfg, more[0], more[1]);
     if (class_weights(&r->cfg, NULL, r->class_weight))
-        o.class_weight = r->class_weight;
+        o.factors.weight = r->class_weight;
     session_init(&r->s, &r->cfg, &o);
     session_alloc(&r->s);
     r->weights = xcalloc((size_t)session_flat(&r->s)->weights_len, sizeof(float));
