@@ -277,6 +277,14 @@ static bool to_numbers(struct arena *a, const struct value *in, struct value *ou
     return numbers;
 }
 
+static struct value list_of_one(struct arena *a, const struct value *item)
+{
+    struct value list = value_list(a, VALUE_LIST, 1);
+
+    list.list.item[0] = *item;
+    return list;
+}
+
 static bool to_list(struct arena *a, const struct decl *d, const struct value *in,
                     struct value *out, struct strbuf *why)
 {
@@ -292,11 +300,13 @@ static bool to_list(struct arena *a, const struct decl *d, const struct value *i
         *out = value_copy(a, &v);
         return true;
     }
+    if (d->single && (v.type == VALUE_INT || v.type == VALUE_FLOAT))
+        v = list_of_one(a, &v);
     if (v.type != VALUE_LIST && v.type != VALUE_TUPLE) {
         struct strbuf wanted = STRBUF_INIT;
 
-        strbuf_addf(&wanted, "a %s of %s", value_type_name(d->type),
-                    value_type_name(d->item));
+        strbuf_addf(&wanted, "a %s%s of %s", d->single ? "float or a " : "",
+                    value_type_name(d->type), value_type_name(d->item));
         (void)refuse(wanted.buf, in, why);
         strbuf_release(&wanted);
         return false;

@@ -20,6 +20,7 @@ struct decl {
     enum value_type item, item2; /* of lists, and lists of lists */
     const char *word;            /* a text that VALUE_INT takes too and keeps, or NULL */
     bool words;                  /* a list: a text without quotes is kept as it is */
+    bool single;                 /* a list of floats: 15 is [15] */
     bool numbers;                /* a list of texts: [1, 2] in it is the text "1 2" */
     const struct schema *record; /* of VALUE_MAP: a row for each key that it may have */
 };

@@ -35,6 +35,7 @@ struct decl schema_decl(const struct schema *row)
     d.words = d.type == VALUE_LIST && row->choices;
     d.record = row->record;
     d.numbers = row->numbers;
+    d.single = row->single;
     return d;
 }
 
@@ -94,6 +95,8 @@ void schema_add_type(struct strbuf *s, const struct schema *row)
         [SCHEMA_RECORDS] = "list of dicts",
     };
 
+    if (row->single)
+        strbuf_addstr(s, "float or ");
     if (!row->choices || row->type == SCHEMA_FLOAT_LIST)
         strbuf_addstr(s, name[row->type]);
     if (row->choices) {

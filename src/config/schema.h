@@ -47,6 +47,7 @@ struct schema {
     const char *def;              /* in YAML; NULL: the empty text */
     const struct choice *choices; /* also for texts: the words that are allowed; for a
                                    * list of floats: instead of a list */
+    bool single;                  /* of a list of floats: a number is a list of one */
     bool numbers;                 /* of a list of texts: [1, 2] in it is the text "1 2" */
     const char *(*check)(const char *text); /* NULL if good, else what it must be */
     bool path;                              /* a text: ~/ is $HOME */
