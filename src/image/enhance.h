@@ -23,6 +23,10 @@ void enhance_brightness(uint8_t *rgb, size_t n, float f);
 void enhance_contrast(uint8_t *rgb, size_t n, float f);
 void enhance_color(uint8_t *rgb, size_t n, float f);
 
+/* torchvision's adjust_hue: Pillow's HSV, whose hue, 0 to 255, is moved by 255 shift
+ * (truncated) and wraps around. */
+void enhance_hue(uint8_t *rgb, size_t n, double shift);
+
 /* D is [1 1 1; 1 5 1; 1 1 1] / 13; the outermost pixels stay. `scratch` has the size of
  * the image. */
 void enhance_sharpness(uint8_t *rgb, int w, int h, float f, uint8_t *scratch);

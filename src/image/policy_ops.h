@@ -2,6 +2,7 @@
 #ifndef IMAGE_POLICY_OPS_H
 #define IMAGE_POLICY_OPS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "image/resize.h"
@@ -33,6 +34,7 @@ struct policy_canvas {
     uint8_t fill[3];  /* color of pixels from outside */
     uint8_t *scratch; /* same size as the image */
     struct warp_canvas *warp;
+    bool gray; /* the three channels are equal */
 };
 
 /* Meaning of magnitudes 0 to 10 in timm's variants. */

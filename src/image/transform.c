@@ -88,33 +88,23 @@ static void transform_jitter(const struct transform *t, const struct augment_key
     }
 }
 
-/* Mirrors the result top to bottom. */
-static void transform_vflip(const struct transform *t, uint8_t *dst)
-{
-    size_t row = (size_t)t->w * 3;
-    uint8_t *top = dst, *bottom = dst + row * (size_t)(t->h - 1);
-
-    for (; top < bottom; top += row, bottom -= row)
-        for (size_t i = 0; i < row; i++) {
-            uint8_t v = top[i];
-
-            top[i] = bottom[i];
-            bottom[i] = v;
-        }
-}
-
 /* Applies everything after the geometry, in place. */
 static void transform_finish(struct transformer *m, const struct transform *t,
                              const struct augment_key *k, const uint8_t fill[3],
                              uint8_t *dst)
 {
-    if (t->policy.kind) {
-        struct policy_canvas c = {.pixel = dst, .w = t->w, .h = t->h, .warp = &m->warp};
+    if (t->policy.kind || t->list.n) {
+        struct policy_canvas c = {.pixel = dst,
+                                  .w = t->w,
+                                  .h = t->h,
+                                  .gray = transform_channels(t) == 1,
+                                  .warp = &m->warp};
 
         image_resize_room(&m->scratch, t->w, t->h);
         c.scratch = m->scratch.pixel;
         memcpy(c.fill, fill, sizeof(c.fill));
         policy_apply(&t->policy, k, &c, t->filter, t->filter_random);
+        augment_list_apply(&t->list, k, &c, t->filter, t->filter_random);
     }
     if (t->jitter[0] > 0 || t->jitter[1] > 0 || t->jitter[2] > 0)
         transform_jitter(t, k, dst);
@@ -154,7 +144,7 @@ static void transform_three(struct transformer *m, const struct transform *t,
     else
         transform_pad_crop(m, t, k, img, dst);
     if (augment_vflip(k, t->vflip))
-        transform_vflip(t, dst);
+        mirror_rows(dst, t->w, t->h);
     stage_end(m->times, STAGE_RESIZE, &from);
     transform_finish(m, t, k, fill, dst);
     stage_end(m->times, STAGE_AUGMENT, &from);
@@ -303,6 +293,27 @@ static int transform_nearest(const struct resize_axis *a, int dst, bool flip, in
            (int)((2 * (int64_t)r + 1) * ((int)a->to - from) / (2 * (int64_t)a->out));
 }
 
+/* Transforms a label map pixel by pixel: the maps of a list mix the axes. */
+static void transform_label_moved(const struct transform *t,
+                                  const struct transform_plan *p,
+                                  const struct augment_maps *maps, bool upside_down,
+                                  const uint8_t *src, int w, uint8_t *dst)
+{
+    int d = t->label_divisor, lw = t->w / d, lh = t->h / d;
+
+    for (int i = 0; i < lw * lh; i++) {
+        int x = d * (i % lw) + d / 2, y = d * (i / lw) + d / 2;
+        bool inside = augment_maps_source(maps, t->w, t->h, &x, &y);
+
+        if (inside) {
+            x = transform_nearest(&p->x, p->dst_x, p->flip, x);
+            y = transform_nearest(&p->y, p->dst_y, false, upside_down ? t->h - 1 - y : y);
+        }
+        dst[i] = inside && x >= 0 && y >= 0 ? src[(size_t)y * (size_t)w + (size_t)x]
+                                            : LABEL_IGNORE;
+    }
+}
+
 void transform_label(struct transformer *m, const struct transform *t,
                      const struct augment_key *k, const uint8_t *src, int w, int h,
                      uint8_t *dst)
@@ -310,10 +321,16 @@ void transform_label(struct transformer *m, const struct transform *t,
     int d = t->label_divisor, lw = t->w / d, lh = t->h / d, at;
     bool upside_down = augment_vflip(k, t->vflip);
     struct transform_plan p;
+    struct augment_maps maps;
 
     if (t->kind == TRANSFORM_PAD_CROP || t->policy.kind)
         BUG("label maps are not padded, and know no policies");
     transform_plan(t, k, w, h, &p);
+    augment_list_maps(&t->list, k, t->w, t->h, &maps);
+    if (maps.n) {
+        transform_label_moved(t, &p, &maps, upside_down, src, w, dst);
+        return;
+    }
     at = p.mirrored ? t->w - 1 - d * (lw - 1) - d / 2 : d / 2;
     if (lw > m->column_cap) {
         free(m->column);

@@ -16,7 +16,7 @@
  *                         image (evaluation)
  *   TRANSFORM_STRETCH      the whole image to w x h, whatever its aspect (evaluation)
  *
- * Then, in this order: flips, policy, color jitter, random erasing. The same key gives the
+ * Then, in this order: flips, policy, list, color jitter, random erasing. The same key gives the
  * same pixels.
  *
  * Images with other channels than RGB are processed three channels at a time, all with
@@ -31,7 +31,7 @@
 #define IMAGE_TRANSFORM_H
 
 #include "base/resize_job.h"
-#include "image/augment.h"
+#include "image/augment_list.h"
 #include "image/erase.h"
 #include "image/image.h"
 #include "image/label.h"
@@ -64,6 +64,7 @@ struct transform {
     struct augment_flips flip; /* horizontal; {0}: never */
     double vflip;              /* probability of a vertical flip; not with resize_later */
     struct policy policy;      /* {0}: none */
+    struct augment_list list;  /* {0}: none; not with flip_later */
     /* Fills shifts, rotations, and TRANSFORM_SEGMENT, by channel. */
     uint8_t fill[IMAGE_CHANNELS];
     double jitter[3];   /* brightness, contrast, saturation; 0: off */
@@ -132,7 +133,8 @@ int transform_file(struct transformer *m, const struct transform *t,
 /* Same from a decoded image with these channels; the same pixels if nothing would be
  * shrunk. */
 void transform_image(struct transformer *m, const struct transform *t,
-                     const struct augment_key *k, const struct image *whole, uint8_t *dst);
+                     const struct augment_key *k, const struct image *whole,
+                     uint8_t *dst);
 
 /*
  * Transforms the label map (w x h bytes of src, the size of its image) into dst, [t->h /

@@ -29,8 +29,7 @@ static inline int warp_clip(int v, int n)
     return v < 0 ? 0 : v >= n ? n - 1 : v;
 }
 
-/* Grows the canvas to `need` bytes. */
-static void *warp_room(struct warp_canvas *c, size_t need)
+void *warp_canvas_room(struct warp_canvas *c, size_t need)
 {
     if (need > c->cap) {
         free(c->pixel);
@@ -46,7 +45,7 @@ static struct warp_source warp_spread(struct warp_canvas *c, const uint8_t *rgb,
 {
     ptrdiff_t stride = w + 2 * WARP_BORDER;
     size_t pixels = (size_t)stride * (size_t)(h + 2 * WARP_BORDER);
-    warp_v4 *to = warp_room(c, pixels * sizeof(*to));
+    warp_v4 *to = warp_canvas_room(c, pixels * sizeof(*to));
 
     for (int y = -WARP_BORDER; y < h + WARP_BORDER; y++) {
         const uint8_t *row = rgb + (size_t)warp_clip(y, h) * (size_t)w * 3;
@@ -122,6 +121,19 @@ WARP_INLINE void warp_bicubic(const struct warp_source *s, float x, float y, uin
     warp_store(dst, WARP_CUBIC(v[0], v[1], v[2], v[3], dx));
 }
 
+/* (x, y): the input position; outside the image or NaN: fill. */
+WARP_INLINE void warp_pixel(const struct warp_source *s, uint8_t *rgb, int w, int h,
+                            double x, double y, enum warp_filter filter,
+                            const uint8_t fill[3])
+{
+    if (!(x >= 0 && x < w && y >= 0 && y < h))
+        memcpy(rgb, fill, 3);
+    else if (filter == WARP_BILINEAR)
+        warp_bilinear(s, (float)(x - 0.5), (float)(y - 0.5), rgb);
+    else
+        warp_bicubic(s, (float)(x - 0.5), (float)(y - 0.5), rgb);
+}
+
 CLONES static void warp_rows(const struct warp_source *s, uint8_t *rgb, int w, int h,
                              const double m[6], enum warp_filter filter,
                              const uint8_t fill[3])
@@ -131,12 +143,20 @@ CLONES static void warp_rows(const struct warp_source *s, uint8_t *rgb, int w, i
             double sx = m[0] * (x + 0.5) + m[1] * (y + 0.5) + m[2];
             double sy = m[3] * (x + 0.5) + m[4] * (y + 0.5) + m[5];
 
-            if (!(sx >= 0 && sx < w && sy >= 0 && sy < h))
-                memcpy(rgb, fill, 3);
-            else if (filter == WARP_BILINEAR)
-                warp_bilinear(s, (float)(sx - 0.5), (float)(sy - 0.5), rgb);
-            else
-                warp_bicubic(s, (float)(sx - 0.5), (float)(sy - 0.5), rgb);
+            warp_pixel(s, rgb, w, h, sx, sy, filter, fill);
+        }
+}
+
+CLONES static void warp_project_rows(const struct warp_source *s, uint8_t *rgb, int w,
+                                     int h, const double m[9], enum warp_filter filter,
+                                     const uint8_t fill[3])
+{
+    for (int y = 0; y < h; y++)
+        for (int x = 0; x < w; x++, rgb += 3) {
+            double u = x + 0.5, v = y + 0.5, d = m[6] * u + m[7] * v + m[8];
+
+            warp_pixel(s, rgb, w, h, (m[0] * u + m[1] * v + m[2]) / d,
+                       (m[3] * u + m[4] * v + m[5]) / d, filter, fill);
         }
 }
 
@@ -175,7 +195,7 @@ static void warp_fill(uint8_t *rgb, int n, const uint8_t fill[3])
 static void warp_along_x(struct warp_canvas *c, uint8_t *rgb, int w, int h, double f,
                          double x, enum warp_filter filter, const uint8_t fill[3])
 {
-    uint8_t *row = warp_room(c, (size_t)(w + 2 * WARP_BORDER) * 3);
+    uint8_t *row = warp_canvas_room(c, (size_t)(w + 2 * WARP_BORDER) * 3);
 
     for (int y = 0; y < h; y++, rgb += 3 * (ptrdiff_t)w) {
         double shift = f * (y + 0.5) + x, whole = floor(shift);
@@ -204,7 +224,7 @@ static void warp_along_y(struct warp_canvas *c, uint8_t *rgb, int w, int h, doub
                          enum warp_filter filter, const uint8_t fill[3])
 {
     size_t len = (size_t)w * 3;
-    uint8_t *whole = warp_room(c, len * (size_t)h);
+    uint8_t *whole = warp_canvas_room(c, len * (size_t)h);
     int lo, hi, by = (int)floor(shift);
 
     memcpy(whole, rgb, len * (size_t)h);
@@ -236,31 +256,15 @@ void warp_affine(struct warp_canvas *c, uint8_t *rgb, int w, int h, const double
     }
 }
 
-static void warp_set(double m[6], const double v[6])
+void warp_projective(struct warp_canvas *c, uint8_t *rgb, int w, int h, const double m[9],
+                     enum warp_filter filter, const uint8_t fill[3])
 {
-    memcpy(m, v, 6 * sizeof(*m));
-}
+    struct warp_source s;
 
-void warp_shear_x(double m[6], double factor)
-{
-    warp_set(m, (const double[6]){1, factor, 0, 0, 1, 0});
-}
-
-void warp_shear_y(double m[6], double factor)
-{
-    warp_set(m, (const double[6]){1, 0, 0, factor, 1, 0});
-}
-
-void warp_translate(double m[6], double x, double y)
-{
-    warp_set(m, (const double[6]){1, 0, x, 0, 1, y});
-}
-
-void warp_rotate(double m[6], double degrees, int w, int h)
-{
-    double c = cos(-degrees * M_PI / 180), s = sin(-degrees * M_PI / 180);
-    double cx = w / 2.0, cy = h / 2.0;
-
-    warp_set(m,
-             (const double[6]){c, s, cx - c * cx - s * cy, -s, c, cy + s * cx - c * cy});
+    if (m[6] == 0 && m[7] == 0 && m[8] == 1) {
+        warp_affine(c, rgb, w, h, m, filter, fill);
+        return;
+    }
+    s = warp_spread(c, rgb, w, h);
+    warp_project_rows(&s, rgb, w, h, m, filter, fill);
 }

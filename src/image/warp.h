@@ -25,13 +25,39 @@ struct warp_canvas {
 
 void warp_canvas_release(struct warp_canvas *c);
 
+/* Grows the canvas to `need` bytes; returns them, with undefined content. */
+void *warp_canvas_room(struct warp_canvas *c, size_t need);
+
 /* w * h pixels of RGB without row padding, in place. */
 void warp_affine(struct warp_canvas *c, uint8_t *rgb, int w, int h, const double m[6],
                  enum warp_filter filter, const uint8_t fill[3]);
+
+/*
+ * The same for a projective map: both coordinates above divided by m6 (x + 0.5) +
+ * m7 (y + 0.5) + m8, as Pillow's PERSPECTIVE with m8 = 1.
+ */
+void warp_projective(struct warp_canvas *c, uint8_t *rgb, int w, int h, const double m[9],
+                     enum warp_filter filter, const uint8_t fill[3]);
 
 void warp_shear_x(double m[6], double factor); /* x + factor y */
 void warp_shear_y(double m[6], double factor); /* y + factor x */
 void warp_translate(double m[6], double x, double y);
 void warp_rotate(double m[6], double degrees, int w, int h); /* counterclockwise */
+
+/* Rotates counterclockwise about the center and shears along x by an angle, both in
+ * degrees, scales, and shifts right by x and down by y pixels (torchvision's
+ * F.affine). */
+struct warp_place {
+    double degrees, x, y, scale, shear;
+};
+void warp_place(double m[6], const struct warp_place *p, int w, int h);
+
+/* Moves the corners of the image, clockwise from the top left, to these points
+ * (torchvision's F.perspective). */
+void warp_corners(double m[9], int w, int h, double corner[4][2]);
+
+/* Mirror w * h pixels of RGB in place. */
+void mirror_columns(uint8_t *rgb, int w, int h);
+void mirror_rows(uint8_t *rgb, int w, int h);
 
 #endif

@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""Golden file for tests/image/test_augment_list.c: torchvision's operations on one image.
+
+usage: image_augment.py OUT.bin
+
+First 24 x 18 pixels of RGB and of a label map, then a sequence of cases: the operation (16
+bytes), four values as float64 (of its fields; perspective: the corners' shifts inward in
+pixels, x + 1000 y), int32 bicubic and label, then the pixels: RGB, or if label the map.
+"""
+import math
+import struct
+import sys
+
+import torchvision.transforms.functional as F
+from PIL import Image
+from torchvision.transforms import InterpolationMode
+
+from image_formula import formula_image
+
+W, H = 24, 18
+FILL, IGNORE = [124, 116, 104], 255
+CORNERS = [(3, 1), (0, 4), (5, 2), (2, 0)]
+
+
+def perspective(image, mode, fill):
+    (a, b), (c, d), (e, f), (g, h) = CORNERS
+    start = [[0, 0], [W - 1, 0], [W - 1, H - 1], [0, H - 1]]
+    end = [[a, b], [W - 1 - c, d], [W - 1 - e, H - 1 - f], [g, H - 1 - h]]
+    return F.perspective(image, start, end, mode, fill)
+
+
+def affine(degrees, share, scale, shear):
+    shift = [round(W * share), round(H * share)]
+    return lambda image, mode, fill: F.affine(image, -degrees, shift, scale, [shear, 0.0],
+                                              mode, fill)
+
+
+def blur(sigma):
+    taps = 2 * int(4 * sigma + 0.5) + 1
+    return lambda image: F.gaussian_blur(image, [taps, taps], [sigma, sigma])
+
+
+MOVES = [("hflip", [], lambda i, m, f: F.hflip(i)), ("vflip", [], lambda i, m, f: F.vflip(i))]
+MOVES += [("rotate", [d], lambda i, m, f, d=d: F.rotate(i, d, m, fill=f)) for d in (33.0, -7.5)]
+MOVES += [("affine", v, affine(*v)) for v in ([20.0, 0.1, 0.8, 12.0], [0.0, -0.2, 1.3, 0.0],
+                                              [-50.0, 0.0, 1.0, -30.0])]
+MOVES += [("perspective", [x + 1000 * y for x, y in CORNERS], perspective)]
+COLORS = [("blur", [s], blur(s)) for s in (0.3, 1.0, 1.7)]
+for amount in (-1.0, -0.45, 0.3, 1.5):
+    COLORS += [(name, [amount], lambda i, f=f, a=amount: f(i, 1 + a)) for name, f in (
+        ("sharpness", F.adjust_sharpness), ("brightness", F.adjust_brightness),
+        ("contrast", F.adjust_contrast), ("saturation", F.adjust_saturation))]
+COLORS += [("hue", [a], lambda i, a=a: F.adjust_hue(i, a)) for a in (-0.5, -0.1, 0.03, 0.25, 0.5)]
+COLORS += [("grayscale", [], lambda i: F.rgb_to_grayscale(i, 3)),
+           ("posterize", [4], lambda i: F.posterize(i, 4)),
+           ("posterize", [1], lambda i: F.posterize(i, 1)),
+           ("solarize", [128], lambda i: F.solarize(i, 128)),
+           ("solarize", [40], lambda i: F.solarize(i, 40)),
+           ("equalize", [], F.equalize), ("autocontrast", [], F.autocontrast),
+           ("invert", [], F.invert)]
+
+
+def main():
+    noisy = formula_image(W, H)
+    # Smooth: the formula's noise would hide where the interpolation looks.
+    smooth = noisy.resize((W // 3, H // 3)).resize((W, H), Image.BICUBIC)
+    label = Image.new("L", (W, H))
+    label.putdata([(x // 3 + 5 * (y // 4)) % 19 for y in range(H) for x in range(W)])
+    with open(sys.argv[1], "wb") as out:
+        out.write(noisy.tobytes() + smooth.tobytes() + label.tobytes())
+
+        def case(name, values, bicubic, is_label, image):
+            values = list(values) + [math.nan] * (4 - len(values))
+            out.write(struct.pack("<16s4d2i", name.encode(), *values, bicubic, is_label))
+            out.write(image.tobytes())
+
+        for name, values, f in MOVES:
+            case(name, values, 0, 0, f(smooth, InterpolationMode.BILINEAR, FILL))
+            case(name, values, 1, 0, f(smooth, InterpolationMode.BICUBIC, FILL))
+            case(name, values, 0, 1, f(label, InterpolationMode.NEAREST, [IGNORE]))
+        for name, values, f in COLORS:
+            case(name, values, 0, 0, f(noisy))
+
+
+main()

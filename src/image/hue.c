@@ -1,0 +1,66 @@
+/* The hue of an image: Pillow's conversion to HSV and back, with its roundings. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "image/enhance.h"
+
+static int least(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+static int most(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+/* Returns the hue, 0 to 255; the pixel is not gray. */
+static int hue_of(const uint8_t *p, int hi, int lo)
+{
+    float c = (float)(hi - lo), r = (float)(hi - p[0]) / c, g = (float)(hi - p[1]) / c,
+          b = (float)(hi - p[2]) / c, h;
+
+    if (p[0] == hi)
+        h = b - g;
+    else if (p[1] == hi)
+        h = (float)(2.0 + (double)r - (double)b);
+    else
+        h = (float)(4.0 + (double)g - (double)r);
+    h = (float)fmod((double)h / 6.0 + 1.0, 1.0);
+    return least((int)((double)h * 255.0), 255);
+}
+
+/* Sets the pixel to a hue and a saturation, 1 to 255, and a value. */
+static void set_hue(uint8_t *to, int hue, int saturation, int value)
+{
+    float h = (float)((double)(float)hue * 6.0 / 255.0);
+    float s = (float)((double)(float)saturation / 255.0), f, v = (float)value;
+    int sector = (int)floorf(h), p, q, t;
+
+    f = h - (float)sector;
+    p = (int)round((double)v * (1.0 - (double)s));
+    q = (int)round((double)v * (1.0 - (double)(s * f)));
+    t = (int)round((double)v * (1.0 - (double)s * (1.0 - (double)f)));
+    const int rgb[6][3] = {{value, t, p}, {q, value, p}, {p, value, t},
+                           {p, q, value}, {t, p, value}, {value, p, q}};
+    for (int c = 0; c < 3; c++)
+        to[c] = (uint8_t)rgb[sector % 6][c];
+}
+
+void enhance_hue(uint8_t *rgb, size_t n, double shift)
+{
+    int by = (int)(shift * 255);
+
+    for (size_t i = 0; i < n; i++, rgb += 3) {
+        int hi = most(most(rgb[0], rgb[1]), rgb[2]);
+        int lo = least(least(rgb[0], rgb[1]), rgb[2]), saturation;
+
+        if (hi == lo)
+            continue;
+        saturation = least((int)((double)((float)(hi - lo) / (float)hi) * 255.0), 255);
+        if (saturation)
+            set_hue(rgb, (hue_of(rgb, hi, lo) + by) & 255, saturation, hi);
+        else
+            rgb[0] = rgb[1] = rgb[2] = (uint8_t)hi;
+    }
+}
