@@ -5,6 +5,7 @@
 #include "cmd/cmd.h"
 #include "dataset/class_set.h"
 #include "dataset/table.h"
+#include "image/augment_ops.h"
 #include "ops/optimizer.h"
 #include "session/devices.h"
 #include "session/losses.h"
@@ -16,6 +17,7 @@ static const struct {
     const char *key;
     const struct names *names;
 } tables[] = {
+    {"AUG.LIST", &augment_op_names},
     {"DATA.CLASS_SET", &class_set_names},
     {"DATA.DATASET", &storage_names},
     {"DEVICE", &device_names},

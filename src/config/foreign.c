@@ -86,7 +86,7 @@ static const struct foreign table[] = {
     {"--cutmix-alpha", "X", "--cutmix X"},
     {"--auto-augment", "POLICY", "--aa POLICY"},
     {"--random-erase", "X", "--reprob X"},
-    {"--grayscale-prob, --gaussian-blur-prob, --color-jitter-prob", "X", "there is no such augmentation (trainc help AUG)"},
+    {"--grayscale-prob, --gaussian-blur-prob, --color-jitter-prob", "X", "items of AUG.LIST: [{name: grayscale, p: X}]"},
     {"--ra-reps", "N", "--aug-repeats N"},
     {"--ra-sampler", "", "--aug-repeats 3"},
     {"--aug-splits", "N", "there is no loss between several views of an image"},

@@ -4,8 +4,7 @@
 #include "config/schema.h"
 #include "config/value.h"
 
-static bool one_reads(const struct names *names, const char *const *also,
-                      const char *key)
+static bool one_reads(const struct names *names, const char *const *also, const char *key)
 {
     for (; also && *also; also++) {
         int row = names_find(names, *also);
@@ -54,7 +53,7 @@ void names_add_type(struct strbuf *s, const struct schema *row, names_of_key *na
 {
     struct names names;
 
-    if (names_of && names_of(row->key, &names)) {
+    if (names_of && !row->record && names_of(row->key, &names)) {
         strbuf_addf(s, "%sone of ", names.empty ? "empty or " : "");
         names_add(s, &names);
     } else {

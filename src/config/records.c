@@ -82,9 +82,34 @@ void config_loss_default(struct config_loss *c)
     arena_release(&mem);
 }
 
+/* The ranges are those of the operation: session/augment_items.h. */
+#define AUGMENT(KEY, f, ...)                                                             \
+    FIELD(KEY, struct config_augment, f, .def = "None", .nullable = true, __VA_ARGS__)
+
+const struct schema record_augment[] = {
+    FIELD("name", struct config_augment, name, .required = true, .help = "the operation"),
+    AUGMENT("p", p, RANGE(0, 1), .help = "probability; None: 0.5, but for the operations that say so"),
+    AUGMENT("degrees", degrees, .single = true, .help = "angle, counterclockwise"),
+    AUGMENT("translate", translate, .single = true,
+            .help = "shift in both directions, as a share of the side"),
+    AUGMENT("scale", scale, .single = true, .help = "factor of the size"),
+    AUGMENT("shear", shear, .single = true, .help = "angle of a shear along x"),
+    AUGMENT("distortion", distortion, .single = true,
+            .help = "how far corners move, as a share of half the side"),
+    AUGMENT("sigma", sigma, .single = true, .help = "deviation of the blur in pixels"),
+    AUGMENT("std", std, .single = true, .help = "deviation of the noise; 1: 255 levels"),
+    AUGMENT("amount", amount, .single = true,
+            .help = "added to the factor 1 of the enhancement; hue: its shift, of 1"),
+    AUGMENT("bits", bits, .single = true, .help = "number of bits that are kept"),
+    AUGMENT("threshold", threshold, .single = true, .help = "values from it on change"),
+    AUGMENT("holes", holes, .single = true, .help = "number of boxes"),
+    AUGMENT("size", size, .single = true,
+            .help = "sides of a box, as a share of those of the image"),
+    {0},
+};
+
 #define GROUP(KEY, f, ...) FIELD(KEY, struct config_group, f, __VA_ARGS__)
-#define OURS(KEY, f, ...)                                                                \
-    GROUP(KEY, f, .def = "None", .nullable = true, __VA_ARGS__)
+#define OURS(KEY, f, ...)  GROUP(KEY, f, .def = "None", .nullable = true, __VA_ARGS__)
 
 const struct schema record_group[] = {
     GROUP("match", match, .required = true,

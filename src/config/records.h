@@ -33,6 +33,16 @@ struct config_loss {
 extern const struct schema record_loss[];
 void config_loss_default(struct config_loss *c); /* but for the type */
 
+/* AUG.LIST: an operation of image/augment_ops.h, and the fields of all of them; NULL: the
+ * operation's default. A list has one number or two. */
+struct config_augment {
+    const char *name;
+    struct float_opt p;
+    struct float_list degrees, translate, scale, shear, distortion, sigma, std, amount,
+        bits, threshold, holes, size;
+};
+extern const struct schema record_augment[];
+
 /* TRAIN.OPTIMIZER.GROUPS: what is None is as the keys outside of the list say. */
 struct config_group {
     const char *match, *name;

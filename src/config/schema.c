@@ -822,6 +822,11 @@ const struct schema schema_table[] = {
         .help =
             "flip (of label maps, too), colour jitter and random erasing by the device "
             "that trains, not by the loader; the same pixels"),
+    ROW("AUG.LIST", aug.list, RECORDS(config_augment, augment),
+        .help = "operations after the crop, in this order, in place of flips, "
+                "AUG.AUTO_AUGMENT, "
+                "AUG.COLOR_JITTER, and AUG.REPROB: [{name: rotate, degrees: 15, p: 0.5}, "
+                "{name: blur, sigma: [0.1, 2]}]; see docs/augmentation.md"),
     ROW("AUG.REPEATS", aug.repeats, .def = "1", RANGE(0, 100), .flag = "--aug-repeats",
         .metavar = "N",
         .help =

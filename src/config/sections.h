@@ -172,6 +172,7 @@ struct config_aug {
     int pad_mode, hflip_mode, interpolation;
     struct float_list resize_scale;
     bool on_device;
+    struct record_list list; /* of struct config_augment, config/records.h */
 };
 
 struct config_test {

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "image/policy.h"
+#include "session/augment_items.h"
 #include "session/model_config.h"
 
 /* True if AUG.AUTO_AUGMENT names a policy. */
@@ -48,6 +49,11 @@ struct device_augment device_augment_of_config(const struct config *cfg)
     };
     bool label_maps, policy;
 
+    if (augment_items_any(cfg)) {
+        d.flip.flips = (struct augment_flips){0};
+        d.erase.probability = 0;
+        return d;
+    }
     if ((!cfg->aug.on_device && !device_resizes(cfg)) || !f)
         return d;
     label_maps = f->task == MODEL_SEGMENT;

@@ -3,7 +3,8 @@
  * ops (ops/augment.h) instead of in the loader. Only the last ones move there: random
  * erasing always, then color jitter, then the flip if no policy follows it. Both places
  * draw the same random numbers and give the same pixels. A label map is mirrored with its
- * image; segmentation has no policies and no erasing.
+ * image; segmentation has no policies and no erasing. AUG.LIST runs in the loader and
+ * replaces all of them.
  */
 #ifndef SESSION_AUGMENT_CONFIG_H
 #define SESSION_AUGMENT_CONFIG_H

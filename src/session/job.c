@@ -8,6 +8,7 @@
 #include "config/names.h"
 #include "config/value.h"
 #include "image/image.h"
+#include "session/augment_items.h"
 #include "session/model_config.h"
 #include "session/optimizer_config.h"
 
@@ -449,7 +450,8 @@ void job_preset(struct config *cfg, const struct job *job)
         struct view v = view_of(cfg, job);
         struct strbuf where = STRBUF_INIT;
 
-        if (!config_where(cfg, rows[i].key) && rows[i].say(&v)) {
+        if (!config_where(cfg, rows[i].key) && !augment_items_replace(cfg, rows[i].key) &&
+            rows[i].say(&v)) {
             strbuf_addf(&where, CONFIG_JOB_WHERE "%s", v.why.buf);
             config_preset(cfg, rows[i].key, v.value.buf, where.buf);
         }

@@ -17,6 +17,7 @@
 #include "dataset/table.h"
 #include "dist/launch.h"
 #include "session/augment_config.h"
+#include "session/augment_items.h"
 #include "session/model_config.h"
 #include "train/data_part.h"
 #include "train/sampling.h"
@@ -107,28 +108,6 @@ static void data_check_on_device(const struct config *cfg, struct problems *p)
                                  "AUG.HFLIP or AUG.COLOR_JITTER is on");
 }
 
-static void data_check_resize(const struct config *cfg, struct problems *p, bool policy)
-{
-    if (cfg->data.resize != PLACEMENT_DEVICE)
-        return;
-    if (segment_config(cfg))
-        config_blame(cfg, p, KEYS("DATA.RESIZE"),
-                     "DATA.RESIZE device: images with label maps are resized by the "
-                     "loader");
-    else if (data_pads(cfg))
-        config_blame(cfg, p, KEYS("DATA.RESIZE"),
-                     "DATA.RESIZE device: training crops are padded, not resized "
-                     "(AUG.CROP_MODE, AUG.PAD_CROP)");
-    else if (policy)
-        config_blame(cfg, p, KEYS("DATA.RESIZE", "AUG.AUTO_AUGMENT"),
-                     "DATA.RESIZE device: AUG.AUTO_AUGMENT takes resized images, in the "
-                     "loader: set it to none");
-    else if (cfg->aug.vflip > 0)
-        config_blame(cfg, p, KEYS("DATA.RESIZE", "AUG.VFLIP"),
-                     "DATA.RESIZE device: AUG.VFLIP flips resized images, in the loader: "
-                     "set it to 0");
-}
-
 static void data_check_cache_mode(const struct config *cfg, struct problems *p)
 {
     const char *const orders[] = {"AUG.REPEATS", "DATA.SHUFFLE_SHARDS", "DATA.SAMPLER"};
@@ -146,11 +125,68 @@ static void data_check_cache_mode(const struct config *cfg, struct problems *p)
                            "DATA.CACHE keeps decoded images, which need no files");
 }
 
+/* Checks the augmentations that AUG.LIST replaces. */
+static void data_check_augment(const struct config *cfg, struct problems *p)
+{
+    struct policy policy;
+    struct strbuf why = STRBUF_INIT;
+
+    if (policy_parse(&policy, cfg->aug.auto_augment, &why) < 0)
+        config_blame(cfg, p, KEYS("AUG.AUTO_AUGMENT"), "AUG.AUTO_AUGMENT %s", why.buf);
+    else
+        data_check_on_device(cfg, p);
+    if (!why.len && policy.kind && !segment_config(cfg) && cfg->aug.color_jitter > 0 &&
+        !config_is_default(cfg, "AUG.COLOR_JITTER"))
+        problems_unread(p, config_where(cfg, "AUG.COLOR_JITTER"), "AUG.COLOR_JITTER",
+                        "AUG.AUTO_AUGMENT takes its place");
+    if (cfg->aug.hflip_mode == HFLIP_MODE_ALTERNATE && cfg->aug.hflip != 0.5)
+        config_blame(cfg, p, KEYS("AUG.HFLIP", "AUG.HFLIP_MODE"),
+                     "AUG.HFLIP_MODE alternate flips every image in every second epoch: "
+                     "AUG.HFLIP must be 0.5");
+    data_check_colours(cfg, p, policy.kind);
+    strbuf_release(&why);
+}
+
+/* True if AUG.AUTO_AUGMENT names a policy that is applied. */
+static bool data_has_policy(const struct config *cfg)
+{
+    struct policy policy;
+    struct strbuf why = STRBUF_INIT;
+    bool has = policy_parse(&policy, cfg->aug.auto_augment, &why) == 0 && policy.kind;
+
+    strbuf_release(&why);
+    return has && !augment_items_any(cfg);
+}
+
+static void data_check_resize(const struct config *cfg, struct problems *p)
+{
+    if (cfg->data.resize != PLACEMENT_DEVICE)
+        return;
+    if (segment_config(cfg))
+        config_blame(cfg, p, KEYS("DATA.RESIZE"),
+                     "DATA.RESIZE device: images with label maps are resized by the "
+                     "loader");
+    else if (data_pads(cfg))
+        config_blame(cfg, p, KEYS("DATA.RESIZE"),
+                     "DATA.RESIZE device: training crops are padded, not resized "
+                     "(AUG.CROP_MODE, AUG.PAD_CROP)");
+    else if (augment_items_any(cfg))
+        config_blame(cfg, p, KEYS("DATA.RESIZE", "AUG.LIST"),
+                     "DATA.RESIZE device: AUG.LIST takes resized images, in the loader: "
+                     "leave one of them out");
+    else if (data_has_policy(cfg))
+        config_blame(cfg, p, KEYS("DATA.RESIZE", "AUG.AUTO_AUGMENT"),
+                     "DATA.RESIZE device: AUG.AUTO_AUGMENT takes resized images, in the "
+                     "loader: set it to none");
+    else if (cfg->aug.vflip > 0)
+        config_blame(cfg, p, KEYS("DATA.RESIZE", "AUG.VFLIP"),
+                     "DATA.RESIZE device: AUG.VFLIP flips resized images, in the loader: "
+                     "set it to 0");
+}
+
 void data_check(const struct config *cfg, struct problems *p)
 {
     const struct storage *row = storage_find(cfg->data.dataset);
-    struct policy policy;
-    struct strbuf why = STRBUF_INIT;
 
     if (row && !row->generated && !*cfg->data.data_path)
         config_blame(cfg, p, KEYS("DATA.DATA_PATH"),
@@ -160,35 +196,25 @@ void data_check(const struct config *cfg, struct problems *p)
         config_blame(cfg, p, KEYS("DATA.CACHE", "DATA.DATASET"),
                      "DATA.CACHE mmap: DATA.DATASET %s has no folder for a file",
                      row->name);
-    if (policy_parse(&policy, cfg->aug.auto_augment, &why) < 0)
-        config_blame(cfg, p, KEYS("AUG.AUTO_AUGMENT"), "AUG.AUTO_AUGMENT %s", why.buf);
+    if (augment_items_any(cfg))
+        augment_items_check(cfg, p);
     else
-        data_check_on_device(cfg, p);
-    if (!why.len && policy.kind && !segment_config(cfg) && cfg->aug.color_jitter > 0 &&
-        !config_is_default(cfg, "AUG.COLOR_JITTER"))
-        problems_unread(p, config_where(cfg, "AUG.COLOR_JITTER"), "AUG.COLOR_JITTER",
-                        "AUG.AUTO_AUGMENT takes its place");
+        data_check_augment(cfg, p);
     if (cfg->aug.crop_mode != CROP_MODE_AUTO && !data_pads(cfg) && cfg->aug.pad_crop > 0)
         problems_unread(p, config_where(cfg, "AUG.PAD_CROP"), "AUG.PAD_CROP",
                         "AUG.CROP_MODE does not pad");
     if (!data_pads(cfg) && cfg->aug.pad_mode != PAD_MODE_CONSTANT)
         problems_unread(p, config_where(cfg, "AUG.PAD_MODE"), "AUG.PAD_MODE",
                         "training crops are not padded");
-    if (cfg->aug.hflip_mode == HFLIP_MODE_ALTERNATE && cfg->aug.hflip != 0.5)
-        config_blame(cfg, p, KEYS("AUG.HFLIP", "AUG.HFLIP_MODE"),
-                     "AUG.HFLIP_MODE alternate flips every image in every second epoch: "
-                     "AUG.HFLIP must be 0.5");
     data_check_unread(cfg, p, "AUG.SCALE");
     data_check_unread(cfg, p, "AUG.RATIO");
-    data_check_colours(cfg, p, policy.kind);
-    data_check_resize(cfg, p, policy.kind);
+    data_check_resize(cfg, p);
     data_check_names(cfg, p);
     data_check_keys(cfg, p);
     data_check_cache_mode(cfg, p);
     data_part_check(cfg, p);
     sampling_check(cfg, p);
     segment_check(cfg, p);
-    strbuf_release(&why);
 }
 
 /* Generated data have no folder, and nothing is found out about them. */

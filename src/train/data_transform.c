@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "session/augment_config.h"
+#include "session/augment_items.h"
 #include "session/model_config.h"
 #include "train/data_config.h"
 #include "train/segment_config.h"
@@ -26,12 +27,15 @@ static void data_augment(const struct config *cfg, struct transform *t)
     struct strbuf why = STRBUF_INIT;
     double mean[3], std[3];
 
+    for (int c = 0; c < cfg->model.in_chans; c++)
+        t->fill[c] = model_mean_byte(cfg, c);
+    augment_items_of_config(cfg, &t->list);
     t->flip = d.flip.flips;
+    if (t->list.n)
+        return;
     t->vflip = cfg->aug.vflip;
     if (policy_parse(&t->policy, cfg->aug.auto_augment, &why) < 0)
         usage("AUG.AUTO_AUGMENT %s", why.buf);
-    for (int c = 0; c < cfg->model.in_chans; c++)
-        t->fill[c] = model_mean_byte(cfg, c);
     for (int c = 0; c < 3; c++) {
         int channel = c < cfg->model.in_chans ? c : 0;
 

@@ -6,6 +6,7 @@
 #include "dataset/class_colours.h"
 #include "dataset/table.h"
 #include "session/augment_config.h"
+#include "session/augment_items.h"
 #include "session/model_config.h"
 
 /* NULL if there is no such model: model_check says so. */
@@ -309,7 +310,10 @@ struct transform segment_transform(const struct config *cfg, bool train)
         return t;
     memcpy(t.factor, cfg->aug.resize_scale.item, sizeof(t.factor));
     t.shift = (int)cfg->aug.shift;
+    augment_items_of_config(cfg, &t.list);
     t.flip = d.flip.flips;
+    if (t.list.n)
+        return t;
     t.flip_later = d.flips;
     t.vflip = cfg->aug.vflip;
     for (int c = 0; c < 3; c++)

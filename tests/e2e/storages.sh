@@ -132,6 +132,11 @@ run maps_mirrored "${draw[@]}" --hflip 1
 cmp -s maps_mirrored.numbers maps_loader.numbers && fail "no label map is mirrored"
 run maps_mirrored_device "${draw[@]}" --hflip 1 --aug-on-device
 compare maps_mirrored_device maps_mirrored
+moves='AUG.LIST=[{name: hflip}, {name: rotate, degrees: 30, p: 0.9}, {name: perspective}, {name: noise}]'
+run maps_list "${maps[@]}" --dataset cityscapes --data-path scenes --opts PRINT_FREQ=1 "$moves"
+run maps_list_cache "${maps[@]}" --dataset cityscapes --data-path scenes --cache decoded -j 3 --opts PRINT_FREQ=1 "$moves"
+compare maps_list_cache maps_list
+cmp -s maps_list.numbers cityscapes.numbers && fail "AUG.LIST changes nothing"
 run maps_cache "${draw[@]}" --aug-on-device --cache decoded
 compare maps_cache maps_loader
 "$trainc" check "${draw[@]}" --hflip 0 --color-jitter 0 --aug-on-device >log 2>&1

@@ -85,6 +85,35 @@ static void keys_reach_the_loader(void **state)
     config_release(&cfg);
 }
 
+static void list_reaches_the_loader(void **state)
+{
+    struct config cfg;
+    static struct loader_options o;
+    const struct augment_list *l = &o.transform.list;
+
+    (void)state;
+    config_init(&cfg);
+    config_set(&cfg, "AUG.ON_DEVICE", "True");
+    config_set(&cfg, "AUG.LIST",
+               "[{name: rotate, degrees: 20}, {name: blur, sigma: 1.5, p: 0.2}, "
+               "{name: affine, scale: [0.5, 2], degrees: [0, 9]}]");
+    data_loader_options(&cfg, DATA_TRAIN, &o);
+    assert_int_equal(l->n, 3);
+    assert_string_equal(l->item[0].op->name, "rotate");
+    assert_true(l->item[0].p == 0.5 && l->item[1].p == 0.2);
+    assert_true(l->item[0].value[0].lo == -20 && l->item[0].value[0].hi == 20);
+    assert_true(l->item[1].value[0].lo == 1.5 && l->item[1].value[0].hi == 1.5);
+    assert_true(l->item[2].value[0].lo == 0 && l->item[2].value[0].hi == 9);
+    assert_true(l->item[2].value[1].lo == 0 && l->item[2].value[1].hi == 0);
+    assert_true(l->item[2].value[2].lo == 0.5 && l->item[2].value[2].hi == 2);
+    assert_true(o.transform.flip.probability == 0 && !o.transform.policy.kind);
+    assert_true(o.transform.jitter[0] == 0 && !(o.transform.erase.probability > 0));
+    assert_int_equal(o.transform.fill[0], 124);
+    data_loader_options(&cfg, DATA_VAL, &o);
+    assert_int_equal(l->n, 0);
+    config_release(&cfg);
+}
+
 static void crop_modes_reach_the_loader(void **state)
 {
     struct config cfg;
@@ -336,6 +365,7 @@ int main(void)
         cmocka_unit_test(validation_decodes_whole),
         cmocka_unit_test(training_defaults_are_swins),
         cmocka_unit_test(keys_reach_the_loader),
+        cmocka_unit_test(list_reaches_the_loader),
         cmocka_unit_test(crop_modes_reach_the_loader),
         cmocka_unit_test(processes_share_the_cache),
         cmocka_unit_test(validation_resizes_as_timm_does),
