@@ -25,7 +25,12 @@ static void operations_equal_timm(void **state)
     char *data = file_read("tests/golden/image_policy/timm.bin", &len);
     uint8_t pixel[BYTES], scratch[BYTES];
     struct warp_canvas warp = {0};
-    struct policy_canvas c = {pixel, W, H, {124, 116, 104}, scratch, &warp};
+    struct policy_canvas c = {.pixel = pixel,
+                              .w = W,
+                              .h = H,
+                              .fill = {124, 116, 104},
+                              .scratch = scratch,
+                              .warp = &warp};
     int cases = 0;
 
     (void)state;
@@ -114,7 +119,7 @@ static void policies_are_drawn(void **state)
     assert_int_equal(policy_parse(&p, "rand-m9-mstd0.5-inc1", &why), 0);
     for (int s = 0; s < n; s++) {
         struct augment_key key = {6, 1, s};
-        struct policy_canvas c = {NULL, W, H, {0}, scratch, &warp};
+        struct policy_canvas c = {.w = W, .h = H, .scratch = scratch, .warp = &warp};
 
         image_formula(&img, W, H);
         memcpy(first, img.pixel, BYTES);
@@ -168,7 +173,8 @@ static void trivial_operations_equal_torchvision(void **state)
     char *data = file_read("tests/golden/image_policy/torchvision.bin", &len);
     uint8_t pixel[BYTES], scratch[BYTES];
     struct warp_canvas warp = {0};
-    struct policy_canvas c = {pixel, W, H, {0, 0, 0}, scratch, &warp};
+    struct policy_canvas c = {
+        .pixel = pixel, .w = W, .h = H, .scratch = scratch, .warp = &warp};
     int cases = 0;
 
     (void)state;
