@@ -105,10 +105,11 @@ static void choose_log(const struct verb *v, const struct cmdline *line)
 }
 
 /* What follows from the job; of verbs that do not train, the model's own input alone. */
-static void follow_job(struct config *cfg, const struct verb *v)
+static void follow_job(struct config *cfg, const struct verb *v,
+                       const struct cmdline *line)
 {
     struct job job = {.world = 1};
-    bool trains = verb_reads(v, "TRAIN.EPOCHS");
+    bool trains = verb_reads(v, "TRAIN.EPOCHS") || (v->trains && v->trains(line));
 
     if (trains) {
         job = job_look(cfg);
@@ -158,7 +159,7 @@ static int run(const struct verb *v, struct cmdline *line, struct problems *p)
     model_preset(&cfg);
     if (!p->nerror && job_decides(&cfg) && !known_only(line) &&
         verb_reads(v, "DATA.IMG_SIZE"))
-        follow_job(&cfg, v);
+        follow_job(&cfg, v, line);
     input_preset(&cfg);
     if (v->check && !prints)
         v->check(&cfg, line, p);

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/say.h"
+#include "cmd/check_batch.h"
 #include "cmd/cmd.h"
 #include "cmd/run.h"
 #include "dataset/class_set.h"
@@ -378,9 +379,14 @@ static int check_run(struct config *cfg, const struct cmdline *line)
 {
     const char *out = cmdline_value(line, "--out");
     struct check c = {0};
+    const char *sheet = cmdline_value(line, "--show-batch");
     bool any = any_class(cfg);
     int h = config_height(cfg), w = config_width(cfg), code;
 
+    if (sheet) {
+        check_show_batch(cfg, sheet);
+        return EXIT_OK;
+    }
     c.least = (h < w ? h : w) / 4;
     strbuf_addstr(&c.csv, "image,finding,split,detail\n");
     progress_init(cfg->log.progress);
@@ -401,6 +407,11 @@ static int check_run(struct config *cfg, const struct cmdline *line)
     return code;
 }
 
+static bool shows_batch(const struct cmdline *line)
+{
+    return cmdline_has(line, "--show-batch");
+}
+
 static void check_check(const struct config *cfg, const struct cmdline *line,
                         struct problems *p)
 {
@@ -408,29 +419,49 @@ static void check_check(const struct config *cfg, const struct cmdline *line,
 
     segment_by_data();
     data_check(cfg, p);
+    run_check_writable(line, "--out", WRITTEN_TABLE, p);
+    if (shows_batch(line)) {
+        run_check_writable(line, "--show-batch", WRITTEN_IMAGE, p);
+        if (cmdline_has(line, "--out"))
+            problems_error(p, NULL,
+                           "--out is not for --show-batch, which looks for no "
+                           "mistakes");
+        if (!p->nerror)
+            data_check_split(cfg, DATA_TRAIN, p);
+        return;
+    }
     train = p->nerror ? NULL : missing(cfg, DATA_TRAIN, NULL);
     val = p->nerror ? NULL : missing(cfg, DATA_VAL, NULL);
     if (train && val)
         data_check_split(cfg, DATA_TRAIN, p);
     free(train);
     free(val);
-    run_check_writable(line, "--out", WRITTEN_TABLE, p);
 }
 
 static const struct cmd_flag check_flags[] = {
     {"--out", "FILE", "all findings as CSV; the terminal shows ten of a kind"},
+    {"--show-batch", "FILE.png",
+     "only write the first augmented images of training to FILE.png, label maps beside "
+     "them, and print their classes"},
     {0},
 };
 
-static const char *const check_reads[] = {
-    "DATA.",          "MODEL.NAME",   "MODEL.TYPE", "MODEL.NUM_CLASSES",
-    "MODEL.IN_CHANS", "LOG.PROGRESS", NULL};
+static const char *const check_reads[] = {"DATA.",
+                                          "MODEL.NAME",
+                                          "MODEL.TYPE",
+                                          "MODEL.NUM_CLASSES",
+                                          "MODEL.IN_CHANS",
+                                          "LOG.PROGRESS",
+                                          "AUG.",
+                                          "SEED",
+                                          NULL};
 
 const struct verb cmd_check = {
     .name = "check",
     .examples =
         (const char *const[]){"trainc check --cfg my.yaml",
-                              "trainc check --cfg my.yaml --out findings.csv", NULL},
+                              "trainc check --cfg my.yaml --out findings.csv",
+                              "trainc check --cfg my.yaml --show-batch batch.png", NULL},
     .help = "read every image and label once, and list what is wrong",
     .about =
         "Reads both splits of DATA.DATA_PATH as training would, by DATA.NUM_WORKERS "
@@ -441,6 +472,7 @@ const struct verb cmd_check = {
         "damaged, in two classes or in both splits.",
     .flags = check_flags,
     .reads = check_reads,
+    .trains = shows_batch,
     .check = check_check,
     .run = check_run,
 };

@@ -49,6 +49,9 @@ struct verb {
     /* Returns the file of weights that the verb starts from, or NULL. Without --cfg the
      * run takes the configuration that those were trained with. May be NULL. */
     const char *(*weights)(const struct cmdline *line);
+    /* True if keys follow from the job as in training, though it does not read
+     * TRAIN.EPOCHS. May be NULL. */
+    bool (*trains)(const struct cmdline *line);
     /* Adds mistakes to those of the configuration; may be NULL. */
     void (*check)(const struct config *cfg, const struct cmdline *line,
                   struct problems *p);

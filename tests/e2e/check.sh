@@ -21,6 +21,22 @@ for workers in 0 3; do
   grep -q "^train: 30 images, 40 to 40 wide and 40 to 40 high; 3 classes of 10 " log || { cat log; fail "what there is"; }
 done
 
+# --show-batch: the first augmented images, the same with any number of workers.
+sheet() { check --data-path shapes --img-size 48 --num-classes 3 -b 9 --show-batch "$@"; }
+sheet a.png -j 0 || { cat log; fail "--show-batch: exit code"; }
+[ "$(grep -c "^row [1-4], column [1-4]: .* (shapes/train/.*)$" log)" = 16 ] || { cat log; fail "--show-batch: a line per image"; }
+grep -q "^wrote a.png: the first 16 training images, 48 x 48 pixels each (rows: 4, columns: 4)$" log || { cat log; fail "--show-batch: the last line"; }
+[ "$(od -An -tu1 -j16 -N8 a.png | tr -s ' ')" = " 0 0 1 134 0 0 1 134" ] || fail "--show-batch: not 390 x 390 pixels"
+sheet b.png -j 3 && cmp a.png b.png || fail "--show-batch: workers make a difference"
+sheet b.png --aug-on-device && cmp a.png b.png || fail "--show-batch: AUG.ON_DEVICE makes a difference"
+sheet b.png --opts "AUG.LIST=[{name: rotate, degrees: 45, p: 1}]" && ! cmp -s a.png b.png || fail "--show-batch: AUG.LIST makes no difference"
+echo mine >other.png
+sheet other.png && fail "--show-batch: another file was overwritten"
+sheet a.png --out found.csv && fail "--show-batch with --out"
+"$trainc" synth scenes --out streets --train 3 --val 1 --size 64 >log 2>&1 || { cat log; fail "synth scenes"; }
+check --cfg "$here/configs/erfnet.yaml" --data-path streets --show-batch maps.png || { cat log; fail "--show-batch: label maps"; }
+[ "$(grep -c "^row [1-3], column 1: .*road [0-9]* %" log)" = 3 ] || { cat log; fail "--show-batch: the classes of label maps"; }
+
 # What a Mac, a file server, or an editor leaves in a folder is no class; one note says so.
 cp -r shapes left && mkdir -p left/{train,val}/{__MACOSX,@eaDir,.git,.ipynb_checkpoints}
 touch left/train/__MACOSX/._a.jpg left/train/@eaDir/a.jpg
