@@ -69,6 +69,7 @@ const struct choice choices_best_metrics[] = {
     {"f1_macro", BEST_F1_MACRO, NULL},
     {"mcc", BEST_MCC, NULL},
     {"auroc", BEST_AUROC, NULL},
+    {"mdice", BEST_MDICE, NULL},
     {0},
 };
 

@@ -234,6 +234,7 @@ struct scores evaluate_scores(const struct evaluation *e, enum session_weights w
         s.value[SCORE_ACC] = g->acc;
         s.value[SCORE_CLASS_ACC] = g->class_acc;
         s.value[SCORE_MIOU] = g->miou;
+        s.value[SCORE_MDICE] = g->mdice;
         s.value[SCORE_FWIOU] = g->fwiou;
     } else if (!e->pixels[SESSION_RAW]) {
         s.value[SCORE_TOP1] = metrics_percent(m, m->top1);
@@ -281,9 +282,9 @@ static void log_scores(const struct evaluation *e, enum session_weights which,
     if (e->pixels[which] && isnan(v[SCORE_MIOU]))
         log_warning("validation: no pixel of the labels has a class");
     else if (e->pixels[which])
-        log_info(" * mIoU %.4f acc %.4f class_acc %.4f fwIoU %.4f loss %.5f%s",
-                 v[SCORE_MIOU], v[SCORE_ACC], v[SCORE_CLASS_ACC], v[SCORE_FWIOU],
-                 v[SCORE_LOSS], more);
+        log_info(" * mIoU %.4f mDice %.4f acc %.4f class_acc %.4f fwIoU %.4f loss %.5f%s",
+                 v[SCORE_MIOU], v[SCORE_MDICE], v[SCORE_ACC], v[SCORE_CLASS_ACC],
+                 v[SCORE_FWIOU], v[SCORE_LOSS], more);
     else
         log_info(" * %s loss %.5f%s", scores_add_top(&top, &s), v[SCORE_LOSS], more);
     if (!isnan(v[SCORE_BALANCED_ACC]))

@@ -21,6 +21,7 @@ static const struct {
     [SCORE_F1_MACRO] = {"f1_macro", true, false},
     [SCORE_MCC] = {"mcc", true, false},
     [SCORE_AUROC] = {"auroc", true, false},
+    [SCORE_MDICE] = {"mdice", false, true},
 };
 
 struct scores scores_unknown(void)
@@ -46,7 +47,7 @@ _Static_assert((int)BEST_LOSS == (int)SCORE_LOSS + 1 &&
                    (int)BEST_TOP5 == (int)SCORE_TOP5 + 1 &&
                    (int)BEST_MIOU == (int)SCORE_MIOU + 1 &&
                    (int)BEST_FWIOU == (int)SCORE_FWIOU + 1 &&
-                   (int)BEST_AUROC == (int)SCORE_AUROC + 1,
+                   (int)BEST_MDICE == (int)SCORE_MDICE + 1,
                "TRAIN.BEST_METRIC lists the scores in their order");
 
 enum score score_best(const struct config *cfg, enum model_task task)
@@ -74,7 +75,8 @@ void score_check(const struct config *cfg, enum model_task task, struct problems
                      "TRAIN.BEST_METRIC %s is a score of %s, and %s %s", table[k].name,
                      table[k].segment ? "label maps" : "whole images", cfg->model.name,
                      task == MODEL_SEGMENT ? "labels pixels" : "classifies whole images");
-    else if (k >= SCORE_BALANCED_ACC && cfg->model.num_classes > CLASS_SCORES_MOST)
+    else if (k >= SCORE_BALANCED_ACC && k <= SCORE_AUROC &&
+             cfg->model.num_classes > CLASS_SCORES_MOST)
         config_blame(cfg, p, KEYS("TRAIN.BEST_METRIC"),
                      "TRAIN.BEST_METRIC %s is computed for at most %d classes, and "
                      "MODEL.NUM_CLASSES is %lld",

@@ -5,7 +5,7 @@
  * Classification: loss, top1 and top5 in percent; for up to CLASS_SCORES_MOST classes
  * balanced_acc, f1_macro, mcc, and auroc as shares of 1, see train/class_scores.h, of the
  * EMA weights if there are some, else of the raw ones. Segmentation: loss, acc, class_acc,
- * miou and fwiou as shares of 1, see train/segmentation.h.
+ * miou, mdice, and fwiou as shares of 1, see train/segmentation.h.
  */
 #ifndef TRAIN_SCORES_H
 #define TRAIN_SCORES_H
@@ -27,6 +27,7 @@ enum score {
     SCORE_F1_MACRO,
     SCORE_MCC,
     SCORE_AUROC,
+    SCORE_MDICE,
     SCORES
 };
 

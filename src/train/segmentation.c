@@ -22,7 +22,7 @@ static void count(struct segmentation *s, const int64_t *matrix)
 
 void segmentation_init(struct segmentation *s, const int64_t *matrix, int classes)
 {
-    double right = 0, acc = 0, iou = 0, weighted = 0, present;
+    double right = 0, acc = 0, iou = 0, dice = 0, weighted = 0, present;
 
     if (classes < 1 || classes > LABEL_CLASSES)
         BUG("%d classes", classes);
@@ -31,22 +31,25 @@ void segmentation_init(struct segmentation *s, const int64_t *matrix, int classe
     for (int k = 0; k < classes; k++) {
         struct segmentation_class *c = &s->of[k];
 
-        c->acc = c->iou = (double)NAN;
+        c->acc = c->iou = c->dice = (double)NAN;
         if (!c->pixels) {
             s->absent++;
             continue;
         }
         c->acc = (double)c->right / (double)c->pixels;
         c->iou = (double)c->right / (double)(c->pixels + c->taken - c->right);
+        c->dice = 2 * (double)c->right / (double)(c->pixels + c->taken);
         right += (double)c->right;
         acc += c->acc;
         iou += c->iou;
+        dice += c->dice;
         weighted += (double)c->pixels * c->iou;
     }
     present = classes - s->absent;
     s->acc = right / (double)s->pixels;
     s->class_acc = acc / present;
     s->miou = iou / present;
+    s->mdice = dice / present;
     s->fwiou = weighted / (double)s->pixels;
 }
 
@@ -66,14 +69,14 @@ void segmentation_add_table(struct strbuf *text, const struct segmentation *s,
 
     for (int k = 0; k < s->classes; k++)
         width = (int)strlen(name[k]) > width ? (int)strlen(name[k]) : width;
-    strbuf_addf(text, "%-*s    IoU    acc  of all pixels\n", width, "class");
+    strbuf_addf(text, "%-*s    IoU   Dice    acc  of all pixels\n", width, "class");
     for (int k = 0; k < s->classes; k++) {
         const struct segmentation_class *c = &s->of[k];
         double share = 100 * (double)c->pixels / (double)s->pixels;
 
         if (c->pixels)
-            strbuf_addf(text, "%-*s %6.4f %6.4f  %7.3f %%\n", width, name[k], c->iou,
-                        c->acc, share);
+            strbuf_addf(text, "%-*s %6.4f %6.4f %6.4f  %7.3f %%\n", width, name[k],
+                        c->iou, c->dice, c->acc, share);
         else
             strbuf_addf(text, "%-*s absent\n", width, name[k]);
     }

@@ -6,7 +6,11 @@
  *   class_acc  mean over classes of n[k][k] / t_k, t_k the pixels of class k
  *   iou_k      n[k][k] / (t_k + pixels taken for k - n[k][k])
  *   miou       mean over classes of iou_k
+ *   mdice      mean over classes of 2 n[k][k] / (t_k + pixels taken for k): Dice, which
+ *              is the F1 score
  *   fwiou      sum_k t_k / all pixels * iou_k
+ *
+ * mmsegmentation calls acc aAcc, class_acc mAcc, and mdice mDice or mFscore.
  *
  * A class without a pixel in the labels is absent and left out of the means: what is
  * taken for it counts against the classes that it was taken from. So a void class
@@ -23,10 +27,10 @@
 struct segmentation {
     int classes, absent;
     int64_t pixels;
-    double acc, class_acc, miou, fwiou; /* NaN without a pixel */
+    double acc, class_acc, miou, mdice, fwiou; /* NaN without a pixel */
     struct segmentation_class {
         int64_t pixels, taken, right;
-        double acc, iou; /* NaN: absent */
+        double acc, iou, dice; /* NaN: absent */
     } of[LABEL_CLASSES];
 };
 

@@ -59,7 +59,10 @@ static void test_scores(void **state)
     assert_close(s.class_acc, (6 / 9.0 + 3 / 5.0 + 3 / 6.0) / 3);
     assert_close(s.miou, (iou[0] + iou[1] + iou[3]) / 3);
     assert_close(s.fwiou, (9 * iou[0] + 5 * iou[1] + 6 * iou[3]) / 20);
+    assert_close(s.mdice,
+                 (12 / 16.0 + 6 / 13.0 + 6 / 9.0) / 3); /* 2 TP / (2 TP + FP + FN) */
     assert_close(s.of[1].acc, 3 / 5.0);
+    assert_close(s.of[3].dice, 6 / 9.0);
     assert_true(isnan(s.of[2].iou) && isnan(s.of[2].acc));
     assert_int_equal(s.of[2].taken, 2);
     segmentation_add_absent(&text, &s, name);
@@ -67,9 +70,10 @@ static void test_scores(void **state)
     strbuf_reset(&text);
     segmentation_add_table(&text, &s, name);
     assert_non_null(strstr(text.buf, "train absent\n"));
-    assert_non_null(strstr(text.buf, "road  0.6000 0.6667   45.000 %\n"));
+    assert_non_null(strstr(text.buf, "road  0.6000 0.7500 0.6667   45.000 %\n"));
     segmentation_init(&s, (int64_t[16]){0}, 4);
-    assert_true(isnan(s.miou) && isnan(s.acc) && isnan(s.fwiou) && isnan(s.class_acc));
+    assert_true(isnan(s.miou) && isnan(s.mdice) && isnan(s.acc) && isnan(s.fwiou) &&
+                isnan(s.class_acc));
     strbuf_release(&text);
 }
 
