@@ -191,7 +191,7 @@ install: all ## install the binary, configs, manual pages, completion and script
 	mkdir -p $(addprefix $(SHARE)/,trainc/scripts man/man1 bash-completion/completions \
 	  zsh/site-functions fish/vendor_completions.d)
 	cp -r configs $(SHARE)/trainc/
-	cp scripts/import_run.py scripts/plot.py $(SHARE)/trainc/scripts/
+	cp scripts/import_run.py scripts/parquet.py scripts/plot.py $(SHARE)/trainc/scripts/
 	./trainc help --completion bash >$(SHARE)/bash-completion/completions/trainc
 	./trainc help --completion zsh >$(SHARE)/zsh/site-functions/_trainc
 	./trainc help --completion fish >$(SHARE)/fish/vendor_completions.d/trainc.fish
