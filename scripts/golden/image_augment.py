@@ -1,19 +1,29 @@
 #!/usr/bin/env python3
-"""Golden file for tests/image/test_augment_list.c: torchvision's operations on one image.
+"""Golden files for tests/image/test_augment_list.c: torchvision's operations, its AugMix, and
+OpenCV's CLAHE on one image.
 
-usage: image_augment.py OUT.bin
+usage: image_augment.py FOLDER
 
-First 24 x 18 pixels of RGB and of a label map, then a sequence of cases: the operation (16
+torchvision.bin: first 24 x 18 pixels of RGB and of a label map, then a sequence of cases: the operation (16
 bytes), four values as float64 (of its fields; perspective: the corners' shifts inward in
 pixels, x + 1000 y), int32 bicubic and label, then the pixels: RGB, or if label the map.
+
+augmix.bin: 24 x 18 pixels of RGB, then cases of int32 chains, float32 weight of the image,
+and for each chain float32 weight, int32 depth, and int32 operation, level, and sign of each
+step; then the pixels.
+
+clahe.bin: cases of float64 limit, int32 tiles, w, h, and gray, and the pixels before and
+after, RGB or gray.
 """
 import math
 import struct
 import sys
 
+import cv2
+import numpy
 import torchvision.transforms.functional as F
 from PIL import Image
-from torchvision.transforms import InterpolationMode
+from torchvision.transforms import InterpolationMode, autoaugment
 
 from image_formula import formula_image
 
@@ -60,13 +70,54 @@ COLORS += [("grayscale", [], lambda i: F.rgb_to_grayscale(i, 3)),
            ("invert", [], F.invert)]
 
 
+def augmix(out):
+    image = formula_image(W, H).resize((W // 3, H // 3)).resize((W, H), Image.BICUBIC)
+    space = autoaugment.AugMix()._augmentation_space(10, (H, W))
+    names = list(space)
+    out.write(image.tobytes())
+    for n in range(40):
+        depths = [1] if n < 26 else [1 + n % 3, 2, 1 + n % 4][:1 + n % 3]
+        weights = numpy.float32([1] * len(depths)) * numpy.float32(0 if n < 26 else 0.23)
+        own = numpy.float32(1) - weights.sum(dtype=numpy.float32) if n >= 26 else 0
+        weights = weights if n >= 26 else numpy.float32([1])
+        total = numpy.asarray(image, numpy.float32) * numpy.float32(own)
+        out.write(struct.pack("<if", len(depths), own))
+        for i, depth in enumerate(depths):
+            chain = image
+            out.write(struct.pack("<fi", weights[i], depth))
+            for k in range(depth):
+                op, level = (n + 5 * i + 3 * k) % 13, (n // 13 * 4 + 3 + i + k) % 10
+                sign = -1 if (n + k) % 2 else 1
+                sizes, signed = space[names[op]]
+                value = float(sizes[level]) if sizes.ndim else 0.0
+                chain = autoaugment._apply_op(chain, names[op], sign * value if signed else value,
+                                              InterpolationMode.BILINEAR, FILL)
+                out.write(struct.pack("<3i", op, level, sign))
+            total += weights[i] * numpy.asarray(chain, numpy.float32)
+        out.write(total.astype(numpy.uint8).tobytes())
+
+
+def clahe(out):
+    for w, h in ((W, H), (50, 33)):
+        rgb = numpy.asarray(formula_image(w // 2, h // 2).resize((w, h), Image.BICUBIC))
+        for limit, tiles in ((2.0, 4), (4.0, 8), (1.0, 1), (0.0, 3)):
+            op = cv2.createCLAHE(clipLimit=limit, tileGridSize=(tiles, tiles))
+            lab = cv2.cvtColor(rgb, cv2.COLOR_RGB2LAB)
+            lab[:, :, 0] = op.apply(lab[:, :, 0].copy())
+            gray = rgb[:, :, 1].copy()
+            for is_gray, source, pixels in ((1, gray, op.apply(gray)),
+                                            (0, rgb, cv2.cvtColor(lab, cv2.COLOR_LAB2RGB))):
+                out.write(struct.pack("<d4i", limit, tiles, w, h, is_gray))
+                out.write(source.tobytes() + pixels.tobytes())
+
+
 def main():
     noisy = formula_image(W, H)
     # Smooth: the formula's noise would hide where the interpolation looks.
     smooth = noisy.resize((W // 3, H // 3)).resize((W, H), Image.BICUBIC)
     label = Image.new("L", (W, H))
     label.putdata([(x // 3 + 5 * (y // 4)) % 19 for y in range(H) for x in range(W)])
-    with open(sys.argv[1], "wb") as out:
+    with open(sys.argv[1] + "/torchvision.bin", "wb") as out:
         out.write(noisy.tobytes() + smooth.tobytes() + label.tobytes())
 
         def case(name, values, bicubic, is_label, image):
@@ -80,6 +131,10 @@ def main():
             case(name, values, 0, 1, f(label, InterpolationMode.NEAREST, [IGNORE]))
         for name, values, f in COLORS:
             case(name, values, 0, 0, f(noisy))
+    with open(sys.argv[1] + "/augmix.bin", "wb") as out:
+        augmix(out)
+    with open(sys.argv[1] + "/clahe.bin", "wb") as out:
+        clahe(out)
 
 
 main()

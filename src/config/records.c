@@ -88,7 +88,8 @@ void config_loss_default(struct config_loss *c)
 
 const struct schema record_augment[] = {
     FIELD("name", struct config_augment, name, .required = true, .help = "the operation"),
-    AUGMENT("p", p, RANGE(0, 1), .help = "probability; None: 0.5, but for the operations that say so"),
+    AUGMENT("p", p, RANGE(0, 1),
+            .help = "probability; None: 0.5, but for the operations that say so"),
     AUGMENT("degrees", degrees, .single = true, .help = "angle, counterclockwise"),
     AUGMENT("translate", translate, .single = true,
             .help = "shift in both directions, as a share of the side"),
@@ -105,6 +106,13 @@ const struct schema record_augment[] = {
     AUGMENT("holes", holes, .single = true, .help = "number of boxes"),
     AUGMENT("size", size, .single = true,
             .help = "sides of a box, as a share of those of the image"),
+    AUGMENT("clip_limit", clip_limit, .single = true,
+            .help = "count of a level over the mean; 0: no limit"),
+    AUGMENT("tiles", tiles, .single = true, .help = "tiles on each axis"),
+    AUGMENT("severity", severity, .single = true,
+            .help = "levels 0 to severity - 1 of 10"),
+    AUGMENT("width", width, .single = true, .help = "number of chains"),
+    AUGMENT("depth", depth, .single = true, .help = "operations of a chain"),
     {0},
 };
 

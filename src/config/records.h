@@ -39,7 +39,7 @@ struct config_augment {
     const char *name;
     struct float_opt p;
     struct float_list degrees, translate, scale, shear, distortion, sigma, std, amount,
-        bits, threshold, holes, size;
+        bits, threshold, holes, size, clip_limit, tiles, severity, width, depth;
 };
 extern const struct schema record_augment[];
 

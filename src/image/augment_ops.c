@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "base/strbuf.h"
+#include "image/augmix.h"
 #include "image/blur.h"
+#include "image/clahe.h"
 #include "image/enhance.h"
 #include "image/noise.h"
 #include "image/warp.h"
@@ -246,6 +248,45 @@ static void coarse_dropout(const struct augment_item *i, struct augment_words *r
     }
 }
 
+static void equalize_tiles(const struct augment_item *i, struct augment_words *r,
+                           struct policy_canvas *c)
+{
+    double limit = augment_value(r, &i->value[0]);
+
+    clahe(c, limit, augment_whole(r, &i->value[1]));
+}
+
+/* ---- several operations ------------------------------------------------------------ */
+
+/* DeiT III's 3-Augment (Touvron et al. 2022, arXiv 2204.07118): one of three. */
+static void three_augment(const struct augment_item *i, struct augment_words *r,
+                          struct policy_canvas *c)
+{
+    static const struct augment_range sigma = {0.1, 2};
+
+    (void)i;
+    switch (augment_integer(augment_word(r), 0, 2)) {
+    case 0:
+        enhance_color(c->pixel, pixels(c), 0);
+        break;
+    case 1:
+        enhance_solarize(c->pixel, pixels(c), 128);
+        break;
+    default:
+        blur_gaussian(c, augment_value(r, &sigma));
+    }
+}
+
+static void augmix(const struct augment_item *i, struct augment_words *r,
+                   struct policy_canvas *c)
+{
+    struct augmix a;
+    int severity = augment_whole(r, &i->value[0]);
+
+    augmix_draw(&a, r, severity, augment_whole(r, &i->value[1]), &i->value[2]);
+    augmix_apply(&a, c);
+}
+
 /* ---- the table --------------------------------------------------------------------- */
 
 #define AMOUNT                                                                           \
@@ -304,10 +345,27 @@ const struct augment_op augment_ops[] = {
      .colors = true, .apply = autocontrast},
     {.name = "invert", .help = "invert all values", .p = 0.5, .colors = true,
      .apply = invert},
+    {.name = "clahe", .help = "equalize the lightness tile by tile", .p = 0.5,
+     .colors = true,
+     .field = {{.name = "clip_limit", .def = {1, 4}, .max = 100},
+               {.name = "tiles", .def = {8, 8}, .min = 1, .max = CLAHE_TILES,
+                .whole = true}},
+     .apply = equalize_tiles},
     {.name = "coarse_dropout", .help = "fill boxes with the mean color", .p = 0.5,
      .field = {{.name = "holes", .def = {1, 2}, .min = 1, .max = 1000, .whole = true},
                {.name = "size", .def = {0.1, 0.2}, .max = 1}},
      .apply = coarse_dropout},
+    {.name = "three_augment", .help = "grayscale, solarize, or blur (DeiT III)", .p = 1,
+     .colors = true, .apply = three_augment},
+    {.name = "augmix", .help = "mix chains of operations with the image (AugMix)",
+     .p = 1, .colors = true, .whole_images = true,
+     .field = {{.name = "severity", .def = {3, 3}, .min = 1, .max = AUGMIX_LEVELS,
+                .whole = true},
+               {.name = "width", .def = {3, 3}, .min = 1, .max = AUGMIX_CHAINS,
+                .whole = true},
+               {.name = "depth", .def = {1, 3}, .min = 1, .max = AUGMIX_DEPTH,
+                .whole = true}},
+     .apply = augmix},
     {0},
 };
 /* clang-format on */

@@ -47,6 +47,7 @@ struct augment_op {
     struct augment_field field[AUGMENT_OP_FIELDS]; /* those with a name */
     double p;                                      /* default */
     bool colors;                                   /* for gray and RGB images only */
+    bool whole_images;                             /* not for images with label maps */
     bool needless; /* without any field it changes nothing */
     /*
      * Moves pixels: writes the map from w x h outputs to inputs,

@@ -34,7 +34,8 @@ struct policy_canvas {
     uint8_t fill[3];  /* color of pixels from outside */
     uint8_t *scratch; /* same size as the image */
     struct warp_canvas *warp;
-    bool gray; /* the three channels are equal */
+    bool gray;                /* the three channels are equal */
+    struct warp_canvas *more; /* of operations that call others */
 };
 
 /* Meaning of magnitudes 0 to 10 in timm's variants. */

@@ -98,7 +98,8 @@ static void transform_finish(struct transformer *m, const struct transform *t,
                                   .w = t->w,
                                   .h = t->h,
                                   .gray = transform_channels(t) == 1,
-                                  .warp = &m->warp};
+                                  .warp = &m->warp,
+                                  .more = &m->more};
 
         image_resize_room(&m->scratch, t->w, t->h);
         c.scratch = m->scratch.pixel;
@@ -127,6 +128,7 @@ void transformer_release(struct transformer *m)
     image_release(&m->three);
     image_release(&m->made);
     warp_canvas_release(&m->warp);
+    warp_canvas_release(&m->more);
     free(m->column);
     memset(m, 0, sizeof(*m));
 }

@@ -113,7 +113,7 @@ struct transformer {
     struct image image, scratch;
     struct image three, made; /* other channels than RGB: three of them, and their
                                * result */
-    struct warp_canvas warp;
+    struct warp_canvas warp, more;
     int w, h; /* of the last image passed to transform_file or transform_image */
     struct stage_times *times; /* receives decode, resize, augment; may be NULL */
     int *column;               /* used by transform_label */

@@ -116,7 +116,8 @@ static void check_value(const struct config *cfg, const struct augment_op *o, in
                      o->name, f->name, r.lo != rint(r.lo) ? r.lo : r.hi);
 }
 
-static void check_item(const struct config *cfg, int i, struct problems *p)
+static void check_item(const struct config *cfg, int i, bool label_maps,
+                       struct problems *p)
 {
     const struct augment_op *o = augment_op_find(item_of(cfg, i)->name);
     struct strbuf why = STRBUF_INIT;
@@ -130,6 +131,12 @@ static void check_item(const struct config *cfg, int i, struct problems *p)
     check_fields(cfg, o, i, p);
     for (int k = 0; k < AUGMENT_OP_FIELDS && o->field[k].name; k++)
         check_value(cfg, o, i, &o->field[k], p);
+    if (o->whole_images && label_maps)
+        config_blame(
+            cfg, p, KEYS("AUG.LIST"),
+            "AUG.LIST: item %d (%s) is not for label maps, which would no longer "
+            "fit",
+            i, o->name);
     if (o->colors && cfg->model.in_chans != 1 && cfg->model.in_chans != IMAGE_RGB)
         config_blame(cfg, p, KEYS("AUG.LIST"),
                      "AUG.LIST: item %d (%s) is for gray and RGB images, and "
@@ -137,7 +144,7 @@ static void check_item(const struct config *cfg, int i, struct problems *p)
                      i, o->name, (long long)cfg->model.in_chans);
 }
 
-void augment_items_check(const struct config *cfg, struct problems *p)
+void augment_items_check(const struct config *cfg, bool label_maps, struct problems *p)
 {
     if (!augment_items_any(cfg))
         return;
@@ -145,7 +152,7 @@ void augment_items_check(const struct config *cfg, struct problems *p)
         config_blame(cfg, p, KEYS("AUG.LIST"), "AUG.LIST has %d items, more than %d",
                      cfg->aug.list.n, AUGMENT_LIST_ITEMS);
     for (int i = 0; i < cfg->aug.list.n; i++)
-        check_item(cfg, i, p);
+        check_item(cfg, i, label_maps, p);
     for (int i = 0; i < REPLACED; i++)
         config_warn_unread(cfg, p, replaced[i], "AUG.LIST takes its place");
 }

@@ -17,7 +17,7 @@ bool augment_items_any(const struct config *cfg);
 bool augment_items_replace(const struct config *cfg, const char *key);
 
 /* Reports unknown operations and fields, values out of range, and keys without effect. */
-void augment_items_check(const struct config *cfg, struct problems *p);
+void augment_items_check(const struct config *cfg, bool label_maps, struct problems *p);
 
 /* Requires keys that augment_items_check() has accepted. */
 void augment_items_of_config(const struct config *cfg, struct augment_list *l);

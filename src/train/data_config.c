@@ -197,7 +197,7 @@ void data_check(const struct config *cfg, struct problems *p)
                      "DATA.CACHE mmap: DATA.DATASET %s has no folder for a file",
                      row->name);
     if (augment_items_any(cfg))
-        augment_items_check(cfg, p);
+        augment_items_check(cfg, segment_config(cfg), p);
     else
         data_check_augment(cfg, p);
     if (cfg->aug.crop_mode != CROP_MODE_AUTO && !data_pads(cfg) && cfg->aug.pad_crop > 0)

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "image/augmix.h"
+#include "image/clahe.h"
 #include "image/transform.h"
 #include "image/warp.h"
 #include "tests/image/image_formula.h"
@@ -120,6 +122,160 @@ static void operations_equal_torchvision(void **state)
     }
     assert_int_equal(cases, CASES);
     free(data);
+}
+
+static const char *take(const char *from, void *to, size_t n)
+{
+    memcpy(to, from, n);
+    return from + n;
+}
+
+/* One operation: within one level. Later operations of a chain, such as equalize, enlarge
+ * that difference. */
+static void augmix_equals_torchvision(void **state)
+{
+    size_t len;
+    char *data = file_read("tests/golden/image_augment/augmix.bin", &len);
+    const char *at = data + BYTES;
+    struct warp_canvas warp = {0}, more = {0};
+    uint8_t pixel[BYTES], scratch[BYTES], golden[BYTES];
+    struct policy_canvas c = {.pixel = pixel,
+                              .w = W,
+                              .h = H,
+                              .fill = {124, 116, 104},
+                              .scratch = scratch,
+                              .warp = &warp,
+                              .more = &more};
+    int cases = 0, sum = 0;
+
+    (void)state;
+    assert_non_null(data);
+    for (; at < data + len; cases++) {
+        struct augmix a = {0};
+
+        at = take(at, &a.chains, sizeof(a.chains));
+        at = take(at, &a.own, sizeof(a.own));
+        for (int i = 0; i < a.chains; i++) {
+            at = take(at, &a.weight[i], sizeof(a.weight[i]));
+            at = take(at, &a.depth[i], sizeof(a.depth[i]));
+            for (int k = 0; k < a.depth[i]; k++)
+                at = take(at, &a.step[i][k], sizeof(a.step[i][k]));
+        }
+        at = take(at, golden, BYTES);
+        memcpy(pixel, data, BYTES);
+        augmix_apply(&a, &c);
+        for (int i = 0, limit = a.depth[0] > 1 || a.chains > 1 ? 3 : 1; i < BYTES; i++) {
+            int d = abs(pixel[i] - golden[i]);
+
+            sum += d;
+            if (!(d <= limit))
+                fail_msg("case %d: byte %d is %d, not %d", cases, i, pixel[i], golden[i]);
+        }
+    }
+    assert_int_equal(cases, 40);
+    assert_true(sum < 40 * BYTES / 4);
+    warp_canvas_release(&warp);
+    warp_canvas_release(&more);
+    free(data);
+}
+
+/* Exact for gray images; the conversion from CIELAB is not OpenCV's. */
+static void clahe_equals_opencv(void **state)
+{
+    static uint8_t pixel[50 * 33 * 3], scratch[50 * 33 * 3];
+    size_t len;
+    char *data = file_read("tests/golden/image_augment/clahe.bin", &len);
+    const char *at = data;
+    struct warp_canvas warp = {0};
+
+    (void)state;
+    assert_non_null(data);
+    while (at < data + len) {
+        struct {
+            double limit;
+            int32_t tiles, w, h, gray;
+        } g;
+        struct policy_canvas c = {.pixel = pixel, .scratch = scratch, .warp = &warp};
+        int n, step, worst = 0, sum = 0;
+
+        at = take(at, &g, sizeof(g));
+        c.w = g.w;
+        c.h = g.h;
+        c.gray = g.gray;
+        step = g.gray ? 3 : 1;
+        n = g.w * g.h * 3 / step;
+        for (int i = 0; i < n * step; i++)
+            pixel[i] = (uint8_t)at[i / step];
+        at += n;
+        clahe(&c, g.limit, g.tiles);
+        for (int i = 0; i < n; i++) {
+            int d = abs(pixel[step * i] - (uint8_t)at[i]);
+
+            worst = d > worst ? d : worst;
+            sum += d;
+        }
+        at += n;
+        if (!(worst <= (g.gray ? 0 : 2) && sum <= (g.gray ? 0 : n / 5)))
+            fail_msg(
+                "limit %g, %d tiles, %d x %d, gray %d: differs by %d, by %g on average",
+                g.limit, g.tiles, g.w, g.h, g.gray, worst, (double)sum / n);
+    }
+    warp_canvas_release(&warp);
+    free(data);
+}
+
+static void mixtures_are_drawn(void **state)
+{
+    int seen[AUGMIX_OPS] = {0}, least = AUGMIX_LEVELS, most = 0;
+    double own = 0;
+
+    (void)state;
+    for (int s = 0; s < 1000; s++) {
+        struct augment_words r = augment_words_of(&(struct augment_key){4, 1, s}, 0);
+        struct augmix a = {0};
+        float sum;
+
+        augmix_draw(&a, &r, 4, 3, &(struct augment_range){1, 3});
+        assert_int_equal(a.chains, 3);
+        sum = a.own;
+        own += (double)a.own / 1000;
+        for (int i = 0; i < 3; i++) {
+            sum += a.weight[i];
+            assert_true(a.weight[i] >= 0 && a.depth[i] >= 1 && a.depth[i] <= 3);
+            for (int k = 0; k < a.depth[i]; k++) {
+                seen[a.step[i][k].op]++;
+                least = a.step[i][k].level < least ? a.step[i][k].level : least;
+                most = a.step[i][k].level > most ? a.step[i][k].level : most;
+            }
+        }
+        assert_true(fabs((double)sum - 1) < 1e-5);
+    }
+    assert_true(own > 0.47 && own < 0.53 && least == 0 && most == 3);
+    for (int k = 0; k < AUGMIX_OPS; k++)
+        assert_true(seen[k] > 385 && seen[k] < 540); /* 6000 / 13 */
+}
+
+/* A third of the images each: gray, solarized, blurred. */
+static void three_are_drawn(void **state)
+{
+    struct augment_list l = {.n = 1, .item = {item_of("three_augment", 1)}};
+    struct warp_canvas warp = {0};
+    int gray = 0, solar = 0;
+
+    (void)state;
+    for (int s = 0; s < 300; s++) {
+        uint8_t pixel[12], scratch[12];
+        struct policy_canvas c = {
+            .pixel = pixel, .w = 2, .h = 2, .scratch = scratch, .warp = &warp};
+
+        for (int i = 0; i < 12; i++)
+            pixel[i] = (uint8_t)(i % 3 ? 30 : 200);
+        augment_list_apply(&l, &(struct augment_key){3, 0, s}, &c, RESIZE_BICUBIC, false);
+        gray += pixel[0] == pixel[1];
+        solar += pixel[0] == 55;
+    }
+    assert_true(gray > 70 && gray < 130 && solar > 70 && solar < 130);
+    warp_canvas_release(&warp);
 }
 
 /* ---- whole transforms -------------------------------------------------------------- */
@@ -298,7 +454,7 @@ static void holes_are_boxes(void **state)
 static void small_images(void **state)
 {
     struct augment_list l = {0};
-    struct warp_canvas warp = {0};
+    struct warp_canvas warp = {0}, more = {0};
 
     (void)state;
     for (const struct augment_op *o = augment_ops; o->name; o++)
@@ -309,18 +465,24 @@ static void small_images(void **state)
                                   .w = 1 + s % 5,
                                   .h = 1 + s / 5 % 5,
                                   .scratch = scratch,
-                                  .warp = &warp};
+                                  .warp = &warp,
+                                  .more = &more};
 
         memset(pixel, s, sizeof(pixel));
         augment_list_apply(&l, &(struct augment_key){3, 0, s}, &c, RESIZE_BICUBIC, s & 1);
     }
     warp_canvas_release(&warp);
+    warp_canvas_release(&more);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(operations_equal_torchvision),
+        cmocka_unit_test(augmix_equals_torchvision),
+        cmocka_unit_test(mixtures_are_drawn),
+        cmocka_unit_test(three_are_drawn),
+        cmocka_unit_test(clahe_equals_opencv),
         cmocka_unit_test(label_follows_image),
         cmocka_unit_test(items_are_drawn),
         cmocka_unit_test(noise_is_normal),
