@@ -827,6 +827,8 @@ const struct schema schema_table[] = {
                 "AUG.AUTO_AUGMENT, "
                 "AUG.COLOR_JITTER, and AUG.REPROB: [{name: rotate, degrees: 15, p: 0.5}, "
                 "{name: blur, sigma: [0.1, 2]}]; see docs/augmentation.md"),
+    ROW("AUG.MOSAIC", aug.mosaic, .def = "0.0", RANGE(0, 1), .flag = "--mosaic",
+        .help = "segmentation: probability that an image is made of four"),
     ROW("AUG.REPEATS", aug.repeats, .def = "1", RANGE(0, 100), .flag = "--aug-repeats",
         .metavar = "N",
         .help =

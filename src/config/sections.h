@@ -166,7 +166,7 @@ struct config_aug {
     int mixup_mode;
     int64_t mixup_off_epoch;
     struct float_list scale, ratio;
-    double hflip, vflip;
+    double hflip, vflip, mosaic;
     int crop_mode;
     int64_t pad_crop, shift;
     int pad_mode, hflip_mode, interpolation;

@@ -86,6 +86,7 @@ struct loader_options {
 
     struct image_limits limits;
     enum loader_on_error on_error;
+    double mosaic;        /* with label maps: share of samples made of four (mosaic.h) */
     bool replace;         /* damaged samples by others, for training */
     double max_bad_share; /* of the data set's samples */
     int few_bad;          /* up to so many are never too many, unless the share is 0 */

@@ -180,6 +180,7 @@ struct loader *loader_open(const struct dataset *d, const struct loader_options 
         .transform = &l->o.transform,
         .limits = l->o.limits,
         .seed = o->seed,
+        .mosaic = o->mosaic,
         .retry_seconds = o->retry_seconds > 0 ? o->retry_seconds : DATASET_RETRY_PAUSE,
         .hurry = &l->hurry,
     };

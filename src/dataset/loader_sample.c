@@ -4,6 +4,7 @@
 
 #include "base/failure.h"
 #include "dataset/label.h"
+#include "dataset/mosaic.h"
 #include "dataset/read.h"
 #include "image/gate.h"
 
@@ -24,6 +25,7 @@ void loader_worker_release(struct loader_worker *w)
     label_reader_release(&w->label);
     label_reader_release(&w->small);
     image_release(&w->fitted);
+    dataset_bytes_release(&w->quarters);
 }
 
 /*
@@ -158,6 +160,42 @@ static int loader_segment(struct loader_worker *w, const struct loader_source *s
     return 0;
 }
 
+/*
+ * The other quarters come first, so that warnings of the decoder are those of the sample
+ * itself, which also stays where another image is damaged.
+ */
+static int loader_mosaic(struct loader_worker *w, const struct loader_source *s,
+                         const struct mosaic *m, uint8_t *pixel, uint8_t *label_map,
+                         struct strbuf *why)
+{
+    const struct transform *t = s->transform;
+    size_t pixels = transform_size(t);
+    size_t d = (size_t)t->label_divisor, labels = (size_t)t->w / d * ((size_t)t->h / d);
+    bool sound[MOSAIC_QUARTERS] = {false};
+    int rc;
+
+    dataset_bytes_room(&w->quarters, pixels + labels);
+    for (int q = 0; q < MOSAIC_QUARTERS; q++) {
+        if (q == m->own)
+            continue;
+        rc = loader_segment(w, s, &m->key[q], pixel, label_map, why);
+        if (rc == FAILURE_MACHINE)
+            return rc;
+        sound[q] = rc == 0;
+        if (rc == 0)
+            mosaic_copy(m, q, t, pixel, label_map, w->quarters.data,
+                        w->quarters.data + pixels);
+        strbuf_reset(why);
+    }
+    image_decoder_forget(w->transformer.decoder);
+    rc = loader_segment(w, s, &m->key[m->own], pixel, label_map, why);
+    for (int q = 0; q < MOSAIC_QUARTERS && rc == 0; q++)
+        if (sound[q])
+            mosaic_copy(m, q, t, w->quarters.data, w->quarters.data + pixels, pixel,
+                        label_map);
+    return rc;
+}
+
 static int sample_once(struct loader_worker *w, const struct loader_source *s,
                        uint64_t epoch, int64_t sample, uint8_t *pixel, uint8_t *label_map,
                        struct strbuf *why)
@@ -166,9 +204,12 @@ static int sample_once(struct loader_worker *w, const struct loader_source *s,
     struct transformer *m = &w->transformer;
     const uint8_t *label;
     struct image img;
+    struct mosaic mosaic;
     double from = stage_begin(m->times);
     int rc;
 
+    if (label_map && mosaic_draw(&mosaic, &key, s->mosaic, s->transform, s->data->n))
+        return loader_mosaic(w, s, &mosaic, pixel, label_map, why);
     if (label_map)
         return loader_segment(w, s, &key, pixel, label_map, why);
     if (s->cache && cache_get(s->cache, sample, &img, &label)) {

@@ -15,6 +15,7 @@ struct loader_source {
     const struct transform *transform;
     struct image_limits limits;
     uint64_t seed;
+    double mosaic;            /* loader_options */
     struct cache *cache;      /* NULL: none */
     double retry_seconds;     /* dataset_retry.pause */
     const atomic_bool *hurry; /* nobody waits for the sample any more */
@@ -25,9 +26,10 @@ struct loader_worker {
     struct transformer transformer;
     struct dataset_bytes bytes;
     struct label_reader label;
-    struct image fitted;       /* TRANSFORM_SEGMENT: what goes into the cache */
-    struct label_reader small; /* its label */
-    struct stage_times times;  /* of its samples so far */
+    struct image fitted;           /* TRANSFORM_SEGMENT: what goes into the cache */
+    struct label_reader small;     /* its label */
+    struct dataset_bytes quarters; /* of a mosaic: their pixels and labels */
+    struct stage_times times;      /* of its samples so far */
     struct stage_times measured;
     int64_t samples;
     int number;           /* of the thread */

@@ -57,6 +57,8 @@ struct device_augment device_augment_of_config(const struct config *cfg)
     if ((!cfg->aug.on_device && !device_resizes(cfg)) || !f)
         return d;
     label_maps = f->task == MODEL_SEGMENT;
+    if (label_maps && cfg->aug.mosaic > 0)
+        return d;
     policy = !label_maps && has_policy(cfg);
     for (int c = 0; c < 3; c++) {
         int channel = c < cfg->model.in_chans ? c : 0;

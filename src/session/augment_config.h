@@ -4,7 +4,7 @@
  * erasing always, then color jitter, then the flip if no policy follows it. Both places
  * draw the same random numbers and give the same pixels. A label map is mirrored with its
  * image; segmentation has no policies and no erasing. AUG.LIST runs in the loader and
- * replaces all of them.
+ * replaces all of them. AUG.MOSAIC puts augmented images together, in the loader, too.
  */
 #ifndef SESSION_AUGMENT_CONFIG_H
 #define SESSION_AUGMENT_CONFIG_H

@@ -102,7 +102,9 @@ static void data_check_on_device(const struct config *cfg, struct problems *p)
 
     if (cfg->aug.on_device && !device_augment_any(&d))
         config_warn_unread(cfg, p, "AUG.ON_DEVICE",
-                           segment_config(cfg)
+                           segment_config(cfg) && cfg->aug.mosaic > 0
+                               ? "AUG.MOSAIC puts images together after that"
+                           : segment_config(cfg)
                                ? "neither AUG.HFLIP nor AUG.COLOR_JITTER is on"
                                : "neither AUG.REPROB nor, without AUG.AUTO_AUGMENT, "
                                  "AUG.HFLIP or AUG.COLOR_JITTER is on");
@@ -447,6 +449,7 @@ void data_loader_options(const struct config *cfg, enum data_split split,
         .repeats = train ? (int)cfg->aug.repeats : 1,
         .drop_last = train && cfg->data.drop_last,
         .part = train && data_parts(cfg),
+        .mosaic = train && segment_config(cfg) ? cfg->aug.mosaic : 0,
         .replace = train,
         .limits = data_limits(cfg),
         .on_error = cfg->data.on_error == ON_ERROR_FAIL ? LOADER_FAIL : LOADER_SKIP,

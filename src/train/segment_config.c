@@ -20,10 +20,16 @@ static const struct model *find_model(const struct config *cfg)
 }
 
 /* Keys of label maps; without them they must have their defaults. */
-static const char *const label_keys[] = {
-    "DATA.CLASS_SET",         "DATA.CLASS_NAMES",  "DATA.LABELS",
-    "DATA.LABEL_MAP",         "DATA.CLASS_COLORS", "DATA.IGNORED_COLORS",
-    "DATA.REDUCE_ZERO_LABEL", "AUG.SHIFT",         "AUG.RESIZE_SCALE"};
+static const char *const label_keys[] = {"DATA.CLASS_SET",
+                                         "DATA.CLASS_NAMES",
+                                         "DATA.LABELS",
+                                         "DATA.LABEL_MAP",
+                                         "DATA.CLASS_COLORS",
+                                         "DATA.IGNORED_COLORS",
+                                         "DATA.REDUCE_ZERO_LABEL",
+                                         "AUG.SHIFT",
+                                         "AUG.RESIZE_SCALE",
+                                         "AUG.MOSAIC"};
 
 enum { LABEL_KEYS = sizeof(label_keys) / sizeof(label_keys[0]) };
 

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "dataset/label.h"
 #include "dataset/loader.h"
+#include "dataset/mosaic.h"
 #include "tests/child.h"
 #include "tests/dataset/open_storage.h"
 #include "tests/make_folder.h"
@@ -45,6 +46,8 @@ static char *make_data(void)
     return dir;
 }
 
+static int mosaics; /* that were expected */
+
 static struct loader_options training(int workers, int divisor)
 {
     struct loader_options o = {.transform = transform_for_segmentation(W, H),
@@ -64,12 +67,11 @@ static struct loader_options training(int workers, int divisor)
     return o;
 }
 
-/* The sample as the transforms alone make it. */
-static void expect_sample(const struct dataset *d, const struct loader_options *o,
-                          uint64_t epoch, int64_t sample, uint8_t *pixel,
-                          uint8_t *label_map)
+/* The image as the transforms alone make it. */
+static void expect_image(const struct dataset *d, const struct loader_options *o,
+                         struct augment_key key, uint8_t *pixel, uint8_t *label_map)
 {
-    struct augment_key key = {o->seed, epoch, sample};
+    int64_t sample = key.sample;
     struct image_limits limits = image_limits_or_default(NULL);
     struct dataset_bytes bytes = {0};
     struct label_reader r = {0};
@@ -85,6 +87,34 @@ static void expect_sample(const struct dataset *d, const struct loader_options *
     transformer_release(&m);
     label_reader_release(&r);
     dataset_bytes_release(&bytes);
+}
+
+/* The same of a sample, which a mosaic makes of four images. */
+static void expect_sample(const struct dataset *d, const struct loader_options *o,
+                          uint64_t epoch, int64_t sample, uint8_t *pixel,
+                          uint8_t *label_map)
+{
+    struct augment_key key = {o->seed, epoch, sample};
+    uint8_t image[PIXELS], labels[MASK];
+    struct mosaic m;
+    int div = o->transform.label_divisor;
+
+    expect_image(d, o, key, pixel, label_map);
+    if (!mosaic_draw(&m, &key, o->mosaic, &o->transform, d->n))
+        return;
+    mosaics++;
+    assert_true(m.x >= W / 4 - div && m.x <= W - W / 4 && m.x % div == 0);
+    assert_true(m.y >= H / 4 - div && m.y <= H - H / 4 && m.y % div == 0);
+    for (int q = 0; q < MOSAIC_QUARTERS; q++) {
+        expect_image(d, o, m.key[q], image, labels);
+        assert_true(q != m.own || m.key[q].sample == sample);
+        for (int i = 0; i < MASK; i++)
+            if ((i % W >= m.x) + 2 * (i / W >= m.y) == q)
+                memcpy(pixel + (ptrdiff_t)3 * i, image + (ptrdiff_t)3 * i, 3);
+        for (int i = 0; i < W / div * (H / div); i++)
+            if ((i % (W / div) * div >= m.x) + 2 * (i / (W / div) * div >= m.y) == q)
+                label_map[i] = labels[i];
+    }
 }
 
 static void compare_epoch(const struct dataset *d, const struct loader_options *o,
@@ -124,12 +154,13 @@ static void batches_are_the_transforms(void **state)
     struct dataset *d = open_labels("list", dir, &nine);
 
     (void)state;
-    for (int c = 0; c < 4 * 2 * 2 * 2; c++) { /* factors, cache, divisor, workers */
+    for (int c = 0; c < 4 * 2 * 2 * 2; c++) { /* factors, cache, workers, divisor */
         struct loader_options o = training(c / 8 % 2 ? 3 : 0, c / 16 ? 8 : 1);
         struct loader *l;
 
         memcpy(o.transform.factor, factors[c % 4], sizeof(o.transform.factor));
         o.cache_bytes = c / 4 % 2 ? 60000 : 0; /* for some, not for all */
+        o.mosaic = c % 3 / 2.0;
         l = loader_open(d, &o);
         for (uint64_t epoch = 0; epoch < 3; epoch++)
             compare_epoch(d, &o, l, epoch);
@@ -137,6 +168,7 @@ static void batches_are_the_transforms(void **state)
             assert_in_range(loader_stats(l).cached_bytes, 1, o.cache_bytes);
         loader_close(l);
     }
+    assert_true(mosaics > 32 * N && mosaics < 64 * N); /* half of 32 * 3 epochs */
     dataset_close(d);
     remove_temp_dir(dir);
 }
@@ -209,6 +241,7 @@ static void damaged_pairs_are_left_out(void **state)
         int bad = 0;
 
         o.cache_bytes = c / 2 ? 1 << 20 : 0;
+        o.mosaic = c / 2;
         l = loader_open(d, &o);
         for (uint64_t epoch = 0; epoch < 2; epoch++) {
             loader_start_epoch(l, epoch, 0);
@@ -232,6 +265,49 @@ static void damaged_pairs_are_left_out(void **state)
         assert_int_equal(loader_stats(l).bad_files, 4);
         loader_close(l);
     }
+    dataset_close(d);
+    remove_temp_dir(dir);
+}
+
+/* A sound sample keeps its own pixels in the quarters of damaged images. */
+static void damaged_quarters_are_the_samples(void **state)
+{
+    char *dir = make_data();
+    struct dataset *d = open_labels("list", dir, &nine);
+    struct loader_options o = training(0, 1);
+    const struct batch *b;
+    struct loader *l;
+    int kept = 0;
+
+    (void)state;
+    damage(dir);
+    o.mosaic = 1;
+    l = loader_open(d, &o);
+    loader_start_epoch(l, 0, 0);
+    while ((b = loader_next(l))) {
+        for (int i = 0; i < b->size; i++) {
+            uint8_t pixel[PIXELS], labels[MASK];
+            struct mosaic m;
+
+            if (b->sample[i] < 4)
+                continue;
+            assert_int_equal(b->label[i], 0);
+            expect_image(d, &o, b->key[i], pixel, labels);
+            assert_true(mosaic_draw(&m, &b->key[i], 1, &o.transform, N));
+            for (int p = 0; p < MASK; p++) {
+                int q = (p % W >= m.x) + 2 * (p / W >= m.y);
+
+                if (q != m.own && m.key[q].sample > 3)
+                    continue;
+                kept += q != m.own;
+                assert_int_equal(b->label_map[i * MASK + p], labels[p]);
+                assert_memory_equal(b->pixel + i * PIXELS + 3 * p, pixel + 3 * p, 3);
+            }
+        }
+        loader_release_batch(l, b);
+    }
+    assert_true(kept > MASK);
+    loader_close(l);
     dataset_close(d);
     remove_temp_dir(dir);
 }
@@ -313,6 +389,7 @@ int main(void)
         cmocka_unit_test(batches_are_the_transforms),
         cmocka_unit_test(large_images_in_the_cache),
         cmocka_unit_test(damaged_pairs_are_left_out),
+        cmocka_unit_test(damaged_quarters_are_the_samples),
         cmocka_unit_test(damage_is_named),
         cmocka_unit_test(synthetic_label_maps),
     };

@@ -137,6 +137,10 @@ run maps_list "${maps[@]}" --dataset cityscapes --data-path scenes --opts PRINT_
 run maps_list_cache "${maps[@]}" --dataset cityscapes --data-path scenes --cache decoded -j 3 --opts PRINT_FREQ=1 "$moves"
 compare maps_list_cache maps_list
 cmp -s maps_list.numbers cityscapes.numbers && fail "AUG.LIST changes nothing"
+run maps_mosaic "${draw[@]}" --mosaic 0.5 -j 0
+run maps_mosaic_cache "${draw[@]}" --mosaic 0.5 --aug-on-device --cache decoded -j 3
+compare maps_mosaic_cache maps_mosaic
+cmp -s maps_mosaic.numbers maps_loader.numbers && fail "--mosaic changes nothing"
 run maps_cache "${draw[@]}" --aug-on-device --cache decoded
 compare maps_cache maps_loader
 "$trainc" check "${draw[@]}" --hflip 0 --color-jitter 0 --aug-on-device >log 2>&1
