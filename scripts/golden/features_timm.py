@@ -22,7 +22,7 @@ from PIL import Image
 
 MODELS = ("resnet18", "resnet50", "seresnet50", "resnet50d", "swin_tiny_patch4_window7_224",
           "swinv2_tiny_window8_256", "vit_tiny_patch16_224", "deit_tiny_distilled_patch16_224",
-          "convnext_tiny")
+          "convnext_tiny", "regnety_002")
 
 
 def images(folder, side):
@@ -72,7 +72,7 @@ def check(trainc, name, indices):
             want = features((torch.tensor(x) / 255 - mean) / std)
         info = features.feature_info.get_dicts()
         side = cfg["input_size"][-1]
-        kind = next(t for t in ("resnet", "swinv2", "swin", "vit", "convnext", "deit")
+        kind = next(t for t in ("resnet", "swinv2", "swin", "vit", "convnext", "deit", "regnet")
                     if t in name)
         run = [trainc, "features", "--model-type", "vit" if kind == "deit" else kind, "--model",
                name, "--weights", str(weights), "--out", str(out), "--img-size", str(side)]

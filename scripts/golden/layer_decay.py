@@ -28,6 +28,7 @@ MODELS = [
     ("swinv2", "swinv2_tiny_window8_256", NARROW),
     ("vit", "vit_tiny_patch16_224", {}),
     ("vit", "deit_tiny_distilled_patch16_224", {}),
+    ("regnet", "regnety_002", {}),
     ("convnext", "convnext_tiny", dict(dims=(8, 12, 16, 20))),
 ]
 

@@ -28,7 +28,11 @@ swinv2_large_window12_192 swinv2_large_window12to16_192to256 swinv2_large_window
 vit_tiny_patch16_224 vit_small_patch16_224 vit_base_patch16_224 deit_tiny_patch16_224
 deit_small_patch16_224 deit_base_patch16_224 deit_tiny_distilled_patch16_224
 deit_small_distilled_patch16_224 deit_base_distilled_patch16_224
-convnext_tiny convnext_small convnext_base""".split()
+convnext_tiny convnext_small convnext_base
+regnetx_002 regnetx_004 regnetx_006 regnetx_008 regnetx_016 regnetx_032 regnetx_040 regnetx_064
+regnetx_080 regnetx_120 regnetx_160 regnetx_320 regnety_002 regnety_004 regnety_006 regnety_008
+regnety_016 regnety_032 regnety_040 regnety_064 regnety_080 regnety_120 regnety_160 regnety_320
+regnety_640 regnety_1280 regnety_2560""".split()
 
 
 def keys(name):

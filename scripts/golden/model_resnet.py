@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Golden files of tests/models/test_resnet_golden.c: ResNets in PyTorch, one JSON file per net.
+"""Golden files of tests/models/test_resnet_golden.c: ResNets and a RegNet in PyTorch, one JSON file per net.
 
     python3 -m pip install torch timm numpy
-    python3 scripts/golden/model_resnet.py tests/golden/models
+    python3 scripts/golden/model_resnet.py tests/golden/models [NET...]
 
 Weights, input and labels come from an integer hash that the test computes too, so a file
 holds results alone: the loss, the logits, and for each parameter a digest of its
@@ -24,6 +24,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 from timm.optim import param_groups_layer_decay
+from timm.models.regnet import RegNet, RegNetCfg
 from timm.models.resnet import BasicBlock, Bottleneck, ResNet
 
 SAMPLES = 6
@@ -117,13 +118,15 @@ class CifarNet(nn.Module):
 # name: (model, batch, side). The test has the same nets under the same names.
 def nets():
     yield "resnet20", CifarNet(3, 10), 4, 16
-    yield "test_resnet", timm.create_model("test_resnet", num_classes=10), 4, 48
+    yield "test_resnet", timm.create_model("test_resnet", num_classes=10), 6, 64
     yield "resnext", ResNet(Bottleneck, (1, 2, 1, 1), num_classes=10, cardinality=4,
                             base_width=32, channels=(64, 24, 32, 32)), 4, 40
     yield "se_tiered", ResNet(BasicBlock, (1, 1, 1, 1), num_classes=10, stem_width=8,
                               stem_type="deep_tiered", avg_down=True,
                               channels=(16, 16, 32, 48),
                               block_args=dict(attn_layer="se")), 4, 40
+    yield "regnet", RegNet(RegNetCfg(depth=7, w0=8, wa=10, wm=2, group_size=8, se_ratio=0.25),
+                           num_classes=10), 6, 64
 
 
 def digest(name, tensor):
@@ -242,10 +245,12 @@ def search(model, batch, side):
     sys.exit("no input stays clear of the kinks: take a smaller one")
 
 
-def main(folder):
+def main(folder, *only):
     torch.manual_seed(0)
     torch.use_deterministic_algorithms(True)
     for name, model, batch, side in nets():
+        if only and name not in only:
+            continue
         text = json.dumps(search(model, batch, side), separators=(",", ":"))
         path = pathlib.Path(folder) / f"{name}.json"
         path.write_text(text.replace('],"', '],\n"') + "\n")
@@ -253,4 +258,4 @@ def main(folder):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -10,6 +10,7 @@
 #include "base/suggest.h"
 #include "models/convnext.h"
 #include "models/erfnet.h"
+#include "models/regnet.h"
 #include "models/resnet.h"
 #include "models/swin.h"
 #include "models/swin_mlp.h"
@@ -17,7 +18,7 @@
 #include "models/vit.h"
 
 const struct model_family *const model_families[] = {
-    &resnet_family, &swin_family,     &swinv2_family, &swin_mlp_family,
+    &resnet_family, &regnet_family,   &swin_family,   &swinv2_family, &swin_mlp_family,
     &vit_family,    &convnext_family, &erfnet_family, NULL,
 };
 

@@ -55,10 +55,11 @@ struct tensor *conv2d_(struct builder *b, struct tensor *x, const struct conv2d_
     int64_t group_in = x->dim[IMAGE_C] / r.groups;
     int64_t dim[] = {out, group_in, r.kernel_h, r.kernel_w};
     enum init_rule init = (enum init_rule)r.init, bias_init = (enum init_rule)r.bias_init;
+    int64_t fan_out = out * taps / (init == INIT_RULE_KAIMING_GROUPS ? r.groups : 1);
     struct tensor *in[3] = {[CONV2D_X] = x};
 
     in[CONV2D_WEIGHT] = graph_param(b, r.layer, "weight", LAYOUT_IMAGE, 4, dim,
-                                    init_rule_init(init, group_in * taps, out * taps));
+                                    init_rule_init(init, group_in * taps, fan_out));
     if (r.bias)
         in[CONV2D_BIAS] =
             graph_param(b, r.layer, "bias", LAYOUT_PLAIN, 1, &out,

@@ -20,6 +20,7 @@ struct init init_rule_init(enum init_rule rule, int64_t fan_in, int64_t fan_out)
 
     switch (rule) {
     case INIT_RULE_KAIMING_NORMAL:
+    case INIT_RULE_KAIMING_GROUPS: /* the caller's fan_out is of a group */
         return normal(2 / out);
     case INIT_RULE_KAIMING_UNIFORM:
         return uniform(6 / out);
@@ -33,6 +34,8 @@ struct init init_rule_init(enum init_rule rule, int64_t fan_in, int64_t fan_out)
         return uniform(1 / in);
     case INIT_RULE_TRUNC_NORMAL_02:
         return (struct init){INIT_TRUNC_NORMAL, 0.02f};
+    case INIT_RULE_NORMAL_01:
+        return normal(0.01 * 0.01);
     case INIT_RULE_ZERO:
         return (struct init){INIT_ZERO, 0};
     case INIT_RULE_DEFAULT:

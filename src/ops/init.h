@@ -6,10 +6,13 @@
  *
  *   KAIMING_NORMAL   s = sqrt(2 / fan_out)        KAIMING_UNIFORM  a = sqrt(6 / fan_out)
  *   KAIMING_FAN_IN   s = sqrt(2 / fan_in)
+ *   KAIMING_GROUPS   s = sqrt(2 groups / fan_out) of a grouped convolution, else as
+ *                    KAIMING_NORMAL: timm's RegNet and EfficientNet
  *   XAVIER_NORMAL    s = sqrt(2 / (fan_in + fan_out))
  *   XAVIER_UNIFORM   a = sqrt(6 / (fan_in + fan_out))
  *   PYTORCH          a = 1 / sqrt(fan_in), weights and biases alike
  *   TRUNC_NORMAL_02  s = 0.02, truncated at +-2, independent of the fan: timm's transformers
+ *   NORMAL_01        s = 0.01, independent of the fan
  *   ZERO             0
  *
  * He et al. 2015 (arXiv 1502.01852); Glorot and Bengio 2010.
@@ -29,6 +32,8 @@ enum init_rule {
     INIT_RULE_PYTORCH,
     INIT_RULE_TRUNC_NORMAL_02,
     INIT_RULE_ZERO,
+    INIT_RULE_KAIMING_GROUPS,
+    INIT_RULE_NORMAL_01,
     INIT_RULE_COUNT
 };
 

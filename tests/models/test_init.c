@@ -88,6 +88,15 @@ static void test_init_own(void **state)
         fail();
     check_constant(&f, "layer3.8.bn2.weight", 1);
     net_release(&f);
+
+    f = net_new("regnety_008", (struct model_options){0}, 1); /* 48 groups of 16 in s4 */
+    check_spread(&f, "s4.b1.conv2.conv.weight", sqrt(2.0 / (16 * 9)), false);
+    check_spread(&f, "s4.b1.conv1.conv.weight", sqrt(2.0 / 768), false);
+    check_spread(&f, "head.fc.weight", 0.01, false);
+    check_constant(&f, "head.fc.bias", 0);
+    check_constant(&f, "s1.b1.se.fc1.bias", 0);
+    check_constant(&f, "s1.b1.conv3.bn.weight", 0);
+    net_release(&f);
 }
 
 static void check_scheme(int init, double conv, double fc, bool uniform)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "models/regnet.h"
 #include "models/resnet.h"
 #include "tests/models/golden_train.h"
 #include "tests/test.h"
@@ -28,6 +29,14 @@ static const struct model nets[] = {
                                     .stem = RESNET_STEM_TIERED,
                                     .shortcut = RESNET_SHORTCUT_AVG,
                                     .se = true}},
+    {.name = "regnet", /* stages of 1, 1, 2, and 3 blocks, 8 to 64 channels */
+     .family = &regnet_family,
+     .arch = &(const struct regnet){.depth = 7,
+                                    .first = 8,
+                                    .slope = 10,
+                                    .factor = 2,
+                                    .group = 8,
+                                    .squeeze_excite = true}},
 };
 
 static const struct model *net_find(const char *name)
@@ -79,13 +88,18 @@ static void test_se_tiered(void **state)
     check_net("se_tiered");
 }
 
+static void test_regnet(void **state)
+{
+    (void)state;
+    check_net("regnet");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_resnet20),
-        cmocka_unit_test(test_test_resnet),
-        cmocka_unit_test(test_resnext),
-        cmocka_unit_test(test_se_tiered),
+        cmocka_unit_test(test_resnet20), cmocka_unit_test(test_test_resnet),
+        cmocka_unit_test(test_resnext),  cmocka_unit_test(test_se_tiered),
+        cmocka_unit_test(test_regnet),
     };
 
     cmocka_set_test_filter(getenv("TEST_FILTER"));

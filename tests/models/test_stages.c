@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "models/convnext.h"
 #include "models/erfnet.h"
+#include "models/regnet.h"
 #include "models/resnet.h"
 #include "models/swin.h"
 #include "models/swin_net.h"
@@ -47,6 +48,9 @@ static struct model nets[] = {
     {.name = "deit",
      .family = &vit_family,
      .arch = &(const struct vit){4, 24, 4, 3, true}},
+    {.name = "regnet",
+     .family = &regnet_family,
+     .arch = &(const struct regnet){7, 8, 10, 2, 8, false}},
     {.name = "convnext",
      .family = &convnext_family,
      .arch = &(const struct convnext){{1, 1, 2, 1}, {8, 16, 24, 32}}},

@@ -10,6 +10,7 @@
 #include "graph/program.h"
 #include "models/convnext.h"
 #include "models/erfnet.h"
+#include "models/regnet.h"
 #include "models/resnet.h"
 #include "models/swin.h"
 #include "models/swin_mlp.h"
@@ -106,6 +107,11 @@ const struct onnx_net onnx_nets[] = {
          .arch = &(const struct convnext){{1, 1, 1, 1}, {8, 16, 24, 32}}),
      .height = 32,
      .width = 40},
+    {.name = "regnet",
+     OWN(.name = "regnet", .family = &regnet_family,
+         .arch = &(const struct regnet){7, 8, 10, 2, 8, true}),
+     .height = 32,
+     .width = 40},
     {.name = "resnet_q",
      RESNET(.block = "BNBB", .depth = {1, 1, 1, 0}, .planes = {8, 8, 16, 16}),
      .height = 32,
@@ -134,6 +140,7 @@ const struct onnx_net onnx_nets[] = {
     LARGE("vit", "vit_tiny_patch16_224", 224, false),
     LARGE("vit", "deit_tiny_distilled_patch16_224", 224, false),
     LARGE("convnext", "convnext_tiny", 224, false),
+    LARGE("regnet", "regnety_002", 224, false),
     {.name = NULL},
 };
 
