@@ -12,7 +12,8 @@ and SAMPLES elements at hashed indices, in PyTorch's (logical) order. Everything
 
 If rounding moves one value over the kink of a ReLU, or past its neighbour in a max pool,
 small gradients change by a percent. The script therefore takes the first input for which no
-value comes closer than MARGIN to a kink, and checks its fp32 results against fp64.
+value comes closer than MARGIN to a kink, and checks its fp32 results against fp64, also of
+inputs that differ by a few rounding errors: later steps have kinks, too.
 """
 import json
 import pathlib
@@ -118,14 +119,14 @@ class CifarNet(nn.Module):
 # name: (model, batch, side). The test has the same nets under the same names.
 def nets():
     yield "resnet20", CifarNet(3, 10), 4, 16
-    yield "test_resnet", timm.create_model("test_resnet", num_classes=10), 6, 64
+    yield "test_resnet", timm.create_model("test_resnet", num_classes=10), 6, 48
     yield "resnext", ResNet(Bottleneck, (1, 2, 1, 1), num_classes=10, cardinality=4,
                             base_width=32, channels=(64, 24, 32, 32)), 4, 40
     yield "se_tiered", ResNet(BasicBlock, (1, 1, 1, 1), num_classes=10, stem_width=8,
                               stem_type="deep_tiered", avg_down=True,
                               channels=(16, 16, 32, 48),
                               block_args=dict(attn_layer="se")), 4, 40
-    yield "regnet", RegNet(RegNetCfg(depth=7, w0=8, wa=10, wm=2, group_size=8, se_ratio=0.25),
+    yield "regnet", RegNet(RegNetCfg(depth=5, w0=8, wa=10, wm=2, group_size=8, se_ratio=0.25),
                            num_classes=10), 6, 64
 
 
@@ -202,9 +203,9 @@ def margin(model, x):
     return min(least)
 
 
-def golden(model, batch, side, number, dtype):
+def golden(model, batch, side, number, dtype, scale=1):
     model.to(dtype).train()
-    x = pixels(batch, side, number).to(dtype)
+    x = scale * pixels(batch, side, number).to(dtype)
     y = torch.from_numpy((hash32(np.arange(batch)) % np.uint32(10)).astype(np.int64))
     out = dict(batch=batch, side=side, input=number)
     for kind in ("sgd", "adamw", "layers"):
@@ -240,7 +241,9 @@ def search(model, batch, side):
     for number in range(1000):
         if margin(model, pixels(batch, side, number)) > MARGIN:
             out = golden(model, batch, side, number, torch.float32)
-            if same(out, golden(model, batch, side, number, torch.float64)):
+            others = [golden(model, batch, side, number, torch.float64, 1 + e)
+                      for e in (0, 1e-6, -1e-6, 3e-6, -3e-6)]
+            if all(same(out, o) for o in others):
                 return out
     sys.exit("no input stays clear of the kinks: take a smaller one")
 

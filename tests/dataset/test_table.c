@@ -76,6 +76,22 @@ static void make_folder_pairs(const char *dir)
     make_pair(dir, "images/train/2.jpg", "masks/train/2.png");
 }
 
+static void make_cifar(const char *dir)
+{
+    static const uint8_t images[2][2 + 3072] = {{0, 0}, {0, 1}};
+
+    make_file(dir, "train.bin", images, sizeof(images));
+}
+
+static void make_mnist(const char *dir)
+{
+    static const uint8_t images[16 + 2 * 64] = {0, 0, 8, 3, 0, 0, 0, 2,
+                                                0, 0, 0, 8, 0, 0, 0, 8};
+
+    make_file(dir, "train-images-idx3-ubyte", images, sizeof(images));
+    make_file(dir, "train-labels-idx1-ubyte", "\0\0\10\1\0\0\0\2\0\1", 10);
+}
+
 /* Two images in the split "train" of each storage that has files. */
 static const struct tiny {
     const char *name;
@@ -87,6 +103,8 @@ static const struct tiny {
     {"cityscapes", make_cityscapes},
     {"voc", make_voc},
     {"pairs", make_folder_pairs},
+    {"cifar", make_cifar},
+    {"mnist", make_mnist},
 };
 
 /* A container is made by packing class folders. */

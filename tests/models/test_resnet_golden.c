@@ -29,9 +29,9 @@ static const struct model nets[] = {
                                     .stem = RESNET_STEM_TIERED,
                                     .shortcut = RESNET_SHORTCUT_AVG,
                                     .se = true}},
-    {.name = "regnet", /* stages of 1, 1, 2, and 3 blocks, 8 to 64 channels */
+    {.name = "regnet", /* stages of 1, 1, 2, and 1 blocks, 8 to 64 channels */
      .family = &regnet_family,
-     .arch = &(const struct regnet){.depth = 7,
+     .arch = &(const struct regnet){.depth = 5,
                                     .first = 8,
                                     .slope = 10,
                                     .factor = 2,
