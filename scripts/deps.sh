@@ -39,6 +39,7 @@ liblmdb-dev
 libhdf5-dev
 libcurl4-openssl-dev
 libcmocka-dev
+jq
 openmpi-bin
 patchelf
 libopenmpi3|libopenmpi3t64|libopenmpi40

@@ -3,15 +3,8 @@
 # in 16 bits.
 #
 #   tests/e2e/amp_layers.sh [TRAINC]      DEVICE=cpu: ref or cuda, too
-set -u
-trainc=$(realpath "${1:-./trainc}") device=${DEVICE:-cpu}
-dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-amp.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-fails=0
-
-fail() { echo "FAILED: $*"; tail -3 log; fails=$((fails + 1)); }
-value() { sed -n "s/.*\"$2\": \([^,]*\),*$/\1/p" "$1"; }
+. "$(dirname "$0")/lib.bash"
+device=${DEVICE:-cpu}
 
 "$trainc" synth shapes --out shapes --classes 3 --train 24 --val 12 --size 16 2>/dev/null || exit 1
 args=(--model resnet20 --data-path shapes --device $device --num-classes 3 --img-size 16 -b 8 --epochs 2 --mixup 0
@@ -29,8 +22,7 @@ rounded() { # NAME TENSOR: are all its values bf16?
 low_halves() {
   local header size at
   size=$(od -An -tu8 -N8 w.safetensors | tr -d ' ')
-  header=$(head -c $((8 + size)) w.safetensors | tail -c "$size")
-  at=$(sed -n "s/.*\"$1\":{[^}]*\"data_offsets\":\[\([0-9]*\),\([0-9]*\)\].*/\1 \2/p" <<<"$header")
+  at=$(head -c $((8 + size)) w.safetensors | tail -c "$size" | jq -r ".\"$1\".data_offsets | \"\(.[0]) \(.[1])\"")
   od -An -v -w4 -tu2 -j$((8 + size + ${at% *})) -N$((${at#* } - ${at% *})) w.safetensors
 }
 
@@ -49,7 +41,7 @@ rounded o3_master layer1.0.conv1.weight && fail "O3 with master weights rounds"
 # A list that has all layers is O0 but for the dtype of casts that are not there.
 "$trainc" "${args[@]}" OUTPUT=all AMP_OPT_LEVEL=O2 AMP.FP32="['*']" --result all.json >log 2>&1 || fail "all layers in fp32"
 "$trainc" "${args[@]}" OUTPUT=o0 AMP_OPT_LEVEL=O0 --result o0.json >log 2>&1 || fail "O0"
-[ "$(value all.json val_loss)" = "$(value o0.json val_loss)" ] || fail "all layers in fp32: $(value all.json val_loss), O0: $(value o0.json val_loss)"
+[ "$(json_value all.json val_loss)" = "$(json_value o0.json val_loss)" ] || fail "all layers in fp32: $(json_value all.json val_loss), O0: $(json_value o0.json val_loss)"
 "$trainc" summary "${args[@]}" AMP_OPT_LEVEL=O2 AMP.FP32="['fc', 'layer3.*']" >said 2>log || fail "summary"
 grep -q "^layer2.0.conv1 .*bf16" said && grep -q "^layer3.0.conv1 .*fp32\|^layer3.0.conv1 .*f32" said ||
   fail "summary shows no types: $(grep "^layer[23].0.conv1" said)"
@@ -59,12 +51,7 @@ grep -q "^layer2.0.conv1 .*bf16" said && grep -q "^layer3.0.conv1 .*fp32\|^layer
   AMP.FP32="['head.*']" >said 2>log || fail "summary of a ViT"
 grep -q "^head  .*fp32" said && grep -q "^blocks.11.attn.proj  .*bf16" said || fail "head.* is not head: $(grep "^head" said)"
 
-refused() { # PATTERN OPTION...
-  local pattern=$1
-  shift
-  "$trainc" "${args[@]}" OUTPUT=no "$@" >log 2>&1
-  [ $? = 2 ] && grep -q "$pattern" log || fail "not told: $pattern"
-}
+refused() { refuses "$1" "$trainc" "${args[@]}" OUTPUT=no "${@:2}"; } # PATTERN OPTION...
 refused "AMP.FP32: no layer of resnet20 .*matches 'head.\*'" AMP_OPT_LEVEL=O1 AMP.FP32="['head.*']"
 refused "AMP.HALF: no layer of resnet20 .*matches 'loss'" AMP_OPT_LEVEL=O1 AMP.HALF="['loss']"
 "$trainc" "${args[@]}" OUTPUT=warned AMP_OPT_LEVEL=O1 AMP.MASTER_WEIGHTS=False >log 2>&1
@@ -75,9 +62,9 @@ eval=("$trainc" eval --resume o0/resnet20/default/last.safetensors --device $dev
 "${eval[@]}" --result f32.json --opts AMP_OPT_LEVEL=O0 >log 2>&1 || fail "eval in fp32"
 for half in bf16 fp16; do
   "${eval[@]}" --result half.json --opts AMP_OPT_LEVEL=O2 AMP.DTYPE=$half >log 2>&1 || fail "eval in $half"
-  awk -v a="$(value f32.json val_loss)" -v b="$(value half.json val_loss)" \
+  awk -v a="$(json_value f32.json val_loss)" -v b="$(json_value half.json val_loss)" \
     'BEGIN {d = (a - b) / a; exit !(a > 0 && a != b && d < 0.02 && d > -0.02)}' ||
-    fail "eval in $half: $(value half.json val_loss), fp32: $(value f32.json val_loss)"
+    fail "eval in $half: $(json_value half.json val_loss), fp32: $(json_value f32.json val_loss)"
 done
 
-[ $fails = 0 ]
+finish

@@ -3,18 +3,10 @@
 # numbers in them. No speed is compared with anything.
 #
 #   tests/e2e/bench.sh [TRAINC]
-set -u
-trainc=$(realpath "${1:-./trainc}")
-here=$(realpath "$(dirname "$0")/../..")
-dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-bench.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-fails=0
+. "$(dirname "$0")/lib.bash"
 
-fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
-
-value() { # file key
-  sed -n "s/.*\"$2\": *\"\{0,1\}\([^,\"}]*\).*/\1/p" "$1" | head -1
+value() { # FILE KEY: the first value of that key, at any depth
+  jq -r --arg key "$2" 'first(.. | objects | select(has($key)))[$key]' "$1"
 }
 positive() { # file key...
   local file=$1 key
@@ -30,7 +22,7 @@ positive() { # file key...
 step=("$trainc" bench --cfg "$here/configs/cifar10/resnet20.yaml" --batch-size 4 --device cpu
   --seconds 0.1 --json step.json)
 
-"${step[@]}" --no-amp --convs --trace >log 2>&1 || { cat log; fail "a step"; }
+"${step[@]}" --no-amp --convs --trace >log 2>&1 || fail "a step"
 positive step.json images_per_second step_ms_median peak_memory_bytes convs_images_per_second
 [ "$(value step.json dtype)" = fp32 ] || fail "dtype: $(value step.json dtype)"
 [ "$(value step.json batch)" = 4 ] || fail "batch: $(value step.json batch)"
@@ -55,25 +47,25 @@ if [ -s own ]; then
 elif grep -Eq '(narrow|winograd|gemm|direct|amx)$' <(awk '{print $2, $3, $4}' log); then
   fail "our own convolutions are not compared"
 fi
-"${step[@]}" --no-amp --inference --val-batch-size 2 --trace >log 2>&1 || { cat log; fail "inference"; }
+"${step[@]}" --no-amp --inference --val-batch-size 2 --trace >log 2>&1 || fail "inference"
 positive step.json images_per_second step_ms_median
 [ "$(value step.json batch)" = 2 ] || fail "inference: batch $(value step.json batch)"
 grep -q "weight_grad\|optimizer" log && fail "inference has steps of training"
 grep -Eq '^conv1 ' log || grep -Eq '^act1 ' log || fail "inference: no convolution"
 "${step[@]}" --inference --convs >log 2>&1 && fail "--convs of an inference"
-"${step[@]}" --no-amp --convs >log 2>&1 || { cat log; fail "without a trace"; }
+"${step[@]}" --no-amp --convs >log 2>&1 || fail "without a trace"
 grep -q '^layer1.0.conv1 ' log && fail "each convolution without --trace"
 grep -q '^all steps' log && fail "a trace without --trace"
 echo "ok: a step and its convolutions"
 
-"${step[@]}" >log 2>&1 || { cat log; fail "a step alone"; }
+"${step[@]}" >log 2>&1 || fail "a step alone"
 grep -q convs_images_per_second step.json && fail "convolutions that were not timed are in the JSON"
 grep -q '^convolutions alone' log && fail "convolutions without --convs"
 
 # "-" is the standard output, and another program reads it: what is for people goes beside.
 for what in "--seconds 0.01 --cfg $here/configs/smoke/synthetic.yaml" "--ops relu*limit" \
   "--seconds 0.1 --loader --cfg $here/configs/smoke/synthetic.yaml"; do
-  "$trainc" bench $what --device cpu --json - >out.json 2>log || { cat log; fail "$what --json -"; }
+  "$trainc" bench $what --device cpu --json - >out.json 2>log || fail "$what --json -"
   [ "$(head -c 1 out.json)$(tail -n 1 out.json | tail -c 2)" = "{}" ] || fail "$what --json -: $(head -1 out.json)"
   grep -q "/s\|relu" log || fail "$what --json -: the text is lost"
 done
@@ -84,7 +76,7 @@ echo "ok: JSON alone on the standard output"
 
 # ---- rows of the op table ----
 
-"$trainc" bench --ops 'relu limit' --device cpu --json ops.json >log 2>&1 || { cat log; fail "--ops"; }
+"$trainc" bench --ops 'relu limit' --device cpu --json ops.json >log 2>&1 || fail "--ops"
 positive ops.json copy_gb_per_second ms bytes of_copy
 [ "$(grep -o '"row": *"relu limit"' ops.json | wc -l)" -gt 0 ] || fail "--ops: no row"
 [ "$(grep -o '"row": *"[^"]*"' ops.json | sort -u | wc -l)" = 1 ] || fail "--ops: other rows, too"
@@ -94,8 +86,8 @@ echo "ok: rows of the op table"
 
 "$trainc" synth shapes --out data --classes 2 --train 16 --val 8 --size 16 2>/dev/null || exit 1
 "$trainc" bench --loader --seconds 0.1 --cfg "$here/configs/smoke/shapes.yaml" --data-path data --device cpu \
-  --json loader.json >log 2>&1 || { cat log; fail "--loader"; }
+  --json loader.json >log 2>&1 || fail "--loader"
 positive loader.json images_per_second
 echo "ok: the loader"
 
-exit $((fails > 0))
+finish

@@ -3,16 +3,9 @@
 # start from, and what is said where channels do not fit.
 #
 #   tests/e2e/channels.sh [TRAINC]
-set -u
-trainc=$(realpath "${1:-./trainc}")
-golden=$(realpath "$(dirname "$0")/../golden/image_channels")
-dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-channels.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-fails=0
+. "$(dirname "$0")/lib.bash"
+golden=$here/tests/golden/image_channels
 
-fail() { echo "FAILED: $*"; tail -3 log; fails=$((fails + 1)); }
-told() { grep -q -e "$1" log || fail "not told: $1"; }
 # NAME FILE FILE: two classes, each the same image many times.
 classes() {
   local split i
@@ -51,9 +44,9 @@ for run in "grey 1" "rgba 4" "bands 5"; do
   grep -q "MEAN: \[0.4733" "out_$name/resnet20/default/config.yaml" || fail "no mean of RGB: $name"
   # RGB's weights, of which the first layer is adapted and told in one line.
   train "$name" "$channels" --pretrained "$weights" --tag tuned || fail "fine-tuning: $name"
-  told "conv1.weight: the file has 16x3x3x3, the model 16x${channels}x3x3: for"
+  expect_line "conv1.weight: the file has 16x3x3x3, the model 16x${channels}x3x3: for"
 done
-told "116 tensors loaded"
+expect_line "116 tensors loaded"
 cache=decoded train rgba 4 --mean 0.1 0.2 0.3 0.4 --std 0.5 --tag mean || fail "means by channel"
 
 # As timm does, also without training: of grey pixels the sum is what RGB's layer makes. So
@@ -64,13 +57,13 @@ answers() { # CHANNELS MEAN STD...
 }
 answers 3 0.5 0.5 0.5 0.25 0.25 0.25 >by_rgb
 answers 1 0.5 0.25 >by_grey
-told "conv1.weight: the file has 16x3x3x3, the model 16x1x3x3: for grey images"
+expect_line "conv1.weight: the file has 16x3x3x3, the model 16x1x3x3: for grey images"
 paste -d' ' by_rgb by_grey | awk '
   $1 == $6 && $2 == $7 && $3 - $8 < 1e-2 && $8 - $3 < 1e-2 { n++ }
   END { exit !(n == 3 && NR == 3) }' || { cat by_rgb by_grey; fail "predict: grey images by weights of RGB"; }
 "$trainc" features --model resnet20 --in-chans 1 --mean 0.5 --std 0.5 --weights "$weights" --img-size 16 --out grey.npz \
   grey/val/*/*0.* >log 2>&1 || fail "features of grey"
-told "conv1.weight: the file has 16x3x3x3, the model 16x1x3x3: for grey images"
+expect_line "conv1.weight: the file has 16x3x3x3, the model 16x1x3x3: for grey images"
 
 # Swin has a key of its own, and either does.
 for key in MODEL.IN_CHANS MODEL.SWIN.IN_CHANS; do
@@ -83,7 +76,7 @@ refused() { # NAME CHANNELS PATTERN OPTION...
   local name=$1 channels=$2 pattern=$3
   shift 3
   train "$name" "$channels" "$@" --tag refused && fail "taken: $name $channels $*"
-  told "$pattern"
+  expect_line "$pattern"
 }
 refused rgb 4 "a JPEG is read as RGB, and MODEL.IN_CHANS is 4, which PNG and TIFF can have"
 refused rgba 5 "it has 4 channels, and MODEL.IN_CHANS is 5"
@@ -93,4 +86,4 @@ refused rgba 4 "error: --aa: AUG.AUTO_AUGMENT is for grey and RGB images, and MO
 refused rgba 4 "error: --reprob: AUG.REPROB is for grey and RGB images" --reprob 0.5
 refused rgba 40 "error: --in-chans: MODEL.IN_CHANS must be in \[1, 32\], not 40"
 
-[ $fails = 0 ] && echo "channels: passed" || { echo "channels: $fails failed"; exit 1; }
+finish

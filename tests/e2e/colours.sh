@@ -3,15 +3,9 @@
 # check, train, eval, predict and pack; unknown colours are told.
 #
 #   tests/e2e/colours.sh [TRAINC]
-set -u
-trainc=$(realpath "${1:-./trainc}")
-. "$(dirname "$(realpath "$0")")/layouts.bash"
-dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-colours.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-fails=0
+. "$(dirname "$0")/lib.bash"
+. "$here/tests/e2e/layouts.bash"
 
-fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
 value() { sed -n "s/^ *$2: \([^#]*[^# ]\) *#.*/\1/p" "$1" | head -1; }
 is() { [ "$(value "$1" "$2")" = "$3" ] || fail "$1: $2 is '$(value "$1" "$2")', not '$3'"; }
 run() { # NAME, then options
@@ -25,21 +19,21 @@ layouts_begin "$trainc" || exit 1
 for s in train val; do
   layout_map_values values/$s && layout_map_colours colours/$s && cp values/$s/images/* colours/$s/images/ || exit 1
 done
-"$trainc" init values >values.yaml 2>log || { cat log; fail "init values"; }
-"$trainc" init colours >colours.yaml 2>log || { cat log; fail "init colours"; }
+"$trainc" init values >values.yaml 2>log || fail "init values"
+"$trainc" init colours >colours.yaml 2>log || fail "init colours"
 is colours.yaml NUM_CLASSES 4
 is colours.yaml CLASS_COLORS '[[0, 0, 0], [64, 0, 192], [128, 64, 128], [255, 128, 1]]'
 is colours.yaml CLASS_NAMES ''
 printf '128 64 128\tRoad\n64 0 192\tHigh car\n255 128 1\tSky: blue\n0 0 0\tVoid\n' >colours/label_colors.txt
-"$trainc" init colours >colours.yaml 2>log || { cat log; fail "init with a file of colours"; }
+"$trainc" init colours >colours.yaml 2>log || fail "init with a file of colours"
 is colours.yaml NUM_CLASSES 3
 is colours.yaml CLASS_COLORS '[[128, 64, 128], [64, 0, 192], [255, 128, 1]]'
 is colours.yaml CLASS_NAMES "[Road, 'High car', 'Sky: blue']"
 is colours.yaml IGNORED_COLORS '[[0, 0, 0]]'
 grep -q "CLASS_NAMES: .*# of 'label_colors.txt'" colours.yaml || fail "nothing says where the names are from"
 for c in values colours; do
-  "$trainc" config --check --cfg $c.yaml >log 2>&1 && [ ! -s log ] || { cat log; fail "$c: the configuration is not clean"; }
-  "$trainc" check --cfg $c.yaml >log 2>&1 || { cat log; fail "$c: check"; }
+  "$trainc" config --check --cfg $c.yaml >log 2>&1 && [ ! -s log ] || fail "$c: the configuration is not clean"
+  "$trainc" check --cfg $c.yaml >log 2>&1 || fail "$c: check"
   run $c --cfg $c.yaml
 done
 same() { # A B: the scores of two logs
@@ -55,38 +49,33 @@ grep -q 'Sky: blue' file.log || { cat file.log; fail "the names of the file"; }
 run hex --cfg colours.yaml --opts "DATA.CLASS_COLORS=['#804080', '#4000c0', '#ff8001']"
 same hex.log colours.log || fail "hexadecimal colours"
 # Predictions have the colours of the classes: PLTE of the PNG.
-"$trainc" predict --weights "$best" --device cpu --out p colours/val/images >log 2>&1 || { cat log; fail "predict"; }
+"$trainc" predict --weights "$best" --device cpu --out p colours/val/images >log 2>&1 || fail "predict"
 LC_ALL=C grep -qaP 'PLTE\x80\x40\x80\x40\x00\xc0\xff\x80\x01' p/*.png || { ls p; fail "predict paints other colours"; }
 # Packed label maps hold values.
-"$trainc" pack --cfg colours.yaml --to zip --out packed --label-maps >log 2>&1 && grep -q 'packed as class indices' log || { cat log; fail "pack"; }
+"$trainc" pack --cfg colours.yaml --to zip --out packed --label-maps >log 2>&1 && grep -q 'packed as class indices' log || fail "pack"
 run packed --cfg values.yaml --data-path packed --dataset zip
 same packed.log colours.log || fail "packed colours train differently"
 
 # The file of colours may be a CSV file.
 rm colours/label_colors.txt && printf 'name,r,g,b\nRoad,128,64,128\nCar,64,0,192\nSky,255,128,1\nvoid,0,0,0\n' >colours/class_dict.csv
-"$trainc" init colours >csv.yaml 2>log || { cat log; fail "init with class_dict.csv"; }
+"$trainc" init colours >csv.yaml 2>log || fail "init with class_dict.csv"
 is csv.yaml CLASS_NAMES '[Road, Car, Sky]'
 grep -q 'is not read' csv.yaml && { head csv.yaml; fail "class_dict.csv is said not to be read"; }
 
 # What is wrong is told.
 "$trainc" check --cfg colours.yaml --opts "DATA.IGNORED_COLORS=[]" >log 2>&1 && fail "check: unknown colours pass"
-grep -q "masks/1.ppm': the colour #000000 at pixel (x [0-9]*, y [0-9]*) is no class: [0-9]* pixels have it" log || { cat log; fail "check: the unknown colour"; }
-"$trainc" check --cfg colours.yaml --opts "DATA.IGNORED_COLORS=[others]" >log 2>&1 || { cat log; fail "check: others are ignored"; }
-refuses() { # what must be said, then options
-  local say=$1
-  shift
-  "$trainc" --cfg colours.yaml --output o --device cpu "$@" >log 2>&1
-  [ $? = 2 ] && grep -q -- "$say" log || { cat log; fail "colours.yaml $*"; }
-}
-refuses "DATA.CLASS_COLORS has 3 classes, and MODEL.NUM_CLASSES is 5" --num-classes 5
-refuses "leave one of them empty" --opts DATA.CLASS_SET=camvid11
-refuses "is there twice" --opts "DATA.CLASS_COLORS=[[1, 2, 3], [1, 2, 3], [0, 0, 1]]"
-refuses "item 0 is no colour such as" --opts "DATA.CLASS_COLORS=[[1, 2], [1, 2, 3], [0, 0, 1]]"
-refuses "cannot read '.*nowhere.txt'" --opts "DATA.CLASS_COLORS=nowhere.txt,"
+grep -q "masks/1.ppm': the colour #000000 at pixel (x [0-9]*, y [0-9]*) is no class: [0-9]* pixels have it" log || fail "check: the unknown colour"
+"$trainc" check --cfg colours.yaml --opts "DATA.IGNORED_COLORS=[others]" >log 2>&1 || fail "check: others are ignored"
+refused() { refuses "$1" "$trainc" --cfg colours.yaml --output o --device cpu "${@:2}"; } # PATTERN OPTION...
+refused "DATA.CLASS_COLORS has 3 classes, and MODEL.NUM_CLASSES is 5" --num-classes 5
+refused "leave one of them empty" --opts DATA.CLASS_SET=camvid11
+refused "is there twice" --opts "DATA.CLASS_COLORS=[[1, 2, 3], [1, 2, 3], [0, 0, 1]]"
+refused "item 0 is no colour such as" --opts "DATA.CLASS_COLORS=[[1, 2], [1, 2, 3], [0, 0, 1]]"
+refused "cannot read '.*nowhere.txt'" --opts "DATA.CLASS_COLORS=nowhere.txt,"
 "$trainc" --cfg values.yaml --output o --device cpu --opts TRAIN.MAX_STEPS=1 "DATA.IGNORED_COLORS=[others]" >log 2>&1
-grep -q "DATA.IGNORED_COLORS has no effect" log || { cat log; fail "IGNORED_COLORS alone"; }
+grep -q "DATA.IGNORED_COLORS has no effect" log || fail "IGNORED_COLORS alone"
 layout_map_plain noise && for f in noise/masks/*; do { printf 'P6\n32 32\n255\n'; head -c 3072 /dev/urandom; } >"${f%.png}.ppm" && rm "$f"; done
 "$trainc" init noise >x.yaml 2>log && fail "noise is a label map"
-grep -q "label maps have more than 64 colours" log || { cat log; fail "init: too many colours"; }
+grep -q "label maps have more than 64 colours" log || fail "init: too many colours"
 
-[ $fails = 0 ] && echo "colours: passed" || { echo "colours: $fails failed"; exit 1; }
+finish

@@ -5,12 +5,9 @@
 #
 #   tests/e2e/config.sh [TRAINC]            compare
 #   tests/e2e/config.sh [TRAINC] --write    write the file anew, to be read in the diff
-set -u
-trainc=$(realpath "${1:-./trainc}")
-cd "$(dirname "$0")/../.." || exit 1
+. "$(dirname "$0")/lib.bash"
+cd "$here" || exit 1
 golden=tests/golden/config/cli.txt
-dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-cli.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
 export COLUMNS=80
 
 while IFS= read -r line; do
@@ -33,6 +30,6 @@ done <$golden >"$dir/got"
 if [ "${2:-}" = --write ]; then
   cp "$dir/got" $golden
 elif ! diff -u $golden "$dir/got"; then
-  echo "FAILED: tests/e2e/config.sh"
-  exit 1
+  fail "the command line differs from $golden"
 fi
+finish

@@ -4,15 +4,7 @@
 # weights of a run that never saw the damage.
 #
 #   tests/e2e/damage.sh [TRAINC]
-set -u
-trainc=$(realpath "${1:-./trainc}")
-here=$(realpath "$(dirname "$0")/../..")
-dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-damage.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-fails=0
-
-fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+. "$(dirname "$0")/lib.bash"
 
 "$trainc" synth shapes --out data --classes 4 --train 64 --val 24 --size 16 2>/dev/null || exit 1
 common=("$trainc" --cfg "$here/configs/smoke/shapes.yaml" --data-path data --device cpu --epochs 2
@@ -21,11 +13,11 @@ train=("${common[@]}" --output out --result result.json)
 run=out/resnet20/default
 
 damaged() { # what, of training, of validation
-  grep -q "\"damaged_train_samples\": $2," result.json && grep -q "\"damaged_val_samples\": $3," result.json ||
+  [ "$(jq -c '[.damaged_train_samples, .damaged_val_samples]' result.json)" = "[$2,$3]" ] ||
     fail "$1: not $2 and $3 but $(grep damaged_ result.json)"
 }
 
-"${train[@]}" >log 2>&1 || { cat log; fail "whole files"; }
+"${train[@]}" >log 2>&1 || fail "whole files"
 damaged "whole files" 0 0
 mv out whole
 
@@ -36,12 +28,12 @@ ends() { # what, update that is saved
   [ "$(grep -c "1 of [0-9]* files are damaged, more than the share of 0" log)" = 1 ] ||
     fail "$1: not said once"
   grep -q '"exit": 1' result.json && grep -q 'files are damaged' result.json || fail "$1: the result"
-  grep -q "\"steps\": $2," result.json || fail "$1: the result has $(grep steps result.json)"
+  [ "$(json_value result.json steps)" = "$2" ] || fail "$1: the result has $(grep steps result.json)"
   [ -s $run/ckpt_step_$2.safetensors ] || fail "$1: update $2 is not saved: $(ls $run)"
 }
 
 goes_on() { # what
-  "${train[@]}" >log 2>&1 || { cat log; fail "$1: does not go on"; }
+  "${train[@]}" >log 2>&1 || fail "$1: does not go on"
   grep -q "resumed from" log || fail "$1: starts over"
   cmp -s $run/last.safetensors whole/resnet20/default/last.safetensors || fail "$1: other weights"
   [ "$(grep -c '"kind":"train"' $run/metrics.jsonl)" = 16 ] || fail "$1: not each update once"
@@ -82,14 +74,14 @@ evaluation=("$trainc" eval --cfg "$here/configs/smoke/shapes.yaml" --data-path d
   --resume whole/resnet20/default/last.safetensors --opts DATA.MAX_BAD_SHARE=0)
 "${evaluation[@]}" --result result.json >log 2>&1
 [ $? = 1 ] && grep -q "1 of 24 files are damaged" log && grep -q "files are damaged" result.json ||
-  { cat log; fail "an evaluation"; }
+  fail "an evaluation"
 damaged "an evaluation" null 1
 "${evaluation[@]}" --opts DATA.ON_ERROR=fail >log 2>&1
-[ $? = 1 ] && grep -q "cannot decode '.*$(basename "$file")" log || { cat log; fail "ON_ERROR fail"; }
+[ $? = 1 ] && grep -q "cannot decode '.*$(basename "$file")" log || fail "ON_ERROR fail"
 cp kept "$file"
 for file in data/train/*/*; do echo "no image" >"$file"; done
 "$trainc" bench --loader --cfg "$here/configs/smoke/shapes.yaml" --data-path data >log 2>&1
-[ $? = 1 ] && grep -q "files are damaged, more than the share" log || { cat log; fail "bench --loader"; }
+[ $? = 1 ] && grep -q "files are damaged, more than the share" log || fail "bench --loader"
 echo "ok: evaluation and benchmark"
 
-[ $fails = 0 ] && echo "damage: passed" || { echo "damage: $fails failed"; exit 1; }
+finish

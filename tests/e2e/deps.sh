@@ -4,10 +4,8 @@
 #
 #   tests/e2e/deps.sh           checks tests/packages/*.txt
 #   tests/e2e/deps.sh --write   run on a distribution, after apt-get update: writes its file
-set -u
-cd "$(dirname "$0")/../.." || exit 1
-fails=0
-fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+. "$(dirname "$0")/lib.bash"
+cd "$here" || exit 1
 
 # One word for each package, alternatives separated by |.
 mapfile -t optional < <(sed -n 's/^\(Recommends\|Suggests\): //p' scripts/deb.sh |
@@ -40,4 +38,4 @@ out=$(DEPS_NAMES=tests/packages/debian-12.txt scripts/deps.sh 'no-such-dev|libti
 case $out in *" libtiff-dev") ;; *) fail "$out" ;; esac
 
 [ $fails = 0 ] && echo "deps: each distribution has every package"
-exit $((fails > 0))
+finish

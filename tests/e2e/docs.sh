@@ -3,12 +3,8 @@
 # page can be found, relative links lead somewhere, and the README stays short.
 #
 #   tests/e2e/docs.sh [TRAINC]
-set -u
-trainc=$(realpath "${1:-./trainc}")
-cd "$(dirname "$0")/../.." || exit 1
-fails=0
-
-fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+. "$(dirname "$0")/lib.bash"
+cd "$here" || exit 1
 
 [ "$(wc -w <README.md)" -le 1200 ] || fail "README.md has $(wc -w <README.md) words, and 1200 are enough"
 
@@ -43,4 +39,4 @@ for page in README.md data/README.md docs/*.md docs/dev/*.md; do
   done < <(grep -oE '\]\([^)]+\)' "$page" | sed 's/^](//; s/)$//' | grep -v '^[a-z]*:')
 done
 
-[ $fails = 0 ] && echo "docs: passed" || { echo "docs: $fails failed"; exit 1; }
+finish

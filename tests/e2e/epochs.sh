@@ -4,20 +4,13 @@
 # best epoch, and what of a progress line stays.
 #
 #   tests/e2e/epochs.sh [TRAINC]
-set -u
-trainc=$(realpath "${1:-./trainc}")
-here=$(realpath "$(dirname "$0")/../..")
-dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-epochs.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-fails=0
+. "$(dirname "$0")/lib.bash"
 
-fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
 column() { # FILE NAME: that column of summary.csv
   awk -F, -v name="$2" 'NR == 1 {for (i = 1; i <= NF; i++) if ($i == name) c = i; next} {print $c}' "$1"
 }
 of_lines() { # FILE KIND KEY: of the lines of that kind in metrics.jsonl
-  sed -n "/\"kind\":\"$2\"/s/.*\"$3\":\([^,}]*\).*/\1/p" "$1"
+  jq --arg kind "$2" --arg key "$3" 'select(.kind == $kind)[$key]' "$1"
 }
 
 # Epochs of 8 updates.
@@ -25,7 +18,7 @@ common=("$trainc" --cfg "$here/configs/smoke/synthetic.yaml" --output out --devi
 train() { # TAG ARGUMENT...
   local tag=$1
   shift
-  "${common[@]}" --tag "$tag" "$@" >log 2>&1 || { cat log; fail "$tag"; }
+  "${common[@]}" --tag "$tag" "$@" >log 2>&1 || fail "$tag"
   run=out/resnet20/$tag
 }
 
@@ -80,8 +73,8 @@ echo "ok: the best epoch"
 
 # After the first epoch the log says what the cache holds. Where every crop of a large JPEG
 # may be decoded smaller, it is kept smaller.
-"$trainc" synth shapes --out small --classes 4 --train 16 --val 4 --size 32 2>log || cat log
-"$trainc" synth shapes --out large --classes 4 --train 16 --val 4 --size 160 2>log || cat log
+"$trainc" synth shapes --out small --classes 4 --train 16 --val 4 --size 32 2>log || exit 1
+"$trainc" synth shapes --out large --classes 4 --train 16 --val 4 --size 160 2>log || exit 1
 cached=("$trainc" --cfg "$here/configs/smoke/adamw.yaml" --cache decoded --output out --device cpu
   --warmup-epochs 0)
 "${cached[@]}" --tag small --data-path small >log 2>&1 || fail "a cache"
@@ -127,7 +120,7 @@ echo "ok: the line after a resume"
 on_terminal() { # tag, arguments...
   run=out/resnet20/$1
   script -qec "$(printf '%q ' "${common[@]}" --tag "$@")" /dev/null >log 2>&1 </dev/null ||
-    { cat log; fail "$1"; }
+    fail "$1"
 }
 on_terminal bar --epochs 2 --progress on --opts PRINT_FREQ=4
 [ "$(grep -o "Train: [^ ]*" log | xargs)" = "Train: [1/2][8/8] Train: [2/2][8/8]" ] ||
@@ -153,4 +146,4 @@ grep -q "the best checkpoint is not saved" log || fail "best: no word that it wa
   fail "best: $(best_of $run/last.safetensors) is to beat, $(best_of before) was the last one saved"
 echo "ok: a best checkpoint that cannot be saved"
 
-[ $fails = 0 ] && echo "epochs: passed" || { echo "epochs: $fails failed"; exit 1; }
+finish

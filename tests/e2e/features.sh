@@ -3,14 +3,8 @@
 # unread images are told; MODEL.FEATURES_ONLY in summary, and where it cannot be.
 #
 #   tests/e2e/features.sh [TRAINC]
-set -u
-trainc=$(realpath "${1:-./trainc}")
-dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-features.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-fails=0
+. "$(dirname "$0")/lib.bash"
 
-fail() { echo "FAILED: $*"; cat log 2>/dev/null; fails=$((fails + 1)); }
 floats() { # FILE.npy: its data, without the header
   local header
   header=$(od -An -tu2 -j8 -N2 "$1")
@@ -58,12 +52,7 @@ cp -r shapes/val many && first=$(find many -type f | sort | head -1) && echo not
 cmp -s <(floats e.npy | tail -n +97 | awk '{printf "%.4f\n", $1}') \
   <(floats b.npy | tail -n +97 | awk '{printf "%.4f\n", $1}') || fail "a damaged image moves others"
 
-refused() { # PATTERN ARGUMENT...
-  local pattern=$1
-  shift
-  "$trainc" "$@" >log 2>&1
-  [ $? = 2 ] && grep -q "$pattern" log || fail "not told: $pattern"
-}
+refused() { refuses "$1" "$trainc" "${@:2}"; } # PATTERN ARGUMENT...
 refused "7 is no stage: there are 5, 0 to 4" features "${args[@]}" --out-indices 7 --out f.npz shapes/val
 refused "named twice" features "${args[@]}" --out-indices 4 -1 --out f.npz shapes/val
 refused "has one array" features "${args[@]}" --out f.npy shapes/val
@@ -82,4 +71,4 @@ refused "leaves out the classifier" predict "${args[@]}" --weights d.safetensors
 grep -q "stage 1: layer1, 32 channels of 8 x 8, reduction 4" said || fail "summary: no stage"
 grep -q "^layer1.0.act" said && ! grep -q "layer2\|fc\|loss" said || fail "summary: more than the stage"
 
-[ $fails = 0 ]
+finish

@@ -3,17 +3,9 @@
 # with the same bits, shares of several processes, the log's scales, mistakes in one line.
 #
 #   tests/e2e/groups.sh [TRAINC]
-set -u
-trainc=$(realpath "${1:-./trainc}")
-here=$(realpath "$(dirname "$0")/../..")
-dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-groups.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-fails=0
+. "$(dirname "$0")/lib.bash"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
-fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
-has() { grep -q -- "$1" "$2" || { cat "$2"; fail "no '$1' in $2"; }; }
 smoke=$dir/small.yaml net=resnet20
 printf 'BASE: [%s]\nDATA: {IMG_SIZE: 16, TRAIN_NUM_SAMPLES: 32, VAL_NUM_SAMPLES: 8}\n' "$here/configs/smoke/synthetic.yaml" >"$smoke"
 train() { "$trainc" --cfg "$smoke" --output out --tag "$1" --opts "${@:2}" >log 2>&1; } # TAG KEY VALUE...
@@ -21,18 +13,18 @@ file() { echo "out/$net/$1/last.safetensors"; }
 leave="[{at: epoch, run: 'test \$TRAINC_EPOCH = 2 || kill -TERM \$PPID', shell: True}]"
 # The same run, left after an epoch and begun again, has the same weights, moments and scales.
 again() { # NAME KEY VALUE...
-  train "$1" "${@:2}" || { cat log; fail "$1"; return; }
+  train "$1" "${@:2}" || { fail "$1"; return; }
   train "$1-again" "${@:2}" HOOKS "$leave"
-  [ $? = 143 ] || { cat log; fail "$1: the first part"; }
-  train "$1-again" "${@:2}" HOOKS "[]" || { cat log; fail "$1: the second part"; }
-  has "resumed from" log
+  [ $? = 143 ] || fail "$1: the first part"
+  train "$1-again" "${@:2}" HOOKS "[]" || fail "$1: the second part"
+  expect_line "resumed from" log
   [ "$(cut -d, -f1-10 "out/$net/$1/summary.csv")" = "$(cut -d, -f1-10 "out/$net/$1-again/summary.csv")" ] ||
     fail "$1: a resumed run is another"
   # all but the header, which has the configuration, and the hooks in it
   cmp -s <(numbers "$1") <(numbers "$1-again") || fail "$1: a resumed run has other weights or moments"
   [ "$(state "$1")" = "$(state "$1-again")" ] || { state "$1"; state "$1-again"; fail "$1: another state"; }
 }
-numbers() { tail -c +$((9 + $(od -An -tu8 -N8 "$(file "$1")"))) "$(file "$1")"; }
+numbers() { tensor_bytes "$(file "$1")"; }
 state() { grep -ao 'control[^}]*' "$(file "$1")" | head -1; }
 
 groups="[{match: 'fc.*', name: sgd, lr_scale: 10, weight_decay: 0, momentum: 0.9}, {match: 'layer1.*', betas: [0.8, 0.99]}]"
@@ -41,44 +33,44 @@ for name in momentum_buffer.fc.weight exp_avg.conv1.weight exp_avg_sq.layer1.0.c
   grep -qa "\"optimizer.$name\"" "$(file groups)" || fail "no $name in the checkpoint"
 done
 grep -qa '"optimizer.exp_avg[a-z_]*.fc.weight"' "$(file groups)" && fail "the head has Adam's moments"
-"$trainc" export --weights "$(file groups)" --out w.safetensors >log 2>&1 || { cat log; fail "export"; }
+"$trainc" export --weights "$(file groups)" --out w.safetensors >log 2>&1 || fail "export"
 grep -qa '"optimizer\.' w.safetensors && fail "an export has moments"
 
 # On the device, in 16 bits, in processes that share the moments: the bits of those that do not.
-train half TRAIN.OPTIMIZER.NAME lamb TRAIN.OPTIMIZER.GROUPS "$groups" AMP.DTYPE bf16 TRAIN.EPOCHS 1 || { cat log; fail "bf16"; }
+train half TRAIN.OPTIMIZER.NAME lamb TRAIN.OPTIMIZER.GROUPS "$groups" AMP.DTYPE bf16 TRAIN.EPOCHS 1 || fail "bf16"
 for shard in False True; do
   mpirun --oversubscribe -n 2 "$trainc" --cfg "$smoke" --output out --tag shard$shard --threads 1 --opts TRAIN.OPTIMIZER.NAME lamb \
-    TRAIN.OPTIMIZER.GROUPS "$groups" DIST.SHARD_OPTIMIZER $shard TRAIN.EPOCHS 1 >log 2>&1 || { cat log; fail "ranks, $shard"; }
+    TRAIN.OPTIMIZER.GROUPS "$groups" DIST.SHARD_OPTIMIZER $shard TRAIN.EPOCHS 1 >log 2>&1 || fail "ranks, $shard"
 done
 cmp -s <(numbers shardFalse) <(numbers shardTrue) || fail "shares of the moments: other bits"
 
 # What a run goes on with, and what it does not.
 other() { train "$1" MODEL.RESUME "$(file groups)" TRAIN.OPTIMIZER.NAME adamw TRAIN.EPOCHS 3 "${@:2}"; }
-other rates TRAIN.OPTIMIZER.GROUPS "[{match: 'fc.*', name: sgd, lr_scale: 3}]" || { cat log; fail "other rates"; }
+other rates TRAIN.OPTIMIZER.GROUPS "[{match: 'fc.*', name: sgd, lr_scale: 3}]" || fail "other rates"
 other none
 [ $? = 1 ] || fail "moments of another optimizer"
-has "was trained with sgd for fc.weight, and this run has adamw (TRAIN.OPTIMIZER.GROUPS; MODEL.PRETRAINED takes" log
+expect_line "was trained with sgd for fc.weight, and this run has adamw (TRAIN.OPTIMIZER.GROUPS; MODEL.PRETRAINED takes" log
 
-"$trainc" summary --cfg "$smoke" --opts TRAIN.OPTIMIZER.NAME adamw TRAIN.OPTIMIZER.GROUPS "$groups" >log 2>&1 || { cat log; fail "summary"; }
-has "^  fc\.\* *sgd *260 parameters in 2 tensors, rate x 10, weight decay 0$" log
-has "^  layer1\.\* *adamw .* rate x 1$" log
-has "^  all others *adamw " log
+"$trainc" summary --cfg "$smoke" --opts TRAIN.OPTIMIZER.NAME adamw TRAIN.OPTIMIZER.GROUPS "$groups" >log 2>&1 || fail "summary"
+expect_line "^  fc\.\* *sgd *260 parameters in 2 tensors, rate x 10, weight decay 0$" log
+expect_line "^  layer1\.\* *adamw .* rate x 1$" log
+expect_line "^  all others *adamw " log
 
 # A scale for each loss: the second one weighs so much that it alone overflows.
 two="[{type: cross_entropy}, {type: cross_entropy, stage: 2, weight: 20000}]"
 again scales LOSSES "$two" AMP.DTYPE fp16 AMP.NUM_LOSSES 2 AMP.INIT_SCALE 4096.0 AMP.MIN_SCALE 0.0001 TRAIN.CLIP_GRAD 1 PRINT_FREQ 1
 "$trainc" --cfg "$smoke" --output out --tag scales-log --opts LOSSES "$two" AMP.DTYPE fp16 AMP.NUM_LOSSES 2 AMP.INIT_SCALE 4096.0 \
-  AMP.MIN_SCALE 0.0001 PRINT_FREQ 1 TRAIN.MAX_STEPS 4 >log 2>&1 || { cat log; fail "the log of scales"; }
-has "; loss scales 4096 " log
-has "loss_scale 4096 [0-9.]* " log
-has '"loss_scale_0":4096,' out/$net/scales-log/metrics.jsonl
-has '"loss_scale_1":' out/$net/scales-log/metrics.jsonl
+  AMP.MIN_SCALE 0.0001 PRINT_FREQ 1 TRAIN.MAX_STEPS 4 >log 2>&1 || fail "the log of scales"
+expect_line "; loss scales 4096 " log
+expect_line "loss_scale 4096 [0-9.]* " log
+expect_line '"loss_scale_0":4096,' out/$net/scales-log/metrics.jsonl
+expect_line '"loss_scale_1":' out/$net/scales-log/metrics.jsonl
 grep -q '"loss_scale_1":4096,' out/$net/scales-log/metrics.jsonl && fail "an overflow of a loss keeps its scale"
 
 # Mistakes: one line, and exit code 2.
 refused() { # MESSAGE KEY VALUE...
   train bad "${@:2}"; rc=$?
-  [ $rc = 2 ] && [ "$(wc -l <log)" = 1 ] && has "$1" log || { cat log; fail "'$*': exit code $rc"; }
+  [ $rc = 2 ] && [ "$(wc -l <log)" = 1 ] && expect_line "$1" log || fail "'$*': exit code $rc"
 }
 one() { refused "$2" TRAIN.OPTIMIZER.NAME adamw TRAIN.OPTIMIZER.GROUPS "$1"; }
 one "[{name: sgd}]" "its item 0 has no match"
@@ -96,6 +88,6 @@ refused "AMP.NUM_LOSSES 2: LOSSES has 0 items" AMP.NUM_LOSSES 2
 train note TRAIN.OPTIMIZER.NAME adamw TRAIN.OPTIMIZER.MOMENTUM 0.5 TRAIN.OPTIMIZER.GROUPS "$groups" TRAIN.EPOCHS 0
 grep -q "MOMENTUM has no effect" log && fail "a key that a group reads is told to have no effect"
 train note AMP_ENABLE False AMP.NUM_LOSSES 2 LOSSES "$two" TRAIN.EPOCHS 0
-has "AMP.NUM_LOSSES has no effect: only fp16 has a loss scale" log
+expect_line "AMP.NUM_LOSSES has no effect: only fp16 has a loss scale" log
 
-[ $fails = 0 ] && echo "groups: passed" || { echo "groups: $fails failed"; exit 1; }
+finish

@@ -4,16 +4,9 @@
 # where nothing can be kept, one line says so and the run goes on.
 #
 #   tests/e2e/index.sh [TRAINC]
-set -u
-trainc=$(realpath "${1:-./trainc}")
-here=$(realpath "$(dirname "$0")/../..")
-dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-index.XXXXXX")
-trap 'chmod -R u+w "$dir"; rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-fails=0
+. "$(dirname "$0")/lib.bash"
+cleanup() { chmod -R u+w "$dir"; }
 
-fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
-has() { grep -q -- "$1" log || { cat log; fail "no '$1'"; }; }
 lists() { find "$1" -not -name '*.jpg' | sort; }
 
 "$trainc" synth shapes --out shapes --classes 4 --train 24 --val 12 --size 16 2>/dev/null || exit 1
@@ -24,22 +17,22 @@ kept=$XDG_CACHE_HOME/trainc
 train=("$trainc" --cfg "$here/configs/smoke/shapes.yaml" --data-path shapes --threads 1 -j 1 --epochs 1 --warmup-epochs 0 --output out)
 
 # An index of each split, and a file of decoded images for each that later runs share.
-"${train[@]}" --tag one --cache mmap >log 2>&1 || { cat log; fail "a run"; }
-has "'shapes/train': decoded images are shared in '$kept/cache-.*; 0 of 24 are there"
+"${train[@]}" --tag one --cache mmap >log 2>&1 || fail "a run"
+expect_line "'shapes/train': decoded images are shared in '$kept/cache-.*; 0 of 24 are there"
 [ "$(ls "$kept" | sed 's/-.*//' | sort | xargs)" = "cache cache index index" ] || fail "kept: $(ls "$kept")"
-"${train[@]}" --tag two --cache mmap >log 2>&1 || { cat log; fail "a second run"; }
-has "'shapes/train': decoded images are shared in '$kept/cache-.*; 24 of 24 are there"
-has "'shapes/val': .*; 12 of 12 are there"
-"$trainc" check --cfg "$here/configs/smoke/shapes.yaml" --data-path shapes >log 2>&1 || { cat log; fail "check"; }
-"$trainc" init shapes >log 2>&1 || { cat log; fail "init"; }
+"${train[@]}" --tag two --cache mmap >log 2>&1 || fail "a second run"
+expect_line "'shapes/train': decoded images are shared in '$kept/cache-.*; 24 of 24 are there"
+expect_line "'shapes/val': .*; 12 of 12 are there"
+"$trainc" check --cfg "$here/configs/smoke/shapes.yaml" --data-path shapes >log 2>&1 || fail "check"
+"$trainc" init shapes >log 2>&1 || fail "init"
 [ "$(lists shapes)" = "$before" ] || { lists shapes; fail "files in the folder of the data"; }
 # By another name of the folder; another folder has files of its own.
 ln -s shapes link
 "${train[@]}" --tag link --data-path link --cache mmap >log 2>&1 || fail "by a link"
-has "'link/train': .*; 24 of 24 are there"
+expect_line "'link/train': .*; 24 of 24 are there"
 cp -a shapes copy
 "${train[@]}" --tag copy --data-path copy --cache mmap >log 2>&1 || fail "a copy"
-has "'copy/train': .*; 0 of 24 are there"
+expect_line "'copy/train': .*; 0 of 24 are there"
 echo "ok: in the user's folder"
 
 # Two at once map one file; their metrics are those of a run without it.
@@ -60,24 +53,24 @@ echo "ok: two at once"
 [ "$(ls -d shapes/.trainc-index-* shapes/.trainc-cache-* | wc -l)" = 4 ] || fail "beside: $(ls -a shapes)"
 rm -r "$kept"
 "${train[@]}" --tag found --cache mmap >log 2>&1 || fail "beside, found"
-has "'shapes/train': decoded images are shared in 'shapes/.trainc-cache-.*; 24 of 24 are there"
+expect_line "'shapes/train': decoded images are shared in 'shapes/.trainc-cache-.*; 24 of 24 are there"
 [ -e "$kept" ] && fail "beside: $(ls "$kept")"
 # One that is damaged is not written over there.
 for f in shapes/.trainc-*; do echo damaged >"$f"; done
-"${train[@]}" --tag damaged --cache mmap >log 2>&1 || { cat log; fail "beside, damaged"; }
-has "'shapes/train': decoded images are shared in '$kept/cache-.*; 0 of 24 are there"
+"${train[@]}" --tag damaged --cache mmap >log 2>&1 || fail "beside, damaged"
+expect_line "'shapes/train': decoded images are shared in '$kept/cache-.*; 0 of 24 are there"
 [ "$(cat shapes/.trainc-* | sort -u)" = damaged ] || fail "files beside the data were written"
 rm shapes/.trainc-*
 echo "ok: beside the data"
 
 # Nowhere, and no folder.
-"${train[@]}" --tag empty --opts DATA.INDEX_DIR= >log 2>&1 || { cat log; fail "none"; }
+"${train[@]}" --tag empty --opts DATA.INDEX_DIR= >log 2>&1 || fail "none"
 grep -q "INDEX_DIR" log && fail "none: a word about it"
 : >file
-XDG_CACHE_HOME=$dir/file "${train[@]}" --tag nowhere >log 2>&1 || { cat log; fail "no folder"; }
-[ "$(grep -c "cannot be kept in '$dir/file/trainc': Not a directory" log)" = 1 ] || { cat log; fail "no folder: not said once"; }
-XDG_CACHE_HOME=$dir/file "${train[@]}" --tag uncached --cache mmap >log 2>&1 || { cat log; fail "no folder for decoded images"; }
-has "^warning: DATA.CACHE mmap: '$dir/file/trainc/cache-.*' cannot be used: Not a directory; images are decoded each time"
+XDG_CACHE_HOME=$dir/file "${train[@]}" --tag nowhere >log 2>&1 || fail "no folder"
+[ "$(grep -c "cannot be kept in '$dir/file/trainc': Not a directory" log)" = 1 ] || fail "no folder: not said once"
+XDG_CACHE_HOME=$dir/file "${train[@]}" --tag uncached --cache mmap >log 2>&1 || fail "no folder for decoded images"
+expect_line "^warning: DATA.CACHE mmap: '$dir/file/trainc/cache-.*' cannot be used: Not a directory; images are decoded each time"
 echo "ok: no folder"
 
-[ $fails = 0 ] && echo "index: passed" || { echo "index: $fails failed"; exit 1; }
+finish

@@ -4,97 +4,89 @@
 # classifiers and no teacher; mistakes are one line.
 #
 #   tests/e2e/losses.sh [TRAINC]
-set -u
-trainc=$(realpath "${1:-./trainc}")
-here=$(realpath "$(dirname "$0")/../..")
-dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-losses.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-fails=0
+. "$(dirname "$0")/lib.bash"
 
-fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
-has() { grep -q -- "$1" "$2" || { cat "$2"; fail "no '$1' in $2"; }; }
 smoke=$here/configs/smoke
 train() { # TAG LOSSES [ARGUMENT...]
   "$trainc" --cfg "${cfg:-$smoke/synthetic.yaml}" --output out --tag "$1" --opts LOSSES "$2" "${@:3}" >log 2>&1
 }
 learned() { cut -d, -f1-10 "out/$net/$1/summary.csv"; }
 # All tensors of two checkpoints, whose headers tell of another TAG.
-numbers() { tail -c +$((9 + $(od -An -tu8 -N8 "out/$net/$1/last.safetensors"))) "out/$net/$1/last.safetensors"; }
+numbers() { tensor_bytes "out/$net/$1/last.safetensors"; }
 same() { cmp -s <(numbers "$1") <(numbers "$2") || fail "$2 has not the weights and moments of $1"; }
 bytes() { stat -c %s "out/$net/$1/last.safetensors"; }
 net=resnet20
 
 # One loss of weight 1 is that loss; its weight scales the gradient, which SGD's rate sees.
-train plain "[]" || { cat log; fail "without LOSSES"; }
-train one "[{type: cross_entropy}]" || { cat log; fail "one loss"; }
+train plain "[]" || fail "without LOSSES"
+train one "[{type: cross_entropy}]" || fail "one loss"
 [ "$(learned plain)" = "$(learned one)" ] || fail "one loss of LOSSES is another"
-train halves "[{type: cross_entropy, weight: 0.5}, {type: cross_entropy, weight: 0.5}]" || { cat log; fail "halves"; }
+train halves "[{type: cross_entropy, weight: 0.5}, {type: cross_entropy, weight: 0.5}]" || fail "halves"
 paste -d, <(learned plain | tail -1) <(learned halves | tail -1) | awk -F, '{d = $2 - $12; exit !(d * d < 1e-6)}' ||
   fail "two halves are no whole: $(learned plain | tail -1) and $(learned halves | tail -1)"
 
 # Auxiliary classifiers are trained and saved; a resumed run is the same, bit for bit.
 several="[{type: cross_entropy}, {type: focal, weight: 0.5}, {type: bce, weight: 0.4, stage: 2}, {type: cross_entropy, weight: 0.1, stage: 0}]"
-train aux "$several" || { cat log; fail "auxiliary classifiers"; }
+train aux "$several" || fail "auxiliary classifiers"
 grep -qa '"aux2.fc.weight"' out/$net/aux/last.safetensors && grep -qa '"aux0.fc.bias"' out/$net/aux/last.safetensors ||
   fail "no auxiliary classifiers in the checkpoint"
 leave="[{at: epoch, run: 'test \$TRAINC_EPOCH = 2 || kill -TERM \$PPID', shell: True}]"
 train again "$several" HOOKS "$leave"
-[ $? = 143 ] || { cat log; fail "the first part of a run that is resumed"; }
-train again "$several" HOOKS "[]" || { cat log; fail "a resumed run"; }
-has "resumed from" log
+[ $? = 143 ] || fail "the first part of a run that is resumed"
+train again "$several" HOOKS "[]" || fail "a resumed run"
+expect_line "resumed from" log
 [ "$(learned aux)" = "$(learned again)" ] || { learned aux; learned again; fail "a resumed run is another"; }
 same aux again
-"$trainc" eval --resume out/$net/aux/last.safetensors >log 2>&1 || { cat log; fail "eval"; }
+"$trainc" eval --resume out/$net/aux/last.safetensors >log 2>&1 || fail "eval"
 # An export is for inference, which has none.
 for more in "" --aux; do
-  "$trainc" export --weights out/$net/aux/last.safetensors --out w$more.safetensors $more >log 2>&1 || { cat log; fail "export $more"; }
+  "$trainc" export --weights out/$net/aux/last.safetensors --out w$more.safetensors $more >log 2>&1 || fail "export $more"
 done
 grep -qa '"aux' w.safetensors && fail "an export has auxiliary classifiers"
 grep -qa '"aux2.fc.weight"' w--aux.safetensors || fail "export --aux has none"
 "$trainc" export --weights out/$net/aux/last.safetensors --out w2.safetensors >log 2>&1
-has "4 tensors of auxiliary classifiers are left out: inference has none (--aux keeps them)" log
-"$trainc" export --weights out/$net/aux/last.safetensors --onnx w.onnx >log 2>&1 || { cat log; fail "ONNX"; }
+expect_line "4 tensors of auxiliary classifiers are left out: inference has none (--aux keeps them)" log
+"$trainc" export --weights out/$net/aux/last.safetensors --onnx w.onnx >log 2>&1 || fail "ONNX"
 grep -qa "aux2" w.onnx && fail "a model for ONNX has auxiliary classifiers"
 # ... and other nets can do without them.
-train from "[]" MODEL.PRETRAINED out/$net/aux/last.safetensors || { cat log; fail "weights without auxiliary classifiers"; }
-train to "$several" MODEL.PRETRAINED out/$net/plain/last.safetensors || { cat log; fail "weights with new auxiliary classifiers"; }
-has "aux2.fc.weight: not in the file, starts afresh" log
+train from "[]" MODEL.PRETRAINED out/$net/aux/last.safetensors || fail "weights without auxiliary classifiers"
+train to "$several" MODEL.PRETRAINED out/$net/plain/last.safetensors || fail "weights with new auxiliary classifiers"
+expect_line "aux2.fc.weight: not in the file, starts afresh" log
 
 # A teacher: in the program, in no checkpoint.
 soft="[{type: cross_entropy, weight: 0.5}, {type: distill, weight: 0.5, temperature: 3}]"
-train soft "$soft" MODEL.TEACHER out/$net/plain/last.safetensors || { cat log; fail "a teacher"; }
-has "teacher 'out/$net/plain/last.safetensors': resnet20, .* tensors loaded from the EMA weights" log
+train soft "$soft" MODEL.TEACHER out/$net/plain/last.safetensors || fail "a teacher"
+expect_line "teacher 'out/$net/plain/last.safetensors': resnet20, .* tensors loaded from the EMA weights" log
 grep -qa '"teacher\.' out/$net/soft/last.safetensors && fail "the teacher is in the checkpoint"
 [ $(($(bytes soft) - $(bytes plain))) -lt 4096 ] || fail "a checkpoint is larger: $(bytes soft), $(bytes plain)"
 train hard "[{type: cross_entropy, weight: 0.5}, {type: distill, weight: 0.5, hard: True}]" MODEL.TEACHER \
-  out/$net/plain/last.safetensors || { cat log; fail "a hard teacher"; }
+  out/$net/plain/last.safetensors || fail "a hard teacher"
 train soft-again "$soft" MODEL.TEACHER out/$net/plain/last.safetensors HOOKS "$leave"
-[ $? = 143 ] || { cat log; fail "the first part of a run with a teacher"; }
-train soft-again "$soft" MODEL.TEACHER out/$net/plain/last.safetensors HOOKS "[]" || { cat log; fail "a resumed run with a teacher"; }
-has "resumed from" log
+[ $? = 143 ] || fail "the first part of a run with a teacher"
+train soft-again "$soft" MODEL.TEACHER out/$net/plain/last.safetensors HOOKS "[]" || fail "a resumed run with a teacher"
+expect_line "resumed from" log
 same soft soft-again
 [ "$(learned soft)" = "$(learned hard)" ] && fail "soft and hard are the same"
 # What teaches itself has nothing to learn: the gradient is 0, but for dropped precision.
 train same "[{type: distill}]" MODEL.TEACHER out/$net/plain/last.safetensors MODEL.PRETRAINED out/$net/plain/last.safetensors \
   TRAIN.BASE_LR 0 TRAIN.WARMUP_LR 0 TRAIN.MIN_LR 0 TRAIN.FREEZE "['bn*', 'layer*.bn*']" AUG.MIXUP 0 AMP_ENABLE False TRAIN.EPOCHS 1 ||
-  { cat log; fail "its own teacher"; }
+  fail "its own teacher"
 learned same | tail -1 | awk -F, '{exit !($2 < 1e-4)}' || fail "its own teacher: $(learned same | tail -1)"
 train other "$soft" MODEL.TEACHER out/$net/plain/last.safetensors MODEL.TEACHER_MODEL resnet32
 [ $? = 1 ] || fail "a teacher that does not fit"
-has "MODEL.TEACHER: 'out/$net/plain/last.safetensors' does not fit resnet32 with 4 classes: .* tensors: .* is not in the file" log
+expect_line "MODEL.TEACHER: 'out/$net/plain/last.safetensors' does not fit resnet32 with 4 classes: .* tensors: .* is not in the file" log
 
 # Pixels.
 cfg=$smoke/segment.yaml net=$(basename "$(ls -d out/*/ | head -1)")
-train pixels "[{type: ohem}, {type: dice, weight: 0.5}, {type: cross_entropy, weight: 0.4, stage: 2}]" || { cat log; fail "pixels"; }
-has "mIoU" log
+train pixels "[{type: ohem}, {type: dice, weight: 0.5}, {type: cross_entropy, weight: 0.4, stage: 2}]" || fail "pixels"
+expect_line "mIoU" log
 cfg=
 
 # Mistakes: one line, and exit code 2.
 weights=out/resnet20/plain/last.safetensors
 refused() { # LOSSES MESSAGE [ARGUMENT...]
   train bad "$1" "${@:3}"; rc=$?
-  [ $rc = 2 ] && [ "$(wc -l <log)" = 1 ] && has "$2" log || { cat log; fail "'$1': exit code $rc"; }
+  [ $rc = 2 ] && [ "$(wc -l <log)" = 1 ] && expect_line "$2" log || fail "'$1': exit code $rc"
 }
 refused "[{weight: 1}]" "LOSSES: its item 0 has no type"
 refused "[{type: focall}]" "LOSSES: the type of its item 0 must be one of .* (did you mean focal?)"
@@ -111,7 +103,7 @@ refused "[{type: distill}]" "MODEL.TEACHER_MODEL: erfnet labels pixels, and resn
   MODEL.TEACHER "$weights" MODEL.TEACHER_MODEL erfnet
 refused "cross_entropy" "LOSSES must be a list of dict"
 train note "[{type: cross_entropy}]" MODEL.TEACHER x TRAIN.LOSS.NAME bce TRAIN.EPOCHS 0
-has "MODEL.TEACHER has no effect: no loss is distill" log
-has "TRAIN.LOSS.NAME has no effect: LOSSES says what is learned from" log
+expect_line "MODEL.TEACHER has no effect: no loss is distill" log
+expect_line "TRAIN.LOSS.NAME has no effect: LOSSES says what is learned from" log
 
-[ $fails = 0 ] && echo "losses: passed" || { echo "losses: $fails failed"; exit 1; }
+finish

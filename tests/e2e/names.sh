@@ -4,15 +4,9 @@
 # tag, a formula, a line of its own, a place elsewhere or a command, and all that is written parses.
 #
 #   tests/e2e/names.sh [TRAINC]
-set -u
-trainc=$(realpath "${1:-./trainc}")
-dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-names.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-mkdir "$dir/in" && cd "$dir/in" || exit 1
+. "$(dirname "$0")/lib.bash"
+mkdir in && cd in || exit 1
 export LC_ALL=C PYTHONIOENCODING=utf-8
-fails=0
-
-fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
 
 # Text in UTF-8 on lines, without control characters, bidi controls, or a byte order mark.
 clean() { # FILE...
@@ -167,4 +161,4 @@ X
 [ -z "$(find out swept eval.d -name '*[[:cntrl:]]*')" ] || fail "control characters in the names of a run"
 [ "$(ls -A ..)" = in ] || fail "files outside: $(ls -A ..)"
 [ -z "$(find "$dir" -name canary)" ] || fail "a command was run"
-if [ $fails = 0 ]; then echo "names: ok"; else exit 1; fi
+finish

@@ -6,27 +6,21 @@
 #
 #   tests/e2e/recipe.sh [TRAINC]
 #   tests/e2e/recipe.sh TRAINC --first DIR     only makes the images and first weights, in DIR
-set -u
-trainc=$(realpath "${1:-./trainc}")
-here=$(realpath "$(dirname "$0")/../..")
-dir=${3:-$(mktemp -d "${TMPDIR:-/tmp}/trainc-recipe.XXXXXX")}
-[ "${2:-}" = --first ] || trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-fails=0
+. "$(dirname "$0")/lib.bash"
+cd "${3:-$dir}" || exit 1
 
-fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
 # 72 images: four updates of 16 an epoch, and 8 are left out.
 train() { # TAG [KEY=VALUE...]
   "$trainc" --cfg "$here/configs/cifar10/swin.yaml" --data-path shapes --device cpu --threads 1 --seed 5 \
     --amp-opt-level O0 --output out --tag "$1" -j 0 --opts DATA.VAL_SPLIT=val DATA.BATCH_SIZE=16 \
     TRAIN.SCALE_LR_BASE=16 TRAIN.EPOCHS=3 TRAIN.WARMUP_EPOCHS=1 MODEL.DROP_PATH_RATE=0.3 TRAIN.CLIP_GRAD=1.5 \
     MODEL.SWIN.EMBED_DIM=24 MODEL.SWIN.NUM_HEADS="[1,2,4]" PRINT_FREQ=1 "${@:2}" >log 2>&1 ||
-    { cat log; fail "training '$1'"; }
+    fail "training '$1'"
 }
-golden() { sed "s/.*\"$1\":\[\([^]]*\)\].*/\1/" "$here/tests/golden/train/recipe.json" | tr , '\n'; }
-run() { grep '"kind":"train"' out/swin_cifar10/run/metrics.jsonl | sed "s/.*\"$1\":\([^,}]*\).*/\1/"; }
+golden() { jq ".$1[]" "$here/tests/golden/train/recipe.json"; }
+run() { jq "select(.kind == \"train\").$1" out/swin_cifar10/run/metrics.jsonl; }
 
-"$trainc" synth shapes --out shapes --train 72 --val 10 --size 32 --seed 3 >log 2>&1 || { cat log; fail "images"; }
+"$trainc" synth shapes --out shapes --train 72 --val 10 --size 32 --seed 3 >log 2>&1 || fail "images"
 if [ "${2:-}" = --first ]; then
   train first TRAIN.BASE_LR=1e-12 TRAIN.WARMUP_LR=0 TRAIN.MIN_LR=0 TRAIN.MAX_STEPS=1
   cp out/swin_cifar10/first/last.safetensors first.safetensors
@@ -41,4 +35,4 @@ for what in loss grad_norm; do
     fail "$what is not timm's"
 done
 
-[ $fails = 0 ] && echo "recipe: passed" || { echo "recipe: failed"; exit 1; }
+finish

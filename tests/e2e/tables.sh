@@ -4,18 +4,10 @@
 # column, and predictions in the form of a sample file.
 #
 #   tests/e2e/tables.sh [TRAINC]
-set -u
-trainc=$(realpath "${1:-./trainc}")
-dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-tables.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-fails=0
-
-fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
-has() { grep -q -- "$1" "$2" || { cat "$2"; fail "no '$1' in $2"; }; }
+. "$(dirname "$0")/lib.bash"
 
 # The layout of a competition: train/ID.jpg and test/ID.jpg without folders of classes.
-"$trainc" synth shapes --size 32 --classes 3 --train 60 --val 12 --out shapes >log 2>&1 || { cat log; exit 1; }
+"$trainc" synth shapes --size 32 --classes 3 --train 60 --val 12 --out shapes >log 2>&1 || { fail "preparations"; exit 1; }
 mkdir -p data/train data/test
 echo "image_id,label,site" >data/train.csv
 for path in shapes/train/*/*; do
@@ -30,49 +22,49 @@ for path in shapes/val/*/*; do
 done
 
 run=(--model resnet20 --img-size 32 --epochs 2 -b 8 -j 1 --threads 1 --output out)
-"$trainc" --data-path data --dataset csv --val-fraction 0.2 "${run[@]}" >log 2>&1 || { cat log; fail "training from train.csv"; }
-has "images are in 'data/train' (column image_id), classes in column label" log
-has "48 training images\|48 images\|Train: \[1/2\]" log
+"$trainc" --data-path data --dataset csv --val-fraction 0.2 "${run[@]}" >log 2>&1 || fail "training from train.csv"
+expect_line "images are in 'data/train' (column image_id), classes in column label" log
+expect_line "48 training images\|48 images\|Train: \[1/2\]" log
 best=out/resnet20/default/best.safetensors
 
 # The same from a table with a split column, by another name of the storage.
 awk -F, 'NR == 1 { print "split," $0; next } { print (NR % 5 ? "train" : "valid") "," $0 }' data/train.csv >data/labels.csv
 mv data/train.csv train.csv.away
-"$trainc" --data-path data --dataset tsv --tag split "${run[@]}" --epochs 1 >log 2>&1 || { cat log; fail "training from labels.csv"; }
-"$trainc" --data-path data/labels.csv --dataset csv --tag file "${run[@]}" --epochs 1 >log 2>&1 || { cat log; fail "training from a file"; }
-"$trainc" check --dataset csv --data-path data --model resnet20 --img-size 32 >log 2>&1 || { cat log; fail "check"; }
+"$trainc" --data-path data --dataset tsv --tag split "${run[@]}" --epochs 1 >log 2>&1 || fail "training from labels.csv"
+"$trainc" --data-path data/labels.csv --dataset csv --tag file "${run[@]}" --epochs 1 >log 2>&1 || fail "training from a file"
+"$trainc" check --dataset csv --data-path data --model resnet20 --img-size 32 >log 2>&1 || fail "check"
 mv train.csv.away data/train.csv; rm data/labels.csv
 
 # Without a part for validation, one line says so.
 "$trainc" --data-path data --dataset csv --tag none "${run[@]}" >log 2>&1
-[ $? = 2 ] && has "there is no val.csv: DATA.VAL_FRACTION 0.1 sets a tenth of the images aside" log || { cat log; fail "no validation"; }
+[ $? = 2 ] && expect_line "there is no val.csv: DATA.VAL_FRACTION 0.1 sets a tenth of the images aside" log || fail "no validation"
 "$trainc" --data-path data --dataset csv --label-column breed --val-fraction 0.2 --tag none "${run[@]}" >log 2>&1
-[ $? = 2 ] && has "has no column 'breed' (DATA.LABEL_COLUMN); its columns are image_id, label, site" log || { cat log; fail "no such column"; }
+[ $? = 2 ] && expect_line "has no column 'breed' (DATA.LABEL_COLUMN); its columns are image_id, label, site" log || fail "no such column"
 
 # Imbalance: balanced draws are the same for any number of workers and for a run that is
 # resumed; weights come from a column.
 awk -F, 'NR == 1 || $2 != "'"$(ls shapes/train | head -1)"'" || NR % 7 == 0' data/train.csv | awk -F, 'NR == 1 { print $0 ",w"; next } { print $0 "," NR % 3 }' >data/labels.csv
 skewed=(--data-path data/labels.csv --dataset csv --val-fraction 0.2 "${run[@]}")
-numbers() { tail -c +$((9 + $(od -An -tu8 -N8 "out/resnet20/$1/last.safetensors"))) "out/resnet20/$1/last.safetensors"; }
+numbers() { tensor_bytes "out/resnet20/$1/last.safetensors"; }
 for workers in 0 2; do
-  "$trainc" "${skewed[@]}" --sampler balanced -j $workers --tag balanced$workers >log 2>&1 || { cat log; fail "balanced"; }
+  "$trainc" "${skewed[@]}" --sampler balanced -j $workers --tag balanced$workers >log 2>&1 || fail "balanced"
 done
 "$trainc" "${skewed[@]}" --sampler balanced --tag resumed --opts HOOKS "[{at: epoch, run: 'test \$TRAINC_EPOCH = 2 || kill -TERM \$PPID', shell: True}]" >log 2>&1
-"$trainc" "${skewed[@]}" --sampler balanced --tag resumed --opts HOOKS "[]" >log 2>&1 && has "resumed from" log || { cat log; fail "balanced, resumed"; }
+"$trainc" "${skewed[@]}" --sampler balanced --tag resumed --opts HOOKS "[]" >log 2>&1 && expect_line "resumed from" log || fail "balanced, resumed"
 cmp -s <(numbers balanced0) <(numbers balanced2) || fail "balanced draws depend on the workers"
 cmp -s <(numbers balanced0) <(numbers resumed) || fail "a resumed run draws others"
-"$trainc" "${skewed[@]}" --tag uniform >log 2>&1 || { cat log; fail "uniform"; }
+"$trainc" "${skewed[@]}" --tag uniform >log 2>&1 || fail "uniform"
 cmp -s <(numbers balanced0) <(numbers uniform) && fail "--sampler balanced does nothing"
-"$trainc" "${skewed[@]}" --sampler weights --weight-column w --tag weights >log 2>&1 || { cat log; fail "weights"; }
+"$trainc" "${skewed[@]}" --sampler weights --weight-column w --tag weights >log 2>&1 || fail "weights"
 "$trainc" "${skewed[@]}" --sampler weights --tag weights >log 2>&1
-[ $? = 2 ] && has "DATA.WEIGHT_COLUMN names the column" log || { cat log; fail "weights without a column"; }
+[ $? = 2 ] && expect_line "DATA.WEIGHT_COLUMN names the column" log || fail "weights without a column"
 "$trainc" "${skewed[@]}" --sampler balanced --no-shuffle --tag x >log 2>&1
-[ $? = 2 ] && has "cannot be combined with DATA.SHUFFLE" log || { cat log; fail "no shuffle"; }
+[ $? = 2 ] && expect_line "cannot be combined with DATA.SHUFFLE" log || fail "no shuffle"
 rm data/labels.csv
 
 # Submissions: rows and columns of the sample; labels, and probabilities.
 { echo "image_id,label"; for i in 7 3 0; do echo "t$i,x"; done; } >sample.csv
-"$trainc" predict --weights $best data/test --submission sub.csv --sample sample.csv >log 2>&1 || { cat log; fail "predict --submission"; }
+"$trainc" predict --weights $best data/test --submission sub.csv --sample sample.csv >log 2>&1 || fail "predict --submission"
 [ "$(cut -d, -f1 sub.csv | tr '\n' ' ')" = "image_id t7 t3 t0 " ] || { cat sub.csv; fail "rows of the sample"; }
 for i in 7 3 0; do
   want=$(sed -n "s|^data/test/t$i.jpg: \([^ ]*\) .*|\1|p" log)
@@ -80,20 +72,20 @@ for i in 7 3 0; do
 done
 classes=$(cd shapes/train && ls | tr '\n' ,)
 { echo "id,${classes%,}"; for i in $(seq 0 11); do echo "t$i.jpg,0.3,0.3,0.4"; done; } >sample2.csv
-"$trainc" predict --weights $best data/test --submission sub2.csv --sample sample2.csv >log 2>&1 || { cat log; fail "probabilities"; }
+"$trainc" predict --weights $best data/test --submission sub2.csv --sample sample2.csv >log 2>&1 || fail "probabilities"
 awk -F, 'NR > 1 { d = $2 + $3 + $4 - 1; if (d * d > 1e-10 || NF != 4) exit 1 } END { exit NR != 13 }' sub2.csv || { cat sub2.csv; fail "probabilities"; }
-"$trainc" predict --weights $best data/test --submission plain.csv >log 2>&1 && [ "$(wc -l <plain.csv)" = 13 ] && has "^id,label$" plain.csv || fail "no sample"
+"$trainc" predict --weights $best data/test --submission plain.csv >log 2>&1 && [ "$(wc -l <plain.csv)" = 13 ] && expect_line "^id,label$" plain.csv || fail "no sample"
 # Again: a file of the same form is replaced, others stay.
-"$trainc" predict --weights $best data/test --submission sub.csv --sample sample.csv >log 2>&1 || { cat log; fail "again"; }
+"$trainc" predict --weights $best data/test --submission sub.csv --sample sample.csv >log 2>&1 || fail "again"
 "$trainc" predict --weights $best data/test --submission data/train.csv --sample sample.csv >log 2>&1
-[ $? = 2 ] && has "is there already and begins with" log || { cat log; fail "a file of others is overwritten"; }
+[ $? = 2 ] && expect_line "is there already and begins with" log || fail "a file of others is overwritten"
 "$trainc" predict --weights $best data/test --submission sample.csv --sample sample.csv >log 2>&1
-[ $? = 2 ] && has "is the sample itself" log || { cat log; fail "the sample is overwritten"; }
+[ $? = 2 ] && expect_line "is the sample itself" log || fail "the sample is overwritten"
 { echo "id,label"; echo "t99,x"; } >sample3.csv
 "$trainc" predict --weights $best data/test --submission sub3.csv --sample sample3.csv >log 2>&1
-[ $? = 1 ] && has "1 of 1 rows have no image, the first 't99' (line 2)" log || { cat log; fail "an image that is missing"; }
+[ $? = 1 ] && expect_line "1 of 1 rows have no image, the first 't99' (line 2)" log || fail "an image that is missing"
 { echo "id,cat,dog"; echo "t1,0,0"; } >sample4.csv
 "$trainc" predict --weights $best data/test --submission sub3.csv --sample sample4.csv >log 2>&1
-[ $? = 1 ] && has "the model has no class 'cat'" log || { cat log; fail "other classes"; }
+[ $? = 1 ] && expect_line "the model has no class 'cat'" log || fail "other classes"
 
-[ $fails = 0 ] && echo "tables: passed" || { echo "tables: $fails failed"; exit 1; }
+finish

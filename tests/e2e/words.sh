@@ -3,20 +3,16 @@
 # them would be found.
 #
 #   tests/e2e/words.sh
-set -u
-cd "$(dirname "$0")/../.." || exit 1
-fails=0
-fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+. "$(dirname "$0")/lib.bash"
+cd "$here" || exit 1
 
 scripts/words.sh || fail "the words above"
 
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-mkdir "$folder/src"
+mkdir "$dir/src"
 while read -r line; do
-  printf '/* before\n * %s\n */\n' "$line" >"$folder/src/a.c"
-  scripts/words.sh "$folder" >"$folder/said" && fail "not found: $line"
-  grep -q '^src/a.c:2: ' "$folder/said" || { cat "$folder/said"; fail "not told where: $line"; }
+  printf '/* before\n * %s\n */\n' "$line" >"$dir/src/a.c"
+  scripts/words.sh "$dir" >"$dir/said" && fail "not found: $line"
+  grep -q '^src/a.c:2: ' "$dir/said" || { cat "$dir/said"; fail "not told where: $line"; }
 done <<'E'
 Pictures are HWC
 the node behind it
@@ -33,8 +29,8 @@ a number a class
 3 bits a channel
 E
 while read -r line; do
-  printf '/* %s */\n' "$line" >"$folder/src/a.c"
-  scripts/words.sh "$folder" || fail "the right word there: $line"
+  printf '/* %s */\n' "$line" >"$dir/src/a.c"
+  scripts/words.sh "$dir" || fail "the right word there: $line"
 done <<'E'
 what killed runs left behind
 it turned out to be wrong
@@ -42,4 +38,4 @@ three in a row, one of a class
 Halves the size; in two halves
 E
 
-if [ $fails = 0 ]; then echo "words: passed"; else echo "words: $fails failed"; exit 1; fi
+finish
