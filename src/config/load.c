@@ -1,15 +1,29 @@
 /* The path of a configuration, from the defaults to struct config. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "config/cfgnode.h"
 #include "config/cmdline.h"
 #include "config/config.h"
+#include "config/installed.h"
 #include "config/schema.h"
 #include "config/yaml.h"
 
 static const char *path_of(const char *cfg)
 {
     return !strcmp(cfg, "-") ? "/dev/stdin" : cfg;
+}
+
+/* Merges a file of --cfg: that of the current folder, or else the installed one. */
+static void merge_cfg(struct cfgnode *tree, const char *cfg, struct problems *p)
+{
+    char *installed = installed_config(path_of(cfg));
+
+    if (installed)
+        problems_note(p, NULL, "reading %s: there is no %s in the current folder",
+                      installed, cfg);
+    cfgnode_merge_file(tree, installed ? installed : path_of(cfg), "--cfg", p);
+    free(installed);
 }
 
 /* A flag beats --opts wherever it stands; say so if they differ. */
@@ -59,7 +73,7 @@ bool config_load(struct config *cfg, const struct cmdline *line, struct problems
     if (line->saved)
         merge_saved(tree, line, p);
     for (int i = 0; i < line->ncfg; i++)
-        cfgnode_merge_file(tree, path_of(line->cfg[i].text), "--cfg", p);
+        merge_cfg(tree, line->cfg[i].text, p);
     cfgnode_merge_list(tree, line->opt, line->nopt, p);
     merge_flags(tree, line, p);
     cfgnode_interpolate(tree, p);
