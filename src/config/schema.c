@@ -616,6 +616,7 @@ const struct schema schema_table[] = {
         .help = "stop after that many optimizer steps; 0: no limit"),
     ROW("TRAIN.BEST_METRIC", train.best_metric, .def = "auto",
         .choices = choices_best_metrics, .flag = "--best-metric, --eval-metric",
+        .metavar = "SCORE",
         .help =
             "the validation score that decides which checkpoint is best, early "
             "stopping, and plateau schedules; of the loss the smallest is best; auto: "
