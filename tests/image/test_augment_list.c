@@ -340,6 +340,25 @@ static void label_follows_image(void **state)
     transformer_release(&m);
 }
 
+/* The words of an item differ, and those of another item, sample, or epoch. */
+static void words_differ(void **state)
+{
+    struct augment_key keys[] = {{9, 4, 7}, {9, 4, 8}, {9, 5, 7}};
+    uint32_t word[4 * 25];
+    int n = 0;
+
+    (void)state;
+    for (int k = 0; k < 4; k++) {
+        struct augment_words r = augment_words_of(&keys[k % 3], k / 3);
+
+        for (int i = 0; i < 25; i++)
+            word[n++] = augment_word(&r);
+    }
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < i; k++)
+            assert_true(word[i] != word[k]);
+}
+
 /* Items are applied in order, each by its own chance; the same key gives the same image. */
 static void items_are_drawn(void **state)
 {
@@ -484,6 +503,7 @@ int main(void)
         cmocka_unit_test(three_are_drawn),
         cmocka_unit_test(clahe_equals_opencv),
         cmocka_unit_test(label_follows_image),
+        cmocka_unit_test(words_differ),
         cmocka_unit_test(items_are_drawn),
         cmocka_unit_test(noise_is_normal),
         cmocka_unit_test(holes_are_boxes),
