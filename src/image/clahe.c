@@ -66,7 +66,7 @@ struct neighbors {
 static struct neighbors neighbors_of(int at, int side, int tiles)
 {
     float f = (float)at * (1.0f / (float)side) - 0.5f;
-    int first = (int)floorf(f);
+    int first = (int)(f + 1) - 1; /* rounded down: f is above -1 */
 
     return (struct neighbors){.first = first > 0 ? first : 0,
                               .second = first + 1 < tiles ? first + 1 : tiles - 1,

@@ -1,5 +1,4 @@
 /* The hue of an image: Pillow's conversion to HSV and back, with its roundings. */
-#include <math.h>
 #include <stdlib.h>
 
 #include "image/enhance.h"
@@ -14,11 +13,18 @@ static int most(int a, int b)
     return a > b ? a : b;
 }
 
+/* Rounds a number of at least 0. */
+static int nearest(double v)
+{
+    return (int)(v + 0.5);
+}
+
 /* Returns the hue, 0 to 255; the pixel is not gray. */
 static int hue_of(const uint8_t *p, int hi, int lo)
 {
     float c = (float)(hi - lo), r = (float)(hi - p[0]) / c, g = (float)(hi - p[1]) / c,
           b = (float)(hi - p[2]) / c, h;
+    double turns;
 
     if (p[0] == hi)
         h = b - g;
@@ -26,7 +32,8 @@ static int hue_of(const uint8_t *p, int hi, int lo)
         h = (float)(2.0 + (double)r - (double)b);
     else
         h = (float)(4.0 + (double)g - (double)r);
-    h = (float)fmod((double)h / 6.0 + 1.0, 1.0);
+    turns = (double)h / 6.0 + 1.0; /* at least 0, below 2 */
+    h = (float)(turns < 1 ? turns : turns - 1);
     return least((int)((double)h * 255.0), 255);
 }
 
@@ -35,12 +42,12 @@ static void set_hue(uint8_t *to, int hue, int saturation, int value)
 {
     float h = (float)((double)(float)hue * 6.0 / 255.0);
     float s = (float)((double)(float)saturation / 255.0), f, v = (float)value;
-    int sector = (int)floorf(h), p, q, t;
+    int sector = (int)h, p, q, t;
 
     f = h - (float)sector;
-    p = (int)round((double)v * (1.0 - (double)s));
-    q = (int)round((double)v * (1.0 - (double)(s * f)));
-    t = (int)round((double)v * (1.0 - (double)s * (1.0 - (double)f)));
+    p = nearest((double)v * (1.0 - (double)s));
+    q = nearest((double)v * (1.0 - (double)(s * f)));
+    t = nearest((double)v * (1.0 - (double)s * (1.0 - (double)f)));
     const int rgb[6][3] = {{value, t, p}, {q, value, p}, {p, value, t},
                            {p, q, value}, {t, p, value}, {value, p, q}};
     for (int c = 0; c < 3; c++)

@@ -5,6 +5,7 @@
 #include "config/value.h"
 #include "image/image.h"
 #include "ops/normalize.h"
+#include "session/augment_items.h"
 #include "session/model_config.h"
 
 _Static_assert((int)NORMALIZE_CHANNELS == (int)IMAGE_CHANNELS,
@@ -66,7 +67,7 @@ void input_preset(struct config *cfg)
     strbuf_addf(&where, "MODEL.IN_CHANS %lld", (long long)cfg->model.in_chans);
     preset_mean(cfg, "DATA.MEAN", &cfg->data.mean, where.buf);
     preset_mean(cfg, "DATA.STD", &cfg->data.std, where.buf);
-    if (cfg->model.in_chans != 1) {
+    if (cfg->model.in_chans != 1 && !augment_items_any(cfg)) {
         config_preset(cfg, "AUG.AUTO_AUGMENT", "none", where.buf);
         config_preset(cfg, "AUG.COLOR_JITTER", "0", where.buf);
         config_preset(cfg, "AUG.REPROB", "0", where.buf);
