@@ -84,7 +84,12 @@ augment=("${classes[@]}" --data-path shapes --train-crop-mode rrc --aa none --co
 run vflip "${augment[@]}" --vflip 0.5
 run vflip_on_device "${augment[@]}" --vflip 0.5 --aug-on-device
 compare vflip_on_device vflip
+operations='AUG.LIST=[{name: hflip}, {name: affine, degrees: 20, scale: [0.8, 1.2]}, {name: augmix}, {name: blur}]'
+run operations "${classes[@]}" --data-path shapes --opts PRINT_FREQ=1 "$operations"
+run operations_cache "${classes[@]}" --data-path shapes --cache decoded --opts PRINT_FREQ=1 "$operations"
+compare operations_cache operations
 run loader "${augment[@]}"
+cmp -s operations.numbers loader.numbers && fail "AUG.LIST changes nothing"
 cmp -s vflip.numbers loader.numbers && fail "no image is flipped vertically"
 run on_device "${augment[@]}" --aug-on-device
 compare on_device loader
@@ -134,11 +139,11 @@ run maps_mirrored_device "${draw[@]}" --hflip 1 --aug-on-device
 compare maps_mirrored_device maps_mirrored
 moves='AUG.LIST=[{name: hflip}, {name: rotate, degrees: 30, p: 0.9}, {name: perspective}, {name: noise}]'
 run maps_list "${maps[@]}" --dataset cityscapes --data-path scenes --opts PRINT_FREQ=1 "$moves"
-run maps_list_cache "${maps[@]}" --dataset cityscapes --data-path scenes --cache decoded -j 3 --opts PRINT_FREQ=1 "$moves"
+run maps_list_cache "${maps[@]}" --dataset cityscapes --data-path scenes --cache decoded --opts PRINT_FREQ=1 "$moves"
 compare maps_list_cache maps_list
 cmp -s maps_list.numbers cityscapes.numbers && fail "AUG.LIST changes nothing"
-run maps_mosaic "${draw[@]}" --mosaic 0.5 -j 0
-run maps_mosaic_cache "${draw[@]}" --mosaic 0.5 --aug-on-device --cache decoded -j 3
+run maps_mosaic "${draw[@]}" --mosaic 0.5
+run maps_mosaic_cache "${draw[@]}" --mosaic 0.5 --aug-on-device --cache decoded
 compare maps_mosaic_cache maps_mosaic
 cmp -s maps_mosaic.numbers maps_loader.numbers && fail "--mosaic changes nothing"
 run maps_cache "${draw[@]}" --aug-on-device --cache decoded

@@ -45,6 +45,23 @@ static void what_is_set_stays(void **state)
     config_release(&cfg);
 }
 
+/* AUG.LIST replaces augmentations, which then follow from nothing. */
+static void list_replaces_defaults(void **state)
+{
+    const struct job job = {.images = 1600, .side = 300, .world = 1, .glyphs = true};
+    struct config cfg;
+
+    (void)state;
+    config_init(&cfg);
+    config_set_for(&cfg, "AUG.LIST", "[{name: rotate}]", "--opts");
+    follow(&cfg, &job);
+    assert_null(config_where(&cfg, "AUG.HFLIP"));
+    assert_null(config_where(&cfg, "AUG.AUTO_AUGMENT"));
+    assert_null(config_where(&cfg, "AUG.REPROB"));
+    assert_non_null(config_where(&cfg, "AUG.CUTMIX"));
+    config_release(&cfg);
+}
+
 /* At the end of a run of any length, EMA weights average its end: nothing is left of the
  * first half. */
 static void ema_of_short_runs(void **state)
@@ -171,7 +188,8 @@ static void augmentation_follows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_set_stays),      cmocka_unit_test(ema_of_short_runs),
+        cmocka_unit_test(what_is_set_stays),
+        cmocka_unit_test(list_replaces_defaults),      cmocka_unit_test(ema_of_short_runs),
         cmocka_unit_test(rates_follow_the_batch), cmocka_unit_test(optimizers_have_rates),
         cmocka_unit_test(inputs_are_the_models),  cmocka_unit_test(augmentation_follows),
     };
