@@ -76,10 +76,10 @@ struct verb {
             "what else than - flags may start with: + takes ++amp and +b 3"              \
     }
 
-extern const struct verb cmd_train, cmd_eval, cmd_bench, cmd_check, cmd_config,
-    cmd_devices, cmd_export, cmd_features, cmd_help, cmd_init, cmd_launch, cmd_models,
-    cmd_pack, cmd_predict, cmd_profile, cmd_quantize, cmd_report, cmd_summary, cmd_sweep,
-    cmd_synth;
+extern const struct verb cmd_average, cmd_train, cmd_eval, cmd_bench, cmd_check,
+    cmd_config, cmd_devices, cmd_export, cmd_features, cmd_help, cmd_init, cmd_launch,
+    cmd_models, cmd_pack, cmd_predict, cmd_profile, cmd_quantize, cmd_report, cmd_summary,
+    cmd_sweep, cmd_synth;
 extern const struct verb *const verb_table[]; /* NULL ends it; the first is the default */
 
 /* The verb of that name; NULL: none. */

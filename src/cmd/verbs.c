@@ -10,10 +10,10 @@
 #include "config/schema.h"
 
 const struct verb *const verb_table[] = {
-    &cmd_train,   &cmd_eval,  &cmd_predict, &cmd_features, &cmd_export,  &cmd_quantize,
-    &cmd_summary, &cmd_bench, &cmd_profile, &cmd_config,   &cmd_models,  &cmd_devices,
-    &cmd_synth,   &cmd_pack,  &cmd_init,    &cmd_check,    &cmd_launch,  &cmd_sweep,
-    &cmd_report,  &cmd_help,  NULL,
+    &cmd_train,   &cmd_eval,    &cmd_predict, &cmd_features, &cmd_export, &cmd_quantize,
+    &cmd_average, &cmd_summary, &cmd_bench,   &cmd_profile,  &cmd_config, &cmd_models,
+    &cmd_devices, &cmd_synth,   &cmd_pack,    &cmd_init,     &cmd_check,  &cmd_launch,
+    &cmd_sweep,   &cmd_report,  &cmd_help,    NULL,
 };
 
 /* What other programs call them. */
@@ -31,6 +31,7 @@ static const struct {
     {"new create", "init"},
     {"verify lint", "check"},
     {"compress int8", "quantize"},
+    {"avg mean soup avg_checkpoints", "average"},
     {"torchrun distributed", "launch"},
 };
 
