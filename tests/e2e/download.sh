@@ -252,8 +252,13 @@ url=$("$trainc" models --pretrained $swin | sed -n 's/^url *//p' | head -1)
 big=site/${url#http://*/} part=$torch/$(basename "$url").partial
 mkdir -p "$(dirname "$big")" && cp $file "$big"
 cut_off() { # MODE: leaves a partial file
-  fresh "cut=1000000 times=1 $1"
-  HF_HUB_DOWNLOAD_TIMEOUT=1 TIMM_USE_OLD_CACHE=1 timeout -s KILL 0.4 "$trainc" models --pretrained $swin --download >out 2>log
+  fresh "stall=1000000 times=1 $1"
+  HF_HUB_DOWNLOAD_TIMEOUT=20 TIMM_USE_OLD_CACHE=1 "$trainc" models --pretrained $swin --download >out 2>log &
+  for _ in {1..200}; do
+    [ "$(stat -c %s "$part" 2>/dev/null)" = 1000000 ] && break
+    sleep 0.05
+  done
+  kill -KILL $! && wait $! 2>/dev/null
   [ "$(stat -c %s "$part" 2>/dev/null)" = 1000000 ] || fail "no partial file"
 }
 case $(basename "$url") in
