@@ -188,10 +188,10 @@ static void augmentation_follows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_set_stays),
-        cmocka_unit_test(list_replaces_defaults),      cmocka_unit_test(ema_of_short_runs),
-        cmocka_unit_test(rates_follow_the_batch), cmocka_unit_test(optimizers_have_rates),
-        cmocka_unit_test(inputs_are_the_models),  cmocka_unit_test(augmentation_follows),
+        cmocka_unit_test(what_is_set_stays),     cmocka_unit_test(list_replaces_defaults),
+        cmocka_unit_test(ema_of_short_runs),     cmocka_unit_test(rates_follow_the_batch),
+        cmocka_unit_test(optimizers_have_rates), cmocka_unit_test(inputs_are_the_models),
+        cmocka_unit_test(augmentation_follows),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
