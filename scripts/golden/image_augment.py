@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Golden files for tests/image/test_augment_list.c: torchvision's operations, its AugMix, and
-OpenCV's CLAHE on one image.
+"""Golden files for tests/image/test_augment_list.c and test_augmix.c: torchvision's operations,
+its AugMix, and OpenCV's CLAHE on one image.
 
 usage: image_augment.py FOLDER
 
-torchvision.bin: first 24 x 18 pixels of RGB and of a label map, then a sequence of cases: the operation (16
-bytes), four values as float64 (of its fields; perspective: the corners' shifts inward in
+torchvision.bin: first 24 x 18 pixels of RGB, the same smoothed, and of a label map, then a
+sequence of cases: the operation (16 bytes), four values as float64 (of its fields; perspective: the corners' shifts inward in
 pixels, x + 1000 y), int32 bicubic and label, then the pixels: RGB, or if label the map.
 
 augmix.bin: 24 x 18 pixels of RGB, then cases of int32 chains, float32 weight of the image,

@@ -62,19 +62,17 @@ struct transform {
     double factor[2];          /* TRANSFORM_SEGMENT: of the size; {0, 0}: 1, centered */
     int shift;                 /* TRANSFORM_SEGMENT: by -shift to shift pixels per axis */
     struct augment_flips flip; /* horizontal; {0}: never */
-    double vflip;              /* probability of a vertical flip; not with resize_later */
+    double vflip;              /* its probability; not with resize_later */
     struct policy policy;      /* {0}: none */
     struct augment_list list;  /* {0}: none; not with flip_later */
     /* Fills shifts, rotations, and TRANSFORM_SEGMENT, by channel. */
     uint8_t fill[IMAGE_CHANNELS];
     double jitter[3];   /* brightness, contrast, saturation; 0: off */
     struct erase erase; /* {0}: none */
-    /*
-     * Decodes a JPEG at 1/s, s = 8, 4, or 2, if the crop is then still at least
+    /* Decodes a JPEG at 1/s, s = 8, 4, or 2, if the crop is then still at least
      * shrink_gap times the result in both directions. 0: never. The result differs from
      * full decoding: on street scenes, at a gap of 2 by 0.6 gray levels on average (1.2
-     * RMS), at 1.4 by 1.2 (2.2).
-     */
+     * RMS), at 1.4 by 1.2 (2.2). */
     double shrink_gap;
     /* TRANSFORM_SEGMENT: nothing is mirrored here. The caller mirrors image and label map
      * if augment_flip() says so, with the same result. */

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "image/augmix.h"
 #include "image/clahe.h"
 #include "image/transform.h"
 #include "image/warp.h"
@@ -130,55 +129,6 @@ static const char *take(const char *from, void *to, size_t n)
     return from + n;
 }
 
-/* One operation: within one level. Later operations of a chain, such as equalize, enlarge
- * that difference. */
-static void augmix_equals_torchvision(void **state)
-{
-    size_t len;
-    char *data = file_read("tests/golden/image_augment/augmix.bin", &len);
-    const char *at = data + BYTES;
-    struct warp_canvas warp = {0}, more = {0};
-    uint8_t pixel[BYTES], scratch[BYTES], golden[BYTES];
-    struct policy_canvas c = {.pixel = pixel,
-                              .w = W,
-                              .h = H,
-                              .fill = {124, 116, 104},
-                              .scratch = scratch,
-                              .warp = &warp,
-                              .more = &more};
-    int cases = 0, sum = 0;
-
-    (void)state;
-    assert_non_null(data);
-    for (; at < data + len; cases++) {
-        struct augmix a = {0};
-
-        at = take(at, &a.chains, sizeof(a.chains));
-        at = take(at, &a.own, sizeof(a.own));
-        for (int i = 0; i < a.chains; i++) {
-            at = take(at, &a.weight[i], sizeof(a.weight[i]));
-            at = take(at, &a.depth[i], sizeof(a.depth[i]));
-            for (int k = 0; k < a.depth[i]; k++)
-                at = take(at, &a.step[i][k], sizeof(a.step[i][k]));
-        }
-        at = take(at, golden, BYTES);
-        memcpy(pixel, data, BYTES);
-        augmix_apply(&a, &c);
-        for (int i = 0, limit = a.depth[0] > 1 || a.chains > 1 ? 3 : 1; i < BYTES; i++) {
-            int d = abs(pixel[i] - golden[i]);
-
-            sum += d;
-            if (!(d <= limit))
-                fail_msg("case %d: byte %d is %d, not %d", cases, i, pixel[i], golden[i]);
-        }
-    }
-    assert_int_equal(cases, 40);
-    assert_true(sum < 40 * BYTES / 4);
-    warp_canvas_release(&warp);
-    warp_canvas_release(&more);
-    free(data);
-}
-
 /* Exact for gray images; the conversion from CIELAB is not OpenCV's. */
 static void clahe_equals_opencv(void **state)
 {
@@ -222,37 +172,6 @@ static void clahe_equals_opencv(void **state)
     }
     warp_canvas_release(&warp);
     free(data);
-}
-
-static void mixtures_are_drawn(void **state)
-{
-    int seen[AUGMIX_OPS] = {0}, least = AUGMIX_LEVELS, most = 0;
-    double own = 0;
-
-    (void)state;
-    for (int s = 0; s < 1000; s++) {
-        struct augment_words r = augment_words_of(&(struct augment_key){4, 1, s}, 0);
-        struct augmix a = {0};
-        float sum;
-
-        augmix_draw(&a, &r, 4, 3, &(struct augment_range){1, 3});
-        assert_int_equal(a.chains, 3);
-        sum = a.own;
-        own += (double)a.own / 1000;
-        for (int i = 0; i < 3; i++) {
-            sum += a.weight[i];
-            assert_true(a.weight[i] >= 0 && a.depth[i] >= 1 && a.depth[i] <= 3);
-            for (int k = 0; k < a.depth[i]; k++) {
-                seen[a.step[i][k].op]++;
-                least = a.step[i][k].level < least ? a.step[i][k].level : least;
-                most = a.step[i][k].level > most ? a.step[i][k].level : most;
-            }
-        }
-        assert_true(fabs((double)sum - 1) < 1e-5);
-    }
-    assert_true(own > 0.47 && own < 0.53 && least == 0 && most == 3);
-    for (int k = 0; k < AUGMIX_OPS; k++)
-        assert_true(seen[k] > 385 && seen[k] < 540); /* 6000 / 13 */
 }
 
 /* A third of the images each: gray, solarized, blurred. */
@@ -498,8 +417,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(operations_equal_torchvision),
-        cmocka_unit_test(augmix_equals_torchvision),
-        cmocka_unit_test(mixtures_are_drawn),
         cmocka_unit_test(three_are_drawn),
         cmocka_unit_test(clahe_equals_opencv),
         cmocka_unit_test(label_follows_image),
