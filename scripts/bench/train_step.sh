@@ -8,7 +8,7 @@
 #                      swin_tiny_patch4_window7_224 vit_small_patch16_224 convnext_tiny, too
 #
 # For each model and type: medians of images per second, the ratio to the faster of
-# PyTorch's modes, trainc's convolutions alone, and the peak memory of both. Batch 16 at
+# PyTorch's modes, trainc's convolutions only, and the peak memory of both. Batch 16 at
 # 224x224 (8 for transformers and ConvNeXt), 128 at 32x32; all cores, synthetic input;
 # forward, backward and optimizer.
 set -eu
@@ -69,7 +69,7 @@ for model in ${MODELS:-resnet50 resnet20}; do
     done
     m=$(median <"$dir/peak")
     echo "$t $c $best $m" | awk -v what="$model $dtype" -v line="$line" \
-      '{printf "%s: trainc %s img/s (%s GiB)%s: ratio %.2f; convolutions alone %s, %.0f %% of that\n", what, $1, $4, line, $1 / $3, $2, 100 * $1 / $2}'
+      '{printf "%s: trainc %s img/s (%s GiB)%s: ratio %.2f; convolutions only %s, %.0f %% of that\n", what, $1, $4, line, $1 / $3, $2, 100 * $1 / $2}'
     rm -rf "$dir"
   done
 done

@@ -132,8 +132,8 @@ static void tell_skips(const struct bench *b)
         return;
     c = session_control(&b->session);
     if (c.skipped)
-        log_warning("%lld of %lld updates skipped, which takes less time: gradients "
-                    "overflowed",
+        log_warning("gradients overflowed, so %lld of %lld steps skipped the optimizer: "
+                    "the measured speed is too high",
                     (long long)c.skipped, (long long)c.step);
 }
 
@@ -355,7 +355,7 @@ static void check_flags(const struct cmdline *line, struct problems *p)
             problems_error(p, of[i].flag, "has no effect %s%s",
                            *mode ? "with " : "without ", *mode ? mode : of[i].mode);
     if (line->narg && strcmp(mode, "--ops") != 0)
-        problems_error(p, NULL, "'%s' selects rows of --ops, and that is not given",
+        problems_error(p, NULL, "'%s' selects rows of the op table, which needs --ops",
                        line->arg[0].text);
     else if (line->narg && !bench_ops_match(line->arg[0].text))
         problems_error(p, NULL, "no row of the op table matches '%s'", line->arg[0].text);
@@ -380,8 +380,8 @@ static void bench_check(const struct config *cfg, const struct cmdline *line,
     if (cfg->eval_mode || cfg->throughput_mode)
         problems_warn(
             p, "bench",
-            "EVAL_MODE and THROUGHPUT_MODE have no effect: steps of training are "
-            "timed; --inference times evaluation");
+            "EVAL_MODE and THROUGHPUT_MODE have no effect: trainc bench times training "
+            "steps; --inference times evaluation");
     run_check_unread_weights(cfg, line, p);
     if (cmdline_has(line, "--weights"))
         run_check_own_weights(cfg, line, p);
@@ -396,25 +396,26 @@ static const char *bench_weights(const struct cmdline *line)
 }
 
 static const struct cmd_flag bench_flags[] = {
-    {"--json", "FILE", "also write the result to FILE; -: alone on the standard output"},
-    {"--seconds", "N", "how long to time steps, or the loader (5)"},
+    {"--json", "FILE",
+     "also write the result to FILE as JSON (-: standard output, without other text)"},
+    {"--seconds", "N", "time steps, or the loader, for N seconds (5)"},
     {"--convs", NULL,
-     "also time the convolutions alone, done by the library, and our own beside them"},
-    {"--trace", NULL, "also print what each step of the program costs"},
+     "also time only the convolutions: those of the library, and our own for comparison"},
+    {"--trace", NULL, "also print the time of each kernel call"},
     {"--ops", NULL, "time the rows of the op table instead; an argument selects rows"},
     {"--batch", "N",
-     "with --ops: rows of this batch instead of their own (on a GPU 16 times that)"},
-    {"--inference", NULL, "time evaluation, forward alone, instead of training"},
+     "with --ops: batch size of every row (default: each row's own; on a GPU 16 times "
+     "that)"},
+    {"--inference", NULL, "time the forward pass of evaluation instead of training"},
     {"--weights", "FILE",
-     "with --inference: that net, with its weights; also in 8 bits, of `trainc "
-     "quantize`"},
+     "with --inference: time the model in FILE with its weights; FILE may be an int8 "
+     "model of `trainc quantize`"},
     {"--loader", NULL, "time the loader of the configured data set instead"},
     {"--against", "FILE",
-     "compare with an earlier result, of --json or of train --result: exit code 1 if it "
-     "was faster by more than --min-ratio allows"},
-    {"--min-ratio", "R",
-     "the least new speed over the old one that is good enough (0.9)"},
-    {"--measured", "FILE", "with --against: compare that result, and measure nothing"},
+     "compare with an earlier result (of --json or train --result); the exit code is 1 "
+     "if new speed / old speed is below --min-ratio"},
+    {"--min-ratio", "R", "smallest acceptable ratio of new speed to old speed (0.9)"},
+    {"--measured", "FILE", "with --against: compare this result instead of measuring"},
     {0},
 };
 
@@ -422,10 +423,9 @@ const struct verb cmd_bench = {
     .name = "bench",
     .examples = (const char *const[]){"trainc bench --model resnet50 --batch-size 16",
                                       "trainc bench --cfg my.yaml --loader", NULL},
-    .help =
-        "measure the speed of a training step, of inference, single ops or the loader",
-    .about = "A step is the whole training program on made-up pixels: forward, backward "
-             "and update; with --inference that of evaluation. Times are medians.",
+    .help = "measure the speed of a training step, inference, single ops, or the loader",
+    .about = "Times whole training steps on synthetic pixels: forward, backward, and "
+             "optimizer; with --inference, evaluation steps. Times are medians.",
     .args = "[GLOB]",
     .max_args = 1,
     .flags = bench_flags,

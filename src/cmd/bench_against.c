@@ -32,8 +32,8 @@ static json_t *read_result(const char *text, const char *name, struct strbuf *wh
 
     if (j && (!json_is_object(j) || !has_figures(j))) {
         strbuf_addf(why,
-                    "'%s' has no %s above 0 and no steps: a result of trainc bench "
-                    "or train has",
+                    "'%s' is not a result of trainc bench or train: it has neither a "
+                    "positive %s nor steps",
                     name, speed);
         json_decref(j);
         return NULL;
@@ -91,7 +91,7 @@ static void check_same(const json_t *now, const char *now_name, const json_t *be
             continue;
         add_value(&s, a);
         add_value(&t, b);
-        usage("--against: %s is of %s %s, and '%s' of %s: they cannot be compared",
+        usage("--against: cannot compare results: %s has %s %s, but '%s' has %s",
               now_name, same[i], s.buf, before_name, t.buf);
     }
 }
@@ -154,9 +154,9 @@ static int compare_steps(const json_t *now, const json_t *before, double least,
             ratio);
     }
     if (missing == (int)json_array_size(now))
-        usage("--against: the two results have no step in common");
+        usage("--against: the two results have no kernel call in common");
     if (missing)
-        say("%d steps are new and not compared\n", missing);
+        say("%d new kernel calls were not compared\n", missing);
     return below;
 }
 
@@ -168,8 +168,7 @@ static void compare_speed(const json_t *now, const json_t *before,
 
     say("%.1f img/s, before %.1f ('%s'): ratio %.3f\n", a, b, before_name, ratio);
     if (!(ratio >= least))
-        die("%.1f img/s is %.3f of the %.1f of '%s', and at least %g is asked for "
-            "(--min-ratio)",
+        die("%.1f img/s is only %.3f times the %.1f img/s of '%s', below --min-ratio %g",
             a, ratio, b, before_name, least);
 }
 
@@ -187,17 +186,17 @@ void bench_against(const char *now_text, const char *now_name, const char *befor
         die("--against '%s': %s", before_name, text ? why.buf : "cannot be read");
     check_same(now, now_name, before, before_name);
     if (has_speed(now) != has_speed(before))
-        usage("--against: only one of %s and '%s' is of --ops", now_name, before_name);
+        usage("--against: only one of %s and '%s' is a result of --ops", now_name,
+              before_name);
     if (has_speed(now)) {
         compare_speed(now, before, before_name, least);
     } else {
         below = compare_steps(json_object_get(now, "steps"),
                               json_object_get(before, "steps"), least, &worst);
         if (below)
-            die("%d steps have less than %g of the speed that they have in '%s' "
-                "(--min-ratio)",
+            die("%d kernel calls are below %g times their speed in '%s' (--min-ratio)",
                 below, least, before_name);
-        say("no step below a ratio of %g: the slowest %.3f\n", least, worst);
+        say("no kernel call is below the ratio %g (lowest: %.3f)\n", least, worst);
     }
     json_decref(now);
     json_decref(before);

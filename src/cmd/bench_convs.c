@@ -278,10 +278,10 @@ static void print_all(const struct bench_convs *c, double step, double batch)
         sum[c->conv[i].direction] += c->conv[i].library;
         flops += c->conv[i].flops;
     }
-    say("convolutions alone: %.1f img/s", batch / all);
+    say("convolutions only: %.1f img/s", batch / all);
     for (int j = 0; j < CONV_DIRECTIONS; j++)
         say(", %s %.1f ms", direction_name[j], sum[j] * 1e3);
-    say(", %.0f GFLOP/s; the step runs at %.1f %% of that\n", (double)flops / all * 1e-9,
+    say(", %.0f GFLOP/s; the step reaches %.1f %% of that\n", (double)flops / all * 1e-9,
         100 * all / step);
 }
 
@@ -327,7 +327,7 @@ void bench_convs_print(const struct bench_convs *c, double step, double batch, b
         own += c->conv[i].kernel != NULL;
     if (!own)
         return;
-    say("\n%-28s %-24s %5s %9s %9s %9s %9s %6s\n", "our own", "kernel", "steps", "ms",
+    say("\n%-28s %-24s %5s %9s %9s %9s %9s %6s\n", "our own", "kernel", "calls", "ms",
         "GFLOP/s", "library", "GFLOP/s", "ratio");
     for (int i = 0; each && i < c->nconv; i++)
         if (c->conv[i].kernel)

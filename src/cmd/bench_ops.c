@@ -203,6 +203,6 @@ void bench_ops(const struct backend *backend, struct device *dev,
     json_put_int(&w, "below_mark", t.below);
     json_end(&w);
     strbuf_addch(o->json, '\n');
-    say("* under %.0f %% of a copy: %d of %d steps that only move memory\n", 100 * t.good,
+    say("* below %.0f %% of copy speed: %d of %d memory-bound calls\n", 100 * t.good,
         t.below, t.moves);
 }

@@ -146,7 +146,7 @@ static void print_kernels(const struct program *p, const struct bench_step *s,
 
     for (int i = 0; i < p->nregion; i++)
         all += s[i].seconds;
-    say("\n%-28s %5s %9s %6s %9s %9s %7s\n", "kernel", "steps", "ms", "share", "GFLOP/s",
+    say("\n%-28s %5s %9s %6s %9s %9s %7s\n", "kernel", "calls", "ms", "share", "GFLOP/s",
         "GB/s", "of copy");
     for (int i = 0; i < p->nregion; i++) {
         const struct kernel *k = p->region[i]->kernel;
@@ -170,7 +170,7 @@ static void print_kernels(const struct program *p, const struct bench_step *s,
                 (double)sum.bytes / sum.seconds * 1e-9,
                 100 * (double)sum.bytes / sum.seconds / bandwidth);
     }
-    say("%-28s %5d %9.3f\n", "all steps", p->nregion, all * 1e3);
+    say("%-28s %5d %9.3f\n", "all kernels", p->nregion, all * 1e3);
 }
 
 void bench_program_print(struct program *p, int runs, double bandwidth)

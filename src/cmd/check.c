@@ -40,14 +40,14 @@ enum find {
 static const struct {
     const char *name, *help;
 } finds[FINDS] = {
-    [FIND_DAMAGED] = {"damaged", "cannot be read or decoded, or does not fit its labels"},
-    [FIND_CLASHING] = {"clashing", "the same file in two classes"},
-    [FIND_LEAK] = {"leak", "a validation image that is a training image, too"},
-    [FIND_DUPLICATE] = {"duplicate", "the same file twice"},
-    [FIND_TINY] = {"tiny",
-                   "the shorter side is less than a quarter of what is trained on"},
-    [FIND_EMPTY] = {"empty", "a label map in which no pixel counts"},
-    [FIND_WARNED] = {"warned", "damaged, and decoded as far as it goes"},
+    [FIND_DAMAGED] = {"damaged",
+                      "cannot be read or decoded, or does not match its labels"},
+    [FIND_CLASHING] = {"clashing", "the same file appears in two classes"},
+    [FIND_LEAK] = {"leak", "a validation image that is also a training image"},
+    [FIND_DUPLICATE] = {"duplicate", "the same file appears twice"},
+    [FIND_TINY] = {"tiny", "the shorter side is below a quarter of the training size"},
+    [FIND_EMPTY] = {"empty", "every pixel of the label map is ignored"},
+    [FIND_WARNED] = {"warned", "damaged, but partly decoded"},
 };
 
 struct split {
@@ -230,8 +230,8 @@ static int say_findings(const struct check *c)
         wrong = wrong || f <= FIND_LEAK;
     }
     if (!any && !c->refused)
-        say("%s\n", c->remarks ? "no mistakes apart from the remarks above"
-                               : "no problems found");
+        say("%s\n",
+            c->remarks ? "no problems except the remarks above" : "no problems found");
     return wrong || c->refused ? EXIT_FAILED : EXIT_OK;
 }
 
@@ -262,12 +262,12 @@ static void remark_label_map(struct check *c, const struct config *cfg,
     for (int i = 0; i < map->n && total; i++) {
         int64_t v = map->item[i].item[0], to = s->d->map[v];
 
-        say("%-9s %s: the value %" PRId64 " is read as %" PRId64, "remark", s->name, v,
-            map->item[i].item[1]);
+        say("%-9s %s: DATA.LABEL_MAP changes the value %" PRId64 " to %" PRId64, "remark",
+            s->name, v, map->item[i].item[1]);
         if (to < s->d->nclass)
             say(" ('%s', %.1f %% of all pixels)", s->d->class_name[to],
                 100.0 * (double)s->survey.count[to] / (double)total);
-        say(" (DATA.LABEL_MAP)\n");
+        say("\n");
         c->remarks++;
     }
 }
@@ -321,7 +321,8 @@ static void read_split(struct check *c, const struct config *cfg, enum data_spli
     none = missing(cfg, which, c);
     s->name = which == DATA_TRAIN ? cfg->data.train_split : cfg->data.val_split;
     if (none) { /* one split alone can be checked, and evaluated */
-        log_warning("there is no '%s', and training refuses that: %s", s->name, none);
+        log_warning("the split '%s' is missing, so training would fail: %s", s->name,
+                    none);
         c->remarks++;
         free(none);
         return;
@@ -439,10 +440,11 @@ static void check_check(const struct config *cfg, const struct cmdline *line,
 }
 
 static const struct cmd_flag check_flags[] = {
-    {"--out", "FILE", "all findings as CSV; the terminal shows ten of a kind"},
+    {"--out", "FILE", "write all findings as CSV (the terminal shows ten of each kind)"},
     {"--show-batch", "FILE.png",
-     "only write the first augmented images of training to FILE.png, label maps beside "
-     "them, and print their classes"},
+     "write the first augmented training images, with their label maps, to FILE.png, "
+     "print "
+     "their classes, and exit"},
     {0},
 };
 
@@ -462,14 +464,14 @@ const struct verb cmd_check = {
         (const char *const[]){"trainc check --cfg my.yaml",
                               "trainc check --cfg my.yaml --out findings.csv",
                               "trainc check --cfg my.yaml --show-batch batch.png", NULL},
-    .help = "read every image and label once, and list what is wrong",
+    .help = "read every image and label once, and list problems",
     .about =
-        "Reads both splits of DATA.DATA_PATH as training would, by DATA.NUM_WORKERS "
-        "threads, and lists files that are damaged or do not fit their label maps, that "
-        "are there twice, in two classes or in both splits (byte for byte), that are "
-        "tiny, label maps without a pixel that counts, and what training would refuse at "
-        "once. The exit code is 1 if training would refuse the data, or if a file is "
-        "damaged, in two classes or in both splits.",
+        "Reads both splits of DATA.DATA_PATH as training does, with DATA.NUM_WORKERS "
+        "threads. Lists files that are damaged, do not match their label maps, are tiny, "
+        "or appear twice, in two classes, or in both splits (byte for byte); label maps "
+        "in which every pixel is ignored; and data that training would refuse. The exit "
+        "code is 1 if training would refuse the data, or if a file is damaged, in two "
+        "classes, or in both splits.",
     .flags = check_flags,
     .reads = check_reads,
     .trains = shows_batch,

@@ -69,11 +69,11 @@ struct verb {
 #define CMD_PREFIX_CHARS    "--prefix-chars"
 #define CMD_KNOWN_FLAGS                                                                  \
     {CMD_KNOWN_ARGS_ONLY, NULL,                                                          \
-     "print two YAML documents and stop: what the arguments set, and a list of the "     \
-     "arguments that are not known"},                                                    \
+     "print two YAML documents and exit: the keys that the arguments set, and the list " \
+     "of unknown arguments"},                                                            \
     {                                                                                    \
         CMD_PREFIX_CHARS, "CHARS",                                                       \
-            "what else than - flags may start with: + takes ++amp and +b 3"              \
+            "other characters that may start a flag: with +, ++amp and +b 3 are flags"   \
     }
 
 extern const struct verb cmd_average, cmd_train, cmd_eval, cmd_bench, cmd_check,

@@ -245,5 +245,5 @@ void completion_print(const char *shell)
     else if (!strcmp(shell, "fish"))
         print_fish();
     else
-        usage("--completion knows bash, zsh, and fish, not '%s'", shell);
+        usage("--completion: unknown shell '%s'; choose bash, zsh, or fish", shell);
 }

@@ -17,9 +17,9 @@
 #include "train/data_config.h"
 
 static const struct cmd_flag config_flags[] = {
-    {"--diff", NULL, "only what differs from the defaults"},
-    {"--check", NULL, "print nothing: the exit code says whether all is well"},
-    {"--plain", NULL, "without comments"},
+    {"--diff", NULL, "print only keys that differ from the defaults"},
+    {"--check", NULL, "print nothing; the exit code is 0 if the configuration is valid"},
+    {"--plain", NULL, "print no comments"},
     {0},
 };
 
@@ -108,9 +108,10 @@ const struct verb cmd_config = {
                                       "trainc config --cfg my.yaml --diff", NULL},
     .help = "print the configuration and where each value came from",
     .about =
-        "Prints all keys as YAML that can be given to --cfg again, each with what it "
-        "means, its default and the file, --opts pair or flag that set it. With "
-        "KEYs, prints their values alone.",
+        "Prints all keys as YAML that --cfg can read, each with its meaning, its "
+        "default, "
+        "and the file, --opts pair, or flag that set it. With KEYs, prints only their "
+        "values.",
     .args = "[KEY ...]",
     .max_args = 1000,
     .flags = config_flags,

@@ -30,7 +30,7 @@ static void print_one(const struct backend *b, const struct device_options *o)
         say("%-6s %s\n", b->name, b->describe(dev));
         b->close(dev);
     } else {
-        say("%-6s cannot be used: %s\n", b->name, why.buf);
+        say("%-6s not available: %s\n", b->name, why.buf);
     }
     print_lines(b->help);
     if (b->report)
@@ -93,7 +93,7 @@ static int devices_run(struct config *cfg, const struct cmdline *line)
 }
 
 static const struct cmd_flag devices_flags[] = {
-    {"--json", NULL, "as JSON; what it says of a GPU is a file for summary --device"},
+    {"--json", NULL, "print JSON; trainc summary --device reads it"},
     {0},
 };
 
@@ -104,10 +104,10 @@ const struct verb cmd_devices = {
     .examples = (const char *const[]){"trainc devices", "trainc devices --json", NULL},
     .help = "list the devices that this build can train on",
     .about =
-        "The first that can be used is what DEVICE auto takes. For CUDA, the "
-        "versions of the driver and the libraries and where they come from, and each "
-        "GPU. trainc devices --json >gpu.json describes a GPU for another machine: "
-        "trainc summary --device gpu.json.",
+        "DEVICE auto selects the first available device. For CUDA, also prints each GPU "
+        "and the versions and paths of the driver and the libraries. `trainc devices "
+        "--json >gpu.json` describes a GPU, so that `trainc summary --device gpu.json` "
+        "works on another machine.",
     .flags = devices_flags,
     .reads = devices_reads,
     .run = devices_run,

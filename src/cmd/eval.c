@@ -21,21 +21,23 @@ static void eval_check(const struct config *cfg, const struct cmdline *line,
     if (!cmdline_value(line, "--beside"))
         run_check_weights(cfg, line, p);
     if (cmdline_value(line, "--beside") && (report || cmdline_value(line, "--result")))
-        problems_error(p, "--beside", "results go to training: no --report or --result");
+        problems_error(p, "--beside",
+                       "cannot be combined with --report or --result: the results go to "
+                       "the training process");
     if (why)
-        problems_error(p, "--report", "'%s': %s: name another folder", report, why);
+        problems_error(p, "--report", "'%s': %s; choose another folder", report, why);
     if (report && cfg->throughput_mode)
-        problems_error(p, "--report", "THROUGHPUT_MODE evaluates nothing");
+        problems_error(p, "--report", "has no effect with THROUGHPUT_MODE");
 }
 
 static const struct cmd_flag eval_flags[] = {
     RUN_RESULT_FLAG,
     {"--report", "DIR",
-     "write what was wrong to DIR: a table of the classes, the "
-     "confusion matrix, the worst images, ..."},
+     "write an error analysis to DIR: accuracy by class, the confusion matrix, the worst "
+     "images, ..."},
     {"--beside", "SOCKET",
-     "evaluate each checkpoint that training tells of by its validate.sock "
-     "(TRAIN.VALIDATE beside), on any device"},
+     "evaluate each checkpoint that a training run announces on its validate.sock "
+     "(TRAIN.VALIDATE beside); any device"},
     {0},
 };
 
@@ -55,14 +57,13 @@ const struct verb cmd_eval = {
             "trainc eval --resume best.safetensors --report report", NULL},
     .help = "evaluate a checkpoint or weights on the validation images",
     .about =
-        "Takes the weights of --resume CHECKPOINT, and their EMA beside them if "
-        "TRAIN.EMA is on, or those of --pretrained FILE. Without --cfg a checkpoint of "
-        "trainc is evaluated with the configuration that it holds. Never trains, and "
-        "never looks for a checkpoint by itself. --report DIR writes accuracy by class, "
+        "Evaluates the weights of --resume CHECKPOINT (and the EMA weights, if "
+        "TRAIN.EMA.ENABLE is on) or of --pretrained FILE. Without --cfg, uses the "
+        "configuration saved in the checkpoint. --report DIR writes accuracy by class, "
         "the confusion matrix (CSV and PNG), the expected calibration error of Guo et "
-        "al. "
-        "2017, the most confused pairs and the worst images, of the EMA weights if there "
-        "are some.",
+        "al. 2017, the most confused pairs, and the worst images; it uses the EMA "
+        "weights "
+        "if there are any.",
     .flags = eval_flags,
     .log_stdout = true,
     .weights = eval_weights,

@@ -106,7 +106,7 @@ static void add_all(struct exporter *e)
         if (!name || left_out(e, name))
             continue;
         if (strmap_has(&e->out.names, name))
-            die("--weights: '%s' has two tensors '%s'", e->file.path, name);
+            die("--weights: '%s' holds two tensors named '%s'", e->file.path, name);
         e->ema += from != t;
         e->item[i] = (struct export_item){e, from};
         safetensors_writer_add_source(&e->out, name, from->dtype, from->ndim, from->dims,
@@ -133,7 +133,7 @@ static void add_renamed(struct exporter *e)
                                       &e->item[i]);
     }
     e->data = xmalloc(most);
-    log_info("'%s': the names are those of %s, and become those of %s", e->file.path,
+    log_info("'%s': renaming the tensors from %s to %s", e->file.path,
              names->scheme ? names->scheme->name : "a wrapper", e->guess.model[0]->name);
 }
 
@@ -147,9 +147,10 @@ static void open_checkpoint(struct exporter *e, const char *path)
     if (!e->file.ours)
         weights_guess_make(&e->guess, &e->file);
     if (e->file.torch && !e->guess.n)
-        log_info("'%s': it is of no model here: the names stay", path);
+        log_info("'%s': no model of trainc has these tensors, so their names are kept",
+                 path);
     if (!e->file.ours && !e->file.torch && !renames(e))
-        die("--weights: '%s' has weights alone already", path);
+        die("--weights: nothing to do: '%s' already holds only weights", path);
 }
 
 static int export_weights(const struct cmdline *line)
@@ -177,11 +178,11 @@ static int export_weights(const struct cmdline *line)
     }
     if (safetensors_writer_commit(&e.out, out, &why))
         die("--out: %s", why.buf);
-    log_info("'%s': %zu tensors%s%s%s", out, e.out.n, e.ema ? ", the EMA weights" : "",
-             *e.file.part ? " of " : "", e.file.part);
+    log_info("wrote %zu tensors%s%s%s to '%s'", e.out.n, e.ema ? " (EMA weights)" : "",
+             *e.file.part ? " of " : "", e.file.part, out);
     if (e.left)
-        log_info("%d tensors of auxiliary classifiers are left out: inference has none "
-                 "(--aux keeps them)",
+        log_info("left out %d tensors of auxiliary classifiers, which inference does not "
+                 "need (--aux keeps them)",
                  e.left);
     safetensors_writer_release(&e.out);
     weights_guess_release(&e.guess);
@@ -209,22 +210,27 @@ static void check_out(const struct cmdline *line, struct problems *p)
     const char *out = cmdline_value(line, "--out");
 
     if (!out)
-        problems_error(p, NULL, "no place: give --out FILE, or --onnx FILE");
+        problems_error(p, NULL, "no output file: give --out FILE or --onnx FILE");
     else if (weights && file_same(weights, out))
-        problems_error(p, "--out", "'%s' is the checkpoint itself", out);
+        problems_error(p, "--out", "'%s' is the checkpoint itself; choose another file",
+                       out);
     else if (run_is_pickle_name(out))
-        problems_error(p, "--out", "'%s': what is written is a .safetensors file", out);
+        problems_error(p, "--out",
+                       "'%s': the output is a safetensors file; end its name in "
+                       ".safetensors",
+                       out);
     else if (!strcmp(path_extension(out), ".onnx"))
-        problems_error(p, "--out", "'%s': a model for ONNX is written with --onnx", out);
+        problems_error(p, "--out", "'%s': use --onnx to write an ONNX model", out);
     else if (!strcmp(out, "-"))
-        problems_error(p, "--out", "'-': a file is needed: its header is written last");
+        problems_error(p, "--out",
+                       "'-': cannot write to standard output, because the header is "
+                       "written last; name a file");
     else
         run_check_writable(line, "--out", WRITTEN_WEIGHTS, p);
     if (cmdline_has(line, "--fold-bn"))
-        problems_error(p, "--fold-bn",
-                       "state dicts have batch norms: it goes with --onnx");
+        problems_error(p, "--fold-bn", "has no effect without --onnx");
     if (line->ncfg || line->nopt || line->nflag)
-        problems_warn(p, NULL, "the configuration has no effect: only --onnx needs one");
+        problems_warn(p, NULL, "the configuration has no effect without --onnx");
 }
 
 /* What one of the two kinds of files has no use for. */
@@ -233,13 +239,15 @@ static void check_onnx(const struct config *cfg, const struct cmdline *line,
 {
     export_onnx_check(cfg, line, p);
     if (cmdline_has(line, "--out"))
-        problems_error(p, "--out", "--onnx writes a file of its own: give one of them");
+        problems_error(p, "--out", "cannot be combined with --onnx; give one of them");
     if (cmdline_has(line, "--raw"))
         problems_error(p, "--raw",
-                       "with --onnx, weights that have no EMA beside them are wanted: "
-                       "export them with --raw --out FILE before");
+                       "has no effect with --onnx: first export the weights with --raw "
+                       "--out FILE, then pass FILE to --onnx");
     if (cmdline_has(line, "--aux"))
-        problems_error(p, "--aux", "a model for ONNX has no auxiliary classifiers");
+        problems_error(p, "--aux",
+                       "has no effect with --onnx: ONNX models have no auxiliary "
+                       "classifiers");
 }
 
 static void export_check(const struct config *cfg, const struct cmdline *line,
@@ -262,13 +270,12 @@ static void export_check(const struct config *cfg, const struct cmdline *line,
 }
 
 static const struct cmd_flag export_flags[] = {
-    {"--weights", "FILE", "checkpoint to take the weights from, ours or PyTorch's"},
+    {"--weights", "FILE", "checkpoint of trainc or PyTorch to read"},
     {"--out", "FILE", "safetensors file to write"},
-    {"--raw", NULL, "the weights themselves, where there is an EMA of them, too"},
-    {"--aux", NULL, "auxiliary classifiers of LOSSES (aux2.fc.weight), too"},
-    {"--onnx", "FILE", "write the whole model for ONNX there instead"},
-    {"--fold-bn", NULL,
-     "with --onnx: batch norms that follow a convolution go into its weights"},
+    {"--raw", NULL, "export the raw weights even if the checkpoint has EMA weights"},
+    {"--aux", NULL, "also export the auxiliary classifiers of LOSSES (aux2.fc.weight)"},
+    {"--onnx", "FILE", "write an ONNX model to FILE instead"},
+    {"--fold-bn", NULL, "with --onnx: fold batch norms into the preceding convolutions"},
     {0},
 };
 
@@ -280,19 +287,18 @@ const struct verb cmd_export = {
         (const char *const[]){
             "trainc export --weights best.safetensors --out weights.safetensors",
             "trainc export --weights best.safetensors --onnx model.onnx", NULL},
-    .help = "write the weights of a checkpoint alone, or the model for ONNX",
+    .help = "extract the weights of a checkpoint, or write an ONNX model",
     .about =
-        "The file has timm's names and nothing else, so that load_state_dict takes "
-        "it strictly; its metadata have the names of the classes and, of a segmentation, "
-        "their weights in the loss. Of a checkpoint "
-        "with an EMA of the weights that is what is written. Files of torch.save "
-        "(.pth, .pth.tar, .bin) are read, too, and nothing in them is run; names of "
-        "other projects become timm's (docs/weights.md lists them). No --cfg is needed. "
-        "With --onnx the file is the model: operator set 17, fp32, input "
-        "\"input\" (N x C x H x W, normalised with the mean and std of its metadata), "
-        "output \"logits\", any batch. A checkpoint of trainc knows its model, and so do "
-        "public weights by name (--pretrained); for other weights give --model NAME and "
-        "--num-classes N, or --cfg FILE.",
+        "Writes a state dict with timm's names, which load_state_dict accepts with "
+        "strict=True. Writes the EMA weights if the checkpoint has them. The metadata "
+        "holds the class names and, for segmentation, the class weights of the loss. "
+        "Also reads torch.save files (.pth, .pth.tar, .bin) without executing code in "
+        "them, and renames the tensors of other projects to timm's names "
+        "(docs/weights.md lists the projects). Needs no --cfg. With --onnx, writes the "
+        "model: opset 17, fp32, input \"input\" (N x C x H x W, normalized with the mean "
+        "and std in its metadata), output \"logits\", any batch size. Checkpoints of "
+        "trainc and public weights (--pretrained NAME) name their model; for other "
+        "weights give --model NAME and --num-classes N, or --cfg FILE.",
     .flags = export_flags,
     .reads = export_reads,
     .weights = export_config,

@@ -108,8 +108,8 @@ int export_onnx_run(struct config *cfg, const struct cmdline *line)
     put_meta(x, &s, classes);
     if (onnx_write(x, out, &why))
         die("--onnx: %s", why.buf);
-    log_info("'%s': %s for images of %d x %d, any batch", out, cfg->model.name,
-             s.plan.width, s.plan.height);
+    log_info("wrote %s for images of %d x %d and any batch size to '%s'", cfg->model.name,
+             s.plan.width, s.plan.height, out);
     onnx_free(x);
     free(flat);
     free(weights);
@@ -125,7 +125,7 @@ void export_onnx_check(const struct config *cfg, const struct cmdline *line,
     optimizer_config_check(cfg, p);
     schedule_check(cfg, p);
     if (!strcmp(cmdline_value(line, "--onnx"), "-"))
-        problems_error(p, "--onnx", "'-': a file is needed");
+        problems_error(p, "--onnx", "'-': cannot write to standard output; name a file");
     else
         run_check_writable(line, "--onnx", WRITTEN_ONNX, p);
 }

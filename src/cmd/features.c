@@ -197,9 +197,10 @@ static void features_open(struct features *f, struct config *cfg,
     if (weights)
         pretrained_load(&f->infer.session, weights);
     else
-        log_warning("no weights were given (--weights FILE): these are random ones, of "
-                    "SEED %lld",
-                    (long long)cfg->seed);
+        log_warning(
+            "no weights were given (--weights FILE), so the features are those of "
+            "random weights (SEED %lld)",
+            (long long)cfg->seed);
     alloc_stages(f);
     free(weights);
 }
@@ -276,19 +277,19 @@ static void check_out(const struct config *cfg, const struct cmdline *line,
     int stages[MODEL_STAGES];
 
     if (!out)
-        problems_error(p, NULL, "no place: give --out FILE.npz");
+        problems_error(p, NULL, "no output file: give --out FILE.npz");
     else if (!f)
-        problems_error(p, "--out",
-                       "'%s': arrays are written to a .npz, .npy or .safetensors file",
-                       out);
+        problems_error(
+            p, "--out",
+            "'%s': unknown format; end the name in .npz, .npy, or .safetensors", out);
     if (!f)
         return;
     run_check_writable(line, "--out", f->kind, p);
     if (f->write == write_npy && !p->nerror &&
         model_stages_of_config(cfg, stages, NULL) > 1)
         problems_error(p, "--out",
-                       "'%s': a .npy file has one array: name one stage (--out-indices "
-                       "N), or write a .npz file",
+                       "'%s': a .npy file holds only one array; select one stage "
+                       "(--out-indices N) or write a .npz file",
                        out);
 }
 
@@ -310,9 +311,9 @@ static void features_check(const struct config *cfg, const struct cmdline *line,
 }
 
 static const struct cmd_flag features_flags[] = {
-    {"--weights", "FILE", "checkpoint or state dict; without it MODEL.PRETRAINED"},
-    {"--out", "FILE", "file to write: .npz, .npy (of one stage) or .safetensors"},
-    {"--pool", NULL, "the mean of each map: [images, channels]"},
+    {"--weights", "FILE", "checkpoint or state dict (default: MODEL.PRETRAINED)"},
+    {"--out", "FILE", "file to write: .npz, .npy (one stage), or .safetensors"},
+    {"--pool", NULL, "write the mean of each map: [images, channels]"},
     {0},
 };
 
@@ -324,16 +325,17 @@ const struct verb cmd_features = {
             "cat.jpg",
             "trainc features --weights best.safetensors --pool --out vectors.npy photos",
             NULL},
-    .help = "write the feature maps of images, stage by stage",
+    .help = "write the feature maps of images, one array per stage",
     .about =
-        "The maps are those of timm's features_only, with its names and shapes: "
-        "[images, channels, height, width], of Swin [images, height, width, channels]. "
-        "--out-indices picks stages: trainc features --model resnet50 --out-indices 1 2 "
-        "3 4 --weights W --out f.npz DIR. What follows the last one is not computed. The "
-        "file has an array for each stage and in 'files' the images' names. Images are "
-        "prepared as in validation; of a folder all images below it are taken. Those "
-        "that cannot be read are NaN, and the exit code is 1 then. Without a "
-        "configuration, or a word about AMP, the net runs in fp32.",
+        "Writes the maps of timm's features_only, with its names and shapes: "
+        "[images, channels, height, width], or [images, height, width, channels] for "
+        "Swin. --out-indices selects stages: trainc features --model resnet50 "
+        "--out-indices 1 2 3 4 --weights W --out f.npz DIR. Stages after the last "
+        "selected one are not computed. The file holds an array per stage and the image "
+        "names in 'files'. Images are preprocessed as in validation; for a folder, all "
+        "images below it are read. The features of unreadable images are NaN, and the "
+        "exit code is then 1. The model runs in fp32 unless the command line or the "
+        "saved configuration sets AMP.",
     .args = "IMAGE...",
     .max_args = 1 << 20,
     .flags = features_flags,

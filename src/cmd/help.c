@@ -281,14 +281,12 @@ static int help_part(const char *name)
 
 void help_overview(void)
 {
-    puts("usage: trainc [VERB] [options]\n\nTrains image models from one YAML file.\n\n"
+    puts("usage: trainc [VERB] [options]\n\nTrains image models from a YAML file.\n\n"
          "verbs:");
     for (int i = 0; verb_table[i]; i++)
         help_line(verb_table[i]->name, verb_table[i]->help);
-    puts(
-        "\nWithout a VERB it is the first. `trainc help VERB` shows a verb's options, "
-        "`trainc\nhelp KEY` a key of the configuration, `trainc help TRAIN` a section of "
-        "it.");
+    puts("\nThe default VERB is the first. `trainc help VERB` shows a verb's options, "
+         "`trainc\nhelp KEY` a configuration key, and `trainc help TRAIN` a section.");
 }
 
 /* Is the word in the text, in upper or lower case? text may be NULL. */
@@ -301,7 +299,8 @@ static bool has_word(const char *text, const char *word)
 static void print_match(int n, const char *word, const char *name, const char *help)
 {
     if (!n)
-        printf("no key, flag, or verb is named \"%s\"; found in:\n", word);
+        printf("no key, flag, or verb is named \"%s\"; it occurs in the help of:\n",
+               word);
     help_line(name, help);
 }
 
@@ -355,8 +354,8 @@ static void help_topic(const char *topic, bool all)
     for (const struct schema *row = schema_table; row->key; row++)
         suggest_try(&s, row->key);
     if (s.best)
-        usage("no verb and no key is called %s (did you mean %s?)", topic, s.best);
-    usage("no verb and no key is called %s", topic);
+        usage("no verb or key is named %s (did you mean %s?)", topic, s.best);
+    usage("no verb or key is named %s", topic);
 }
 
 static int help_run(struct config *cfg, const struct cmdline *line_)
@@ -380,13 +379,12 @@ static int help_run(struct config *cfg, const struct cmdline *line_)
 }
 
 static const struct cmd_flag help_flags_own[] = {
-    {"--all", NULL, "with a VERB: every flag that it takes"},
-    {"--completion", "SHELL",
-     "print a script that completes words in bash, zsh, or fish"},
+    {"--all", NULL, "with a VERB: show all its flags"},
+    {"--completion", "SHELL", "print a completion script for bash, zsh, or fish"},
     {"--markdown", "PAGE",
-     "print a page of the documentation: keys (all of them) or flags (of other "
-     "programs)"},
-    {"--man", NULL, "print the manual page of a VERB, or of trainc, for man"},
+     "print a page of the documentation: keys (all keys) or flags (equivalents of other "
+     "programs' flags)"},
+    {"--man", NULL, "print the manual page of a VERB, or of trainc"},
     {0},
 };
 
@@ -396,7 +394,7 @@ const struct verb cmd_help = {
     .name = "help",
     .examples =
         (const char *const[]){"trainc help TRAIN.BASE_LR", "trainc help warmup", NULL},
-    .help = "explain a verb, a key or a section, or find a word in their help",
+    .help = "explain a verb, key, or section, or search the help for a word",
     .args = "[VERB | KEY | SECTION | WORD]",
     .max_args = 100,
     .flags = help_flags_own,

@@ -6,22 +6,22 @@
 
 static const struct cmd_flag common_flags[] = {
     {"-c, --cfg", "FILE",
-     "configuration in YAML, - from standard input; may be given several times, later "
-     "files win"},
+     "YAML configuration (-: standard input); may be repeated, later files override "
+     "earlier ones"},
     {"--opts", "KEY VALUE ...",
-     "set any key, also as KEY=VALUE; `trainc help KEY` explains one"},
-    {"@FILE", NULL, "more arguments, from a file"},
+     "set any key (KEY=VALUE works, too); `trainc help KEY` explains a key"},
+    {"@FILE", NULL, "read more arguments from a file"},
     {"--print-config", NULL,
-     "print the configuration and stop; =diff: only what differs from the defaults"},
-    {"-h, --help", NULL, "show this and stop"},
-    {"--version", NULL, "show the version and stop"},
+     "print the configuration and exit; =diff: only keys that differ from the defaults"},
+    {"-h, --help", NULL, "show this help and exit"},
+    {"--version", NULL, "show the version and exit"},
     {0},
 };
 
 const struct cmd_flag *help_common_flags(const struct verb *v)
 {
     static const struct cmd_flag help_alone[] = {
-        {"-h, --help", NULL, "show this and stop"}, {0}};
+        {"-h, --help", NULL, "show this help and exit"}, {0}};
 
     return v && v->main && v->reads ? help_alone : common_flags;
 }
@@ -98,7 +98,7 @@ static void help_keys(const struct verb *v, bool all)
         help_flag(row);
     }
     if (left_out)
-        say("\n%d more flags: trainc help %s --all. A key, or a word: trainc help KEY\n",
+        say("\n%d more flags: trainc help %s --all. To explain a key: trainc help KEY\n",
             left_out, v->name);
 }
 

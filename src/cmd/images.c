@@ -24,7 +24,7 @@ static bool wanted(const char *path)
         return false;
     if (stat(path, &st) || S_ISREG(st.st_mode)) /* that it is gone is told later */
         return true;
-    log_warning("'%s' is left out: it is no file", path);
+    log_warning("skipping '%s': not a regular file", path);
     return false;
 }
 
@@ -71,7 +71,7 @@ _Noreturn static void no_images(const char *folder)
     struct strbuf known = STRBUF_INIT;
 
     image_add_extensions(&known);
-    usage("'%s' has no images: no name ends in %s", folder, known.buf);
+    usage("no images found in '%s': no file name ends in %s", folder, known.buf);
 }
 
 void images_add(struct images *im, const char *path)
@@ -101,7 +101,7 @@ void images_release(struct images *im)
 void images_check(const struct cmdline *line, struct problems *p)
 {
     if (!line->narg)
-        problems_error(p, NULL, "no images: name the files to look at");
+        problems_error(p, NULL, "no images: name image files or folders");
     for (int i = 0; i < line->narg; i++)
         if (!file_exists(line->arg[i].text))
             problems_error(p, NULL, "there is no file '%s'", line->arg[i].text);

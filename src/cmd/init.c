@@ -80,11 +80,11 @@ static void print_head(const struct printer *p)
     const struct init_facts *f = p->f;
 
     say("# '%s': %s.\n", p->l->path, p->l->found);
-    say("# %" PRId64 " images for training, %" PRId64 " for validation; of %d that "
-        "were looked at the\n# median is %d x %d pixels, the shortest side %d.\n",
+    say("# %" PRId64 " training and %" PRId64 " validation images; of %d inspected "
+        "images the median\n# size is %d x %d pixels, and the shortest side %d.\n",
         f->train, f->val, f->looked, f->width, f->height, f->shortest);
     if (p->l->beside && !(f->colours.file && !strcmp(p->l->beside, f->colours.file)))
-        say("# '%s' beside the images is not read.\n", p->l->beside);
+        say("# '%s', next to the images, is not read.\n", p->l->beside);
     if (f->most)
         say("# %d class%s: ", f->classes, f->classes == 1 ? "" : "es");
     if (f->most && f->least == f->most)
@@ -92,8 +92,8 @@ static void print_head(const struct printer *p)
     else if (f->most)
         say("%" PRId64 " (%s) to %" PRId64 " (%s) images each.\n", f->least,
             f->least_name, f->most, f->most_name);
-    say("#\n#   trainc check --cfg THIS    reads every image once\n#   trainc --cfg "
-        "THIS\n");
+    say("#\n#   trainc check --cfg THIS    reads every image once\n"
+        "#   trainc --cfg THIS          trains\n");
 }
 
 static void print_data(const struct printer *p)
@@ -106,23 +106,24 @@ static void print_data(const struct printer *p)
     strbuf_add_bytes(&bytes, f->bytes);
     strbuf_add_bytes(&of, memory);
     say("DATA:\n");
-    put_text("  DATASET", l->storage->name, "how the files lie");
+    put_text("  DATASET", l->storage->name, "the layout of the files");
     put_text("  DATA_PATH", l->path, "the folder");
-    put_text("  TRAIN_SPLIT", l->train, *l->train ? "found" : "there are no splits");
+    put_text("  TRAIN_SPLIT", l->train, *l->train ? "found" : "no splits found");
     if (l->val)
         put_text("  VAL_SPLIT", l->val, "found");
     else if (f->val_fraction > 0)
         put("  VAL_FRACTION", f->val_fraction < 0.15 ? "0.1" : "0.2",
-            "no validation split was found: this share of each class validates");
+            "no validation split found: uses this fraction of each class");
     else
-        put_text(
-            "  VAL_SPLIT", l->train,
-            "too few images for a validation part: SCORES ARE OF THE TRAINING IMAGES");
-    put_raw("  NUM_WORKERS", "auto", "as many loader threads as cores");
+        put_text("  VAL_SPLIT", l->train,
+                 "too few images for a validation set: SCORES ARE ON TRAINING IMAGES");
+    put_raw("  NUM_WORKERS", "auto", "one loader thread per core");
     if (f->bytes < memory / 4)
-        put("  CACHE", "decoded", "decoded images take %s of %s", bytes.buf, of.buf);
+        put("  CACHE", "decoded", "decoded images use %s of %s memory", bytes.buf,
+            of.buf);
     else
-        put("  CACHE", "none", "decoded images would take %s of %s", bytes.buf, of.buf);
+        put("  CACHE", "none", "decoded images would use %s of %s memory", bytes.buf,
+            of.buf);
     strbuf_release(&bytes);
     strbuf_release(&of);
 }
@@ -146,9 +147,11 @@ static int input_size(const struct init_facts *f)
 static void print_balance(const struct init_facts *f)
 {
     if (f->most > 2 * f->least)
-        say("  # The largest class has %.1f times the images of the smallest: always "
-            "guessing it\n  # is right in %.1f %%. Look at the recall of each class "
-            "in report.html.\n",
+        say("  # The largest class has %.1f times as many images as the smallest, so "
+            "always "
+            "predicting it\n  # gives %.1f %% accuracy. Check the recall of each class "
+            "in "
+            "report.html.\n",
             (double)f->most / (double)(f->least ? f->least : 1),
             100.0 * (double)f->most / (double)f->train);
 }
@@ -156,8 +159,7 @@ static void print_balance(const struct init_facts *f)
 static void print_defaults(void)
 {
     put_raw("DEFAULTS", "job",
-            "what no line sets follows from the job; the end of this file "
-            "shows it");
+            "keys not set here depend on the task and data; see the end of this file");
 }
 
 /* "[DATA.]KEY", as the configuration has it. */
@@ -181,9 +183,10 @@ static void print_followers(struct printer *p)
     job_preset_input(p->cfg);
     input_preset(p->cfg);
     job_preset(p->cfg, &p->job);
-    say("#\n# What follows from that today, and from --epochs, --lr, --pretrained, ...: "
-        "see\n# trainc config --cfg THIS. To fix a value, add its line to this file, or "
-        "its flag.\n");
+    say("#\n# DEFAULTS job now chooses these values; flags (--epochs, --lr, "
+        "--pretrained, "
+        "...) can\n# change them: see trainc config --cfg THIS. To fix a value, add its "
+        "line to this file.\n");
     for (const struct schema *row = schema_table; row->key; row++) {
         const char *where = config_where(p->cfg, row->key);
         struct strbuf s = STRBUF_INIT;
@@ -211,11 +214,11 @@ static void print_classifier(struct printer *p)
     put_int("  NUM_CLASSES", f->classes, "counted");
     print_balance(f);
     if (f->grey)
-        put_int("  IN_CHANS", 1, "no image that was looked at has colours");
+        put_int("  IN_CHANS", 1, "all inspected images are gray");
     print_data(p);
     put("  IMG_SIZE", (snprintf(text, sizeof(text), "%d", size), text),
-        "the median of the shorter side is %d%s", shorter_side(f),
-        shorter_side(f) < size ? ": enlarged" : "");
+        "the median shorter side is %d%s", shorter_side(f),
+        shorter_side(f) < size ? ", so images are enlarged" : "");
     adopt(p, "MODEL.NAME", net);
     adopt_int(p, "MODEL.IN_CHANS", f->grey ? 1 : 3);
     adopt_int(p, "DATA.IMG_SIZE", size);
@@ -242,7 +245,7 @@ static const char *set_of(const struct init_layout *l, int *classes)
 
 static void print_shares(const struct init_facts *f)
 {
-    say("  # Shares of the pixels by value:");
+    say("  # Percentage of pixels by label value:");
     for (int v = 0; v <= f->top; v++) {
         if (v % 6 == 0)
             say("\n  #  ");
@@ -269,11 +272,11 @@ static void put_colours(const struct init_colours *c)
     char *colours = init_colours_yaml(c, INIT_CLASS_COLORS);
     const char *file = c->file ? path_basename(c->file) : NULL;
 
-    put("  CLASS_COLORS", colours, file ? "of '%s'" : "found in the label maps", file);
+    put("  CLASS_COLORS", colours, file ? "from '%s'" : "found in the label maps", file);
     if (names)
-        put("  CLASS_NAMES", names, "of '%s'", file ? file : "");
+        put("  CLASS_NAMES", names, "from '%s'", file ? file : "");
     if (ignored)
-        put("  IGNORED_COLORS", ignored, "no classes by '%s'", file ? file : "");
+        put("  IGNORED_COLORS", ignored, "not a class in '%s'", file ? file : "");
     free(colours);
     free(ignored);
     free(names);
@@ -285,9 +288,10 @@ static void print_values(const struct init_facts *f, const char *set)
     if (f->colours.maps)
         put_colours(&f->colours);
     else if (set)
-        put_raw("  CLASS_SET", set, "what this layout holds");
+        put_raw("  CLASS_SET", set, "the classes of this data set");
     else if (f->binary)
-        put_raw("  LABEL_MAP", "[[255, 1]]", "255 is class 1; else it would be ignored");
+        put_raw("  LABEL_MAP", "[[255, 1]]",
+                "255 becomes class 1; otherwise it would be ignored");
 }
 
 static void print_segment(struct printer *p)
@@ -304,21 +308,23 @@ static void print_segment(struct printer *p)
     say("MODEL:\n");
     put_raw("  NAME", "erfnet", "label maps: a class per pixel");
     put_int("  NUM_CLASSES", classes,
-            set               ? "those of DATA.CLASS_SET"
-            : f->colours.maps ? "those of DATA.CLASS_COLORS"
+            set               ? "from DATA.CLASS_SET"
+            : f->colours.maps ? "from DATA.CLASS_COLORS"
             : f->binary       ? "masks of 0 and 255: two classes"
-                              : "values 0 to the largest that was seen");
+                              : "label values 0 to the largest one found");
     print_shares(f);
     print_data(p);
     print_values(f, set);
     put_int("  IMG_WIDTH", w > SEGMENT_SIDE ? w : SEGMENT_SIDE,
-            scale < 1 ? "the median is wider: at most 1024"
-                      : "the median, a multiple of 8");
-    put_int("  IMG_HEIGHT", h > SEGMENT_SIDE ? h : SEGMENT_SIDE, "the same");
+            scale < 1 ? "the median is wider; limited to 1024"
+                      : "the median, rounded down to a multiple of 8");
+    put_int("  IMG_HEIGHT", h > SEGMENT_SIDE ? h : SEGMENT_SIDE,
+            scale < 1 ? "the median, scaled like the width"
+                      : "the median, rounded down to a multiple of 8");
     if (is_uneven(f)) {
         say("TRAIN:\n");
         put_raw("  CLASS_WEIGHTS", "auto",
-                "the classes' pixels differ by more than 3 to 1: rare ones count more");
+                "some classes have over 3 times more pixels: rare ones weigh more");
     }
     adopt(p, "MODEL.NAME", "erfnet");
     adopt_int(p, "DATA.IMG_WIDTH", w > SEGMENT_SIDE ? w : SEGMENT_SIDE);
@@ -389,14 +395,15 @@ static void init_check(const struct config *cfg, const struct cmdline *line,
 {
     (void)cfg;
     if (!line->narg)
-        problems_error(p, NULL, "which folder? trainc init DIR");
+        problems_error(p, NULL, "no folder given: trainc init DIR");
     else if (!file_is_dir(line->arg[0].text))
-        problems_error(p, NULL, "'%s' is no folder", line->arg[0].text);
+        problems_error(p, NULL, "'%s' is not a folder", line->arg[0].text);
 }
 
 static const struct cmd_flag init_flags[] = {
-    {"--lists", "FOLDER", "write train.txt and val.txt there, for images without splits"},
-    {"--as", "STORAGE", "what the folder is, where that is not sure: a DATA.DATASET"},
+    {"--lists", "FOLDER",
+     "for images without splits: write train.txt and val.txt to FOLDER"},
+    {"--as", "STORAGE", "read the folder as this DATA.DATASET instead of guessing"},
     {0},
 };
 
@@ -406,12 +413,11 @@ const struct verb cmd_init = {
     .name = "init",
     .examples = (const char *const[]){"trainc init photos >my.yaml",
                                       "trainc init --lists lists photos >my.yaml", NULL},
-    .help = "look at a folder of images and print a configuration for them",
+    .help = "inspect a folder of images and print a configuration for it",
     .about =
-        "Finds out how the images of DIR lie (splits, classes, label maps), looks at "
-        "some hundred of them, and prints a configuration that trains on them, with the "
-        "reason for each value as a comment: trainc init DIR >my.yaml. It is a start, "
-        "not a verdict.",
+        "Detects the layout of DIR (splits, classes, label maps), inspects some hundred "
+        "images, and prints a configuration that trains on them, with the reason for "
+        "each value as a comment: trainc init DIR >my.yaml. Use it as a starting point.",
     .args = "DIR",
     .max_args = 1,
     .flags = init_flags,

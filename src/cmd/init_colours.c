@@ -29,8 +29,9 @@ void init_colours_add(struct init_colours *c, const struct label_reader *r,
                 for (last = 0; last < c->n && c->found[last].rgb != rgb;)
                     last++;
                 if (last == INIT_COLOURS)
-                    die("'%s': label maps have more than %d colours: they were resized "
-                        "or compressed, or they are no label maps",
+                    die("'%s': more than %d colors in the label maps; they were resized "
+                        "or "
+                        "compressed, or are not label maps",
                         name, INIT_COLOURS);
                 if (last == c->n)
                     c->found[c->n++] = (struct init_colour){.rgb = rgb};
@@ -143,9 +144,10 @@ void init_colours_settle(struct init_colours *c, const char *path, double *share
         if (!c->file)
             add_class(&c->classes, rgb, "");
         else if (!has_colour(&c->classes, rgb) && !has_colour(&c->ignored, rgb)) {
-            log_warning("'%s' does not have the colour #%06x of %.2f %% of the pixels, "
-                        "which is ignored",
-                        c->file, (unsigned)rgb, 100 * c->found[i].share / c->maps);
+            log_warning(
+                "'%s' does not list the color #%06x, so %.2f %% of the pixels are "
+                "ignored",
+                c->file, (unsigned)rgb, 100 * c->found[i].share / c->maps);
             add_class(&c->ignored, rgb, "");
         }
         for (int k = 0; k < c->classes.n; k++)

@@ -108,14 +108,13 @@ static void doubt_classes(const struct init_layout *l, const struct folders *f,
 
     if (f->n == 1)
         strbuf_addf(why,
-                    "'%s' is its only folder of images, and nothing is learned from "
-                    "one class",
+                    "'%s' is its only folder of images, and one class is not enough for "
+                    "training",
                     f->name[0]);
     for (int i = 0; i < f->n && !why->len; i++)
         if (is_no_class(f->name[i]))
             strbuf_addf(why,
-                        "'%s' is a usual name of a part of a data set, not of a "
-                        "class",
+                        "'%s' is a usual name for a part of a data set, not for a class",
                         f->name[i]);
     for (int i = 0; i < f->n && f->n <= FEW && !why->len; i++) {
         int k = masks_of(dir, f, i);
@@ -127,7 +126,7 @@ static void doubt_classes(const struct init_layout *l, const struct folders *f,
                         f->name[k], f->name[i]);
     }
     if (why->len && l->beside)
-        strbuf_addf(why, "; '%s' lies beside them", l->beside);
+        strbuf_addf(why, "; there is also '%s'", l->beside);
 }
 
 static void doubt_pairs(const struct init_layout *l, struct strbuf *why)
@@ -138,14 +137,15 @@ static void doubt_pairs(const struct init_layout *l, struct strbuf *why)
         return;
     if (f.others)
         strbuf_addf(why,
-                    "%d more folders may be the images or the label maps of '%s' "
+                    "%d other folders could also be the images or label maps of '%s' "
                     "and '%s'",
                     f.others, f.images, f.labels);
     else if (2 * f.matched < f.nimages)
-        strbuf_addf(why,
-                    "only %lld of %lld images in '%s' have a label map of their name "
-                    "in '%s'",
-                    (long long)f.matched, (long long)f.nimages, f.images, f.labels);
+        strbuf_addf(
+            why,
+            "only %lld of %lld images in '%s' have a label map with the same name "
+            "in '%s'",
+            (long long)f.matched, (long long)f.nimages, f.images, f.labels);
     folder_pairs_release(&f);
 }
 
@@ -201,7 +201,7 @@ static void reading_of_classes(int *n, const struct init_layout *l, const char *
         free(below);
     }
     if (images)
-        reading(n, l->path, "folder", "classes, a folder each: %s%s", names.buf,
+        reading(n, l->path, "folder", "one folder per class: %s%s", names.buf,
                 f.n > 4 ? ", ..." : "");
     strbuf_release(&names);
     folders_release(&f);
@@ -217,7 +217,7 @@ static void reading_of_pairs(int *n, const struct init_layout *l)
         if (!folder_pairs_find(&f, l->path, i ? splits[i] : split))
             continue;
         reading(n, l->path, "pairs",
-                "%lld images in %s, with a label map of their name in %s",
+                "%lld images in %s, with label maps of the same name in %s",
                 (long long)f.matched, f.images, f.labels);
         folder_pairs_release(&f);
     }
@@ -246,9 +246,10 @@ static void reading_of_csv(const struct init_layout *l)
     struct strbuf path = STRBUF_INIT;
 
     add_word(&path, l->path);
-    log_info("  trainc check --dataset csv --data-path %s    # images whose classes are "
-             "in '%s'",
-             path.buf, l->beside);
+    log_info(
+        "  trainc check --dataset csv --data-path %s    # images with classes listed "
+        "in '%s'",
+        path.buf, l->beside);
     strbuf_release(&path);
 }
 
@@ -256,14 +257,14 @@ static void list_readings(const struct init_layout *l, const char *dir, const ch
 {
     int n = 0;
 
-    warn("trainc init is not sure what '%s' holds: %s", l->path, why);
-    log_info("readings:");
+    warn("the layout of '%s' is ambiguous: %s", l->path, why);
+    log_info("possible layouts:");
     reading_of_pairs(&n, l);
     reading_of_classes(&n, l, dir);
     readings_within(&n, l);
     if (l->beside)
         reading_of_csv(l);
-    usage("nothing is written for '%s': run the command of the reading that is right",
+    usage("no configuration was printed for '%s'; run the command of the right layout",
           l->path);
 }
 
@@ -273,19 +274,17 @@ static void doubt_all(struct init_layout *l)
     int n = 0;
 
     if (has_images(l->path) && l->beside)
-        strbuf_addf(&why,
-                    "it has images and no folders of classes; '%s' lies beside "
-                    "them",
+        strbuf_addf(&why, "it has images but no class folders; there is also '%s'",
                     l->beside);
     else if (has_images(l->path))
-        strbuf_addstr(&why, "it has images, and neither folders of classes nor a list");
+        strbuf_addstr(&why, "it has images, but neither class folders nor a list");
     if (why.len)
         list_readings(l, l->path, why.buf);
     readings_within(&n, l);
-    usage("'%s' is no data set that trainc knows: %s", l->path,
-          n ? "one of its folders may be, see above"
-            : "`trainc help DATA.DATASET` lists the layouts, train/CLASS/IMAGE and "
-              "val/CLASS/IMAGE for one");
+    usage("no known data set layout in '%s'; %s", l->path,
+          n ? "the folders listed above may be data sets"
+            : "`trainc help DATA.DATASET` lists the layouts, such as train/CLASS/IMAGE "
+              "with val/CLASS/IMAGE");
 }
 
 void init_doubt(struct init_layout *l)

@@ -163,10 +163,8 @@ static void add_line(struct lists *l, bool val, const char *image, const char *l
 
     if (breaks_line(image) || breaks_line(label)) {
         if (!l->left_out++)
-            log_warning(
-                "'%s' is left out: a list cannot hold a name with a tab or a line "
-                "break",
-                breaks_line(image) ? image : label);
+            log_warning("skipping '%s': lists cannot hold names with tabs or line breaks",
+                        breaks_line(image) ? image : label);
         return;
     }
     strbuf_addf(to, "%s\t%s\n", image, label);
@@ -178,9 +176,9 @@ static void check_list(const char *dir, const char *name, const struct strbuf *s
     char *path = path_join(dir, name);
 
     if (file_exists(path))
-        usage("--lists: '%s' is there already", path);
+        usage("--lists: '%s' already exists; choose another folder", path);
     if (!s->len)
-        die("no image is left for '%s'", path);
+        die("no images for '%s'", path);
     free(path);
 }
 
@@ -190,7 +188,7 @@ static void write_list(const char *dir, const char *name, struct strbuf *s)
 
     if (dir_make_all(dir) || atomic_write_file(path, s->buf, s->len))
         die("cannot write '%s': %s", path, strerror(errno));
-    log_info("'%s' is written", path);
+    log_info("wrote '%s'", path);
     strbuf_release(s);
     free(path);
 }
@@ -202,7 +200,7 @@ static void use_lists(struct init_layout *l, struct lists *s, char *found)
     if (s->classes.len)
         check_list(s->dir, "classes.txt", &s->classes);
     if (s->left_out > 1)
-        log_warning("%d images are left out of the lists for their names", s->left_out);
+        log_warning("skipped %d images whose names lists cannot hold", s->left_out);
     write_list(s->dir, "train.txt", &s->train);
     write_list(s->dir, "val.txt", &s->val);
     if (s->classes.len)
@@ -278,8 +276,8 @@ static void check_counts(const struct init_layout *l, const struct dataset *d,
 {
     for (int c = 0; c < d->nclass; c++)
         if (seen[c] == 1)
-            usage("'%s' has one image of '%s': a class needs one for training and one "
-                  "for validation",
+            usage("'%s' has only one image of class '%s'; each class needs one for "
+                  "training and one for validation",
                   l->path, d->class_name[c]);
 }
 
@@ -299,10 +297,10 @@ static void make_lists(struct init_layout *l, const char *dir)
     check_counts(l, d, seen);
     free(seen);
     dataset_close(d);
-    use_lists(l, &s,
-              xasprintf("%s; no validation split: one image of %d of a class is for "
-                        "validation",
-                        found, VAL_EACH));
+    use_lists(
+        l, &s,
+        xasprintf("%s; no validation split found: uses one in %d images of each class",
+                  found, VAL_EACH));
     free(found);
 }
 
@@ -314,8 +312,8 @@ static void tell_pairs(struct init_layout *l)
     if (l->storage != storage_find("pairs") || !folder_pairs_find(&f, l->path, l->train))
         return;
     free(l->found);
-    l->found = xasprintf("%s and %s are images and label maps by their names, and %lld "
-                         "of %lld images have a label map of their name",
+    l->found = xasprintf("images in %s and label maps in %s; %lld of %lld images have a "
+                         "label map with the same name",
                          f.images, f.labels, (long long)f.matched, (long long)f.nimages);
     folder_pairs_release(&f);
 }
@@ -334,7 +332,7 @@ bool init_find(struct init_layout *l, const char *path, const struct storage *on
         l->storage = row;
         l->train = "";
         l->label_maps = row->labels == STORAGE_LABEL_MAPS;
-        l->found = xstrdup("a folder for each class, and no splits");
+        l->found = xstrdup("one folder per class, no splits");
     }
     if (l->storage)
         tell_pairs(l);
@@ -348,14 +346,14 @@ void init_layout(struct init_layout *l, const char *path, const char *lists,
     struct strbuf why = STRBUF_INIT;
 
     if (as && (!names_known(&storage_names, as, &why) || only->generated))
-        usage("--as: %s", why.len ? why.buf : "a storage of files is expected");
+        usage("--as: %s", why.len ? why.buf : "must be a storage that reads files");
     if (!init_find(l, path, only) && only)
-        usage("--as %s: '%s' has no %s", as, path, only->help);
+        usage("--as %s: '%s' does not have this layout: %s", as, path, only->help);
     if (!only)
         init_doubt(l);
     if (lists && (l->val || !(l->storage == storage_find("folder") ||
                               l->storage == storage_find("pairs"))))
-        usage("--lists has no effect: '%s' has its lists or splits", path);
+        usage("--lists has no effect: '%s' already has lists or splits", path);
     if (lists)
         make_lists(l, lists);
     strbuf_release(&why);

@@ -124,14 +124,12 @@ static void look_at_some(struct init_facts *f, const struct init_layout *l,
             look_at_labels(f, k, i * d->n / n);
     }
     if (k->unread > 1)
-        log_warning("%lld of %lld label maps cannot be read, or hold no classes",
+        log_warning("%lld of %lld inspected label maps are unreadable or hold no classes",
                     (long long)k->unread, (long long)n);
     if (l->label_maps && !k->maps && !f->colours.maps)
-        die("'%s': none of the %lld label maps that were tried can be read", l->path,
-            (long long)n);
+        die("'%s': all %lld inspected label maps are unreadable", l->path, (long long)n);
     if (!f->looked)
-        die("'%s': none of the %lld images that were tried can be read", l->path,
-            (long long)n);
+        die("'%s': all %lld inspected images are unreadable", l->path, (long long)n);
     f->grey = !k->colours;
     f->uniform = true;
     for (int i = 0; i < f->looked; i++)
@@ -173,7 +171,7 @@ static void count_colours(struct init_facts *f, const struct init_layout *l)
     f->classes = f->colours.classes.n;
     f->top = f->classes - 1;
     if (!f->classes)
-        die("no colour of the label maps that were looked at is a class");
+        die("'%s': no color in the inspected label maps is a class", l->path);
 }
 
 static void count_values(struct init_facts *f)
@@ -195,7 +193,7 @@ static void count_values(struct init_facts *f)
     for (int v = 0; v < LABEL_IGNORE; v++)
         f->share[v] /= sum > 0 ? sum : 1;
     if (f->top < 0)
-        die("no pixel of the label maps that were looked at has a class");
+        die("every pixel of the inspected label maps is ignored (255)");
     f->classes = f->top + 1;
 }
 

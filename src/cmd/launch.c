@@ -70,7 +70,7 @@ static struct launch parse(int argc, char **argv)
     }
     l.rest = i < argc && !strcmp(argv[i], "--") ? i + 1 : i;
     if (!l.n)
-        usage("launch needs -n N, the number of processes, in front of the command");
+        usage("launch needs -n N (the number of processes) before the command");
     (void)run_number("-n", l.n, 1, 1 << 20);
     if (l.rest == argc)
         usage("nothing to launch: trainc launch -n 2 -- train --cfg FILE");
@@ -194,8 +194,8 @@ static void wait_for(pid_t pid, bool here, int *status)
         else if (!(alone_since > 0))
             alone_since = clock_now();
         else if (clock_now() - alone_since > PATIENCE) {
-            log_warning("the processes here have ended, and mpirun waits for others: it "
-                        "is killed");
+            log_warning("killing mpirun: all processes on this machine have ended, but "
+                        "mpirun still waits for other machines");
             (void)kill(pid, SIGKILL);
         }
     }
@@ -210,7 +210,7 @@ static int run_once(const struct command_line *c, bool here)
     pid_t pid = process_start(&p, &why);
 
     if (!pid)
-        die("%s: Debian's openmpi-bin has mpirun", why.buf);
+        die("%s; install mpirun (Debian package openmpi-bin)", why.buf);
     child = pid;
     if (asked) /* before there was anybody to tell */
         hand_on(asked);
@@ -231,7 +231,7 @@ static void look_for_hosts(struct launch *l)
         return;
     slots = hosts_alive(l->hosts, &alive);
     if (!slots)
-        die("none of the machines %s answers", l->hosts);
+        die("none of the hosts %s responds", l->hosts);
     if (slots < strtol(l->n, NULL, 10)) {
         (void)snprintf(number, sizeof(number), "%d", slots);
         l->n = number;
@@ -249,8 +249,8 @@ static int launch_main(int argc, char **argv)
     process_catch_signals(hand_on);
     while ((code = run_once(&c, here)) && code != EXIT_USAGE && !asked &&
            l.restarts-- > 0) {
-        log_warning("the processes ended with the exit code %d; started again from their "
-                    "newest checkpoint (%lld more times)",
+        log_warning("the processes ended with exit code %d; restarting from the newest "
+                    "checkpoint (%lld more restarts allowed)",
                     code, (long long)l.restarts);
         look_for_hosts(&l);
         free(c.word);
@@ -261,12 +261,13 @@ static int launch_main(int argc, char **argv)
 }
 
 static const struct cmd_flag launch_flags[] = {
-    {"-n", "N", "processes, each with batches of DATA.BATCH_SIZE images"},
-    {"--hosts", "LIST", "machines and their slots: a:2,b:2 (mpirun's --host)"},
-    {"--oversubscribe", NULL, "more processes than cores"},
+    {"-n", "N", "number of processes, each with a batch of DATA.BATCH_SIZE images"},
+    {"--hosts", "LIST", "hosts and their slots: a:2,b:2 (mpirun's --host)"},
+    {"--oversubscribe", NULL, "allow more processes than cores"},
     {"--restarts", "K",
-     "start again up to K times if the processes fail, not if the command is wrong (0); "
-     "without the machines that do not answer any more"},
+     "restart failed runs up to K times, without hosts that no longer respond (0); a "
+     "wrong "
+     "command is not restarted"},
     {0},
 };
 
@@ -275,13 +276,13 @@ static const char *const launch_reads[] = {NULL};
 const struct verb cmd_launch = {
     .name = "launch",
     .examples = (const char *const[]){"trainc launch -n 2 -- --cfg my.yaml", NULL},
-    .help = "train one model in several processes, by mpirun",
+    .help = "train one model in several processes with mpirun",
     .about =
-        "trainc launch -n 2 -- train --cfg FILE ... starts what follows -- in N "
-        "processes that find each other by Open MPI, whose mpirun has to be installed. A "
-        "signal that asks to save and leave goes to all of them. As the user root it "
-        "allows "
-        "mpirun to run, as in containers.",
+        "trainc launch -n 2 -- train --cfg FILE ... runs the command after -- in N "
+        "processes that communicate over Open MPI; mpirun must be installed. Forwards "
+        "the "
+        "signals that stop training (SIGTERM, SIGINT, SIGHUP, SIGUSR1) to all processes, "
+        "which save and exit. As root (in containers), lets mpirun run as root.",
     .args = "[--] VERB ...",
     .flags = launch_flags,
     .reads = launch_reads,

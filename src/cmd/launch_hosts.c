@@ -76,7 +76,7 @@ int hosts_alive(const char *hosts, struct strbuf *alive)
             slots += colon ? (int)strtol(colon + 1, NULL, 10) : 1;
             strbuf_addf(alive, "%s%.*s", alive->len ? "," : "", (int)len, hosts);
         } else if (*item) {
-            log_warning("the machine '%s' does not answer: on without it", item);
+            log_warning("host '%s' does not respond; continuing without it", item);
         }
         free(item);
     }

@@ -35,13 +35,17 @@ void lr_find_check(const struct config *cfg, const struct cmdline *line,
         return;
     }
     if (dist_launched().world > 1 || device_count(cfg) > 1)
-        problems_error(p, "--lr-find", "the test runs on one device: give DEVICE one");
+        problems_error(p, "--lr-find",
+                       "runs on one device only; set DEVICE to one device");
     if (cfg->eval_mode || cfg->throughput_mode)
-        problems_error(p, "--lr-find", "EVAL_MODE and THROUGHPUT_MODE do not train");
+        problems_error(
+            p, "--lr-find",
+            "cannot be combined with EVAL_MODE or THROUGHPUT_MODE, which do not "
+            "train");
     if (*cfg->model.resume)
         problems_error(p, "--lr-find",
-                       "the test starts from initial weights or those of "
-                       "MODEL.PRETRAINED, not from --resume");
+                       "cannot be combined with --resume: the test starts from initial "
+                       "weights or MODEL.PRETRAINED");
 }
 
 int lr_find_smooth(struct lr_find_point *p, int n)
@@ -134,7 +138,7 @@ static void run_steps(struct test *t)
         }
         if (!taken)
             die("%s", feed_failure(&t->feed) ? feed_failure(&t->feed)
-                                             : "an epoch has no batch");
+                                             : "too few images for one batch");
         updates += session_step_lent(&t->session, &lent);
         take_losses(t);
     }
@@ -174,13 +178,14 @@ static void print_answer(const struct config *cfg, const struct test *t, double 
         least = t->point[k].smooth < t->point[least].smooth ? k : least;
     print_curve(t->point, n, i);
     if (i < 0) {
-        say("no suggestion: the loss does not fall in %d steps\n", t->n);
+        say("no suggestion: the loss did not fall in %d steps\n", t->n);
         return;
     }
-    say("suggestion: --lr %.2g (where the loss falls fastest; it is least at %.2g)\n",
+    say("suggestion: --lr %.2g (steepest fall of the loss; its minimum is at %.2g)\n",
         t->point[i].lr, t->point[least].lr);
-    say("the rate is for %" PRId64 " images per update, without TRAIN.SCALE_LR: add "
-        "--no-scale-lr\nwhere a recipe has it; this run's is %.3g\n",
+    say("this rate is for %" PRId64
+        " images per step and without TRAIN.SCALE_LR: if your "
+        "recipe sets it,\nadd --no-scale-lr; this run's rate is %.3g\n",
         t->session.plan.batch * cfg->train.accumulation_steps, base);
 }
 
@@ -206,7 +211,7 @@ int lr_find_run(struct config *cfg, const struct cmdline *line)
                                   .images = data_epoch_images(cfg, t.feed.train->n),
                                   .factors = feed_factors(&t.feed)});
     if (!s->plan.updates_per_epoch)
-        die("an epoch has no update");
+        die("too few images for one step");
     session_alloc(s);
     if (*cfg->model.pretrained)
         pretrained_load(s, cfg->model.pretrained);

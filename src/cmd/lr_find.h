@@ -13,10 +13,10 @@
 
 #define LR_FIND_FLAGS                                                                    \
     {"--lr-find", NULL,                                                                  \
-     "try rising learning rates on some steps, print the curve of the loss and a "       \
-     "suggestion, and stop; nothing is saved"},                                          \
+     "run a learning-rate range test, print the loss curve and a suggestion, and exit; " \
+     "saves nothing"},                                                                   \
     {                                                                                    \
-        "--lr-find-steps", "N", "how many steps --lr-find takes (100)"                   \
+        "--lr-find-steps", "N", "number of steps of --lr-find (100)"                     \
     }
 
 bool lr_find_asked(const struct cmdline *line);

@@ -63,9 +63,8 @@ static void put_keys(const struct verb *v)
 static void put_ends(void)
 {
     puts(".SH EXIT STATUS\n"
-         "0: done. 1: it failed. 2: the command or the configuration is wrong, and "
-         "nothing "
-         "was touched. 128 + N: signal N asked to leave.");
+         "0: success. 1: failure. 2: the command line or the configuration is invalid; "
+         "nothing was changed. 128 + N: stopped by signal N.");
 }
 
 static void put_title(const char *name, const char *help)
@@ -77,13 +76,13 @@ static void put_title(const char *name, const char *help)
 
 static void put_overview(void)
 {
-    put_title("trainc", "train image models from one YAML file");
+    put_title("trainc", "train image models from a YAML file");
     puts(".SH SYNOPSIS\n.B trainc\n[\\fIVERB\\fR] [\\fIoptions\\fR] "
          "[\\fIKEY\\fR=\\fIVALUE\\fR ...]\n"
          ".SH DESCRIPTION\n"
-         "Merges the defaults, the files of \\-\\-cfg and the flags into one "
+         "Merges the defaults, the files of \\-\\-cfg, and the flags into one "
          "configuration "
-         "and does with it what the verb says. Without a verb it trains.\n.SH VERBS");
+         "and runs the verb with it. The default verb is train.\n.SH VERBS");
     for (int i = 0; verb_table[i]; i++)
         put_option(verb_table[i]->name, verb_table[i]->help);
     puts(".SH OPTIONS OF ALL VERBS");

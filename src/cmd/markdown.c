@@ -122,27 +122,25 @@ static bool seen(const struct schema *row)
 static void add_keys(struct strbuf *s)
 {
     strbuf_addstr(
-        s,
-        "# Configuration\n\n"
-        "Every key, with the value that it has if nothing sets it. `trainc help KEY` "
-        "prints the same for one key, and\n"
-        "`trainc config --cfg FILE` prints the values of a run and what set each of "
-        "them.\n\n"
-        "A key is set by a YAML file (`--cfg FILE`), by its flag, or by `--opts KEY "
-        "VALUE`; the last one wins. A file may\n"
-        "name others below `BASE`, which it overrides.\n\n"
-        "```yaml\n"
-        "BASE: ['resnet50.yaml']\n"
-        "DATA:\n"
-        "  BATCH_SIZE: 64\n"
-        "TRAIN:\n"
-        "  OPTIMIZER:\n"
-        "    NAME: adamw\n"
-        "```\n\n"
-        "Without a file, many values follow from the data and the model instead of from "
-        "this table:\n"
-        "[fine-tuning.md](fine-tuning.md).\n\n"
-        "`trainc help --markdown keys` writes this page.\n");
+        s, "# Configuration\n\n"
+           "All keys and their defaults. `trainc help KEY` explains one key. "
+           "`trainc config --cfg FILE` prints the values of a\n"
+           "run and their origins.\n\n"
+           "Set a key in a YAML file (`--cfg FILE`), with its flag, or with `--opts KEY "
+           "VALUE`; the last one wins. A file can\n"
+           "include other files with `BASE` and overrides their values.\n\n"
+           "```yaml\n"
+           "BASE: ['resnet50.yaml']\n"
+           "DATA:\n"
+           "  BATCH_SIZE: 64\n"
+           "TRAIN:\n"
+           "  OPTIMIZER:\n"
+           "    NAME: adamw\n"
+           "```\n\n"
+           "Without a file, many values depend on the data and the model instead of this "
+           "table:\n"
+           "[fine-tuning.md](fine-tuning.md).\n\n"
+           "`trainc help --markdown keys` writes this page.\n");
     for (const struct schema *row = schema_table; row->key; row++)
         if (!seen(row))
             add_section(s, row->key, section_length(row->key));
@@ -171,7 +169,7 @@ void markdown_print(const char *page)
     else if (!strcmp(page, "flags"))
         add_flags(&s);
     else
-        usage("--markdown must be keys or flags, not '%s'", page);
+        usage("--markdown: unknown page '%s'; choose keys or flags", page);
     say_text(s.buf);
     strbuf_release(&s);
 }

@@ -38,12 +38,12 @@ static void print_row(const struct model *m, int width)
 /* How the public weights of the default tag are evaluated. */
 static void print_details(const struct model *m)
 {
-    say("\ninput    shorter side to %d pixels (%s), then the middle %d x %d\n",
+    say("\ninput    shorter side resized to %d pixels (%s), center crop %d x %d\n",
         (int)(m->size / m->crop_pct), m->bilinear ? "bilinear" : "bicubic", m->size,
         m->size);
     say("mean     %g, %g, %g\nstd      %g, %g, %g\n", m->mean[0], m->mean[1], m->mean[2],
         m->std[0], m->std[1], m->std[2]);
-    say("weights  %s\n", *m->tags ? m->tags : "none are public");
+    say("weights  %s\n", *m->tags ? m->tags : "no public weights");
 }
 
 static void list_pretrained(const struct config *cfg, const struct cmdline *line)
@@ -83,11 +83,11 @@ static int models_run(struct config *cfg, const struct cmdline *line)
         }
     }
     if (!n && pretrained_find(glob, strlen(glob)))
-        usage("no model's name matches '%s': these are weights (trainc models "
-              "--pretrained %s)",
+        usage("no model matches '%s'; it names public weights: trainc models "
+              "--pretrained %s",
               glob, glob);
     if (!n)
-        usage("no model's name matches '%s'", glob);
+        usage("no model matches '%s'; `trainc models` lists all models", glob);
     qsort(row, n, sizeof(*row), by_name);
     say("%-*s %-8s %13s %8s %5s %8s  %s\n", width, "MODEL.NAME", "TYPE", "parameters",
         "GMACs", "size", "classes", "recipe");
@@ -103,12 +103,10 @@ static const char *const models_reads[] = {"MODEL.PRETRAINED", "MODEL.OFFLINE",
                                            "LOG.PROGRESS", NULL};
 
 static const struct cmd_flag models_flags[] = {
-    {"--cached", NULL, "the public weights that are on this machine"},
+    {"--cached", NULL, "list the public weights in this machine's caches"},
     {"--download", NULL,
-     "with --pretrained NAME: download these weights into the cache, and print where "
-     "they "
-     "are"},
-    {"--exclude", "GLOB", "leave out what this matches, too"},
+     "with --pretrained NAME: download these weights to the cache and print their path"},
+    {"--exclude", "GLOB", "leave out the names that match GLOB"},
     {0},
 };
 
@@ -116,13 +114,16 @@ const struct verb cmd_models = {
     .name = "models",
     .examples = (const char *const[]){"trainc models 'resnet*'",
                                       "trainc models --pretrained", NULL},
-    .help = "list the models, with parameters, GMACs and recipe",
+    .help = "list the models, with parameters, GMACs, and recipe",
     .about =
-        "GLOB is a shell pattern over names: 'resnet*d', '*50*'. GMACs are those of "
-        "one image of the model's own size. Of a single model the input and the tags of "
-        "its public weights are printed, too. With --pretrained the public weights are "
-        "listed: input, accuracy on ImageNet-1k where it is known, licence, and whether "
-        "the caches of the Hugging Face hub or torch.hub have them.",
+        "GLOB is a shell pattern of names: 'resnet*d', '*50*'. GMACs are for one image "
+        "of "
+        "the model's default size. For a single model, also prints its input and the "
+        "tags "
+        "of its public weights. With --pretrained, lists public weights: input, "
+        "ImageNet-1k "
+        "accuracy if known, license, and whether the cache of the Hugging Face Hub or "
+        "torch.hub holds them.",
     .args = "[GLOB]",
     .max_args = 1,
     .flags = models_flags,

@@ -118,7 +118,7 @@ void models_list_pretrained(const char *glob, const char *exclude, bool cached)
     if (n)
         qsort(row, n, sizeof(*row), by_name);
     say("%-*s %4s %6s %7s %7s %7s  %-14s %s\n", width, "weights", "size", "crop",
-        "classes", "top-1", "top-5", "licence", "on this machine");
+        "classes", "top-1", "top-5", "license", "on this machine");
     for (size_t i = 0; i < n; i++)
         print_row(row[i], width);
     if (n == 1)
@@ -134,7 +134,7 @@ void models_download(const struct config *cfg, const char *name)
 
     if (!pretrained_parse(name, "", &r, &why) || r.dir) {
         if (!why.len)
-            strbuf_addf(&why, "'%s' names no weights to download", name);
+            strbuf_addf(&why, "'%s' is not the name of downloadable weights", name);
         usage("--download: %s", why.buf);
     }
     path = weights_cache_find(&r);

@@ -74,7 +74,9 @@ static void check_classes(const struct dataset *a, const struct dataset *b)
     for (int c = 0; same && c < a->nclass; c++)
         same = strcmp(a->class_name[c], b->class_name[c]) == 0;
     if (!same)
-        die("'%s' has other classes than '%s': the splits of a data set have the same",
+        die("'%s' and '%s' have different classes; all splits of a data set must have "
+            "the "
+            "same classes",
             b->name, a->name);
 }
 
@@ -87,12 +89,15 @@ static void write_classes(const struct pack_run *r, const struct dataset *d)
     for (int c = 0; c < d->nclass; c++) {
         if (strpbrk(d->class_name[c], "\r\n") || d->class_name[c][0] == '#' ||
             d->class_name[c][0] == ' ' || !d->class_name[c][0])
-            die("'%s' is no name for a line of '%s'", d->class_name[c], path);
+            die("the class name '%s' cannot be written to '%s': it is empty, starts with "
+                "# "
+                "or a space, or contains a line break",
+                d->class_name[c], path);
         strbuf_addf(&text, "%s\n", d->class_name[c]);
     }
     there = file_read(path, NULL);
     if (there && strcmp(there, text.buf) != 0)
-        die("'%s' names other classes than '%s' has", path, d->name);
+        die("'%s' lists other classes than '%s'; choose another folder", path, d->name);
     if (!there && atomic_write_file(path, text.buf, text.len) < 0)
         die("cannot write '%s': %s", path, strerror(errno));
     free(there);
@@ -145,9 +150,9 @@ static void check_manifest(const struct pack_run *r)
     json_end(&w);
     strbuf_addch(&text, '\n');
     if (there ? strcmp(there, text.buf) != 0 : holds_files(r->out))
-        die("'%s' holds something else; remove it or choose another folder", r->out);
+        die("'%s' holds other files; remove it or choose another folder", r->out);
     if (dir_make_all(r->out))
-        die("cannot make the folder '%s': %s", r->out, strerror(errno));
+        die("cannot create the folder '%s': %s", r->out, strerror(errno));
     if (!there && atomic_write_file(path, text.buf, text.len) < 0)
         die("cannot write '%s': %s", path, strerror(errno));
     free(there);
@@ -175,15 +180,15 @@ static void pack_one(struct pack_run *r, const struct dataset *d, const char *sp
     done = pack_split(&r->o, d, stem);
     progress_wipe();
     if (done.samples + done.kept == 0)
-        die("'%s': none of its %lld samples can be read", d->name, (long long)d->n);
+        die("'%s': all %lld samples are unreadable", d->name, (long long)d->n);
     strbuf_add_bytes(&text, (double)done.bytes);
-    log_info("'%s': %lld samples (%s) in %d %s, %lld left out, %lld were there, in "
-             "%.1f s",
+    log_info("'%s': packed %lld samples (%s) into %d %s; skipped %lld, already packed "
+             "%lld; %.1f s",
              split, (long long)done.samples, text.buf, done.containers,
              done.containers == 1 ? "container" : "containers", (long long)done.left_out,
              (long long)done.kept, clock_now() - r->start);
     if (stem != split)
-        log_info("'%s': its containers are called '%s'", split, stem);
+        log_info("'%s': its containers are named '%s'", split, stem);
     strbuf_release(&text);
 }
 
@@ -227,7 +232,7 @@ static void pack_splits(struct pack_run *r, const struct storage *row)
         if (d[i])
             pack_one(r, d[i], split[i], stem_of(split[i], i));
         else
-            log_warning("left out: %s", why[i].buf);
+            log_warning("skipping a split: %s", why[i].buf);
         dataset_close(d[i]);
         strbuf_release(&why[i]);
     }
@@ -241,7 +246,7 @@ static const struct pack_format *format_of(const struct cmdline *line)
     if (!to || !names_known(&pack_names, to, &why)) {
         if (!to)
             names_add(&why, &pack_names);
-        usage("--to %s%s", to ? "" : "names what to make: ", why.buf);
+        usage("--to %s%s", to ? "" : "FORMAT is missing: ", why.buf);
     }
     return pack_find(to);
 }
@@ -252,7 +257,7 @@ static char *out_of(const struct cmdline *line)
     size_t n = out ? strlen(out) : 0;
 
     if (n == 0)
-        usage("say where the containers go: --out DIR");
+        usage("no output folder: give --out DIR");
     while (n > 1 && out[n - 1] == '/')
         n--;
     return xstrndup(out, n);
@@ -266,22 +271,26 @@ static void refuse(const struct pack_run *r, const struct storage *row,
     const struct pack_encoding *how = &r->o.encoding;
 
     if (row->generated)
-        usage("DATA.DATASET %s has no files that could be packed", row->name);
+        usage("DATA.DATASET %s generates its images, so there are no files to pack",
+              row->name);
     if (!*cfg->data.data_path)
-        usage("DATA.DATA_PATH is empty: the folder of the data set is needed "
-              "(--data-path DIR)");
+        usage("DATA.DATA_PATH is empty; give the folder of the data set with --data-path "
+              "DIR");
     if (r->o.format->whole && cmdline_has(line, "--shard"))
-        usage("--shard: --to %s makes one file of a split", r->o.format->name);
+        usage("--shard has no effect: --to %s writes one file per split",
+              r->o.format->name);
     if (how->decode && how->quality)
-        usage("--quality is of JPEGs, and these images are decoded");
+        usage("--quality has no effect: decoded images are not compressed");
     if (cmdline_has(line, "--label-maps") && !r->label_maps)
-        usage("--label-maps: DATA.DATASET %s has none", row->name);
+        usage("--label-maps: DATA.DATASET %s has no label maps", row->name);
     if (cfg->data.first_class &&
         (r->label_maps || !storage_reads(row, "DATA.FIRST_CLASS")))
-        log_warning("DATA.FIRST_CLASS has no effect: classes are no numbers here");
+        log_warning(
+            "DATA.FIRST_CLASS has no effect: the classes of this data set are not "
+            "numbers");
     if (cfg->data.exif_rotate && !how->decode && !how->size && !how->quality)
-        log_warning("DATA.EXIF_ROTATE has no effect: images keep their bytes, and it is "
-                    "training that rotates them");
+        log_warning("DATA.EXIF_ROTATE has no effect on pack, which copies images "
+                    "unchanged; set it for training");
 }
 
 static int pack_run(struct config *cfg, const struct cmdline *line)
@@ -313,8 +322,8 @@ static int pack_run(struct config *cfg, const struct cmdline *line)
     };
     refuse(&r, row, line);
     if (r.label_maps && cfg->data.class_colors.n)
-        log_info("label maps are packed as class indices: what is packed needs no "
-                 "DATA.CLASS_COLORS, but DATA.CLASS_NAMES");
+        log_info("packing label maps as class indices: train on them with "
+                 "DATA.CLASS_NAMES, without DATA.CLASS_COLORS");
     progress_init(cfg->log.progress);
     pack_splits(&r, row);
     free(r.out);
@@ -322,16 +331,17 @@ static int pack_run(struct config *cfg, const struct cmdline *line)
 }
 
 static const struct cmd_flag pack_flags[] = {
-    {"--to", "FORMAT", "what to make, the name of a DATA.DATASET"},
+    {"--to", "FORMAT", "container format: a DATA.DATASET"},
     {"--out", "DIR", "folder for the containers"},
-    {"--shard", "N", "samples of a container (10000); 0: all of a split in one"},
+    {"--shard", "N", "samples per container (10000); 0: one container per split"},
     {"--size", "N",
-     "make larger images smaller: their shorter side becomes N pixels, encoded as JPEG "
-     "of quality 90 where the source is lossy (JPEG, AVIF, most WebPs), else as PNG; "
-     "others keep their bytes, unless --exif-rotate"},
-    {"--quality", "Q", "encode all images as JPEGs of this quality, 1 to 100"},
-    {"--decode", NULL, "store pixels (PPM, PGM), not compressed"},
-    {"--label-maps", NULL, "the samples have label maps, not classes"},
+     "shrink larger images to a shorter side of N pixels; lossy sources (JPEG, AVIF, "
+     "most "
+     "WebP) become JPEG of quality 90, others PNG; smaller images are copied unchanged, "
+     "unless --exif-rotate"},
+    {"--quality", "Q", "encode all images as JPEG of quality Q (1 to 100)"},
+    {"--decode", NULL, "store uncompressed pixels (PPM, PGM)"},
+    {"--label-maps", NULL, "pack label maps instead of classes"},
     {0},
 };
 
@@ -371,11 +381,11 @@ const struct verb cmd_pack = {
             "trainc pack --data-path photos --to decoded --size 256 --out photos.256",
             NULL},
     .help = "write a data set's samples into containers: tar, LMDB, TFRecord, ...",
-    .about = "Turns the splits of DATA.DATASET below DATA.DATA_PATH into containers "
+    .about = "Writes the splits of DATA.DATASET in DATA.DATA_PATH to containers "
              "DIR/SPLIT-000000.ENDING, which --dataset FORMAT --data-path DIR reads. "
-             "Images and label maps keep their bytes, unless --size, --quality or "
-             "--decode asks for others; samples keep their order. Started again after "
-             "it was stopped, it goes on after the last container that is whole.",
+             "Copies images and label maps unchanged, unless --size, --quality, or "
+             "--decode is given; samples keep their order. If it is interrupted, run the "
+             "same command again: it continues after the last complete container.",
     .flags = pack_flags,
     .reads = pack_reads,
     .check = pack_check,

@@ -50,7 +50,7 @@ static void predict_load(struct predict *p, const char *weights, const json_t *l
 
     config_names(p);
     if (json_array_size(list) && (int)json_array_size(list) != p->classes)
-        die("--weights: '%s' lists %zu classes, and MODEL.NUM_CLASSES is %d", weights,
+        die("--weights: '%s' lists %zu classes, but MODEL.NUM_CLASSES is %d", weights,
             json_array_size(list), p->classes);
     pretrained_load_all(
         &p->infer.session, weights, "the configuration",
@@ -154,7 +154,7 @@ static int predict_run(struct config *cfg, const struct cmdline *line)
     if (segments(cfg)) {
         segment_check_places(&p);
         if (dir_make_all(p.out))
-            die("cannot make the folder '%s': %s", p.out, strerror(errno));
+            die("cannot create the folder '%s': %s", p.out, strerror(errno));
     } else {
         answers_check_places(&p);
     }
@@ -177,8 +177,7 @@ static void refuse_server_ids(struct problems *p)
         if (s->has_ids)
             strbuf_addf(&sets, "%s%s", sets.len ? " or " : "", s->name);
     problems_error(p, "--server-ids",
-                   "DATA.CLASS_SET must be %s, whose classes have ids beside their "
-                   "indices",
+                   "DATA.CLASS_SET must be %s: other class sets have no server ids",
                    sets.buf);
     strbuf_release(&sets);
 }
@@ -200,10 +199,12 @@ static void check_task(const struct config *cfg, const struct cmdline *line,
 
     for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++)
         if (segment && (cmdline_has(line, classes[i]) || cmdline_value(line, classes[i])))
-            problems_error(p, classes[i], "is of classifiers, and %s labels pixels",
+            problems_error(p, classes[i],
+                           "works only with classifiers, but %s is a segmentation model",
                            cfg->model.name);
     if (!segment && cmdline_value(line, "--out"))
-        problems_warn(p, "--out", "has no effect: %s labels whole images (--sort DIR)",
+        problems_warn(p, "--out",
+                      "has no effect: %s is a classifier; --sort DIR sorts its images",
                       cfg->model.name);
 }
 
@@ -227,15 +228,16 @@ static void check_submission(const struct cmdline *line, struct problems *p)
     char header[4096] = "id,label", there[4096];
 
     if (sample && !path)
-        problems_error(p, "--sample", "is the form of --submission FILE");
+        problems_error(p, "--sample", "has no effect without --submission FILE");
     if (sample && !first_line(sample, header))
         problems_error(p, "--sample", "cannot read '%s'", sample);
     else if (path && sample && file_same(path, sample))
-        problems_error(p, "--submission", "'%s' is the sample itself", path);
+        problems_error(p, "--submission",
+                       "'%s' is the sample file itself; choose another file", path);
     else if (path && first_line(path, there) && strcmp(there, header) != 0)
         problems_error(p, "--submission",
-                       "'%s' is there already and begins with '%.60s', not with '%.60s': "
-                       "name another file",
+                       "'%s' already exists and begins with '%.60s', not with '%.60s'; "
+                       "choose another file",
                        path, there, header);
 }
 
@@ -245,14 +247,16 @@ static void check_flags(const struct cmdline *line, struct problems *p)
     bool files = json || csv;
 
     if (top_of(cmdline_value(line, "--topk")) < 0)
-        problems_error(p, "--topk", "'%s' is no number of classes, 1 or more, nor all",
+        problems_error(p, "--topk", "must be a number of at least 1, or all, not '%s'",
                        cmdline_value(line, "--topk"));
     if (cmdline_has(line, "--probabilities") && !files)
-        problems_error(p, "--probabilities", "go into files: give --json or --csv FILE");
+        problems_error(p, "--probabilities",
+                       "has no effect without --json FILE or --csv FILE");
     if (cmdline_has(line, "--copy") && !cmdline_value(line, "--sort"))
-        problems_error(p, "--copy", "is of --sort DIR");
+        problems_error(p, "--copy", "has no effect without --sort DIR");
     if (json && csv && !strcmp(json, csv))
-        problems_error(p, "--csv", "'%s' is the file of --json", csv);
+        problems_error(p, "--csv", "'%s' is also the file of --json; choose another file",
+                       csv);
     else
         run_check_writable(line, "--json", WRITTEN_JSON, p);
     run_check_writable(line, "--csv", WRITTEN_TABLE, p);
@@ -282,21 +286,23 @@ static void predict_check(const struct config *cfg, const struct cmdline *line,
 
 static const struct cmd_flag predict_flags[] = {
     {"--weights", "FILE",
-     "checkpoint or state dict; of a checkpoint the EMA weights, if any; without it "
-     "MODEL.PRETRAINED"},
-    {"--topk", "K", "classes to say of each image (5); all: every class"},
-    {"--json", "FILE", "also write the answers to FILE; -: alone on the standard output"},
-    {"--csv", "FILE", "also write the answers to FILE, a line per image"},
+     "checkpoint (its EMA weights, if any) or state dict (default: MODEL.PRETRAINED)"},
+    {"--topk", "K", "number of classes to print per image (5), or all"},
+    {"--json", "FILE",
+     "also write the predictions to FILE as JSON (-: standard output, without other "
+     "text)"},
+    {"--csv", "FILE", "also write the predictions to FILE, one line per image"},
     {"--submission", "FILE",
-     "write a CSV for a competition: id and label, or the columns and rows of --sample"},
+     "write a competition CSV with id and label, or with the columns and rows of "
+     "--sample"},
     {"--sample", "FILE",
-     "with --submission: the sample file; columns called as classes get probabilities"},
+     "with --submission: sample file; columns named like classes get probabilities"},
     {"--probabilities", NULL,
-     "in these files the probabilities of all classes, in order"},
-    {"--sort", "DIR", "make folders DIR/CLASS with links to the images"},
-    {"--copy", NULL, "with --sort: copies, not links"},
+     "with --json or --csv: write the probabilities of all classes, by class index"},
+    {"--sort", "DIR", "create folders DIR/CLASS with links to the images"},
+    {"--copy", NULL, "with --sort: copy the images instead of linking them"},
     {"--out", "DIR", "folder for label maps and overlays (predictions)"},
-    {"--server-ids", NULL, "label maps with the ids of Cityscapes' server"},
+    {"--server-ids", NULL, "write label maps with the ids of the Cityscapes server"},
     {0},
 };
 
@@ -306,19 +312,20 @@ const struct verb cmd_predict = {
         (const char *const[]){"trainc predict --weights "
                               "output/resnet18/default/best.safetensors photos/new",
                               "trainc predict --pretrained resnet50 cat.jpg", NULL},
-    .help = "say what single images show: classes, or label maps",
+    .help = "predict classes or label maps of images",
     .about =
-        "Without --cfg a checkpoint of trainc brings its configuration. Images are "
-        "prepared "
-        "as in validation; of a folder all images below it are "
-        "taken. A classifier prints the most "
-        "likely classes of each image with their probabilities; --json, --csv and --sort "
-        "write them. A model that "
-        "segments writes NAME_labels.png, of the image's own size with one class a "
-        "pixel and a palette, and NAME_overlay.png. DATA.NUM_WORKERS threads decode, "
-        "DATA.VAL_BATCH_SIZE images are computed at once (0: up to 32; one of a "
-        "segmentation). A file that cannot be read is named, "
-        "and the exit code is 1 then; with DATA.ON_ERROR fail it is the last.",
+        "Without --cfg, uses the configuration saved in the checkpoint. Images are "
+        "preprocessed as in validation; for a folder, all images below it are read. For "
+        "a "
+        "classifier, prints the most likely classes of each image with their "
+        "probabilities; --json, --csv, and --sort write them. A segmentation model "
+        "writes "
+        "NAME_labels.png (the label map in the image's size, with a palette) and "
+        "NAME_overlay.png. DATA.NUM_WORKERS threads decode images; the batch size is "
+        "DATA.VAL_BATCH_SIZE (0: up to 32 for classifiers, 1 for segmentation). "
+        "Unreadable "
+        "files are reported and skipped, and the exit code is then 1; with DATA.ON_ERROR "
+        "fail the first one ends the program.",
     .args = "IMAGE...",
     .max_args = 1 << 20,
     .flags = predict_flags,

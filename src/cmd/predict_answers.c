@@ -27,7 +27,7 @@ void answers_check_places(const struct predict *p)
     if (n < 0)
         usage("--sort: cannot open '%s': %s", p->sorted, strerror(errno));
     if (n)
-        usage("--sort: '%s' is not empty: name another folder", p->sorted);
+        usage("--sort: '%s' is not empty; choose another folder", p->sorted);
     dir_list_free(name, n);
 }
 
@@ -170,7 +170,7 @@ static char *free_place(const char *dir, const char *name)
 
     for (int k = 2; access(path, F_OK) == 0 || errno != ENOENT; k++) {
         if (errno != ENOENT && errno != EEXIST && access(dir, W_OK))
-            die("cannot write below '%s': %s", dir, strerror(errno));
+            die("cannot write to '%s': %s", dir, strerror(errno));
         free(path);
         path = xasprintf("%s/%.*s_%d%s", dir, stem, name, k, name + stem);
     }
@@ -195,14 +195,14 @@ static void sort_image(const struct predict *p, int64_t i, int class)
     char *name = file_name_clean(p->images.name[i]), *path, *real;
 
     if (dir_make_all(dir))
-        die("cannot make the folder '%s': %s", dir, strerror(errno));
+        die("cannot create the folder '%s': %s", dir, strerror(errno));
     path = free_place(dir, name);
     if (p->copy) {
         copy_file(p->images.path[i], path);
     } else {
         real = realpath(p->images.path[i], NULL);
         if (!real || symlink(real, path))
-            die("cannot link '%s' to '%s': %s (--copy?)", path, p->images.path[i],
+            die("cannot link '%s' to '%s': %s; try --copy", path, p->images.path[i],
                 strerror(errno));
         free(real);
     }

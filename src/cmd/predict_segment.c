@@ -86,7 +86,7 @@ static void make_folder_of(const char *path)
     char *dir = path_dirname(path);
 
     if (dir_make_all(dir))
-        die("cannot make the folder '%s': %s", dir, strerror(errno));
+        die("cannot create the folder '%s': %s", dir, strerror(errno));
     free(dir);
 }
 
@@ -173,9 +173,9 @@ static void check_place(const struct predict *p, const char *path)
 
     for (int i = 0; i < p->images.n && !why; i++)
         if (file_same(path, p->images.path[i]))
-            why = "it is one of the images";
+            why = "it is one of the input images";
     if (why)
-        usage("'%s' would be written over: %s; choose another --out", path, why);
+        usage("refusing to overwrite '%s': %s; choose another --out", path, why);
 }
 
 /* Two images of one name would overwrite each other's outputs. */
@@ -188,8 +188,9 @@ static void check_names(const struct predict *p)
         const char *before = strmap_get(&seen, out);
 
         if (before)
-            usage("'%s' and '%s' would both be written to '%s" LABELS_END "'", before,
-                  p->images.path[i], out);
+            usage("'%s' and '%s' would share the output '%s" LABELS_END
+                  "'; predict them separately",
+                  before, p->images.path[i], out);
         strmap_put(&seen, out, p->images.path[i]);
         free(out);
     }

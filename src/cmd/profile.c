@@ -63,8 +63,8 @@ static const struct batch *next_batch(struct profile *p, uint64_t *epoch)
         b = loader_next(p->feed.train_loader);
     }
     if (!b)
-        die("%s",
-            feed_failure(&p->feed) ? feed_failure(&p->feed) : "an epoch has no batch");
+        die("%s", feed_failure(&p->feed) ? feed_failure(&p->feed)
+                                         : "too few images for one batch");
     return b;
 }
 
@@ -165,7 +165,7 @@ static void profile_open(struct profile *p, struct config *cfg)
                                   .images = data_epoch_images(cfg, p->feed.train->n),
                                   .factors = feed_factors(&p->feed)});
     if (!s->plan.updates_per_epoch)
-        die("an epoch has no update to profile");
+        die("too few images for one step");
     busy_note(s);
     session_alloc(s);
     if (*cfg->model.pretrained)
@@ -217,23 +217,25 @@ static void profile_check(const struct config *cfg, const struct cmdline *line,
     run_check(cfg, true, p);
     if (cfg->eval_mode || cfg->throughput_mode)
         problems_warn(p, "profile",
-                      "EVAL_MODE and THROUGHPUT_MODE have no effect: training is "
-                      "profiled");
+                      "EVAL_MODE and THROUGHPUT_MODE have no effect: trainc profile "
+                      "profiles training");
     if (*cfg->model.resume)
         config_warn_unread(cfg, p, "MODEL.RESUME",
-                           "updates are profiled with initial weights");
+                           "trainc profile starts from initial weights");
     run_check_writable(line, "--json", WRITTEN_JSON, p);
     run_check_writable(line, "--trace", WRITTEN_JSON, p);
 }
 
 static const struct cmd_flag profile_flags[] = {
     {"--trace", "FILE",
-     "also write a trace for chrome://tracing or ui.perfetto.dev: the updates, the steps "
-     "in them, and each sample in the loader's threads"},
-    {"--json", "FILE", "also write all figures to FILE; -: alone on the standard output"},
-    {"--updates", "N", "how many updates to time (20, or what fits into 30 seconds)"},
-    {"--worst", "N", "how many of the steps that lose most are listed (10)"},
-    {"--brief", NULL, "without the line of each step of the program"},
+     "also write a trace for chrome://tracing or ui.perfetto.dev: training steps, kernel "
+     "calls, and each sample in the loader's threads"},
+    {"--json", "FILE",
+     "also write all figures to FILE as JSON (-: standard output, without other text)"},
+    {"--updates", "N",
+     "number of training steps to time (20, or fewer that fit into 30 seconds)"},
+    {"--worst", "N", "number of kernel calls in the list of the worst (10)"},
+    {"--brief", NULL, "leave out the table of all kernel calls"},
     {0},
 };
 
@@ -242,12 +244,13 @@ const struct verb cmd_profile = {
     .examples =
         (const char *const[]){"trainc profile --cfg my.yaml",
                               "trainc profile --cfg my.yaml --trace trace.json", NULL},
-    .help = "where the time of training goes, data included, and what to change",
+    .help =
+        "show where training spends its time, including data loading, and what to change",
     .about =
-        "Trains some updates on the configured data and says what they cost: each layer "
-        "and each step of the program, with what it achieves and how far it is from what "
-        "the device can do; the stages of the loader and how long training waits for it; "
-        "and what would help. Nothing is saved.",
+        "Trains some steps on the configured data and prints their time: by layer and "
+        "kernel call, with GFLOP/s, GB/s, and the distance from the device's limits; by "
+        "stage of the loader, with the time that training waits for it; and advice on "
+        "what to change. Saves nothing.",
     .flags = profile_flags,
     .check = profile_check,
     .run = profile_run,

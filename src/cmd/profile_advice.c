@@ -26,8 +26,8 @@ static bool on_cpu(const struct profile *p)
 }
 
 /* The share of the steps' time for which `is` says yes. */
-static double share(const struct profile *p, bool (*is)(const struct profile *p,
-                                                        const struct profile_step *s))
+static double share(const struct profile *p,
+                    bool (*is)(const struct profile *p, const struct profile_step *s))
 {
     const struct profile_step *s;
     double part = 0;
@@ -50,7 +50,7 @@ static void wait_for_data(const struct profile *p, struct strbuf *s)
 
     if (p->waited < much_wait * wall(p))
         return;
-    strbuf_addf(s, "training waits for data %.0f %% of the time: ",
+    strbuf_addf(s, "training spends %.0f %% of the time waiting for data: ",
                 100 * p->waited / wall(p));
     data_wait_advice(s, &w);
 }
@@ -65,10 +65,11 @@ static void loader_takes_cores(const struct profile *p, struct strbuf *s)
     cores = stage_times_sum(&work) / wall(p);
     if (!on_cpu(p) || cores < much_loader * usable_cores())
         return;
-    strbuf_addf(s,
-                "the loader keeps %.1f of %d cores busy, which training would use, %s "
-                "most of all: DATA.CACHE decoded or trainc pack --size N spare them",
-                cores, usable_cores(), stage_name(stage_slowest(&work)));
+    strbuf_addf(
+        s,
+        "the loader uses %.1f of %d cores, which training needs, mostly for %s: use "
+        "DATA.CACHE decoded or trainc pack --size N",
+        cores, usable_cores(), stage_name(stage_slowest(&work)));
 }
 
 static void slow_type(const struct profile *p, struct strbuf *s)
@@ -76,11 +77,13 @@ static void slow_type(const struct profile *p, struct strbuf *s)
     const struct session *n = &p->session;
 
     if (n->plan.amp_slow)
-        strbuf_addf(s, "%s is emulated on this device: AMP_ENABLE False is faster",
+        strbuf_addf(s, "this device emulates %s: AMP_ENABLE False is faster",
                     n->plan.compute);
     else if (n->plan.level == AMP_O0 &&
              n->backend->has_dtype(n->device, n->backend->preferred_half))
-        strbuf_addf(s, "everything is in fp32, and this device has %s: AMP_ENABLE True",
+        strbuf_addf(s,
+                    "training runs in fp32, but this device supports %s: set AMP_ENABLE "
+                    "True",
                     dtype_name(n->backend->preferred_half));
 }
 
@@ -96,10 +99,11 @@ static void reference(const struct profile *p, struct strbuf *s)
 
     if (part >= much_reference)
         strbuf_addf(s,
-                    "%.0f %% of the steps' time is plain-C reference kernels%s", 100 * part,
+                    "%.0f %% of the kernel time is spent in plain-C reference kernels%s",
+                    100 * part,
                     strcmp(p->session.backend->name, "ref") != 0
                         ? ": these ops have no fast kernel on this device"
-                        : ": DEVICE cpu has fast ones");
+                        : ": DEVICE cpu has fast kernels");
 }
 
 static bool is_short(const struct profile *p, const struct profile_step *s)
@@ -112,12 +116,12 @@ static void short_steps(const struct profile *p, struct strbuf *s)
     double part = share(p, is_short);
 
     if (part >= much_short)
-        strbuf_addf(s,
-                    "%.0f %% of the steps' time is in steps shorter than %.0f us, of "
-                    "which starting threads or kernels is a good part: a larger "
-                    "DATA.BATCH_SIZE (%lld)",
-                    100 * part, 1e6 * (on_cpu(p) ? short_cpu : short_gpu),
-                    (long long)p->session.plan.batch);
+        strbuf_addf(
+            s,
+            "%.0f %% of the kernel time is spent in calls shorter than %.0f us, "
+            "where launch overhead dominates: increase DATA.BATCH_SIZE (now %lld)",
+            100 * part, 1e6 * (on_cpu(p) ? short_cpu : short_gpu),
+            (long long)p->session.plan.batch);
 }
 
 static bool is_update(const struct profile *p, const struct profile_step *s)
@@ -132,9 +136,8 @@ static void update_phase(const struct profile *p, struct strbuf *s)
 
     if (part >= much_update)
         strbuf_addf(s,
-                    "the optimizer takes %.0f %% of the steps' time, as long for few "
-                    "images as for many: a larger DATA.BATCH_SIZE or "
-                    "TRAIN.ACCUMULATION_STEPS",
+                    "the optimizer takes %.0f %% of the kernel time, independent of the "
+                    "batch size: increase DATA.BATCH_SIZE or TRAIN.ACCUMULATION_STEPS",
                     100 * part);
 }
 
@@ -144,30 +147,32 @@ static void between_steps(const struct profile *p, struct strbuf *s)
 
     if (part >= much_between)
         strbuf_addf(s,
-                    "%.0f %% of the time is packing weights and input, once per update: "
-                    "a larger DATA.BATCH_SIZE",
+                    "%.0f %% of the time is spent packing weights and input, once per "
+                    "step: increase DATA.BATCH_SIZE",
                     100 * part);
 }
 
 static void few_threads(const struct profile *p, struct strbuf *s)
 {
     if (on_cpu(p) && p->cfg->threads && p->cfg->threads < usable_cores())
-        strbuf_addf(s, "THREADS %lld on %d cores", (long long)p->cfg->threads,
-                    usable_cores());
+        strbuf_addf(s,
+                    "THREADS is %lld, but %d cores are usable: increase it or unset it",
+                    (long long)p->cfg->threads, usable_cores());
 }
 
 static void recompute(const struct profile *p, struct strbuf *s)
 {
     if (p->session.plan.recompute)
-        strbuf_addstr(s, "TRAIN.USE_CHECKPOINT computes activations twice: leave it out "
-                         "if the memory suffices without (trainc summary)");
+        strbuf_addstr(s, "TRAIN.USE_CHECKPOINT computes activations twice: disable it if "
+                         "memory suffices (see trainc summary)");
 }
 
 static void host_ema(const struct profile *p, struct strbuf *s)
 {
     if (p->session.ema)
-        strbuf_addstr(s, "the EMA is computed by the host, which waits for the device in "
-                         "each update: TRAIN.EMA.DEVICE");
+        strbuf_addstr(s,
+                      "the host computes the EMA and waits for the device in each step: "
+                      "change TRAIN.EMA.DEVICE");
 }
 
 static void gpu_keys(const struct profile *p, struct strbuf *s)
@@ -177,18 +182,22 @@ static void gpu_keys(const struct profile *p, struct strbuf *s)
     if (on_cpu(p))
         return;
     if (!c->cuda.graph)
-        strbuf_addstr(s, "CUDA.GRAPH False: each kernel is launched by itself");
+        strbuf_addstr(s,
+                      "CUDA.GRAPH is False, so each kernel is launched separately: set "
+                      "it to True");
     else if (!c->cudnn.benchmark && !c->cudnn.deterministic)
-        strbuf_addstr(s, "CUDNN.BENCHMARK True times cuDNN's engines once and takes the "
-                         "fastest");
+        strbuf_addstr(s, "set CUDNN.BENCHMARK True to time cuDNN's engines once and use "
+                         "the fastest");
     else if (!c->data.pin_memory)
-        strbuf_addstr(s, "DATA.PIN_MEMORY False: copies of batches hold the host up");
+        strbuf_addstr(s, "DATA.PIN_MEMORY is False, so copies of batches block the host: "
+                         "set it to True");
 }
 
 static void redzones(const struct profile *p, struct strbuf *s)
 {
     if (p->cfg->debug.redzones)
-        strbuf_addstr(s, "DEBUG.REDZONES writes around each tensor in each update");
+        strbuf_addstr(s, "DEBUG.REDZONES writes around each tensor in each step: disable "
+                         "it");
 }
 
 /* The step that loses most, if it is far from what the device can do. */
@@ -200,17 +209,18 @@ static void worst_step(const struct profile *p, struct strbuf *s)
         w->seconds < far_from_floor * w->floor ||
         profile_step_total(w) < much_step * profile_steps_sum(p))
         return;
-    strbuf_addf(s,
-                "the step that loses most is %s in %s: %.3f ms where %.3f ms are "
-                "possible, %.0f %% of the steps' time",
-                w->region->kernel->name, w->region->anchor->layer, 1e3 * w->seconds,
-                1e3 * w->floor, 100 * profile_step_total(w) / profile_steps_sum(p));
+    strbuf_addf(
+        s,
+        "the worst kernel call is %s in %s: %.3f ms, %.3f ms possible, %.0f %% of "
+        "the kernel time",
+        w->region->kernel->name, w->region->anchor->layer, 1e3 * w->seconds,
+        1e3 * w->floor, 100 * profile_step_total(w) / profile_steps_sum(p));
 }
 
 /* In the order in which they are said: what helps most often first. */
 static rule *const rules[] = {
-    wait_for_data, slow_type,     reference,   few_threads, loader_takes_cores,
-    short_steps,   between_steps, update_phase, recompute,  host_ema,
+    wait_for_data, slow_type,     reference,    few_threads, loader_takes_cores,
+    short_steps,   between_steps, update_phase, recompute,   host_ema,
     gpu_keys,      redzones,      worst_step,
 };
 

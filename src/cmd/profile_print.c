@@ -74,8 +74,8 @@ static void print_layers(const struct profile *p)
     double sum = profile_steps_sum(p);
     char text[16];
 
-    say("\nlayers, of an update\n%-28s %9s %9s %9s %6s %9s %8s %8s\n", "layer", "forward",
-        "backward", "update", "share", "GFLOP/s", "GB/s", "floor");
+    say("\nlayers, per step\n%-28s %9s %9s %9s %6s %9s %8s %8s\n", "layer", "forward",
+        "backward", "optimizer", "share", "GFLOP/s", "GB/s", "floor");
     for (int i = 0; i < all.n; i++) {
         const struct layer *l = &all.of[i];
         double t = layer_seconds(l);
@@ -98,7 +98,7 @@ static void print_step(const struct profile_step *s, double sum)
     for (int k = 0; k < s->region->nnode; k++)
         say("%s%s", k ? " + " : " ", s->region->node[k]->op->name);
     if (fabs(s->per_update - 1) > 0.01)
-        say(" (%.3g times per update)", s->per_update);
+        say(" (%.3g calls per step)", s->per_update);
     say("\n");
 }
 
@@ -113,7 +113,7 @@ static void print_steps(const struct profile *p)
     const struct profile_step *s;
     double sum = profile_steps_sum(p);
 
-    print_head("steps of the program, in order");
+    print_head("kernel calls, in order");
     for (int k = 0; (s = profile_step_at(p, k)); k++)
         print_step(s, sum);
 }
@@ -124,14 +124,14 @@ static void print_worst(const struct profile *p, int most)
     int n = profile_worst(p, worst, most);
     double sum = profile_steps_sum(p), lost = 0;
 
-    print_head(p->has_limits ? "steps that lose the most against their floors"
-                             : "steps that take longest");
+    print_head(p->has_limits ? "kernel calls with the most time above their floor"
+                             : "slowest kernel calls");
     for (int i = 0; i < n; i++) {
         print_step(worst[i], sum);
         lost += profile_lost(worst[i]);
     }
     if (p->has_limits)
-        say("%d steps, %.3f ms above their floors: %.1f%% of all steps' time\n", n,
+        say("%d calls, %.3f ms above their floors: %.1f%% of the kernel time\n", n,
             1e3 * lost, 100 * lost / sum);
     free(worst);
 }
@@ -142,7 +142,7 @@ static void print_data(const struct profile *p)
     double wall = p->ended - p->began, work = stage_times_sum(&l->stages);
     double n = l->samples > 0 ? (double)l->samples : 1;
 
-    say("\ndata: waited %.1f ms of %.1f s, %.1f%%; the loader's %d workers made %lld "
+    say("\ndata: waited %.1f ms of %.1f s (%.1f%%); %d loader workers loaded %lld "
         "images\n",
         1e3 * p->waited, wall, 100 * p->waited / wall, data_workers(p->cfg),
         (long long)l->samples);
@@ -151,7 +151,7 @@ static void print_data(const struct profile *p)
         say("%-28s %12.1f %5.1f%%\n", stage_name((enum stage)i),
             1e6 * l->stages.seconds[i] / n,
             work > 0 ? 100 * l->stages.seconds[i] / work : 0);
-    say("%-28s %12.1f        a thread makes %.0f images/s; training takes %.0f\n", "all",
+    say("%-28s %12.1f        one worker loads %.0f images/s; training uses %.0f\n", "all",
         1e6 * work / n, work > 0 ? n / work : 0,
         (double)p->updates * profile_images(p) / wall);
 }
@@ -160,24 +160,25 @@ static void print_waits(const struct profile *p)
 {
     double wall = p->ended - p->began, n = (double)p->updates;
 
-    say("\nwhere an update's %.3f ms go (mean of %lld)\n", 1e3 * wall / n,
+    say("\ntime per step: %.3f ms (mean of %lld)\n", 1e3 * wall / n,
         (long long)p->updates);
     say("  %-34s %9.3f ms %5.1f%%\n", "waiting for data", 1e3 * p->waited / n,
         100 * p->waited / wall);
     if (p->session.backend->async) {
-        say("  %-34s %9.3f ms %5.1f%%  (the steps, each alone: %.3f ms)\n",
-            "launching, and waiting for the GPU", 1e3 * p->ran / n, 100 * p->ran / wall,
+        say("  %-34s %9.3f ms %5.1f%%  (kernels timed separately: %.3f ms)\n",
+            "launching and waiting for the GPU", 1e3 * p->ran / n, 100 * p->ran / wall,
             1e3 * profile_steps_sum(p));
     } else {
-        say("  %-34s %9.3f ms %5.1f%%\n", "steps of the program",
-            1e3 * (p->ran - p->refreshed) / n, 100 * (p->ran - p->refreshed) / wall);
-        say("  %-34s %9.3f ms %5.1f%%\n", "between them: packing weights, input",
+        say("  %-34s %9.3f ms %5.1f%%\n", "kernels", 1e3 * (p->ran - p->refreshed) / n,
+            100 * (p->ran - p->refreshed) / wall);
+        say("  %-34s %9.3f ms %5.1f%%\n", "packing weights and input",
             1e3 * p->refreshed / n, 100 * p->refreshed / wall);
     }
-    say("  %-34s %9.3f ms %5.1f%%\n", "rest: the host's own",
+    say("  %-34s %9.3f ms %5.1f%%\n", "other work of the host",
         1e3 * (wall - p->waited - p->ran) / n, 100 * (wall - p->waited - p->ran) / wall);
     if (p->session.backend->waits)
-        say("  the host waited for the whole device %lld times, for one event %lld\n",
+        say("  the host synchronized with the device %lld times and waited for %lld "
+            "events\n",
             (long long)p->waits.sync, (long long)p->waits.await);
 }
 
@@ -188,15 +189,16 @@ static void print_limits(const struct profile *p)
     double floor = 0;
 
     if (!p->has_limits) {
-        say("limits of the device: not known\n");
+        say("device limits: unknown\n");
         return;
     }
     for (int k = 0; (s = profile_step_at(p, k)); k++)
         floor += s->floor * s->per_update;
-    say("limits of the device: %.1f GB/s, %.0f GFLOP/s%s; all steps at them: %.3f ms "
-        "of their %.3f ms\n",
+    say("device limits: %.1f GB/s, %.0f GFLOP/s%s; at these limits all kernels would "
+        "take "
+        "%.3f ms instead of %.3f ms\n",
         l->bandwidth * 1e-9, profile_peak(p) * 1e-9,
-        p->measured_limits ? " (a large copy and a large GEMM, measured now)" : "",
+        p->measured_limits ? " (measured with a large copy and a large GEMM)" : "",
         1e3 * floor, 1e3 * profile_steps_sum(p));
 }
 
@@ -206,11 +208,11 @@ void profile_print(const struct profile *p, int worst, bool brief)
     struct strbuf advice = STRBUF_INIT;
     double update = profile_update_median(p);
 
-    say("%s on %s (%s), %s, batch %lld%s: %lld updates\n", p->cfg->model.name,
+    say("%s on %s (%s), %s, batch %lld%s: %lld steps\n", p->cfg->model.name,
         s->backend->name, s->backend->describe(s->device), s->plan.compute,
         (long long)s->plan.batch, s->plan.accumulation.group > 1 ? ", accumulated" : "",
         (long long)p->updates);
-    say("an update takes %.3f ms (median): %.1f img/s\n", 1e3 * update,
+    say("step time: %.3f ms (median), %.1f img/s\n", 1e3 * update,
         profile_images(p) / update);
     print_limits(p);
     print_layers(p);

@@ -40,8 +40,8 @@ static int64_t put_update(struct trace *t, const struct profile *p, int64_t firs
         from = p->span[end].from < from ? p->span[end].from : from;
         to = p->span[end].to > to ? p->span[end].to : to;
     }
-    (void)snprintf(name, sizeof(name), "update %lld", (long long)update);
-    (void)trace_span(t, LANE_UPDATES, "update", name, from, to);
+    (void)snprintf(name, sizeof(name), "step %lld", (long long)update);
+    (void)trace_span(t, LANE_UPDATES, "step", name, from, to);
     trace_span_end(t);
     for (int64_t i = first; i < end; i++) {
         const struct profile_span *s = &p->span[i];
@@ -64,7 +64,7 @@ static void put_alone(struct trace *t, const struct profile *p)
     const struct profile_step *s;
     double at = p->began;
 
-    trace_lane(t, LANE_ALONE, "steps on the device, each timed alone, laid end to end");
+    trace_lane(t, LANE_ALONE, "kernels on the device, timed separately, end to end");
     for (int k = 0; (s = profile_step_at(p, k)); k++) {
         put_step(t, LANE_ALONE, s->region, at, at + s->seconds);
         at += s->seconds;
@@ -163,5 +163,6 @@ void profile_trace(struct profile *p, const char *path)
     pthread_mutex_unlock(&p->lock);
     if (trace_write(&t, path))
         die("cannot write '%s': %s", path, strerror(errno));
-    log_info("the trace is in '%s': open it in ui.perfetto.dev or chrome://tracing", path);
+    log_info("wrote the trace to '%s'; open it in ui.perfetto.dev or chrome://tracing",
+             path);
 }

@@ -86,7 +86,7 @@ static void pass(struct quantizing *q,
         }
     }
     if (!q->seen)
-        die("--calib: none of the %d images could be read", q->images.n);
+        die("--calib: all %d images are unreadable", q->images.n);
 }
 
 static void find_layers(struct quantizing *q, const struct config *cfg)
@@ -126,7 +126,7 @@ static void find_scales(struct quantizing *q, const struct config *cfg)
         if (!first_reader(q, i))
             continue;
         if (q->of[i].bad)
-            die("layer '%s': %" PRId64 " values of its input are not finite",
+            die("layer '%s': its input has %" PRId64 " values that are NaN or infinite",
                 l->node->layer, q->of[i].bad);
         range = how->range(&q->of[i], levels, cfg->quant.percentile);
         for (int k = i; k < q->nlayer; k++)
@@ -163,7 +163,7 @@ static void write_quantized(struct quantizing *q, struct config *cfg, const char
     quantize_weights(&s, &q->infer.session, q->layer, q->nlayer, q->scale);
     if (quantize_write(&s, out, text.buf, names, &why))
         die("--out: %s", why.buf);
-    log_info("'%s': %d layers in 8 bits, calibrated by %s on %" PRId64 " images", out,
+    log_info("wrote '%s': %d layers in int8, calibrated by %s on %" PRId64 " images", out,
              q->nlayer, cfg->quant.method, q->seen);
     session_release(&s);
     strbuf_release(&text);
@@ -193,7 +193,7 @@ static int quantize_run(struct config *cfg, const struct cmdline *line)
     write_quantized(&q, cfg, cmdline_value(line, "--out"), classes);
     bad = infer_close(&q.infer);
     if (bad)
-        log_warning("%" PRId64 " images could not be read", bad);
+        log_warning("skipped %" PRId64 " unreadable images", bad);
     json_decref(classes);
     images_release(&q.images);
     free(weights);
@@ -216,7 +216,8 @@ static void check_count(const struct cmdline *line, struct problems *p)
     long n = count ? strtol(count, &end, 10) : IMAGES;
 
     if (n < 1 || n > 1 << 24 || (end && (*end || end == count)))
-        problems_error(p, "-n", "'%s' is no number of images", count);
+        problems_error(p, "-n", "must be a number of images of at least 1, not '%s'",
+                       count);
 }
 
 static void quantize_check(const struct config *cfg, const struct cmdline *line,
@@ -235,15 +236,19 @@ static void quantize_check(const struct config *cfg, const struct cmdline *line,
         config_blame(cfg, p, KEYS("QUANT.METHOD"), "QUANT.METHOD %s", why.buf);
     run_check_own_weights(cfg, line, p);
     if (!calib)
-        problems_error(p, NULL, "no images to calibrate with: give --calib DIR");
+        problems_error(p, NULL, "no calibration images: give --calib DIR");
     else if (!file_exists(calib))
-        problems_error(p, "--calib", "there is no '%s'", calib);
+        problems_error(p, "--calib", "'%s' does not exist", calib);
     if (!out)
-        problems_error(p, NULL, "no place: give --out FILE.safetensors");
+        problems_error(p, NULL, "no output file: give --out FILE.safetensors");
     else if (weights && file_same(weights, out))
-        problems_error(p, "--out", "'%s' has the weights in floats", out);
+        problems_error(p, "--out",
+                       "'%s' is the file of the float weights; choose another file", out);
     else if (run_is_pickle_name(out))
-        problems_error(p, "--out", "'%s': what is written is a .safetensors file", out);
+        problems_error(p, "--out",
+                       "'%s': the output is a safetensors file; end its name in "
+                       ".safetensors",
+                       out);
     else
         run_check_writable(line, "--out", WRITTEN_WEIGHTS, p);
     check_count(line, p);
@@ -251,11 +256,9 @@ static void quantize_check(const struct config *cfg, const struct cmdline *line,
 }
 
 static const struct cmd_flag quantize_flags[] = {
-    {"--weights", "FILE",
-     "checkpoint or state dict in floats; of a checkpoint the EMA's, "
-     "if any"},
-    {"--calib", "DIR", "folder of images like those that the net is going to see"},
-    {"-n", "N", "how many of them, evenly from the first to the last; default 512"},
+    {"--weights", "FILE", "float checkpoint (its EMA weights, if any) or state dict"},
+    {"--calib", "DIR", "folder of calibration images, similar to those in production"},
+    {"-n", "N", "number of calibration images, evenly spaced (512)"},
     {"--out", "FILE", "safetensors file to write"},
     {0},
 };
@@ -265,16 +268,18 @@ const struct verb cmd_quantize = {
     .examples = (const char *const[]){"trainc quantize --weights best.safetensors "
                                       "--calib photos/train --out int8.safetensors",
                                       NULL},
-    .help = "bring the weights of a net into 8 bits",
+    .help = "quantize a model to int8",
     .about =
-        "Post-training quantisation: convolutions and linear layers compute in 8 bits, "
-        "with a symmetric scale for each channel of the weights and one for each input, "
-        "whose range QUANT.METHOD finds on the images of --calib (minmax, percentile or "
-        "entropy). Batch norms go into the convolutions before them. The first layer and "
-        "the classifier stay in floats unless QUANT.FIRST and QUANT.LAST are True, and "
-        "so do the layers that QUANT.KEEP names. The file holds its configuration: "
-        "trainc eval --pretrained FILE and trainc predict --weights FILE need no other. "
-        "Binary and ternary nets are out of scope.",
+        "Post-training quantization: convolutions and linear layers compute in int8, "
+        "with "
+        "symmetric per-channel scales for weights and per-tensor scales for inputs. "
+        "QUANT.METHOD (minmax, percentile, or entropy) finds the input ranges on the "
+        "images of --calib. Batch norms are folded into the preceding convolutions. The "
+        "first layer and the classifier stay in floating point unless QUANT.FIRST and "
+        "QUANT.LAST are True, and so do the layers that match QUANT.KEEP. The file holds "
+        "its configuration, so trainc eval --pretrained FILE and trainc predict "
+        "--weights "
+        "FILE need no --cfg. Binary and ternary networks are not supported.",
     .flags = quantize_flags,
     .weights = quantize_from,
     .check = quantize_check,

@@ -29,7 +29,7 @@ static void add_found(struct found *f, const char *dir, const char *name)
     f->dir[f->n] = xstrdup(dir);
     f->name[f->n++] = xstrdup(name);
     if (f->n > MOST_RUNS)
-        usage("'%s': more than %d runs do not fit into a page", dir, MOST_RUNS);
+        usage("'%s': a page can show at most %d runs", dir, MOST_RUNS);
 }
 
 /* `name`: from the folder that was given on. */
@@ -63,7 +63,7 @@ static void find_all(struct found *f, const struct cmdline *line)
 
         find_runs(f, line->arg[i].text, "", 0);
         if (f->n == before)
-            usage("'%s' has no run: no folder in it has a metrics.jsonl",
+            usage("no runs found in '%s': no folder in it contains metrics.jsonl",
                   line->arg[i].text);
     }
 }
@@ -95,7 +95,7 @@ static int report_run(struct config *cfg, const struct cmdline *line)
         page_add_comparison(&s, r, f.n);
     if (atomic_write_out(out, s.buf, s.len))
         die("cannot write '%s': %s", out, strerror(errno));
-    log_info("%d run%s: '%s'", f.n, f.n == 1 ? "" : "s", out);
+    log_info("wrote '%s' (%d run%s)", out, f.n, f.n == 1 ? "" : "s");
     for (int i = 0; i < f.n; i++) {
         page_run_release(&r[i]);
         free(f.dir[i]);
@@ -114,18 +114,18 @@ static void report_check(const struct config *cfg, const struct cmdline *line,
     (void)cfg;
     if (!line->narg)
         problems_error(p, NULL,
-                       "which run? Give its folder, OUTPUT/NAME/TAG, or one "
-                       "with many");
+                       "no run: give the folder of a run (OUTPUT/NAME/TAG), or a "
+                       "folder that contains runs");
     if (!cmdline_value(line, "--out"))
-        problems_error(p, NULL, "--out FILE is missing: where to write the page");
+        problems_error(p, NULL, "no output file: give --out FILE");
     for (int i = 0; i < line->narg; i++)
         if (!file_is_dir(line->arg[i].text))
-            problems_error(p, NULL, "'%s' is no folder", line->arg[i].text);
+            problems_error(p, NULL, "'%s' is not a folder", line->arg[i].text);
     run_check_writable(line, "--out", WRITTEN_PAGE, p);
 }
 
 static const struct cmd_flag report_flags[] = {
-    {"--out", "FILE", "the page; -: the standard output"},
+    {"--out", "FILE", "HTML file to write (-: standard output)"},
     {0},
 };
 
@@ -136,12 +136,16 @@ const struct verb cmd_report = {
     .examples =
         (const char *const[]){"trainc report output/resnet18/default --out page.html",
                               "trainc report output --out all.html", NULL},
-    .help = "make a page of a run, or one that compares several",
+    .help = "write an HTML page about a run, or a comparison of several runs",
     .about =
-        "RUN is the folder of a run, OUTPUT/NAME/TAG, or one below which many lie. Of "
-        "one run it makes the report.html that training writes at its end, also while it "
-        "runs; of several a table that sorts, their curves over each other, and the keys "
-        "in which they differ. A page is one file, and a browser fetches nothing for it.",
+        "RUN is the folder of a run (OUTPUT/NAME/TAG), or a folder that contains runs. "
+        "For "
+        "one run, writes the report.html that training writes at its end; the run may "
+        "still be in progress. For several runs, writes a sortable table, their curves "
+        "in "
+        "one chart, and the keys in which they differ. The page is a single file and "
+        "loads "
+        "nothing from the network.",
     .args = "RUN...",
     .max_args = 1000,
     .flags = report_flags,

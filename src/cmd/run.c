@@ -56,7 +56,7 @@ static void check_file(const struct config *cfg, const char *key, const char *pa
         config_blame(cfg, p, KEYS(key), "%s: there is no file '%s'", key, path);
     else if (*path && file_is_dir(path))
         config_blame(cfg, p, KEYS(key), "%s: '%s' is a folder%s%s%s", key, path,
-                     run ? ": take '" : "", run ? last : "", run ? "'" : "");
+                     run ? "; use '" : "", run ? last : "", run ? "'" : "");
     free(last);
 }
 
@@ -133,14 +133,15 @@ void run_check_own_weights(const struct config *cfg, const struct cmdline *line,
         problems_error(p, "--weights", "%s", why.buf);
     else if (weights && !line->saved && !config_where(cfg, "MODEL.NAME") &&
              !config_where(cfg, "MODEL.TYPE"))
-        problems_error(p, "--weights",
-                       "'%s' does not say of which model its weights are: give --model "
-                       "NAME and --num-classes N, or --cfg FILE",
-                       weights);
+        problems_error(
+            p, "--weights",
+            "'%s' does not name its model; give --model NAME and --num-classes "
+            "N, or --cfg FILE",
+            weights);
     else if (!weights && *cfg->model.pretrained)
         check_pretrained(cfg, p);
     else if (!weights)
-        problems_error(p, NULL, "no weights: give --weights FILE, or --pretrained NAME");
+        problems_error(p, NULL, "no weights: give --weights FILE or --pretrained NAME");
     strbuf_release(&why);
 }
 
@@ -190,14 +191,16 @@ static void check_world(const struct config *cfg, struct problems *p)
         return;
     if (!l.mpi && l.world > 1 && !device_links(cfg))
         problems_error(p, NULL,
-                       "%s is %d (%s): processes on CPUs are started by mpirun -n %d "
-                       "trainc ...; for one alone, unset %s",
+                       "%s is %d (%s), but processes on CPUs need mpirun -n %d trainc "
+                       "...; for a single process, unset %s",
                        l.size_key, l.world, l.by, l.world, l.size_key);
     if (cfg->data.batch_size == BATCH_SIZE_AUTO)
-        config_blame(cfg, p, KEYS("DATA.BATCH_SIZE"),
-                     "DATA.BATCH_SIZE auto: give a number for each of %d %s",
-                     l.world > 1 ? l.world : device_count(cfg),
-                     l.world > 1 ? "processes" : "devices");
+        config_blame(
+            cfg, p, KEYS("DATA.BATCH_SIZE"),
+            "DATA.BATCH_SIZE auto works only with one device; set the batch size "
+            "of each of the %d %s",
+            l.world > 1 ? l.world : device_count(cfg),
+            l.world > 1 ? "processes" : "devices");
 }
 
 /* The model may not be known; that has been reported. */
@@ -279,7 +282,7 @@ static json_t *saved_classes(const char *weights)
     list = saved ? json_parse(saved, strlen(saved), &why) : NULL;
     weights_file_close(&file);
     if (saved && !json_is_array(list))
-        die("--weights: '%s': its list of classes is none", weights);
+        die("--weights: '%s': its list of class names is not a JSON array", weights);
     strbuf_release(&why);
     return list;
 }
@@ -368,14 +371,14 @@ void run_check_weights(const struct config *cfg, const struct cmdline *line,
 
     if (both && on_command_line(cfg, line, "MODEL.RESUME"))
         problems_note(p, config_where(cfg, "MODEL.PRETRAINED"),
-                      "'%s' is not read: MODEL.RESUME '%s' is evaluated",
+                      "'%s' is ignored: MODEL.RESUME '%s' is evaluated",
                       cfg->model.pretrained, cfg->model.resume);
     else if (both)
-        config_blame(cfg, p, KEYS("MODEL.PRETRAINED", "MODEL.RESUME"),
-                     "'%s' would not be evaluated, but MODEL.RESUME '%s' (%s): add "
-                     "--resume ''",
-                     cfg->model.pretrained, cfg->model.resume,
-                     config_where(cfg, "MODEL.RESUME"));
+        config_blame(
+            cfg, p, KEYS("MODEL.PRETRAINED", "MODEL.RESUME"),
+            "'%s' would be ignored, because MODEL.RESUME '%s' (%s) is evaluated; "
+            "add --resume '' to evaluate it",
+            cfg->model.pretrained, cfg->model.resume, config_where(cfg, "MODEL.RESUME"));
     if (!*cfg->model.resume && !*cfg->model.pretrained && !cfg->throughput_mode)
         config_blame(cfg, p, KEYS("MODEL.RESUME", "MODEL.PRETRAINED"),
                      "nothing to evaluate: give --resume CHECKPOINT or --pretrained "
@@ -388,7 +391,7 @@ double run_amount(const char *flag, const char *text)
     double x = strtod(text, &end);
 
     if (!*text || *end || !(x > 0) || !(x < 1e18))
-        usage("%s takes a number above 0, not '%s'", flag, text);
+        usage("%s must be a number above 0, not '%s'", flag, text);
     return x;
 }
 

@@ -10,7 +10,7 @@
 
 #define RUN_RESULT_FLAG                                                                  \
     {                                                                                    \
-        "--result", "FILE", "write the outcome to FILE as one JSON object"               \
+        "--result", "FILE", "write the result to FILE as one JSON object"                \
     }
 
 /* In the metadata of exported weights: the configuration that they were trained with. */

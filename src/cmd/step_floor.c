@@ -52,7 +52,7 @@ struct step_floor step_floor_all(const struct program *p, const struct device_li
 static void print_kernels(const struct program *p, const struct device_limits *l,
                           double all)
 {
-    say("  %-28s %5s %10s %6s %10s  %s\n", "kernel", "steps", "predicted", "share",
+    say("  %-28s %5s %10s %6s %10s  %s\n", "kernel", "calls", "predicted", "share",
         "floor", "bound by");
     for (int i = 0; i < p->nregion; i++) {
         const struct kernel *k = p->region[i]->kernel;
@@ -85,18 +85,19 @@ void step_floor_print(const struct program *p, int64_t batch)
 
     if (!p->backend->limits)
         return;
-    say("\ntime of a step, predicted\n");
+    say("\npredicted time of a step\n");
     if (!step_limits(p, &l)) {
-        say("  unknown: the device's clocks or the width of its memory are\n");
+        say("  unknown: the clocks or the memory width of the device are unknown\n");
         return;
     }
     all = step_floor_all(p, &l);
-    say("  floor %.2f ms, %.0f img/s: each step at the full %.2f TB/s, or the %.0f "
-        "TFLOP/s (TF32 %.0f, fp32 %.0f) of its GEMMs\n",
+    say("  floor %.2f ms, %.0f img/s: each kernel at %.2f TB/s, or at %.0f TFLOP/s (TF32 "
+        "%.0f, fp32 %.0f)\n",
         1e3 * all.floor, (double)batch / all.floor, l.bandwidth * 1e-12, l.half * 1e-12,
         l.tf32 * 1e-12, l.fp32 * 1e-12);
-    say("  predicted %.2f ms, %.0f img/s: at %.0f %% of that bandwidth, %.0f %% of the "
-        "GEMMs' rate, no step below %.1f us\n",
+    say("  predicted %.2f ms, %.0f img/s: each kernel at %.0f %% of that bandwidth or "
+        "%.0f "
+        "%% of that rate, but at least %.1f us\n",
         1e3 * all.predicted, (double)batch / all.predicted, 100 * STEP_BANDWIDTH_SHARE,
         100 * STEP_PRODUCT_SHARE, 1e6 * STEP_LEAST);
     print_kernels(p, &l, all.predicted);

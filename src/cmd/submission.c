@@ -58,12 +58,11 @@ static void find_classes(struct submission *s)
     for (int c = 1; c < n; c++) {
         s->class_of[c] = class_called(s, s->t.header[c]);
         if (s->class_of[c] == ANSWER)
-            die("--sample '%s': the model has no class '%s', which a column is called",
-                s->sample, s->t.header[c]);
+            die("--sample '%s': the column '%s' is not a class of the model", s->sample,
+                s->t.header[c]);
     }
     if (n < 2)
-        die("--sample '%s' has one column, and an id and a label are expected",
-            s->sample);
+        die("--sample '%s' has only one column; it needs an id and a label", s->sample);
 }
 
 struct submission *submission_open(const char *sample, char *const *name, int classes)
@@ -167,7 +166,9 @@ void submission_write(struct submission *s, const char *path)
         strbuf_addf(&out, "%s\n", s->line[i].buf);
     }
     if (missing)
-        die("--sample '%s': %lld of %lld rows have no image, the first '%s' (line %d)",
+        die("--sample '%s': %lld of %lld rows have no image, first '%s' (line %d); "
+            "predict "
+            "all images of the sample",
             s->sample, (long long)missing, (long long)s->lines,
             text_table_cell(&s->t, first, 0), s->t.line[first]);
     if (atomic_write_out(path, out.buf, out.len))

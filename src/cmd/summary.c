@@ -143,7 +143,7 @@ static void print_memory(const struct summary *s)
 
     say("\nmemory\n");
     say("  %-24s %12s", "activations", bytes(&text, s->stored));
-    say("  of which backward reads %s\n", bytes(&text, s->kept));
+    say("  of which %s are read by the backward pass\n", bytes(&text, s->kept));
     for (int m = MEMORY_NONE + 1; m < MEMORY_COUNT; m++) {
         size_t need = session_bytes(&s->session, (enum memory)m);
 
@@ -161,7 +161,7 @@ static void print_memory(const struct summary *s)
         say("\n");
     }
     if (session_slot_bytes(&s->session)) {
-        say("  %-24s %12s\n", "batches on their way",
+        say("  %-24s %12s\n", "batches in transfer",
             bytes(&text, session_slot_bytes(&s->session)));
         total += session_slot_bytes(&s->session);
     }
@@ -178,7 +178,7 @@ static void print_fit(const struct summary *s)
 
     if (!n->backend->memory || !n->backend->memory(n->device, &m))
         return;
-    say("  %-24s %12s\n", "libraries, about", bytes(&text, m.reserve));
+    say("  %-24s %12s\n", "libraries (estimate)", bytes(&text, m.reserve));
     say("  %-24s %12s", "free on the device", bytes(&text, m.free));
     say(" of %s\n", bytes(&text, m.total));
     strbuf_reset(&text);
@@ -206,8 +206,8 @@ static void print_claims(const struct program *p)
 {
     struct strbuf detail = STRBUF_INIT;
 
-    say("\nclaims: the steps of the program, in order\n%-9s %-28s %-26s %s\n", "phase",
-        "layer", "kernel", "nodes");
+    say("\nkernel calls, in order\n%-9s %-28s %-26s %s\n", "phase", "layer", "kernel",
+        "nodes");
     for (int i = 0; i < p->nregion; i++) {
         const struct region *r = p->region[i];
 
@@ -259,7 +259,7 @@ static void print_declines(const struct program *p, bool all)
                 times++;
             }
         if (!title)
-            say("\ndeclined: op, kernel, why, how often, the first layer\n");
+            say("\nrejected kernels: op, kernel, reason, count, first layer\n");
         title = true;
         say("%-20s %-26s %s, %d x, %s\n", d->node->op->name, d->kernel->name, d->reason,
             times, d->node->layer);
@@ -280,7 +280,7 @@ static void print_head(const struct summary *s)
     say(" in %d tensors\nGMACs       %.3f", s->count.tensors,
         (double)s->count.macs / 1e9);
     say(" per image, forward (%s)\n", grouped(&text, s->count.macs));
-    say("outputs     %s elements per image, of layers with MACs\n",
+    say("outputs     %s elements per image (of layers with MACs)\n",
         grouped(&text, s->count.acts));
     strbuf_release(&text);
 }
@@ -368,11 +368,12 @@ static bool world_of(const struct config *cfg, const struct cmdline *line,
     const char *ms = cmdline_value(line, "--step-ms");
 
     if (!n && (link || ms))
-        usage("--link and --step-ms tell of --world N processes");
+        usage("--link and --step-ms have no effect without --world N");
     if (!n)
         return false;
     if (cfg->model.features_only)
-        usage("--world: a net without a classifier is not trained");
+        usage(
+            "--world cannot be combined with MODEL.FEATURES_ONLY, which does not train");
     *w = (struct world){
         .processes = (int)run_number("--world", n, 2, 1 << 20),
         .link = 1e9 * (link ? run_amount("--link", link) : 1.25),
@@ -420,7 +421,8 @@ static void summary_check(const struct config *cfg, const struct cmdline *line,
     model_check(cfg, p);
     device_check(cfg, p);
     if (device_count(cfg) > 1)
-        config_blame(cfg, p, KEYS("DEVICE"), "DEVICE %s: a summary is of one device",
+        config_blame(cfg, p, KEYS("DEVICE"),
+                     "DEVICE %s: trainc summary works on one device; name one",
                      cfg->device);
     optimizer_config_check(cfg, p);
     schedule_check(cfg, p);
@@ -455,13 +457,13 @@ static int summary_run(struct config *cfg, const struct cmdline *line)
 
 static const struct cmd_flag summary_flags[] = {
     {"--json", "FILE",
-     "also write the numbers and the claims to FILE; -: alone on the standard output"},
+     "also write all figures to FILE as JSON (-: standard output, without other text)"},
     {"--world", "N",
-     "what N processes would send, and how much of it during the backward "
-     "phase"},
-    {"--link", "GBPS", "GB per second at which gradients travel, of each process (1.25)"},
-    {"--step-ms", "T", "a step's measured time, for --world on a CPU"},
-    {"--all", NULL, "list what every kernel declined, of other ops too"},
+     "predict the communication of N processes, and how much of it overlaps with the "
+     "backward pass"},
+    {"--link", "GBPS", "for --world: network bandwidth of each process in GB/s (1.25)"},
+    {"--step-ms", "T", "for --world on a CPU: measured step time in ms"},
+    {"--all", NULL, "list all rejected kernels, including those for other ops"},
     {0},
 };
 
@@ -469,11 +471,11 @@ const struct verb cmd_summary = {
     .name = "summary",
     .examples = (const char *const[]){"trainc summary --model resnet50 --batch-size 64",
                                       "trainc summary --cfg my.yaml --device h200", NULL},
-    .help = "print layers, parameters, MACs, memory and kernels of a training step",
-    .about = "Nothing is trained and no tensor is allocated. A data set is not needed: "
-             "trainc summary --opts MODEL.TYPE resnet MODEL.NAME resnet50. Nor is the "
-             "GPU: --device h200 asks cuDNN what it would run on one, and --device FILE "
-             "takes what trainc devices --json printed elsewhere.",
+    .help = "print layers, parameters, MACs, memory, and kernels of a training step",
+    .about = "Compiles the training step without running it or allocating tensors. Needs "
+             "no data set: trainc summary --opts MODEL.TYPE resnet MODEL.NAME resnet50. "
+             "Needs no GPU: --device h200 queries cuDNN for that GPU, and --device FILE "
+             "reads the output of trainc devices --json from another machine.",
     .flags = summary_flags,
     .check = summary_check,
     .run = summary_run,

@@ -20,7 +20,7 @@ static void print_group(const struct optimizer_groups *g, const struct flat *f, 
             tensors++;
         }
     strbuf_add_grouped(&params, n);
-    say("  %-24s %-8s %12s parameters in %d tensors, rate x %g",
+    say("  %-24s %-8s %12s parameters in %d tensors, learning rate x %g",
         group->match ? group->match : "all others", g->use[group->use].optimizer->name,
         params.buf, tensors, group->lr_scale);
     if (group->weight_decay.has)
@@ -35,7 +35,7 @@ void summary_groups_print(const struct session *s, const struct graph *graph)
 
     if (g->n == 1 || s->cfg->model.features_only)
         return;
-    say("\ngroups of the optimizer\n");
+    say("\noptimizer groups\n");
     for (int i = 0; i < g->n; i++)
         print_group(g, graph->flat, i);
 }

@@ -60,7 +60,7 @@ static void parse(struct sweep *s, struct choice_of_runs *c, int argc, char **ar
         } else if ((v = run_own_value("--output", argc, argv, &i))) {
             s->output = v;
         } else if (is_ours(argv[i])) {
-            usage("%s: each run of a sweep has its own", argv[i]);
+            usage("%s cannot be given: the sweep sets it for each run", argv[i]);
         } else {
             GROW(s->given, s->ngiven, s->given_cap);
             s->given[s->ngiven++] = argv[i];
@@ -83,12 +83,12 @@ static void add_folds(struct choice_of_runs *c)
 static void open_sweep(struct sweep *s, struct choice_of_runs *c)
 {
     if (!s->output)
-        usage("sweep needs --output DIR, the folder of its runs");
+        usage("sweep needs --output DIR (the folder for its runs)");
     if (!c->naxis && !c->list && !c->folds)
         usage("sweep needs --grid KEY=VALUE,VALUE ..., --folds N, or --list FILE");
     if (c->folds && (s->halvings || c->random || c->list))
-        usage("--folds runs every fold of every combination, so it does not go with "
-              "--halving, --random, or --list");
+        usage("--folds cannot be combined with --halving, --random, or --list: it runs "
+              "every fold of every combination");
     if (c->folds)
         add_folds(c);
     if (c->naxis)
@@ -104,7 +104,7 @@ static void open_sweep(struct sweep *s, struct choice_of_runs *c)
         exit(EXIT_USAGE);
     s->dir = path_join(s->output, "sweep");
     if (dir_make_all(s->dir))
-        die("cannot make the folder '%s': %s", s->dir, strerror(errno));
+        die("cannot create the folder '%s': %s", s->dir, strerror(errno));
     s->outcome = xcalloc((size_t)s->grid.n, sizeof(*s->outcome));
     s->live = xcalloc((size_t)s->grid.n, sizeof(*s->live));
     for (s->nlive = 0; s->nlive < s->grid.n; s->nlive++) {
@@ -121,7 +121,7 @@ static int sweep_main(int argc, char **argv)
 
     parse(&s, &c, argc, argv);
     open_sweep(&s, &c);
-    log_info("%d runs, %d at a time, in '%s'", s.grid.n, s.jobs, s.output);
+    log_info("running %d runs in '%s', %d in parallel", s.grid.n, s.output, s.jobs);
     sig = sweep_run_all(&s);
     code = sweep_tell(&s);
     sweep_grid_release(&s.grid);
@@ -129,23 +129,25 @@ static int sweep_main(int argc, char **argv)
 }
 
 static const struct cmd_flag sweep_flags[] = {
-    {"--output", "DIR", "folder of all runs; started again, finished ones are kept"},
+    {"--output", "DIR",
+     "folder for all runs; if it holds finished runs of this sweep, they are kept"},
     {"--grid", "KEY=A,B,... ...",
-     "every combination of these values; KEY=FROM:TO:STEP counts"},
+     "train every combination of these values; KEY=FROM:TO:STEP is a range"},
     {"--folds", "N",
-     "cross-validation: every combination is trained N times, with DATA.FOLD 1/N to N/N, "
-     "and mean and deviation over the folds are reported"},
+     "cross-validation: train every combination N times (DATA.FOLD 1/N to N/N) and "
+     "report "
+     "mean and standard deviation over the folds"},
     {"--list", "FILE",
-     "one run per line: KEY=VALUE and flags, with quotes as in a shell; # begins a "
+     "read one run per line: KEY=VALUE and flags, quoted as in a shell; # starts a "
      "comment"},
-    {"--random", "N", "only N of the runs, chosen by --sample-seed (0)"},
-    {"--sample-seed", "N", "another choice"},
-    {"--jobs", "J", "runs side by side, which share the cores (1)"},
+    {"--random", "N", "train only N randomly chosen runs"},
+    {"--sample-seed", "N", "seed of --random (0)"},
+    {"--jobs", "J", "number of parallel runs, which share the cores (1)"},
     {"--halving", "R",
-     "successive halving in R rungs: the worse half stops after 1/2^R of the updates, "
-     "half of the others after twice as many, ..."},
+     "successive halving in R rungs: stop the worse half of the runs after 1/2^R of the "
+     "steps, half of the others after twice as many, ..."},
     {"--metric", "NAME",
-     "of the result file, to sort by; of a loss the smallest is best (best_top1 or "
+     "key of the result file to sort by; for a loss, smaller is better (best_top1 or "
      "best_miou)"},
     {0},
 };
@@ -156,14 +158,15 @@ const struct verb cmd_sweep = {
         (const char *const[]){
             "trainc sweep --cfg my.yaml --grid TRAIN.BASE_LR=0.01,0.1 --output sweep",
             "trainc sweep --cfg my.yaml --folds 5 --output folds", NULL},
-    .help = "train many runs that differ in some keys, and sort them",
+    .help = "train many runs that differ in some keys, and rank them",
     .about =
-        "All other arguments are those of trainc train. Each run has its folder below "
-        "--output, its log and result in DIR/sweep; DIR/sweep.csv has one row per run, "
-        "the best first; runs that differ in fold or seed alone have a row of their mean "
-        "and deviation in DIR/sweep_mean.csv. A run that fails is reported with its last "
-        "line; the others go "
-        "on.",
+        "All other arguments are those of trainc train. Each run has its own folder "
+        "below "
+        "--output, and its log and result in DIR/sweep. DIR/sweep.csv has one row per "
+        "run, "
+        "best first. DIR/sweep_mean.csv has the mean and standard deviation of runs that "
+        "differ only in fold or seed. A failed run is reported with the last line of its "
+        "log; the other runs continue.",
     .flags = sweep_flags,
     .main = sweep_main,
 };

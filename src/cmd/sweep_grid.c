@@ -11,8 +11,8 @@
 #include "base/file.h"
 #include "base/philox.h"
 #include "base/strbuf.h"
-#include "base/words.h"
 #include "base/strmap.h"
+#include "base/words.h"
 
 enum { NAME_MOST = 180, RUNS_MOST = 10000 };
 
@@ -42,7 +42,9 @@ static bool values_add_range(struct values *v, const char *text)
         at = end + 1;
     }
     if (!(part[2] > 0) || !(part[1] >= part[0]))
-        usage("'%s': a range is FROM:TO:STEP, and STEP leads from FROM to TO", text);
+        usage("'%s': invalid range; use FROM:TO:STEP with STEP above 0 and TO not below "
+              "FROM",
+              text);
     for (int k = 0; k <= RUNS_MOST && part[0] + k * part[2] <= part[1] + part[2] * 1e-6;
          k++) {
         char *number = xasprintf("%.10g", part[0] + k * part[2]);
@@ -101,7 +103,7 @@ static void add_name(struct strbuf *s, const char *word)
 static struct sweep_run *add_run(struct sweep_grid *g)
 {
     if (g->n == RUNS_MOST)
-        usage("more than %d runs: --random N takes some of them", RUNS_MOST);
+        usage("more than %d runs; choose fewer values", RUNS_MOST);
     GROW(g->run, g->n, g->cap);
     g->run[g->n] = (struct sweep_run){0};
     return &g->run[g->n++];
@@ -132,7 +134,7 @@ void sweep_grid_add_axes(struct sweep_grid *g, char *const *axis, int naxis)
         const char *equals = strchr(axis[i], '=');
 
         if (!equals || equals == axis[i] || !equals[1])
-            usage("--grid takes KEY=VALUE,VALUE,..., not '%s'", axis[i]);
+            usage("--grid must be KEY=VALUE,VALUE,..., not '%s'", axis[i]);
         values_of(&v[i], equals + 1);
     }
     while (k >= 0 || !naxis) {
@@ -176,7 +178,7 @@ static void add_line(struct sweep_grid *g, char *line, const char *path, int num
     r = add_run(g);
     r->word = words_split(line);
     if (!r->word)
-        usage("%s:%d: a quote is not closed", path, number);
+        usage("%s:%d: missing closing quote", path, number);
     while (r->word[r->nword])
         r->nword++;
     name_run(r, g->n);
@@ -231,7 +233,7 @@ void sweep_grid_check(const struct sweep_grid *g)
 
     for (int i = 0; i < g->n; i++) {
         if (strmap_get(&names, g->run[i].name))
-            usage("the run '%s' is there twice", g->run[i].name);
+            usage("the run '%s' occurs twice", g->run[i].name);
         strmap_put(&names, g->run[i].name, g->run[i].name);
     }
     strmap_release(&names);

@@ -135,7 +135,7 @@ char *sweep_last_line(const struct sweep *s, int run, int rung)
          at = strtok_r(NULL, "\n", &save))
         if (!line || strstr(at, "error: ") || !strstr(line, "error: "))
             line = at;
-    line = xstrdup(line ? line : "it said nothing");
+    line = xstrdup(line ? line : "its log is empty");
     free(text);
     free(path);
     return line;

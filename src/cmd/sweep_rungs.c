@@ -85,7 +85,7 @@ static void say_ended(int i, const struct sweep_job *j, void *arg)
         return;
     }
     o->rung = s->rung + 1;
-    log_info("%s: %s %.6g after %lld updates", s->grid.run[run].name,
+    log_info("%s: %s %.6g after %lld steps", s->grid.run[run].name,
              s->metric ? s->metric : "no score", o->value, (long long)o->steps);
 }
 
@@ -200,7 +200,7 @@ static int run_rung(struct sweep *s)
         o->code = 0;
     }
     if (n < nall)
-        log_info("%d of %d runs are there already", nall - n, nall);
+        log_info("%d of %d runs are already finished", nall - n, nall);
     s->nlive = n;
     if (s->rung < s->halvings)
         sig = limits_of(s, most);

@@ -56,7 +56,7 @@ static void write_table(const struct sweep *s, const int *order)
 
 static void print_table(const struct sweep *s, const int *order)
 {
-    say("%-12s %10s %-8s run\n", s->metric ? s->metric : "score", "updates", "state");
+    say("%-12s %10s %-8s run\n", s->metric ? s->metric : "score", "steps", "state");
     for (int i = 0; i < s->grid.n; i++) {
         const struct outcome *o = &s->outcome[order[i]];
 

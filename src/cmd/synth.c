@@ -93,7 +93,7 @@ static void write_file(char *path, unsigned char *data, size_t len)
 static void make_folder(char *path)
 {
     if (dir_make_all(path))
-        die("cannot make the folder '%s': %s", path, strerror(errno));
+        die("cannot create the folder '%s': %s", path, strerror(errno));
     free(path);
 }
 
@@ -184,8 +184,8 @@ static const struct synth_kind *find_kind(const struct cmdline *line)
     for (int i = 0; i < 2; i++)
         if (line->narg == 1 && strcmp(line->arg[0].text, kinds[i].name) == 0)
             return &kinds[i];
-    usage("say what to generate: 'trainc synth shapes --out DIR' or 'trainc synth scenes "
-          "--out DIR'");
+    usage("unknown or missing kind of images; run 'trainc synth shapes --out DIR' or "
+          "'trainc synth scenes --out DIR'");
 }
 
 /* All images, or none: `dir` appears when they are there. */
@@ -196,9 +196,10 @@ static void generate(const struct synth *s, const char *dir,
          *path = path_join(partial, "synth.json");
 
     if (holds(partial, manifest->buf) < 0)
-        die("'%s' is left from another run of synth; remove it", partial);
+        die("'%s' was left by an interrupted synth with other options; remove it",
+            partial);
     if (dir_make_all(partial))
-        die("cannot make the folder '%s': %s", partial, strerror(errno));
+        die("cannot create the folder '%s': %s", partial, strerror(errno));
     if (atomic_write_file(path, manifest->buf, manifest->len))
         die("cannot write '%s': %s", path, strerror(errno));
     s->kind->write(s, partial);
@@ -214,7 +215,7 @@ static char *out_folder(const struct cmdline *line)
     char *dir;
 
     if (!out || !*out)
-        usage("say where the images go: --out DIR");
+        usage("no output folder: give --out DIR");
     dir = xstrdup(out);
     for (size_t n = strlen(dir); n > 1 && dir[n - 1] == '/'; n--)
         dir[n - 1] = '\0';
@@ -241,19 +242,19 @@ static int synth_run(struct config *cfg, const struct cmdline *line)
     int there;
 
     if (!shapes && cmdline_value(line, "--classes"))
-        usage("--classes is for shapes: scenes have Cityscapes' classes");
+        usage("--classes has no effect on scenes, which have the classes of Cityscapes");
     if (!shapes && s.size % 16)
-        usage("--size %d: scenes are a multiple of 16 wide, and half as high", s.size);
+        usage("--size %d: the width of scenes must be a multiple of 16", s.size);
     put_manifest(&s, &manifest);
     there = holds(dir, manifest.buf);
     if (there < 0)
-        die("'%s' holds something else; remove it or choose another folder", dir);
+        die("'%s' holds other files; remove it or choose another folder", dir);
     if (there) {
         log_info("'%s' is up to date", dir);
     } else {
         generate(&s, dir, &manifest);
-        log_info("'%s': %d training and %d validation %s of %d by %d, in %.1f s", dir,
-                 s.train, s.val, kind->name, s.size, shapes ? s.size : s.size / 2,
+        log_info("wrote %d training and %d validation %s of %d by %d to '%s' in %.1f s",
+                 s.train, s.val, kind->name, s.size, shapes ? s.size : s.size / 2, dir,
                  clock_now() - start);
     }
     strbuf_release(&manifest);
@@ -263,12 +264,12 @@ static int synth_run(struct config *cfg, const struct cmdline *line)
 
 static const struct cmd_flag synth_flags[] = {
     {"--out", "DIR", "folder for the images"},
-    {"--classes", "N", "how many kinds of shapes, 2 to 16 (10)"},
-    {"--train", "N", "training images (2000 shapes, all classes together; 200 scenes)"},
-    {"--val", "N", "validation images (500 shapes, 40 scenes)"},
+    {"--classes", "N", "number of shape classes, 2 to 16 (10)"},
+    {"--train", "N", "number of training images (2000 shapes or 200 scenes)"},
+    {"--val", "N", "number of validation images (500 shapes or 40 scenes)"},
     {"--size", "N",
-     "pixels a side of shapes, 8 to 512 (32); width of scenes, 32 to 2048 "
-     "(128), which are half as high"},
+     "side of shapes in pixels, 8 to 512 (32); width of scenes, 32 to 2048 (128; the "
+     "height is half of it)"},
     {0},
 };
 
@@ -280,10 +281,10 @@ const struct verb cmd_synth = {
         (const char *const[]){"trainc synth shapes --out photos",
                               "trainc synth scenes --out streets --train 20 --val 5",
                               NULL},
-    .help = "generate images to train on",
-    .about = "trainc synth shapes draws geometric shapes as JPEGs, in folders as for "
-             "DATA.DATASET imagenet; trainc synth scenes draws streets and their labels "
-             "as for DATA.DATASET cityscapes. --seed gives other images.",
+    .help = "generate a synthetic data set",
+    .about = "trainc synth shapes draws geometric shapes as JPEGs in the layout of "
+             "DATA.DATASET imagenet. trainc synth scenes draws street scenes with label "
+             "maps in the layout of DATA.DATASET cityscapes. --seed changes the images.",
     .args = "shapes|scenes",
     .max_args = 1,
     .flags = synth_flags,

@@ -21,15 +21,15 @@ static void check_beside(const struct config *cfg, struct problems *p)
         return;
     if (schedule_of_config(cfg)->judge)
         config_blame(cfg, p, KEYS("TRAIN.VALIDATE", "TRAIN.LR_SCHEDULER.NAME"),
-                     "TRAIN.VALIDATE beside: the schedule %s waits for the score of each "
-                     "epoch, take inline",
+                     "TRAIN.VALIDATE beside does not work with the schedule %s, which "
+                     "needs the score of each epoch; use inline",
                      schedule_of_config(cfg)->name);
     if (!names_known(&device_names, device, &why))
         config_blame(cfg, p, KEYS("TRAIN.VALIDATE_DEVICE"), "TRAIN.VALIDATE_DEVICE %s",
                      why.buf);
     else if (!device_available(device_find(device, &o), o.index, &why))
         config_blame(cfg, p, KEYS("TRAIN.VALIDATE_DEVICE"),
-                     "TRAIN.VALIDATE_DEVICE %s cannot run here: %s", device, why.buf);
+                     "TRAIN.VALIDATE_DEVICE %s is not available: %s", device, why.buf);
     strbuf_release(&why);
 }
 
@@ -71,10 +71,9 @@ const struct verb cmd_train = {
         (const char *const[]){"trainc --cfg my.yaml --epochs 20 --lr 0.01",
                               "trainc --data-path photos --pretrained resnet18", NULL},
     .help = "train a model (the default verb)",
-    .about =
-        "Trains, validates and saves below OUTPUT/NAME/TAG; started again with the "
-        "same configuration, it goes on where its newest checkpoint was. SIGTERM, "
-        "SIGINT, SIGHUP and SIGUSR1 save and leave, with the exit code 128 + signal.",
+    .about = "Trains, validates, and saves to OUTPUT/NAME/TAG. Run again with the same "
+             "configuration, it resumes from the newest checkpoint. On SIGTERM, SIGINT, "
+             "SIGHUP, or SIGUSR1 it saves a checkpoint and exits with code 128 + signal.",
     .flags = train_flags,
     .known_args = true,
     .log_stdout = true,

@@ -66,7 +66,7 @@ const struct verb *verb_named(const char *name)
         return v;
     for (size_t i = 0; i < sizeof(elsewhere) / sizeof(*elsewhere); i++)
         if (has_name(elsewhere[i].names, name))
-            usage("unknown verb %s (here: trainc %s)", name, elsewhere[i].here);
+            usage("unknown verb %s (use trainc %s)", name, elsewhere[i].here);
     suggest_init(&s, name);
     for (int i = 0; verb_table[i]; i++)
         suggest_try(&s, verb_table[i]->name);

@@ -128,9 +128,9 @@ static void print_weights(const struct course *c)
     struct strbuf size = STRBUF_INIT;
 
     strbuf_add_bytes(&size, (double)c->weights);
-    say("  %s of weights travel after the update", size.buf);
+    say("  %s of weights are gathered after the optimizer step", size.buf);
     if (c->timed)
-        say(", in %.3f ms, which nothing hides", 1e3 * c->gathers);
+        say(", in %.3f ms without overlap", 1e3 * c->gathers);
     say("\n");
     strbuf_release(&size);
 }
@@ -144,27 +144,28 @@ void world_print(const struct program *p, const struct world *w)
     course_of(&c, p, w);
     whole = c.step + c.exposed + c.gathers;
     strbuf_add_bytes(&size, (double)c.bytes);
-    say("\n%d processes: %s of gradients travel%s in %d buckets, each as soon as its "
-        "last gradient is there\n  %6s %8s %10s%s  last gradient\n",
-        w->processes, size.buf, w->shard ? ", to the process that has their share," : "",
+    say("\n%d processes: %s of gradients are %s in %d buckets, each as soon as its last "
+        "gradient is computed\n  %6s %8s %10s%s  last gradient\n",
+        w->processes, size.buf, w->shard ? "reduce-scattered" : "all-reduced",
         c.buckets.n, "bucket", "tensors", "bytes",
         c.timed ? "        ready       begins         ends" : "  ready");
     for (int i = 0; i < c.buckets.n; i++)
         print_bucket(&c, i);
     if (c.timed)
-        say("  at %.3g GB/s they take %.3f ms, %.0f %% of that during the backward "
-            "phase: a step of %.3f ms becomes %.3f ms, efficiency %.1f %%\n",
+        say("  at %.3g GB/s they take %.3f ms, of which %.0f %% overlap with the "
+            "backward "
+            "pass: a step of %.3f ms becomes %.3f ms, efficiency %.1f %%\n",
             w->link / 1e9, 1e3 * c.sent, 100 * overlap(&c), 1e3 * c.step, 1e3 * whole,
             100 * c.step / whole);
     else
-        say("  the backward phase ends after %.1f %% of a step's FLOPs; --step-ms T "
-            "(see trainc bench) gives times\n",
+        say("  the backward pass ends after %.1f %% of a step's FLOPs; give --step-ms T "
+            "(see trainc bench) to predict times\n",
             100 * c.backward);
     if (w->shard)
         print_weights(&c);
     strbuf_reset(&size);
     strbuf_add_bytes(&size, c.each);
-    say("  each process sends %s an update\n", size.buf);
+    say("  each process sends %s per step\n", size.buf);
     course_release(&c);
     strbuf_release(&size);
 }

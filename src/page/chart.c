@@ -86,8 +86,8 @@ static double x_of(const struct axes *a, double x)
 
 static double y_of(const struct axes *a, double y)
 {
-    double part = a->log ? log(y / a->y0) / log(a->y1 / a->y0)
-                         : (y - a->y0) / (a->y1 - a->y0);
+    double part =
+        a->log ? log(y / a->y0) / log(a->y1 / a->y0) : (y - a->y0) / (a->y1 - a->y0);
 
     return HEIGHT - BOTTOM - part * (HEIGHT - TOP - BOTTOM);
 }
@@ -159,8 +159,8 @@ static void end_line(struct strbuf *s, const struct curve *c, const struct axes 
                     y_of(a, t->y[i]));
     strbuf_addstr(s, "\"/>");
     for (int i = from; to - from <= DOT_BELOW && i < to; i++)
-        strbuf_addf(s, "<circle class=\"c%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"2.5\"/>", colour,
-                    x_of(a, t->x[i]), y_of(a, t->y[i]));
+        strbuf_addf(s, "<circle class=\"c%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"2.5\"/>",
+                    colour, x_of(a, t->x[i]), y_of(a, t->y[i]));
 }
 
 static void add_curve(struct strbuf *s, const struct curve *c, const struct axes *a,
@@ -234,7 +234,7 @@ static void add_svg(struct strbuf *s, const struct chart *c, const struct axes *
     add_grid(s, a);
     strbuf_addf(s, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">",
                 (LEFT + WIDTH - RIGHT) / 2, HEIGHT - 6);
-    html_add(s, c->along ? c->along : "updates");
+    html_add(s, c->along ? c->along : "steps");
     strbuf_addstr(s, "</text>");
     for (int i = 0; i < c->n; i++)
         add_curve(s, &c->curve[i], a, &t[i]);

@@ -21,15 +21,15 @@ static void add_cell(struct strbuf *s, const struct table *t, int row, int colum
     /* The square root of the share: confusions, which one looks for, are small shares. */
     strbuf_addf(s, "<td style=\"background:rgba(var(--heat),%.2f)%s\" title=\"",
                 sqrt(part) * 0.95, part > 0.3 ? ";color:var(--bg)" : "");
-    html_addf(s, "%s taken for %s: %.0f, %.1f %%", table_cell(t, row, 0),
+    html_addf(s, "%s predicted as %s: %.0f, %.1f %%", table_cell(t, row, 0),
               table_cell(t, 0, column), n, 100 * part);
     strbuf_addf(s, "\">%.0f</td>", n);
 }
 
 static void add_matrix(struct strbuf *s, const struct table *t)
 {
-    strbuf_addstr(s, "<p class=\"dim\">Rows are the labels, columns the answers; the "
-                     "stronger the colour, the larger the share of the row.</p>"
+    strbuf_addstr(s, "<p class=\"dim\">Rows are labels, columns are predictions. A "
+                     "stronger color is a larger share of the row.</p>"
                      "<div class=\"wide\"><table class=\"heat\"><thead><tr><th></th>");
     for (int c = 1; c < t->columns; c++) {
         strbuf_addstr(s, "<th>");
@@ -81,19 +81,19 @@ static void add_large(struct strbuf *s, const struct page_run *r)
     size_t len;
     char *png = file_read(path, &len);
 
-    strbuf_addf(s,
-                "<p class=\"dim\">%d classes. The numbers are in report/confusion.csv. "
-                "In the image rows are the labels, from the top, and columns the "
-                "answers, from the left, in the order of that file; the darker, the "
-                "larger the share of the row.</p>\n",
-                r->confusion.rows - 1);
+    strbuf_addf(
+        s,
+        "<p class=\"dim\">%d classes. report/confusion.csv holds the numbers. Rows "
+        "of the image are labels, columns are predictions, in the order of that "
+        "file. A darker pixel is a larger share of the row.</p>\n",
+        r->confusion.rows - 1);
     if (png && len <= MOST_BYTES) {
         strbuf_addstr(s, "<div class=\"images\"><figure><img alt=\"confusion matrix\" ");
         html_add_data(s, "image/png", png, len);
         strbuf_addstr(s, "></figure></div>\n");
     }
     if (r->pairs.rows > 1) {
-        strbuf_addstr(s, "<p class=\"dim\">Taken for each other most often:</p>\n");
+        strbuf_addstr(s, "<p class=\"dim\">Most confused classes:</p>\n");
         add_rows(s, &r->pairs, MOST_PAIRS);
     }
     free(png);
@@ -104,9 +104,10 @@ void page_add_classes(struct strbuf *s, const struct page_run *r)
 {
     html_section(s, "confusion", "Confusion matrix");
     if (!r->confusion.rows)
-        strbuf_addstr(s, "<p class=\"dim\">There is none: it is made by the last "
-                         "validation of a run in one process, of at most 4096 classes; "
-                         "<code>trainc eval --report</code> makes it at any time.</p>\n");
+        strbuf_addstr(s,
+                      "<p class=\"dim\">No confusion matrix. The last validation of a "
+                      "run in one process writes it, for up to 4096 classes; "
+                      "<code>trainc eval --report</code> writes it at any time.</p>\n");
     else if (r->confusion.rows - 1 > MOST_CELLS)
         add_large(s, r);
     else

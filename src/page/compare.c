@@ -9,8 +9,8 @@
 #include "page/page.h"
 
 static const char *const columns[] = {
-    "run",     "best top-1, %",     "best mean IoU", "training loss", "epochs",
-    "updates", "images per second", "seconds",       "memory, MiB",   "exit",
+    "run",   "best top-1, %",     "best mean IoU", "training loss", "epochs",
+    "steps", "images per second", "seconds",       "memory, MiB",   "exit",
 };
 enum { COLUMNS = sizeof(columns) / sizeof(*columns) };
 
@@ -133,8 +133,9 @@ void page_add_comparison(struct strbuf *s, const struct page_run *r, int n)
         head[m++] = k.key[i];
     (void)snprintf(title, sizeof(title), "%d runs", n);
     html_begin(s, title);
-    strbuf_addstr(s, "<p class=\"dim\">A click on a column sorts by it. After the "
-                     "figures come the keys in which the runs differ.</p>\n");
+    strbuf_addstr(s,
+                  "<p class=\"dim\">Click a column to sort by it. The last columns are "
+                  "the keys in which the runs differ.</p>\n");
     html_table_begin(s, head, m);
     for (int i = 0; i < n; i++)
         add_row(s, &r[i], &k, shown);

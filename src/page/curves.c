@@ -58,7 +58,7 @@ static const struct {
      false,
      0,
      {{"val/val_miou", VALIDATION, NULL}, {"val/ema_miou", EMA, NULL}}},
-    {"accuracy of pixels",
+    {"pixel accuracy",
      NULL,
      false,
      false,
@@ -79,10 +79,10 @@ static const struct {
      true,
      1,
      {{"train/loss_scale", TRAINING, "loss scale"},
-      {"train/loss_scale_0", TRAINING, "of loss 0"},
-      {"train/loss_scale_1", TRAINING, "of loss 1"},
-      {"train/loss_scale_2", TRAINING, "of loss 2"},
-      {"train/loss_scale_3", TRAINING, "of loss 3"}}},
+      {"train/loss_scale_0", TRAINING, "loss 0"},
+      {"train/loss_scale_1", TRAINING, "loss 1"},
+      {"train/loss_scale_2", TRAINING, "loss 2"},
+      {"train/loss_scale_3", TRAINING, "loss 3"}}},
     {"waiting for data",
      "share of the time",
      false,
@@ -95,7 +95,7 @@ static const struct {
      false,
      0,
      {{"train/images_per_second", TRAINING, "images per second"}}},
-    {"skipped updates",
+    {"skipped steps",
      "since the start",
      false,
      true,
@@ -215,7 +215,7 @@ void page_add_curves(struct strbuf *s, const struct page_run *r, int n)
     const char *per = n == 1 ? page_run_derived(r, "updates_per_epoch") : "";
     char along[64];
 
-    (void)snprintf(along, sizeof(along), *per ? "updates (%.*s per epoch)" : "updates",
+    (void)snprintf(along, sizeof(along), *per ? "steps (%.*s per epoch)" : "steps",
                    (int)strcspn(per, "\n"), per);
     strbuf_addstr(s, "<div class=\"charts\">\n");
     for (int i = 0; i < CHARTS; i++)

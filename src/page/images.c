@@ -40,7 +40,7 @@ static int add_worst(struct strbuf *s, const struct page_run *r)
 
     for (int i = 1; i < t->rows && i <= MOST; i++) {
         char *path = xasprintf("%s/report/worst_%02d.jpg", r->dir, i - 1);
-        char *caption = xasprintf("%s: %s, taken for %s, loss %s", table_cell(t, i, name),
+        char *caption = xasprintf("%s: %s, predicted %s, loss %s", table_cell(t, i, name),
                                   table_cell(t, i, label), table_cell(t, i, answer),
                                   table_cell(t, i, loss));
 
@@ -128,14 +128,14 @@ void page_add_images(struct strbuf *s, const struct page_run *r)
     if (add_worst(&worst, r)) {
         html_section(s, "images", "Worst images");
         strbuf_addf(s,
-                    "<p class=\"dim\">Those with the largest loss, as the model sees "
-                    "them.</p><div class=\"images worst\">%s</div>\n",
+                    "<p class=\"dim\">The images with the largest loss, as input to the "
+                    "model.</p><div class=\"images worst\">%s</div>\n",
                     worst.buf);
     }
     if (add_label_maps(&maps, r)) {
         html_section(s, "images", "Label maps");
         strbuf_addf(s,
-                    "<p class=\"dim\">Image, truth and prediction.</p><div "
+                    "<p class=\"dim\">Image, ground truth, and prediction.</p><div "
                     "class=\"images\">%s</div>\n",
                     maps.buf);
     }

@@ -66,16 +66,15 @@ static void add_cards(struct strbuf *s, const struct page_run *r)
              page_number(t, page_run_best(r), 4));
     add_card(s, "training loss", page_number(t, page_run_loss(r), 4));
     add_card(s, "epochs", page_number(t, page_run_number(r, "epochs"), 6));
-    add_card(s, "updates", page_number(t, page_run_number(r, "steps"), 9));
+    add_card(s, "steps", page_number(t, page_run_number(r, "steps"), 9));
     add_card(s, "images per second",
              page_number(t, page_run_number(r, "images_per_second"), 4));
     add_duration_card(s, "wall clock", page_run_number(r, "wall_seconds"));
-    add_bytes_card(s,
-                   page_run_on_device(r) ? "memory of the device" : "memory of tensors",
+    add_bytes_card(s, page_run_on_device(r) ? "device memory" : "tensor memory",
                    page_run_number(r, "peak_memory_bytes"));
     strbuf_addstr(s, "</div>\n");
     if (error) {
-        strbuf_addstr(s, "<p><b>It failed:</b> ");
+        strbuf_addstr(s, "<p><b>The run failed:</b> ");
         html_add(s, error);
         strbuf_addstr(s, "</p>\n");
     }
@@ -88,11 +87,11 @@ static const struct {
 } resources[] = {
     {"wall_seconds", "wall clock of the last process, s", false},
     {"train_seconds", "training, s", false},
-    {"data_wait_seconds", "of that waiting for data, s", false},
+    {"data_wait_seconds", "training, waiting for data, s", false},
     {"device_open_seconds", "opening the device, s", false},
-    {"first_step_seconds", "until the first batch, s", false},
-    {"peak_memory_bytes", "memory of tensors", true},
-    {"library_memory_bytes", "libraries beside it", true},
+    {"first_step_seconds", "time to the first batch, s", false},
+    {"peak_memory_bytes", "tensor memory", true},
+    {"library_memory_bytes", "library memory", true},
 };
 
 static void add_resources(struct strbuf *s, const struct page_run *r)
@@ -101,7 +100,7 @@ static void add_resources(struct strbuf *s, const struct page_run *r)
     const char *key;
 
     html_section(s, "time", "Time and memory");
-    html_table_begin(s, (const char *[]){"what", "how much"}, 2);
+    html_table_begin(s, (const char *[]){"resource", "amount"}, 2);
     for (size_t i = 0; i < sizeof(resources) / sizeof(*resources); i++) {
         double n = page_run_number(r, resources[i].key);
         struct strbuf t = STRBUF_INIT;
@@ -117,24 +116,23 @@ static void add_resources(struct strbuf *s, const struct page_run *r)
     }
     json_object_foreach((json_t *)(uintptr_t)stages, key, v)
     {
-        char *name = xasprintf("loader, %s, s of its threads", key), t[32];
+        char *name = xasprintf("loader threads, %s, s", key), t[32];
 
-        html_table_row(
-            s, (const char *[]){name, page_number(t, json_number_value(v), 4)}, 2);
+        html_table_row(s, (const char *[]){name, page_number(t, json_number_value(v), 4)},
+                       2);
         free(name);
     }
     html_table_end(s);
     if (!r->derived)
         return;
-    strbuf_addstr(s, "<details><summary>derived.yaml: what the configuration means here"
-                     "</summary><pre>");
+    strbuf_addstr(s, "<details><summary>derived.yaml: values derived from the "
+                     "configuration</summary><pre>");
     html_add(s, r->derived);
     strbuf_addstr(s, "</pre></details>\n");
 }
 
-static void add_table(struct strbuf *s, const struct table *t, bool (*shown)(
-                                                                   const struct table *t,
-                                                                   int row))
+static void add_table(struct strbuf *s, const struct table *t,
+                      bool (*shown)(const struct table *t, int row))
 {
     const char **row = xcalloc((size_t)t->columns + 1, sizeof(*row));
 
@@ -200,8 +198,8 @@ static void add_settings(struct strbuf *s, const struct page_run *r)
         strbuf_addstr(s, "<p class=\"dim\">The folder has no settings.csv.</p>\n");
         return;
     }
-    strbuf_addstr(s, "<p class=\"dim\">What differs from the defaults, and what set it."
-                     "</p>\n");
+    strbuf_addstr(s, "<p class=\"dim\">Keys that differ from the defaults, and their "
+                     "origins.</p>\n");
     add_table(s, &r->settings, differs);
     strbuf_addstr(s, "<details><summary>all keys</summary>\n");
     add_table(s, &r->settings, NULL);
@@ -223,8 +221,9 @@ static void add_model(struct strbuf *s, const struct page_run *r)
     }
     strbuf_add_grouped(&text, (long long)sum[0]);
     html_section(s, "model", "Model");
-    strbuf_addf(s, "<p>%s parameters, %.4g million MACs per image.</p><details>"
-                   "<summary>layers</summary>\n",
+    strbuf_addf(s,
+                "<p>%s parameters, %.4g million MACs per image.</p><details>"
+                "<summary>layers</summary>\n",
                 text.buf, sum[1] / 1e6);
     add_table(s, t, NULL);
     strbuf_addstr(s, "</details>\n");

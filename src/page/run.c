@@ -73,7 +73,7 @@ static bool read_metrics(struct page_run *r, struct strbuf *why)
     int number = 1;
 
     if (!text) {
-        strbuf_addf(why, "'%s' has no metrics.jsonl that can be read", r->dir);
+        strbuf_addf(why, "cannot read '%s/metrics.jsonl'", r->dir);
         return false;
     }
     for (char *line = text; (end = strchr(line, '\n')); line = end + 1, number++) {
@@ -82,7 +82,7 @@ static bool read_metrics(struct page_run *r, struct strbuf *why)
 
         if (!json_is_object(j))
             strbuf_addf(why, "'%s/metrics.jsonl', line %d: %s", r->dir, number,
-                        j ? "it is no object" : what.buf);
+                        j ? "not a JSON object" : what.buf);
         else
             add_line(r, j);
         strbuf_release(&what);
@@ -205,7 +205,8 @@ bool page_run_on_device(const struct page_run *r)
 
 const char *page_run_setting(const struct page_run *r, const char *key)
 {
-    int name = table_column(&r->settings, "key"), value = table_column(&r->settings, "value");
+    int name = table_column(&r->settings, "key"),
+        value = table_column(&r->settings, "value");
 
     for (int i = 1; i < r->settings.rows; i++)
         if (!strcmp(table_cell(&r->settings, i, name), key))

@@ -143,7 +143,7 @@ struct lane {
 static void take_span(struct lane *l, const json_t *e)
 {
     static const char *const inside[][2] = {
-        {"data", "update"},   {"program", "update"}, {"forward", "program"},
+        {"data", "step"},   {"program", "step"}, {"forward", "program"},
         {"image", "batch"},   {"stage", "image"},
     };
     struct span s = {number(e, "ts"), number(e, "ts") + number(e, "dur"), text(e, "cat")};
@@ -155,12 +155,12 @@ static void take_span(struct lane *l, const json_t *e)
         fail_msg("%s at %f ends after what it lies in", text(e, "name"), s.from);
     assert_true(l->depth < 8);
     for (size_t i = 0; i < sizeof(inside) / sizeof(*inside); i++)
-        if (!strcmp(s.category, inside[i][0]) && !strstr(l->name, "alone"))
+        if (!strcmp(s.category, inside[i][0]) && !strstr(l->name, "separately"))
             assert_true(l->depth &&
                         !strcmp(l->open[l->depth - 1].category, inside[i][1]));
     l->open[l->depth++] = s;
     l->spans++;
-    l->updates += !strncmp(text(e, "name"), "update ", 7);
+    l->updates += !strncmp(text(e, "name"), "step ", 5);
     l->waits += !strcmp(text(e, "name"), "wait for data");
     l->images += !strcmp(s.category, "image");
     l->stages += !strcmp(s.category, "stage");

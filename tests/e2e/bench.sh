@@ -28,9 +28,9 @@ positive step.json images_per_second step_ms_median peak_memory_bytes convs_imag
 [ "$(value step.json batch)" = 4 ] || fail "batch: $(value step.json batch)"
 [ "$(value step.json device)" = cpu ] || fail "device: $(value step.json device)"
 grep -Eq '^resnet20: [0-9.]+ img/s, [0-9.]+ ms per step' log || fail "no line of the step"
-grep -Eq '^convolutions alone: [0-9.]+ img/s, forward [0-9.]+ ms, data gradient [0-9.]+ ms, weight gradient [0-9.]+ ms' log ||
+grep -Eq '^convolutions only: [0-9.]+ img/s, forward [0-9.]+ ms, data gradient [0-9.]+ ms, weight gradient [0-9.]+ ms' log ||
   fail "no line of the convolutions: $(grep ^conv log)"
-grep -Eq '^all steps +[0-9]+ ' log || fail "no sum of the trace"
+grep -Eq '^all kernels +[0-9]+ ' log || fail "no sum of the trace"
 
 # Our own beside the library: each of a kernel's lines counts in its sum, and the ratio is
 # that of the two times. On a processor that has none of our loops there is no table.
@@ -55,12 +55,12 @@ grep -Eq '^conv1 ' log || grep -Eq '^act1 ' log || fail "inference: no convoluti
 "${step[@]}" --inference --convs >log 2>&1 && fail "--convs of an inference"
 "${step[@]}" --no-amp --convs >log 2>&1 || fail "without a trace"
 grep -q '^layer1.0.conv1 ' log && fail "each convolution without --trace"
-grep -q '^all steps' log && fail "a trace without --trace"
+grep -q '^all kernels' log && fail "a trace without --trace"
 echo "ok: a step and its convolutions"
 
 "${step[@]}" >log 2>&1 || fail "a step alone"
 grep -q convs_images_per_second step.json && fail "convolutions that were not timed are in the JSON"
-grep -q '^convolutions alone' log && fail "convolutions without --convs"
+grep -q '^convolutions only' log && fail "convolutions without --convs"
 
 # "-" is the standard output, and another program reads it: what is for people goes beside.
 for what in "--seconds 0.01 --cfg $here/configs/smoke/synthetic.yaml" "--ops relu*limit" \

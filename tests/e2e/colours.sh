@@ -30,7 +30,7 @@ is colours.yaml NUM_CLASSES 3
 is colours.yaml CLASS_COLORS '[[128, 64, 128], [64, 0, 192], [255, 128, 1]]'
 is colours.yaml CLASS_NAMES "[Road, 'High car', 'Sky: blue']"
 is colours.yaml IGNORED_COLORS '[[0, 0, 0]]'
-grep -q "CLASS_NAMES: .*# of 'label_colors.txt'" colours.yaml || fail "nothing says where the names are from"
+grep -q "CLASS_NAMES: .*# from 'label_colors.txt'" colours.yaml || fail "nothing says where the names are from"
 for c in values colours; do
   "$trainc" config --check --cfg $c.yaml >log 2>&1 && [ ! -s log ] || fail "$c: the configuration is not clean"
   "$trainc" check --cfg $c.yaml >log 2>&1 || fail "$c: check"
@@ -52,7 +52,7 @@ same hex.log colours.log || fail "hexadecimal colours"
 "$trainc" predict --weights "$best" --device cpu --out p colours/val/images >log 2>&1 || fail "predict"
 LC_ALL=C grep -qaP 'PLTE\x80\x40\x80\x40\x00\xc0\xff\x80\x01' p/*.png || { ls p; fail "predict paints other colours"; }
 # Packed label maps hold values.
-"$trainc" pack --cfg colours.yaml --to zip --out packed --label-maps >log 2>&1 && grep -q 'packed as class indices' log || fail "pack"
+"$trainc" pack --cfg colours.yaml --to zip --out packed --label-maps >log 2>&1 && grep -q 'label maps as class indices' log || fail "pack"
 run packed --cfg values.yaml --data-path packed --dataset zip
 same packed.log colours.log || fail "packed colours train differently"
 
@@ -76,6 +76,6 @@ refused "cannot read '.*nowhere.txt'" --opts "DATA.CLASS_COLORS=nowhere.txt,"
 grep -q "DATA.IGNORED_COLORS has no effect" log || fail "IGNORED_COLORS alone"
 layout_map_plain noise && for f in noise/masks/*; do { printf 'P6\n32 32\n255\n'; head -c 3072 /dev/urandom; } >"${f%.png}.ppm" && rm "$f"; done
 "$trainc" init noise >x.yaml 2>log && fail "noise is a label map"
-grep -q "label maps have more than 64 colours" log || fail "init: too many colours"
+grep -q "more than 64 colors in the label maps" log || fail "init: too many colours"
 
 finish

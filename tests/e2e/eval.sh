@@ -68,7 +68,7 @@ printf 'BASE: [%s]\nMODEL:\n  RESUME: %s\n' "$here/configs/smoke/shapes.yaml" $r
 named=(--cfg resume.yaml --data-path shapes --output out --device cpu)
 for verb in eval --eval; do
   "$trainc" $verb "${named[@]}" --pretrained $run/best.safetensors >log 2>&1
-  [ $? = 2 ] && grep -q -e "--pretrained: .*best.*' would not be evaluated, but MODEL.RESUME .* (resume.yaml:3:3)" log ||
+  [ $? = 2 ] && grep -q -e "--pretrained: .*best.*' would be ignored, because MODEL.RESUME .* (resume.yaml:3:3)" log ||
     { cat log; fail "$verb --pretrained with MODEL.RESUME"; }
 done
 "$trainc" eval "${named[@]}" --pretrained $run/best.safetensors --resume= >log 2>&1 &&
@@ -148,13 +148,13 @@ done
 [ "$(find copied -type f | wc -l)" = 22 ] && [ -z "$(find copied -type l)" ] || fail "predict --copy: files"
 "$trainc" predict "${best[@]}" --topk 0 --copy --probabilities shapes/val >log 2>&1
 [ $? = 2 ] && grep -q "'0' is no number of classes" log && grep -q "is of --sort DIR" log &&
-  grep -q "give --json or --csv" log || fail "predict: mistakes in flags"
+  grep -q "no effect without --json FILE or --csv" log || fail "predict: mistakes in flags"
 echo "mine,too" >mine.csv
 "$trainc" predict "${best[@]}" --csv mine.csv shapes/val >log 2>&1
 [ $? = 2 ] && grep -q "no table of trainc's lies there" log || fail "predict --csv over a file of others"
 mkdir -p nothing/.hidden
 "$trainc" predict "${best[@]}" nothing >log 2>&1
-[ $? = 2 ] && grep -q "'nothing' has no images: no name ends in .jpg, " log || fail "predict of an empty folder"
+[ $? = 2 ] && grep -q "no images found in 'nothing': no file name ends in .jpg, " log || fail "predict of an empty folder"
 
 # The weights alone, as timm has them.
 "$trainc" export --weights $run/last.safetensors --out alone.safetensors >log 2>&1 || fail "export"

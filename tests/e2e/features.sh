@@ -55,9 +55,9 @@ cmp -s <(floats e.npy | tail -n +97 | awk '{printf "%.4f\n", $1}') \
 refused() { refuses "$1" "$trainc" "${@:2}"; } # PATTERN ARGUMENT...
 refused "7 is no stage: there are 5, 0 to 4" features "${args[@]}" --out-indices 7 --out f.npz shapes/val
 refused "named twice" features "${args[@]}" --out-indices 4 -1 --out f.npz shapes/val
-refused "has one array" features "${args[@]}" --out f.npy shapes/val
-refused "a .npz, .npy or .safetensors" features "${args[@]}" --out f.txt shapes/val
-refused "no place: give --out" features "${args[@]}" shapes/val
+refused "holds only one array" features "${args[@]}" --out f.npy shapes/val
+refused "end the name in .npz, .npy, or .safetensors" features "${args[@]}" --out f.txt shapes/val
+refused "no output file: give --out" features "${args[@]}" shapes/val
 refused "no images" features "${args[@]}" --out f.npz
 echo "a text" >f.npz
 refused "no arrays of trainc's lies there" features "${args[@]}" --out f.npz shapes/val

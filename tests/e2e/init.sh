@@ -39,7 +39,7 @@ is split.yaml TRAIN_SPLIT train
 is split.yaml VAL_SPLIT val
 is split.yaml IMG_SIZE 32
 grep -q '^# 3 classes: [0-9]* (.*) to [0-9]* (.*) images each' split.yaml || fail "no count of the classes"
-grep -q 'The largest class has [0-9.]* times the images of the smallest' split.yaml || fail "classes of unlike sizes are not told"
+grep -q 'The largest class has [0-9.]* times as many images as the smallest' split.yaml || fail "classes of unlike sizes are not told"
 trains flat flat
 is flat.yaml VAL_FRACTION 0.2
 trains half half
@@ -78,7 +78,7 @@ is pairs.yaml NUM_CLASSES 27 # the largest value of Cityscapes' ids that scenes 
 trains both both
 is both.yaml DATASET pairs
 is both.yaml VAL_SPLIT val
-grep -q '^# 12 images for training, 4 for validation' both.yaml || fail "both: the images"
+grep -q '^# 12 training and 4 validation images' both.yaml || fail "both: the images"
 
 # What layouts are taken for; that they train is init_trains.sh's business.
 layouts_begin "$trainc" || exit 1
@@ -94,11 +94,11 @@ found class_masked folder "''" ''
 found class_mac folder train val
 grep -q "class_mac/train': folders that are no classes are passed over: __MACOSX" log || { cat log; fail "nothing says that __MACOSX is passed over"; }
 found class_beside folder "''" ''
-grep -q "^# '.*metadata.csv' beside the images is not read" class_beside.yaml || { cat class_beside.yaml; fail "a CSV file is not mentioned"; }
+grep -q "^# '.*metadata.csv', next to the images, is not read" class_beside.yaml || { cat class_beside.yaml; fail "a CSV file is not mentioned"; }
 found map_membrane pairs train ''
 is map_membrane.yaml NUM_CLASSES 2
 is map_membrane.yaml LABEL_MAP '[[255, 1]]'
-grep -q "train/image and train/label are images and label maps by their names, and 12 of 12" map_membrane.yaml || { head -3 map_membrane.yaml; fail "membrane: nothing says what it is taken for"; }
+grep -q "images in train/image and label maps in train/label; 12 of 12" map_membrane.yaml || { head -3 map_membrane.yaml; fail "membrane: nothing says what it is taken for"; }
 found map_carvana pairs train ''
 found map_prepped pairs train test
 found map_annot pairs train val
@@ -117,7 +117,7 @@ unsure() { # LAYOUT WHY READING...
   shift 2
   "$trainc" init "$dir" >x.yaml 2>log
   [ $? = 2 ] && cp log log.all && [ ! -s x.yaml ] || { cat log; fail "$dir: the exit code, or a configuration of what is not sure"; }
-  grep -q "trainc init is not sure what '.*$dir' holds: .*$why" log || { cat log; fail "$dir: why it is not sure"; }
+  grep -q "the layout of '.*$dir' is ambiguous: .*$why" log || { cat log; fail "$dir: why it is not sure"; }
   for reading; do
     grep -q "^  trainc init .*$dir$reading " log || { cat log; fail "$dir: no reading '$reading'"; }
   done
@@ -128,21 +128,21 @@ unsure() { # LAYOUT WHY READING...
   mv log.all said
 }
 mkdir movies && cp -r "$(ls -d _s/train/* | head -1)" movies/posters && printf 'key,genre,year\n0000,drama,1990\n' >movies/data.csv
-unsure movies "'posters' is its only folder of images.*data.csv' lies beside them" ' --as folder'
-grep -q "  trainc check --dataset csv --data-path .*movies    # images whose classes are in '.*data.csv'" said || { cat said; fail "the CSV is no reading"; }
+unsure movies "'posters' is its only folder of images.*there is also '.*data.csv'" ' --as folder'
+grep -q "  trainc check --dataset csv --data-path .*movies    # images with classes listed in '.*data.csv'" said || { cat said; fail "the CSV is no reading"; }
 cp -r movies films && k=0 && for f in films/posters/*; do f=${f##*/}; echo "${f%.*},$((k++ % 2))"; done | cat <(echo id,genre) - >films/data.csv
 "$trainc" init films >films.yaml 2>log || { cat log; fail "posters and a table"; }
 is films.yaml DATASET csv
 is films.yaml NUM_CLASSES 2
 grep -q 'is not read' films.yaml && fail "the table of a data set is said not to be read"
 mkdir -p "odd ones" && cp -r _s/train "odd ones/images" && cp -r _s/val "odd ones/extra" && mkdir -p parts/{images,extra} && cp _s/train/square/* parts/images && cp _s/train/circle/* parts/extra
-unsure parts "'images' is a usual name of a part of a data set" ' --as folder'
+unsure parts "'images' is a usual name for a part of a data set" ' --as folder'
 _pairs 0 16 two/images two/masks && cp -r two/masks two/labels
-unsure two "1 more folders may be the images or the label maps of 'images' and " ' --as pairs'
+unsure two "1 other folders could also be the images or label maps of 'images' and " ' --as pairs'
 _pairs 0 16 like/photos_of_it like/masks && mv like/photos_of_it like/original
 unsure like "'masks' may be the label maps of 'original'" ' --as folder'
 "$trainc" init "odd ones" >x.yaml 2>log && fail "class folders within a folder"
-grep -q "trainc init '.*odd ones/images'    # a folder for each class" log || { cat log; fail "the folder within is not named"; }
+grep -q "trainc init '.*odd ones/images'    # one folder per class" log || { cat log; fail "the folder within is not named"; }
 _pairs 0 16 lossy/images lossy/masks && for f in lossy/masks/*; do cp "$(ls _s/train/*/* | head -1)" "${f%.png}.jpg" && rm "$f"; done
 "$trainc" init lossy >x.yaml 2>log && fail "masks in JPEG are no label maps"
 grep -q "label maps cannot be JPEGs, whose compression changes class values (16 of 16, such as" log || { cat log; fail "masks in JPEG: no reason"; }
@@ -210,7 +210,7 @@ for want in 40:resnet20:40: 100:resnet50:128:enlarged 150:resnet50:128: 180:resn
   is many.yaml NAME "$net"
   is many.yaml IMG_SIZE "$size"
   grep -q 'large enough' many.yaml && fail "$side pixels are large enough"
-  grep -q "^ *IMG_SIZE: .*# the median of the shorter side is $side${enlarged:+: $enlarged}\$" many.yaml || { grep IMG_SIZE many.yaml; fail "$side: what is said of the size"; }
+  grep -q "^ *IMG_SIZE: .*# the median shorter side is $side${enlarged:+, so images are $enlarged}\$" many.yaml || { grep IMG_SIZE many.yaml; fail "$side: what is said of the size"; }
 done
 "$trainc" pack --cfg split.yaml --to tar --out tar >log 2>&1 || { cat log; fail "pack"; }
 trains tar tar
@@ -223,18 +223,18 @@ refuses() { # what must be said, then the arguments
   [ $? = 2 ] && [ ! -s out.yaml ] && [ "$(wc -l <log)" -le 2 ] && grep -q -- "$say" log || { cat log; fail "init $*"; }
 }
 mkdir empty
-refuses 'is no data set that trainc knows' empty
-refuses "'nowhere' is no folder" nowhere
-refuses 'which folder?'
-refuses '--as: a storage of files is expected' pairs --as synthetic
+refuses 'no known data set layout in' empty
+refuses "'nowhere' is not a folder" nowhere
+refuses 'no folder given'
+refuses '--as: must be a storage that reads files' pairs --as synthetic
 refuses "--as: .*did you mean folder" pairs --as folders
-refuses "--as voc: '.*pairs' has no" pairs --as voc
+refuses "--as voc: '.*pairs' does not have this layout" pairs --as voc
 refuses '--lists has no effect' split --lists more.d
 mkdir -p one/a one/b && cp flat/square/*.jpg one/b && cp one/b/0003.jpg one/a
-refuses "has one image of 'a'" one --lists one.d
-refuses 'is there already' flat --lists lists.d
+refuses "has only one image of class 'a'" one --lists one.d
+refuses 'already exists' flat --lists lists.d
 mkdir val.d && touch val.d/val.txt
-refuses 'is there already' flat --lists val.d
+refuses 'already exists' flat --lists val.d
 [ ! -e val.d/train.txt ] || fail "one of two lists was written"
 
 [ $fails = 0 ] && echo "init: passed" || { echo "init: $fails failed"; exit 1; }

@@ -23,6 +23,6 @@ state | cmp -s - before || fail "the run's folder changes"
 [ "$(grep -c '|' log)" -le 20 ] || fail "more lines than steps"
 refused() { refuses "$1" "${run[@]}" "${@:2}"; } # PATTERN OPTION...
 refused 'from 20 to' --lr-find --lr-find-steps 3
-refused 'not from --resume' --lr-find --resume out/resnet20/default/last.safetensors
+refused 'cannot be combined with --resume' --lr-find --resume out/resnet20/default/last.safetensors
 
 finish

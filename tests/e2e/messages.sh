@@ -99,7 +99,7 @@ printf 'image,label\na.jpg,0\n' >csv/train.txt
 says "csv/train.txt:1: this looks like CSV: 'image,label'" "$trainc" check --dataset list --data-path csv
 
 for verb in "test eval" "Validate eval" "fit train" "infer predict" "benchmark bench"; do
-  says "unknown verb ${verb% *} (here: trainc ${verb#* })$" "$trainc" ${verb% *}
+  says "unknown verb ${verb% *} (use trainc ${verb#* })$" "$trainc" ${verb% *}
 done
 says "unrecognized arguments: --cos-lr (here: --sched cosine, which is the default)" "$trainc" train --cos-lr
 for format in torchscript tflite coreml; do

@@ -177,7 +177,7 @@ done
 "${predict[@]}" resnet999 shapes/val >log 2>&1
 told "there is no file 'resnet999', and there are no public weights of that name"
 "$trainc" models resnet50.a1_in1k >log 2>&1
-told "these are weights (trainc models --pretrained resnet50.a1_in1k)"
+told "it names public weights: trainc models --pretrained resnet50.a1_in1k"
 "${predict[@]}" resnet50.a9_in1k shapes/val >log 2>&1
 told "did you mean resnet50.a1_in1k?"
 "${predict[@]}" resnet50 --model resnet18 shapes/val >log 2>&1

@@ -17,13 +17,13 @@ fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
 "$trainc" synth shapes --out shapes --classes 4 --train 48 --val 8 --size 32 2>/dev/null || exit 1
 
 tables() { # a device: what each part of the output must have
-  grep -Eq "^resnet20 on $1 .*: 3 updates$" log || fail "$1: no first line"
-  grep -Eq '^an update takes [0-9.]+ ms \(median\): [0-9.]+ img/s$' log || fail "$1: no time of an update"
-  grep -Eq '^limits of the device: [0-9.]+ GB/s, [0-9]+ GFLOP/s' log || fail "$1: no limits"
+  grep -Eq "^resnet20 on $1 .*: 3 steps$" log || fail "$1: no first line"
+  grep -Eq '^step time: [0-9.]+ ms \(median\), [0-9.]+ img/s$' log || fail "$1: no step time"
+  grep -Eq '^device limits: [0-9.]+ GB/s, [0-9]+ GFLOP/s' log || fail "$1: no limits"
   for layer in conv1 layer1.0.conv1 fc loss; do
     [ "$(grep -c "^$layer " log)" -ge 2 ] || fail "$1: $layer is not in the layers and the steps"
   done
-  awk '/^steps that lose/ { on = 1; getline; next } on && /above their floors/ { exit } on { n++ } END { exit n != 4 }' log ||
+  awk '/^kernel calls with the most/ { on = 1; getline; next } on && /above their floors/ { exit } on { n++ } END { exit n != 4 }' log ||
     fail "$1: --worst 4 is not 4 lines"
   for stage in read decode resize augment; do
     grep -Eq "^$stage +[0-9.]+ +[0-9.]+%$" log || fail "$1: no stage $stage"
@@ -43,7 +43,7 @@ grep -q '"name":"loader worker [01]"' t.json || fail "no lane of a worker in the
 # What helps is said with figures: a device that is slow at 16 bits, or without fast kernels.
 "$trainc" profile "${common[@]}" --device ref --updates 1 --brief >log 2>&1 || { cat log; fail "on the reference"; }
 grep -q 'plain-C reference kernels' log || fail "nothing is said of reference kernels"
-grep -q '^limits of the device: not known$' log || fail "limits of the reference"
+grep -q '^device limits: unknown$' log || fail "limits of the reference"
 "$trainc" profile "${common[@]}" --device cpu --no-amp --brief --use-checkpoint >log 2>&1 || fail "fp32"
 grep -q 'TRAIN.USE_CHECKPOINT computes activations twice' log || { cat log; fail "nothing is said of recomputation"; }
 
@@ -59,15 +59,15 @@ if [ -n "$emulated" ] && [ -x "$emulated" ]; then
   "$emulated" profile "${common[@]}" --batch-size 2 --img-size 8 --device cuda --trace g.json --opts CUDNN.CACHE= >log 2>&1 ||
     { tail -50 log; fail "on the emulated GPU"; }
   tables cuda
-  grep -Eq '^  launching, and waiting for the GPU +[0-9.]+ ms' log || fail "GPU: no time of launches"
-  grep -Eq '^  the host waited for the whole device [0-9]+ times' log || fail "GPU: no waits"
-  grep -q 'each timed alone' g.json || fail "GPU: no lane of its steps"
+  grep -Eq '^  launching and waiting for the GPU +[0-9.]+ ms' log || fail "GPU: no time of launches"
+  grep -Eq '^  the host synchronized with the device [0-9]+ times' log || fail "GPU: no waits"
+  grep -q 'timed separately' g.json || fail "GPU: no lane of its steps"
   # The limit is that of the kernels of this run, printed and as JSON: tensor cores with 16
   # bits, with TF32, or none (an H200: 1071, 535 and 67 TFLOP/s).
   limit() { # at least, at most GFLOP/s; then the arguments
     "$emulated" profile --cfg "$here/configs/smoke/synthetic.yaml" --updates 1 --brief --batch-size 2 --img-size 8 --device cuda --json g.json "${@:3}" >log 2>&1 ||
       { tail log; fail "limit ${*:3}"; return; }
-    printed=$(sed -n 's/^limits of the device: .* GB.s, \([0-9]*\) GFLOP.s.*/\1/p' log)
+    printed=$(sed -n 's/^device limits: .* GB.s, \([0-9]*\) GFLOP.s.*/\1/p' log)
     awk -v low="$1" -v high="$2" -v printed="$printed" -F '[:,]' '
       /"flop_per_second"/ { n++; ok = $2 >= low * 1e9 && $2 <= high * 1e9 && int($2 / 1e9 + 0.5) == printed }
       END { exit !(ok && n == 1) }' g.json || { grep limits log; grep '"flop_per_second"' g.json; fail "limit ${*:3}"; }
@@ -92,7 +92,7 @@ result 100 16 >other.json
 "${bench[@]}" --no-amp --against slow.json --json new.json >log 2>&1 || { cat log; fail "faster than before"; }
 grep -Eq "^[0-9.]+ img/s, before 1.0 \('slow.json'\): ratio [0-9.]+$" log || { cat log; fail "no line of the comparison"; }
 "${bench[@]}" --no-amp --against fast.json >log 2>&1
-[ $? = 1 ] && grep -q 'trainc: .* at least 0.9 is asked for' log || { cat log; fail "slower than before"; }
+[ $? = 1 ] && grep -q 'trainc: .* below --min-ratio 0.9' log || { cat log; fail "slower than before"; }
 "${bench[@]}" --no-amp --against fast.json --min-ratio 1e-12 >log 2>&1 || fail "--min-ratio"
 against() { "$trainc" bench --measured "$1" --against "$2" "${@:3}" >log 2>&1; }
 against is.json was.json
@@ -100,12 +100,12 @@ against is.json was.json
 against is.json was.json --min-ratio 0.88 || fail "0.89 is less than 0.88"
 against was.json is.json --min-ratio 1.1 || fail "a ratio above 1"
 against other.json was.json
-[ $? = 2 ] && grep -q 'is of batch 16' log || { cat log; fail "results of other batches"; }
+[ $? = 2 ] && grep -q 'has batch 16' log || { cat log; fail "results of other batches"; }
 against new.json nowhere.json
 [ $? = 2 ] && grep -q "cannot read 'nowhere.json'" log || { cat log; fail "no such result"; }
 echo '{"trainc": "1"}' >empty.json
 against new.json empty.json
-[ $? = 2 ] && grep -q "has no images_per_second" log || { cat log; fail "a result without a speed"; }
+[ $? = 2 ] && grep -q "neither a positive images_per_second" log || { cat log; fail "a result without a speed"; }
 "${bench[@]}" --min-ratio 0.5 >log 2>&1
 [ $? = 2 ] && grep -q 'no effect without --against' log || fail "--min-ratio alone"
 # Rows of the op table, and a run of training.

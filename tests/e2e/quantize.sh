@@ -24,7 +24,7 @@ w=$(find out -name last.safetensors)
 for method in minmax percentile entropy; do
   "$trainc" quantize --weights "$w" --calib shapes/train -n 32 --out $method.safetensors \
     --opts QUANT.METHOD $method >log 2>&1 || fail "quantize by $method"
-  grep -q "18 layers in 8 bits, calibrated by $method on 32 images" log || fail "$method: what was done"
+  grep -q "18 layers in int8, calibrated by $method on 32 images" log || fail "$method: what was done"
   "$trainc" eval --pretrained $method.safetensors --data-path shapes --result $method.json >log 2>&1 ||
     fail "eval of $method"
   near "$(value floats.json val_top1)" "$(value $method.json val_top1)" 3 ||
@@ -64,18 +64,18 @@ refused() { # CODE PATTERN ARGUMENT...
   [ $? = "$code" ] && grep -q "$pattern" log || fail "not told: $pattern"
 }
 refused 2 "has no effect without --inference" bench --weights all.safetensors
-refused 2 "no images to calibrate with" quantize --weights "$w" --out x.safetensors
-refused 2 "no place: give --out" quantize --weights "$w" --calib shapes/train
+refused 2 "no calibration images" quantize --weights "$w" --out x.safetensors
+refused 2 "no output file: give --out" quantize --weights "$w" --calib shapes/train
 refused 2 "must be one of minmax" quantize --weights "$w" --calib shapes/train --out x.safetensors --opts QUANT.METHOD mean
-refused 2 "what is written is a .safetensors file" quantize --weights "$w" --calib shapes/train --out x.pth
+refused 2 "the output is a safetensors file" quantize --weights "$w" --calib shapes/train --out x.pth
 mkdir bad && head -c 300 "$(ls shapes/train/*/*0.* | head -1)" >bad/a.jpg
-refused 1 "calib: none of the 1 images could be read" quantize --weights "$w" --calib bad --out x.safetensors
+refused 1 "calib: all 1 images are unreadable" quantize --weights "$w" --calib bad --out x.safetensors
 cp "$(dirname "$(ls shapes/train/*/*0.* | head -1)")"/*0.* bad && "$trainc" quantize --weights "$w" --calib bad --out x.safetensors >log 2>&1
 grep -q "on $(($(ls bad | wc -l) - 1)) images" log || fail "images that are not read are counted"
 cp "$here/tests/golden/io/compiled.pth" nameless.pth
-refused 2 "'nameless.pth' does not say of which model" quantize --weights nameless.pth --calib bad --out x.safetensors
-refused 2 "no number of images" quantize --weights "$w" --calib shapes/train --out x.safetensors -n 0
-refused 2 "has the weights in floats" quantize --weights "$w" --calib shapes/train --out "$w"
+refused 2 "'nameless.pth' does not name its model" quantize --weights nameless.pth --calib bad --out x.safetensors
+refused 2 "must be a number of images" quantize --weights "$w" --calib shapes/train --out x.safetensors -n 0
+refused 2 "is the file of the float weights" quantize --weights "$w" --calib shapes/train --out "$w"
 refused 1 "is in 8 bits" quantize --weights all.safetensors --calib shapes/train --out x.safetensors
 refused 2 "QUANT.KEEP: no convolution or linear layer of resnet20 matches 'layer9" quantize --weights "$w" \
   --calib shapes/train --out x.safetensors --opts QUANT.KEEP "['layer1.*', 'layer9.*']"

@@ -79,8 +79,8 @@ bytes=$(sed -n 's/.*"travel_bytes": *\([0-9]*\).*/\1/p' w.json)
 half=$(sed -n 's/.*"travel_bytes": *\([0-9]*\).*/\1/p' h.json)
 "$trainc" summary --cfg "$here/configs/smoke/shapes.yaml" --device cpu --world 2 --json s.json --opts DIST.SHARD_OPTIMIZER=True >log 2>&1 ||
   { cat log; fail "summary of shares"; }
-grep -q "of gradients travel, to the process that has their share, in [0-9]* buckets" log || { cat log; fail "summary of shares: not said"; }
-grep -q "of weights travel after the update" log || { cat log; fail "summary of shares: weights"; }
+grep -q "of gradients are reduce-scattered in [0-9]* buckets" log || { cat log; fail "summary of shares: not said"; }
+grep -q "of weights are gathered after the optimizer step" log || { cat log; fail "summary of shares: weights"; }
 [ "$(sed -n 's/.*"sent_bytes": *\([0-9]*\).*/\1/p' w.json)" = "$bytes" ] || fail "summary: of two processes each sends all of its gradients"
 [ "$(sed -n 's/.*"gather_bytes": *\([0-9]*\).*/\1/p' s.json)" -ge "$bytes" ] || fail "summary of shares: weights are not those of the gradients"
 [ "${bytes:-0}" -gt 1000000 ] && [ "${half:-0}" -lt "$((bytes * 6 / 10))" ] || fail "summary: $bytes bytes, $half in 16 bits"

@@ -28,13 +28,13 @@ grid=(--grid TRAIN.BASE_LR=0.01,0.1 "MODEL.DROP_PATH_RATE=0:0.2:0.1" --jobs 2)
   [ "$(cell a base_lr=0.1_drop_path_rate=0.1 2)" = "$(printf %.8g "$(value alone.json best_top1)")" ] ||
   fail "a run of the sweep has another score: $(cell a base_lr=0.1_drop_path_rate=0.1 2), $(value alone.json best_top1)"
 awk -F, 'NR > 2 && $2 > last {bad = 1} {last = $2} END {exit bad}' a/sweep.csv || fail "the table is not sorted"
-head -1 table | grep -q "^best_top1 *updates state *run" && [ "$(wc -l <table)" = 7 ] || fail "the table: $(cat table)"
+head -1 table | grep -q "^best_top1 *steps state *run" && [ "$(wc -l <table)" = 7 ] || fail "the table: $(cat table)"
 
 # Again: nothing is done twice; a run whose result is lost goes on where it was.
 before=$(cksum a/*/*/metrics.jsonl)
 rm a/sweep/base_lr=0.01_drop_path_rate=0.json
 "$trainc" sweep "${train[@]}" "${grid[@]}" --output a >table 2>log || { cat log; fail "again"; }
-grep -q "5 of 6 runs are there already" log || { cat log; fail "again: not kept"; }
+grep -q "5 of 6 runs are already finished" log || { cat log; fail "again: not kept"; }
 grep -q "all 2 epochs are done already" a/sweep/base_lr=0.01_drop_path_rate=0.log || fail "again: not resumed"
 [ "$before" = "$(cksum a/*/*/metrics.jsonl)" ] || fail "again: finished runs were trained"
 # With other arguments the results are not those that are asked for, and a folder keeps its run.
@@ -58,7 +58,7 @@ for again in 1 2; do
   cut -d, -f1 c/sweep.csv | sort >random$again
 done
 cmp -s random1 random2 || fail "--random chooses others: $(cat random1 random2)"
-grep -q "2 of 2 runs are there already" log || fail "--random chose other runs the second time"
+grep -q "2 of 2 runs are already finished" log || fail "--random chose other runs the second time"
 
 "$trainc" sweep "${train[@]}" --max-steps 1 --grid "AUG.SCALE=[0.5,1],[0.8,1.0]" --output lists >table 2>log ||
   { cat log; fail "lists as values"; }
@@ -135,11 +135,11 @@ refused "needs --output" --grid SEED=1
 refused "needs --grid KEY=VALUE,VALUE ..., --folds N, or --list" --output f
 refused "KEY=VALUE,VALUE,..., not 'SEED'" --grid SEED --output f
 printf 'SEED=1\nSEED="2 #\n' >open
-refused "open:2: a quote is not closed" --list open --output f
-refused "a range is FROM:TO:STEP" --grid SEED=3:1:1 --output f
+refused "open:2: missing closing quote" --list open --output f
+refused "use FROM:TO:STEP" --grid SEED=3:1:1 --output f
 refused "--jobs must be a number from 1 to 1024, not 'no'" --grid SEED=1 --jobs no --output f
-refused "the run 'seed=1' is there twice" --grid SEED=1,2,1 --output f
-refused "--tag: each run of a sweep has its own" --grid SEED=1 --tag x --output f
+refused "the run 'seed=1' occurs twice" --grid SEED=1,2,1 --output f
+refused "--tag: the sweep sets it for each run" --grid SEED=1 --tag x --output f
 refused "unrecognized arguments: --job" --grid SEED=1 --job 2 --output f
 refused "unknown key TRAIN.NOTHING" --grid SEED=1 --opts TRAIN.NOTHING 2 --output f
 refused "more than 10000 runs" --grid SEED=1:20000:1 --output f

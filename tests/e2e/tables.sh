@@ -78,14 +78,14 @@ awk -F, 'NR > 1 { d = $2 + $3 + $4 - 1; if (d * d > 1e-10 || NF != 4) exit 1 } E
 # Again: a file of the same form is replaced, others stay.
 "$trainc" predict --weights $best data/test --submission sub.csv --sample sample.csv >log 2>&1 || fail "again"
 "$trainc" predict --weights $best data/test --submission data/train.csv --sample sample.csv >log 2>&1
-[ $? = 2 ] && expect_line "is there already and begins with" log || fail "a file of others is overwritten"
+[ $? = 2 ] && expect_line "already exists and begins with" log || fail "a file of others is overwritten"
 "$trainc" predict --weights $best data/test --submission sample.csv --sample sample.csv >log 2>&1
-[ $? = 2 ] && expect_line "is the sample itself" log || fail "the sample is overwritten"
+[ $? = 2 ] && expect_line "is the sample file itself" log || fail "the sample is overwritten"
 { echo "id,label"; echo "t99,x"; } >sample3.csv
 "$trainc" predict --weights $best data/test --submission sub3.csv --sample sample3.csv >log 2>&1
-[ $? = 1 ] && expect_line "1 of 1 rows have no image, the first 't99' (line 2)" log || fail "an image that is missing"
+[ $? = 1 ] && expect_line "1 of 1 rows have no image, first 't99' (line 2)" log || fail "an image that is missing"
 { echo "id,cat,dog"; echo "t1,0,0"; } >sample4.csv
 "$trainc" predict --weights $best data/test --submission sub3.csv --sample sample4.csv >log 2>&1
-[ $? = 1 ] && expect_line "the model has no class 'cat'" log || fail "other classes"
+[ $? = 1 ] && expect_line "the column 'cat' is not a class of the model" log || fail "other classes"
 
 finish

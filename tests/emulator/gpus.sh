@@ -262,7 +262,7 @@ refused "a summary is of one device" "$trainc" summary "${cfg[@]:0:2}" --device 
 run refused cuda:0,1
 EMULATOR_MEMORY=1G refused "out of memory: this run needs" "$trainc" "${args[@]}"
 run refused cuda:0,1 --batch-size auto
-refused "DATA.BATCH_SIZE auto: give a number for each of 2 devices" "$trainc" "${args[@]}"
+refused "set the batch size of each of the 2 devices" "$trainc" "${args[@]}"
 run refused cuda
 EMULATOR_GPUS=1 refused "ncclCommInitRank: invalid usage: Duplicate GPU detected.*(each rank needs a GPU of its own)" \
   mpirun --oversubscribe -n 2 "$trainc" "${args[@]}"
@@ -271,7 +271,7 @@ refused "MASTER_ADDR and MASTER_PORT have to say where" "$trainc" "${args[@]}"
 MASTER_ADDR=localhost MASTER_PORT=${port}x refused "they are 'localhost' and '${port}x'" "$trainc" "${args[@]}"
 MASTER_ADDR=localhost MASTER_PORT=$((port + 1)) refused "waited 2 seconds for the other" "$trainc" "${args[@]}" DIST.TIMEOUT=2
 run refused cpu
-refused "processes on CPUs are started by mpirun -n 2" "$trainc" "${args[@]}"
+refused "processes on CPUs need mpirun -n 2" "$trainc" "${args[@]}"
 unset RANK WORLD_SIZE
 run refused cuda:1
 refused "2 processes of this machine need a device each: cuda, or as many numbers" \

@@ -173,7 +173,7 @@ static void test_legend(void **state)
 
     (void)state;
     assert_true(chart_add(&s, &chart));
-    assert_non_null(strstr(s.buf, ">updates</text>"));
+    assert_non_null(strstr(s.buf, ">steps</text>"));
     assert_non_null(strstr(s.buf, "<i class=\"k0 d0\"></i>a"));
     assert_non_null(strstr(s.buf, "<i class=\"k2 d1\"></i>b"));
     strbuf_reset(&s);
@@ -315,7 +315,7 @@ static void test_one_run(void **state)
     assert_int_equal(times(page, "<i class=\"k2 d1\"></i>validation, EMA weights"), 2);
     assert_int_equal(times(page, "<i class=\"k1 d0\"></i>validation<"), 2);
     assert_int_equal(times(page, "<polyline class=\"c2 p1\""), 2);
-    assert_non_null(strstr(page, ">updates (2 per epoch)</text>"));
+    assert_non_null(strstr(page, ">steps (2 per epoch)</text>"));
     assert_null(strstr(page, "<figcaption>loss scale"));
     assert_null(strstr(page, "<figcaption>skipped"));
     assert_null(strstr(page, "of the device"));
@@ -330,7 +330,7 @@ static void test_one_run(void **state)
         "{\"kind\":\"train\",\"step\":1,\"loss_scale\":2,\"skipped\":1}\n");
     assert_true(page_run_read(&r, dir, "one", &why));
     page = page_of(&r, 1);
-    assert_non_null(strstr(page, "memory of the device"));
+    assert_non_null(strstr(page, "device memory"));
     assert_non_null(strstr(page, "<figcaption>loss scale"));
     assert_non_null(strstr(page, "<figcaption>skipped"));
     free(page);
