@@ -13,7 +13,7 @@ awk '
     row("base", "")
     row("config", "base")
     row("image", "base")
-    row("dataset", "base image")
+    row("dataset", "base image io")
     row("graph", "base")
     row("ops", "base graph")
     row("cases", "base graph ops")

@@ -43,8 +43,8 @@ struct dataset_source {
                                   * or empty: the usual ones */
         const char *image, *label, *split, *folder, *weight;
     } columns;
-    bool carved; /* both splits are parts of one: DATA.VAL_FRACTION, DATA.FOLD */
-    const char *keep;            /* DATA.INDEX_DIR as a folder (keep.h); NULL: none */
+    bool carved;      /* both splits are parts of one: DATA.VAL_FRACTION, DATA.FOLD */
+    const char *keep; /* DATA.INDEX_DIR as a folder (keep.h); NULL: none */
 
     /* For generated data alone, which is a function of these and the sample's index. */
     int64_t samples;
