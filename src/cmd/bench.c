@@ -1,7 +1,7 @@
 /*
- * trainc bench: the speed of a whole training step on made-up pixels: forward, backward
- * and update, exactly the program that training runs; or of inference, that of
- * evaluation.
+ * trainc bench: times a whole training step on synthetic pixels: forward, backward, and
+ * optimizer, in the program that training runs. With --inference it times the program
+ * that evaluation runs.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -67,7 +67,7 @@ static void bench_batch(struct bench *b)
     b->batch = x->dim[0];
     b->pixels = session_host_alloc(&b->session, (size_t)n);
     b->labels = pixel = session_host_alloc(&b->session, tensor_size(y));
-    if (jobs) /* nothing to do: the pixels are the result */
+    if (jobs) /* zeroed jobs leave the pixels unchanged */
         b->jobs = session_host_alloc(&b->session, tensor_size(jobs));
     if (keys)
         b->keys = session_host_alloc(&b->session, tensor_size(keys));
@@ -88,8 +88,8 @@ static void keep(void *owner, const void *token)
     (void)token;
 }
 
-/* As in training: hands over a batch while the step before it still runs, and waits only
- * for the step before that one. Returns the time then, seconds of clock_now(). */
+/* As in training, submits a batch while the previous step still runs, and waits only for
+ * the step before that one. Returns clock_now(). */
 static double one_step(struct bench *b)
 {
     struct lent_batch lent = {.pixels = b->pixels,
@@ -105,8 +105,8 @@ static double one_step(struct bench *b)
     return clock_now();
 }
 
-/* Times steps for so many seconds. The host is two steps ahead of the device, so from one
- * return of one_step() to the next a whole step passes. */
+/* Times steps for `seconds`. The host runs two steps ahead of the device, so the time
+ * between two returns of one_step() is the time of one step. */
 static void time_steps(struct bench *b, double seconds)
 {
     double until, last = 0, now;
@@ -123,7 +123,7 @@ static void time_steps(struct bench *b, double seconds)
     session_drain(&b->session);
 }
 
-/* Their optimizer did nothing, so a step that trains takes longer. */
+/* A skipped step does not run its optimizer, so it is faster than a real one. */
 static void tell_skips(const struct bench *b)
 {
     struct control c;
@@ -137,7 +137,7 @@ static void tell_skips(const struct bench *b)
                     (long long)c.skipped, (long long)c.step);
 }
 
-/* The peak of the process's resident memory, bytes; 0: not known. */
+/* Returns the peak resident memory of the process in bytes, or 0 if unknown. */
 static int64_t peak_rss(void)
 {
     struct rusage u;
@@ -187,7 +187,7 @@ static double number(const struct cmdline *line, const char *flag, double other)
     return v;
 }
 
-/* Writes what was measured to --json and compares it with --against. */
+/* Writes the result to --json and compares it with --against. */
 static void conclude(const struct cmdline *line, const struct strbuf *json)
 {
     const char *path = cmdline_value(line, "--json");
@@ -200,7 +200,7 @@ static void conclude(const struct cmdline *line, const struct strbuf *json)
                       number(line, "--min-ratio", BENCH_AGAINST_RATIO));
 }
 
-/* The value of the flag; 0: it was not given. */
+/* Returns the value of the flag, or 0 if it was not given. */
 static int64_t whole_number(const struct cmdline *line, const char *flag)
 {
     double v = number(line, flag, 0);
@@ -223,7 +223,7 @@ static void bench_open(struct bench *b, struct config *cfg, const struct cmdline
         json_decref(run_classes(cfg, line, weights));
     if (infer)
         config_set(cfg, "TRAIN.EMA.ENABLE", "False");
-    /* The configuration in the weights may have a batch for validation of its own. */
+    /* The configuration in the weights file may set DATA.VAL_BATCH_SIZE. */
     if (infer && cmdline_key(line, "DATA.BATCH_SIZE") &&
         !cmdline_key(line, "DATA.VAL_BATCH_SIZE"))
         config_set(cfg, "DATA.VAL_BATCH_SIZE", "0");
@@ -323,7 +323,7 @@ static int bench_run(struct config *cfg, const struct cmdline *line)
     return EXIT_OK;
 }
 
-/* The flag that says what is measured; "": a training step. */
+/* Returns the flag that selects what to measure, or "" for a training step. */
 static const char *mode_of(const struct cmdline *line)
 {
     return cmdline_has(line, "--loader")      ? "--loader"
@@ -332,7 +332,7 @@ static const char *mode_of(const struct cmdline *line)
                                               : "";
 }
 
-/* A flag without effect is an error: who gives it expects to see it in the figures. */
+/* A flag without effect is an error, because its user expects it to change the result. */
 static void check_flags(const struct cmdline *line, struct problems *p)
 {
     static const struct {

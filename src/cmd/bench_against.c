@@ -12,7 +12,7 @@
 
 static const char speed[] = "images_per_second";
 
-/* What two results must have in common to be compared, where both say it. */
+/* Two results are comparable only if they agree on these keys (where both have them). */
 static const char *const same[] = {"model", "device", "dtype", "batch", "size", "height"};
 
 static bool has_speed(const json_t *j)
@@ -25,7 +25,7 @@ static bool has_figures(const json_t *j)
     return has_speed(j) || json_array_size(json_object_get(j, "steps")) > 0;
 }
 
-/* NULL with the reason in `why`. */
+/* Returns NULL, with the reason in `why`, if the text is not a result. */
 static json_t *read_result(const char *text, const char *name, struct strbuf *why)
 {
     json_t *j = json_parse(text, strlen(text), why);
@@ -110,7 +110,8 @@ static bool is_step(const json_t *a, const json_t *b)
            json_equal(json_object_get(a, "ops"), json_object_get(b, "ops"));
 }
 
-/* The same step of the other list: as many like it stand before it there. */
+/* Returns the matching step of the other list (the k-th match of the k-th equal step), or
+ * NULL if there is none. */
 static const json_t *find_step(const json_t *list, size_t at, const json_t *other)
 {
     const json_t *step = json_array_get(list, at), *s;
@@ -127,7 +128,7 @@ static double ms_of(const json_t *step)
     return json_number_value(json_object_get(step, "ms"));
 }
 
-/* Lines of the steps that are too slow, and their count. */
+/* Prints the steps that are too slow and returns their number. */
 static int compare_steps(const json_t *now, const json_t *before, double least,
                          double *worst)
 {

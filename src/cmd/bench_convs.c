@@ -25,7 +25,8 @@ static bool own_conv(const struct kernel *k)
     return false;
 }
 
-/* A copy of the backend without our own convolutions; `kernel` holds its list. */
+/* Returns a copy of the backend without our own convolutions. kernel: storage for its list
+ * of kernels. */
 static struct backend library_only(const struct backend *from,
                                    const struct kernel *kernel[KERNELS])
 {
@@ -40,7 +41,7 @@ static struct backend library_only(const struct backend *from,
     return b;
 }
 
-/* ---- a program with its memory; which of its steps are convolutions ---- */
+/* ---- a program with its memory, and its convolutions ---- */
 
 struct side {
     struct build build;
@@ -49,9 +50,9 @@ struct side {
 };
 
 /*
- * Fills memory with random values of size 1 to 1.5, of both signs, whether read as fp32
- * or as bf16. Memory that was never written is mapped to one page of zeros, which stays
- * in the cache, and would be timed too fast.
+ * Fills memory with random values of magnitude 1 to 1.5, valid as fp32 and as bf16. The
+ * kernel maps memory that was never written to one page of zeros, which stays in the
+ * cache and would make the timing too fast.
  */
 static void fill(struct device *dev, const struct backend *backend, char *to, size_t size)
 {
@@ -96,7 +97,8 @@ static void side_release(struct side *d, const struct session *s)
         s->backend->free(s->device, d->base[m]);
 }
 
-/* The direction of a convolution or linear layer; CONV_DIRECTIONS: another op. */
+/* Returns the direction of a convolution or linear layer, or CONV_DIRECTIONS for any other
+ * op. */
 static enum conv_direction direction_of(const struct node *n)
 {
     if (n->op == &op_conv2d || n->op == &op_linear)
@@ -108,7 +110,7 @@ static enum conv_direction direction_of(const struct node *n)
     return CONV_DIRECTIONS;
 }
 
-/* The convolution in region r, or NULL. */
+/* Returns the convolution in region r, or NULL. */
 static const struct node *conv_of(const struct region *r)
 {
     for (int i = 0; i < r->nnode; i++)
@@ -117,7 +119,8 @@ static const struct node *conv_of(const struct region *r)
     return NULL;
 }
 
-/* The step of p with the node of the same op and layer as n, of another graph; or -1. */
+/* Returns the step of p that runs the same op and layer as n (a node of another graph), or
+ * -1. */
 static int step_of(const struct program *p, const struct node *n)
 {
     for (int i = 0; i < p->nregion; i++)
@@ -146,15 +149,18 @@ static double run_step(struct program *p, int step)
 
 enum { NODES = 8, TIMES = 3 };
 
-/* The step (or -1) of the library's convolution and of our own, and `more`, ended by -1:
- * the library's steps for what else our own kernel does, such as a pool. seconds: of each
- * round, in the same order. */
+/*
+ * library, own: the step of the library's convolution and of our own, or -1.
+ * more: the library's steps for the other ops that our own kernel fuses, such as a pool;
+ * -1 ends the list.
+ * seconds: times of library, own, and more in each round.
+ */
 struct pair {
     int library, own, more[NODES];
     double *seconds[TIMES];
 };
 
-/* n: the convolution in the library's `step`. own: NULL if the backend has no
+/* n: the convolution that the library runs in `step`. own: NULL if the backend has no
  * convolutions of our own. */
 static struct pair pair_new(struct conv_time *c, const struct program *library, int step,
                             const struct node *n, const struct program *own, int runs)
@@ -264,7 +270,7 @@ double bench_convs_library(const struct bench_convs *c)
     return all;
 }
 
-/* ---- what is printed ---- */
+/* ---- output ---- */
 
 static const char *const direction_name[CONV_DIRECTIONS] = {"forward", "data gradient",
                                                             "weight gradient"};
@@ -295,7 +301,7 @@ static void print_pair(const char *layer, const char *kernel, int count,
         (double)c->flops / library * 1e-9, library / c->own);
 }
 
-/* Each kernel of our own once, in the order of first use. */
+/* Prints one line per kernel of our own, in the order of first use. */
 static void print_kernels(const struct bench_convs *c)
 {
     for (int i = 0; i < c->nconv; i++) {

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "cpu/backend.h"
 
-/* 512 MiB: ten times the second-level cache of the largest GPU. */
+/* 512 MiB is ten times the L2 cache of the largest GPU. */
 enum { MIB = 1 << 20, EACH = 512, COPIES = 4, ROUNDS = 5 };
 
 static double one_round(const struct backend *backend, struct device *dev, void *to,
@@ -17,7 +17,7 @@ static double one_round(const struct backend *backend, struct device *dev, void 
     return 2.0 * COPIES * (double)size / (clock_now() - began);
 }
 
-/* The memory of the reference is the processor's. */
+/* The reference backend uses the CPU's memory. */
 static double host_copy(void)
 {
     struct device *cpu = backend_cpu.open(&(struct device_options){0});

@@ -1,11 +1,11 @@
-/* What memory can do on this device, measured now: the measure for what moves memory. */
+/* Measures the memory bandwidth of a device, the limit of memory-bound kernels. */
 #ifndef CMD_BENCH_COPY_H
 #define CMD_BENCH_COPY_H
 
 #include "graph/backend.h"
 
-/* Bytes read and written per second by large copies within the device; the best of a
- * few. */
+/* Returns the bytes read and written per second by large copies within the device: the
+ * best of several rounds. */
 double bench_copy(const struct backend *backend, struct device *dev);
 
 #endif

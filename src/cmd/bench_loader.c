@@ -1,7 +1,7 @@
 /*
- * A warm-up (a whole epoch if images are cached, else a second), then some seconds of
- * batches, epoch after epoch. "Per core" divides by the processor time that this process
- * used, so it does not depend on how many workers there are or on what else runs.
+ * Warms up (for one epoch if images are cached, otherwise one second), then loads batches
+ * for some seconds. "Per core" divides by the CPU time of this process, so it depends
+ * neither on the number of workers nor on other processes.
  */
 #include "cmd/bench_loader.h"
 
@@ -41,7 +41,7 @@ static struct bench_mark bench_mark(struct loader *l)
     };
 }
 
-/* Where batches go: the device's memory for one. */
+/* Device memory for one batch. */
 struct bench_device {
     const struct backend *backend;
     struct device *device;
@@ -63,7 +63,7 @@ static void device_host_free(void *p, void *arg)
     d->backend->async->host_free(d->device, p);
 }
 
-/* Batches lie in the memory that a run's would lie in. */
+/* Allocates batches as a run does: in pinned memory if the device supports it. */
 static void device_open(struct bench_device *d, const struct config *cfg,
                         struct loader_options *o)
 {
@@ -96,7 +96,7 @@ static void bench_copy_in(struct loader *l, const struct bench_device *d,
     loader_add_copy(l, clock_now() - from);
 }
 
-/* Batches for some seconds, at least one; `epoch` counts on where it is. */
+/* Loads batches for `seconds`, at least one; increments `epoch` at the end of each. */
 static void bench_batches(struct loader *l, const struct bench_device *d, double seconds,
                           uint64_t *epoch)
 {
@@ -128,7 +128,7 @@ static void bench_warm_up(struct loader *l, const struct bench_device *d, double
         loader_release_batch(l, b);
 }
 
-/* Seconds of a thread for a thousand images, by stage. */
+/* Writes the thread seconds per thousand images of each stage. */
 static void bench_put_stages(struct json_writer *w, const struct stage_times *t,
                              int64_t samples)
 {

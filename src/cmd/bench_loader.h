@@ -1,7 +1,6 @@
 /*
- * trainc bench --loader: the speed of the loader alone, with the configured data and
- * augmentation, timed for `seconds`. Some printed lines, and the same numbers as one JSON
- * object, appended to `json`.
+ * trainc bench --loader: times the loader for `seconds` with the configured data set and
+ * augmentation. Prints the result and appends it to `json` as one JSON object.
  */
 #ifndef CMD_BENCH_LOADER_H
 #define CMD_BENCH_LOADER_H

@@ -14,16 +14,16 @@
 #include "io/json.h"
 #include "io/written.h"
 
-/* Rows are made for a CPU; a GPU holds some of them in its second-level cache. */
+/* The table's sizes suit a CPU; a GPU holds some of them in its L2 cache. */
 enum { OPS_RUNS = 15, GPU_BATCH = 16, GPU_MOVES_MIB = 128 };
 
-/* Marks against the device's own large copy: on a GPU, and where there are bare loops. */
+/* Required fraction of copy speed: on a GPU, and where bare loops are timed. */
 static const double good_gpu = 0.85, good_bare = 0.8, bare_seconds = 0.25;
 
 /*
- * Eight operations per byte are too few for any device to be busy with. On a GPU, twice
- * what the largest second-level cache holds: less is over in 30 microseconds, of which
- * launches take their share, and does not come from memory.
+ * True if the step is memory-bound: at most eight operations per byte, and twice the size
+ * of the largest GPU's L2 cache. A smaller step comes from the cache and ends within 30
+ * microseconds, which includes its launch.
  */
 static bool only_moves(const struct bench_step *s)
 {
@@ -32,25 +32,25 @@ static bool only_moves(const struct bench_step *s)
 }
 
 /*
- * Bytes per second of a large copy. A GPU's is measured once. A CPU shares its memory
- * with others, so there it is measured before and after each row, and the faster one
- * counts.
+ * Bytes per second of a large copy. On a GPU it is measured once. On a CPU, whose memory
+ * is shared with other processes, it is measured before and after each row, and the
+ * faster one counts.
  */
 struct copy {
-    double before, after; /* after: 0 until it is known */
+    double before, after; /* after: 0 until measured */
 };
 
 struct table {
     const struct backend *backend;
     struct device *dev;
     struct copy copy;
-    double good; /* the mark */
+    double good; /* required fraction of copy speed */
     enum dtype dtype;
     struct json_writer *json;
-    int moves, below; /* kernels that only move memory; of them under the mark */
+    int moves, below; /* memory-bound kernel calls; those below `good` */
 };
 
-/* Its speed against a copy's and the bare loop's of op_bench.h; 0: not measured. */
+/* Speed relative to a copy and to the bare loop of op_bench.h; 0 if not measured. */
 struct shares {
     double of_copy, of_bare;
 };
@@ -133,7 +133,7 @@ static void add_bare_step(const struct op_time *o, void *arg)
     add_step(t, o->row->name, o->region, &s, &share, op_time_moves(o));
 }
 
-/* Beside what its bare loops cost. */
+/* Times a row, alternating with bare loops that load and store the same bytes. */
 static void bench_bare_row(struct table *t, const struct op_case *row,
                            const struct case_options *o)
 {
@@ -142,7 +142,7 @@ static void bench_bare_row(struct table *t, const struct op_case *row,
         t->copy = (struct copy){.before = t->copy.after};
 }
 
-/* What one of several processes does is timed without the others. */
+/* True if the row matches the pattern. Rows for several processes are not timed. */
 static bool selects(const char *pattern, const struct op_case *row)
 {
     if (row->norms || row->batch)

@@ -12,7 +12,7 @@
 #include "ops/control.h"
 
 enum { REPEATS = 20 };
-#define LONG_STEP 2e-3 /* seconds; waiting for a device takes some microseconds */
+#define LONG_STEP 2e-3 /* seconds; a device synchronization takes microseconds */
 
 struct record {
     double *seconds; /* [runs][nregion] */
@@ -27,7 +27,7 @@ static void note(const struct program *p, int step, double seconds, void *arg)
     r->seconds[(size_t)r->run * (size_t)r->nregion + (size_t)step] = seconds;
 }
 
-/* Seconds of each run of each step, at the end of its trace. */
+/* Runs the program `runs` times under trace and records the seconds of each step. */
 static void trace_steps(struct program *p, int runs, struct record *r)
 {
     program_trace(p, note, r);
@@ -36,7 +36,7 @@ static void trace_steps(struct program *p, int runs, struct record *r)
     program_trace(p, NULL, NULL);
 }
 
-/* Seconds of a run of step i, of `times` in a row. */
+/* Returns the mean seconds of `times` consecutive runs of step i. */
 static double repeat_step(struct program *p, int i, int times)
 {
     double began = clock_now();
@@ -48,8 +48,8 @@ static double repeat_step(struct program *p, int i, int times)
 }
 
 /*
- * Sums that are repeated in place soon overflow, and an update would be skipped: each
- * step finds the control tensor that a sound run leaves.
+ * Copies the control tensor without its overflow flags, to be restored before each step.
+ * Repeated in-place sums soon overflow, and an optimizer step would then be skipped.
  */
 static void save_control(const struct program *p, struct control *c)
 {
@@ -67,7 +67,7 @@ static void restore_control(const struct program *p, const struct control *c)
         p->backend->copy_in(p->device, p->base[MEMORY_CONTROL], c, sizeof(*c));
 }
 
-/* A step that is long by itself needs no row. */
+/* Times each step as the mean of REPEATS consecutive runs; a long step runs once. */
 static void repeat_steps(struct program *p, int runs, struct record *r)
 {
     struct control c;
@@ -108,7 +108,7 @@ void bench_program(struct program *p, int runs, struct bench_step *to)
     free(column);
 }
 
-/* Packing weights is no step of its own: it follows the last one. */
+/* Returns the median seconds of packing the weights, which no step of the program does. */
 static double refresh_seconds(struct program *p, int runs)
 {
     double *v = xcalloc((size_t)runs, sizeof(*v)), result;
@@ -138,7 +138,7 @@ static void print_step(const struct region *r, const struct bench_step *s,
     say("\n");
 }
 
-/* One line for each kernel, in the order of first use. */
+/* Prints one line per kernel, in the order of first use. */
 static void print_kernels(const struct program *p, const struct bench_step *s,
                           double bandwidth)
 {

@@ -1,4 +1,4 @@
-/* trainc check: what is wrong with the images and labels of a data set. */
+/* trainc check: finds problems in the images and labels of a data set. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@
 
 enum { SPLITS = 2, SHOWN = 10 /* findings of a kind that are printed */ };
 
-/* Kinds of findings; those up to FIND_LEAK are mistakes, the others may be intended. */
+/* Kinds of findings. Those up to FIND_LEAK are errors; the others may be intended. */
 enum find {
     FIND_DAMAGED,
     FIND_CLASHING,
@@ -52,7 +52,7 @@ static const struct {
 
 struct split {
     const char *name;
-    struct dataset *d; /* NULL: there is none */
+    struct dataset *d; /* NULL if the split is missing */
     struct inspected *found;
     double start;
     struct survey survey; /* of its label maps */
@@ -61,7 +61,7 @@ struct split {
 struct check {
     struct split split[SPLITS];
     int64_t count[FINDS];
-    int64_t least; /* pixels of a side that is not tiny */
+    int64_t least; /* an image is tiny if its shorter side has fewer pixels */
     int refused, remarks;
     struct strbuf csv;
 };
@@ -115,7 +115,7 @@ static void report_alone(struct check *c, const struct split *s, int64_t i)
         report(c, FIND_EMPTY, s, i, "no pixel of its label map has a class");
 }
 
-/* ---- files that are there more than once ---- */
+/* ---- duplicate files ---- */
 
 struct place {
     uint64_t content;
@@ -174,7 +174,7 @@ static void report_twins(struct check *c)
     free(p);
 }
 
-/* ---- what there is ---- */
+/* ---- summary ---- */
 
 static void say_sizes(const struct split *s)
 {
@@ -235,9 +235,9 @@ static int say_findings(const struct check *c)
     return wrong || c->refused ? EXIT_FAILED : EXIT_OK;
 }
 
-/* ---- what training refuses at once ---- */
+/* ---- data that training refuses ---- */
 
-/* NULL: nothing. Frees it. */
+/* Reports the reason and frees it. Does nothing if `why` is NULL. */
 static void refuse(struct check *c, char *why)
 {
     if (!why)
@@ -250,7 +250,7 @@ static void refuse(struct check *c, char *why)
     free(why);
 }
 
-/* Tells how values of label maps are replaced: what is read is not what the files say. */
+/* Reports which values of the label maps DATA.LABEL_MAP replaces. */
 static void remark_label_map(struct check *c, const struct config *cfg,
                              const struct split *s)
 {
@@ -287,8 +287,8 @@ static void judge(struct check *c, struct config *cfg)
         refuse(c, plan_too_few(cfg, data_epoch_images(cfg, train->n), 1));
 }
 
-/* NULL: the split is there; else what is missing, a heap string. What else is to be said
- * of it is a remark of *c (NULL: none is wanted). */
+/* Returns NULL if the split exists; otherwise a heap string that says what is missing.
+ * Reports other problems of the split as remarks of *c, unless c is NULL. */
 static char *missing(const struct config *cfg, enum data_split which, struct check *c)
 {
     struct problems p = {0};
@@ -320,7 +320,7 @@ static void read_split(struct check *c, const struct config *cfg, enum data_spli
 
     none = missing(cfg, which, c);
     s->name = which == DATA_TRAIN ? cfg->data.train_split : cfg->data.val_split;
-    if (none) { /* one split alone can be checked, and evaluated */
+    if (none) { /* a single split can still be checked and evaluated */
         log_warning("the split '%s' is missing, so training would fail: %s", s->name,
                     none);
         c->remarks++;
@@ -340,7 +340,8 @@ static void read_split(struct check *c, const struct config *cfg, enum data_spli
         report_alone(c, s, i);
 }
 
-/* Label maps without a class set and MODEL.NUM_CLASSES: any value may be a class. */
+/* True if any value of a label map may be a class: neither a class set nor
+ * MODEL.NUM_CLASSES is configured. */
 static bool any_class(struct config *cfg)
 {
     const struct class_set *set = segment_class_set(cfg);
@@ -353,7 +354,7 @@ static bool any_class(struct config *cfg)
     return !set;
 }
 
-/* The classes are then 0 to the largest value. */
+/* Sets the number of classes to the largest value in the label maps plus one. */
 static void count_classes(struct check *c, struct config *cfg)
 {
     int top = 0;

@@ -1,15 +1,15 @@
 /*
- * A verb of the command line: `trainc VERB ...`. A file per verb, src/cmd/NAME.c, which
- * defines cmd_NAME; the table of all verbs is in src/cmd/verbs.c.
+ * A verb of the command line: `trainc VERB ...`. Each verb has a file, src/cmd/NAME.c,
+ * which defines cmd_NAME; src/cmd/verbs.c lists all verbs.
  *
- * main reads the command line, loads the configuration and calls check(), which may add
- * to the mistakes (an unknown model, a path that is not set); then it prints all of them.
- * So run() starts with a checked configuration, which it may change. It returns the exit
- * code. After a mistake refuse() is called in its place.
+ * main reads the command line, loads the configuration, and calls check(), which may add
+ * errors (an unknown model, a path that is not set). main then prints all errors. So run()
+ * gets a checked configuration, which it may change; it returns the exit code. After an
+ * error main calls refuse() instead of run().
  *
  *   static const struct cmd_flag bench_flags[] = {
  *       {"--json", "FILE", "write the result to FILE"},
- *       {"--loader", NULL, "measure the loader alone"},
+ *       {"--loader", NULL, "measure only the loader"},
  *       {0},
  *   };
  *
@@ -38,32 +38,33 @@ struct verb {
     const char *name;
     const char *help;             /* one line, for the list of verbs */
     const char *about;            /* a paragraph for `trainc help NAME`; may be NULL */
-    const char *const *examples;  /* commands that work as they are; NULL ends them */
+    const char *const *examples;  /* complete commands; NULL ends the list */
     const char *args;             /* positional arguments: "[GLOB]"; NULL: none */
-    int max_args;                 /* how many of them */
+    int max_args;                 /* the number of positional arguments */
     const struct cmd_flag *flags; /* in addition to the schema's; NULL: none */
     bool known_args;              /* has CMD_KNOWN_FLAGS */
-    bool log_stdout;              /* its log is its output, unless --result - is */
-    const char *const *reads;     /* the keys or sections ("MODEL.") that it reads besides
-                                   * LOG.LEVEL, NULL at the end; NULL: all keys */
+    bool log_stdout;              /* logs to stdout, unless --result - is given */
+    const char *const *reads;     /* the keys or sections ("MODEL.") that it reads, in
+                                   * addition to LOG.LEVEL; NULL ends the list, and NULL
+                                   * instead of a list means all keys */
     /* Returns the file of weights that the verb starts from, or NULL. Without --cfg the
-     * run takes the configuration that those were trained with. May be NULL. */
+     * run uses the configuration saved in that file. May be NULL. */
     const char *(*weights)(const struct cmdline *line);
-    /* True if keys follow from the job as in training, though it does not read
+    /* True if defaults depend on the job as in training, even if the verb does not read
      * TRAIN.EPOCHS. May be NULL. */
     bool (*trains)(const struct cmdline *line);
-    /* Adds mistakes to those of the configuration; may be NULL. */
+    /* Adds errors to those of the configuration. May be NULL. */
     void (*check)(const struct config *cfg, const struct cmdline *line,
                   struct problems *p);
-    /* Called after mistakes, if none is in the command line: writes them where programs
-     * look (--result). May be NULL. */
+    /* Called after errors, unless the command line itself is wrong: writes them to
+     * --result for other programs. May be NULL. */
     void (*refuse)(const struct cmdline *line, const struct problems *p, int code);
     int (*run)(struct config *cfg, const struct cmdline *line);
-    /* In place of all that: gets the arguments as they are, --help excepted. */
+    /* Replaces all of the above: receives the unparsed arguments, except --help. */
     int (*main)(int argc, char **argv);
 };
 
-/* For scripts that take trainc's arguments and others of their own (main.c,
+/* For scripts that accept trainc's arguments in addition to their own (main.c,
  * print_known). */
 #define CMD_KNOWN_ARGS_ONLY "--known-args-only"
 #define CMD_PREFIX_CHARS    "--prefix-chars"
@@ -80,28 +81,29 @@ extern const struct verb cmd_average, cmd_train, cmd_eval, cmd_bench, cmd_check,
     cmd_config, cmd_devices, cmd_export, cmd_features, cmd_help, cmd_init, cmd_launch,
     cmd_models, cmd_pack, cmd_predict, cmd_profile, cmd_quantize, cmd_report, cmd_summary,
     cmd_sweep, cmd_synth;
-extern const struct verb *const verb_table[]; /* NULL ends it; the first is the default */
+/* Ends with NULL; the first verb is the default. */
+extern const struct verb *const verb_table[];
 
-/* The verb of that name; NULL: none. */
+/* Returns the verb with this name, or NULL if there is none. */
 const struct verb *verb_find(const char *name);
-/* That, or the end of the program, with the verb that other programs call so, or that is
- * spelt like it. */
+/* Returns the verb with this name, or exits with a message that suggests a verb: one that
+ * other programs call by this name, or one with a similar spelling. */
 const struct verb *verb_named(const char *name);
 
 bool verb_reads(const struct verb *v, const char *key);
-/* Warns of the keys that the command line sets and the verb does not read. */
+/* Warns about keys that the command line sets but the verb does not read. */
 void verb_check_read(const struct verb *v, const struct config *cfg,
                      const struct cmdline *line, struct problems *p);
 
-/* The names that a key may hold, where a table of another module lists them. */
+/* The values that a key may have, if a table of another module lists them. */
 names_of_key cmd_key_names;
-/* Appends which rows (optimizers, schedules, ...) read a key that the other rows of their
- * table do not: "adamw, adam"; nothing if all read it. */
+/* Appends the names of the rows (optimizers, schedules, ...) that read the key:
+ * "adamw, adam". Appends nothing if all rows of their table read it. */
 void cmd_add_readers(struct strbuf *s, const char *key);
 
-/* The list of verbs; the manual of one verb, made from its flags and the schema. */
-void help_overview(void);
-/* With `all`, every flag that the verb takes; else its own and the usual ones. */
+void help_overview(void); /* prints the list of verbs */
+/* Prints the help of one verb from its flags and the schema. all: every flag that the verb
+ * accepts; otherwise its own flags and the usual ones. */
 void help_verb(const struct verb *v, bool all);
 void version_print(void); /* cmd/version.c */
 

@@ -1,7 +1,6 @@
 /*
- * Completion of words in a shell, from the tables of verbs, flags and keys. The scripts
- * ask for the verb, then for its flags, the values of a flag that has a list of them, or
- * a KEY; what is left are files.
+ * Prints shell completion scripts from the tables of verbs, flags, and keys. They complete
+ * the verb, its flags, the values of a flag that has a list of them, keys, and files.
  *
  *   trainc help --completion bash >/etc/bash_completion.d/trainc
  *   trainc help --completion zsh >/usr/share/zsh/site-functions/_trainc
@@ -13,7 +12,7 @@
 #include "base/error.h"
 #include "cmd/help.h"
 
-/* Each long or short name of a flag: "-b, --batch-size" -> two calls. */
+/* Calls fn for each long or short name of a flag: twice for "-b, --batch-size". */
 static void each_name(const char *flag, void (*fn)(const char *name, int len, void *arg),
                       void *arg)
 {
@@ -64,7 +63,8 @@ static void print_flags(const struct verb *v)
     }
 }
 
-/* The values that a key's text may have, with a space after each; how many. */
+/* Prints the values that the key accepts, each followed by a space; returns their
+ * number. */
 static int print_values(const struct schema *row)
 {
     struct names names;
@@ -88,7 +88,7 @@ static bool has_values(const struct schema *row)
     return row->flag && (row->choices || cmd_key_names(row->key, &names));
 }
 
-/* How a shell spells assignments, and a choice among branches for one word or another. */
+/* The shell's syntax for assignments and case statements. */
 struct syntax {
     const char *assign, *equals, *end_assign;
     const char *begin_case, *in, *end_case;
@@ -102,7 +102,7 @@ static const struct syntax fish = {"set ", " ",     "",  "switch", "",
 
 struct pattern {
     const char *separator;
-    bool follows; /* a word is printed already */
+    bool follows; /* true after the first word */
 };
 
 static void print_pattern(const char *name, int len, void *arg)
@@ -142,7 +142,7 @@ static void print_values_of_flags(const struct syntax *s)
     printf("    %s\n", s->end_case);
 }
 
-/* $verbs, $keys, $flags and $values that fit $verb and $prev. */
+/* Prints code that sets $verbs and $keys, and $flags and $values for $verb and $prev. */
 static void print_tables(const struct syntax *s)
 {
     printf("    %sverbs%s", s->assign, s->equals);

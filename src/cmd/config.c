@@ -23,7 +23,7 @@ static const struct cmd_flag config_flags[] = {
     {0},
 };
 
-/* Whether a row is `name`, or below the section `name`. */
+/* True if the key of the row is `name` or lies in the section `name`. */
 static bool is_below(const struct schema *row, const char *name)
 {
     size_t len = strlen(name);
@@ -61,7 +61,7 @@ static void config_check_args(const struct config *cfg, const struct cmdline *li
         config_check_arg(line->arg[i].text, p);
 }
 
-/* With names, "KEY: value"; without, the value alone of a key. */
+/* Prints "KEY: value" lines or, without `names`, only the values. */
 static void print_keys(const struct config *cfg, const char *name, bool names)
 {
     for (const struct schema *row = schema_table; row->key; row++) {
@@ -81,7 +81,7 @@ static void print_keys(const struct config *cfg, const char *name, bool names)
 static int config_run(struct config *cfg, const struct cmdline *line)
 {
     struct strbuf s = STRBUF_INIT;
-    bool names = false; /* a section is among the arguments: all lines are alike */
+    bool names = false; /* true if an argument is a section: all lines then have names */
     int flags = 0;
 
     if (cmdline_has(line, "--check"))

@@ -1,4 +1,4 @@
-/* trainc devices: what this machine can train on. */
+/* trainc devices: lists the devices that this machine can train on. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "cmd/cmd.h"
 #include "session/devices.h"
 
-/* The lines of `text`, each below the name of its backend. */
+/* Prints the lines of `text`, indented below the name of the backend. */
 static void print_lines(const char *text)
 {
     while (*text) {

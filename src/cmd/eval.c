@@ -1,4 +1,4 @@
-/* trainc eval: the numbers that validation inside training gives, from a file. */
+/* trainc eval: validates the weights in a file as training does. */
 #include "cmd/cmd.h"
 #include "cmd/run.h"
 #include "train/report.h"

@@ -1,8 +1,8 @@
 /*
- * trainc export: the weights of a checkpoint alone, as a state dict that timm and PyTorch
- * load strictly: no optimizer, and the EMA weights in their place, if there is
- * one and it is not refused. Checkpoints are ours or of PyTorch's trainers. Or the whole
- * model for ONNX (cmd/export_onnx.h).
+ * trainc export: writes the weights of a checkpoint as a state dict that timm and PyTorch
+ * load with strict=True: without optimizer state, and with the EMA weights if the
+ * checkpoint has them, unless --raw. Reads checkpoints of trainc and PyTorch. With --onnx,
+ * writes an ONNX model (cmd/export_onnx.h).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -34,19 +34,19 @@ struct exporter {
         const struct safetensors_tensor *from;
     } * item;                   /* of each tensor of `out` */
     void *data;                 /* of the largest tensor */
-    struct weights_guess guess; /* of files of others */
+    struct weights_guess guess; /* for files of other programs */
     bool raw, aux;
-    int ema;
-    int left; /* tensors of auxiliary classifiers that are left out */
+    int ema;  /* number of EMA tensors */
+    int left; /* number of tensors of auxiliary classifiers that were left out */
 };
 
-/* True if the file has the tensors of a model here by other names. */
+/* True if the file holds a model of trainc under other names. */
 static bool renames(const struct exporter *e)
 {
     return e->guess.n && (e->guess.names.scheme || *e->guess.names.prefix);
 }
 
-/* What stands under a tensor's name: its EMA, or itself. */
+/* Returns the EMA of the tensor, or the tensor itself without an EMA or with --raw. */
 static const struct safetensors_tensor *tensor_for(const struct exporter *e,
                                                    const struct safetensors_tensor *t)
 {
@@ -71,7 +71,7 @@ static const void *give(const struct safetensors_tensor *t, void *arg)
     return item->e->data;
 }
 
-/* An auxiliary classifier of LOSSES, which only training has a use for. */
+/* True (and counted) if the tensor belongs to an auxiliary classifier of LOSSES. */
 static bool left_out(struct exporter *e, const char *name)
 {
     if (e->aux || !e->file.ours || !losses_is_aux(name))
@@ -80,14 +80,15 @@ static bool left_out(struct exporter *e, const char *name)
     return true;
 }
 
-/* Without what PyTorch's wrappers of modules put in front; NULL: it is no weight. */
+/* Returns the name without the prefixes of PyTorch's module wrappers, or NULL if the
+ * tensor is not a weight. */
 static const char *plain_name(const struct exporter *e, const char *name)
 {
     static const char *const wrapper[] = {"module.", "_orig_mod."};
 
     if (!e->file.torch)
         return starts(name, ema) || starts(name, moments) ? NULL : name;
-    for (int i = 0; i < 4; i++) /* either may be around the other */
+    for (int i = 0; i < 4; i++) /* the wrappers may be nested in either order */
         if (starts(name, wrapper[i % 2]))
             name += strlen(wrapper[i % 2]);
     return strcmp(name, "n_averaged") != 0 ? name : NULL;
@@ -115,7 +116,7 @@ static void add_all(struct exporter *e)
     e->data = xmalloc(most);
 }
 
-/* The tensors of the model that the file seems to be of, by its names. */
+/* Adds the tensors of the guessed model under its names. */
 static void add_renamed(struct exporter *e)
 {
     const struct file_names *names = &e->guess.names;
@@ -198,7 +199,7 @@ static int export_run(struct config *cfg, const struct cmdline *line)
                                        : export_weights(line);
 }
 
-/* A model for ONNX is built as the configuration in its weights says. */
+/* Returns the file whose saved configuration --onnx uses. */
 static const char *export_config(const struct cmdline *line)
 {
     return cmdline_has(line, "--onnx") ? cmdline_value(line, "--weights") : NULL;
@@ -233,7 +234,7 @@ static void check_out(const struct cmdline *line, struct problems *p)
         problems_warn(p, NULL, "the configuration has no effect without --onnx");
 }
 
-/* What one of the two kinds of files has no use for. */
+/* Rejects flags that have no effect with --onnx. */
 static void check_onnx(const struct config *cfg, const struct cmdline *line,
                        struct problems *p)
 {

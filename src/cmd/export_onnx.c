@@ -34,7 +34,8 @@ static void put_channels(struct onnx *x, const char *key, const struct config *c
     strbuf_release(&text);
 }
 
-/* In the order of the labels: those of the weights, else the configuration's, if any. */
+/* Writes the class names in the order of their indices: those of the weights or else, if
+ * any, those of the configuration. */
 static void put_classes(struct onnx *x, const struct config *cfg, const json_t *saved)
 {
     const struct str_list *names = &cfg->data.class_names;
@@ -53,7 +54,7 @@ static void put_classes(struct onnx *x, const struct config *cfg, const json_t *
     strbuf_release(&text);
 }
 
-/* What has to be done to an image before the model sees it, and what its answer means. */
+/* Writes the preprocessing that the model expects, and its class names. */
 static void put_meta(struct onnx *x, const struct session *s, const json_t *classes)
 {
     const struct config *cfg = s->cfg;
@@ -72,7 +73,7 @@ static void put_meta(struct onnx *x, const struct session *s, const json_t *clas
     strbuf_release(&text);
 }
 
-/* One image, fp32, on the CPU: the graph that is exported, and the weights. */
+/* Configures the exported graph: batch 1, fp32, on the CPU. */
 static void settle(struct config *cfg)
 {
     static const char *const set[][2] = {

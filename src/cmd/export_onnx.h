@@ -1,13 +1,13 @@
 /*
- * The part of `trainc export` that writes a model for ONNX: it needs the model, where the
- * other copies tensors alone.
+ * trainc export --onnx: builds the model and writes it as ONNX. (Without --onnx, export
+ * only copies tensors.)
  */
 #ifndef CMD_EXPORT_ONNX_H
 #define CMD_EXPORT_ONNX_H
 
 #include "cmd/cmd.h"
 
-/* Keys that say what the model is, for verb.reads: those of a section end with a dot. */
+/* For verb.reads: the keys and sections ("MODEL.") that define the model. */
 #define EXPORT_ONNX_READS                                                                \
     "MODEL.", "DATA.IMG_SIZE", "DATA.IMG_HEIGHT", "DATA.IMG_WIDTH", "DATA.MEAN",         \
         "DATA.STD", "DATA.CROP_PCT", "DATA.INTERPOLATION", "DATA.CLASS_NAMES"

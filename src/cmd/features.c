@@ -1,6 +1,6 @@
 /*
- * trainc features: the maps at the end of a net's stages, as timm's features_only gives
- * them, of any number of images in one file of arrays.
+ * trainc features: writes the maps at the end of a model's stages, as timm's
+ * features_only returns them, for any number of images to one file of arrays.
  */
 #include <math.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ struct features {
     float *batch;              /* one stage of a batch, in the layout of its tensor */
 };
 
-/* Floats of one image in the file. */
+/* Returns the number of floats per image in the file. */
 static int64_t stage_len(const struct features *f, const struct model_stage *s)
 {
     return (int64_t)s->channels * (f->pooled ? 1 : s->height * s->width);
@@ -58,8 +58,8 @@ static void alloc_stages(struct features *f)
     f->batch = xcalloc((size_t)most, sizeof(float));
 }
 
-/* Copies the map of one image, channels last in `from`, to `to` in timm's order; or the
- * mean of each channel (--pool). */
+/* Copies the map of one image from channels-last layout to timm's layout or, with --pool,
+ * writes the mean of each channel. */
 static void take(const struct features *f, const struct model_stage *s, const float *from,
                  float *to)
 {
@@ -107,7 +107,7 @@ static struct npy_array array_of(const struct features *f, int i)
     return a;
 }
 
-/* The names of the images in one block, each padded with NUL to *len bytes. */
+/* Returns the image names in one heap block, each padded with NUL to *len bytes. */
 static char *file_names(const struct features *f, int *len)
 {
     char *all;
@@ -222,8 +222,8 @@ static void print_stages(const struct features *f)
     strbuf_release(&shape);
 }
 
-/* Features go to other programs, which expect timm's: fp32, unless the user or the
- * configuration in a checkpoint has set the precision. */
+/* Selects fp32, as timm does, unless the user or the configuration in a checkpoint has set
+ * the precision. */
 static void set_precision(struct config *cfg)
 {
     const char *const keys[] = {"AMP_ENABLE", "AMP_OPT_LEVEL", "AMP.DTYPE"};

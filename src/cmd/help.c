@@ -1,4 +1,4 @@
-/* trainc help, and --help of every verb: laid out as argparse does, from the tables. */
+/* trainc help, and --help of every verb, in the layout of argparse. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,13 +58,13 @@ void help_line(const char *name, const char *help)
     help_wrap(help, HELP_COLUMN, HELP_COLUMN);
 }
 
-/* Does `trainc help KEY` explain each value on a line of its own? */
+/* True if `trainc help KEY` explains each value on its own line. */
 static bool has_lines(const char *key, struct names *names)
 {
     return cmd_key_names(key, names) && names->at(names->table, 0).help;
 }
 
-/* A line for each row: its names, separated by commas, and its help. */
+/* Prints a line per row: its names, separated by commas, and its help. */
 static void help_rows(const struct names *names)
 {
     struct strbuf s = STRBUF_INIT;
@@ -118,7 +118,7 @@ static void add_metavar(struct strbuf *s, const struct schema *row)
     }
 }
 
-/* ", --no-x" for each long name, and the row's own negative flag, if it has one. */
+/* Appends ", --no-x" for each long name, and the row's no_flag, if any. */
 static void add_negations(struct strbuf *s, const struct schema *row)
 {
     for (const char *at = strstr(row->flag, "--"); at; at = strstr(at + 2, "--"))
@@ -175,7 +175,7 @@ static void help_readers(const char *key)
     strbuf_release(&s);
 }
 
-/* A line for each key of an item of a list of dicts. */
+/* Prints a line per key of the dicts in a list. */
 static void help_record(const struct schema *record)
 {
     for (const struct schema *r = record; r && r->key; r++) {
@@ -229,7 +229,7 @@ static void help_key(const struct schema *row)
     strbuf_release(&s);
 }
 
-/* All keys of a section, in upper or lower case: `trainc help train`. How many. */
+/* Prints all keys of a section (`trainc help train`, any case) and returns their number. */
 static int help_section(const char *name)
 {
     size_t len = strlen(name);
@@ -245,7 +245,8 @@ static int help_section(const char *name)
     return n;
 }
 
-/* The row of a flag, with its dashes or without: lr, batch_size, --batch-size. */
+/* Returns the row of a flag, with or without dashes (lr, batch_size, --batch-size), or
+ * NULL. */
 static const struct schema *row_of_flag(const char *name)
 {
     size_t len;
@@ -259,8 +260,8 @@ static const struct schema *row_of_flag(const char *name)
     return NULL;
 }
 
-/* Keys with this part between dots: `trainc help base_lr`, `trainc help optimizer`. How
- * many. */
+/* Prints the keys with this part between dots (`trainc help base_lr`, `trainc help
+ * optimizer`) and returns their number. */
 static int help_part(const char *name)
 {
     size_t len = strlen(name);
@@ -289,13 +290,13 @@ void help_overview(void)
          "`trainc\nhelp KEY` a configuration key, and `trainc help TRAIN` a section.");
 }
 
-/* Is the word in the text, in upper or lower case? text may be NULL. */
+/* True if the text contains the word, ignoring case. text may be NULL. */
 static bool has_word(const char *text, const char *word)
 {
     return text && strcasestr(text, word);
 }
 
-/* n: how many matches were printed before. */
+/* n: the number of matches printed before this one. */
 static void print_match(int n, const char *word, const char *name, const char *help)
 {
     if (!n)
@@ -304,7 +305,8 @@ static void print_match(int n, const char *word, const char *name, const char *h
     help_line(name, help);
 }
 
-/* Prints the verbs, flags and keys with the word in their name or help. How many. */
+/* Prints the verbs, flags, and keys with the word in their name or help; returns their
+ * number. */
 static int help_search(const char *word)
 {
     int n = 0;

@@ -1,6 +1,6 @@
 /*
- * What `trainc help` says of flags, for others who say it in another form: shells
- * (cmd/completion.c) and man (cmd/manual.c).
+ * Help texts of flags, shared by `trainc help`, completion (cmd/completion.c), and manual
+ * pages (cmd/manual.c).
  */
 #ifndef CMD_HELP_H
 #define CMD_HELP_H
@@ -9,27 +9,27 @@
 #include "cmd/cmd.h"
 #include "config/schema.h"
 
-/* Prints words from `column` on, wrapped; every further line starts at `indent`. */
+/* Prints the text wrapped, starting in `column`; further lines start at `indent`. */
 void help_wrap(const char *text, int indent, int column);
 /* Prints a name and, in the second column, its help. */
 void help_line(const char *name, const char *help);
-/* The same of the flag of a key. */
+/* Prints the flag of a key and its help. */
 void help_flag(const struct schema *row);
 
-/* "--lr, --base-lr LR", "--amp, --no-amp" */
+/* Appends the names: "--lr, --base-lr LR", "--amp, --no-amp". */
 void help_add_names(struct strbuf *s, const struct schema *row);
-/* "TRAIN.BASE_LR: ... (default: ...)" */
+/* Appends the help: "TRAIN.BASE_LR: ... (default: ...)". */
 void help_add_text(struct strbuf *s, const struct schema *row);
 
-/* Flags that a verb has beside its own, as all do: name and metavar, help. Ends with {0}.
- * Of one that reads its words itself and no keys, help alone; NULL: of all verbs. */
+/* Returns the flags that all verbs share; {0} ends the list. A verb that parses its own
+ * arguments and reads no keys has only --help. NULL: those of all verbs. */
 const struct cmd_flag *help_common_flags(const struct verb *v);
 
-/* Prints the script that completes words of trainc in a shell; dies of another shell. */
+/* Prints the completion script of a shell; exits if the shell is unknown. */
 void completion_print(const char *shell);
-/* Prints a page of the documentation, "keys" or "flags"; ends the program for another. */
+/* Prints a page of the documentation ("keys" or "flags"); exits if the page is unknown. */
 void markdown_print(const char *page);
-/* Prints the manual page of a verb, or of trainc (NULL), in man's macros. */
+/* Prints the manual page of a verb, or of trainc (NULL), with man macros. */
 void manual_print(const struct verb *v);
 
 #endif

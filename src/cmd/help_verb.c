@@ -1,4 +1,4 @@
-/* trainc help VERB and trainc VERB --help: its own options, examples, and flags of keys. */
+/* trainc help VERB and trainc VERB --help: prints the help of one verb. */
 #include <string.h>
 
 #include "base/say.h"
@@ -39,7 +39,7 @@ static void help_flags(const struct cmd_flag *flags)
     strbuf_release(&name);
 }
 
-/* The flags that most runs use. */
+/* True for the keys whose flags most runs use. */
 static bool is_usual(const char *key)
 {
     static const char *const usual[] = {"DATA.DATA_PATH",
@@ -76,7 +76,7 @@ static int unusual_flags(const struct verb *v)
 
 static void help_keys(const struct verb *v, bool all)
 {
-    enum { FEW = 5 }; /* not worth leaving out */
+    enum { FEW = 5 }; /* so few flags are always shown */
     int left_out = all || unusual_flags(v) <= FEW ? 0 : unusual_flags(v);
     const char *section = "";
     size_t len = 0;

@@ -14,15 +14,15 @@
 #include "image/image.h"
 #include "io/written.h"
 
-/* Is this, found in a folder, an image to look at? A pipe might never end, and what
- * trainc itself wrote is an answer, no question. */
+/* True if a file found in a folder is an input image. Skips images that trainc wrote, and
+ * pipes, which might never end. */
 static bool wanted(const char *path)
 {
     struct stat st;
 
     if (!image_has_extension(path) || written_is(path, WRITTEN_IMAGE))
         return false;
-    if (stat(path, &st) || S_ISREG(st.st_mode)) /* that it is gone is told later */
+    if (stat(path, &st) || S_ISREG(st.st_mode)) /* the loader reports a missing file */
         return true;
     log_warning("skipping '%s': not a regular file", path);
     return false;
@@ -41,7 +41,7 @@ static void add_file(struct images *im, const char *path, size_t root)
     im->name[im->n++] = root ? copy + root : path_basename(copy);
 }
 
-/* Names begin after the first `root` bytes of paths. */
+/* root: number of leading bytes of the path that the name leaves out. */
 static void add(struct images *im, const char *path, size_t root, int depth)
 {
     bool folder = file_is_dir(path);
@@ -52,7 +52,7 @@ static void add(struct images *im, const char *path, size_t root, int depth)
     if (n < 0)
         die("cannot open '%s': %s", path, strerror(errno));
     dataset_check_depth(path, depth);
-    if (folder && root && im->out && file_same(path, im->out)) /* its own images */
+    if (folder && root && im->out && file_same(path, im->out)) /* the output folder */
         n = 0;
     for (int i = 0; i < n; i++) {
         char *below = path_join(path, name[i]);

@@ -1,6 +1,6 @@
 /*
- * The images that a verb is asked to look at: files as they are, and of folders the
- * images below them, at any depth, in byte order.
+ * The input images of a verb: the named files, and all images below the named folders, in
+ * byte order.
  */
 #ifndef CMD_IMAGES_H
 #define CMD_IMAGES_H
@@ -9,18 +9,18 @@
 #include "config/problems.h"
 
 struct images {
-    const char *out; /* a folder that is passed over below others; NULL: none */
+    const char *out; /* a folder to skip below others, or NULL */
     char **path;
-    const char **name; /* in the path: what follows the folder that was named */
+    const char **name; /* points into the path, after the named folder */
     int n, cap;
 };
 
-/* Ends with usage() where a folder has no images. */
+/* Exits with usage() if a folder has no images. */
 void images_add(struct images *im, const char *path);
 void images_of_args(struct images *im, const struct cmdline *line);
 void images_release(struct images *im);
 
-/* For check(): there are some, and each file is there. */
+/* For verb.check: reports missing arguments and files that do not exist. */
 void images_check(const struct cmdline *line, struct problems *p);
 
 #endif

@@ -10,7 +10,7 @@
 #include "train/data_config.h"
 #include "train/segment_config.h"
 
-enum { BATCH = 32 }; /* of classifiers: more does not make small nets faster */
+enum { BATCH = 32 }; /* for classifiers; a larger batch is not faster for small models */
 
 static void set_batch(struct config *cfg, const struct images *images)
 {

@@ -1,19 +1,17 @@
 /*
- * Images through a net: threads decode them, batch by batch, and the net sees them in the
- * order in which they were named.
+ * Runs a model on images: threads decode them in batches, in the given order.
  *
  *   struct infer v = {0};
- *   infer_open(&v, cfg, &images);        compiles; the weights are those of SEED
+ *   infer_open(&v, cfg, &images);        compiles; initial weights from SEED
  *   ... pretrained_load_all(&v.session, ...) ...
- *   while ((b = infer_next(&v)))         b went through the net
+ *   while ((b = infer_next(&v)))         runs the model on the next batch
  *       for (int i = 0; i < b->size; i++)
  *           if (infer_is_there(b, i))
- *               ... b->sample[i] is the image's number ...
+ *               ... b->sample[i] is the image's index ...
  *   bad = infer_close(&v);
  *
- * The batch is DATA.VAL_BATCH_SIZE, or else chosen by task and number of images. Images
- * that cannot be read are named in the log; with DATA.ON_ERROR fail the first one ends
- * the program.
+ * The batch size is DATA.VAL_BATCH_SIZE, or else chosen by task and number of images. The
+ * log names unreadable images; with DATA.ON_ERROR fail the first one ends the program.
  */
 #ifndef CMD_INFER_H
 #define CMD_INFER_H
@@ -23,23 +21,23 @@
 #include "session/session.h"
 
 struct infer {
-    bool observe; /* before infer_open: session_options.observe */
+    bool observe; /* session_options.observe; set it before infer_open() */
     struct session session;
     struct dataset *files;
     struct loader *loader;
     struct transform transform; /* of each image */
     struct image_limits limits;
-    const struct batch *batch; /* the one under way */
-    void *labels;              /* of a segmentation: none that count */
+    const struct batch *batch; /* the current batch */
+    void *labels;              /* for segmentation: all ignored */
 };
 
-/* Sets keys of cfg, which must outlive `v`; `images` must, too. */
+/* Sets keys of cfg. cfg and images must outlive `v`. */
 void infer_open(struct infer *v, struct config *cfg, const struct images *images);
-/* NULL: that was all. Gives the batch before back. */
+/* Returns NULL after the last batch. Releases the previous batch. */
 const struct batch *infer_next(struct infer *v);
-/* Was the i-th image of the batch read? */
+/* True if the i-th image of the batch was read. */
 bool infer_is_there(const struct batch *b, int i);
-/* How many images could not be read. */
+/* Returns the number of unreadable images. */
 int64_t infer_close(struct infer *v);
 
 #endif

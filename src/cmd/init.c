@@ -23,21 +23,21 @@
 #include "session/model_config.h"
 
 enum {
-    TINY = 64,           /* up to this median shorter side, pixels: nets of CIFAR */
-    LEAST_SIDE = 16,     /* of their input */
-    SMALL = 160,         /* up to this: images of 128 pixels rather than 224 */
-    SEGMENT_SIDE = 8,    /* sides are multiples of it: ERFNet halves them three times */
-    SEGMENT_WIDTH = 1024 /* at most, pixels */
+    TINY = 64,           /* largest median shorter side (pixels) for CIFAR models */
+    LEAST_SIDE = 16,     /* smallest input of CIFAR models */
+    SMALL = 160,         /* largest median shorter side for inputs of 128, not 224 */
+    SEGMENT_SIDE = 8,    /* input sides are multiples: ERFNet halves them three times */
+    SEGMENT_WIDTH = 1024 /* largest input width */
 };
 
 struct printer {
     const struct init_layout *l;
     const struct init_facts *f;
-    struct config *cfg; /* gets what is printed, for what follows from it */
+    struct config *cfg; /* receives the printed values, to derive the other ones */
     struct job job;
 };
 
-/* "  KEY: value  # why". */
+/* Prints "  KEY: value  # why". */
 __attribute__((format(printf, 3, 4))) static void put(const char *key, const char *value,
                                                       const char *why, ...)
 {
@@ -64,7 +64,7 @@ static void put_raw(const char *key, const char *value, const char *why)
     put(key, value, "%s", why);
 }
 
-/* As YAML: in quotes if need be. */
+/* Prints text as YAML, in quotes if necessary. */
 static void put_text(const char *key, const char *text, const char *why)
 {
     struct value v = {.type = VALUE_STR, .s = text};
@@ -128,7 +128,7 @@ static void print_data(const struct printer *p)
     strbuf_release(&of);
 }
 
-/* ---- a class per image ---- */
+/* ---- classification ---- */
 
 static int shorter_side(const struct init_facts *f)
 {
@@ -162,7 +162,7 @@ static void print_defaults(void)
             "keys not set here depend on the task and data; see the end of this file");
 }
 
-/* "[DATA.]KEY", as the configuration has it. */
+/* Sets a key of the configuration. */
 static void adopt(struct printer *p, const char *key, const char *value)
 {
     config_set_for(p->cfg, key, value, "init");
@@ -176,7 +176,7 @@ static void adopt_int(struct printer *p, const char *key, int64_t value)
     adopt(p, key, text);
 }
 
-/* As comments, so that it still follows when something is changed. */
+/* Prints the derived values as comments, so that they still follow changes. */
 static void print_followers(struct printer *p)
 {
     model_preset(p->cfg);
@@ -227,7 +227,7 @@ static void print_classifier(struct printer *p)
 
 /* ---- label maps ---- */
 
-/* The class set of storages whose label maps always have the same. */
+/* Storages with a fixed class set. */
 static const struct {
     const char *storage, *set;
     int classes;
@@ -282,7 +282,7 @@ static void put_colours(const struct init_colours *c)
     free(names);
 }
 
-/* The keys that say what the values of label maps mean. */
+/* Prints the keys that map label values to classes. */
 static void print_values(const struct init_facts *f, const char *set)
 {
     if (f->colours.maps)
@@ -332,7 +332,7 @@ static void print_segment(struct printer *p)
     print_followers(p);
 }
 
-/* Warns of what training would warn of, or refuse. */
+/* Warns about data that training would refuse or warn about. */
 static void judge(const struct init_layout *l, const struct init_facts *f)
 {
     enum { MAPS = 64 };
@@ -351,7 +351,7 @@ static void judge(const struct init_layout *l, const struct init_facts *f)
                                    : NULL;
     if (f->binary && !set)
         s.labels.replace = (struct int_table){&row, 1};
-    log_mute(true); /* init_look() has opened it before */
+    log_mute(true); /* init_look() has already logged these messages */
     d = l->storage->open(&s);
     log_mute(false);
     if (l->label_maps)

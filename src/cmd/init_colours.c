@@ -1,4 +1,4 @@
-/* trainc init: label maps in colours. See cmd/init.h. */
+/* trainc init: label maps in colors. See cmd/init.h. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +42,7 @@ void init_colours_add(struct init_colours *c, const struct label_reader *r,
     c->maps++;
 }
 
-/* ---- files of colours ---- */
+/* ---- color list files ---- */
 
 static char *colour_file(const char *dir)
 {
@@ -61,7 +61,7 @@ static char *colour_file(const char *dir)
     return path;
 }
 
-/* True if the class is one that does not count. */
+/* True if the name is a usual one for ignored pixels. */
 static bool is_void(const char *name)
 {
     static const char *const names[] = {"void",   "unlabeled", "unlabelled",
@@ -94,7 +94,7 @@ static int by_colour(const void *a, const void *b)
     return x->rgb < y->rgb ? -1 : x->rgb > y->rgb;
 }
 
-/* True if all classes have names, and no two the same. */
+/* True if all classes have distinct names. */
 static bool are_named(const struct class_colours *c)
 {
     for (int i = 0; i < c->n; i++) {
@@ -158,9 +158,9 @@ void init_colours_settle(struct init_colours *c, const char *path, double *share
     free(above);
 }
 
-/* ---- what the configuration gets ---- */
+/* ---- configuration values ---- */
 
-/* [[128, 64, 128], ...] */
+/* Appends "[[128, 64, 128], ...]". */
 static void add_colours(struct strbuf *s, const struct class_colours *c)
 {
     strbuf_addch(s, '[');

@@ -1,4 +1,4 @@
-/* What speaks against the reading of a folder, and the other readings: see cmd/init.h. */
+/* Finds ambiguous layouts and lists the other possible readings: see cmd/init.h. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "dataset/usual_names.h"
 #include "image/image.h"
 
-/* The folders of a folder, systems' aside. */
+/* The subfolders of a folder, without system folders. */
 struct folders {
     char **name;
     int n, all;
@@ -42,7 +42,7 @@ static void folders_release(struct folders *f)
     dir_list_free(f->name, f->all);
 }
 
-/* The first CSV file of a folder; a heap string or NULL. */
+/* Returns the path of the first CSV file in a folder as a heap string, or NULL. */
 static char *csv_in(const char *path)
 {
     int n;
@@ -59,7 +59,7 @@ static char *csv_in(const char *path)
     return found;
 }
 
-/* True if the folder itself has images. */
+/* True if the folder directly contains images. */
 static bool has_images(const char *path)
 {
     int n;
@@ -74,7 +74,7 @@ static bool has_images(const char *path)
 
 /* ---- doubts ---- */
 
-/* True if the name says what the files are for rather than what they show. */
+/* True if the name describes a role (split, images) rather than a class. */
 static bool is_no_class(const char *name)
 {
     struct usual_words w;
@@ -83,8 +83,8 @@ static bool is_no_class(const char *name)
     return (!w.others && (w.split || w.role == USUAL_IMAGES)) || (w.role && w.split);
 }
 
-/* The folder that has a label map for most images of the folder i, by their names; -1:
- * none has. */
+/* Returns the index of a folder whose files match most image names of folder i and may be
+ * their label maps, or -1. */
 static int masks_of(const char *dir, const struct folders *f, int i)
 {
     for (int k = 0; k < f->n; k++) {
@@ -104,7 +104,7 @@ static int masks_of(const char *dir, const struct folders *f, int i)
 static void doubt_classes(const struct init_layout *l, const struct folders *f,
                           const char *dir, struct strbuf *why)
 {
-    enum { FEW = 8 }; /* sets of images and label maps have few folders */
+    enum { FEW = 8 }; /* data sets with label maps have few folders */
 
     if (f->n == 1)
         strbuf_addf(why,
@@ -151,7 +151,7 @@ static void doubt_pairs(const struct init_layout *l, struct strbuf *why)
 
 /* ---- readings ---- */
 
-/* In single quotes, as a shell reads it back. */
+/* Appends a word, quoted for a shell if necessary. */
 static void add_word(struct strbuf *s, const char *word)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -167,7 +167,7 @@ static void add_word(struct strbuf *s, const char *word)
     strbuf_addch(s, '\'');
 }
 
-/* "  trainc init DIR --as folder    what that is". */
+/* Logs "  trainc init DIR --as folder    # what that is". */
 __attribute__((format(printf, 4, 5))) static void
 reading(int *n, const char *path, const char *as, const char *fmt, ...)
 {
@@ -240,7 +240,7 @@ static void readings_within(int *n, const struct init_layout *l)
     folders_release(&f);
 }
 
-/* What is missing for DATA.DATASET csv, that command tells. */
+/* Suggests DATA.DATASET csv; that command reports what is missing. */
 static void reading_of_csv(const struct init_layout *l)
 {
     struct strbuf path = STRBUF_INIT;
@@ -294,7 +294,7 @@ void init_doubt(struct init_layout *l)
     struct folders f = folders_of(dir);
 
     if (!l->storage || !strcmp(l->storage->name, "folder") ||
-        !strcmp(l->storage->name, "pairs")) /* the others read what they need */
+        !strcmp(l->storage->name, "pairs")) /* other storages read their own lists */
         l->beside = csv_in(l->path);
     if (!l->storage)
         doubt_all(l);

@@ -16,7 +16,7 @@
 #include "dataset/usual_names.h"
 #include "image/image.h"
 
-/* Usual names of splits, in the order in which they are tried. */
+/* Usual split names, in order of preference. */
 static const char *const train_names[] = {"train", "training", "Train", "Training",
                                           "trn"};
 static const char *const val_names[] = {"val",        "valid",  "validation", "Val",
@@ -25,7 +25,7 @@ static const char *const val_names[] = {"val",        "valid",  "validation", "V
 enum {
     TRAIN_NAMES = sizeof(train_names) / sizeof(*train_names),
     VAL_NAMES = sizeof(val_names) / sizeof(*val_names),
-    VAL_EACH = 10 /* without splits one image of so many is for validation */
+    VAL_EACH = 10 /* without splits, one in 10 images of each class is for validation */
 };
 
 struct dataset_source init_source(const struct init_layout *l, const char *split,
@@ -38,7 +38,8 @@ struct dataset_source init_source(const struct init_layout *l, const char *split
                                    .label_maps = l->label_maps};
 }
 
-/* The storage of a split by its probe; `only` (or NULL) excludes the others. */
+/* Returns the storage whose probe accepts the split, or NULL. only: the only storage to
+ * try, or NULL for all. */
 static const struct storage *storage_of(const struct init_layout *l, const char *split,
                                         const struct storage *only)
 {
@@ -54,7 +55,7 @@ static const struct storage *storage_of(const struct init_layout *l, const char 
     return is ? only : NULL;
 }
 
-/* Names that may be splits: usual ones, then those that folders have. */
+/* Possible split names: the usual ones, then those of folders. */
 struct split_names {
     char **name;
     int n, cap;
@@ -76,8 +77,9 @@ static void split_names_release(struct split_names *s)
     free(s->name);
 }
 
-/* "Training" of Training/, "seg_train" of seg_train/, "train2017" of images/train2017/.
- * `rest` (or NULL): the other words that the name must have. */
+/* Adds split names of folders: "Training" for Training/, "seg_train" for seg_train/,
+ * "train2017" for images/train2017/.
+ * rest: the other words that the folder name must have, or NULL. */
 static void add_folder_splits(struct split_names *to, const char *path,
                               enum usual_split kind, const char *rest, int depth)
 {
@@ -146,12 +148,12 @@ static bool find_splits(struct init_layout *l, const struct storage *only)
 struct lists {
     const char *dir;
     struct strbuf train, val;
-    struct strbuf classes; /* the lines of classes.txt; empty: there is none */
-    bool numbers;          /* the lists have indices into classes.txt, not names */
+    struct strbuf classes; /* the lines of classes.txt; empty if it is not needed */
+    bool numbers;          /* the lists hold class indices, not names */
     int n, left_out;
 };
 
-/* A line of a list cannot hold these. */
+/* True if a line of a list cannot hold the name. */
 static bool breaks_line(const char *name)
 {
     return strpbrk(name, "\t\n\r") != NULL;
@@ -213,7 +215,7 @@ static void use_lists(struct init_layout *l, struct lists *s, char *found)
     l->found = found;
 }
 
-/* The absolute path of a name that a data set describes; NULL: there is none. */
+/* Returns the absolute path of a sample or label map as a heap string, or NULL. */
 static char *full_path(const struct dataset *d, int64_t i,
                        void (*describe)(const struct dataset *, int64_t, struct strbuf *))
 {
@@ -226,8 +228,8 @@ static char *full_path(const struct dataset *d, int64_t i,
     return full;
 }
 
-/* Adds sample i, before which its class had `before` samples: of VAL_EACH samples of a
- * class the first is for validation. */
+/* Adds sample i. Of each VAL_EACH samples of a class the first is for validation. before:
+ * number of earlier samples of its class. */
 static void add_image(struct lists *s, const struct dataset *d, int64_t i, int64_t before)
 {
     char *full = full_path(d, i, dataset_describe), *map = NULL, number[16];
@@ -245,14 +247,15 @@ static void add_image(struct lists *s, const struct dataset *d, int64_t i, int64
     free(full);
 }
 
-/* True if a list would read the name as a class index, or cut it. */
+/* True if a list would read the name as a class index or truncate it. */
 static bool is_no_list_name(const char *name)
 {
     return !name[strspn(name, "0123456789")] || breaks_line(name) ||
            isspace((unsigned char)*name);
 }
 
-/* A line of classes.txt, which has no comments, control characters, or spaces around. */
+/* Adds a line of classes.txt, replacing characters that classes.txt cannot hold: a leading
+ * # or space, a trailing space, and control characters. */
 static void add_class_line(struct strbuf *to, const char *name)
 {
     if (strchr("# ", *name))
@@ -262,7 +265,7 @@ static void add_class_line(struct strbuf *to, const char *name)
     strbuf_addch(to, '\n');
 }
 
-/* If names cannot stand in a list, lists have indices into classes.txt. */
+/* Writes classes.txt, and indices into it, if a list cannot hold the class names. */
 static void add_classes(struct lists *s, const struct dataset *d)
 {
     for (int c = 0; c < d->nclass; c++)
@@ -304,7 +307,7 @@ static void make_lists(struct init_layout *l, const char *dir)
     free(found);
 }
 
-/* What the layout is taken for, and why. */
+/* Describes a detected layout of images and label maps in l->found. */
 static void tell_pairs(struct init_layout *l)
 {
     struct folder_pairs f;

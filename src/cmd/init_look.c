@@ -12,7 +12,7 @@
 
 enum { LOOKS = 300, MOST_BYTES = 256 << 20 };
 
-/* What one look needs. */
+/* State of the inspection. */
 struct look {
     const struct dataset *d;
     struct image_decoder *decoder;
@@ -22,7 +22,7 @@ struct look {
     struct label_reader label;
     int w[LOOKS], h[LOOKS];
     bool colours;
-    int64_t maps, unread; /* label maps of values, and those that cannot be read */
+    int64_t maps, unread; /* label maps of values; unreadable label maps */
 };
 
 static bool is_grey(const struct image *img)
@@ -37,7 +37,7 @@ static bool is_grey(const struct image *img)
     return true;
 }
 
-/* If the label map holds colours; false: it cannot be read as such. */
+/* Adds the colors of a label map. Returns false if it cannot be read as colors. */
 static bool look_at_colours(struct init_facts *f, struct look *k, int64_t i)
 {
     struct strbuf why = STRBUF_INIT, name = STRBUF_INIT;
@@ -108,7 +108,7 @@ static int middle(int *v, int n)
     return v[n / 2];
 }
 
-/* Some hundred images, evenly. */
+/* Inspects up to LOOKS images, evenly spaced. */
 static void look_at_some(struct init_facts *f, const struct init_layout *l,
                          const struct dataset *d)
 {
@@ -197,7 +197,7 @@ static void count_values(struct init_facts *f)
     f->classes = f->top + 1;
 }
 
-/* A tenth validates where a class has images enough, else a fifth. */
+/* Holds out a tenth for validation, or a fifth of a small data set. */
 static void divide(struct init_facts *f)
 {
     enum { MANY = 2000, FEWEST = 10 };

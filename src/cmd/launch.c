@@ -1,4 +1,4 @@
-/* trainc launch: several processes that train one model, started by Open MPI's mpirun. */
+/* trainc launch: trains one model in several processes, started by Open MPI's mpirun. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,8 +21,7 @@
 
 static volatile sig_atomic_t child, asked;
 
-/* mpirun hands SIGUSR1 on and waits; of others it kills what is still there soon
- * after. */
+/* mpirun forwards SIGUSR1 and waits; after other signals it soon kills its children. */
 static void hand_on(int sig)
 {
     if (!asked)
@@ -42,12 +41,12 @@ static void add(struct command_line *c, const char *word)
     c->word[c->n++] = word;
 }
 
-/* Our flags come first; what follows them, or --, is the command of each process. */
+/* Parsed arguments: our flags come first, then (after an optional --) the command. */
 struct launch {
     const char *n, *hosts;
     bool oversubscribe;
     int64_t restarts;
-    int rest; /* of argv: where the command begins */
+    int rest; /* index in argv where the command begins */
 };
 
 static struct launch parse(int argc, char **argv)
@@ -78,8 +77,8 @@ static struct launch parse(int argc, char **argv)
 }
 
 /*
- * A path of this program for mpirun, which looks for it on all hosts. Here it is this very
- * program, also where another one has taken its place.
+ * Returns the path of this program for mpirun. On this machine it is the running program,
+ * even if its file has been replaced since. elsewhere: other hosts use the path, too.
  */
 static const char *own_path(bool elsewhere)
 {
@@ -120,7 +119,7 @@ static struct command_line command_of(const struct launch *l, int argc, char **a
     return c;
 }
 
-/* True if a batch system may have given machines that mpirun asks it for. */
+/* True if a batch system may have allocated several machines, which mpirun then uses. */
 static bool has_allocation(void)
 {
     static const char *const of[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID",
@@ -133,12 +132,13 @@ static bool has_allocation(void)
     return false;
 }
 
-/* True if all processes will be on this machine. */
+/* Sets mpirun's environment variables. Returns true if all processes will run on this
+ * machine. */
 static bool set_variables(const struct launch *l)
 {
     bool here = l->hosts ? hosts_all_here(l->hosts) : !has_allocation();
 
-    if (!geteuid()) { /* in a container; mpirun asks for both */
+    if (!geteuid()) { /* as in a container; mpirun requires both */
         (void)setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
         (void)setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
     }
@@ -147,7 +147,7 @@ static bool set_variables(const struct launch *l)
     return here;
 }
 
-/* How many of mpirun's children are processes of the run: trainc, as this one. */
+/* Returns how many of mpirun's children run trainc. */
 static int ranks_here(pid_t mpirun)
 {
     char path[64], text[4096] = "";
@@ -173,8 +173,9 @@ static int ranks_here(pid_t mpirun)
 }
 
 /*
- * An mpirun whose processes here have ended waits for machines that may be gone, for ever:
- * it gets some seconds. `here`: there are no others, and its ports are closed to others
+ * Waits for mpirun to end. If all processes on this machine have ended, mpirun may wait
+ * forever for machines that are gone, so it is killed after PATIENCE seconds.
+ * here: all processes run on this machine, so mpirun's ports are closed to other machines
  * while it starts.
  */
 static void wait_for(pid_t pid, bool here, int *status)
@@ -201,7 +202,8 @@ static void wait_for(pid_t pid, bool here, int *status)
     }
 }
 
-/* The exit code, as a shell has it. If this process is killed, mpirun ends the others. */
+/* Runs mpirun and returns its exit code as a shell would. If this process is killed,
+ * mpirun ends the others. */
 static int run_once(const struct command_line *c, bool here)
 {
     struct process p = {.words = c->word, .input = true, .death = SIGTERM};
@@ -212,15 +214,15 @@ static int run_once(const struct command_line *c, bool here)
     if (!pid)
         die("%s; install mpirun (Debian package openmpi-bin)", why.buf);
     child = pid;
-    if (asked) /* before there was anybody to tell */
+    if (asked) /* the signal arrived before mpirun started */
         hand_on(asked);
     wait_for(pid, here, &status);
     child = 0;
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* After a failure: without the machines that are gone, and with fewer processes if the
- * others have too few slots. */
+/* After a failure, removes the hosts that do not respond, and reduces the number of
+ * processes to the remaining slots. */
 static void look_for_hosts(struct launch *l)
 {
     static char number[16];

@@ -22,7 +22,7 @@ static bool is_here(const char *host)
     return !strcmp(host, "localhost") || !strncmp(host, "127.", 4) || !strcmp(host, name);
 }
 
-/* AGENT HOST true */
+/* True if `AGENT HOST true` succeeds. */
 static bool answers(const char *host)
 {
     const char *agent = getenv("OMPI_MCA_plm_rsh_agent");

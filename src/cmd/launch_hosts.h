@@ -1,6 +1,6 @@
 /*
- * The machines of trainc launch, "a:2,b:2" as mpirun's --host takes them: which of them
- * still answer after a failure.
+ * The hosts of trainc launch ("a:2,b:2", the format of mpirun's --host): finds those that
+ * still respond after a failure.
  */
 #ifndef CMD_LAUNCH_HOSTS_H
 #define CMD_LAUNCH_HOSTS_H
@@ -9,13 +9,13 @@
 
 #include "base/strbuf.h"
 
-/* True if all of `hosts` are this machine. */
+/* True if all hosts are this machine. */
 bool hosts_all_here(const char *hosts);
 
 /*
- * Appends those of `hosts` that answer to `alive` and returns their slots; others are
- * named in the log. A machine answers if what mpirun starts its daemons with (ssh, or
- * OMPI_MCA_plm_rsh_agent) runs `true` on it within 10 seconds; this one always does.
+ * Appends the hosts that respond to `alive` and returns the sum of their slots; logs the
+ * others. A host responds if mpirun's remote shell (ssh, or OMPI_MCA_plm_rsh_agent) runs
+ * `true` on it within 10 seconds. This machine always responds.
  */
 int hosts_alive(const char *hosts, struct strbuf *alive);
 

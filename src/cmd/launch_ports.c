@@ -17,7 +17,7 @@ union address {
     struct sockaddr_in6 v6;
 };
 
-/* True if it listens, and others than this machine can reach it. */
+/* True if the socket listens and other machines can reach it. */
 static bool is_exposed(int fd, union address *a)
 {
     socklen_t len = sizeof(*a), size = sizeof(int);
@@ -31,7 +31,8 @@ static bool is_exposed(int fd, union address *a)
     return a->any.sa_family == AF_INET6 && !IN6_IS_ADDR_LOOPBACK(&a->v6.sin6_addr);
 }
 
-/* A listening socket that is shut down has no address any more, and gets another one. */
+/* Moves a listening socket to the loopback interface: shutdown() removes its address, so it
+ * can be bound again. */
 static void move(int fd, union address *a)
 {
     if (a->any.sa_family == AF_INET)

@@ -1,7 +1,7 @@
 /*
- * The ports of mpirun on one machine. Open MPI 4's out-of-band component listens on all
- * interfaces whatever its parameters say, and asks for no password, although nobody
- * connects where all processes are here.
+ * Closes mpirun's ports to other machines if all processes run on this one. Open MPI 4's
+ * out-of-band component listens on all interfaces, whatever its parameters, without a
+ * password.
  */
 #ifndef CMD_LAUNCH_PORTS_H
 #define CMD_LAUNCH_PORTS_H
@@ -10,8 +10,8 @@
 #include <sys/types.h>
 
 /*
- * Moves the sockets on which this child listens beyond the loopback interface to it.
- * Returns false if the kernel (5.6 or later) or a container does not allow that.
+ * Moves the listening sockets of this child to the loopback interface. Returns false if
+ * the kernel (before 5.6) or a container does not allow that.
  */
 bool launch_ports_close(pid_t child);
 

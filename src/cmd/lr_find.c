@@ -81,7 +81,7 @@ int lr_find_steepest(const struct lr_find_point *p, int n)
     return best;
 }
 
-/* The program is the run's, but for the course of the rate. */
+/* Replaces the learning-rate schedule; the rest of the program stays as configured. */
 static void set_course(struct config *cfg, int64_t steps)
 {
     char text[32];
@@ -120,7 +120,8 @@ static void take_losses(struct test *t)
     }
 }
 
-/* A whole number of updates; ends early when the loss is over four times the least. */
+/* Runs a whole number of optimizer steps; stops early when the loss exceeds four times its
+ * minimum. */
 static void run_steps(struct test *t)
 {
     uint64_t epoch = 0;
@@ -147,7 +148,7 @@ static void run_steps(struct test *t)
     take_losses(t);
 }
 
-/* A line per few steps: rate, smoothed loss, and a bar from the least to the largest. */
+/* Prints at most LINES lines: rate, smoothed loss, and a bar. */
 static void print_curve(const struct lr_find_point *p, int n, int steepest)
 {
     double least = INFINITY, most = -INFINITY;

@@ -1,8 +1,8 @@
 /*
  * trainc train --lr-find: a learning-rate range test (Smith, "Cyclical Learning Rates",
- * 2015; fastai's lr_find). The program of the run trains from its initial weights while
- * the rate rises by the same factor at each step, until the loss diverges. Prints the
- * curve and a suggestion; writes nothing.
+ * 2015; fastai's lr_find). Trains from the initial weights while each step multiplies the
+ * rate by the same factor, until the loss diverges. Prints the curve and a suggestion;
+ * writes no files.
  */
 #ifndef CMD_LR_FIND_H
 #define CMD_LR_FIND_H
@@ -24,18 +24,18 @@ void lr_find_check(const struct config *cfg, const struct cmdline *line,
                    struct problems *p);
 int lr_find_run(struct config *cfg, const struct cmdline *line);
 
-/* One step of the test: losses are of the batch, and smoothed as fastai does. */
+/* One step of the test: the loss of its batch, and the loss smoothed as in fastai. */
 struct lr_find_point {
     double lr, loss, smooth;
 };
 
 /*
- * Smooths n > 0 losses, and returns how many of the points count: up to the first whose
- * smoothed loss is over four times the least, or not a number.
+ * Smooths n > 0 losses. Returns the number of points before the first whose smoothed loss
+ * is NaN or exceeds four times the minimum.
  */
 int lr_find_smooth(struct lr_find_point *p, int n);
-/* The index where the smoothed loss falls fastest over the logarithm of the rate, before
- * its least; -1: it does not fall. */
+/* Returns the index before the minimum where the smoothed loss falls fastest over the
+ * logarithm of the rate, or -1 if it does not fall. */
 int lr_find_steepest(const struct lr_find_point *p, int n);
 
 #endif

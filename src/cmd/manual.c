@@ -1,6 +1,6 @@
 /*
- * Manual pages, in the macros of man(7): `trainc help --man [VERB] >trainc-VERB.1`. They
- * say what --help says, from the same tables.
+ * Prints manual pages with man(7) macros, from the tables of --help:
+ * `trainc help --man [VERB] >trainc-VERB.1`.
  */
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "base/version.h"
 #include "cmd/help.h"
 
-/* A text in which nothing is a command or a hyphenation. */
+/* Prints a line with roff's special characters escaped. */
 static void put(const char *text)
 {
     if (*text == '.' || *text == '\'')

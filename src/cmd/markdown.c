@@ -1,5 +1,5 @@
 /*
- * Pages of the documentation that the tables of the program say best:
+ * Prints pages of the documentation from the tables of the program:
  *
  *   trainc help --markdown keys     docs/configuration.md
  *   trainc help --markdown flags    the table of docs/from-pytorch.md
@@ -12,7 +12,7 @@
 #include "config/dump.h"
 #include "config/foreign.h"
 
-/* Text in a cell of a table: | ends a cell, and < begins a tag, except in code. */
+/* Appends the text of a table cell; escapes | everywhere, and < and * outside code. */
 static void add_cell(struct strbuf *s, const char *text)
 {
     bool code = false;
@@ -39,7 +39,7 @@ static void add_code(struct strbuf *s, const char *text)
     strbuf_release(&code);
 }
 
-/* "one of a, b; at least 1" */
+/* Appends the type and the range: "one of a, b", "int, at least 1". */
 static void add_type(struct strbuf *s, const struct schema *row)
 {
     struct strbuf type = STRBUF_INIT;
@@ -53,7 +53,7 @@ static void add_type(struct strbuf *s, const struct schema *row)
     strbuf_release(&type);
 }
 
-/* A key of each item of a list. */
+/* Appends a key of the items of a list. */
 static void add_item_key(struct strbuf *s, const struct schema *list,
                          const struct schema *row)
 {
@@ -91,7 +91,7 @@ static void add_key(struct strbuf *s, const struct schema *row)
         add_item_key(s, row, r);
 }
 
-/* The length of "TRAIN" in TRAIN.EMA.DECAY; 0 of a key without a dot. */
+/* Returns the length of "TRAIN" in TRAIN.EMA.DECAY; 0 if the key has no dot. */
 static size_t section_length(const char *key)
 {
     const char *dot = strchr(key, '.');

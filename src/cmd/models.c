@@ -1,4 +1,4 @@
-/* trainc models [GLOB]: the models that can be built by name. */
+/* trainc models [GLOB]: lists the models. */
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static void print_row(const struct model *m, int width)
     strbuf_release(&params);
 }
 
-/* How the public weights of the default tag are evaluated. */
+/* Prints the preprocessing of the default public weights. */
 static void print_details(const struct model *m)
 {
     say("\ninput    shorter side resized to %d pixels (%s), center crop %d x %d\n",

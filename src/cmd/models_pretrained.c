@@ -46,7 +46,8 @@ static void print_row(const struct pretrained *p, int width)
     free(path);
 }
 
-/* One line for each thing. A revision is of the hub. */
+/* Prints the URLs, the cache paths, and whether the file is cached. Only the hub has
+ * revisions. */
 static void print_places(const struct pretrained_request *r)
 {
     char *path = weights_cache_find(r);
@@ -72,8 +73,9 @@ static void print_details(const struct pretrained *p, const char *revision)
     print_places(&(struct pretrained_request){.row = p, .revision = revision});
 }
 
-/* What MODEL.PRETRAINED would mean where that is one file: hf-hub:, timm/, the name of a
- * release's file, a name of old. An architecture is a pattern: all its tags. */
+/* Parses a value of MODEL.PRETRAINED that names one file (hf-hub:, timm/, a release file,
+ * a deprecated name). Returns an empty request for an architecture, which is a pattern of
+ * all its tags. */
 static struct pretrained_request request_of(const char *glob)
 {
     struct pretrained_request r = {0};

@@ -1,4 +1,4 @@
-/* trainc models --pretrained: the public weights that can be named. */
+/* trainc models --pretrained: lists and downloads public weights. */
 #ifndef CMD_MODELS_PRETRAINED_H
 #define CMD_MODELS_PRETRAINED_H
 
@@ -6,12 +6,12 @@
 
 #include "config/config.h"
 
-/* Those whose name, with or without tag, matches, and does not match `exclude` (NULL:
- * none); of a single one all that is known. Ends with usage() if there is none. */
+/* Lists the weights whose name, with or without tag, matches glob but not exclude (or
+ * NULL); prints details if there is only one. Exits with usage() if there is none. */
 void models_list_pretrained(const char *glob, const char *exclude, bool cached);
 
-/* Downloads the weights that MODEL.PRETRAINED would mean, if they are in no cache, and
- * prints their place. Dies if it cannot. */
+/* Downloads the weights that `name` means in MODEL.PRETRAINED unless they are cached, and
+ * prints their path. Exits on failure. */
 void models_download(const struct config *cfg, const char *name);
 
 #endif

@@ -1,4 +1,4 @@
-/* Keys whose values are the names of rows, and the modules that have the tables. */
+/* Maps keys to the tables that list their values. */
 #include <stddef.h>
 #include <string.h>
 

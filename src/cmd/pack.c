@@ -1,7 +1,7 @@
 /*
- * trainc pack: a data set into containers, OUT/SPLIT-000000.tar and so on, and what the
- * readers need beside them: OUT/classes.txt. OUT/pack.json tells of which data set they
- * are and how they were made; another pack of the same goes on where it was stopped.
+ * trainc pack: writes a data set to containers (OUT/SPLIT-000000.tar, ...) and the class
+ * names to OUT/classes.txt. OUT/pack.json records the data set and the options; the same
+ * command continues an interrupted pack.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,14 +24,14 @@
 #include "train/progress.h"
 #include "train/segment_config.h"
 
-enum { SHARD = 10000 }; /* samples per container, unless --shard says otherwise */
+enum { SHARD = 10000 }; /* default samples per container */
 
 struct pack_run {
     const struct config *cfg;
     struct pack_options o;
     char *out;
     bool label_maps;
-    const char *split; /* the one that is being packed */
+    const char *split; /* the split being packed */
     double start;
 };
 
@@ -80,7 +80,7 @@ static void check_classes(const struct dataset *a, const struct dataset *b)
             b->name, a->name);
 }
 
-/* OUT/classes.txt; the one of a pack that goes on must be the same. */
+/* Writes OUT/classes.txt. Exits if an existing one, of an interrupted pack, differs. */
 static void write_classes(const struct pack_run *r, const struct dataset *d)
 {
     char *path = path_join(r->out, "classes.txt"), *there;
@@ -105,8 +105,7 @@ static void write_classes(const struct pack_run *r, const struct dataset *d)
     strbuf_release(&text);
 }
 
-/* Is there anything in the folder but the pack.json of a pack that was killed while it
- * wrote that? */
+/* True if the folder holds any file except a partly written pack.json of a killed pack. */
 static bool holds_files(const char *out)
 {
     int n, others = 0;
@@ -118,8 +117,7 @@ static bool holds_files(const char *out)
     return others > 0;
 }
 
-/* Writes OUT/pack.json; or ends the program if the one there, of a pack that goes on,
- * differs. */
+/* Writes OUT/pack.json. Exits if an existing one, of an interrupted pack, differs. */
 static void check_manifest(const struct pack_run *r)
 {
     const struct pack_encoding *how = &r->o.encoding;
@@ -160,8 +158,8 @@ static void check_manifest(const struct pack_run *r)
     strbuf_release(&text);
 }
 
-/* What the containers of split i are called: as the split, unless that is a pattern or
- * has folders in it. */
+/* Returns the base name of the containers of split i: the name of the split, unless that
+ * is a pattern or contains folders. */
 static const char *stem_of(const char *split, int i)
 {
     static const char *const plain[] = {"train", "val"};
@@ -192,8 +190,8 @@ static void pack_one(struct pack_run *r, const struct dataset *d, const char *sp
     strbuf_release(&text);
 }
 
-/* `why`: what the split lacks; and what the folder looks like, if that is another
- * storage. */
+/* Exits because the split cannot be opened. why: the reason. If the folder looks like
+ * another storage, the message says so. */
 static void die_of_source(const struct pack_run *r, const struct storage *row,
                           const char *split, const char *why)
 {
@@ -205,8 +203,7 @@ static void die_of_source(const struct pack_run *r, const struct storage *row,
     die("%s%s%s", why, guess.len ? ": " : "", guess.buf ? guess.buf : "");
 }
 
-/* Packs both splits, as far as they exist. If neither does, or one cannot be opened,
- * nothing is written. */
+/* Packs the splits that exist. Writes nothing if neither exists or one cannot be opened. */
 static void pack_splits(struct pack_run *r, const struct storage *row)
 {
     const char *split[] = {r->cfg->data.train_split, r->cfg->data.val_split};
@@ -263,7 +260,7 @@ static char *out_of(const struct cmdline *line)
     return xstrndup(out, n);
 }
 
-/* Refuses flags and keys that do not go together. */
+/* Exits if flags or keys conflict. */
 static void refuse(const struct pack_run *r, const struct storage *row,
                    const struct cmdline *line)
 {

@@ -1,6 +1,6 @@
 /*
- * trainc predict: what a model makes of single images. A classifier says the most likely
- * classes; a segmentation becomes a label map of the image's own size, and an overlay.
+ * trainc predict: runs a model on images. Prints the most likely classes of a classifier;
+ * writes the label map of a segmentation in the image's size, and an overlay.
  */
 #include "cmd/predict.h"
 
@@ -26,7 +26,7 @@
 
 enum { TOP = 5 };
 
-/* Sets the class names: those of the configuration or its class set, else class7. */
+/* Sets the class names from the configuration or its class set, or else to class7 etc. */
 static void config_names(struct predict *p)
 {
     struct strbuf text = STRBUF_INIT;
@@ -43,7 +43,8 @@ static void config_names(struct predict *p)
     strbuf_release(&text);
 }
 
-/* Loads the weights; `list`: the names of their classes, which are used then, or NULL. */
+/* Loads the weights. list: the class names saved with them, which override the
+ * configuration, or NULL. */
 static void predict_load(struct predict *p, const char *weights, const json_t *list)
 {
     bool named = p->set || p->cfg->data.class_names.n;
@@ -114,7 +115,7 @@ static void predict_all(struct predict *p)
     free(logits);
 }
 
-/* The number of --topk. 0: all; -1: it is no such number. */
+/* Parses --topk. Returns 0 for all, or -1 if the text is invalid. */
 static int top_of(const char *text)
 {
     char *end;
@@ -189,7 +190,7 @@ static const char *predict_weights(const struct cmdline *line)
     return weights ? weights : cmdline_key(line, "MODEL.PRETRAINED");
 }
 
-/* Reports flags of the other task. The model has been checked. */
+/* Reports flags of the other task. Expects a valid model. */
 static void check_task(const struct config *cfg, const struct cmdline *line,
                        struct problems *p)
 {
@@ -208,7 +209,7 @@ static void check_task(const struct config *cfg, const struct cmdline *line,
                       cfg->model.name);
 }
 
-/* Reads up to the first line end. False if the file cannot be read. */
+/* Reads the first line. Returns false if the file cannot be read. */
 static bool first_line(const char *path, char line[4096])
 {
     FILE *f = path ? file_open(path) : NULL;
@@ -220,7 +221,7 @@ static bool first_line(const char *path, char line[4096])
     return good;
 }
 
-/* A file that has another first line than the submission is somebody else's. */
+/* Refuses to overwrite a file whose first line is not the header of the submission. */
 static void check_submission(const struct cmdline *line, struct problems *p)
 {
     const char *path = cmdline_value(line, "--submission");

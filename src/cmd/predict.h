@@ -1,6 +1,6 @@
 /*
- * What the files of `trainc predict` share: predict.c runs it, predict_answers.c says
- * what a classifier answers, predict_segment.c what a segmentation does.
+ * Shared by the files of `trainc predict`: predict.c runs the model, predict_answers.c
+ * writes the results of a classifier, predict_segment.c those of a segmentation model.
  */
 #ifndef CMD_PREDICT_H
 #define CMD_PREDICT_H
@@ -14,31 +14,32 @@ struct predict {
     struct infer infer;
     struct images images;
     const struct class_set *set;
-    char **name; /* of the classes */
+    char **name; /* class names */
     int classes;
 
-    /* of a segmentation */
-    const char *out; /* folder */
+    /* for segmentation */
+    const char *out; /* output folder */
     bool server_ids;
 
-    /* of a classifier */
-    int top;            /* classes that are said of an image */
-    bool probabilities; /* of all classes, in their order, into the files */
-    const char *sorted; /* --sort: folder; NULL: none */
-    bool copy;          /* of an image, not a link to it */
-    const char *csv;    /* --csv, --json: file; NULL: none */
-    const char *json;
-    const char *submission, *sample; /* --submission, --sample: files; NULL: none */
+    /* for classifiers */
+    int top;            /* number of classes to print per image */
+    bool probabilities; /* write the probabilities of all classes to the files */
+    const char *sorted; /* folder of --sort, or NULL */
+    bool copy;          /* with --sort: copy images instead of linking them */
+    const char *csv;    /* file of --csv, or NULL */
+    const char *json;   /* file of --json, or NULL */
+    const char *submission, *sample; /* files of --submission and --sample, or NULL */
     struct submission *answers;      /* for --submission */
-    struct strbuf table; /* what is going to be in them */
-    struct strbuf text;
+    struct strbuf table;             /* contents of the CSV file */
+    struct strbuf text;              /* contents of the JSON file */
     struct json_writer writer;
 };
 
-/* Before the net is compiled: may all files be written? Ends with usage() if not. */
+/* Checks that all outputs can be written, before the model is compiled. Exits with usage()
+ * if not. */
 void answers_check_places(const struct predict *p);
 void answers_begin(struct predict *p);
-/* The answer for image i, whose K logits these are. */
+/* Prints and records the prediction for image i. logits: one per class. */
 void answers_add(struct predict *p, int64_t i, const float *logits);
 void answers_end(struct predict *p); /* writes the files */
 

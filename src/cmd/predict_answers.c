@@ -1,4 +1,4 @@
-/* trainc predict of a classifier: lines, JSON, CSV, and images sorted by their class. */
+/* trainc predict for classifiers: prints lines, writes JSON and CSV, and sorts images. */
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -18,7 +18,7 @@
 #include "io/csv.h"
 #include "io/written.h"
 
-/* A folder of others' files is not mixed with ours. */
+/* The folder of --sort must be empty, so that results never mix with other files. */
 void answers_check_places(const struct predict *p)
 {
     int n = 0;
@@ -91,7 +91,7 @@ struct ranked {
     int class;
 };
 
-/* The largest first, of equal ones the lower class. NaN comes last. */
+/* Largest logit first; ties by class index; NaN last. */
 static int by_logit(const void *a, const void *b)
 {
     const struct ranked *x = a, *y = b;
@@ -150,7 +150,8 @@ static void add_object(struct predict *p, const char *path, const struct ranked 
     json_end(w);
 }
 
-/* Names that had to be changed get their number, so that no two classes share a folder. */
+/* Returns the folder name of a class as a heap string. A name that had to be cleaned gets
+ * the class index appended, so that no two classes share a folder. */
 static char *folder_of(const char *class_name, int class)
 {
     char *s = file_name_clean(class_name), *numbered;
@@ -162,7 +163,8 @@ static char *folder_of(const char *class_name, int class)
     return numbered;
 }
 
-/* DIR/CLASS/NAME that is free: NAME, or NAME with a number in front of its extension. */
+/* Returns an unused path for NAME in dir as a heap string, with a number before the
+ * extension if NAME is taken. */
 static char *free_place(const char *dir, const char *name)
 {
     int stem = (int)(strlen(name) - strlen(path_extension(name)));

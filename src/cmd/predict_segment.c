@@ -1,4 +1,4 @@
-/* trainc predict of a segmentation: label maps of the images' own sizes, and overlays. */
+/* trainc predict for segmentation: writes label maps in the images' sizes, and overlays. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,8 @@
 #define LABELS_END  "_labels.png"
 #define OVERLAY_END "_overlay.png"
 
-/* The model's classes at the image's own size, nearest; `n` gets the pixels of each. */
+/* Returns the label map resized to the image (nearest neighbor) in heap memory, and counts
+ * the pixels of each class in n. */
 static uint8_t *own_size(const struct predict *p, const float *logits, int w, int h,
                          int64_t *n)
 {
@@ -45,7 +46,7 @@ static uint8_t *own_size(const struct predict *p, const float *logits, int w, in
     return label;
 }
 
-/* Below --out, where an image lay below its folder. */
+/* Returns the output path of an image: its path below the named folder, below --out. */
 static char *out_path(const struct predict *p, const char *name, const char *end)
 {
     int len = (int)(strlen(name) - strlen(path_extension(name)));
@@ -90,7 +91,7 @@ static void make_folder_of(const char *path)
     free(dir);
 }
 
-/* The pixels of a file, three bytes each, without gaps. */
+/* Returns the pixels of a file as packed RGB in heap memory. */
 static uint8_t *read_rgb(const struct predict *p, const char *path, int *w, int *h)
 {
     struct image_decoder *d = image_decoder_new(&p->infer.limits);
@@ -115,7 +116,7 @@ static uint8_t *read_rgb(const struct predict *p, const char *path, int *w, int 
     return rgb;
 }
 
-/* Its shares of the classes, as a line and for --json. */
+/* Prints the class shares of an image and adds them to --json. */
 static void add_answer(struct predict *p, const char *path, const char *labels,
                        const char *overlay, const double *share)
 {
@@ -166,7 +167,7 @@ void segment_image(struct predict *p, int64_t i, const float *logits)
     free(overlay);
 }
 
-/* A file that is an image to look at, or that trainc did not write, stays as it is. */
+/* Refuses to overwrite input images and files that trainc did not write. */
 static void check_place(const struct predict *p, const char *path)
 {
     const char *why = written_refuse(path, WRITTEN_IMAGE);
@@ -178,7 +179,7 @@ static void check_place(const struct predict *p, const char *path)
         usage("refusing to overwrite '%s': %s; choose another --out", path, why);
 }
 
-/* Two images of one name would overwrite each other's outputs. */
+/* Refuses images with the same output path. */
 static void check_names(const struct predict *p)
 {
     struct strmap seen = {0};

@@ -18,7 +18,7 @@
 enum {
     WARM_UPDATES = 2,
     LEAST_UPDATES = 3,
-    MOST_UPDATES = 20, /* unless --updates says another number */
+    MOST_UPDATES = 20, /* default of --updates */
     WORST = 10
 };
 static const double most_seconds = 30;
@@ -32,7 +32,7 @@ static void add_span(struct profile *p, enum profile_kind kind, double from, dou
         (struct profile_span){.kind = kind, .update = p->updates, .from = from, .to = to};
 }
 
-/* In a thread of the loader. */
+/* Records a sample; runs in a loader thread. */
 static void note_sample(const struct loader_sight *s, void *arg)
 {
     struct profile *p = arg;
@@ -52,13 +52,13 @@ static void note_sample(const struct loader_sight *s, void *arg)
     pthread_mutex_unlock(&p->lock);
 }
 
-/* The next batch, of the next epoch after the last. */
+/* Returns the next batch; starts the next epoch if necessary. */
 static const struct batch *next_batch(struct profile *p, uint64_t *epoch)
 {
     const struct batch *b = loader_next(p->feed.train_loader);
 
     if (!b && !feed_failure(&p->feed)) {
-        session_drain(&p->session); /* it gives the last batches back */
+        session_drain(&p->session); /* releases the last batches */
         loader_start_epoch(p->feed.train_loader, ++*epoch, 0);
         b = loader_next(p->feed.train_loader);
     }
@@ -68,7 +68,7 @@ static const struct batch *next_batch(struct profile *p, uint64_t *epoch)
     return b;
 }
 
-/* A batch of an update; true: its last. */
+/* Trains on one batch. Returns true if it completes an optimizer step. */
 static bool one_batch(struct profile *p, uint64_t *epoch)
 {
     double began = clock_now(), got, done;
@@ -99,7 +99,7 @@ static struct device_waits waits_of(const struct session *s)
     return s->backend->waits ? s->backend->waits(s->device) : (struct device_waits){0};
 }
 
-/* Updates as training does them, from the start of an epoch. */
+/* Runs optimizer steps as training does, from the start of an epoch. */
 static void run_updates(struct profile *p)
 {
     struct loader_stats from;

@@ -1,4 +1,4 @@
-/* What to change: a rule each, with the figures that make it apply. */
+/* Advice of trainc profile: one function per rule, which appends its figures. */
 #include <string.h>
 
 #include "base/cores.h"
@@ -12,7 +12,7 @@ static const double much_wait = 0.05, much_loader = 0.2, much_between = 0.1,
                     short_cpu = 30e-6, short_gpu = 5e-6, far_from_floor = 4,
                     much_step = 0.04;
 
-/* Appends a sentence, without its end, if it applies. */
+/* Appends a sentence without final period if the rule applies. */
 typedef void rule(const struct profile *p, struct strbuf *s);
 
 static double wall(const struct profile *p)
@@ -25,7 +25,7 @@ static bool on_cpu(const struct profile *p)
     return !p->session.backend->async;
 }
 
-/* The share of the steps' time for which `is` says yes. */
+/* Returns the fraction of the kernel time that is spent in steps for which `is` is true. */
 static double share(const struct profile *p,
                     bool (*is)(const struct profile *p, const struct profile_step *s))
 {
@@ -60,8 +60,8 @@ static void loader_takes_cores(const struct profile *p, struct strbuf *s)
     struct stage_times work = p->loader.stages;
     double cores;
 
-    work.seconds[STAGE_READ] = 0; /* is waiting for a disk */
-    work.seconds[STAGE_COPY] = 0; /* is not done by the loader */
+    work.seconds[STAGE_READ] = 0; /* waits for a disk */
+    work.seconds[STAGE_COPY] = 0; /* does not run in the loader */
     cores = stage_times_sum(&work) / wall(p);
     if (!on_cpu(p) || cores < much_loader * usable_cores())
         return;
@@ -200,7 +200,7 @@ static void redzones(const struct profile *p, struct strbuf *s)
                          "it");
 }
 
-/* The step that loses most, if it is far from what the device can do. */
+/* Names the worst step if it is far above its floor. */
 static void worst_step(const struct profile *p, struct strbuf *s)
 {
     const struct profile_step *w;
@@ -217,7 +217,7 @@ static void worst_step(const struct profile *p, struct strbuf *s)
         1e3 * w->floor, 100 * profile_step_total(w) / profile_steps_sum(p));
 }
 
-/* In the order in which they are said: what helps most often first. */
+/* In order of output: the most often useful first. */
 static rule *const rules[] = {
     wait_for_data, slow_type,     reference,    few_threads, loader_takes_cores,
     short_steps,   between_steps, update_phase, recompute,   host_ema,

@@ -1,4 +1,4 @@
-/* The tables of trainc profile, and the same as JSON. */
+/* Prints the tables of trainc profile and writes its JSON. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -43,7 +43,7 @@ static struct layer *layer_of(struct layers *l, const char *name)
     return &l->of[l->n++];
 }
 
-/* The layers in the order of their first step. */
+/* Returns the layers in the order of their first step. */
 static struct layers layers_of(const struct profile *p)
 {
     const struct profile_step *s;

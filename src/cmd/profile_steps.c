@@ -1,4 +1,4 @@
-/* Each step of the programs that ran. */
+/* trainc profile: times each step of the programs that ran. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static const enum session_program programs[] = {SESSION_MICRO, SESSION_TRAIN,
                                                 SESSION_TAIL};
 enum { PROGRAMS = sizeof(programs) / sizeof(*programs), ALONE_RUNS = 3 };
 
-/* A GEMM that no cache or thread start limits. */
+/* A GEMM large enough that neither caches nor thread starts limit it. */
 static const struct op_case large_gemm = {
     .name = "GEMM",
     .build = case_linear,
@@ -32,7 +32,7 @@ static void best_rate(const struct op_time *t, void *arg)
     *best = fmax(*best, t->flops / t->seconds);
 }
 
-/* The best rate at which the library multiplies on this device, FLOP/s. */
+/* Returns the highest FLOP/s of the library's GEMM on this device. */
 static double gemm_rate(const struct session *s)
 {
     const enum dtype types[] = {DTYPE_F32, s->plan.half};
@@ -54,7 +54,7 @@ static void find_limits(struct profile *p)
         return;
     }
     if (!s->backend->moves)
-        return; /* the reference: nobody asks how fast it could be */
+        return; /* the reference backend has no meaningful limit */
     p->limits.bandwidth = bench_copy(s->backend, s->device);
     p->limits.fp32 = gemm_rate(s);
     p->has_limits = p->measured_limits = true;
@@ -91,8 +91,8 @@ static void note(const struct program *g, int i, double seconds, void *arg)
     if (!p->traced)
         return;
     GROW(p->span, p->nspan, p->span_cap);
-    p->span[p->nspan++] = (struct profile_span){
-        PROFILE_STEP, g->region[i], p->updates, now - seconds, now};
+    p->span[p->nspan++] =
+        (struct profile_span){PROFILE_STEP, g->region[i], p->updates, now - seconds, now};
 }
 
 void profile_steps_watch(struct profile *p, bool on)
@@ -104,7 +104,7 @@ void profile_steps_watch(struct profile *p, bool on)
             program_trace(p->session.program[programs[i]], on ? note : NULL, p);
 }
 
-/* On a device beside the host: each step of the programs that run, alone. */
+/* On an asynchronous device, times each step of the programs separately. */
 static void time_alone(struct profile *p)
 {
     const struct plan *plan = &p->session.plan;

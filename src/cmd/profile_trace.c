@@ -29,7 +29,7 @@ static void put_step(struct trace *t, int lane, const struct region *r, double f
     trace_span_end(t);
 }
 
-/* From the first stretch of an update to its last; returns the one after that. */
+/* Writes the spans of one update; returns the index of the next update's first span. */
 static int64_t put_update(struct trace *t, const struct profile *p, int64_t first)
 {
     int64_t update = p->span[first].update, end = first;
@@ -58,7 +58,7 @@ static int64_t put_update(struct trace *t, const struct profile *p, int64_t firs
     return end;
 }
 
-/* Of a device beside the host: the steps as long as each takes alone, end to end. */
+/* For an asynchronous device, writes the separately timed steps end to end. */
 static void put_alone(struct trace *t, const struct profile *p)
 {
     const struct profile_step *s;
@@ -97,7 +97,8 @@ static void put_sample(struct trace *t, int lane, const struct profile_sample *s
     }
 }
 
-/* A part of a batch that one worker made in one go; returns the sample after it. */
+/* Writes consecutive samples of a batch that one worker loaded; returns the index of the
+ * next sample. */
 static int64_t put_part(struct trace *t, int lane, const struct profile *p, int64_t first)
 {
     const struct profile_sample *s = &p->sample[first];
@@ -120,8 +121,8 @@ static int64_t put_part(struct trace *t, int lane, const struct profile *p, int6
     return end;
 }
 
-/* Samples of the time before, for the first updates, too: a viewer shows the ring
- * fill. */
+/* Also writes the samples loaded before the first timed update, which show how the ring
+ * fills. */
 static void put_samples(struct trace *t, struct profile *p)
 {
     if (p->nsample)
@@ -152,7 +153,7 @@ void profile_trace(struct profile *p, const char *path)
 {
     struct trace t;
 
-    pthread_mutex_lock(&p->lock); /* workers fill the ring still */
+    pthread_mutex_lock(&p->lock); /* workers are still filling the ring */
     trace_init(&t, first_time(p));
     trace_lane(&t, LANE_UPDATES, "training");
     for (int64_t i = 0; i < p->nspan;)

@@ -1,6 +1,6 @@
 /*
- * trainc quantize: the weights of a net in 8 bits, with the ranges of its activations
- * from some images.
+ * trainc quantize: writes the weights of a model in int8, with activation ranges from
+ * calibration images.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -26,20 +26,20 @@
 #include "train/pretrained.h"
 #include "train/quantize.h"
 
-enum { IMAGES = 512 }; /* to calibrate with, unless -n says otherwise */
+enum { IMAGES = 512 }; /* default number of calibration images */
 
 struct quantizing {
     struct infer infer;
     struct images images;
     struct quantized_layer *layer;
     int nlayer;
-    struct calibration *of; /* the input of each layer that is the first to read it */
-    int64_t seen;           /* images of a pass that were read */
+    struct calibration *of; /* input statistics, for the first reader of each input */
+    int64_t seen;           /* images read in this pass */
     double *scale;          /* of the input of each layer */
-    float *x;               /* of the largest input */
+    float *x;               /* buffer for the largest input */
 };
 
-/* Keeps `want` images, evenly from the first to the last, to have some of each class. */
+/* Keeps `want` evenly spaced images, so that each class is represented. */
 static void thin_out(struct images *im, int want)
 {
     int n = 0;
@@ -63,7 +63,7 @@ static bool first_reader(const struct quantizing *q, int i)
     return q->layer[i].scale_of == q->layer[i].node->layer;
 }
 
-/* One pass over the images: shows `look` the input of each layer, image by image. */
+/* Runs the model on all images and calls `look` for each layer's input and image. */
 static void pass(struct quantizing *q,
                  void (*look)(struct calibration *c, const float *x, int64_t n))
 {
@@ -137,8 +137,8 @@ static void find_scales(struct quantizing *q, const struct config *cfg)
     }
 }
 
-/* Resets keys that have no effect in 8 bits, of which those who load the file would be
- * warned. */
+/* Resets keys that have no effect in int8; otherwise each user of the file would get
+ * warnings about them. */
 static void forget_floats(struct config *cfg)
 {
     for (const struct schema *row = schema_table; row->key; row++)

@@ -1,4 +1,4 @@
-/* trainc report: the page of a run, or a comparison of several. */
+/* trainc report: writes an HTML page about a run, or a comparison of several runs. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 enum { DEPTH = 8, MOST_RUNS = 1000 };
 
-/* Folders of runs, and what they are called in the page. */
+/* Folders of runs, and their names in the page. */
 struct found {
     char **dir, **name;
     int n, cap, name_cap;
@@ -32,7 +32,7 @@ static void add_found(struct found *f, const char *dir, const char *name)
         usage("'%s': a page can show at most %d runs", dir, MOST_RUNS);
 }
 
-/* `name`: from the folder that was given on. */
+/* name: the path relative to the folder on the command line. */
 static void find_runs(struct found *f, const char *dir, const char *name, int depth)
 {
     int n;

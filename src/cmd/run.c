@@ -60,7 +60,7 @@ static void check_file(const struct config *cfg, const char *key, const char *pa
     free(last);
 }
 
-/* Is it a file of weights, as far as its header tells? Tensors are not read. */
+/* Reports a file that is not a file of weights. Reads only the header. */
 static void check_weights(const struct config *cfg, const char *key, const char *path,
                           struct problems *p)
 {
@@ -75,8 +75,8 @@ static void check_weights(const struct config *cfg, const char *key, const char 
     strbuf_release(&why);
 }
 
-/* MODEL.PRETRAINED, if it is set, is a file of weights, or a name, whose weights are in a
- * cache or will be downloaded. */
+/* Checks MODEL.PRETRAINED: empty, a file of weights, or a name whose weights are cached or
+ * can be downloaded. */
 static void check_pretrained(const struct config *cfg, struct problems *p)
 {
     int before = p->nerror;
@@ -89,7 +89,7 @@ static void check_pretrained(const struct config *cfg, struct problems *p)
     pretrained_check(cfg, p);
     if (path && p->nerror == before && !strcmp(path, text))
         check_weights(cfg, "MODEL.PRETRAINED", path, p);
-    else if (path) /* those of a cache are read whole, for their hash */
+    else if (path) /* a cached file has been read completely, to check its hash */
         check_file(cfg, "MODEL.PRETRAINED", path, p);
     else if (why.len)
         config_blame(cfg, p, KEYS("MODEL.PRETRAINED"), "MODEL.PRETRAINED: %s", why.buf);
@@ -97,7 +97,7 @@ static void check_pretrained(const struct config *cfg, struct problems *p)
     free(path);
 }
 
-/* The same of MODEL.TEACHER. */
+/* Checks MODEL.TEACHER in the same way. */
 static void check_teacher(const struct config *cfg, struct problems *p)
 {
     const char *text = cfg->model.teacher;
@@ -171,7 +171,8 @@ char *run_own_weights(const struct config *cfg, const struct cmdline *line)
                : NULL;
 }
 
-/* Will the run go on from a checkpoint in its folder, and read no other weights? */
+/* True if the run will resume from a checkpoint in its folder and so read no other
+ * weights. */
 static bool goes_on(const struct config *cfg)
 {
     char *dir = output_dir(cfg);
@@ -181,8 +182,7 @@ static bool goes_on(const struct config *cfg)
     return found;
 }
 
-/* If several processes were started: will they find each other? Else each would train
- * alone. */
+/* Reports several processes that cannot find each other; each would train by itself. */
 static void check_world(const struct config *cfg, struct problems *p)
 {
     struct dist_launch l = dist_launched();
@@ -203,7 +203,7 @@ static void check_world(const struct config *cfg, struct problems *p)
             l.world > 1 ? "processes" : "devices");
 }
 
-/* The model may not be known; that has been reported. */
+/* Checks the metric of the best checkpoint. An unknown model is reported elsewhere. */
 static void check_best(const struct config *cfg, struct problems *p)
 {
     struct strbuf unused = STRBUF_INIT;
@@ -218,7 +218,7 @@ void run_check(const struct config *cfg, bool train, struct problems *p)
 {
     check_weights(cfg, "MODEL.RESUME", cfg->model.resume, p);
     if (!train && p->nerror)
-        return; /* what else is wrong may be in the checkpoint's configuration */
+        return; /* other errors may come from the checkpoint's configuration */
     check_world(cfg, p);
     model_check(cfg, p);
     model_check_whole(cfg, p);
@@ -267,8 +267,7 @@ void run_forget_start(struct config *cfg, const struct cmdline *line)
         cfg->model.pretrained_skip = (struct str_list){0};
 }
 
-/* The names of the classes that the weights were trained with, a JSON array; NULL: the file
- * has none. */
+/* Returns the class names in the weights file as a JSON array, or NULL if it has none. */
 static json_t *saved_classes(const char *weights)
 {
     struct strbuf why = STRBUF_INIT;
@@ -303,7 +302,8 @@ static void adopt_classes(struct config *cfg, const json_t *list)
     free(text);
 }
 
-/* The WordNet ids of ImageNet's larger sets; NULL: `n` is the size of none. */
+/* Returns the WordNet ids of a larger ImageNet set with n classes, or NULL if there is no
+ * such set. */
 static json_t *synset_names(int n)
 {
     int32_t *id = xcalloc(IMAGENET_21K, sizeof(*id));
@@ -325,8 +325,8 @@ static json_t *class_names_1k(void)
     return list;
 }
 
-/* Of public weights whose classifier is one of ImageNet's, or whose config.json names its
- * classes. */
+/* Returns the class names of public weights: those of ImageNet or of their config.json; or
+ * NULL. */
 static json_t *public_classes(const struct config *cfg)
 {
     const struct pretrained *row = pretrained_of_config(cfg);
@@ -348,7 +348,7 @@ json_t *run_classes(struct config *cfg, const struct cmdline *line, const char *
     return list || cmdline_value(line, "--weights") ? list : public_classes(cfg);
 }
 
-/* Was the key set by the command line rather than by a file? */
+/* True if the command line, not a file, sets the key. */
 static bool on_command_line(const struct config *cfg, const struct cmdline *line,
                             const char *key)
 {

@@ -1,5 +1,5 @@
 /*
- * What the verbs that run a model on images share.
+ * Shared by the verbs that run a model on images.
  */
 #ifndef CMD_RUN_H
 #define CMD_RUN_H
@@ -13,64 +13,66 @@
         "--result", "FILE", "write the result to FILE as one JSON object"                \
     }
 
-/* In the metadata of exported weights: the configuration that they were trained with. */
+/* Metadata key of exported weights: the configuration of their training. */
 #define RUN_CONFIG_META "trainc_config"
 
-/* Mistakes that are known before any work; of files of weights the header is read. */
+/* Reports errors that can be found before any work. Reads only the headers of weights. */
 void run_check(const struct config *cfg, bool train, struct problems *p);
 /*
- * For verbs that use weights as they are, those of --weights FILE or, without it, of
- * MODEL.PRETRAINED. The first adds a mistake if there are none, or if neither they nor
- * the configuration say of which model they are; the second returns the path, a heap
- * string, or NULL if neither is given.
+ * For verbs that use the weights of --weights FILE or else of MODEL.PRETRAINED. The first
+ * reports missing weights, and weights of an unknown model. The second returns their path
+ * as a heap string, or NULL if neither is given.
  */
 void run_check_own_weights(const struct config *cfg, const struct cmdline *line,
                            struct problems *p);
 char *run_own_weights(const struct config *cfg, const struct cmdline *line);
-/* For verbs that read no weights: are those that the command line names files of them? */
+/* For verbs that read no weights: reports files on the command line that are not files of
+ * weights. */
 void run_check_unread_weights(const struct config *cfg, const struct cmdline *line,
                               struct problems *p);
-/* Called before the configuration is loaded. Without --cfg it takes the configuration
- * from the verb's weights, if they hold one, and exits if these are damaged; --opts and flags are applied after it. */
+/* Call before loading the configuration. Without --cfg, uses the configuration saved in
+ * the verb's weights, if any; --opts and flags override it. Exits if the file is
+ * damaged. */
 void run_take_config(const struct verb *v, struct cmdline *line);
-/* Called after it was loaded: which weights the taken run passed over when it began says
- * nothing of its own. */
+/* Call after loading the configuration. Clears MODEL.PRETRAINED_SKIP if it comes from the
+ * saved configuration, where it concerned the start of that run. */
 void run_forget_start(struct config *cfg, const struct cmdline *line);
 /*
- * The names of the classes of weights that are used as they are (run_own_weights): those
- * in the file, ImageNet's of public weights, or those of a config.json. A JSON array that the caller releases;
- * NULL: none are known. Sets MODEL.NUM_CLASSES to what the weights have, unless the
- * configuration sets it.
+ * Returns the class names of the weights of run_own_weights() as a JSON array, which the
+ * caller releases: those in the file, those of ImageNet for public weights, or those of a
+ * config.json. Returns NULL if they are unknown. Sets MODEL.NUM_CLASSES from the weights,
+ * unless the configuration sets it.
  */
 json_t *run_classes(struct config *cfg, const struct cmdline *line, const char *weights);
-/* For eval: are there weights, and would those that the command line names be taken? */
+/* For eval: reports missing weights, and weights on the command line that would be
+ * ignored. */
 void run_check_weights(const struct config *cfg, const struct cmdline *line,
                        struct problems *p);
 
-/* Called before any work: can the file that `flag` names, if it is given, be written, and
- * is a file that lies there already one that trainc wrote, of this kind? */
+/* Call before any work. Reports if the file named by `flag` cannot be written, or exists
+ * but was not written by trainc as this kind. */
 void run_check_writable(const struct cmdline *line, const char *flag, enum written kind,
                         struct problems *p);
 
-/* Is it a name for what torch.save writes, and no .safetensors file? */
+/* True if the file name has an extension of torch.save files. */
 bool run_is_pickle_name(const char *path);
 
-/* The value of a flag as a whole number; exits unless it lies in [least, most]. */
+/* Returns the value of a flag as an integer; exits unless it lies in [least, most]. */
 int64_t run_number(const char *flag, const char *text, int64_t least, int64_t most);
-/* The value of a flag as a number above 0; exits if it is none. */
+/* Returns the value of a flag as a number above 0; exits if it is not one. */
 double run_amount(const char *flag, const char *text);
-/* run_number() of a flag of the command line; `otherwise` if it is not given. */
+/* Returns run_number() of a flag of the command line, or `otherwise` if it is not given. */
 int64_t run_flag_number(const struct cmdline *line, const char *flag, int64_t otherwise,
                         int64_t least, int64_t most);
 
-/* For a verb with a main() of its own: the value of the flag "--x V" or "--x=V" if it is
- * argv[*i], which moves to V; NULL: argv[*i] is another word. */
+/* For verbs with verb.main: returns the value of the flag ("--x V" or "--x=V") if it is at
+ * argv[*i], and advances *i to it; returns NULL if argv[*i] is something else. */
 const char *run_own_value(const char *flag, int argc, char **argv, int *i);
 
-/* With --json - the standard output is JSON alone, and what is for people goes beside. */
+/* With --json -, reserves the standard output for JSON and sends other text to stderr. */
 void run_keep_out(const struct cmdline *line);
 
-/* Writes --result, if it is given, with the exit code and the mistakes. */
+/* Writes the exit code and the errors to --result, if it is given. */
 void run_refuse(const struct cmdline *line, const struct problems *p, int code);
 
 #endif

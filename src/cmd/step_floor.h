@@ -1,14 +1,15 @@
 /*
- * How fast a compiled program can be on its device at the most, and how fast it is likely
- * to be, computed from each step's bytes and operations (cases/op_bench.h) and from the
- * device's limits (struct device_limits). Nothing runs.
+ * Predicts the time of a compiled program, and its lower bound, from the bytes and
+ * operations of each step (cases/op_bench.h) and the limits of the device (struct
+ * device_limits). Runs nothing.
  *
- * floor:     each step takes as long as the larger of bytes / bandwidth and FLOP / peak.
- * predicted: with the shares of the limits that good kernels reach on Hopper (4.3 of 4.8
- *            TB/s; 650 of 989 TFLOP/s in ResNet-50's convolutions), and no step in less
- *            than a kernel takes in a CUDA graph.
+ * floor:     each step takes max(bytes / bandwidth, FLOP / peak).
+ * predicted: the same with the fractions of the limits that good kernels reach on Hopper
+ *            (4.3 of 4.8 TB/s; 650 of 989 TFLOP/s in ResNet-50's convolutions), and at
+ *            least the time of an empty kernel in a CUDA graph.
  *
- * Neither knows caches: what fits into the last-level cache may be faster than its floor.
+ * Both ignore caches: a step whose data fits into the last-level cache can be faster than
+ * its floor.
  */
 #ifndef CMD_STEP_FLOOR_H
 #define CMD_STEP_FLOOR_H
@@ -24,16 +25,16 @@ struct step_floor {
     bool moves;              /* bytes need longer than operations */
 };
 
-/* False: the limits of the program's device are not known. */
+/* Returns false if the limits of the program's device are unknown. */
 bool step_limits(const struct program *p, struct device_limits *l);
 struct step_floor step_floor(const struct region *r, const struct device_limits *l);
-/* FLOP/s of what its kernel computes with: tensor cores, TF32 or not, by the type of the
- * first tensor that it reads, or plain fp32. */
+/* Returns the peak FLOP/s of the units that the kernel uses: tensor cores (16 bits or TF32,
+ * by the type of the first input), or plain fp32. */
 double step_peak(const struct region *r, const struct device_limits *l);
-/* The sums over a program. */
+/* Returns the sums over a program. */
 struct step_floor step_floor_all(const struct program *p, const struct device_limits *l);
 
-/* The sums, and a line for each kernel with its share of the prediction. */
+/* Prints the sums, and a line per kernel with its share of the predicted time. */
 void step_floor_print(const struct program *p, int64_t batch);
 
 #endif

@@ -14,19 +14,19 @@
 
 struct submission {
     struct text_table t; /* the sample */
-    const char *sample;  /* its path; NULL: there is none */
-    char *const *name;   /* of the classes */
+    const char *sample;  /* its path, or NULL */
+    char *const *name;   /* class names */
     int classes;
-    int *class_of;     /* of each column from 1 on: whose probability it is, or ANSWER */
-    struct strmap row; /* of the sample's ids without extension: 1 + row */
-    struct strbuf *line; /* of each row; empty: no image yet */
+    int *class_of; /* for each column from 1: the class of its probability, or ANSWER */
+    struct strmap row;   /* maps the sample's ids, without extension, to 1 + row */
+    struct strbuf *line; /* of each row; empty until its image is added */
     int64_t lines;
     size_t cap;
 };
 
 enum { ANSWER = -1 };
 
-/* "0042" of "test/0042.jpg". A heap string. */
+/* Returns "0042" for "test/0042.jpg" as a heap string. */
 static char *stem_of(const char *path)
 {
     const char *base = path_basename(path);
@@ -42,7 +42,7 @@ static int class_called(const struct submission *s, const char *name)
     return ANSWER;
 }
 
-/* What the columns of the sample ask for. */
+/* Finds what each column of the sample holds. */
 static void find_classes(struct submission *s)
 {
     bool binary = s->classes == 2 && !strcmp(s->name[1], "1");
@@ -110,7 +110,7 @@ void submission_add(struct submission *s, const char *path, const double *probab
         row = s->lines++;
         s->line[row] = (struct strbuf)STRBUF_INIT;
     }
-    if (row >= 0) { /* images that the sample does not ask for are left out */
+    if (row >= 0) { /* ignores images that are not in the sample */
         line = &s->line[row];
         strbuf_reset(line);
         csv_add_name(line, s->sample ? text_table_cell(&s->t, row, 0) : id);

@@ -1,6 +1,6 @@
 /*
- * trainc summary: what a configuration is going to run, without running it: the layers,
- * the memory plan, and which kernel takes which nodes.
+ * trainc summary: prints the layers, the memory plan, and the kernels of a configuration
+ * without running it.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -43,8 +43,8 @@ struct summary {
     size_t stored, kept;      /* bytes, see count_activations() */
 };
 
-/* Bytes of what forward nodes store in the arena (stored), and of the part of it that
- * backward nodes read (kept). */
+/* Counts the bytes that forward nodes write to the arena (stored), and the part of them
+ * that backward nodes read (kept). */
 static void count_activations(struct summary *s)
 {
     const struct graph *g = s->graph;
@@ -101,7 +101,7 @@ static const char *bytes(struct strbuf *s, size_t n)
     return s->buf;
 }
 
-/* MODEL.FEATURES_ONLY: what comes out, with timm's names. */
+/* Prints the outputs of MODEL.FEATURES_ONLY with timm's names. */
 static void print_stages(const struct session *s)
 {
     for (int i = 0; i < s->plan.nout; i++) {
@@ -169,7 +169,8 @@ static void print_memory(const struct summary *s)
     strbuf_release(&text);
 }
 
-/* For a GPU: its free and total memory, and whether the free is enough. */
+/* For a GPU, prints its free and total memory, and a warning if the free memory does not
+ * suffice. */
 static void print_fit(const struct summary *s)
 {
     const struct session *n = &s->session;
@@ -194,7 +195,7 @@ static const char *phase_name(enum phase p)
     return name[p];
 }
 
-/* Sets s to what the kernel says of step i, such as the engine that cuDNN runs. */
+/* Sets s to the kernel's description of step i, such as the cuDNN engine. */
 static void add_detail(struct strbuf *s, const struct program *p, int i)
 {
     strbuf_reset(s);
@@ -223,15 +224,15 @@ static void print_claims(const struct program *p)
     strbuf_release(&detail);
 }
 
-/* Did the same kernel give the same reason for the same op? */
+/* True if both have the same kernel, op, and reason. */
 static bool same_decline(const struct decline *a, const struct decline *b)
 {
     return a->kernel == b->kernel && a->node->op == b->node->op &&
            !strcmp(a->reason, b->reason);
 }
 
-/* Has the kernel claimed another node of this op? A kernel for other ops declines every
- * node of this one, which tells nothing. */
+/* True if the kernel has claimed another node of this op. A kernel for other ops declines
+ * every node of this one, which is not worth reporting. */
 static bool is_news(const struct program *p, const struct decline *d)
 {
     for (int i = 0; i < p->nregion; i++)

@@ -6,7 +6,7 @@
 #include "base/strbuf.h"
 #include "graph/flat.h"
 
-/* "head.*" or "all others": an optimizer, what is its own, how much it updates. */
+/* Prints a group ("head.*" or "all others"): optimizer, parameters, own settings. */
 static void print_group(const struct optimizer_groups *g, const struct flat *f, int i)
 {
     const struct optimizer_group *group = &g->group[i];

@@ -1,11 +1,11 @@
-/* trainc summary: TRAIN.OPTIMIZER.GROUPS, a line for each; without them there is
- * nothing. */
+/* trainc summary: prints a line per group of TRAIN.OPTIMIZER.GROUPS; nothing if it is
+ * empty. */
 #ifndef CMD_SUMMARY_GROUPS_H
 #define CMD_SUMMARY_GROUPS_H
 
 #include "session/session.h"
 
-/* `graph`: of training. */
+/* graph: the training graph. */
 void summary_groups_print(const struct session *s, const struct graph *graph);
 
 #endif

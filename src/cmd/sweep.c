@@ -1,4 +1,4 @@
-/* trainc sweep: many runs below one folder, and which of them was best. */
+/* trainc sweep: trains many runs in one folder and ranks them. */
 #include "cmd/sweep.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "cmd/run.h"
 #include "dataset/split.h"
 
-/* What the sweep gives each run. */
+/* True for flags that the sweep sets for each run. */
 static bool is_ours(const char *word)
 {
     static const char *const flag[] = {"--tag", "--result", "--progress"};
@@ -68,7 +68,7 @@ static void parse(struct sweep *s, struct choice_of_runs *c, int argc, char **ar
     }
 }
 
-/* --folds N: DATA.FOLD=1/N,2/N,... as the last axis. */
+/* For --folds N, adds DATA.FOLD=1/N,2/N,... as the last axis. */
 static void add_folds(struct choice_of_runs *c)
 {
     struct strbuf axis = STRBUF_INIT;

@@ -27,8 +27,8 @@ static void values_add(struct values *v, const char *text, size_t len)
     v->item[v->n++] = xasprintf("%.*s", (int)len, text);
 }
 
-/* "0:0.3:0.1": with as many digits as its parts have, so 0.1 stays 0.1. False: no
- * range. */
+/* Adds the values of a range such as "0:0.3:0.1", without rounding noise. Returns false if
+ * the text is not a range. */
 static bool values_add_range(struct values *v, const char *text)
 {
     double part[3];
@@ -55,7 +55,7 @@ static bool values_add_range(struct values *v, const char *text)
     return true;
 }
 
-/* Commas outside of brackets and quotes part values. */
+/* Splits the text at commas outside brackets and quotes. */
 static void values_of(struct values *v, const char *text)
 {
     int depth = 0;
@@ -84,7 +84,8 @@ static void values_release(struct values *v)
     free(v->item);
 }
 
-/* "TRAIN.BASE_LR=0.1" -> "base_lr=0.1", with nothing that a file's name cannot have. */
+/* Appends "base_lr=0.1" for "TRAIN.BASE_LR=0.1", with _ for characters that file names
+ * cannot have. */
 static void add_name(struct strbuf *s, const char *word)
 {
     size_t key = strcspn(word, "=");
@@ -156,7 +157,7 @@ void sweep_grid_add_axes(struct sweep_grid *g, char *const *axis, int naxis)
     free(at);
 }
 
-/* Ends the line where a comment begins: at a # that is not in quotes. */
+/* Cuts the line at the first # outside quotes. */
 static void cut_comment(char *line)
 {
     char quote = 0;

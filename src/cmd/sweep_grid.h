@@ -5,7 +5,7 @@
  *   TRAIN.BASE_LR=0.1,0.2          two values
  *   MODEL.DROP_PATH_RATE=0:0.3:0.1 0, 0.1, 0.2, 0.3: from, to, step
  *   TRAIN.OPTIMIZER.NAME=sgd,adamw
- *   AUG.SCALE=[0.2,1],[0.5,1]      commas in brackets are the value's
+ *   AUG.SCALE=[0.2,1],[0.5,1]      commas in brackets do not separate values
  */
 #ifndef CMD_SWEEP_GRID_H
 #define CMD_SWEEP_GRID_H
@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 struct sweep_run {
-    char *name;  /* "base_lr=0.1_drop_path_rate=0": a TAG, and of files */
-    char **word; /* arguments: KEY=VALUE, or as the line of a file has them */
+    char *name;  /* "base_lr=0.1_drop_path_rate=0": its TAG, and names its files */
+    char **word; /* arguments: KEY=VALUE, or the words of a line */
     int nword;
 };
 
@@ -23,19 +23,18 @@ struct sweep_grid {
     int n, cap;
 };
 
-/* All combinations of `axis` (KEY=VALUES), the last key fastest. Dies of one that is
- * none.
- */
+/* Adds all combinations of `axis` (KEY=VALUES); the last key varies fastest. Exits if an
+ * axis is invalid. */
 void sweep_grid_add_axes(struct sweep_grid *g, char *const *axis, int naxis);
 
-/* One run per line, in words with quotes as base/words.h has them; empty lines and what
- * follows # are left out. Dies if it cannot be read. */
+/* Adds one run per line (words and quotes: base/words.h); ignores empty lines and comments
+ * (#). Exits if the file cannot be read. */
 void sweep_grid_add_file(struct sweep_grid *g, const char *path);
 
-/* Keeps n of them, chosen by `seed`, in their order. */
+/* Keeps n runs, chosen by `seed`, in their order. */
 void sweep_grid_sample(struct sweep_grid *g, int n, uint64_t seed);
 
-/* Dies if two runs would share a folder. */
+/* Exits if two runs would share a folder. */
 void sweep_grid_check(const struct sweep_grid *g);
 
 void sweep_grid_release(struct sweep_grid *g);

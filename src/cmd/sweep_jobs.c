@@ -22,8 +22,8 @@ static void on_signal(int sig)
         asked = sig;
 }
 
-/* In a group of its own: a Ctrl-C at the terminal reaches it through us, once. A run
- * whose sweep is killed saves and leaves. */
+/* Starts a job in its own process group, so that Ctrl-C reaches it only through us. A run
+ * whose sweep is killed saves and exits. */
 static pid_t start(const struct sweep_job *j)
 {
     struct process p = {
@@ -48,7 +48,8 @@ static int code_of(int status)
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* Another process had its folder, and may be on its way out. */
+/* True if the job should be retried: another process, which may be exiting, held its
+ * folder. */
 static bool is_tried_again(struct sweep_job *j)
 {
     enum { TRIES = 3 };

@@ -1,4 +1,4 @@
-/* Runs of a sweep that differ in their fold or seed alone: mean and deviation. */
+/* Mean and deviation of the runs of a sweep that differ only in fold or seed. */
 #include "cmd/sweep.h"
 
 #include <errno.h>
@@ -15,11 +15,11 @@
 #include "base/strbuf.h"
 #include "io/csv.h"
 
-/* Runs with the same arguments but for the repeated keys. */
+/* Runs with the same arguments except for the repeated keys. */
 struct repeats {
     char *words; /* the arguments that they share */
     int runs, scores;
-    double sum, squares; /* of values, and of their distances from the first one */
+    double sum, squares; /* of differences from `first` */
     double first;
     bool loss;
 };
@@ -85,7 +85,7 @@ static double mean(const struct repeats *r)
     return r->scores ? r->first + r->sum / r->scores : (double)NAN;
 }
 
-/* The sample standard deviation (n - 1). */
+/* Returns the sample standard deviation (n - 1), or NaN. */
 static double deviation(const struct repeats *r)
 {
     double rest = r->squares - r->sum * r->sum / r->scores;

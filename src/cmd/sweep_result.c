@@ -33,7 +33,7 @@ static bool number_of(json_t *o, const char *key, double *to)
     return true;
 }
 
-/* Is a smaller one better? */
+/* True if smaller values are better. */
 static bool is_loss(const char *metric)
 {
     return strcasestr(metric, "loss") != NULL;
@@ -54,7 +54,6 @@ static void read_score(struct sweep *s, struct outcome *o, json_t *result)
         o->score = is_loss(s->metric) ? -o->value : o->value;
 }
 
-/* The result of a rung; false: there is none of one that ended well. */
 bool sweep_read_result(struct sweep *s, int run, int rung)
 {
     struct outcome *o = &s->outcome[run];
@@ -99,7 +98,8 @@ bool sweep_args_same(const struct sweep *s, int run)
     return same;
 }
 
-/* Results of other arguments, also those of rungs that this sweep does not have. */
+/* Deletes results made with different arguments, including those of rungs that this sweep
+ * does not have. */
 static void drop_results(const struct sweep *s, int run)
 {
     for (int rung = 0; rung <= SWEEP_HALVINGS; rung++) {
@@ -124,7 +124,7 @@ void sweep_args_write(const struct sweep *s, int run)
     free(path);
 }
 
-/* The last line that says something. */
+/* Prefers the last line with "error: ". */
 char *sweep_last_line(const struct sweep *s, int run, int rung)
 {
     char *path = sweep_path(s, run, rung, ".log"), *text, *line = NULL, *save = NULL;
@@ -141,7 +141,6 @@ char *sweep_last_line(const struct sweep *s, int run, int rung)
     return line;
 }
 
-/* Updates of a whole run, as its derived.yaml says; 0: it has not been started. */
 int64_t sweep_updates(const struct sweep *s, int run)
 {
     int64_t updates = 0;

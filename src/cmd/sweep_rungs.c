@@ -1,4 +1,4 @@
-/* The runs of a sweep as processes, rung by rung. */
+/* Runs the processes of a sweep, rung by rung. */
 #include "cmd/sweep.h"
 
 #include <math.h>
@@ -21,7 +21,7 @@ static void add(struct words *w, const char *word)
     w->word[w->n++] = word;
 }
 
-/* Does one of the arguments that are given set this? */
+/* True if an argument of the sweep sets the flag or key. */
 static bool is_given(const struct sweep *s, const char *flag, const char *key)
 {
     size_t len = strlen(key);
@@ -33,7 +33,8 @@ static bool is_given(const struct sweep *s, const char *flag, const char *key)
     return false;
 }
 
-/* `most`: updates; 0: all. `result`: what it writes; NULL: none. */
+/* Returns the command of a run. most: number of steps, 0 for all. result: file for its
+ * result, or NULL. */
 static struct words command_of(const struct sweep *s, int run, int64_t most,
                                const char *result)
 {
@@ -89,13 +90,14 @@ static void say_ended(int i, const struct sweep_job *j, void *arg)
              s->metric ? s->metric : "no score", o->value, (long long)o->steps);
 }
 
-/* Of a run that has only begun, to be asked how long it is. */
+/* Ignores the end of a job, such as a run started only to learn its length. */
 static void say_begun(int i, const struct sweep_job *j, void *arg)
 {
     (void)i, (void)j, (void)arg;
 }
 
-/* The live runs, with these limits; the signal that ended it, or 0. */
+/* Runs the live runs up to these numbers of steps. Returns the signal that stopped them, or
+ * 0. */
 static int run_jobs(struct sweep *s, const int64_t *most)
 {
     struct sweep_job *job = xcalloc((size_t)s->nlive + 1, sizeof(*job));
@@ -116,8 +118,9 @@ static int run_jobs(struct sweep *s, const int64_t *most)
 }
 
 /*
- * How far the rung goes in each run. Only a run that has begun knows its length: those
- * that have not do one update, which leaves no result.
+ * Finds the number of steps of each run in this rung. Only a started run knows its length,
+ * so the others first run one step, without a result file. Returns the signal that stopped
+ * them, or 0.
  */
 static int limits_of(struct sweep *s, int64_t *most)
 {
@@ -169,7 +172,7 @@ int sweep_by_score(const void *a, const void *b, void *sweep)
     return p != q ? (p < q ? 1 : -1) : *(const int *)a - *(const int *)b;
 }
 
-/* The better half goes on, of those that did not fail. */
+/* Keeps the better half of the runs that did not fail. */
 static void keep_better(struct sweep *s)
 {
     int n = 0;
@@ -181,7 +184,7 @@ static void keep_better(struct sweep *s)
     s->nlive = s->rung < s->halvings ? (n + 1) / 2 : n;
 }
 
-/* Those whose result is there already are not run again. */
+/* Runs the current rung; skips runs that already have its result. */
 static int run_rung(struct sweep *s)
 {
     int64_t *most = xcalloc((size_t)s->nlive + 1, sizeof(*most));

@@ -1,4 +1,4 @@
-/* What a sweep tells: a table, and the same as CSV. */
+/* Prints the table of a sweep and writes it as CSV. */
 #include "cmd/sweep.h"
 
 #include <errno.h>

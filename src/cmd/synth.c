@@ -1,9 +1,9 @@
 /*
- * trainc synth shapes: generated images as JPEGs in ImageFolder's layout,
- * DIR/{train,val}/CLASS/NNNN.jpg. trainc synth scenes: street scenes and their labels as
- * PNGs in Cityscapes' layout, DIR/{leftImg8bit,gtFine}/{train,val}/CITY/.... They are
- * made in DIR.partial, which becomes DIR at the end, with DIR/synth.json telling how;
- * asked for the same again, synth does nothing.
+ * trainc synth shapes: draws JPEGs in ImageFolder's layout,
+ * DIR/{train,val}/CLASS/NNNN.jpg. trainc synth scenes: draws street scenes and their labels
+ * as PNGs in Cityscapes' layout, DIR/{leftImg8bit,gtFine}/{train,val}/CITY/....
+ * Writes to DIR.partial and renames it to DIR at the end. DIR/synth.json records the
+ * options; synth does nothing if DIR already holds the same images.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -26,19 +26,20 @@ enum { QUALITY = 90 };
 
 struct synth {
     const struct synth_kind *kind;
-    int classes, train, val, size; /* classes: of shapes */
+    int classes, train, val, size; /* classes: for shapes; 0 for scenes */
     int64_t seed;
 };
 
 struct synth_kind {
     const char *name;
-    int train, val, size, size_min, size_max; /* what is meant without a flag; limits */
+    int train, val, size, size_min, size_max; /* defaults and limits of the flags */
     void (*write)(const struct synth *s, const char *dir);
 };
 
 static const char *const split_name[] = {"train", "val"};
 
-/* Shared out evenly over the classes, the first ones getting what is left. */
+/* Returns the number of images of a class: evenly divided, the remainder to the first
+ * classes. */
 static int count(const struct synth *s, int split, int shape)
 {
     int total = split ? s->val : s->train;
@@ -53,7 +54,7 @@ static void put_manifest(const struct synth *s, struct strbuf *text)
     w.pretty = true;
     json_begin_object(&w, NULL);
     json_put_string(&w, "kind", s->kind->name);
-    json_put_int(&w, "version", 1); /* of the generator: other images, another number */
+    json_put_int(&w, "version", 1); /* increment if the generator draws other images */
     if (s->classes)
         json_put_int(&w, "classes", s->classes);
     json_put_int(&w, "train", s->train);
@@ -64,7 +65,8 @@ static void put_manifest(const struct synth *s, struct strbuf *text)
     strbuf_addch(text, '\n');
 }
 
-/* Is what lies in `dir` what `manifest` describes? -1: something else is there. */
+/* Returns 1 if `dir` holds what `manifest` describes, -1 if it holds something else, 0 if
+ * it is empty or missing. */
 static int holds(const char *dir, const char *manifest)
 {
     char *path = path_join(dir, "synth.json"), *text = file_read(path, NULL);
@@ -79,7 +81,7 @@ static int holds(const char *dir, const char *manifest)
     return same;
 }
 
-/* Dies if it cannot; frees the data and the path. */
+/* Writes the file and frees the data and the path. Exits on failure. */
 static void write_file(char *path, unsigned char *data, size_t len)
 {
     FILE *f = fopen(path, "wbe");
@@ -129,7 +131,7 @@ static void write_shapes(const struct synth *s, const char *dir)
     }
 }
 
-/* The scene and its labels, of which half a set is in each city. */
+/* Writes a scene and its label maps, alternating between two cities. */
 static void write_scene(const struct synth_scene *p, const char *dir)
 {
     static const char *const city[] = {"adorf", "bestadt"};
@@ -188,7 +190,7 @@ static const struct synth_kind *find_kind(const struct cmdline *line)
           "'trainc synth scenes --out DIR'");
 }
 
-/* All images, or none: `dir` appears when they are there. */
+/* Generates the images atomically: `dir` appears when all are written. */
 static void generate(const struct synth *s, const char *dir,
                      const struct strbuf *manifest)
 {

@@ -1,4 +1,4 @@
-/* trainc [train]: trains what the configuration says. */
+/* trainc [train]: trains the configured model. */
 #include "base/file.h"
 #include "base/strbuf.h"
 #include "cmd/cmd.h"
@@ -9,8 +9,8 @@
 #include "train/hook_commands.h"
 #include "train/trainer.h"
 
-/* TRAIN.VALIDATE beside (validation goes on while the next epoch trains): can the
- * schedule do without the score of each epoch, and can its device run here? */
+/* Checks TRAIN.VALIDATE beside, which validates while the next epoch trains: the schedule
+ * must not need the score of each epoch, and the device must be available. */
 static void check_beside(const struct config *cfg, struct problems *p)
 {
     const char *device = cfg->train.validate_device;
@@ -47,7 +47,7 @@ static void train_check(const struct config *cfg, const struct cmdline *line,
         run_check_weights(cfg, line, p);
 }
 
-/* --eval and --throughput are Swin's spelling of trainc eval. */
+/* --eval and --throughput, as in Swin's program, run trainc eval. */
 static int train_run(struct config *cfg, const struct cmdline *line)
 {
     const char *result = cmdline_value(line, "--result");

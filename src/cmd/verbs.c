@@ -1,4 +1,4 @@
-/* All verbs, in the order of the help. The first one is the default. */
+/* The table of verbs, in the order of the help. */
 #include <stddef.h>
 #include <string.h>
 #include <strings.h>
@@ -16,7 +16,7 @@ const struct verb *const verb_table[] = {
     &cmd_sweep,   &cmd_report,  &cmd_help,    NULL,
 };
 
-/* What other programs call them. */
+/* Names of verbs in other programs. */
 static const struct {
     const char *names, *here;
 } elsewhere[] = {
@@ -75,7 +75,7 @@ const struct verb *verb_named(const char *name)
     usage("unknown verb %s (see trainc help)", name);
 }
 
-/* Itself, or with a dot at its end its section. */
+/* True if `name` is the key, or its section followed by a dot. */
 static bool names_key(const char *name, const char *key)
 {
     size_t len = strlen(name);
@@ -92,7 +92,7 @@ bool verb_reads(const struct verb *v, const char *key)
     return !k || *k || (!v->main && !strcmp(key, "LOG.LEVEL"));
 }
 
-/* Unknown keys were reported. */
+/* Warns if the verb does not read the key. Unknown keys have been reported. */
 static void check_set(const struct verb *v, const struct config *cfg,
                       const struct cfgnode_pair *set, struct problems *p)
 {

@@ -1,4 +1,4 @@
-/* trainc --version: what a report of a bug should name. */
+/* trainc --version: prints what a bug report should contain. */
 #include <stdio.h>
 /* jpeglib.h needs FILE. */
 #include <archive.h>
@@ -35,8 +35,8 @@ static void print_devices(void)
     say("\n");
 }
 
-/* Versions of the libraries that are loaded, but for libjpeg-turbo, whose version is known only
- * when trainc is built. */
+/* Prints the versions of the loaded libraries. That of libjpeg-turbo is known only at
+ * compile time. */
 static void print_libraries(void)
 {
     unsigned webp = (unsigned)WebPGetDecoderVersion();

@@ -11,23 +11,23 @@
 #include "graph/flat.h"
 #include "session/buckets.h"
 
-/* When what happens, in seconds or, where no time is known, in shares of a step. */
+/* The timeline of a step, in seconds or, if times are unknown, in fractions of a step. */
 struct course {
     struct buckets buckets;
     bool timed;
-    double step, backward; /* the end of a step, and of its backward phase */
+    double step, backward; /* ends of the step and of its backward pass */
     struct travel {
         int64_t bytes;
-        double ready, begins, ends; /* ends: 0 where no time is known */
+        double ready, begins, ends; /* ends: 0 if times are unknown */
     } * travel;
     int64_t bytes;
-    double sent, exposed; /* seconds of that, and of it after the backward phase */
-    int64_t weights;      /* bytes that travel after the update, with shares, */
-    double gathers;       /* and their seconds */
-    double each;          /* bytes that each process sends */
+    double sent, exposed; /* seconds of all buckets; the part after the backward pass */
+    int64_t weights;      /* with sharding: bytes gathered after the optimizer step */
+    double gathers;       /* seconds of that */
+    double each;          /* bytes sent by each process */
 };
 
-/* Of each step of the program, when it ends. */
+/* Returns the end time of each step of the program in heap memory. */
 static double *step_ends(const struct program *p, const struct world *w, struct course *c)
 {
     double *ends = xcalloc((size_t)p->nregion + 1, sizeof(*ends)), all = 0;
@@ -52,7 +52,7 @@ static double *step_ends(const struct program *p, const struct world *w, struct 
     return ends;
 }
 
-/* When the last gradient of a bucket is there. */
+/* Returns the time at which the last gradient of a bucket is computed. */
 static double ready(const struct bucket *b, const double *ends)
 {
     double at = 0;

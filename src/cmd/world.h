@@ -1,13 +1,13 @@
 /*
- * trainc summary --world N: what N processes would send of a training step, in which
- * buckets (session/buckets.h), and how much of that while the backward phase goes on.
+ * trainc summary --world N: predicts the communication of N processes in a training step:
+ * the buckets (session/buckets.h), and how much of it overlaps with the backward pass.
  *
- * A step's times are those of step_floor.h where the device says what it can do; else its
- * FLOPs have to do, as shares of a step whose time is given or not known. An all-reduce
- * of B bytes takes 2 (N - 1) / N * B / link, one bucket after the other, each when its
- * last gradient is there. With DIST.SHARD_OPTIMIZER each goes to the process that has its
- * share, in (N - 1) / N * B / link, and the weights come back in as much, after the
- * update.
+ * Times of kernels come from step_floor.h if the device's limits are known; otherwise from
+ * their share of the FLOPs, relative to the given or unknown time of a step. Buckets are
+ * sent one after the other, each when its last gradient is computed. An all-reduce of B
+ * bytes takes 2 (N - 1) / N * B / link. With DIST.SHARD_OPTIMIZER a reduce-scatter takes
+ * (N - 1) / N * B / link, and gathering the weights after the optimizer step takes the
+ * same.
  */
 #ifndef CMD_WORLD_H
 #define CMD_WORLD_H
@@ -17,11 +17,11 @@
 
 struct world {
     int processes;
-    double link;    /* bytes per second of each process, what NCCL calls bus bandwidth */
-    double seconds; /* of a step, measured; 0: not given */
+    double link;    /* bytes per second of each process (NCCL's bus bandwidth) */
+    double seconds; /* measured time of a step; 0: unknown */
     int64_t bucket_bytes;
-    bool half;  /* gradients of weights that are used in 16 bits travel so */
-    bool shard; /* to the process that updates those weights alone */
+    bool half;  /* send gradients of weights used in 16 bits as 16 bits */
+    bool shard; /* DIST.SHARD_OPTIMIZER */
 };
 
 void world_print(const struct program *p, const struct world *w);

@@ -1,9 +1,11 @@
-/* What each page carries: its style, and the few lines that sort tables and read curves
- * under the pointer. Without the script everything is there, too. */
+/* Style and script embedded in each page. The script sorts tables and shows values under
+ * the pointer; pages are complete without it. */
 #ifndef PAGE_ASSETS_H
 #define PAGE_ASSETS_H
 
-enum { PAGE_COLOURS = 8 }; /* classes c0 .. c7 of curves, which then repeat */
+enum {
+    PAGE_COLOURS = 8
+}; /* CSS classes c0 to c7 of curves; further curves repeat them */
 
 extern const char page_style[], page_script[];
 

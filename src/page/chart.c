@@ -10,7 +10,8 @@
 
 /* The SVG and its margins, in its units. */
 enum { WIDTH = 560, HEIGHT = 264, LEFT = 56, RIGHT = 10, TOP = 10, BOTTOM = 40 };
-/* Points per curve and steps per axis, about; so many points or fewer get dots. */
+/* Approximate points per curve and ticks per axis. Lines of at most DOT_BELOW points get
+ * dots. */
 enum { POINTS = 400, TICKS = 5, DOT_BELOW = 3 };
 
 struct axes {
@@ -18,13 +19,13 @@ struct axes {
     bool log;
 };
 
-/* False: NaN, infinite, or beyond what an axis can show, as losses of a diverged run. */
+/* False for NaN, infinity, and values too large for an axis (losses of diverged runs). */
 static bool is_usable(double y)
 {
     return fabs(y) < 1e100;
 }
 
-/* At most POINTS points of a curve, each the mean of neighbours. */
+/* A curve downsampled to at most POINTS points, each the mean of neighbors. */
 struct thin {
     double *x, *y;
     int n;
@@ -71,7 +72,7 @@ static void widen(struct axes *a, const struct thin *t, bool *any, bool *positiv
     }
 }
 
-/* The least of 1, 2 or 5 times a power of ten that is not below `rough`. */
+/* Rounds up to 1, 2, or 5 times a power of ten. */
 static double round_step(double rough)
 {
     double power = pow(10, floor(log10(rough))), part = rough / power;
@@ -107,7 +108,8 @@ static void add_grid_line(struct strbuf *s, const struct axes *a, double v)
     add_label(s, LEFT - 5, y + 4, "end", v);
 }
 
-/* Lines at powers of ten; if these are few, at twice and five times as much, too. */
+/* Adds grid lines at powers of ten and, if these are few, at 2 and 5 times powers of
+ * ten. */
 static void add_decades(struct strbuf *s, const struct axes *a)
 {
     static const double part[] = {1, 2, 5};

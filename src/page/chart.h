@@ -1,4 +1,4 @@
-/* Curves as inline SVG, in the colours of the page. */
+/* Draws curves as inline SVG in the colors of the page. */
 #ifndef PAGE_CHART_H
 #define PAGE_CHART_H
 
@@ -7,34 +7,34 @@
 #include "base/strbuf.h"
 
 struct curve {
-    const char *name; /* for the legend */
-    const double *x, *y; /* y: NaN where there is no value, which breaks the line */
+    const char *name;    /* for the legend */
+    const double *x, *y; /* y: NaN for missing values, which break the line */
     int n;
-    int colour; /* from 0; further ones repeat */
-    int dash;   /* 0: a solid line; 1, 2: dashed, dotted */
+    int colour; /* index of the color; colors repeat after PAGE_COLOURS */
+    int dash;   /* 0: solid; 1: dashed; 2: dotted */
 };
 
-/* What a colour or a kind of line stands for. */
+/* An entry of the legend: the meaning of a color or line style. */
 struct legend {
     const char *name;
-    int colour; /* -1: of any */
+    int colour; /* -1: any color */
     int dash;
 };
 
 struct chart {
     const char *title;
-    const char *unit; /* after the title; NULL: none */
-    const char *along; /* what the x axis counts; NULL: updates */
-    bool logarithmic; /* where all values are above 0 */
+    const char *unit;  /* shown after the title, or NULL */
+    const char *along; /* label of the x axis; NULL: "steps" */
+    bool logarithmic;  /* logarithmic y axis if all values are above 0 */
     const struct curve *curve;
     int n;
-    const struct legend *legend; /* NULL: an entry for each curve */
+    const struct legend *legend; /* NULL: one entry per curve */
     int nlegend;
 };
 
 /*
- * A <figure> with a legend. Curves of more points than can be seen are thinned to means
- * of neighbours. Writes nothing and returns false if no curve has a value.
+ * Appends a <figure> with a legend. Downsamples long curves to means of neighboring points.
+ * Writes nothing and returns false if no curve has a value.
  */
 bool chart_add(struct strbuf *s, const struct chart *c);
 

@@ -1,4 +1,4 @@
-/* The confusion matrix and the scores of each class. */
+/* Adds the confusion matrix and the scores of each class to a page. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -8,8 +8,8 @@
 #include "page/page.h"
 
 enum {
-    MOST_CELLS = 64, /* a matrix of more classes is an image, and pairs by their names */
-    MOST_BYTES = 2 << 20, /* of that image */
+    MOST_CELLS = 64,      /* more classes are shown as an image and a list of pairs */
+    MOST_BYTES = 2 << 20, /* largest size of that image */
     MOST_PAIRS = 30
 };
 
@@ -18,7 +18,7 @@ static void add_cell(struct strbuf *s, const struct table *t, int row, int colum
 {
     double n = table_number(t, row, column), part = all > 0 && n > 0 ? n / all : 0;
 
-    /* The square root of the share: confusions, which one looks for, are small shares. */
+    /* The square root makes confusions, which are small shares, visible. */
     strbuf_addf(s, "<td style=\"background:rgba(var(--heat),%.2f)%s\" title=\"",
                 sqrt(part) * 0.95, part > 0.3 ? ";color:var(--bg)" : "");
     html_addf(s, "%s predicted as %s: %.0f, %.1f %%", table_cell(t, row, 0),
@@ -52,7 +52,7 @@ static void add_matrix(struct strbuf *s, const struct table *t)
     strbuf_addstr(s, "</tbody></table></div>\n");
 }
 
-/* The first `most` rows. */
+/* Adds the first `most` rows of a table. */
 static void add_rows(struct strbuf *s, const struct table *t, int most)
 {
     const char **row = xcalloc((size_t)t->columns, sizeof(*row));
@@ -74,7 +74,8 @@ static void add_rows(struct strbuf *s, const struct table *t, int most)
     free(text);
 }
 
-/* confusion.png, which has no room for names, and the names of those confused most. */
+/* Adds confusion.png, which has no class names, and the names of the most confused
+ * classes. */
 static void add_large(struct strbuf *s, const struct page_run *r)
 {
     char *path = xasprintf("%s/report/confusion.png", r->dir);

@@ -1,4 +1,4 @@
-/* Several runs in one page. */
+/* Compares several runs in one page. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ static const char *const columns[] = {
 };
 enum { COLUMNS = sizeof(columns) / sizeof(*columns) };
 
-/* The keys in which the runs differ, without those that only name a run. */
+/* The keys in which the runs differ, except TAG and OUTPUT. */
 struct keys {
     const char **key;
     int n, cap;
@@ -67,7 +67,7 @@ static void numbers_of(const struct page_run *r, double v[COLUMNS])
     memcpy(v, of, sizeof(of));
 }
 
-/* Columns that have a number of some run, and that of the names. */
+/* Finds the columns to show: the names, and those in which a run has a number. */
 static void find_columns(const struct page_run *r, int n, bool shown[COLUMNS])
 {
     memset(shown, 0, COLUMNS * sizeof(*shown));

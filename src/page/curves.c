@@ -1,4 +1,4 @@
-/* The charts of a page: one row of a table per chart. */
+/* The charts of a page, from a table with one row per chart. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,13 +8,13 @@
 #include "page/chart.h"
 #include "page/page.h"
 
-enum { PARTS = 5 }; /* curves of a chart, at most */
+enum { PARTS = 5 }; /* largest number of curves per run in a chart */
 
-/* What a curve is of: the same colour in all charts of a run, the same kind of line in all
- * charts of several. */
+/* The kind of a curve. It has the same color in all charts of one run, and the same line
+ * style in all charts of several runs. */
 enum role { TRAINING, VALIDATION, EMA, ROLES };
 
-/* The EMA's line is dashed, as it may lie on that of the weights. */
+/* The EMA curve is dashed because it may coincide with the curve of the raw weights. */
 static const struct {
     const char *name;
     int dash_of_one, dash_of_many;
@@ -24,8 +24,8 @@ static const struct {
     [EMA] = {"validation, EMA weights", 1, 2},
 };
 
-/* The curves that share a chart; a series that a run does not have is left out, and so is a
- * chart of which all values are `dull`. A part without a name is called as its role. */
+/* The curves of each chart. Missing series are left out, and so are charts in which all
+ * values equal `dull` (if may_be_dull). A part without a name is named after its role. */
 static const struct {
     const char *title, *unit;
     bool logarithmic, may_be_dull;
@@ -104,20 +104,20 @@ static const struct {
 };
 enum { CHARTS = sizeof(charts) / sizeof(*charts) };
 
-/* The curves of a chart of n runs, and what its legend says. */
+/* The curves of a chart of n runs, and its legend. */
 struct drawing {
     int which, n;
     const struct page_run *run;
     struct curve *curve;
-    char **name; /* of each curve */
+    char **name; /* names of the curves */
     int ncurve;
     struct legend *legend;
     int nlegend;
     bool has[ROLES];
 };
 
-/* Of one run, each part has a colour; of several, each run has one, and parts differ in
- * dashes. */
+/* With one run, each part has its color; with several, each run has its color, and parts
+ * differ in line style. */
 static void add_curve(struct drawing *d, int run, int part, const struct page_series *of)
 {
     enum role role = charts[d->which].part[part].role;
@@ -159,7 +159,7 @@ static bool is_dull(const struct drawing *d)
     return dull;
 }
 
-/* Of several runs: the runs, then the kinds of lines if there are several. */
+/* Fills the legend of several runs: the runs, then the line styles if there are several. */
 static void fill_legend(struct drawing *d, const bool *drawn)
 {
     int kinds = d->has[TRAINING] + d->has[VALIDATION] + d->has[EMA];

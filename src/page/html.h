@@ -1,7 +1,7 @@
 /*
- * Pieces of an HTML page that stands alone: style and script are in it, images are data
- * URIs, and nothing is fetched. Light or dark as the browser asks for it (CSS
- * prefers-color-scheme), readable on a telephone.
+ * Parts of a self-contained HTML page: style and script are embedded, images are data URIs,
+ * and nothing is loaded. Supports light and dark mode (CSS prefers-color-scheme) and small
+ * screens.
  *
  *   html_begin(&s, "resnet50/default");
  *   html_section(&s, "curves", "Curves");
@@ -18,20 +18,20 @@
 
 void html_begin(struct strbuf *s, const char *title);
 void html_end(struct strbuf *s);
-/* A heading with an anchor; `id` is a plain word. */
+/* Appends a heading with an anchor. id: a plain word. */
 void html_section(struct strbuf *s, const char *id, const char *title);
 
-/* Text, in which no byte is markup; what is not UTF-8 becomes U+FFFD. Good in attributes
- * in double quotes, too. */
+/* Appends escaped text, also valid in double-quoted attributes. Bytes that are not UTF-8
+ * become U+FFFD. */
 void html_add(struct strbuf *s, const char *text);
 __attribute__((format(printf, 2, 3))) void html_addf(struct strbuf *s, const char *fmt,
                                                      ...);
 
-/* src="data:TYPE;base64,..." */
+/* Appends src="data:TYPE;base64,...". */
 void html_add_data(struct strbuf *s, const char *type, const void *data, size_t len);
 
-/* A table that sorts by a click on a column. A cell that is a number is aligned and
- * sorted as one. */
+/* A table that a click on a column sorts. Numbers are right-aligned and sorted
+ * numerically. */
 void html_table_begin(struct strbuf *s, const char *const *column, int n);
 void html_table_row(struct strbuf *s, const char *const *cell, int n);
 void html_table_end(struct strbuf *s);

@@ -1,4 +1,4 @@
-/* Images in a page: the worst of a classifier, label maps of a segmentation. */
+/* Adds images to a page: the worst of a classifier, or label maps of a segmentation. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 enum { MOST = 12 /* images of a kind */, QUALITY = 85 /* of JPEGs */ };
 
-/* A JPEG file as it is, with a caption. False: it is not there. */
+/* Adds a JPEG file with a caption. Returns false if it cannot be read. */
 static bool add_file(struct strbuf *s, const char *path, const char *caption)
 {
     size_t len;
@@ -31,7 +31,8 @@ static bool add_file(struct strbuf *s, const char *path, const char *caption)
     return true;
 }
 
-/* Rows of worst.csv, the images of which are worst_00.jpg and so on. How many. */
+/* Adds the rows of worst.csv with their images (worst_00.jpg, ...); returns their
+ * number. */
 static int add_worst(struct strbuf *s, const struct page_run *r)
 {
     const struct table *t = &r->worst;
@@ -51,7 +52,8 @@ static int add_worst(struct strbuf *s, const struct page_run *r)
     return n;
 }
 
-/* A PNG, converted to a JPEG of about a tenth of its bytes. False: it cannot be read. */
+/* Adds a PNG as a JPEG, which is about ten times smaller. Returns false if it cannot be
+ * read. */
 static bool add_png(struct strbuf *s, const char *path, const char *caption)
 {
     struct image_decoder *d = image_decoder_new(NULL);
@@ -84,7 +86,7 @@ static bool add_png(struct strbuf *s, const char *path, const char *caption)
 
 static const char epoch_start[] = "epoch";
 
-/* The last epoch with files such as epoch003_0.png; -1: none. */
+/* Returns the last epoch with files such as epoch003_0.png, or -1. */
 static long last_epoch(char *const *name, int n)
 {
     long last = -1;

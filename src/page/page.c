@@ -1,4 +1,4 @@
-/* report.html of one run. */
+/* Writes report.html of one run. */
 #include "page/page.h"
 
 #include <math.h>
@@ -80,7 +80,7 @@ static void add_cards(struct strbuf *s, const struct page_run *r)
     }
 }
 
-/* Numbers of result.json: bytes or seconds. */
+/* Keys of result.json, in bytes or seconds. */
 static const struct {
     const char *key, *name;
     bool bytes;
@@ -156,7 +156,7 @@ static bool has_values(const struct table *t, int column)
     return false;
 }
 
-/* summary.csv for people: from 1, rounded, without columns that are empty. */
+/* Adds summary.csv with epochs from 1, rounded numbers, and without empty columns. */
 static void add_epochs(struct strbuf *s, const struct table *t)
 {
     const char **row = xcalloc((size_t)t->columns + 1, sizeof(*row));

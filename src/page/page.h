@@ -1,27 +1,30 @@
 /*
- * Pages about runs, made from what they have left (page/run.h): report.html of one, and a
- * comparison of several.
+ * Pages about runs, from the files in their folders (page/run.h): report.html of one run,
+ * or a comparison of several.
  */
 #ifndef PAGE_PAGE_H
 #define PAGE_PAGE_H
 
 #include "page/run.h"
 
-/* Curves, configuration, model, confusion matrix, classes, images, time and memory. */
+/* Appends a page about one run: curves, configuration, model, confusion matrix, classes,
+ * images, time, and memory. */
 void page_add_run(struct strbuf *s, const struct page_run *r);
 
-/* A table that sorts, the curves over each other, the keys in which they differ. */
+/* Appends a page about n runs: a sortable table with the keys in which they differ, and
+ * their curves in common charts. */
 void page_add_comparison(struct strbuf *s, const struct page_run *r, int n);
 
-/* Parts of both; `r` has n runs. */
+/* Appends the charts of n runs. */
 void page_add_curves(struct strbuf *s, const struct page_run *r, int n);
-/* The last images of a segmentation, or those with the largest losses. */
+/* Appends the last validation images of a segmentation, or the images with the largest
+ * losses. */
 void page_add_images(struct strbuf *s, const struct page_run *r);
-/* Of the confusion matrix and the scores of the classes. */
+/* Appends the confusion matrix and the scores of the classes. */
 void page_add_classes(struct strbuf *s, const struct page_run *r);
 
-/* A number as a person reads it, in a buffer of 32: of `digits` digits, or more if it is
- * large, or a whole number. "": NaN. */
+/* Formats a number with `digits` significant digits, or more if it is large or an integer.
+ * NaN becomes "". Returns text. */
 const char *page_number(char text[32], double v, int digits);
 
 #endif

@@ -47,7 +47,7 @@ static void add_point(struct page_run *r, const char *name, double x, const json
     s->y[s->n++] = json_is_number(v) ? json_number_value(v) : (double)NAN;
 }
 
-/* All numbers of a line but seq, step and epoch, which say where it belongs. */
+/* Adds all numbers of a line except seq, step, and epoch, which locate it. */
 static void add_line(struct page_run *r, const json_t *line)
 {
     const char *kind = json_string_value(json_object_get(line, "kind")), *key;

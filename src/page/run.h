@@ -1,7 +1,7 @@
 /*
- * What a run has left in its folder, for pages: the files of train/output.h and
- * train/run_files.h. Any of them may be missing, as of a run that was killed or is under
- * way; metrics.jsonl is what makes a folder a run's.
+ * Reads the files of a run for pages: those of train/output.h and train/run_files.h. All
+ * except metrics.jsonl may be missing, because a run may have been killed or may still
+ * be in progress.
  */
 #ifndef PAGE_RUN_H
 #define PAGE_RUN_H
@@ -12,11 +12,11 @@
 #include "io/json.h"
 #include "page/table.h"
 
-/* One number of metrics.jsonl over the run; its name is KIND/KEY: "train/loss",
+/* One number of metrics.jsonl over the run. Its name is KIND/KEY: "train/loss",
  * "val/val_top1". */
 struct page_series {
     char *name;
-    double *x, *y; /* x: the update; y: the value, NaN for null */
+    double *x, *y; /* x: step; y: value, NaN for null */
     int n, cap;
 };
 
@@ -24,34 +24,35 @@ struct page_run {
     char *dir, *name;
     struct page_series *series;
     int nseries, series_cap;
-    json_t *result;                  /* result.json; NULL */
-    char *derived;                   /* derived.yaml; NULL */
+    json_t *result;                  /* result.json, or NULL */
+    char *derived;                   /* derived.yaml, or NULL */
     struct table settings, model;    /* settings.csv, model.csv */
     struct table epochs;             /* summary.csv */
     struct table classes, confusion; /* report/ */
     struct table pairs, worst;       /* report/pairs.csv, report/worst.csv */
 };
 
-bool page_run_is(const char *dir); /* has it metrics.jsonl? */
-/* False, with the reason, if metrics.jsonl cannot be read. `name`: what pages call it. */
+bool page_run_is(const char *dir); /* true if dir holds metrics.jsonl */
+/* Returns false, with the reason in why, if metrics.jsonl cannot be read. name: the name of
+ * the run in pages. */
 bool page_run_read(struct page_run *r, const char *dir, const char *name,
                    struct strbuf *why);
 void page_run_release(struct page_run *r);
 
 const struct page_series *page_run_series(const struct page_run *r, const char *name);
-/* Of result.json; NaN: not there. */
+/* Returns a number of result.json, or NaN if it is missing. */
 double page_run_number(const struct page_run *r, const char *key);
-/* "top1" or "miou": the score by which its best checkpoint is chosen. */
+/* Returns the metric of the best checkpoint: "top1" or "miou". */
 const char *page_run_score(const struct page_run *r);
-/* Its best, of the weights or their EMA, and the last loss of training; NaN: none. */
+/* Return the best score (of the raw or EMA weights) and the last training loss, or NaN. */
 double page_run_best(const struct page_run *r);
 double page_run_loss(const struct page_run *r);
-/* Of derived.yaml: the rest of the line of a key, with all that follows it; "": not
- * there. */
+/* Returns a pointer into derived.yaml to the value of a key and all that follows it, or ""
+ * if the key is missing. */
 const char *page_run_derived(const struct page_run *r, const char *key);
-/* True if it ran on a device of its own, not on the processor. */
+/* True if the run used a device other than the CPU. */
 bool page_run_on_device(const struct page_run *r);
-/* Of settings.csv: the value of a key as text; "": not there. */
+/* Returns the value of a key in settings.csv, or "" if it is missing. */
 const char *page_run_setting(const struct page_run *r, const char *key);
 
 #endif

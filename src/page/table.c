@@ -7,8 +7,8 @@
 #include "base/alloc.h"
 #include "base/file.h"
 
-/* Ends the cell at *c with a NUL, in place, and moves *c after it. Returns the character
- * that ended it: a comma, a newline or NUL. */
+/* Parses the cell at *c in place: terminates it with NUL and moves *c after it. Returns the
+ * delimiter: a comma, a newline, or NUL. */
 static char take_cell(char **c, const char **cell)
 {
     char *to = *c, *from = *c, end;
@@ -19,10 +19,10 @@ static char take_cell(char **c, const char **cell)
         if (!quoted && strchr(",\r\n", *from))
             break;
         if (quoted && *from == '"' && from[1] != '"') {
-            quoted = false; /* what follows is the end of the cell */
+            quoted = false; /* the cell ends here */
             continue;
         }
-        from += quoted && *from == '"'; /* two stand for one */
+        from += quoted && *from == '"'; /* "" is an escaped quote */
         *to++ = *from;
     }
     from += *from == '\r';
@@ -30,7 +30,7 @@ static char take_cell(char **c, const char **cell)
     *c = from + (end != '\0');
     *to = '\0';
     if (**cell == '\'' && (*cell)[1] && strchr("=+-@", (*cell)[1]))
-        ++*cell; /* csv_add_name() put it there, for spreadsheets */
+        ++*cell; /* csv_add_name() adds a ' to protect spreadsheets */
     return end;
 }
 
