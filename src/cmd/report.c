@@ -38,7 +38,7 @@ static void find_runs(struct found *f, const char *dir, const char *name, int de
     int n;
     char **entry;
 
-    if (page_run_is(dir)) {
+    if (page_is_run(dir)) {
         add_found(f, dir, *name ? name : dir);
         return;
     }

@@ -20,20 +20,20 @@ struct axes {
 };
 
 /* False for NaN, infinity, and values too large for an axis (losses of diverged runs). */
-static bool is_usable(double y)
+static bool is_drawable(double y)
 {
     return fabs(y) < 1e100;
 }
 
 /* A curve downsampled to at most POINTS points, each the mean of neighbors. */
-struct thin {
+struct downsampled {
     double *x, *y;
     int n;
 };
 
-static struct thin thin_of(const struct curve *c)
+static struct downsampled downsample(const struct curve *c)
 {
-    struct thin t = {.n = c->n < POINTS ? c->n : POINTS};
+    struct downsampled t = {.n = c->n < POINTS ? c->n : POINTS};
 
     t.x = xcalloc((size_t)t.n + 1, sizeof(*t.x));
     t.y = xcalloc((size_t)t.n + 1, sizeof(*t.y));
@@ -43,8 +43,8 @@ static struct thin thin_of(const struct curve *c)
         double sum = 0;
 
         for (int k = from; k < to; k++) {
-            good += is_usable(c->y[k]);
-            sum += is_usable(c->y[k]) ? c->y[k] : 0;
+            good += is_drawable(c->y[k]);
+            sum += is_drawable(c->y[k]) ? c->y[k] : 0;
         }
         t.x[i] = c->x[to - 1];
         t.y[i] = good ? sum / good : (double)NAN;
@@ -52,16 +52,17 @@ static struct thin thin_of(const struct curve *c)
     return t;
 }
 
-static void thin_release(struct thin *t)
+static void downsampled_release(struct downsampled *t)
 {
     free(t->x);
     free(t->y);
 }
 
-static void widen(struct axes *a, const struct thin *t, bool *any, bool *positive)
+static void extend_axes(struct axes *a, const struct downsampled *t, bool *any,
+                        bool *positive)
 {
     for (int i = 0; i < t->n; i++) {
-        if (!is_usable(t->y[i]))
+        if (!is_drawable(t->y[i]))
             continue;
         a->x0 = !*any || t->x[i] < a->x0 ? t->x[i] : a->x0;
         a->x1 = !*any || t->x[i] > a->x1 ? t->x[i] : a->x1;
@@ -146,8 +147,8 @@ static void add_grid(struct strbuf *s, const struct axes *a)
     }
 }
 
-static void end_line(struct strbuf *s, const struct curve *c, const struct axes *a,
-                     const struct thin *t, int from, int to)
+static void add_polyline(struct strbuf *s, const struct curve *c, const struct axes *a,
+                         const struct downsampled *t, int from, int to)
 {
     int colour = c->colour % PAGE_COLOURS;
 
@@ -166,19 +167,19 @@ static void end_line(struct strbuf *s, const struct curve *c, const struct axes 
 }
 
 static void add_curve(struct strbuf *s, const struct curve *c, const struct axes *a,
-                      const struct thin *t)
+                      const struct downsampled *t)
 {
     int from = 0;
 
     for (int i = 0; i <= t->n; i++) {
-        if (i < t->n && is_usable(t->y[i]))
+        if (i < t->n && is_drawable(t->y[i]))
             continue;
-        end_line(s, c, a, t, from, i);
+        add_polyline(s, c, a, t, from, i);
         from = i + 1;
     }
 }
 
-static void settle_axes(struct axes *a, bool log)
+static void finish_axes(struct axes *a, bool log)
 {
     a->log = log && a->y1 / a->y0 > 20;
     if (!(a->x1 > a->x0))
@@ -220,7 +221,7 @@ static void add_legend(struct strbuf *s, const struct chart *c)
 }
 
 static void add_svg(struct strbuf *s, const struct chart *c, const struct axes *a,
-                    const struct thin *t)
+                    const struct downsampled *t)
 {
     strbuf_addstr(s, "<figure><figcaption>");
     html_add(s, c->title);
@@ -247,20 +248,20 @@ static void add_svg(struct strbuf *s, const struct chart *c, const struct axes *
 
 bool chart_add(struct strbuf *s, const struct chart *c)
 {
-    struct thin *t = xcalloc((size_t)c->n + 1, sizeof(*t));
+    struct downsampled *t = xcalloc((size_t)c->n + 1, sizeof(*t));
     struct axes a = {0};
     bool any = false, positive = true;
 
     for (int i = 0; i < c->n; i++) {
-        t[i] = thin_of(&c->curve[i]);
-        widen(&a, &t[i], &any, &positive);
+        t[i] = downsample(&c->curve[i]);
+        extend_axes(&a, &t[i], &any, &positive);
     }
     if (any) {
-        settle_axes(&a, c->logarithmic && positive);
+        finish_axes(&a, c->logarithmic && positive);
         add_svg(s, c, &a, t);
     }
     for (int i = 0; i < c->n; i++)
-        thin_release(&t[i]);
+        downsampled_release(&t[i]);
     free(t);
     return any;
 }

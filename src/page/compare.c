@@ -51,7 +51,7 @@ static void find_keys(struct keys *k, const struct page_run *r, int n)
 static void numbers_of(const struct page_run *r, double v[COLUMNS])
 {
     bool segments = !strcmp(page_run_score(r), "miou");
-    const double of[COLUMNS] = {
+    const double numbers[COLUMNS] = {
         (double)NAN,
         segments ? (double)NAN : page_run_best(r),
         segments ? page_run_best(r) : (double)NAN,
@@ -64,7 +64,7 @@ static void numbers_of(const struct page_run *r, double v[COLUMNS])
         page_run_number(r, "exit"),
     };
 
-    memcpy(v, of, sizeof(of));
+    memcpy(v, numbers, sizeof(numbers));
 }
 
 /* Finds the columns to show: the names, and those in which a run has a number. */

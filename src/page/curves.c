@@ -118,7 +118,8 @@ struct drawing {
 
 /* With one run, each part has its color; with several, each run has its color, and parts
  * differ in line style. */
-static void add_curve(struct drawing *d, int run, int part, const struct page_series *of)
+static void add_curve(struct drawing *d, int run, int part,
+                      const struct page_series *series)
 {
     enum role role = charts[d->which].part[part].role;
     const char *name = charts[d->which].part[part].name;
@@ -133,18 +134,18 @@ static void add_curve(struct drawing *d, int run, int part, const struct page_se
     d->has[role] = true;
     d->curve[d->ncurve++] = (struct curve){
         full,
-        of->x,
-        of->y,
-        of->n,
+        series->x,
+        series->y,
+        series->n,
         d->n == 1 ? colour : run,
         d->n == 1 ? roles[role].dash_of_one : roles[role].dash_of_many,
     };
 }
 
-static bool has_values(const struct page_series *of)
+static bool has_values(const struct page_series *series)
 {
-    for (int i = 0; of && i < of->n; i++)
-        if (isfinite(of->y[i]))
+    for (int i = 0; series && i < series->n; i++)
+        if (isfinite(series->y[i]))
             return true;
     return false;
 }
@@ -184,12 +185,12 @@ static void add_chart(struct strbuf *s, int which, const struct page_run *r, int
     d.legend = xcalloc((size_t)n + ROLES, sizeof(*d.legend));
     for (int i = 0; i < n; i++)
         for (int k = 0; k < PARTS && charts[which].part[k].series; k++) {
-            const struct page_series *of =
+            const struct page_series *series =
                 page_run_series(&r[i], charts[which].part[k].series);
 
-            if (!has_values(of))
+            if (!has_values(series))
                 continue;
-            add_curve(&d, i, k, of);
+            add_curve(&d, i, k, series);
             drawn[i] = true;
         }
     fill_legend(&d, drawn);

@@ -84,7 +84,7 @@ static bool add_png(struct strbuf *s, const char *path, const char *caption)
     return good;
 }
 
-static const char epoch_start[] = "epoch";
+static const char epoch_prefix[] = "epoch";
 
 /* Returns the last epoch with files such as epoch003_0.png, or -1. */
 static long last_epoch(char *const *name, int n)
@@ -93,12 +93,12 @@ static long last_epoch(char *const *name, int n)
 
     for (int i = 0; i < n; i++) {
         char *end;
-        long of;
+        long epoch;
 
-        if (strncmp(name[i], epoch_start, strlen(epoch_start)) != 0)
+        if (strncmp(name[i], epoch_prefix, strlen(epoch_prefix)) != 0)
             continue;
-        of = strtol(name[i] + strlen(epoch_start), &end, 10);
-        last = *end == '_' && of > last ? of : last;
+        epoch = strtol(name[i] + strlen(epoch_prefix), &end, 10);
+        last = *end == '_' && epoch > last ? epoch : last;
     }
     return last;
 }

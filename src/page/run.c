@@ -15,7 +15,7 @@ static char *read_text(const char *dir, const char *name)
     return text;
 }
 
-bool page_run_is(const char *dir)
+bool page_is_run(const char *dir)
 {
     char *path = path_join(dir, "metrics.jsonl");
     bool is = file_exists(path) && !file_is_dir(path);
@@ -163,11 +163,11 @@ const char *page_run_score(const struct page_run *r)
 
 double page_run_best(const struct page_run *r)
 {
-    static const char *const of[] = {"val", "ema"};
+    static const char *const weights[] = {"val", "ema"};
     double best = (double)NAN;
 
     for (int i = 0; i < 2; i++) {
-        char *name = xasprintf("val/%s_%s", of[i], page_run_score(r));
+        char *name = xasprintf("val/%s_%s", weights[i], page_run_score(r));
         const struct page_series *s = page_run_series(r, name);
 
         for (int k = 0; s && k < s->n; k++)

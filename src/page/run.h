@@ -32,7 +32,7 @@ struct page_run {
     struct table pairs, worst;       /* report/pairs.csv, report/worst.csv */
 };
 
-bool page_run_is(const char *dir); /* true if dir holds metrics.jsonl */
+bool page_is_run(const char *dir); /* true if dir holds metrics.jsonl */
 /* Returns false, with the reason in why, if metrics.jsonl cannot be read. name: the name of
  * the run in pages. */
 bool page_run_read(struct page_run *r, const char *dir, const char *name,

@@ -9,7 +9,7 @@
 
 /* Parses the cell at *c in place: terminates it with NUL and moves *c after it. Returns the
  * delimiter: a comma, a newline, or NUL. */
-static char take_cell(char **c, const char **cell)
+static char parse_cell(char **c, const char **cell)
 {
     char *to = *c, *from = *c, end;
     bool quoted = *from == '"';
@@ -34,14 +34,14 @@ static char take_cell(char **c, const char **cell)
     return end;
 }
 
-static bool take_row(struct table *t, char **c, int *n, int *cap)
+static bool parse_row(struct table *t, char **c, int *n, int *cap)
 {
     int columns = 0;
     char end;
 
     do {
         GROW(t->cell, *n, *cap);
-        end = take_cell(c, &t->cell[(*n)++]);
+        end = parse_cell(c, &t->cell[(*n)++]);
         columns++;
     } while (end == ',');
     if (!t->rows)
@@ -61,7 +61,7 @@ bool table_read(struct table *t, const char *dir, const char *name)
     if (!t->text)
         return false;
     for (c = t->text; good && *c;)
-        good = take_row(t, &c, &n, &cap);
+        good = parse_row(t, &c, &n, &cap);
     if (!good || !t->rows)
         table_release(t);
     return good && t->rows;

@@ -241,7 +241,7 @@ static void test_run(void **state)
     struct page_run r[2];
 
     (void)state;
-    assert_false(page_run_is(dir));
+    assert_false(page_is_run(dir));
     put("metrics.jsonl",
         "{\"kind\":\"train\",\"seq\":2,\"step\":1,\"epoch\":0,\"loss\":2.5}\n"
         "{\"kind\":\"val\",\"seq\":3,\"step\":1,\"epoch\":0,\"val_top1\":50,"
@@ -250,7 +250,7 @@ static void test_run(void **state)
         "key,value,default,set by\nTRAIN.BASE_LR,0.1,0.2,<b>\nTAG,x,y,\n");
     put("result.json",
         "{\"exit\":1,\"error\":\"<script>alert(1)</script>\",\"steps\":1}");
-    assert_true(page_run_is(dir));
+    assert_true(page_is_run(dir));
     assert_true(page_run_read(&r[0], dir, "one & two", &why));
     assert_true(page_run_best(&r[0]) == 50);
     assert_true(page_run_loss(&r[0]) == 2.5);
