@@ -151,9 +151,9 @@ static int run(const struct verb *v, struct cmdline *line, struct problems *p)
     bool prints = line->print || known_only(line);
 
     choose_log(v, line);
-    run_take_config(v, line);
+    run_use_saved_config(v, line);
     (void)config_load(&cfg, line, p);
-    run_forget_start(&cfg, line);
+    run_reset_start_keys(&cfg, line);
     pretrained_preset(&cfg);
     hub_config_preset(&cfg, !p->nerror && verb_reads(v, "MODEL.NAME"), p);
     model_preset(&cfg);

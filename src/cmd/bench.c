@@ -82,7 +82,7 @@ static void bench_batch(struct bench *b)
     }
 }
 
-static void keep(void *owner, const void *token)
+static void keep_batch(void *owner, const void *token)
 {
     (void)owner;
     (void)token;
@@ -94,7 +94,7 @@ static double one_step(struct bench *b)
 {
     struct lent_batch lent = {.pixels = b->pixels,
                               .labels = b->labels,
-                              .release = keep,
+                              .release = keep_batch,
                               .keys = b->keys,
                               .jobs = b->jobs};
 
@@ -124,7 +124,7 @@ static void time_steps(struct bench *b, double seconds)
 }
 
 /* A skipped step does not run its optimizer, so it is faster than a real one. */
-static void tell_skips(const struct bench *b)
+static void warn_skipped_steps(const struct bench *b)
 {
     struct control c;
 
@@ -173,7 +173,7 @@ static void add_json(const struct bench *b, double step, const struct bench_conv
     strbuf_addch(text, '\n');
 }
 
-static double number(const struct cmdline *line, const char *flag, double other)
+static double positive_number(const struct cmdline *line, const char *flag, double other)
 {
     const char *text = cmdline_value(line, flag);
     char *end;
@@ -188,7 +188,7 @@ static double number(const struct cmdline *line, const char *flag, double other)
 }
 
 /* Writes the result to --json and compares it with --against. */
-static void conclude(const struct cmdline *line, const struct strbuf *json)
+static void write_and_compare(const struct cmdline *line, const struct strbuf *json)
 {
     const char *path = cmdline_value(line, "--json");
     const char *before = cmdline_value(line, "--against");
@@ -197,13 +197,13 @@ static void conclude(const struct cmdline *line, const struct strbuf *json)
         die("cannot write '%s': %s", path, strerror(errno));
     if (before)
         bench_against(json->buf, "this result", before,
-                      number(line, "--min-ratio", BENCH_AGAINST_RATIO));
+                      positive_number(line, "--min-ratio", BENCH_AGAINST_RATIO));
 }
 
 /* Returns the value of the flag, or 0 if it was not given. */
 static int64_t whole_number(const struct cmdline *line, const char *flag)
 {
-    double v = number(line, flag, 0);
+    double v = positive_number(line, flag, 0);
 
     if (v != floor(v))
         usage("%s takes a whole number, not '%s'", flag, cmdline_value(line, flag));
@@ -245,12 +245,12 @@ static void bench_steps(struct config *cfg, const struct cmdline *line,
     struct session *s = &b.session;
     struct bench_convs c;
     bool convs = cmdline_has(line, "--convs"), trace = cmdline_has(line, "--trace");
-    double step, seconds = number(line, "--seconds", default_seconds);
+    double step, seconds = positive_number(line, "--seconds", default_seconds);
 
     bench_open(&b, cfg, line);
     bench_batch(&b);
     time_steps(&b, seconds);
-    tell_skips(&b);
+    warn_skipped_steps(&b);
     step = median(b.seconds, b.nsteps);
     say("%s: %.1f img/s, %.2f ms per step (median of %d), batch %" PRId64
         ", %s, %s: %s; peak %.2f GiB in the process\n",
@@ -299,7 +299,7 @@ static void compare_files(const struct cmdline *line)
     if (!text)
         die("cannot read '%s': %s", path, file_strerror(errno));
     bench_against(text, path, cmdline_value(line, "--against"),
-                  number(line, "--min-ratio", BENCH_AGAINST_RATIO));
+                  positive_number(line, "--min-ratio", BENCH_AGAINST_RATIO));
     free(text);
 }
 
@@ -307,24 +307,24 @@ static int bench_run(struct config *cfg, const struct cmdline *line)
 {
     struct strbuf json = STRBUF_INIT;
 
-    run_keep_out(line);
+    run_reserve_stdout(line);
     if (cmdline_has(line, "--measured")) {
         compare_files(line);
         return EXIT_OK;
     }
     if (cmdline_has(line, "--loader"))
-        bench_loader(cfg, number(line, "--seconds", default_seconds), &json);
+        bench_loader(cfg, positive_number(line, "--seconds", default_seconds), &json);
     else if (cmdline_has(line, "--ops"))
         bench_op_rows(cfg, line, &json);
     else
         bench_steps(cfg, line, &json);
-    conclude(line, &json);
+    write_and_compare(line, &json);
     strbuf_release(&json);
     return EXIT_OK;
 }
 
 /* Returns the flag that selects what to measure, or "" for a training step. */
-static const char *mode_of(const struct cmdline *line)
+static const char *bench_mode(const struct cmdline *line)
 {
     return cmdline_has(line, "--loader")      ? "--loader"
            : cmdline_has(line, "--ops")       ? "--ops"
@@ -337,7 +337,7 @@ static void check_flags(const struct cmdline *line, struct problems *p)
 {
     static const struct {
         const char *flag, *mode, *other; /* the flag has an effect in these two modes */
-    } of[] = {
+    } effect[] = {
         {"--ops", "--ops", "--ops"},
         {"--batch", "--ops", "--ops"},
         {"--convs", "", ""},
@@ -345,15 +345,15 @@ static void check_flags(const struct cmdline *line, struct problems *p)
         {"--inference", "--inference", "--inference"},
         {"--weights", "--inference", "--inference"},
     };
-    const char *mode = mode_of(line);
+    const char *mode = bench_mode(line);
 
     if (cmdline_has(line, "--seconds") && !strcmp(mode, "--ops"))
         problems_error(p, "--seconds", "has no effect with --ops");
-    for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++)
-        if (cmdline_has(line, of[i].flag) && strcmp(mode, of[i].mode) != 0 &&
-            strcmp(mode, of[i].other) != 0)
-            problems_error(p, of[i].flag, "has no effect %s%s",
-                           *mode ? "with " : "without ", *mode ? mode : of[i].mode);
+    for (size_t i = 0; i < sizeof(effect) / sizeof(*effect); i++)
+        if (cmdline_has(line, effect[i].flag) && strcmp(mode, effect[i].mode) != 0 &&
+            strcmp(mode, effect[i].other) != 0)
+            problems_error(p, effect[i].flag, "has no effect %s%s",
+                           *mode ? "with " : "without ", *mode ? mode : effect[i].mode);
     if (line->narg && strcmp(mode, "--ops") != 0)
         problems_error(p, NULL, "'%s' selects rows of the op table, which needs --ops",
                        line->arg[0].text);

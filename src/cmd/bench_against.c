@@ -112,12 +112,12 @@ static bool is_step(const json_t *a, const json_t *b)
 
 /* Returns the matching step of the other list (the k-th match of the k-th equal step), or
  * NULL if there is none. */
-static const json_t *find_step(const json_t *list, size_t at, const json_t *other)
+static const json_t *find_step(const json_t *list, size_t index, const json_t *other)
 {
-    const json_t *step = json_array_get(list, at), *s;
+    const json_t *step = json_array_get(list, index), *s;
     size_t like = 0, i;
 
-    for (i = 0; i < at; i++)
+    for (i = 0; i < index; i++)
         like += is_step(json_array_get(list, i), step);
     json_array_foreach(other, i, s) if (is_step(s, step) && !like--) return s;
     return NULL;
@@ -132,7 +132,7 @@ static double ms_of(const json_t *step)
 static int compare_steps(const json_t *now, const json_t *before, double least,
                          double *worst)
 {
-    const json_t *step, *was;
+    const json_t *step, *old;
     size_t i;
     int below = 0, missing = 0;
 
@@ -140,18 +140,18 @@ static int compare_steps(const json_t *now, const json_t *before, double least,
     {
         double ratio;
 
-        was = find_step(now, i, before);
-        missing += was == NULL;
-        if (!was)
+        old = find_step(now, i, before);
+        missing += old == NULL;
+        if (!old)
             continue;
-        ratio = ms_of(was) / ms_of(step);
+        ratio = ms_of(old) / ms_of(step);
         if (i == 0 || !(ratio >= *worst))
             *worst = ratio;
         if (ratio >= least)
             continue;
         below++;
         say("%s, %s, %s: %.4f ms, before %.4f ms: ratio %.3f\n", text_of(step, "row"),
-            text_of(step, "dtype"), text_of(step, "kernel"), ms_of(step), ms_of(was),
+            text_of(step, "dtype"), text_of(step, "kernel"), ms_of(step), ms_of(old),
             ratio);
     }
     if (missing == (int)json_array_size(now))

@@ -64,10 +64,10 @@ static void fill(struct device *dev, const struct backend *backend, char *to, si
 
         word[i] = (uint16_t)(0x3f80 | (random & 0x803f));
     }
-    for (size_t at = 0; at < size; at += WORDS * sizeof(*word)) {
-        size_t left = size - at, n = WORDS * sizeof(*word);
+    for (size_t offset = 0; offset < size; offset += WORDS * sizeof(*word)) {
+        size_t left = size - offset, n = WORDS * sizeof(*word);
 
-        backend->copy_in(dev, to + at, word, left < n ? left : n);
+        backend->copy_in(dev, to + offset, word, left < n ? left : n);
     }
     if (backend->sync)
         backend->sync(dev);
@@ -165,17 +165,17 @@ struct pair {
 static struct pair pair_new(struct conv_time *c, const struct program *library, int step,
                             const struct node *n, const struct program *own, int runs)
 {
-    int at = own ? step_of(own, n) : -1, nmore = 0;
+    int offset = own ? step_of(own, n) : -1, nmore = 0;
     struct pair p = {.library = step, .own = -1};
 
     *c = (struct conv_time){.layer = xstrdup(n->layer),
                             .direction = direction_of(n),
                             .flops = op_region_flops(library->region[step])};
-    if (at >= 0 && own_conv(own->region[at]->kernel)) {
-        p.own = at;
-        c->kernel = own->region[at]->kernel->name;
-        for (int i = 0; i < own->region[at]->nnode && nmore < NODES - 1; i++) {
-            int other = step_of(library, own->region[at]->node[i]);
+    if (offset >= 0 && own_conv(own->region[offset]->kernel)) {
+        p.own = offset;
+        c->kernel = own->region[offset]->kernel->name;
+        for (int i = 0; i < own->region[offset]->nnode && nmore < NODES - 1; i++) {
+            int other = step_of(library, own->region[offset]->node[i]);
 
             if (other >= 0 && other != step && (!nmore || p.more[nmore - 1] != other))
                 p.more[nmore++] = other;

@@ -19,7 +19,7 @@ struct record {
     int run, nregion;
 };
 
-static void note(const struct program *p, int step, double seconds, void *arg)
+static void record_step(const struct program *p, int step, double seconds, void *arg)
 {
     struct record *r = arg;
 
@@ -30,7 +30,7 @@ static void note(const struct program *p, int step, double seconds, void *arg)
 /* Runs the program `runs` times under trace and records the seconds of each step. */
 static void trace_steps(struct program *p, int runs, struct record *r)
 {
-    program_trace(p, note, r);
+    program_trace(p, record_step, r);
     for (r->run = 0; r->run < runs; r->run++)
         program_run(p);
     program_trace(p, NULL, NULL);
@@ -80,7 +80,7 @@ static void repeat_steps(struct program *p, int runs, struct record *r)
         times = repeat_step(p, i, 1) < LONG_STEP ? REPEATS : 1;
 
         for (r->run = 0; r->run < runs; r->run++)
-            note(p, i, repeat_step(p, i, times), r);
+            record_step(p, i, repeat_step(p, i, times), r);
     }
 }
 

@@ -66,7 +66,7 @@ struct check {
     struct strbuf csv;
 };
 
-static void show(int64_t done, int64_t total, void *arg)
+static void show_progress(int64_t done, int64_t total, void *arg)
 {
     const struct split *s = arg;
     double seconds = clock_now() - s->start;
@@ -84,8 +84,8 @@ static void show(int64_t done, int64_t total, void *arg)
     });
 }
 
-static void report(struct check *c, enum find what, const struct split *s, int64_t i,
-                   const char *detail)
+static void report_finding(struct check *c, enum find what, const struct split *s,
+                           int64_t i, const char *detail)
 {
     struct strbuf name = STRBUF_INIT;
 
@@ -99,20 +99,20 @@ static void report(struct check *c, enum find what, const struct split *s, int64
     strbuf_release(&name);
 }
 
-static void report_alone(struct check *c, const struct split *s, int64_t i)
+static void report_sample(struct check *c, const struct split *s, int64_t i)
 {
     const struct inspected *f = &s->found[i];
     char size[64];
 
     (void)snprintf(size, sizeof(size), "%d x %d", f->w, f->h);
     if (f->why)
-        report(c, FIND_DAMAGED, s, i, f->why);
+        report_finding(c, FIND_DAMAGED, s, i, f->why);
     else if (f->warning)
-        report(c, FIND_WARNED, s, i, f->warning);
+        report_finding(c, FIND_WARNED, s, i, f->warning);
     else if ((f->w < f->h ? f->w : f->h) < c->least)
-        report(c, FIND_TINY, s, i, size);
+        report_finding(c, FIND_TINY, s, i, size);
     if (!f->why && f->empty)
-        report(c, FIND_EMPTY, s, i, "no pixel of its label map has a class");
+        report_finding(c, FIND_EMPTY, s, i, "no pixel of its label map has a class");
 }
 
 /* ---- duplicate files ---- */
@@ -148,11 +148,11 @@ static void report_pair(struct check *c, const struct place *first,
         what = FIND_CLASHING;
     strbuf_addstr(&as, "the same as ");
     dataset_describe(a->d, first->sample, &as);
-    report(c, what, b, other->sample, as.buf);
+    report_finding(c, what, b, other->sample, as.buf);
     strbuf_release(&as);
 }
 
-static void report_twins(struct check *c)
+static void report_duplicates(struct check *c)
 {
     int64_t n = 0, all = 0;
     struct place *p;
@@ -176,7 +176,7 @@ static void report_twins(struct check *c)
 
 /* ---- summary ---- */
 
-static void say_sizes(const struct split *s)
+static void print_sizes(const struct split *s)
 {
     int w[2] = {0, 0}, h[2] = {0, 0};
 
@@ -194,7 +194,7 @@ static void say_sizes(const struct split *s)
         w[1], h[0], h[1]);
 }
 
-static void say_classes(const struct split *s)
+static void print_classes(const struct split *s)
 {
     int64_t *n = xcalloc((size_t)s->d->nclass + 1, sizeof(*n));
     int least = 0, most = 0;
@@ -218,7 +218,7 @@ static void say_classes(const struct split *s)
     free(n);
 }
 
-static int say_findings(const struct check *c)
+static int print_findings(const struct check *c)
 {
     bool any = false, wrong = false;
 
@@ -238,7 +238,7 @@ static int say_findings(const struct check *c)
 /* ---- data that training refuses ---- */
 
 /* Reports the reason and frees it. Does nothing if `why` is NULL. */
-static void refuse(struct check *c, char *why)
+static void report_refusal(struct check *c, char *why)
 {
     if (!why)
         return;
@@ -251,7 +251,7 @@ static void refuse(struct check *c, char *why)
 }
 
 /* Reports which values of the label maps DATA.LABEL_MAP replaces. */
-static void remark_label_map(struct check *c, const struct config *cfg,
+static void report_label_map(struct check *c, const struct config *cfg,
                              const struct split *s)
 {
     const struct int_table *map = &cfg->data.label_map;
@@ -272,24 +272,26 @@ static void remark_label_map(struct check *c, const struct config *cfg,
     }
 }
 
-static void judge(struct check *c, struct config *cfg)
+static void check_training_data(struct check *c, struct config *cfg)
 {
     const struct dataset *train = c->split[0].d, *val = c->split[1].d;
     const char *key;
 
     for (int k = 0; k < SPLITS; k++)
         if (c->split[k].d && (k == 0 || dataset_has_labels(c->split[k].d))) {
-            refuse(c, survey_judge(&c->split[k].survey, c->split[k].d, &c->remarks));
-            remark_label_map(c, cfg, &c->split[k]);
+            report_refusal(c,
+                           survey_judge(&c->split[k].survey, c->split[k].d, &c->remarks));
+            report_label_map(c, cfg, &c->split[k]);
         }
-    refuse(c, data_misfit(cfg, train, val, &key));
+    report_refusal(c, data_misfit(cfg, train, val, &key));
     if (train && config_where(cfg, "DATA.BATCH_SIZE"))
-        refuse(c, plan_too_few(cfg, data_epoch_images(cfg, train->n), 1));
+        report_refusal(c, plan_too_few(cfg, data_epoch_images(cfg, train->n), 1));
 }
 
 /* Returns NULL if the split exists; otherwise a heap string that says what is missing.
  * Reports other problems of the split as remarks of *c, unless c is NULL. */
-static char *missing(const struct config *cfg, enum data_split which, struct check *c)
+static char *missing_split(const struct config *cfg, enum data_split which,
+                           struct check *c)
 {
     struct problems p = {0};
     char *text = NULL;
@@ -314,11 +316,11 @@ static void read_split(struct check *c, const struct config *cfg, enum data_spli
         .limits = data_limits(cfg),
         .threads = data_workers(cfg),
         .survey = &s->survey,
-        .progress = show,
+        .progress = show_progress,
         .arg = s,
     };
 
-    none = missing(cfg, which, c);
+    none = missing_split(cfg, which, c);
     s->name = which == DATA_TRAIN ? cfg->data.train_split : cfg->data.val_split;
     if (none) { /* a single split can still be checked and evaluated */
         log_warning("the split '%s' is missing, so training would fail: %s", s->name,
@@ -331,13 +333,13 @@ static void read_split(struct check *c, const struct config *cfg, enum data_spli
     s->start = clock_now();
     s->found = inspect(s->d, &o);
     progress_wipe();
-    say_sizes(s);
+    print_sizes(s);
     if (!dataset_has_labels(s->d) && s->d->nclass)
-        say_classes(s);
+        print_classes(s);
     say("\n");
     (void)fflush(stdout);
     for (int64_t i = 0; i < s->d->n; i++)
-        report_alone(c, s, i);
+        report_sample(c, s, i);
 }
 
 /* True if any value of a label map may be a class: neither a class set nor
@@ -394,11 +396,11 @@ static int check_run(struct config *cfg, const struct cmdline *line)
     progress_init(cfg->log.progress);
     for (int k = 0; k < SPLITS; k++)
         read_split(&c, cfg, (enum data_split)k);
-    report_twins(&c);
+    report_duplicates(&c);
     if (any)
         count_classes(&c, cfg);
-    judge(&c, cfg);
-    code = say_findings(&c);
+    check_training_data(&c, cfg);
+    code = print_findings(&c);
     if (out && atomic_write_out(out, c.csv.buf, c.csv.len))
         die("cannot write '%s': %s", out, strerror(errno));
     for (int k = 0; k < SPLITS; k++) {
@@ -426,14 +428,14 @@ static void check_check(const struct config *cfg, const struct cmdline *line,
         run_check_writable(line, "--show-batch", WRITTEN_IMAGE, p);
         if (cmdline_has(line, "--out"))
             problems_error(p, NULL,
-                           "--out is not for --show-batch, which looks for no "
-                           "mistakes");
+                           "--out cannot be combined with --show-batch, which finds no "
+                           "problems");
         if (!p->nerror)
             data_check_split(cfg, DATA_TRAIN, p);
         return;
     }
-    train = p->nerror ? NULL : missing(cfg, DATA_TRAIN, NULL);
-    val = p->nerror ? NULL : missing(cfg, DATA_VAL, NULL);
+    train = p->nerror ? NULL : missing_split(cfg, DATA_TRAIN, NULL);
+    val = p->nerror ? NULL : missing_split(cfg, DATA_VAL, NULL);
     if (train && val)
         data_check_split(cfg, DATA_TRAIN, p);
     free(train);

@@ -21,7 +21,7 @@
 
 static const char ema[] = "ema.", moments[] = "optimizer.";
 
-static bool starts(const char *name, const char *prefix)
+static bool has_prefix(const char *name, const char *prefix)
 {
     return !strncmp(name, prefix, strlen(prefix));
 }
@@ -58,7 +58,7 @@ static const struct safetensors_tensor *tensor_for(const struct exporter *e,
     return a ? a : t;
 }
 
-static const void *give(const struct safetensors_tensor *t, void *arg)
+static const void *read_tensor(const struct safetensors_tensor *t, void *arg)
 {
     const struct export_item *item = arg;
     struct strbuf why = STRBUF_INIT;
@@ -72,7 +72,7 @@ static const void *give(const struct safetensors_tensor *t, void *arg)
 }
 
 /* True (and counted) if the tensor belongs to an auxiliary classifier of LOSSES. */
-static bool left_out(struct exporter *e, const char *name)
+static bool skip_auxiliary(struct exporter *e, const char *name)
 {
     if (e->aux || !e->file.ours || !losses_is_aux(name))
         return false;
@@ -87,9 +87,9 @@ static const char *plain_name(const struct exporter *e, const char *name)
     static const char *const wrapper[] = {"module.", "_orig_mod."};
 
     if (!e->file.torch)
-        return starts(name, ema) || starts(name, moments) ? NULL : name;
+        return has_prefix(name, ema) || has_prefix(name, moments) ? NULL : name;
     for (int i = 0; i < 4; i++) /* the wrappers may be nested in either order */
-        if (starts(name, wrapper[i % 2]))
+        if (has_prefix(name, wrapper[i % 2]))
             name += strlen(wrapper[i % 2]);
     return strcmp(name, "n_averaged") != 0 ? name : NULL;
 }
@@ -104,14 +104,14 @@ static void add_all(struct exporter *e)
         const char *name = plain_name(e, t->name);
 
         most = t->size > most ? t->size : most;
-        if (!name || left_out(e, name))
+        if (!name || skip_auxiliary(e, name))
             continue;
         if (strmap_has(&e->out.names, name))
             die("--weights: '%s' holds two tensors named '%s'", e->file.path, name);
         e->ema += from != t;
         e->item[i] = (struct export_item){e, from};
         safetensors_writer_add_source(&e->out, name, from->dtype, from->ndim, from->dims,
-                                      give, &e->item[i]);
+                                      read_tensor, &e->item[i]);
     }
     e->data = xmalloc(most);
 }
@@ -130,8 +130,8 @@ static void add_renamed(struct exporter *e)
         const struct safetensors_tensor *t = file_names_get(names, name);
 
         e->item[i] = (struct export_item){e, t};
-        safetensors_writer_add_source(&e->out, name, t->dtype, t->ndim, t->dims, give,
-                                      &e->item[i]);
+        safetensors_writer_add_source(&e->out, name, t->dtype, t->ndim, t->dims,
+                                      read_tensor, &e->item[i]);
     }
     e->data = xmalloc(most);
     log_info("'%s': renaming the tensors from %s to %s", e->file.path,

@@ -21,14 +21,14 @@
 #include "train/pretrained.h"
 
 static void put_channels(struct onnx *x, const char *key, const struct config *cfg,
-                         double (*of)(const struct config *cfg, int channel))
+                         double (*channel_value)(const struct config *cfg, int channel))
 {
     struct strbuf text = STRBUF_INIT;
     struct json_writer w = json_writer(&text);
 
     json_begin_array(&w, NULL);
     for (int i = 0; i < cfg->model.in_chans; i++)
-        json_put_double(&w, NULL, of(cfg, i));
+        json_put_double(&w, NULL, channel_value(cfg, i));
     json_end(&w);
     onnx_meta(x, key, text.buf);
     strbuf_release(&text);
@@ -74,7 +74,7 @@ static void put_meta(struct onnx *x, const struct session *s, const json_t *clas
 }
 
 /* Configures the exported graph: batch 1, fp32, on the CPU. */
-static void settle(struct config *cfg)
+static void set_export_keys(struct config *cfg)
 {
     static const char *const set[][2] = {
         {"DATA.BATCH_SIZE", "1"},      {"DATA.VAL_BATCH_SIZE", "1"}, {"DEVICE", "cpu"},
@@ -97,7 +97,7 @@ int export_onnx_run(struct config *cfg, const struct cmdline *line)
     struct onnx *x;
     float *flat;
 
-    settle(cfg);
+    set_export_keys(cfg);
     session_init(&s, cfg, &(struct session_options){.eval = true});
     session_alloc(&s);
     pretrained_load_all(&s, weights, "the configuration", &(struct class_list){0});

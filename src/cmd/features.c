@@ -60,8 +60,8 @@ static void alloc_stages(struct features *f)
 
 /* Copies the map of one image from channels-last layout to timm's layout or, with --pool,
  * writes the mean of each channel. */
-static void take(const struct features *f, const struct model_stage *s, const float *from,
-                 float *to)
+static void copy_map(const struct features *f, const struct model_stage *s,
+                     const float *from, float *to)
 {
     int64_t places = (int64_t)s->height * s->width, c = s->channels;
 
@@ -79,7 +79,7 @@ static void take(const struct features *f, const struct model_stage *s, const fl
             to[k * places + i] = from[i * c + k];
 }
 
-static void take_batch(struct features *f, const struct batch *b)
+static void copy_batch(struct features *f, const struct batch *b)
 {
     for (int i = 0; i < f->nstage; i++) {
         const struct model_stage *s = session_stage(&f->infer.session, i);
@@ -88,8 +88,8 @@ static void take_batch(struct features *f, const struct batch *b)
         session_stage_data(&f->infer.session, i, f->batch);
         for (int k = 0; k < b->size; k++)
             if (infer_is_there(b, k))
-                take(f, s, f->batch + (k * tokens + s->prefix) * s->channels,
-                     f->data[i] + b->sample[k] * stage_len(f, s));
+                copy_map(f, s, f->batch + (k * tokens + s->prefix) * s->channels,
+                         f->data[i] + b->sample[k] * stage_len(f, s));
     }
 }
 
@@ -247,7 +247,7 @@ static int features_run(struct config *cfg, const struct cmdline *line)
     set_precision(cfg);
     features_open(&f, cfg, line);
     while ((b = infer_next(&f.infer)))
-        take_batch(&f, b);
+        copy_batch(&f, b);
     if (!format || format->write(&f, out, &why))
         die("--out: %s", why.buf);
     print_stages(&f);

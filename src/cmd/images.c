@@ -16,7 +16,7 @@
 
 /* True if a file found in a folder is an input image. Skips images that trainc wrote, and
  * pipes, which might never end. */
-static bool wanted(const char *path)
+static bool is_input_image(const char *path)
 {
     struct stat st;
 
@@ -42,7 +42,7 @@ static void add_file(struct images *im, const char *path, size_t root)
 }
 
 /* root: number of leading bytes of the path that the name leaves out. */
-static void add(struct images *im, const char *path, size_t root, int depth)
+static void add_path(struct images *im, const char *path, size_t root, int depth)
 {
     bool folder = file_is_dir(path);
     int all = 0, n;
@@ -58,10 +58,10 @@ static void add(struct images *im, const char *path, size_t root, int depth)
         char *below = path_join(path, name[i]);
 
         if (!usual_is_system(name[i]))
-            add(im, below, root ? root : strlen(below) - strlen(name[i]), depth + 1);
+            add_path(im, below, root ? root : strlen(below) - strlen(name[i]), depth + 1);
         free(below);
     }
-    if (!folder && (!root || wanted(path)))
+    if (!folder && (!root || is_input_image(path)))
         add_file(im, path, root);
     dir_list_free(name, all);
 }
@@ -78,7 +78,7 @@ void images_add(struct images *im, const char *path)
 {
     int n = im->n;
 
-    add(im, path, 0, 0);
+    add_path(im, path, 0, 0);
     if (im->n == n)
         no_images(path);
 }

@@ -38,8 +38,8 @@ struct printer {
 };
 
 /* Prints "  KEY: value  # why". */
-__attribute__((format(printf, 3, 4))) static void put(const char *key, const char *value,
-                                                      const char *why, ...)
+__attribute__((format(printf, 3, 4))) static void
+print_key(const char *key, const char *value, const char *why, ...)
 {
     va_list ap;
     int n = say("%s: %s", key, value);
@@ -51,27 +51,27 @@ __attribute__((format(printf, 3, 4))) static void put(const char *key, const cha
     say("\n");
 }
 
-static void put_int(const char *key, int64_t v, const char *why)
+static void print_int_key(const char *key, int64_t v, const char *why)
 {
     char text[32];
 
     (void)snprintf(text, sizeof(text), "%" PRId64, v);
-    put(key, text, "%s", why);
+    print_key(key, text, "%s", why);
 }
 
-static void put_raw(const char *key, const char *value, const char *why)
+static void print_raw_key(const char *key, const char *value, const char *why)
 {
-    put(key, value, "%s", why);
+    print_key(key, value, "%s", why);
 }
 
 /* Prints text as YAML, in quotes if necessary. */
-static void put_text(const char *key, const char *text, const char *why)
+static void print_text_key(const char *key, const char *text, const char *why)
 {
     struct value v = {.type = VALUE_STR, .s = text};
     struct strbuf s = STRBUF_INIT;
 
     value_add_yaml(&s, &v);
-    put(key, s.buf, "%s", why);
+    print_key(key, s.buf, "%s", why);
     strbuf_release(&s);
 }
 
@@ -101,31 +101,32 @@ static void print_data(const struct printer *p)
     const struct init_layout *l = p->l;
     const struct init_facts *f = p->f;
     double memory = (double)host_memory();
-    struct strbuf bytes = STRBUF_INIT, of = STRBUF_INIT;
+    struct strbuf bytes = STRBUF_INIT, total = STRBUF_INIT;
 
     strbuf_add_bytes(&bytes, f->bytes);
-    strbuf_add_bytes(&of, memory);
+    strbuf_add_bytes(&total, memory);
     say("DATA:\n");
-    put_text("  DATASET", l->storage->name, "the layout of the files");
-    put_text("  DATA_PATH", l->path, "the folder");
-    put_text("  TRAIN_SPLIT", l->train, *l->train ? "found" : "no splits found");
+    print_text_key("  DATASET", l->storage->name, "the layout of the files");
+    print_text_key("  DATA_PATH", l->path, "the folder");
+    print_text_key("  TRAIN_SPLIT", l->train, *l->train ? "found" : "no splits found");
     if (l->val)
-        put_text("  VAL_SPLIT", l->val, "found");
+        print_text_key("  VAL_SPLIT", l->val, "found");
     else if (f->val_fraction > 0)
-        put("  VAL_FRACTION", f->val_fraction < 0.15 ? "0.1" : "0.2",
-            "no validation split found: uses this fraction of each class");
+        print_key("  VAL_FRACTION", f->val_fraction < 0.15 ? "0.1" : "0.2",
+                  "no validation split found: uses this fraction of each class");
     else
-        put_text("  VAL_SPLIT", l->train,
-                 "too few images for a validation set: SCORES ARE ON TRAINING IMAGES");
-    put_raw("  NUM_WORKERS", "auto", "one loader thread per core");
+        print_text_key(
+            "  VAL_SPLIT", l->train,
+            "too few images for a validation set: SCORES ARE ON TRAINING IMAGES");
+    print_raw_key("  NUM_WORKERS", "auto", "one loader thread per core");
     if (f->bytes < memory / 4)
-        put("  CACHE", "decoded", "decoded images use %s of %s memory", bytes.buf,
-            of.buf);
+        print_key("  CACHE", "decoded", "decoded images use %s of %s memory", bytes.buf,
+                  total.buf);
     else
-        put("  CACHE", "none", "decoded images would use %s of %s memory", bytes.buf,
-            of.buf);
+        print_key("  CACHE", "none", "decoded images would use %s of %s memory",
+                  bytes.buf, total.buf);
     strbuf_release(&bytes);
-    strbuf_release(&of);
+    strbuf_release(&total);
 }
 
 /* ---- classification ---- */
@@ -158,26 +159,27 @@ static void print_balance(const struct init_facts *f)
 
 static void print_defaults(void)
 {
-    put_raw("DEFAULTS", "job",
-            "keys not set here depend on the task and data; see the end of this file");
+    print_raw_key(
+        "DEFAULTS", "job",
+        "keys not set here depend on the task and data; see the end of this file");
 }
 
 /* Sets a key of the configuration. */
-static void adopt(struct printer *p, const char *key, const char *value)
+static void set_key(struct printer *p, const char *key, const char *value)
 {
     config_set_for(p->cfg, key, value, "init");
 }
 
-static void adopt_int(struct printer *p, const char *key, int64_t value)
+static void set_int_key(struct printer *p, const char *key, int64_t value)
 {
     char text[32];
 
     (void)snprintf(text, sizeof(text), "%" PRId64, value);
-    adopt(p, key, text);
+    set_key(p, key, text);
 }
 
 /* Prints the derived values as comments, so that they still follow changes. */
-static void print_followers(struct printer *p)
+static void print_derived_keys(struct printer *p)
 {
     model_preset(p->cfg);
     job_preset_input(p->cfg);
@@ -210,19 +212,19 @@ static void print_classifier(struct printer *p)
     print_head(p);
     print_defaults();
     say("MODEL:\n");
-    put_raw("  NAME", net, why);
-    put_int("  NUM_CLASSES", f->classes, "counted");
+    print_raw_key("  NAME", net, why);
+    print_int_key("  NUM_CLASSES", f->classes, "counted");
     print_balance(f);
     if (f->grey)
-        put_int("  IN_CHANS", 1, "all inspected images are gray");
+        print_int_key("  IN_CHANS", 1, "all inspected images are gray");
     print_data(p);
-    put("  IMG_SIZE", (snprintf(text, sizeof(text), "%d", size), text),
-        "the median shorter side is %d%s", shorter_side(f),
-        shorter_side(f) < size ? ", so images are enlarged" : "");
-    adopt(p, "MODEL.NAME", net);
-    adopt_int(p, "MODEL.IN_CHANS", f->grey ? 1 : 3);
-    adopt_int(p, "DATA.IMG_SIZE", size);
-    print_followers(p);
+    print_key("  IMG_SIZE", (snprintf(text, sizeof(text), "%d", size), text),
+              "the median shorter side is %d%s", shorter_side(f),
+              shorter_side(f) < size ? ", so images are enlarged" : "");
+    set_key(p, "MODEL.NAME", net);
+    set_int_key(p, "MODEL.IN_CHANS", f->grey ? 1 : 3);
+    set_int_key(p, "DATA.IMG_SIZE", size);
+    print_derived_keys(p);
 }
 
 /* ---- label maps ---- */
@@ -233,7 +235,7 @@ static const struct {
     int classes;
 } sets[] = {{"cityscapes", "cityscapes19", 19}, {"voc", "voc21", 21}};
 
-static const char *set_of(const struct init_layout *l, int *classes)
+static const char *class_set_of(const struct init_layout *l, int *classes)
 {
     for (size_t i = 0; i < sizeof(sets) / sizeof(*sets); i++)
         if (!strcmp(l->storage->name, sets[i].storage)) {
@@ -265,18 +267,19 @@ static bool is_uneven(const struct init_facts *f)
     return most > 3 * least;
 }
 
-static void put_colours(const struct init_colours *c)
+static void print_colours(const struct init_colours *c)
 {
     char *names = init_colours_yaml(c, INIT_CLASS_NAMES);
     char *ignored = init_colours_yaml(c, INIT_IGNORED_COLORS);
     char *colours = init_colours_yaml(c, INIT_CLASS_COLORS);
     const char *file = c->file ? path_basename(c->file) : NULL;
 
-    put("  CLASS_COLORS", colours, file ? "from '%s'" : "found in the label maps", file);
+    print_key("  CLASS_COLORS", colours, file ? "from '%s'" : "found in the label maps",
+              file);
     if (names)
-        put("  CLASS_NAMES", names, "from '%s'", file ? file : "");
+        print_key("  CLASS_NAMES", names, "from '%s'", file ? file : "");
     if (ignored)
-        put("  IGNORED_COLORS", ignored, "not a class in '%s'", file ? file : "");
+        print_key("  IGNORED_COLORS", ignored, "not a class in '%s'", file ? file : "");
     free(colours);
     free(ignored);
     free(names);
@@ -286,19 +289,19 @@ static void put_colours(const struct init_colours *c)
 static void print_values(const struct init_facts *f, const char *set)
 {
     if (f->colours.maps)
-        put_colours(&f->colours);
+        print_colours(&f->colours);
     else if (set)
-        put_raw("  CLASS_SET", set, "the classes of this data set");
+        print_raw_key("  CLASS_SET", set, "the classes of this data set");
     else if (f->binary)
-        put_raw("  LABEL_MAP", "[[255, 1]]",
-                "255 becomes class 1; otherwise it would be ignored");
+        print_raw_key("  LABEL_MAP", "[[255, 1]]",
+                      "255 becomes class 1; otherwise it would be ignored");
 }
 
 static void print_segment(struct printer *p)
 {
     const struct init_facts *f = p->f;
     int classes = f->classes;
-    const char *set = f->colours.maps ? NULL : set_of(p->l, &classes);
+    const char *set = f->colours.maps ? NULL : class_set_of(p->l, &classes);
     double scale = f->width > SEGMENT_WIDTH ? (double)SEGMENT_WIDTH / f->width : 1;
     int w = (int)(f->width * scale) / SEGMENT_SIDE * SEGMENT_SIDE;
     int h = (int)(f->height * scale) / SEGMENT_SIDE * SEGMENT_SIDE;
@@ -306,40 +309,40 @@ static void print_segment(struct printer *p)
     print_head(p);
     print_defaults();
     say("MODEL:\n");
-    put_raw("  NAME", "erfnet", "label maps: a class per pixel");
-    put_int("  NUM_CLASSES", classes,
-            set               ? "from DATA.CLASS_SET"
-            : f->colours.maps ? "from DATA.CLASS_COLORS"
-            : f->binary       ? "masks of 0 and 255: two classes"
-                              : "label values 0 to the largest one found");
+    print_raw_key("  NAME", "erfnet", "label maps: a class per pixel");
+    print_int_key("  NUM_CLASSES", classes,
+                  set               ? "from DATA.CLASS_SET"
+                  : f->colours.maps ? "from DATA.CLASS_COLORS"
+                  : f->binary       ? "masks of 0 and 255: two classes"
+                                    : "label values 0 to the largest one found");
     print_shares(f);
     print_data(p);
     print_values(f, set);
-    put_int("  IMG_WIDTH", w > SEGMENT_SIDE ? w : SEGMENT_SIDE,
-            scale < 1 ? "the median is wider; limited to 1024"
-                      : "the median, rounded down to a multiple of 8");
-    put_int("  IMG_HEIGHT", h > SEGMENT_SIDE ? h : SEGMENT_SIDE,
-            scale < 1 ? "the median, scaled like the width"
-                      : "the median, rounded down to a multiple of 8");
+    print_int_key("  IMG_WIDTH", w > SEGMENT_SIDE ? w : SEGMENT_SIDE,
+                  scale < 1 ? "the median is wider; limited to 1024"
+                            : "the median, rounded down to a multiple of 8");
+    print_int_key("  IMG_HEIGHT", h > SEGMENT_SIDE ? h : SEGMENT_SIDE,
+                  scale < 1 ? "the median, scaled like the width"
+                            : "the median, rounded down to a multiple of 8");
     if (is_uneven(f)) {
         say("TRAIN:\n");
-        put_raw("  CLASS_WEIGHTS", "auto",
-                "some classes have over 3 times more pixels: rare ones weigh more");
+        print_raw_key("  CLASS_WEIGHTS", "auto",
+                      "some classes have over 3 times more pixels: rare ones weigh more");
     }
-    adopt(p, "MODEL.NAME", "erfnet");
-    adopt_int(p, "DATA.IMG_WIDTH", w > SEGMENT_SIDE ? w : SEGMENT_SIDE);
-    adopt_int(p, "DATA.IMG_HEIGHT", h > SEGMENT_SIDE ? h : SEGMENT_SIDE);
-    print_followers(p);
+    set_key(p, "MODEL.NAME", "erfnet");
+    set_int_key(p, "DATA.IMG_WIDTH", w > SEGMENT_SIDE ? w : SEGMENT_SIDE);
+    set_int_key(p, "DATA.IMG_HEIGHT", h > SEGMENT_SIDE ? h : SEGMENT_SIDE);
+    print_derived_keys(p);
 }
 
 /* Warns about data that training would refuse or warn about. */
-static void judge(const struct init_layout *l, const struct init_facts *f)
+static void warn_about_data(const struct init_layout *l, const struct init_facts *f)
 {
     enum { MAPS = 64 };
     static const int64_t binary[2] = {255, 1};
     static const struct int_list row = {binary, 2};
     int classes = f->classes;
-    const char *set = l->label_maps ? set_of(l, &classes) : NULL;
+    const char *set = l->label_maps ? class_set_of(l, &classes) : NULL;
     struct dataset_source s = init_source(l, l->train, classes);
     struct survey survey = {0};
     int warnings = 0;
@@ -383,7 +386,7 @@ static int init_run(struct config *cfg, const struct cmdline *line)
     else
         print_classifier(&p);
     (void)fflush(stdout);
-    judge(&l, &f);
+    warn_about_data(&l, &f);
     init_facts_release(&f);
     init_layout_release(&l);
     free(path);

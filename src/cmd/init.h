@@ -39,7 +39,7 @@ void init_layout_release(struct init_layout *l);
 bool init_find(struct init_layout *l, const char *path, const struct storage *only);
 /* Exits, listing all possible readings, if the layout is ambiguous or unknown. Otherwise
  * sets l->beside. */
-void init_doubt(struct init_layout *l);
+void init_check_ambiguity(struct init_layout *l);
 /* Returns the source of a split. classes: the number of label values, for label maps. */
 struct dataset_source init_source(const struct init_layout *l, const char *split,
                                   int classes);
@@ -82,7 +82,7 @@ struct init_facts {
 void init_colours_add(struct init_colours *c, const struct label_reader *r,
                       const char *name);
 /* Finds which colors of the data set at `path` are classes, and their shares. */
-void init_colours_settle(struct init_colours *c, const char *path, double *share);
+void init_colours_find_classes(struct init_colours *c, const char *path, double *share);
 /* Returns the value of a key as YAML in a heap string, or NULL if the key is not needed. */
 enum init_colours_key { INIT_CLASS_COLORS, INIT_CLASS_NAMES, INIT_IGNORED_COLORS };
 char *init_colours_yaml(const struct init_colours *c, enum init_colours_key key);

@@ -128,7 +128,7 @@ static void read_file(struct init_colours *c)
     strbuf_release(&why);
 }
 
-void init_colours_settle(struct init_colours *c, const char *path, double *share)
+void init_colours_find_classes(struct init_colours *c, const char *path, double *share)
 {
     char *above = path_dirname(path);
 

@@ -75,7 +75,7 @@ static bool has_images(const char *path)
 /* ---- doubts ---- */
 
 /* True if the name describes a role (split, images) rather than a class. */
-static bool is_no_class(const char *name)
+static bool is_role_name(const char *name)
 {
     struct usual_words w;
 
@@ -85,7 +85,7 @@ static bool is_no_class(const char *name)
 
 /* Returns the index of a folder whose files match most image names of folder i and may be
  * their label maps, or -1. */
-static int masks_of(const char *dir, const struct folders *f, int i)
+static int find_label_maps(const char *dir, const struct folders *f, int i)
 {
     for (int k = 0; k < f->n; k++) {
         struct usual_words w;
@@ -101,8 +101,8 @@ static int masks_of(const char *dir, const struct folders *f, int i)
     return -1;
 }
 
-static void doubt_classes(const struct init_layout *l, const struct folders *f,
-                          const char *dir, struct strbuf *why)
+static void find_class_ambiguity(const struct init_layout *l, const struct folders *f,
+                                 const char *dir, struct strbuf *why)
 {
     enum { FEW = 8 }; /* data sets with label maps have few folders */
 
@@ -112,12 +112,12 @@ static void doubt_classes(const struct init_layout *l, const struct folders *f,
                     "training",
                     f->name[0]);
     for (int i = 0; i < f->n && !why->len; i++)
-        if (is_no_class(f->name[i]))
+        if (is_role_name(f->name[i]))
             strbuf_addf(why,
                         "'%s' is a usual name for a part of a data set, not for a class",
                         f->name[i]);
     for (int i = 0; i < f->n && f->n <= FEW && !why->len; i++) {
-        int k = masks_of(dir, f, i);
+        int k = find_label_maps(dir, f, i);
 
         if (k >= 0)
             strbuf_addf(why,
@@ -129,7 +129,7 @@ static void doubt_classes(const struct init_layout *l, const struct folders *f,
         strbuf_addf(why, "; there is also '%s'", l->beside);
 }
 
-static void doubt_pairs(const struct init_layout *l, struct strbuf *why)
+static void find_pairs_ambiguity(const struct init_layout *l, struct strbuf *why)
 {
     struct folder_pairs f;
 
@@ -169,7 +169,7 @@ static void add_word(struct strbuf *s, const char *word)
 
 /* Logs "  trainc init DIR --as folder    # what that is". */
 __attribute__((format(printf, 4, 5))) static void
-reading(int *n, const char *path, const char *as, const char *fmt, ...)
+log_layout(int *n, const char *path, const char *as, const char *fmt, ...)
 {
     struct strbuf s = STRBUF_INIT, what = STRBUF_INIT;
     va_list ap;
@@ -187,7 +187,7 @@ reading(int *n, const char *path, const char *as, const char *fmt, ...)
     strbuf_release(&what);
 }
 
-static void reading_of_classes(int *n, const struct init_layout *l, const char *dir)
+static void log_class_layout(int *n, const struct init_layout *l, const char *dir)
 {
     struct folders f = folders_of(dir);
     struct strbuf names = STRBUF_INIT;
@@ -201,13 +201,13 @@ static void reading_of_classes(int *n, const struct init_layout *l, const char *
         free(below);
     }
     if (images)
-        reading(n, l->path, "folder", "one folder per class: %s%s", names.buf,
-                f.n > 4 ? ", ..." : "");
+        log_layout(n, l->path, "folder", "one folder per class: %s%s", names.buf,
+                   f.n > 4 ? ", ..." : "");
     strbuf_release(&names);
     folders_release(&f);
 }
 
-static void reading_of_pairs(int *n, const struct init_layout *l)
+static void log_pairs_layout(int *n, const struct init_layout *l)
 {
     static const char *const splits[] = {"", "train", "training"};
     const char *split = l->storage ? l->train : "";
@@ -216,14 +216,14 @@ static void reading_of_pairs(int *n, const struct init_layout *l)
     for (int i = 0; i < 3 && !*n; i++) {
         if (!folder_pairs_find(&f, l->path, i ? splits[i] : split))
             continue;
-        reading(n, l->path, "pairs",
-                "%lld images in %s, with label maps of the same name in %s",
-                (long long)f.matched, f.images, f.labels);
+        log_layout(n, l->path, "pairs",
+                   "%lld images in %s, with label maps of the same name in %s",
+                   (long long)f.matched, f.images, f.labels);
         folder_pairs_release(&f);
     }
 }
 
-static void readings_within(int *n, const struct init_layout *l)
+static void log_subfolder_layouts(int *n, const struct init_layout *l)
 {
     enum { SHOWN = 4 };
     struct folders f = folders_of(l->path);
@@ -233,7 +233,7 @@ static void readings_within(int *n, const struct init_layout *l)
         struct init_layout in;
 
         if (init_find(&in, below, NULL))
-            reading(n, below, NULL, "%s", in.found);
+            log_layout(n, below, NULL, "%s", in.found);
         init_layout_release(&in);
         free(below);
     }
@@ -241,7 +241,7 @@ static void readings_within(int *n, const struct init_layout *l)
 }
 
 /* Suggests DATA.DATASET csv; that command reports what is missing. */
-static void reading_of_csv(const struct init_layout *l)
+static void log_csv_layout(const struct init_layout *l)
 {
     struct strbuf path = STRBUF_INIT;
 
@@ -253,22 +253,23 @@ static void reading_of_csv(const struct init_layout *l)
     strbuf_release(&path);
 }
 
-static void list_readings(const struct init_layout *l, const char *dir, const char *why)
+static void exit_with_layouts(const struct init_layout *l, const char *dir,
+                              const char *why)
 {
     int n = 0;
 
     warn("the layout of '%s' is ambiguous: %s", l->path, why);
     log_info("possible layouts:");
-    reading_of_pairs(&n, l);
-    reading_of_classes(&n, l, dir);
-    readings_within(&n, l);
+    log_pairs_layout(&n, l);
+    log_class_layout(&n, l, dir);
+    log_subfolder_layouts(&n, l);
     if (l->beside)
-        reading_of_csv(l);
+        log_csv_layout(l);
     usage("no configuration was printed for '%s'; run the command of the right layout",
           l->path);
 }
 
-static void doubt_all(struct init_layout *l)
+static void exit_unknown_layout(struct init_layout *l)
 {
     struct strbuf why = STRBUF_INIT;
     int n = 0;
@@ -279,15 +280,15 @@ static void doubt_all(struct init_layout *l)
     else if (has_images(l->path))
         strbuf_addstr(&why, "it has images, but neither class folders nor a list");
     if (why.len)
-        list_readings(l, l->path, why.buf);
-    readings_within(&n, l);
+        exit_with_layouts(l, l->path, why.buf);
+    log_subfolder_layouts(&n, l);
     usage("no known data set layout in '%s'; %s", l->path,
           n ? "the folders listed above may be data sets"
             : "`trainc help DATA.DATASET` lists the layouts, such as train/CLASS/IMAGE "
               "with val/CLASS/IMAGE");
 }
 
-void init_doubt(struct init_layout *l)
+void init_check_ambiguity(struct init_layout *l)
 {
     char *dir = path_join(l->path, l->train ? l->train : "");
     struct strbuf why = STRBUF_INIT;
@@ -297,13 +298,13 @@ void init_doubt(struct init_layout *l)
         !strcmp(l->storage->name, "pairs")) /* other storages read their own lists */
         l->beside = csv_in(l->path);
     if (!l->storage)
-        doubt_all(l);
+        exit_unknown_layout(l);
     if (!strcmp(l->storage->name, "folder"))
-        doubt_classes(l, &f, dir, &why);
+        find_class_ambiguity(l, &f, dir, &why);
     else if (!strcmp(l->storage->name, "pairs"))
-        doubt_pairs(l, &why);
+        find_pairs_ambiguity(l, &why);
     if (why.len)
-        list_readings(l, dir, why.buf);
+        exit_with_layouts(l, dir, why.buf);
     folders_release(&f);
     strbuf_release(&why);
     free(dir);

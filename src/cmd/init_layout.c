@@ -40,8 +40,8 @@ struct dataset_source init_source(const struct init_layout *l, const char *split
 
 /* Returns the storage whose probe accepts the split, or NULL. only: the only storage to
  * try, or NULL for all. */
-static const struct storage *storage_of(const struct init_layout *l, const char *split,
-                                        const struct storage *only)
+static const struct storage *probe_storage(const struct init_layout *l, const char *split,
+                                           const struct storage *only)
 {
     struct dataset_source s = init_source(l, split, LABEL_CLASSES);
     struct strbuf unused = STRBUF_INIT;
@@ -116,7 +116,7 @@ static void find_val(struct init_layout *l, const struct storage *only)
     add_folder_splits(&names, l->path, USUAL_TEST, w.rest, 0);
     for (int i = 0; i < names.n && !l->val; i++)
         if (strcmp(names.name[i], l->train) != 0 &&
-            storage_of(l, names.name[i], only) == l->storage)
+            probe_storage(l, names.name[i], only) == l->storage)
             l->val = l->own_val = xstrdup(names.name[i]);
     split_names_release(&names);
 }
@@ -130,7 +130,7 @@ static bool find_splits(struct init_layout *l, const struct storage *only)
         add_split(&names, train_names[i]);
     add_folder_splits(&names, l->path, USUAL_TRAIN, NULL, 0);
     for (int i = 0; i < names.n && !l->storage; i++)
-        if ((l->storage = storage_of(l, names.name[i], only)))
+        if ((l->storage = probe_storage(l, names.name[i], only)))
             l->train = l->own_train = xstrdup(names.name[i]);
     split_names_release(&names);
     if (!l->storage)
@@ -248,7 +248,7 @@ static void add_image(struct lists *s, const struct dataset *d, int64_t i, int64
 }
 
 /* True if a list would read the name as a class index or truncate it. */
-static bool is_no_list_name(const char *name)
+static bool needs_class_index(const char *name)
 {
     return !name[strspn(name, "0123456789")] || breaks_line(name) ||
            isspace((unsigned char)*name);
@@ -269,7 +269,7 @@ static void add_class_line(struct strbuf *to, const char *name)
 static void add_classes(struct lists *s, const struct dataset *d)
 {
     for (int c = 0; c < d->nclass; c++)
-        s->numbers = s->numbers || is_no_list_name(d->class_name[c]);
+        s->numbers = s->numbers || needs_class_index(d->class_name[c]);
     for (int c = 0; s->numbers && c < d->nclass; c++)
         add_class_line(&s->classes, d->class_name[c]);
 }
@@ -308,7 +308,7 @@ static void make_lists(struct init_layout *l, const char *dir)
 }
 
 /* Describes a detected layout of images and label maps in l->found. */
-static void tell_pairs(struct init_layout *l)
+static void describe_pairs(struct init_layout *l)
 {
     struct folder_pairs f;
 
@@ -330,7 +330,7 @@ bool init_find(struct init_layout *l, const char *path, const struct storage *on
     for (int i = 0; i < 2 && !l->storage; i++) {
         const struct storage *row = storage_find(whole[i]);
 
-        if ((only && only != row) || (!only && !storage_of(l, "", row)))
+        if ((only && only != row) || (!only && !probe_storage(l, "", row)))
             continue;
         l->storage = row;
         l->train = "";
@@ -338,7 +338,7 @@ bool init_find(struct init_layout *l, const char *path, const struct storage *on
         l->found = xstrdup("one folder per class, no splits");
     }
     if (l->storage)
-        tell_pairs(l);
+        describe_pairs(l);
     return l->storage;
 }
 
@@ -353,7 +353,7 @@ void init_layout(struct init_layout *l, const char *path, const char *lists,
     if (!init_find(l, path, only) && only)
         usage("--as %s: '%s' does not have this layout: %s", as, path, only->help);
     if (!only)
-        init_doubt(l);
+        init_check_ambiguity(l);
     if (lists && (l->val || !(l->storage == storage_find("folder") ||
                               l->storage == storage_find("pairs"))))
         usage("--lists has no effect: '%s' already has lists or splits", path);

@@ -10,17 +10,17 @@
 #include "image/image.h"
 #include "train/job_data.h"
 
-enum { LOOKS = 300, MOST_BYTES = 256 << 20 };
+enum { MOST_IMAGES = 300, MOST_BYTES = 256 << 20 };
 
 /* State of the inspection. */
-struct look {
+struct inspection {
     const struct dataset *d;
     struct image_decoder *decoder;
     struct image_limits limits;
     struct image image;
     struct dataset_bytes bytes;
     struct label_reader label;
-    int w[LOOKS], h[LOOKS];
+    int w[MOST_IMAGES], h[MOST_IMAGES];
     bool colours;
     int64_t maps, unread; /* label maps of values; unreadable label maps */
 };
@@ -38,7 +38,7 @@ static bool is_grey(const struct image *img)
 }
 
 /* Adds the colors of a label map. Returns false if it cannot be read as colors. */
-static bool look_at_colours(struct init_facts *f, struct look *k, int64_t i)
+static bool inspect_colours(struct init_facts *f, struct inspection *k, int64_t i)
 {
     struct strbuf why = STRBUF_INIT, name = STRBUF_INIT;
     bool is = dataset_read_label(k->d, i, MOST_BYTES, &k->bytes, &why) == 0 &&
@@ -54,15 +54,15 @@ static bool look_at_colours(struct init_facts *f, struct look *k, int64_t i)
     return is;
 }
 
-static void look_at_labels(struct init_facts *f, struct look *k, int64_t i)
+static void inspect_label_map(struct init_facts *f, struct inspection *k, int64_t i)
 {
     struct strbuf why = STRBUF_INIT;
     int64_t n;
 
-    if (f->colours.maps && look_at_colours(f, k, i))
+    if (f->colours.maps && inspect_colours(f, k, i))
         return;
     if (dataset_label_map(k->d, i, &k->limits, &k->bytes, &k->label, &why) < 0) {
-        bool colours = !k->maps && look_at_colours(f, k, i);
+        bool colours = !k->maps && inspect_colours(f, k, i);
 
         if (!colours && !k->unread++)
             log_warning("%s", why.buf);
@@ -76,7 +76,7 @@ static void look_at_labels(struct init_facts *f, struct look *k, int64_t i)
     strbuf_release(&why);
 }
 
-static void look_at(struct init_facts *f, struct look *k, int64_t i)
+static void inspect_image(struct init_facts *f, struct inspection *k, int64_t i)
 {
     struct strbuf why = STRBUF_INIT, name = STRBUF_INIT;
     int w, h;
@@ -102,26 +102,26 @@ static int by_number(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
-static int middle(int *v, int n)
+static int median_int(int *v, int n)
 {
     qsort(v, (size_t)n, sizeof(*v), by_number);
     return v[n / 2];
 }
 
 /* Inspects up to LOOKS images, evenly spaced. */
-static void look_at_some(struct init_facts *f, const struct init_layout *l,
-                         const struct dataset *d)
+static void inspect_images(struct init_facts *f, const struct init_layout *l,
+                           const struct dataset *d)
 {
-    struct look *k = xcalloc(1, sizeof(*k));
-    int64_t n = d->n < LOOKS ? d->n : LOOKS;
+    struct inspection *k = xcalloc(1, sizeof(*k));
+    int64_t n = d->n < MOST_IMAGES ? d->n : MOST_IMAGES;
 
     k->d = d;
     k->limits = image_limits_or_default(NULL);
     k->decoder = image_decoder_new(NULL);
     for (int64_t i = 0; i < n; i++) {
-        look_at(f, k, i * d->n / n);
+        inspect_image(f, k, i * d->n / n);
         if (l->label_maps)
-            look_at_labels(f, k, i * d->n / n);
+            inspect_label_map(f, k, i * d->n / n);
     }
     if (k->unread > 1)
         log_warning("%lld of %lld inspected label maps are unreadable or hold no classes",
@@ -136,8 +136,8 @@ static void look_at_some(struct init_facts *f, const struct init_layout *l,
         f->uniform = f->uniform && k->w[i] == k->w[0] && k->h[i] == k->w[0];
     for (int i = 0; i < f->looked; i++)
         f->bytes += 3.0 * k->w[i] * k->h[i] * (double)d->n / f->looked;
-    f->width = middle(k->w, f->looked);
-    f->height = middle(k->h, f->looked);
+    f->width = median_int(k->w, f->looked);
+    f->height = median_int(k->h, f->looked);
     image_decoder_free(k->decoder);
     image_release(&k->image);
     dataset_bytes_release(&k->bytes);
@@ -167,7 +167,7 @@ static void count_classes(struct init_facts *f, const struct dataset *d)
 
 static void count_colours(struct init_facts *f, const struct init_layout *l)
 {
-    init_colours_settle(&f->colours, l->path, f->share);
+    init_colours_find_classes(&f->colours, l->path, f->share);
     f->classes = f->colours.classes.n;
     f->top = f->classes - 1;
     if (!f->classes)
@@ -198,7 +198,7 @@ static void count_values(struct init_facts *f)
 }
 
 /* Holds out a tenth for validation, or a fifth of a small data set. */
-static void divide(struct init_facts *f)
+static void split_validation(struct init_facts *f)
 {
     enum { MANY = 2000, FEWEST = 10 };
     int64_t all = f->train;
@@ -219,7 +219,7 @@ void init_look(struct init_facts *f, const struct init_layout *l)
     *f = (struct init_facts){.train = d->n};
     if (!d->n)
         die("'%s' has no images", l->path);
-    look_at_some(f, l, d);
+    inspect_images(f, l, d);
     if (f->colours.maps)
         count_colours(f, l);
     else if (l->label_maps)
@@ -228,7 +228,7 @@ void init_look(struct init_facts *f, const struct init_layout *l)
         count_classes(f, d);
     dataset_close(d);
     if (!l->val) {
-        divide(f);
+        split_validation(f);
         return;
     }
     s = init_source(l, l->val, classes);

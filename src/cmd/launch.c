@@ -19,13 +19,13 @@
 #include "cmd/run.h"
 #include "dist/launch.h"
 
-static volatile sig_atomic_t child, asked;
+static volatile sig_atomic_t child, stop_signal;
 
 /* mpirun forwards SIGUSR1 and waits; after other signals it soon kills its children. */
-static void hand_on(int sig)
+static void forward_signal(int sig)
 {
-    if (!asked)
-        asked = sig;
+    if (!stop_signal)
+        stop_signal = sig;
     if (child > 0)
         (void)kill((pid_t)child, SIGUSR1);
 }
@@ -35,7 +35,7 @@ struct command_line {
     int n, cap;
 };
 
-static void add(struct command_line *c, const char *word)
+static void add_word(struct command_line *c, const char *word)
 {
     GROW(c->word, c->n, c->cap);
     c->word[c->n++] = word;
@@ -80,7 +80,7 @@ static struct launch parse(int argc, char **argv)
  * Returns the path of this program for mpirun. On this machine it is the running program,
  * even if its file has been replaced since. elsewhere: other hosts use the path, too.
  */
-static const char *own_path(bool elsewhere)
+static const char *program_path(bool elsewhere)
 {
     static const char gone[] = " (deleted)";
     static char self[4096];
@@ -103,31 +103,33 @@ static struct command_line command_of(const struct launch *l, int argc, char **a
 {
     struct command_line c = {0};
 
-    add(&c, "mpirun");
-    add(&c, "-n");
-    add(&c, l->n);
+    add_word(&c, "mpirun");
+    add_word(&c, "-n");
+    add_word(&c, l->n);
     if (l->hosts) {
-        add(&c, "--host");
-        add(&c, l->hosts);
+        add_word(&c, "--host");
+        add_word(&c, l->hosts);
     }
     if (l->oversubscribe)
-        add(&c, "--oversubscribe");
-    add(&c, own_path(l->hosts != NULL));
+        add_word(&c, "--oversubscribe");
+    add_word(&c, program_path(l->hosts != NULL));
     for (int i = l->rest; i < argc; i++)
-        add(&c, argv[i]);
-    add(&c, NULL);
+        add_word(&c, argv[i]);
+    add_word(&c, NULL);
     return c;
 }
 
 /* True if a batch system may have allocated several machines, which mpirun then uses. */
 static bool has_allocation(void)
 {
-    static const char *const of[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID",
-                                     "PE_HOSTFILE", "OMPI_MCA_orte_default_hostfile"};
+    static const char *const variables[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID",
+                                            "PE_HOSTFILE",
+                                            "OMPI_MCA_orte_default_hostfile"};
     const char *nodes = getenv("SLURM_JOB_NUM_NODES");
 
-    for (size_t i = nodes && !strcmp(nodes, "1"); i < sizeof(of) / sizeof(*of); i++)
-        if (getenv(of[i]))
+    for (size_t i = nodes && !strcmp(nodes, "1");
+         i < sizeof(variables) / sizeof(*variables); i++)
+        if (getenv(variables[i]))
             return true;
     return false;
 }
@@ -178,7 +180,7 @@ static int ranks_here(pid_t mpirun)
  * here: all processes run on this machine, so mpirun's ports are closed to other machines
  * while it starts.
  */
-static void wait_for(pid_t pid, bool here, int *status)
+static void wait_for_mpirun(pid_t pid, bool here, int *status)
 {
     enum { PATIENCE = 5 };
     double alone_since = 0, seen_since = 0;
@@ -214,16 +216,16 @@ static int run_once(const struct command_line *c, bool here)
     if (!pid)
         die("%s; install mpirun (Debian package openmpi-bin)", why.buf);
     child = pid;
-    if (asked) /* the signal arrived before mpirun started */
-        hand_on(asked);
-    wait_for(pid, here, &status);
+    if (stop_signal) /* the signal arrived before mpirun started */
+        forward_signal(stop_signal);
+    wait_for_mpirun(pid, here, &status);
     child = 0;
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 /* After a failure, removes the hosts that do not respond, and reduces the number of
  * processes to the remaining slots. */
-static void look_for_hosts(struct launch *l)
+static void drop_dead_hosts(struct launch *l)
 {
     static char number[16];
     struct strbuf alive = STRBUF_INIT;
@@ -248,18 +250,18 @@ static int launch_main(int argc, char **argv)
     bool here = set_variables(&l);
     int code;
 
-    process_catch_signals(hand_on);
-    while ((code = run_once(&c, here)) && code != EXIT_USAGE && !asked &&
+    process_catch_signals(forward_signal);
+    while ((code = run_once(&c, here)) && code != EXIT_USAGE && !stop_signal &&
            l.restarts-- > 0) {
         log_warning("the processes ended with exit code %d; restarting from the newest "
                     "checkpoint (%lld more restarts allowed)",
                     code, (long long)l.restarts);
-        look_for_hosts(&l);
+        drop_dead_hosts(&l);
         free(c.word);
         c = command_of(&l, argc, argv);
     }
     free(c.word);
-    return asked && code == 128 + SIGUSR1 ? 128 + asked : code;
+    return stop_signal && code == 128 + SIGUSR1 ? 128 + stop_signal : code;
 }
 
 static const struct cmd_flag launch_flags[] = {

@@ -23,7 +23,7 @@ static bool is_here(const char *host)
 }
 
 /* True if `AGENT HOST true` succeeds. */
-static bool answers(const char *host)
+static bool responds(const char *host)
 {
     const char *agent = getenv("OMPI_MCA_plm_rsh_agent");
     char *line = xasprintf("%s %s true",
@@ -72,7 +72,7 @@ int hosts_alive(const char *hosts, struct strbuf *alive)
         colon = strchr(item, ':');
         if (colon)
             *colon = '\0';
-        if (*item && (is_here(item) || answers(item))) {
+        if (*item && (is_here(item) || responds(item))) {
             slots += colon ? (int)strtol(colon + 1, NULL, 10) : 1;
             strbuf_addf(alive, "%s%.*s", alive->len ? "," : "", (int)len, hosts);
         } else if (*item) {

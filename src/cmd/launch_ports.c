@@ -33,7 +33,7 @@ static bool is_exposed(int fd, union address *a)
 
 /* Moves a listening socket to the loopback interface: shutdown() removes its address, so it
  * can be bound again. */
-static void move(int fd, union address *a)
+static void move_to_loopback(int fd, union address *a)
 {
     if (a->any.sa_family == AF_INET)
         a->v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -64,7 +64,7 @@ bool launch_ports_close(pid_t child)
 
         allowed = theirs <= 2 || fd >= 0 || errno == EBADF || errno == ESRCH;
         if (fd >= 0 && is_exposed(fd, &a))
-            move(fd, &a);
+            move_to_loopback(fd, &a);
         if (fd >= 0)
             (void)close(fd);
     }

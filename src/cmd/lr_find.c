@@ -21,7 +21,7 @@ enum { STEPS = 100, LEAST_STEPS = 20, MOST_STEPS = 100000, LINES = 25, WIDTH = 4
 
 static const double smoothing = 0.9, diverged = 4;
 
-bool lr_find_asked(const struct cmdline *line)
+bool lr_find_requested(const struct cmdline *line)
 {
     return cmdline_has(line, "--lr-find");
 }
@@ -29,7 +29,7 @@ bool lr_find_asked(const struct cmdline *line)
 void lr_find_check(const struct config *cfg, const struct cmdline *line,
                    struct problems *p)
 {
-    if (!lr_find_asked(line)) {
+    if (!lr_find_requested(line)) {
         if (cmdline_value(line, "--lr-find-steps"))
             problems_warn(p, "--lr-find-steps", "has no effect without --lr-find");
         return;
@@ -82,7 +82,7 @@ int lr_find_steepest(const struct lr_find_point *p, int n)
 }
 
 /* Replaces the learning-rate schedule; the rest of the program stays as configured. */
-static void set_course(struct config *cfg, int64_t steps)
+static void set_range_schedule(struct config *cfg, int64_t steps)
 {
     char text[32];
 
@@ -103,7 +103,7 @@ struct test {
     struct metrics before; /* of the last snapshot */
 };
 
-static void take_losses(struct test *t)
+static void collect_losses(struct test *t)
 {
     struct snapshot s;
 
@@ -141,11 +141,11 @@ static void run_steps(struct test *t)
             die("%s", feed_failure(&t->feed) ? feed_failure(&t->feed)
                                              : "too few images for one batch");
         updates += session_step_lent(&t->session, &lent);
-        take_losses(t);
+        collect_losses(t);
     }
     feed_drop(&t->feed);
     session_drain(&t->session);
-    take_losses(t);
+    collect_losses(t);
 }
 
 /* Prints at most LINES lines: rate, smoothed loss, and a bar. */
@@ -171,7 +171,7 @@ static void print_curve(const struct lr_find_point *p, int n, int steepest)
     }
 }
 
-static void print_answer(const struct config *cfg, const struct test *t, double base)
+static void print_suggestion(const struct config *cfg, const struct test *t, double base)
 {
     int n = lr_find_smooth(t->point, t->n), i = lr_find_steepest(t->point, n), least = 0;
 
@@ -202,7 +202,7 @@ int lr_find_run(struct config *cfg, const struct cmdline *line)
     struct test t = {.most = steps};
     struct session *s = &t.session;
 
-    set_course(cfg, steps);
+    set_range_schedule(cfg, steps);
     t.point = xcalloc((size_t)steps, sizeof(*t.point));
     feed_open(&t.feed, cfg, true);
     session_init(
@@ -219,7 +219,7 @@ int lr_find_run(struct config *cfg, const struct cmdline *line)
     session_mix(s, s->plan.mix_off_epoch > 0);
     feed_start(&t.feed, s);
     run_steps(&t);
-    print_answer(cfg, &t, base);
+    print_suggestion(cfg, &t, base);
     feed_close(&t.feed);
     session_release(s);
     free(t.point);

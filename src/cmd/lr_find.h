@@ -19,7 +19,7 @@
         "--lr-find-steps", "N", "number of steps of --lr-find (100)"                     \
     }
 
-bool lr_find_asked(const struct cmdline *line);
+bool lr_find_requested(const struct cmdline *line);
 void lr_find_check(const struct config *cfg, const struct cmdline *line,
                    struct problems *p);
 int lr_find_run(struct config *cfg, const struct cmdline *line);

@@ -9,7 +9,7 @@
 #include "cmd/help.h"
 
 /* Prints a line with roff's special characters escaped. */
-static void put(const char *text)
+static void print_escaped(const char *text)
 {
     if (*text == '.' || *text == '\'')
         fputs("\\&", stdout);
@@ -28,8 +28,8 @@ static void put_option(const char *name, const char *help)
 {
     puts(".TP");
     fputs(".B ", stdout);
-    put(name);
-    put(help);
+    print_escaped(name);
+    print_escaped(help);
 }
 
 static void put_flags(const struct cmd_flag *flags)
@@ -60,7 +60,7 @@ static void put_keys(const struct verb *v)
     }
 }
 
-static void put_ends(void)
+static void print_exit_status(void)
 {
     puts(".SH EXIT STATUS\n"
          "0: success. 1: failure. 2: the command line or the configuration is invalid; "
@@ -71,7 +71,7 @@ static void put_title(const char *name, const char *help)
 {
     printf(".TH %s 1 \"\" \"trainc %s\" \"User Commands\"\n.SH NAME\n%s \\- ", name,
            TRAINC_VERSION, name);
-    put(help);
+    print_escaped(help);
 }
 
 static void put_overview(void)
@@ -90,7 +90,7 @@ static void put_overview(void)
     puts(".SH KEYS");
     for (const struct schema *row = schema_table; row->key; row++)
         put_option(row->key, row->help);
-    put_ends();
+    print_exit_status();
 }
 
 void manual_print(const struct verb *v)
@@ -106,12 +106,12 @@ void manual_print(const struct verb *v)
     printf(".SH SYNOPSIS\n.B trainc %s\n[\\fIoptions\\fR] %s [\\fIKEY\\fR=\\fIVALUE\\fR "
            "...]\n.SH DESCRIPTION\n",
            v->name, v->args ? v->args : "");
-    put(v->about ? v->about : v->help);
+    print_escaped(v->about ? v->about : v->help);
     puts(".SH OPTIONS");
     put_flags(v->flags);
     put_flags(help_common_flags(v));
     put_keys(v);
-    put_ends();
+    print_exit_status();
     puts(".SH SEE ALSO\n.BR trainc (1)");
     strbuf_release(&name);
 }

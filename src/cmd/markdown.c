@@ -109,7 +109,7 @@ static void add_section(struct strbuf *s, const char *name, size_t len)
 }
 
 /* True if a row before this one has the same section. */
-static bool seen(const struct schema *row)
+static bool section_seen(const struct schema *row)
 {
     size_t len = section_length(row->key);
 
@@ -142,7 +142,7 @@ static void add_keys(struct strbuf *s)
            "[fine-tuning.md](fine-tuning.md).\n\n"
            "`trainc help --markdown keys` writes this page.\n");
     for (const struct schema *row = schema_table; row->key; row++)
-        if (!seen(row))
+        if (!section_seen(row))
             add_section(s, row->key, section_length(row->key));
 }
 

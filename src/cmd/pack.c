@@ -35,7 +35,7 @@ struct pack_run {
     double start;
 };
 
-static void show(int64_t done, int64_t total, void *arg)
+static void show_progress(int64_t done, int64_t total, void *arg)
 {
     const struct pack_run *r = arg;
     double seconds = clock_now() - r->start;
@@ -83,7 +83,7 @@ static void check_classes(const struct dataset *a, const struct dataset *b)
 /* Writes OUT/classes.txt. Exits if an existing one, of an interrupted pack, differs. */
 static void write_classes(const struct pack_run *r, const struct dataset *d)
 {
-    char *path = path_join(r->out, "classes.txt"), *there;
+    char *path = path_join(r->out, "classes.txt"), *existing;
     struct strbuf text = STRBUF_INIT;
 
     for (int c = 0; c < d->nclass; c++) {
@@ -95,12 +95,12 @@ static void write_classes(const struct pack_run *r, const struct dataset *d)
                 d->class_name[c], path);
         strbuf_addf(&text, "%s\n", d->class_name[c]);
     }
-    there = file_read(path, NULL);
-    if (there && strcmp(there, text.buf) != 0)
+    existing = file_read(path, NULL);
+    if (existing && strcmp(existing, text.buf) != 0)
         die("'%s' lists other classes than '%s'; choose another folder", path, d->name);
-    if (!there && atomic_write_file(path, text.buf, text.len) < 0)
+    if (!existing && atomic_write_file(path, text.buf, text.len) < 0)
         die("cannot write '%s': %s", path, strerror(errno));
-    free(there);
+    free(existing);
     free(path);
     strbuf_release(&text);
 }
@@ -123,7 +123,7 @@ static void check_manifest(const struct pack_run *r)
     const struct pack_encoding *how = &r->o.encoding;
     struct strbuf text = STRBUF_INIT;
     struct json_writer w = json_writer(&text);
-    char *path = path_join(r->out, "pack.json"), *there = file_read(path, NULL);
+    char *path = path_join(r->out, "pack.json"), *existing = file_read(path, NULL);
 
     w.pretty = true;
     json_begin_object(&w, NULL);
@@ -147,13 +147,13 @@ static void check_manifest(const struct pack_run *r)
     json_put_int(&w, "shard", r->o.shard);
     json_end(&w);
     strbuf_addch(&text, '\n');
-    if (there ? strcmp(there, text.buf) != 0 : holds_files(r->out))
+    if (existing ? strcmp(existing, text.buf) != 0 : holds_files(r->out))
         die("'%s' holds other files; remove it or choose another folder", r->out);
     if (dir_make_all(r->out))
         die("cannot create the folder '%s': %s", r->out, strerror(errno));
-    if (!there && atomic_write_file(path, text.buf, text.len) < 0)
+    if (!existing && atomic_write_file(path, text.buf, text.len) < 0)
         die("cannot write '%s': %s", path, strerror(errno));
-    free(there);
+    free(existing);
     free(path);
     strbuf_release(&text);
 }
@@ -192,8 +192,8 @@ static void pack_one(struct pack_run *r, const struct dataset *d, const char *sp
 
 /* Exits because the split cannot be opened. why: the reason. If the folder looks like
  * another storage, the message says so. */
-static void die_of_source(const struct pack_run *r, const struct storage *row,
-                          const char *split, const char *why)
+static void die_unreadable_split(const struct pack_run *r, const struct storage *row,
+                                 const char *split, const char *why)
 {
     struct dataset_source s = source_of(r, split);
     struct strbuf guess = STRBUF_INIT;
@@ -219,7 +219,7 @@ static void pack_splits(struct pack_run *r, const struct storage *row)
             d[i] = row->open(&s);
     }
     if (!d[0] && !d[1])
-        die_of_source(r, row, split[0], why[0].buf);
+        die_unreadable_split(r, row, split[0], why[0].buf);
     if (d[0] && d[1] && !r->label_maps)
         check_classes(d[0], d[1]);
     check_manifest(r);
@@ -261,8 +261,8 @@ static char *out_of(const struct cmdline *line)
 }
 
 /* Exits if flags or keys conflict. */
-static void refuse(const struct pack_run *r, const struct storage *row,
-                   const struct cmdline *line)
+static void check_options(const struct pack_run *r, const struct storage *row,
+                          const struct cmdline *line)
 {
     const struct config *cfg = r->cfg;
     const struct pack_encoding *how = &r->o.encoding;
@@ -314,10 +314,10 @@ static int pack_run(struct config *cfg, const struct cmdline *line)
         .shard = run_flag_number(line, "--shard", SHARD, 0, INT64_MAX),
         .threads = data_workers(cfg) > 0 ? data_workers(cfg) : 1,
         .fail = cfg->data.on_error == ON_ERROR_FAIL,
-        .progress = show,
+        .progress = show_progress,
         .arg = &r,
     };
-    refuse(&r, row, line);
+    check_options(&r, row, line);
     if (r.label_maps && cfg->data.class_colors.n)
         log_info("packing label maps as class indices: train on them with "
                  "DATA.CLASS_NAMES, without DATA.CLASS_COLORS");

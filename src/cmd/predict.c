@@ -116,7 +116,7 @@ static void predict_all(struct predict *p)
 }
 
 /* Parses --topk. Returns 0 for all, or -1 if the text is invalid. */
-static int top_of(const char *text)
+static int parse_topk(const char *text)
 {
     char *end;
     long n;
@@ -135,7 +135,7 @@ static int predict_run(struct config *cfg, const struct cmdline *line)
     struct predict p = {
         .out = out ? out : "predictions",
         .server_ids = cmdline_has(line, "--server-ids"),
-        .top = top_of(cmdline_value(line, "--topk")),
+        .top = parse_topk(cmdline_value(line, "--topk")),
         .probabilities = cmdline_has(line, "--probabilities"),
         .sorted = cmdline_value(line, "--sort"),
         .copy = cmdline_has(line, "--copy"),
@@ -148,16 +148,16 @@ static int predict_run(struct config *cfg, const struct cmdline *line)
     int64_t bad;
     int n;
 
-    run_keep_out(line);
+    run_reserve_stdout(line);
     p.images.out = segments(cfg) ? p.out : p.sorted;
     images_of_args(&p.images, line);
     n = p.images.n;
     if (segments(cfg)) {
-        segment_check_places(&p);
+        segment_check_outputs(&p);
         if (dir_make_all(p.out))
             die("cannot create the folder '%s': %s", p.out, strerror(errno));
     } else {
-        answers_check_places(&p);
+        answers_check_outputs(&p);
     }
     weights = run_own_weights(cfg, line);
     predict_open(&p, cfg, line, weights);
@@ -170,7 +170,7 @@ static int predict_run(struct config *cfg, const struct cmdline *line)
     return bad ? EXIT_FAILED : EXIT_OK;
 }
 
-static void refuse_server_ids(struct problems *p)
+static void report_server_ids(struct problems *p)
 {
     struct strbuf sets = STRBUF_INIT;
 
@@ -226,7 +226,7 @@ static void check_submission(const struct cmdline *line, struct problems *p)
 {
     const char *path = cmdline_value(line, "--submission");
     const char *sample = cmdline_value(line, "--sample");
-    char header[4096] = "id,label", there[4096];
+    char header[4096] = "id,label", existing[4096];
 
     if (sample && !path)
         problems_error(p, "--sample", "has no effect without --submission FILE");
@@ -235,11 +235,11 @@ static void check_submission(const struct cmdline *line, struct problems *p)
     else if (path && sample && file_same(path, sample))
         problems_error(p, "--submission",
                        "'%s' is the sample file itself; choose another file", path);
-    else if (path && first_line(path, there) && strcmp(there, header) != 0)
+    else if (path && first_line(path, existing) && strcmp(existing, header) != 0)
         problems_error(p, "--submission",
                        "'%s' already exists and begins with '%.60s', not with '%.60s'; "
                        "choose another file",
-                       path, there, header);
+                       path, existing, header);
 }
 
 static void check_flags(const struct cmdline *line, struct problems *p)
@@ -247,7 +247,7 @@ static void check_flags(const struct cmdline *line, struct problems *p)
     const char *json = cmdline_value(line, "--json"), *csv = cmdline_value(line, "--csv");
     bool files = json || csv;
 
-    if (top_of(cmdline_value(line, "--topk")) < 0)
+    if (parse_topk(cmdline_value(line, "--topk")) < 0)
         problems_error(p, "--topk", "must be a number of at least 1, or all, not '%s'",
                        cmdline_value(line, "--topk"));
     if (cmdline_has(line, "--probabilities") && !files)
@@ -282,7 +282,7 @@ static void predict_check(const struct config *cfg, const struct cmdline *line,
     images_check(line, p);
     check_flags(line, p);
     if (cmdline_has(line, "--server-ids") && (!set || !set->has_ids))
-        refuse_server_ids(p);
+        report_server_ids(p);
 }
 
 static const struct cmd_flag predict_flags[] = {

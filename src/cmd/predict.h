@@ -37,13 +37,13 @@ struct predict {
 
 /* Checks that all outputs can be written, before the model is compiled. Exits with usage()
  * if not. */
-void answers_check_places(const struct predict *p);
+void answers_check_outputs(const struct predict *p);
 void answers_begin(struct predict *p);
 /* Prints and records the prediction for image i. logits: one per class. */
 void answers_add(struct predict *p, int64_t i, const float *logits);
 void answers_end(struct predict *p); /* writes the files */
 
-void segment_check_places(const struct predict *p);
+void segment_check_outputs(const struct predict *p);
 /* Writes the label map and the overlay of image i. */
 void segment_image(struct predict *p, int64_t i, const float *logits);
 

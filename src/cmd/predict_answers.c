@@ -19,7 +19,7 @@
 #include "io/written.h"
 
 /* The folder of --sort must be empty, so that results never mix with other files. */
-void answers_check_places(const struct predict *p)
+void answers_check_outputs(const struct predict *p)
 {
     int n = 0;
     char **name = p->sorted && file_exists(p->sorted) ? dir_list(p->sorted, &n) : NULL;
@@ -74,16 +74,17 @@ void answers_begin(struct predict *p)
 }
 
 /* Softmax. */
-static void probabilities_of(const struct predict *p, const float *logits, double *of)
+static void probabilities_of(const struct predict *p, const float *logits,
+                             double *probability)
 {
     double sum = 0, most = -INFINITY;
 
     for (int c = 0; c < p->classes; c++)
         most = fmax(most, (double)logits[c]);
     for (int c = 0; c < p->classes; c++)
-        sum += of[c] = exp((double)logits[c] - most);
+        sum += probability[c] = exp((double)logits[c] - most);
     for (int c = 0; c < p->classes; c++)
-        of[c] /= sum;
+        probability[c] /= sum;
 }
 
 struct ranked {
@@ -103,30 +104,30 @@ static int by_logit(const void *a, const void *b)
     return x->class - y->class;
 }
 
-static void add_line(const struct predict *p, const char *path, const struct ranked *r,
-                     const double *of)
+static void print_prediction(const struct predict *p, const char *path,
+                             const struct ranked *r, const double *probability)
 {
     say("%s:", path);
     for (int k = 0; k < p->top; k++)
-        say("%s%s %.4f", k ? ", " : " ", p->name[r[k].class], of[r[k].class]);
+        say("%s%s %.4f", k ? ", " : " ", p->name[r[k].class], probability[r[k].class]);
     say("\n");
 }
 
 static void add_row(struct predict *p, const char *path, const struct ranked *r,
-                    const double *of)
+                    const double *probability)
 {
     csv_add_name(&p->table, path);
     for (int k = 0; k < p->top; k++) {
         add_column(&p->table, p->name[r[k].class]);
-        strbuf_addf(&p->table, ",%.6g", of[r[k].class]);
+        strbuf_addf(&p->table, ",%.6g", probability[r[k].class]);
     }
     for (int c = 0; c < p->classes && p->probabilities; c++)
-        strbuf_addf(&p->table, ",%.6g", of[c]);
+        strbuf_addf(&p->table, ",%.6g", probability[c]);
     strbuf_addch(&p->table, '\n');
 }
 
 static void add_object(struct predict *p, const char *path, const struct ranked *r,
-                       const double *of)
+                       const double *probability)
 {
     struct json_writer *w = &p->writer;
 
@@ -137,14 +138,14 @@ static void add_object(struct predict *p, const char *path, const struct ranked 
         json_begin_object(w, NULL);
         json_put_int(w, "index", r[k].class);
         json_put_string(w, "class", p->name[r[k].class]);
-        json_put_float(w, "probability", (float)of[r[k].class]);
+        json_put_float(w, "probability", (float)probability[r[k].class]);
         json_end(w);
     }
     json_end(w);
     if (p->probabilities) {
         json_begin_array(w, "probabilities");
         for (int c = 0; c < p->classes; c++)
-            json_put_float(w, NULL, (float)of[c]);
+            json_put_float(w, NULL, (float)probability[c]);
         json_end(w);
     }
     json_end(w);
@@ -165,7 +166,7 @@ static char *folder_of(const char *class_name, int class)
 
 /* Returns an unused path for NAME in dir as a heap string, with a number before the
  * extension if NAME is taken. */
-static char *free_place(const char *dir, const char *name)
+static char *unused_path(const char *dir, const char *name)
 {
     int stem = (int)(strlen(name) - strlen(path_extension(name)));
     char *path = path_join(dir, name);
@@ -198,7 +199,7 @@ static void sort_image(const struct predict *p, int64_t i, int class)
 
     if (dir_make_all(dir))
         die("cannot create the folder '%s': %s", dir, strerror(errno));
-    path = free_place(dir, name);
+    path = unused_path(dir, name);
     if (p->copy) {
         copy_file(p->images.path[i], path);
     } else {
@@ -217,23 +218,23 @@ static void sort_image(const struct predict *p, int64_t i, int class)
 void answers_add(struct predict *p, int64_t i, const float *logits)
 {
     const char *path = p->images.path[i];
-    double *of = xcalloc((size_t)p->classes, sizeof(*of));
+    double *probability = xcalloc((size_t)p->classes, sizeof(*probability));
     struct ranked *r = xcalloc((size_t)p->classes, sizeof(*r));
 
-    probabilities_of(p, logits, of);
+    probabilities_of(p, logits, probability);
     for (int c = 0; c < p->classes; c++)
         r[c] = (struct ranked){logits[c], c};
     qsort(r, (size_t)p->classes, sizeof(*r), by_logit);
-    add_line(p, path, r, of);
+    print_prediction(p, path, r, probability);
     if (p->csv)
-        add_row(p, path, r, of);
+        add_row(p, path, r, probability);
     if (p->json)
-        add_object(p, path, r, of);
+        add_object(p, path, r, probability);
     if (p->answers)
-        submission_add(p->answers, path, of);
+        submission_add(p->answers, path, probability);
     if (p->sorted)
         sort_image(p, i, r[0].class);
-    free(of);
+    free(probability);
     free(r);
 }
 

@@ -20,8 +20,8 @@
 
 /* Returns the label map resized to the image (nearest neighbor) in heap memory, and counts
  * the pixels of each class in n. */
-static uint8_t *own_size(const struct predict *p, const float *logits, int w, int h,
-                         int64_t *n)
+static uint8_t *resize_labels(const struct predict *p, const float *logits, int w, int h,
+                              int64_t *n)
 {
     const struct tensor *z = p->infer.session.build[SESSION_EVAL].logits;
     const struct transform *t = &p->infer.transform;
@@ -117,7 +117,7 @@ static uint8_t *read_rgb(const struct predict *p, const char *path, int *w, int 
 }
 
 /* Prints the class shares of an image and adds them to --json. */
-static void add_answer(struct predict *p, const char *path, const char *labels,
+static void add_shares(struct predict *p, const char *path, const char *labels,
                        const char *overlay, const double *share)
 {
     struct strbuf line = STRBUF_INIT;
@@ -153,14 +153,14 @@ void segment_image(struct predict *p, int64_t i, const float *logits)
     int w, h;
 
     rgb = read_rgb(p, path, &w, &h);
-    label = own_size(p, logits, w, h, n);
+    label = resize_labels(p, logits, w, h, n);
     paint_overlay(p->set, rgb, label, (int64_t)w * h, rgb);
     make_folder_of(labels);
     paint_write(overlay, rgb, w, h, NULL);
     write_labels(p, labels, label, w, h);
     for (int c = 0; c < 256; c++)
         share[c] = (double)n[c] / (double)w / (double)h;
-    add_answer(p, path, labels, overlay, share);
+    add_shares(p, path, labels, overlay, share);
     free(label);
     free(rgb);
     free(labels);
@@ -168,7 +168,7 @@ void segment_image(struct predict *p, int64_t i, const float *logits)
 }
 
 /* Refuses to overwrite input images and files that trainc did not write. */
-static void check_place(const struct predict *p, const char *path)
+static void check_overwrite(const struct predict *p, const char *path)
 {
     const char *why = written_refuse(path, WRITTEN_IMAGE);
 
@@ -198,7 +198,7 @@ static void check_names(const struct predict *p)
     strmap_release(&seen);
 }
 
-void segment_check_places(const struct predict *p)
+void segment_check_outputs(const struct predict *p)
 {
     static const char *const end[] = {LABELS_END, OVERLAY_END};
 
@@ -208,7 +208,7 @@ void segment_check_places(const struct predict *p)
             char *path = out_path(p, p->images.name[i], end[k]);
 
             if (file_exists(path))
-                check_place(p, path);
+                check_overwrite(p, path);
             free(path);
         }
 }

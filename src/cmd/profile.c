@@ -197,7 +197,7 @@ static int profile_run(struct config *cfg, const struct cmdline *line)
 
     p.most = run_flag_number(line, "--updates", MOST_UPDATES, 1, 1000000);
     p.seconds = cmdline_value(line, "--updates") ? 0 : most_seconds;
-    run_keep_out(line);
+    run_reserve_stdout(line);
     profile_open(&p, cfg);
     profile_steps_init(&p);
     run_updates(&p);

@@ -26,8 +26,9 @@ static bool on_cpu(const struct profile *p)
 }
 
 /* Returns the fraction of the kernel time that is spent in steps for which `is` is true. */
-static double share(const struct profile *p,
-                    bool (*is)(const struct profile *p, const struct profile_step *s))
+static double time_share(const struct profile *p,
+                         bool (*is)(const struct profile *p,
+                                    const struct profile_step *s))
 {
     const struct profile_step *s;
     double part = 0;
@@ -95,7 +96,7 @@ static bool is_reference(const struct profile *p, const struct profile_step *s)
 
 static void reference(const struct profile *p, struct strbuf *s)
 {
-    double part = share(p, is_reference);
+    double part = time_share(p, is_reference);
 
     if (part >= much_reference)
         strbuf_addf(s,
@@ -113,7 +114,7 @@ static bool is_short(const struct profile *p, const struct profile_step *s)
 
 static void short_steps(const struct profile *p, struct strbuf *s)
 {
-    double part = share(p, is_short);
+    double part = time_share(p, is_short);
 
     if (part >= much_short)
         strbuf_addf(
@@ -132,7 +133,7 @@ static bool is_update(const struct profile *p, const struct profile_step *s)
 
 static void update_phase(const struct profile *p, struct strbuf *s)
 {
-    double part = share(p, is_update);
+    double part = time_share(p, is_update);
 
     if (part >= much_update)
         strbuf_addf(s,

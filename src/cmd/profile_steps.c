@@ -15,7 +15,7 @@
 /* The programs of training, in the order of the tables. */
 static const enum session_program programs[] = {SESSION_MICRO, SESSION_TRAIN,
                                                 SESSION_TAIL};
-enum { PROGRAMS = sizeof(programs) / sizeof(*programs), ALONE_RUNS = 3 };
+enum { PROGRAMS = sizeof(programs) / sizeof(*programs), SEPARATE_RUNS = 3 };
 
 /* A GEMM large enough that neither caches nor thread starts limit it. */
 static const struct op_case large_gemm = {
@@ -80,7 +80,7 @@ static enum session_program program_of(const struct profile *p, const struct pro
     return (enum session_program)i;
 }
 
-static void note(const struct program *g, int i, double seconds, void *arg)
+static void record_step(const struct program *g, int i, double seconds, void *arg)
 {
     struct profile *p = arg;
     struct profile_step *s = &p->step[program_of(p, g)][i];
@@ -101,11 +101,11 @@ void profile_steps_watch(struct profile *p, bool on)
         return;
     for (int i = 0; i < PROGRAMS; i++)
         if (p->session.program[programs[i]])
-            program_trace(p->session.program[programs[i]], on ? note : NULL, p);
+            program_trace(p->session.program[programs[i]], on ? record_step : NULL, p);
 }
 
 /* On an asynchronous device, times each step of the programs separately. */
-static void time_alone(struct profile *p)
+static void time_separately(struct profile *p)
 {
     const struct plan *plan = &p->session.plan;
 
@@ -116,7 +116,7 @@ static void time_alone(struct profile *p)
         if (!g || programs[k] == SESSION_TAIL)
             continue;
         b = xcalloc((size_t)g->nregion + 1, sizeof(*b));
-        bench_program(g, ALONE_RUNS, b);
+        bench_program(g, SEPARATE_RUNS, b);
         for (int i = 0; i < g->nregion; i++) {
             struct profile_step *s = &p->step[programs[k]][i];
 
@@ -149,7 +149,7 @@ void profile_steps_finish(struct profile *p)
     double steps = 0;
 
     if (p->session.backend->async)
-        time_alone(p);
+        time_separately(p);
     for (int k = 0; k < SESSION_PROGRAMS; k++)
         for (int i = 0; p->step[k] && i < p->session.program[k]->nregion; i++) {
             for (int r = 0; r < p->step[k][i].n; r++)

@@ -11,7 +11,7 @@
 #include "io/trace.h"
 #include "train/data_config.h"
 
-enum { LANE_UPDATES = 1, LANE_ALONE, LANE_WORKERS };
+enum { LANE_UPDATES = 1, LANE_SEPARATE, LANE_WORKERS };
 
 static const char *const phase_names[] = {"forward", "backward", "update"};
 
@@ -59,15 +59,15 @@ static int64_t put_update(struct trace *t, const struct profile *p, int64_t firs
 }
 
 /* For an asynchronous device, writes the separately timed steps end to end. */
-static void put_alone(struct trace *t, const struct profile *p)
+static void put_separate(struct trace *t, const struct profile *p)
 {
     const struct profile_step *s;
-    double at = p->began;
+    double start = p->began;
 
-    trace_lane(t, LANE_ALONE, "kernels on the device, timed separately, end to end");
+    trace_lane(t, LANE_SEPARATE, "kernels on the device, timed separately, end to end");
     for (int k = 0; (s = profile_step_at(p, k)); k++) {
-        put_step(t, LANE_ALONE, s->region, at, at + s->seconds);
-        at += s->seconds;
+        put_step(t, LANE_SEPARATE, s->region, start, start + s->seconds);
+        start += s->seconds;
     }
 }
 
@@ -159,7 +159,7 @@ void profile_trace(struct profile *p, const char *path)
     for (int64_t i = 0; i < p->nspan;)
         i = put_update(&t, p, i);
     if (p->session.backend->async)
-        put_alone(&t, p);
+        put_separate(&t, p);
     put_samples(&t, p);
     pthread_mutex_unlock(&p->lock);
     if (trace_write(&t, path))

@@ -40,7 +40,7 @@ struct quantizing {
 };
 
 /* Keeps `want` evenly spaced images, so that each class is represented. */
-static void thin_out(struct images *im, int want)
+static void subsample(struct images *im, int want)
 {
     int n = 0;
 
@@ -64,8 +64,9 @@ static bool first_reader(const struct quantizing *q, int i)
 }
 
 /* Runs the model on all images and calls `look` for each layer's input and image. */
-static void pass(struct quantizing *q,
-                 void (*look)(struct calibration *c, const float *x, int64_t n))
+static void run_calibration(struct quantizing *q,
+                            void (*add_values)(struct calibration *c, const float *x,
+                                               int64_t n))
 {
     const struct batch *b;
 
@@ -82,7 +83,7 @@ static void pass(struct quantizing *q,
             session_tensor(&q->infer.session, t, q->x);
             for (int k = 0; k < b->size; k++)
                 if (infer_is_there(b, k))
-                    look(&q->of[i], q->x + k * each, each);
+                    add_values(&q->of[i], q->x + k * each, each);
         }
     }
     if (!q->seen)
@@ -139,7 +140,7 @@ static void find_scales(struct quantizing *q, const struct config *cfg)
 
 /* Resets keys that have no effect in int8; otherwise each user of the file would get
  * warnings about them. */
-static void forget_floats(struct config *cfg)
+static void reset_float_keys(struct config *cfg)
 {
     for (const struct schema *row = schema_table; row->key; row++)
         if (!strncmp(row->key, "AMP.", 4) || !strncmp(row->key, "TRAIN.EMA.", 10))
@@ -154,7 +155,7 @@ static void write_quantized(struct quantizing *q, struct config *cfg, const char
     struct strbuf text = STRBUF_INIT, why = STRBUF_INIT;
     struct session s;
 
-    forget_floats(cfg);
+    reset_float_keys(cfg);
     config_set(cfg, "MODEL.PRETRAINED", "");
     config_set(cfg, "QUANT.ENABLE", "True");
     config_print(&text, cfg, 0);
@@ -182,13 +183,13 @@ static int quantize_run(struct config *cfg, const struct cmdline *line)
     config_set(cfg, "AMP_OPT_LEVEL", "O0");
     config_set(cfg, "QUANT.ENABLE", "False");
     images_add(&q.images, cmdline_value(line, "--calib"));
-    thin_out(&q.images, count ? (int)strtol(count, NULL, 10) : IMAGES);
+    subsample(&q.images, count ? (int)strtol(count, NULL, 10) : IMAGES);
     infer_open(&q.infer, cfg, &q.images);
     pretrained_load_all(&q.infer.session, weights, "the configuration",
                         &(struct class_list){0});
     find_layers(&q, cfg);
-    pass(&q, calibration_most);
-    pass(&q, calibration_count);
+    run_calibration(&q, calibration_most);
+    run_calibration(&q, calibration_count);
     find_scales(&q, cfg);
     write_quantized(&q, cfg, cmdline_value(line, "--out"), classes);
     bad = infer_close(&q.infer);
@@ -204,7 +205,7 @@ static int quantize_run(struct config *cfg, const struct cmdline *line)
     return EXIT_OK;
 }
 
-static const char *quantize_from(const struct cmdline *line)
+static const char *quantize_source(const struct cmdline *line)
 {
     return cmdline_value(line, "--weights");
 }
@@ -281,7 +282,7 @@ const struct verb cmd_quantize = {
         "--weights "
         "FILE need no --cfg. Binary and ternary networks are not supported.",
     .flags = quantize_flags,
-    .weights = quantize_from,
+    .weights = quantize_source,
     .check = quantize_check,
     .run = quantize_run,
 };

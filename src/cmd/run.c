@@ -173,7 +173,7 @@ char *run_own_weights(const struct config *cfg, const struct cmdline *line)
 
 /* True if the run will resume from a checkpoint in its folder and so read no other
  * weights. */
-static bool goes_on(const struct config *cfg)
+static bool will_resume(const struct config *cfg)
 {
     char *dir = output_dir(cfg);
     bool found = cfg->train.auto_resume && saves_exist(dir);
@@ -228,7 +228,7 @@ void run_check(const struct config *cfg, bool train, struct problems *p)
     device_check_run(cfg, p);
     if (train)
         check_teacher(cfg, p);
-    if (!*cfg->model.resume && !(train && goes_on(cfg)))
+    if (!*cfg->model.resume && !(train && will_resume(cfg)))
         check_pretrained(cfg, p);
     if (!*cfg->model.pretrained)
         config_warn_unread(cfg, p, "MODEL.PRETRAINED_SKIP", "MODEL.PRETRAINED is empty");
@@ -240,7 +240,7 @@ void run_check(const struct config *cfg, bool train, struct problems *p)
         schedule_note_warmup(cfg, p);
 }
 
-void run_take_config(const struct verb *v, struct cmdline *line)
+void run_use_saved_config(const struct verb *v, struct cmdline *line)
 {
     const char *path = v->weights ? v->weights(line) : NULL;
     struct strbuf why = STRBUF_INIT;
@@ -258,7 +258,7 @@ void run_take_config(const struct verb *v, struct cmdline *line)
     strbuf_release(&why);
 }
 
-void run_forget_start(struct config *cfg, const struct cmdline *line)
+void run_reset_start_keys(struct config *cfg, const struct cmdline *line)
 {
     const char *where = config_where(cfg, "MODEL.PRETRAINED_SKIP");
 
@@ -287,7 +287,7 @@ static json_t *saved_classes(const char *weights)
 }
 
 /* Sets MODEL.NUM_CLASSES to the length of the list, unless the configuration sets it. */
-static void adopt_classes(struct config *cfg, const json_t *list)
+static void set_class_count(struct config *cfg, const json_t *list)
 {
     const struct pretrained *row = pretrained_of_config(cfg);
     size_t of_file = json_array_size(list);
@@ -344,7 +344,7 @@ json_t *run_classes(struct config *cfg, const struct cmdline *line, const char *
 {
     json_t *list = saved_classes(weights);
 
-    adopt_classes(cfg, list);
+    set_class_count(cfg, list);
     return list || cmdline_value(line, "--weights") ? list : public_classes(cfg);
 }
 
@@ -451,7 +451,7 @@ bool run_is_pickle_name(const char *path)
     return false;
 }
 
-void run_keep_out(const struct cmdline *line)
+void run_reserve_stdout(const struct cmdline *line)
 {
     if (atomic_keep_out(cmdline_value(line, "--json")))
         die("--json -: %s", strerror(errno));

@@ -33,10 +33,10 @@ void run_check_unread_weights(const struct config *cfg, const struct cmdline *li
 /* Call before loading the configuration. Without --cfg, uses the configuration saved in
  * the verb's weights, if any; --opts and flags override it. Exits if the file is
  * damaged. */
-void run_take_config(const struct verb *v, struct cmdline *line);
+void run_use_saved_config(const struct verb *v, struct cmdline *line);
 /* Call after loading the configuration. Clears MODEL.PRETRAINED_SKIP if it comes from the
  * saved configuration, where it concerned the start of that run. */
-void run_forget_start(struct config *cfg, const struct cmdline *line);
+void run_reset_start_keys(struct config *cfg, const struct cmdline *line);
 /*
  * Returns the class names of the weights of run_own_weights() as a JSON array, which the
  * caller releases: those in the file, those of ImageNet for public weights, or those of a
@@ -70,7 +70,7 @@ int64_t run_flag_number(const struct cmdline *line, const char *flag, int64_t ot
 const char *run_own_value(const char *flag, int argc, char **argv, int *i);
 
 /* With --json -, reserves the standard output for JSON and sends other text to stderr. */
-void run_keep_out(const struct cmdline *line);
+void run_reserve_stdout(const struct cmdline *line);
 
 /* Writes the exit code and the errors to --result, if it is given. */
 void run_refuse(const struct cmdline *line, const struct problems *p, int code);

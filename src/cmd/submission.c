@@ -34,7 +34,7 @@ static char *stem_of(const char *path)
     return xstrndup(base, strlen(base) - strlen(path_extension(base)));
 }
 
-static int class_called(const struct submission *s, const char *name)
+static int class_by_name(const struct submission *s, const char *name)
 {
     for (int k = 0; k < s->classes; k++)
         if (!strcmp(s->name[k], name))
@@ -56,7 +56,7 @@ static void find_classes(struct submission *s)
         return;
     }
     for (int c = 1; c < n; c++) {
-        s->class_of[c] = class_called(s, s->t.header[c]);
+        s->class_of[c] = class_by_name(s, s->t.header[c]);
         if (s->class_of[c] == ANSWER)
             die("--sample '%s': the column '%s' is not a class of the model", s->sample,
                 s->t.header[c]);
@@ -89,7 +89,7 @@ struct submission *submission_open(const char *sample, char *const *name, int cl
     return s;
 }
 
-static int likeliest(const struct submission *s, const double *probability)
+static int most_likely(const struct submission *s, const double *probability)
 {
     int best = 0;
 
@@ -119,7 +119,7 @@ void submission_add(struct submission *s, const char *path, const double *probab
 
             strbuf_addch(line, ',');
             if (k == ANSWER)
-                csv_add_name(line, s->name[likeliest(s, probability)]);
+                csv_add_name(line, s->name[most_likely(s, probability)]);
             else
                 strbuf_addf(line, "%.9g", probability[k]);
         }

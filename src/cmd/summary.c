@@ -439,7 +439,7 @@ static int summary_run(struct config *cfg, const struct cmdline *line)
     struct world world;
     bool several = world_of(cfg, line, &world);
 
-    run_keep_out(line);
+    run_reserve_stdout(line);
     summary_init(&s, cfg);
     print_head(&s);
     summary_groups_print(&s.session, s.graph);

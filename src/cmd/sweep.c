@@ -15,7 +15,7 @@
 #include "dataset/split.h"
 
 /* True for flags that the sweep sets for each run. */
-static bool is_ours(const char *word)
+static bool is_sweep_flag(const char *word)
 {
     static const char *const flag[] = {"--tag", "--result", "--progress"};
 
@@ -59,7 +59,7 @@ static void parse(struct sweep *s, struct choice_of_runs *c, int argc, char **ar
             s->metric = v;
         } else if ((v = run_own_value("--output", argc, argv, &i))) {
             s->output = v;
-        } else if (is_ours(argv[i])) {
+        } else if (is_sweep_flag(argv[i])) {
             usage("%s cannot be given: the sweep sets it for each run", argv[i]);
         } else {
             GROW(s->given, s->ngiven, s->given_cap);
@@ -100,7 +100,7 @@ static void open_sweep(struct sweep *s, struct choice_of_runs *c)
     if (!s->grid.n)
         usage("'%s' has no runs", c->list);
     sweep_grid_check(&s->grid);
-    if (!sweep_is_understood(s))
+    if (!sweep_args_valid(s))
         exit(EXIT_USAGE);
     s->dir = path_join(s->output, "sweep");
     if (dir_make_all(s->dir))
@@ -123,7 +123,7 @@ static int sweep_main(int argc, char **argv)
     open_sweep(&s, &c);
     log_info("running %d runs in '%s', %d in parallel", s.grid.n, s.output, s.jobs);
     sig = sweep_run_all(&s);
-    code = sweep_tell(&s);
+    code = sweep_report(&s);
     sweep_grid_release(&s.grid);
     return sig ? 128 + sig : code;
 }

@@ -59,14 +59,14 @@ char *sweep_last_line(const struct sweep *s, int run, int rung);
 int64_t sweep_updates(const struct sweep *s, int run);
 
 /* True if the arguments of every run are valid. Prints errors to stderr. */
-bool sweep_is_understood(struct sweep *s);
+bool sweep_args_valid(struct sweep *s);
 /* Runs all rungs. Returns the signal that stopped them, or 0. */
 int sweep_run_all(struct sweep *s);
 /* Compares run indices for qsort_r: better runs first. */
 int sweep_by_score(const void *a, const void *b, void *sweep);
 
 /* Prints the table and writes sweep.csv. Returns the exit code. */
-int sweep_tell(const struct sweep *s);
+int sweep_report(const struct sweep *s);
 /* Prints mean and deviation of runs that differ only in DATA.FOLD, DATA.SPLIT_SEED, or
  * SEED, and writes them to sweep_mean.csv. Does nothing if there are no such runs. */
 void sweep_report_means(const struct sweep *s);

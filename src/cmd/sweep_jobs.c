@@ -14,12 +14,12 @@
 #include "base/error.h"
 #include "base/process.h"
 
-static volatile sig_atomic_t asked;
+static volatile sig_atomic_t stop_signal;
 
 static void on_signal(int sig)
 {
-    if (!asked)
-        asked = sig;
+    if (!stop_signal)
+        stop_signal = sig;
 }
 
 /* Starts a job in its own process group, so that Ctrl-C reaches it only through us. A run
@@ -50,48 +50,48 @@ static int code_of(int status)
 
 /* True if the job should be retried: another process, which may be exiting, held its
  * folder. */
-static bool is_tried_again(struct sweep_job *j)
+static bool should_retry(struct sweep_job *j)
 {
     enum { TRIES = 3 };
 
     return j->code == EXIT_BUSY && ++j->tries < TRIES;
 }
 
-static void hand_on(const pid_t *pid, int n)
+static void forward_signal(const pid_t *pid, int n)
 {
     for (int i = 0; i < n; i++)
         if (pid[i] > 0)
             (void)kill(pid[i], SIGTERM);
 }
 
-int sweep_jobs_run(struct sweep_job *job, int n, int beside,
+int sweep_jobs_run(struct sweep_job *job, int n, int parallel,
                    void (*ended)(int i, const struct sweep_job *j, void *arg), void *arg)
 {
-    pid_t *pid = xcalloc((size_t)n + 1, sizeof(*pid)), gone;
+    pid_t *pid = xcalloc((size_t)n + 1, sizeof(*pid)), ended_pid;
     int next = 0, running = 0, status;
-    bool told = false;
+    bool forwarded = false;
 
     process_catch_signals(on_signal);
     for (int i = 0; i < n; i++)
         job[i].code = -1;
-    while (running || (next < n && !asked)) {
-        while (running < beside && next < n && !asked) {
+    while (running || (next < n && !stop_signal)) {
+        while (running < parallel && next < n && !stop_signal) {
             pid[next] = start(&job[next]);
             next++;
             running++;
         }
-        if (asked && !told) {
-            hand_on(pid, n);
-            told = true;
+        if (stop_signal && !forwarded) {
+            forward_signal(pid, n);
+            forwarded = true;
         }
-        gone = waitpid(-1, &status, WNOHANG);
-        if (!gone)
+        ended_pid = waitpid(-1, &status, WNOHANG);
+        if (!ended_pid)
             (void)usleep(20000);
-        for (int i = 0; gone > 0 && i < n; i++) {
-            if (pid[i] != gone)
+        for (int i = 0; ended_pid > 0 && i < n; i++) {
+            if (pid[i] != ended_pid)
                 continue;
             job[i].code = code_of(status);
-            pid[i] = is_tried_again(&job[i]) && !asked ? start(&job[i]) : 0;
+            pid[i] = should_retry(&job[i]) && !stop_signal ? start(&job[i]) : 0;
             if (pid[i])
                 continue;
             running--;
@@ -99,5 +99,5 @@ int sweep_jobs_run(struct sweep_job *job, int n, int beside,
         }
     }
     free(pid);
-    return asked;
+    return stop_signal;
 }

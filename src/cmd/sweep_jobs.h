@@ -15,11 +15,11 @@ struct sweep_job {
 };
 
 /*
- * Runs all jobs, `beside` at a time, and calls `ended` after each. Forwards SIGTERM,
+ * Runs all jobs, `parallel` at a time, and calls `ended` after each. Forwards SIGTERM,
  * SIGINT, SIGHUP, and SIGUSR1 to the running jobs and starts no more. Returns that signal,
  * or 0 if all jobs have run.
  */
-int sweep_jobs_run(struct sweep_job *job, int n, int beside,
+int sweep_jobs_run(struct sweep_job *job, int n, int parallel,
                    void (*ended)(int i, const struct sweep_job *j, void *arg), void *arg);
 
 #endif

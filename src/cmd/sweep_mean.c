@@ -111,7 +111,7 @@ static void print_number(double v)
         say("%-12.6g", v);
 }
 
-static void print(const struct table *t)
+static void print_means(const struct table *t)
 {
     say("\n%-12s%-12s%-10sarguments\n", "mean", "deviation", "runs");
     for (int i = 0; i < t->n; i++) {
@@ -123,7 +123,7 @@ static void print(const struct table *t)
     }
 }
 
-static void write(const struct table *t, const struct sweep *s)
+static void write_means(const struct table *t, const struct sweep *s)
 {
     struct strbuf text = STRBUF_INIT;
     char *path = path_join(s->output, "sweep_mean.csv");
@@ -154,8 +154,8 @@ void sweep_report_means(const struct sweep *s)
     collect(&t, s);
     if (t.n < s->grid.n) {
         qsort(t.row, (size_t)t.n, sizeof(*t.row), best_first);
-        print(&t);
-        write(&t, s);
+        print_means(&t);
+        write_means(&t, s);
     }
     for (int i = 0; i < t.n; i++)
         free(t.row[i].words);

@@ -87,13 +87,13 @@ static char *args_of(const struct sweep *s, int run)
 
 bool sweep_args_same(const struct sweep *s, int run)
 {
-    char *path = sweep_path(s, run, s->halvings, ".args"), *now = args_of(s, run);
+    char *path = sweep_path(s, run, s->halvings, ".args"), *new_args = args_of(s, run);
     size_t len;
-    char *then = file_read(path, &len);
-    bool same = then && !strcmp(now, then);
+    char *old = file_read(path, &len);
+    bool same = old && !strcmp(new_args, old);
 
-    free(then);
-    free(now);
+    free(old);
+    free(new_args);
     free(path);
     return same;
 }

@@ -15,7 +15,7 @@ struct words {
     int n, cap;
 };
 
-static void add(struct words *w, const char *word)
+static void add_word(struct words *w, const char *word)
 {
     GROW(w->word, w->n, w->cap);
     w->word[w->n++] = word;
@@ -41,37 +41,37 @@ static struct words command_of(const struct sweep *s, int run, int64_t most,
     const struct sweep_run *r = &s->grid.run[run];
     struct words w = {0};
 
-    add(&w, "trainc");
-    add(&w, "train");
+    add_word(&w, "trainc");
+    add_word(&w, "train");
     for (int i = 0; i < s->ngiven; i++)
-        add(&w, s->given[i]);
+        add_word(&w, s->given[i]);
     for (int i = 0; i < r->nword; i++)
-        add(&w, r->word[i]);
-    add(&w, "--output");
-    add(&w, s->output);
-    add(&w, "--tag");
-    add(&w, r->name);
-    add(&w, "--progress");
-    add(&w, "off");
+        add_word(&w, r->word[i]);
+    add_word(&w, "--output");
+    add_word(&w, s->output);
+    add_word(&w, "--tag");
+    add_word(&w, r->name);
+    add_word(&w, "--progress");
+    add_word(&w, "off");
     if (result) {
-        add(&w, "--result");
-        add(&w, result);
+        add_word(&w, "--result");
+        add_word(&w, result);
     }
     if (s->jobs > 1 && !is_given(s, "--threads", "THREADS")) {
         int cores = usable_cores() / s->jobs;
 
-        add(&w, "--threads");
-        add(&w, xasprintf("%d", cores > 0 ? cores : 1));
+        add_word(&w, "--threads");
+        add_word(&w, xasprintf("%d", cores > 0 ? cores : 1));
     }
     if (most) {
-        add(&w, "--max-steps");
-        add(&w, xasprintf("%lld", (long long)most));
+        add_word(&w, "--max-steps");
+        add_word(&w, xasprintf("%lld", (long long)most));
     }
-    add(&w, NULL);
+    add_word(&w, NULL);
     return w;
 }
 
-static void say_ended(int i, const struct sweep_job *j, void *arg)
+static void report_end(int i, const struct sweep_job *j, void *arg)
 {
     struct sweep *s = arg;
     int run = s->live[i];
@@ -91,7 +91,7 @@ static void say_ended(int i, const struct sweep_job *j, void *arg)
 }
 
 /* Ignores the end of a job, such as a run started only to learn its length. */
-static void say_begun(int i, const struct sweep_job *j, void *arg)
+static void ignore_end(int i, const struct sweep_job *j, void *arg)
 {
     (void)i, (void)j, (void)arg;
 }
@@ -112,7 +112,7 @@ static int run_jobs(struct sweep *s, const int64_t *most)
                           .word;
         job[i].log = sweep_path(s, run, s->rung, ".log");
     }
-    sig = sweep_jobs_run(job, s->nlive, s->jobs, say_ended, s);
+    sig = sweep_jobs_run(job, s->nlive, s->jobs, report_end, s);
     free(job);
     return sig;
 }
@@ -122,7 +122,7 @@ static int run_jobs(struct sweep *s, const int64_t *most)
  * so the others first run one step, without a result file. Returns the signal that stopped
  * them, or 0.
  */
-static int limits_of(struct sweep *s, int64_t *most)
+static int find_step_limits(struct sweep *s, int64_t *most)
 {
     struct sweep_job *job = xcalloc((size_t)s->nlive + 1, sizeof(*job));
     int sig, n = 0;
@@ -133,7 +133,7 @@ static int limits_of(struct sweep *s, int64_t *most)
         job[n].argv = command_of(s, s->live[i], 1, NULL).word;
         job[n++].log = sweep_path(s, s->live[i], s->rung, ".log");
     }
-    sig = sweep_jobs_run(job, n, s->jobs, say_begun, s);
+    sig = sweep_jobs_run(job, n, s->jobs, ignore_end, s);
     for (int i = 0; i < s->nlive; i++) {
         most[i] = sweep_updates(s, s->live[i]) >> (s->halvings - s->rung);
         most[i] += !most[i];
@@ -142,19 +142,19 @@ static int limits_of(struct sweep *s, int64_t *most)
     return sig;
 }
 
-bool sweep_is_understood(struct sweep *s)
+bool sweep_args_valid(struct sweep *s)
 {
     struct words w = {0};
     struct sweep_job job = {0};
 
-    add(&w, "trainc");
-    add(&w, "train");
+    add_word(&w, "trainc");
+    add_word(&w, "train");
     for (int i = 0; i < s->ngiven; i++)
-        add(&w, s->given[i]);
-    add(&w, "--print-config");
-    add(&w, NULL);
+        add_word(&w, s->given[i]);
+    add_word(&w, "--print-config");
+    add_word(&w, NULL);
     job.argv = w.word;
-    (void)sweep_jobs_run(&job, 1, 1, say_begun, s);
+    (void)sweep_jobs_run(&job, 1, 1, ignore_end, s);
     free(w.word);
     return !job.code;
 }
@@ -206,7 +206,7 @@ static int run_rung(struct sweep *s)
         log_info("%d of %d runs are already finished", nall - n, nall);
     s->nlive = n;
     if (s->rung < s->halvings)
-        sig = limits_of(s, most);
+        sig = find_step_limits(s, most);
     if (!sig)
         sig = run_jobs(s, most);
     memcpy(s->live, all, (size_t)nall * sizeof(*all));

@@ -69,7 +69,7 @@ static void print_table(const struct sweep *s, const int *order)
     }
 }
 
-int sweep_tell(const struct sweep *s)
+int sweep_report(const struct sweep *s)
 {
     int *order = xcalloc((size_t)s->grid.n + 1, sizeof(*order)), failed = 0;
 

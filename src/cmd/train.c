@@ -52,7 +52,7 @@ static int train_run(struct config *cfg, const struct cmdline *line)
 {
     const char *result = cmdline_value(line, "--result");
 
-    if (lr_find_asked(line))
+    if (lr_find_requested(line))
         return lr_find_run(cfg, line);
     return cfg->eval_mode || cfg->throughput_mode ? trainer_eval(cfg, result, NULL)
                                                   : trainer_train(cfg, result);

@@ -12,14 +12,14 @@
 #include "session/buckets.h"
 
 /* The timeline of a step, in seconds or, if times are unknown, in fractions of a step. */
-struct course {
+struct timeline {
     struct buckets buckets;
     bool timed;
     double step, backward; /* ends of the step and of its backward pass */
-    struct travel {
+    struct transfer {
         int64_t bytes;
         double ready, begins, ends; /* ends: 0 if times are unknown */
-    } * travel;
+    } * transfer;
     int64_t bytes;
     double sent, exposed; /* seconds of all buckets; the part after the backward pass */
     int64_t weights;      /* with sharding: bytes gathered after the optimizer step */
@@ -28,7 +28,8 @@ struct course {
 };
 
 /* Returns the end time of each step of the program in heap memory. */
-static double *step_ends(const struct program *p, const struct world *w, struct course *c)
+static double *step_ends(const struct program *p, const struct world *w,
+                         struct timeline *c)
 {
     double *ends = xcalloc((size_t)p->nregion + 1, sizeof(*ends)), all = 0;
     struct device_limits l;
@@ -53,7 +54,7 @@ static double *step_ends(const struct program *p, const struct world *w, struct 
 }
 
 /* Returns the time at which the last gradient of a bucket is computed. */
-static double ready(const struct bucket *b, const double *ends)
+static double ready_time(const struct bucket *b, const double *ends)
 {
     double at = 0;
 
@@ -66,21 +67,22 @@ static double ready(const struct bucket *b, const double *ends)
     return at;
 }
 
-static void course_of(struct course *c, const struct program *p, const struct world *w)
+static void timeline_of(struct timeline *c, const struct program *p,
+                        const struct world *w)
 {
     double others = (double)(w->processes - 1) / w->processes; /* ring algorithms */
     double share = w->shard ? others : 2 * others, idle = 0, *ends;
 
-    *c = (struct course){0};
+    *c = (struct timeline){0};
     buckets_find(&c->buckets, p->graph, w->bucket_bytes);
-    c->travel = xcalloc((size_t)c->buckets.n + 1, sizeof(*c->travel));
+    c->transfer = xcalloc((size_t)c->buckets.n + 1, sizeof(*c->transfer));
     ends = step_ends(p, w, c);
     for (int i = 0; i < c->buckets.n; i++) {
         const struct bucket *b = &c->buckets.item[i];
-        struct travel *t = &c->travel[i];
+        struct transfer *t = &c->transfer[i];
 
         t->bytes = bucket_travels(b, w->half);
-        t->ready = ready(b, ends);
+        t->ready = ready_time(b, ends);
         c->bytes += t->bytes;
         if (!c->timed)
             continue;
@@ -95,20 +97,20 @@ static void course_of(struct course *c, const struct program *p, const struct wo
     free(ends);
 }
 
-static void course_release(struct course *c)
+static void timeline_release(struct timeline *c)
 {
     buckets_release(&c->buckets);
-    free(c->travel);
+    free(c->transfer);
 }
 
-static double overlap(const struct course *c)
+static double overlap(const struct timeline *c)
 {
     return c->sent > 0 ? 1 - c->exposed / c->sent : 0;
 }
 
-static void print_bucket(const struct course *c, int i)
+static void print_bucket(const struct timeline *c, int i)
 {
-    const struct travel *t = &c->travel[i];
+    const struct transfer *t = &c->transfer[i];
     const struct bucket *b = &c->buckets.item[i];
     struct strbuf size = STRBUF_INIT;
 
@@ -123,7 +125,7 @@ static void print_bucket(const struct course *c, int i)
     strbuf_release(&size);
 }
 
-static void print_weights(const struct course *c)
+static void print_weights(const struct timeline *c)
 {
     struct strbuf size = STRBUF_INIT;
 
@@ -138,10 +140,10 @@ static void print_weights(const struct course *c)
 void world_print(const struct program *p, const struct world *w)
 {
     struct strbuf size = STRBUF_INIT;
-    struct course c;
+    struct timeline c;
     double whole;
 
-    course_of(&c, p, w);
+    timeline_of(&c, p, w);
     whole = c.step + c.exposed + c.gathers;
     strbuf_add_bytes(&size, (double)c.bytes);
     say("\n%d processes: %s of gradients are %s in %d buckets, each as soon as its last "
@@ -166,15 +168,15 @@ void world_print(const struct program *p, const struct world *w)
     strbuf_reset(&size);
     strbuf_add_bytes(&size, c.each);
     say("  each process sends %s per step\n", size.buf);
-    course_release(&c);
+    timeline_release(&c);
     strbuf_release(&size);
 }
 
 void world_json(struct json_writer *j, const struct program *p, const struct world *w)
 {
-    struct course c;
+    struct timeline c;
 
-    course_of(&c, p, w);
+    timeline_of(&c, p, w);
     json_put_int(j, "world", w->processes);
     json_put_int(j, "travel_bytes", c.bytes);
     json_put_int(j, "gather_bytes", c.weights);
@@ -183,8 +185,9 @@ void world_json(struct json_writer *j, const struct program *p, const struct wor
     for (int i = 0; i < c.buckets.n; i++) {
         json_begin_object(j, NULL);
         json_put_int(j, "tensors", c.buckets.item[i].ngrad);
-        json_put_int(j, "bytes", c.travel[i].bytes);
-        json_put_double(j, c.timed ? "ready_seconds" : "ready_share", c.travel[i].ready);
+        json_put_int(j, "bytes", c.transfer[i].bytes);
+        json_put_double(j, c.timed ? "ready_seconds" : "ready_share",
+                        c.transfer[i].ready);
         json_end(j);
     }
     json_end(j);
@@ -196,5 +199,5 @@ void world_json(struct json_writer *j, const struct program *p, const struct wor
         json_put_double(j, "gather_seconds", c.gathers);
         json_put_double(j, "overlap", overlap(&c));
     }
-    course_release(&c);
+    timeline_release(&c);
 }
