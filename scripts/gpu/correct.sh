@@ -229,7 +229,7 @@ check_resume() {
 check_overflow() {
   make_shapes
   train overflow -- AMP.INJECT_OVERFLOW_AT=4 AMP.INIT_SCALE=256
-  grep -q "update 4 skipped: gradients" overflow.log || die "update 4 was not skipped"
+  grep -q "step 4 skipped: gradients" overflow.log || die "update 4 was not skipped"
   python3 - overflow/*/default/metrics.jsonl "$(last overflow)" <<'EOF'
 import json, math, struct, sys
 rows = [json.loads(l) for l in open(sys.argv[1])]

@@ -72,7 +72,7 @@ def of_output(output):
 # What a run says when a file could not be written, and what may then differ.
 EXCUSES = {
     "lines are missing": {"metrics", "summary"},
-    "lines of the logs may be missing": {"metrics", "summary"},
+    "log lines may be lost": {"metrics", "summary"},
     "cannot write": {"confusion", "result"},
     "checkpoint not saved": {"best", "result", "metrics", "summary"},  # it cannot be validated beside
     "checkpoint is not saved": {"best", "result"},

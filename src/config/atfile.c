@@ -108,7 +108,7 @@ static const struct atfile *open_file(const char *path, const struct atfile *par
     free(real);
     for (const struct atfile *up = parent; up; up = up->parent) {
         if (!strcmp(up->real, f->real)) {
-            problems_error(p, where, "@%s is being read already: a cycle", path);
+            problems_error(p, where, "@%s includes itself", path);
             return NULL;
         }
     }
@@ -131,7 +131,8 @@ struct atword *atfile_read(const char *path, const struct atfile *parent,
     if (f && !text)
         problems_error(p, where, "cannot read '%s': %s", f->path, file_strerror(errno));
     if (text && strlen(text) != len) {
-        problems_error(p, where, "'%s' is no text: it has a zero byte", f->path);
+        problems_error(p, where, "'%s' is not a text file: it contains a zero byte",
+                       f->path);
         text[0] = '\0';
     }
     if (text && !strncmp(text, BYTE_ORDER_MARK, 3))

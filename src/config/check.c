@@ -39,7 +39,7 @@ static bool check_map(const struct schema *row, const struct value *v, struct st
         if (!of && !ok)
             strbuf_addf(why, "has no %s", r->key);
         else if (!ok)
-            strbuf_addf(why, "has a wrong %s: it %s", r->key,
+            strbuf_addf(why, "has an invalid %s: it %s", r->key,
                         item.buf + (*item.buf == ':' ? 2 : 0));
         strbuf_release(&item);
         if (!ok)
@@ -61,7 +61,7 @@ static bool check_list(const struct schema *row, const struct value *v,
     for (int i = 0; i < v->list.n && ok; i++) {
         ok = check_value(row, &v->list.item[i], &item);
         if (!ok)
-            strbuf_addf(why, ": its item %d %s", i, item.buf);
+            strbuf_addf(why, ": item %d %s", i, item.buf);
     }
     strbuf_release(&item);
     return ok;

@@ -54,7 +54,7 @@ static bool say_switch(struct parser *ps, const struct flag_name *on, const char
         (strcasecmp(text, "true") != 0 && strcasecmp(text, "false") != 0))
         return false;
     problems_error(ps->p, flag_argument(on->flag, &ps->line->mem),
-                   "a switch has its value after a =: --%s=%s",
+                   "write the value of a switch after =: --%s=%s",
                    flag_long(on->flag, &ps->line->mem) + 2, text);
     return true;
 }

@@ -24,8 +24,8 @@ bool parser_expand(struct parser *ps)
     if (ps->only_args || at.text[0] != '@' || !at.text[1])
         return false;
     if (++ps->nfiles > FILES_MAX) {
-        problems_error(ps->p, at.where, "@%s: there are more than %d files of arguments",
-                       at.text + 1, FILES_MAX);
+        problems_error(ps->p, at.where, "@%s: more than %d argument files", at.text + 1,
+                       FILES_MAX);
         ps->n = ps->i;
         return true;
     }

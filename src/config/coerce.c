@@ -250,7 +250,7 @@ static bool to_map(struct arena *a, const struct decl *d, const struct value *in
         of = schema_decl(row);
         ok = coerce(a, &of, v, v, &item);
         if (!ok)
-            strbuf_addf(why, "a dict: its %s must be %s", key, item.buf);
+            strbuf_addf(why, "a dict: field %s must be %s", key, item.buf);
         strbuf_release(&item);
         if (!ok)
             return false;
@@ -318,10 +318,10 @@ static bool to_list(struct arena *a, const struct decl *d, const struct value *i
                   coerce(a, &item, &v.list.item[i], &list.list.item[i], &item_why);
 
         if (!ok)
-            strbuf_addf(why, "a %s: its item %d must be %s", value_type_name(d->type), i,
+            strbuf_addf(why, "a %s: item %d must be %s", value_type_name(d->type), i,
                         item_why.buf);
         if (ok && list.list.item[i].type == VALUE_NONE) {
-            strbuf_addf(why, "a %s: its item %d is None", value_type_name(d->type), i);
+            strbuf_addf(why, "a %s: item %d is None", value_type_name(d->type), i);
             ok = false;
         }
         strbuf_release(&item_why);

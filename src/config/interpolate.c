@@ -27,7 +27,8 @@ static bool add_env(struct interpolation *ip, const struct cfgnode_entry *e, cha
     if (!text && comma)
         text = comma + 1;
     if (!text) {
-        problems_error(ip->p, e->where, "%s: the environment has no %s", e->name, name);
+        problems_error(ip->p, e->where, "%s: environment variable %s is not set", e->name,
+                       name);
         return false;
     }
     strbuf_addstr(out, text);
@@ -40,9 +41,7 @@ static bool add_key(struct interpolation *ip, const struct cfgnode_entry *e,
     struct cfgnode_entry *other = ip->tree ? cfgnode_find(ip->tree, name) : NULL;
 
     if (!ip->tree) {
-        problems_error(ip->p, e->where,
-                       "%s: ${%s}: files are read before there are keys, so only "
-                       "${env:NAME} works here",
+        problems_error(ip->p, e->where, "%s: ${%s}: only ${env:NAME} works in file names",
                        e->name, name);
         return false;
     }
@@ -53,7 +52,7 @@ static bool add_key(struct interpolation *ip, const struct cfgnode_entry *e,
     for (int i = 0; i < ip->depth; i++) {
         if (strcmp(ip->open[i], name) != 0 && ip->depth < DEPTH_MAX)
             continue;
-        problems_error(ip->p, e->where, "%s: ${%s} leads back to itself", e->name, name);
+        problems_error(ip->p, e->where, "%s: ${%s} refers to itself", e->name, name);
         return false;
     }
     if (other->pending && !resolve(ip, other))

@@ -37,9 +37,8 @@ static void warn_if_beaten(const struct cfgnode_entry *was,
         value_equal(&was->value, &is->value))
         return;
     value_add_repr(&old, &was->value);
-    problems_warn(p, flag->where,
-                  "%s is %s, not %s as %s says: a flag comes after KEY=VALUE", flag->name,
-                  flag->text, old.buf, was->where);
+    problems_warn(p, flag->where, "%s is %s, not %s as in %s: flags override KEY=VALUE",
+                  flag->name, flag->text, old.buf, was->where);
     strbuf_release(&old);
 }
 

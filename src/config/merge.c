@@ -27,8 +27,8 @@ static void unknown_key(struct merge *m, const char *key, const char *where, boo
 
     if (dotted)
         problems_error(m->p, where,
-                       "unknown key '%s' (sections are nested: %.*s: on one line, the "
-                       "rest indented below it)",
+                       "unknown key '%s' (sections are nested: write %.*s: on one line "
+                       "and the rest indented below it)",
                        key, (int)strcspn(key, "."), key);
     else if (near)
         problems_error(m->p, where, "unknown key %s (did you mean %s?)", key, near);
@@ -110,7 +110,8 @@ static void merge_tree(struct merge *m, struct cfgnode *into, const struct cfgno
             merge_tree(m, old->node, e->node, old->name);
         else if (old->node)
             problems_error(m->p, e->where,
-                           "%s is a section: its keys go below it, indented", old->name);
+                           "%s is a section: write its keys indented below it",
+                           old->name);
         else
             set_leaf(m, old, e->node ? &map : &e->value, e->where);
     }
@@ -132,8 +133,7 @@ static void merge_pair(struct merge *m, const struct cfgnode_pair *pair)
         problems_error(m->p, pair->where,
                        "%s works in files only; name several --cfg files", pair->name);
     else if (!utf8_valid(pair->text))
-        problems_error(m->p, pair->where, "%s: not a text in UTF-8, which config.yaml is",
-                       pair->name);
+        problems_error(m->p, pair->where, "%s: the value is not valid UTF-8", pair->name);
     else if (!e)
         unknown_key(m, pair->name, pair->where, false, false);
     else if (e->node)

@@ -32,7 +32,7 @@ static bool is_cycle(struct chain *c, const char *path, const char *real,
     if (first == c->depth && c->depth < DEPTH_MAX)
         return false;
     if (first == c->depth) {
-        problems_error(c->p, where, "BASE goes more than %d files deep", DEPTH_MAX);
+        problems_error(c->p, where, "BASE is nested more than %d files deep", DEPTH_MAX);
     } else {
         for (int i = first; i < c->depth; i++)
             strbuf_addf(&s, "%s -> ", c->open[i].path);
@@ -89,7 +89,7 @@ static void load_bases(struct chain *c, const char *file, struct cfgnode *from)
             continue;
         if (first)
             problems_error(c->p, e->where,
-                           "_BASE_ and BASE are one key: give one of them");
+                           "_BASE_ and BASE are the same key: remove one of them");
         first = e;
         if (e->node)
             continue;

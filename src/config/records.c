@@ -29,15 +29,16 @@
 const struct schema record_hook[] = {
     HOOK("at", at, .required = true, .choices = choices_hook_moments, .help = "when"),
     HOOK("run", run, .required = true,
-         .help = "the command, in words as a shell has them: quotes, and nothing that is "
-                 "expanded"),
-    HOOK("shell", shell, .def = "False", .help = "/bin/sh -c reads the command"),
+         .help = "the command, split into words like in a shell: quotes work, but "
+                 "nothing is expanded"),
+    HOOK("shell", shell, .def = "False", .help = "run the command with /bin/sh -c"),
     HOOK("timeout", timeout, .def = "60", ABOVE(0, 1e9),
-         .help = "seconds after which it is killed"),
+         .help = "seconds until the command is killed"),
     HOOK("every", every, .def = "1", RANGE(1, NO_LIMIT),
-         .help = "at step and epoch: each so many of them"),
+         .help = "step, epoch: run only every N of them"),
     HOOK("wait", wait, .def = "True",
-         .help = "the run waits for its end; False: it goes on beside it"),
+         .help =
+             "the run waits for the command; False: the command runs in the background"),
     {0},
 };
 
@@ -45,31 +46,31 @@ const struct schema record_hook[] = {
 
 const struct schema record_loss[] = {
     LOSS("type", type, .required = true,
-         .help = "which: `trainc help TRAIN.LOSS.NAME` lists them, and docs/losses.md "
-                 "what each reads"),
-    LOSS("weight", weight, .def = "1", RANGE(0, 1e6), .help = "in the sum"),
+         .help = "type of the loss: `trainc help TRAIN.LOSS.NAME` lists them, "
+                 "docs/losses.md their fields"),
+    LOSS("weight", weight, .def = "1", RANGE(0, 1e6), .help = "weight in the sum"),
     LOSS("stage", stage, .def = "-1", RANGE(-1, 63),
-         .help =
-             "of an auxiliary classifier of this stage of the model, counted from 0 as "
-             "MODEL.OUT_INDICES; -1: of the logits"),
+         .help = "apply the loss to an auxiliary classifier at this stage of the model, "
+                 "counted from 0 like MODEL.OUT_INDICES; -1: to the logits"),
     LOSS("smoothing", smoothing, .def = "None", .nullable = true, RANGE(0, 1),
          .help = "label smoothing; None: MODEL.LABEL_SMOOTHING"),
     LOSS("target_thresh", target_thresh, .def = "None", .nullable = true, RANGE(0, 1),
-         .help = "bce: targets above it become 1, others 0"),
+         .help = "bce: targets above this become 1, others 0"),
     LOSS("sum_classes", sum_classes, .def = "False",
-         .help = "bce: sum over classes instead of mean"),
+         .help = "bce: sum over the classes instead of averaging"),
     LOSS("gamma", gamma, .def = "2", RANGE(0, 100), .help = "focal: exponent of 1 - p"),
     LOSS("smooth", smooth, .def = "1", ABOVE(0, 1e12),
-         .help = "dice: added above and below the fraction"),
+         .help = "dice: added to numerator and denominator"),
     LOSS("squared", squared, .def = "False",
-         .help = "dice: squares of probabilities below the fraction"),
+         .help = "dice: square the probabilities in the denominator"),
     LOSS("thresh", thresh, .def = "0.7", ABOVE(0, 1),
          .help = "ohem: pixels whose class has a smaller probability are hard"),
     LOSS("min_share", min_share, .def = "0.0625", RANGE(0, 1),
-         .help = "ohem: so many of the valid pixels count at least"),
+         .help = "ohem: smallest share of the valid pixels to use"),
     LOSS("temperature", temperature, .def = "1", RANGE(0.001, 1000),
-         .help = "distill: logits are divided by it"),
-    LOSS("hard", hard, .def = "False", .help = "distill: the teacher's class alone"),
+         .help = "distill: divide the logits by this"),
+    LOSS("hard", hard, .def = "False",
+         .help = "distill: use only the teacher's predicted class"),
     {0},
 };
 
@@ -121,13 +122,13 @@ const struct schema record_augment[] = {
 
 const struct schema record_group[] = {
     GROUP("match", match, .required = true,
-          .help = "shell pattern of the names of parameters, as TRAIN.FREEZE has them: "
-                  "'head.*'"),
-    GROUP("name", name, .help = "another optimizer than TRAIN.OPTIMIZER.NAME"),
+          .help = "shell pattern of parameter names, like in TRAIN.FREEZE: 'head.*'"),
+    GROUP("name", name, .help = "optimizer of the group; empty: TRAIN.OPTIMIZER.NAME"),
     GROUP("lr_scale", lr_scale, .def = "1", RANGE(0, 1e6),
           .help = "factor of the learning rate"),
     OURS("weight_decay", weight_decay, RANGE(0, 1e6),
-         .help = "of all that match, vectors too; None: as without the group"),
+         .help = "weight decay of all matching parameters, including 1-D ones; None: "
+                 "unchanged"),
     OURS("eps", eps, RANGE(0, 1), .help = "as the key of TRAIN.OPTIMIZER"),
     OURS("betas", betas, RANGE(0, 1), .len = 2, .help = "as the key of TRAIN.OPTIMIZER"),
     OURS("momentum", momentum, RANGE(0, 1), .help = "as the key of TRAIN.OPTIMIZER"),

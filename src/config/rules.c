@@ -22,7 +22,7 @@ static void check_scale(const struct config *cfg, struct problems *p)
 {
     if (cfg->amp.min_scale > cfg->amp.init_scale)
         config_blame(cfg, p, KEYS("AMP.MIN_SCALE", "AMP.INIT_SCALE"),
-                     "AMP.MIN_SCALE (%g) is more than AMP.INIT_SCALE (%g)",
+                     "AMP.MIN_SCALE (%g) is larger than AMP.INIT_SCALE (%g)",
                      cfg->amp.min_scale, cfg->amp.init_scale);
 }
 

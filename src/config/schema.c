@@ -33,7 +33,7 @@ static const char *check_below(const char *text)
     size_t n;
 
     if (*text == '/')
-        return "a name, not a whole path: OUTPUT is the folder of all runs";
+        return "a relative name: OUTPUT is the folder of all runs";
     for (; *text; text += n + (text[n] == '/')) {
         n = strcspn(text, "/");
         if (n == 2 && !strncmp(text, "..", 2))
@@ -100,28 +100,27 @@ static const char *check_range(const char *text)
         FAMILY_ROW(KEY ".WINDOW_SIZE", INT, .def = "7", RANGE(1, 1024),                  \
                    .help = "side of an attention window in tokens"),                     \
         FAMILY_ROW(KEY ".MLP_RATIO", FLOAT, .def = "4.0", ABOVE(0, 64),                  \
-                   .help = "hidden channels of the MLP over its inputs"),                \
+                   .help = "ratio of the MLP's hidden channels to its inputs"),          \
         FAMILY_ROW(KEY ".APE", BOOL, .def = "False",                                     \
                    .help = "add an absolute position embedding"),                        \
         FAMILY_ROW(KEY ".PATCH_NORM", BOOL, .def = "True",                               \
                    .help = "layer norm after the patch embedding")
 #define QKV_BIAS_ROW(KEY)                                                                \
     FAMILY_ROW(KEY ".QKV_BIAS", BOOL, .def = "True",                                     \
-               .help = "bias of the query, key and value projections")
+               .help = "bias of the query, key, and value projections")
 #define QK_SCALE_ROW(KEY)                                                                \
     FAMILY_ROW(KEY ".QK_SCALE", FLOAT_OPT, .def = "None", .nullable = true,              \
-               .help = "factor of the attention logits; None: 1/sqrt(head width)")
+               .help = "scale of the attention logits; None: 1/sqrt(head width)")
 #define WINDOW_SIZES_ROW(KEY)                                                            \
     FAMILY_ROW(                                                                          \
         KEY ".PRETRAINED_WINDOW_SIZES", INT_LIST, .def = "[0, 0, 0, 0]", RANGE(0, 1024), \
-        .help = "window sizes of the pretrained weights in each stage; 0: as now")
+        .help = "window sizes of the pretrained weights in each stage; 0: unchanged")
 
 /* NOLINTEND(bugprone-macro-parentheses) */
 
-static const char simmim[] =
-    "only SimMIM pre-training reads it, which trainc does not do";
-static const char fused[] = "kernels are fused wherever a kernel of the device can";
-static const char validation[] = "validation counts every image once, in order";
+static const char simmim[] = "trainc has no SimMIM pre-training";
+static const char fused[] = "kernels are fused wherever the device has a fused kernel";
+static const char validation[] = "validation reads every image once, in order";
 
 const struct schema schema_table[] = {
     /* the run */
@@ -130,53 +129,50 @@ const struct schema schema_table[] = {
     ROW("VERSION", version, .def = "1", RANGE(1, 1),
         .help = "version of the configuration format"),
     ROW("DEFAULTS", defaults, NEUTRAL, .def = "auto", .choices = choices_defaults,
-        .help =
-            "what keys are that nothing sets: job: they follow from the images, the "
-            "model, and the length of the run, see docs/fine-tuning.md; swin: those of "
-            "Swin's recipe; auto: swin with a configuration file, else job"),
+        .help = "source of unset keys: job: chosen from the images, the model, and the "
+                "length of the run (docs/fine-tuning.md); swin: Swin's recipe; auto: "
+                "swin with a configuration file, else job"),
     ROW("OUTPUT", output, NEUTRAL, PATH, .flag = "--output", .metavar = "DIR",
         .help = "folder for all runs; this one writes to OUTPUT/NAME/TAG"),
     ROW("TAG", tag, NEUTRAL, .def = "default", .check = check_below, .flag = "--tag",
-        .metavar = "NAME", .help = "name of this run below OUTPUT/NAME"),
+        .metavar = "NAME", .help = "name of this run, a folder in OUTPUT/NAME"),
     ROW("SEED", seed, .def = "0", RANGE(0, NO_LIMIT), .flag = "--seed",
-        .help = "seed of every random number"),
+        .help = "seed of all random numbers"),
     ROW("DEVICE", device, NEUTRAL, .def = "auto", .flag = "--device", .metavar = "DEVICE",
-        .help =
-            "what to run on; for summary also a GPU that is not here: FILE.json, which "
-            "trainc devices --json has written, or a name of those that it knows"),
+        .help = "device to run on; trainc summary also accepts a GPU of another machine: "
+                "a known name, or FILE.json written by trainc devices --json"),
     ROW("THREADS", threads, NEUTRAL, .def = "0", RANGE(0, 4096), .flag = "--threads",
         .metavar = "N",
-        .help = "CPU threads; 0: OMP_NUM_THREADS, or all cores, in a container no more "
-                "than its quota"),
+        .help = "CPU threads; 0: OMP_NUM_THREADS, or else all cores (in a container at "
+                "most its CPU quota)"),
     ROW("LOCAL_RANK", local_rank, .def = "0", RANGE(0, 65536),
         .no_effect = "ranks come from the launcher", .flag = "--local-rank",
-        .help = "rank on this machine, as launchers of old gave it"),
+        .help = "rank on this machine, as old launchers pass it"),
     ROW("EVAL_MODE", eval_mode, NEUTRAL, .def = "False", .flag = "--eval",
-        .help = "evaluate and stop: never trains"),
+        .help = "evaluate and exit without training"),
     ROW("THROUGHPUT_MODE", throughput_mode, NEUTRAL, .def = "False",
-        .flag = "--throughput", .help = "measure images per second and stop"),
+        .flag = "--throughput", .help = "measure images per second and exit"),
     ROW("SAVE_FREQ", save_freq, NEUTRAL, .def = "1", RANGE(1, EPOCHS),
         .flag = "--save-freq", .metavar = "N", .help = "epochs between checkpoints"),
     ROW("PRINT_FREQ", print_freq, NEUTRAL, .def = "10", RANGE(1, NO_LIMIT),
         .flag = "--print-freq, --log-interval", .metavar = "N",
         .help = "steps between log lines"),
     ROW("HOOKS", hooks, NEUTRAL, RECORDS(config_hook, hook),
-        .help = "commands of your own at moments of a training run, with its numbers in "
-                "their environment: [{at: epoch, run: 'cp best.safetensors /store'}]"),
-    ROW("LOSSES", losses, RECORDS(config_loss, loss),
         .help =
-            "several losses, whose weighted sum is learned from: [{type: "
-            "cross_entropy}, {type: cross_entropy, weight: 0.4, stage: 2}]; empty: the "
-            "one of TRAIN.LOSS.NAME"),
+            "commands that a training run starts at certain moments, with its metrics in "
+            "environment variables: [{at: epoch, run: 'cp best.safetensors /store'}]"),
+    ROW("LOSSES", losses, RECORDS(config_loss, loss),
+        .help = "losses whose weighted sum is minimized: [{type: cross_entropy}, {type: "
+                "cross_entropy, weight: 0.4, stage: 2}]; empty: TRAIN.LOSS.NAME"),
     ROW("AMP_ENABLE", amp_enable, .def = "True", .flag = "--amp",
         .no_flag = "--disable-amp", .help = "mixed precision"),
     ROW("AMP_OPT_LEVEL", amp_opt_level, .choices = choices_amp_opt_levels,
         .flag = "--amp-opt-level",
-        .help = "O0 to O3 as Apex's, but that O3 keeps biases, norms and statistics in "
-                "fp32; empty: O1 with AMP_ENABLE, O0 without"),
+        .help = "O0 to O3 as in Apex, except that O3 keeps biases, norms, and statistics "
+                "in fp32; empty: O1 with AMP_ENABLE, else O0"),
     ROW("ENABLE_AMP", enable_amp, .def = "False",
-        .no_effect = "only SimMIM's scripts read it, see AMP_ENABLE",
-        .help = "SimMIM's name of AMP_ENABLE"),
+        .no_effect = "only SimMIM's scripts read it; use AMP_ENABLE",
+        .help = "SimMIM's name for AMP_ENABLE"),
     ROW("FUSED_WINDOW_PROCESS", fused_window_process, .def = "False", .no_effect = fused,
         .flag = "--fused-window-process", .help = "Swin's fused window kernels"),
     ROW("FUSED_LAYERNORM", fused_layernorm, .def = "False", .no_effect = fused,
@@ -187,165 +183,160 @@ const struct schema schema_table[] = {
         .flag = "--amp-dtype",
         .help = "half type; auto: fp16 on CUDA, bf16 on a CPU that has it, else fp32"),
     ROW("AMP.FP32", amp.fp32, .def = "[]",
-        .help = "patterns of layers that compute in fp32, whatever the level: head.*"),
+        .help = "patterns of layers that compute in fp32 at every level, e.g. head.*"),
     ROW("AMP.HALF", amp.half, .def = "[]",
         .help =
-            "patterns of layers that compute in the half type at O1, too, where their "
-            "inputs or their kind would not: layer1.0.bn1; losses never do"),
+            "patterns of layers that also compute in the half type at O1 although their "
+            "inputs or type would not, e.g. layer1.0.bn1; losses always compute in fp32"),
     ROW("AMP.KEEP_BATCHNORM_FP32", amp.keep_batchnorm_fp32, .def = "None",
         .nullable = true,
-        .help = "O2, O3: weights of batch norms stay fp32; False: the optimizer rounds "
-                "them to the half type; None: True. Statistics always are fp32"),
+        .help = "O2, O3: batch norm weights stay fp32; False: the optimizer rounds them "
+                "to the half type; None: True. Statistics are always fp32"),
     ROW("AMP.MASTER_WEIGHTS", amp.master_weights, .def = "None", .nullable = true,
         .help =
             "O2, O3: the optimizer updates fp32 weights; False: it rounds them to the "
             "half type; None: True at O2, False at O3"),
     ROW("AMP.LOSS_SCALE", amp.loss_scale, .def = "dynamic", .check = check_loss_scale,
         .flag = "--loss-scale", .metavar = "SCALE",
-        .help = "factor of the loss: a number, or 'dynamic' (in fp16; else 1), which "
-                "has no ceiling, as torch's GradScaler; Apex stops at 2^24"),
+        .help = "factor of the loss: a number, or 'dynamic' (fp16 only, else 1), without "
+                "an upper limit like torch's GradScaler; Apex stops at 2^24"),
     ROW("AMP.INIT_SCALE", amp.init_scale, .def = "65536.0", ABOVE(0, 1e30),
         .help = "first dynamic loss scale"),
     ROW("AMP.GROWTH_FACTOR", amp.growth_factor, .def = "2.0", RANGE(1, 1e6),
-        .help = "growth of the loss scale after GROWTH_INTERVAL good steps"),
+        .help = "factor of the loss scale after GROWTH_INTERVAL steps without overflow"),
     ROW("AMP.BACKOFF_FACTOR", amp.backoff_factor, .def = "0.5", ABOVE(0, 1),
         .help = "factor of the loss scale after an overflow"),
     ROW("AMP.GROWTH_INTERVAL", amp.growth_interval, .def = "2000", RANGE(1, NO_LIMIT),
-        .help = "good steps in a row before the loss scale grows"),
+        .help = "steps in a row without overflow before the loss scale grows"),
     ROW("AMP.NUM_LOSSES", amp.num_losses, .def = "1", RANGE(1, 8),
-        .help =
-            "as many as LOSSES has: each has a loss scale and a backward phase of its "
-            "own, as in Apex; 1: one for their sum"),
+        .help = "the number of LOSSES: each gets its own loss scale and backward pass, "
+                "as in Apex; 1: one for their sum"),
     ROW("AMP.MIN_SCALE", amp.min_scale, .def = "1.0", ABOVE(0, 1e30),
-        .help = "floor of the loss scale"),
+        .help = "smallest loss scale"),
     ROW("AMP.MAX_SKIPS", amp.max_skips, NEUTRAL, .def = "25", RANGE(1, NO_LIMIT),
-        .help = "stop after that many skipped steps in a row"),
+        .help = "stop after this many skipped steps in a row"),
     ROW("AMP.INJECT_OVERFLOW_AT", amp.inject_overflow_at, .def = "0",
         RANGE(0, 2147483647),
-        .help = "for tests: make the gradients of this update infinite; 0: never"),
+        .help = "for tests: make the gradients of this step infinite; 0: never"),
 
     /* GPUs */
     ROW("CUDA.GRAPH", cuda.graph, NEUTRAL, .def = "True", .flag = "--graph",
         .help = "replay the step as one CUDA graph; False: launch each kernel"),
     ROW("CUDNN.BENCHMARK", cudnn.benchmark, .def = "True",
-        .help = "time the engines at the first start and keep the fastest"),
+        .help = "time cuDNN's engines at the first start and keep the fastest"),
     ROW("CUDNN.DETERMINISTIC", cudnn.deterministic, .def = "False",
         .flag = "--deterministic",
-        .help = "engines whose result never changes, chosen by rule and not by time"),
+        .help = "use only deterministic engines, chosen by rule instead of by time"),
     ROW("CUDNN.ALLOW_TF32", cudnn.allow_tf32, .def = "True",
-        .help = "fp32 GEMMs and convolutions may round their factors to TF32"),
+        .help = "fp32 GEMMs and convolutions may round their inputs to TF32"),
     ROW("CUDNN.FUSE", cudnn.fuse, .def = "True",
-        .help =
-            "a plan of cuDNN may compute what follows a convolution or its gradient, "
-            "too, or all of attention, and a layer norm the sum in front of it; False: "
-            "each of them alone, the rest in kernels of their own"),
+        .help = "fuse into one cuDNN plan a convolution (or its gradient) with the "
+                "operations after it, all of attention, and a layer norm with the sum "
+                "before it; False: a kernel for each"),
     ROW("CUDNN.WORKSPACE_LIMIT", cudnn.workspace_limit, .def = "268435456",
         RANGE(1, NO_LIMIT), .help = "largest workspace of an engine in bytes"),
     ROW("CUDNN.CACHE", cudnn.cache, NEUTRAL, PATH, .def = "auto", .metavar = "DIR",
-        .help = "folder for plans and timings; auto: trainc in XDG_CACHE_HOME or "
-                "~/.cache; empty: none"),
+        .help = "folder for cached plans and timings; auto: trainc in XDG_CACHE_HOME or "
+                "~/.cache; empty: no cache"),
 
     /* looking for defects */
     ROW("DEBUG.REDZONES", debug.redzones, NEUTRAL, .def = "False",
-        .help = "on every device: 256 bytes of NaN before and after each tensor of the "
-                "arena; a kernel that reads them makes NaN, one that writes them ends "
-                "the first step with its name"),
+        .help = "put 256 bytes of NaN before and after each tensor of the arena: a "
+                "kernel that reads them produces NaN, and one that writes them stops the "
+                "first step with its name"),
 
     /* several processes */
     ROW("DIST.TIMEOUT", dist.timeout, NEUTRAL, .def = "1800", RANGE(1, 1e9),
         .flag = "--dist-timeout", .metavar = "SECONDS",
-        .help = "of several processes, how long one waits for the others before it ends "
-                "the run"),
+        .help = "seconds that a process waits for the others before it stops the run"),
 
     ROW("DIST.BUCKET_MB", dist.bucket_mb, .def = "25", RANGE(1, 65536),
-        .help = "MiB of gradients that travel together while others are computed"),
+        .help = "MiB of gradients per all-reduce, which overlaps with backward"),
     ROW("DIST.HALF_GRADIENTS", dist.half_gradients, .def = "False",
-        .help = "gradients of weights that mixed precision uses in 16 bits travel in 16 "
-                "bits"),
+        .help = "all-reduce gradients in 16 bits if mixed precision uses their weights "
+                "in 16 bits"),
     ROW("DIST.SHARD_OPTIMIZER", dist.shard_optimizer, .def = "False",
-        .help = "each process keeps the optimizer's moments of a share of the weights "
-                "alone and updates that (ZeRO-1)"),
+        .help = "each process stores optimizer state for its share of the weights and "
+                "updates only that share (ZeRO-1)"),
 
     /* 8 bits */
     ROW("QUANT.ENABLE", quant.enable, .def = "False",
-        .help =
-            "the net is in 8 bits, as the files of trainc quantize say; inference alone"),
+        .help = "run the model in 8 bits, as written by trainc quantize; inference only"),
     ROW("QUANT.METHOD", quant.method, .def = "percentile",
         .help = "how trainc quantize finds the ranges of activations"),
     ROW("QUANT.PERCENTILE", quant.percentile, .def = "99.99", RANGE(50, 100),
-        .help = "percentile: so many percent of an input's values are not cut"),
+        .help = "percentile: percentage of an input's values that are not clipped"),
     ROW("QUANT.FIRST", quant.first, .def = "False",
-        .help = "in 8 bits, the first layer, too"),
+        .help = "also quantize the first layer"),
     ROW("QUANT.LAST", quant.last, .def = "False",
-        .help = "in 8 bits, the layer of the logits, too"),
+        .help = "also quantize the layer that computes the logits"),
     ROW("QUANT.KEEP", quant.keep, .def = "[]",
-        .help = "patterns of layers that stay in floats: layer1.*"),
+        .help = "patterns of layers to keep in floating point, e.g. layer1.*"),
 
     /* data */
     ROW("DATA.BATCH_SIZE", data.batch_size, .def = "128", RANGE(1, 1048576),
         .word = "auto", .word_value = BATCH_SIZE_AUTO, .flag = "-b, --batch-size",
         .metavar = "N",
-        .help = "images per step and device; auto: the most that fit the GPU's memory"),
+        .help = "images per batch and device; auto: as many as fit in the GPU's memory"),
     ROW("DATA.VAL_BATCH_SIZE", data.val_batch_size, NEUTRAL, .def = "0",
         RANGE(0, 1048576), .flag = "--val-batch-size, --validation-batch-size, -vb",
-        .metavar = "N", .help = "images per validation step; 0: DATA.BATCH_SIZE"),
+        .metavar = "N", .help = "images per validation batch; 0: DATA.BATCH_SIZE"),
     ROW("DATA.DATA_PATH", data.data_path, NEUTRAL, PATH,
         .flag = "--data-path, --data-dir", .metavar = "DIR",
-        .help = "root of the data set; of 16-bit PNGs the high byte of a value counts, "
-                "where Pillow clips 16-bit greys at 255"),
+        .help = "root of the data set; 16-bit PNGs are reduced to the high byte of each "
+                "value (Pillow clips 16-bit grays at 255)"),
     ROW("DATA.DATASET", data.dataset, .def = "imagenet", .flag = "--dataset",
         .metavar = "NAME",
-        .help = "how the data set is stored below DATA.DATA_PATH; SPLIT is "
+        .help = "storage format of the data set in DATA.DATA_PATH; SPLIT is "
                 "DATA.TRAIN_SPLIT or DATA.VAL_SPLIT"),
     ROW("DATA.TRAIN_SPLIT", data.train_split, .def = "train", .flag = "--train-split",
         .metavar = "NAME",
-        .help = "name of the training images below DATA_PATH, see DATA.DATASET"),
+        .help = "name of the training split in DATA_PATH, see DATA.DATASET"),
     ROW("DATA.VAL_SPLIT", data.val_split, .def = "val", .flag = "--val-split",
         .metavar = "NAME",
-        .help = "name of the validation images below DATA_PATH, see DATA.DATASET"),
+        .help = "name of the validation split in DATA_PATH, see DATA.DATASET"),
     ROW("DATA.IMAGE_COLUMN", data.image_column, .flag = "--image-column",
         .metavar = "NAME",
-        .help = "tables: the column of images, paths or names without extension; empty: "
-                "the one with a usual name, such as image, image_id, or file_name"),
+        .help = "tables: column of image paths, or of names without extension; empty: "
+                "found by a usual name such as image, image_id, or file_name"),
     ROW("DATA.LABEL_COLUMN", data.label_column, .flag = "--label-column",
         .metavar = "NAME",
-        .help =
-            "tables: the column of classes; empty: the one with a usual name, such as "
-            "label, class, or category"),
+        .help = "tables: column of classes; empty: found by a usual name such as label, "
+                "class, or category"),
     ROW("DATA.SPLIT_COLUMN", data.split_column, .flag = "--split-column",
         .metavar = "NAME",
         .help =
-            "tables: the column that holds TRAIN_SPLIT and VAL_SPLIT; !NAME as a split "
-            "means all rows but those of NAME; empty: the one called split or subset"),
+            "tables: column with the values of TRAIN_SPLIT and VAL_SPLIT; a split !NAME "
+            "selects all rows except NAME's; empty: the column called split or subset"),
     ROW("DATA.IMAGE_FOLDER", data.image_folder, .flag = "--image-folder",
         .metavar = "DIR",
-        .help = "tables: the folder of the images, relative to the table; empty: a usual "
-                "one, such as images or train"),
+        .help = "tables: folder of the images, relative to the table; empty: a usual one "
+                "such as images or train"),
     ROW("DATA.VAL_FRACTION", data.val_fraction, .def = "0.0", RANGE(0, 0.9),
         .flag = "--val-fraction", .metavar = "SHARE",
-        .help = "this share of each class of DATA.TRAIN_SPLIT validates, and the rest "
-                "trains; 0: DATA.VAL_SPLIT validates"),
+        .help = "share of each class of DATA.TRAIN_SPLIT to validate on instead of to "
+                "train on; 0: validate on DATA.VAL_SPLIT"),
     ROW("DATA.FOLD", data.fold, .flag = "--fold", .metavar = "K/N",
-        .help = "cross-validation: DATA.TRAIN_SPLIT is divided into N stratified folds; "
-                "fold K validates, and the others train"),
+        .help = "cross-validation: divide DATA.TRAIN_SPLIT into N stratified folds, "
+                "validate on fold K, and train on the others"),
     ROW("DATA.GROUP", data.group, .flag = "--group", .metavar = "REGEX",
-        .help = "with VAL_FRACTION or FOLD, images of a group stay together: those whose "
-                "file names agree in what this extended regular expression (its first "
-                "parenthesis) matches: '^([^_]*)_'"),
+        .help = "with VAL_FRACTION or FOLD: keep images of a group in the same part; a "
+                "group is what the first parenthesis of this extended regular expression "
+                "matches in the file name, e.g. '^([^_]*)_'"),
     ROW("DATA.SPLIT_SEED", data.split_seed, .def = "0", RANGE(0, NO_LIMIT),
         .flag = "--split-seed", .metavar = "N",
         .help = "seed of VAL_FRACTION, FOLD, FRACTION and MAX_VAL_IMAGES"),
     ROW("DATA.FRACTION", data.fraction, .def = "1.0", ABOVE(0, 1), .flag = "--fraction",
-        .metavar = "SHARE", .help = "share of the training images to use, of each class"),
+        .metavar = "SHARE", .help = "share of each class's training images to use"),
     ROW("DATA.MAX_VAL_IMAGES", data.max_val_images, .def = "0", RANGE(0, NO_LIMIT),
         .flag = "--max-val-images", .metavar = "N",
-        .help = "validation images to use at most; 0: all"),
+        .help = "largest number of validation images to use; 0: all"),
     ROW("DATA.TRAIN_NUM_SAMPLES", data.train_num_samples, .def = "2048",
         RANGE(1, NO_LIMIT), .flag = "--train-num-samples", .metavar = "N",
-        .help = "training images of a data set that is generated"),
+        .help = "training images of a generated data set"),
     ROW("DATA.VAL_NUM_SAMPLES", data.val_num_samples, .def = "256", RANGE(1, NO_LIMIT),
         .flag = "--val-num-samples", .metavar = "N",
-        .help = "validation images of a data set that is generated"),
+        .help = "validation images of a generated data set"),
     ROW("DATA.IMG_SIZE", data.img_size, .def = "224", RANGE(1, 65536),
         .flag = "--img-size", .metavar = "N",
         .help = "side of the square input in pixels"),
@@ -358,125 +349,119 @@ const struct schema schema_table[] = {
         .help = "how images are resized"),
     ROW("DATA.MEAN", data.mean, .def = "[0.485, 0.456, 0.406]", RANGE(0, 1),
         .flag = "--mean",
-        .help =
-            "subtracted from the channels, which are in [0, 1]; one number for each, or "
-            "one for all. Of RGB their mean where MODEL.IN_CHANS is not 3"),
+        .help = "mean to subtract from each channel (values in [0, 1]): a number per "
+                "channel, or one for all; if MODEL.IN_CHANS is not 3, RGB values are "
+                "averaged"),
     ROW("DATA.STD", data.std, .def = "[0.229, 0.224, 0.225]", ABOVE(0, 1e6),
-        .flag = "--std", .help = "the channels are divided by it; as DATA.MEAN"),
+        .flag = "--std",
+        .help = "standard deviation to divide each channel by; a list like DATA.MEAN"),
     ROW("DATA.CROP_PCT", data.crop_pct, .def = "0.875", RANGE(0.01, 1),
         .flag = "--crop-pct",
-        .help = "validation: side of the centre crop over the shorter side"),
+        .help = "validation: side of the center crop relative to the shorter side"),
     ROW("DATA.NUM_WORKERS", data.num_workers, NEUTRAL, .def = "8", RANGE(0, 1024),
         .word = "auto", .word_value = NUM_WORKERS_AUTO, .flag = "-j, --workers",
         .metavar = "N",
-        .help = "loader threads; 0: the main thread decodes; auto: as many as there are "
-                "cores that may be used, 32 at most"),
+        .help = "loader threads; 0: the main thread decodes; auto: the number of usable "
+                "cores, at most 32"),
     ROW("DATA.PREFETCH", data.prefetch, NEUTRAL, .def = "4", RANGE(1, 1024),
-        .help = "batches that the loader may be ahead"),
+        .help = "batches to load ahead"),
     ROW("DATA.SHUFFLE", data.shuffle, .def = "True", .flag = "--shuffle",
-        .help = "training: another order in each epoch; False: that of the data set"),
+        .help = "training: a new order in every epoch; False: the order of the data set"),
     ROW("DATA.SHUFFLE_SHARDS", data.shuffle_shards, .def = "0", RANGE(0, 1048576),
         .help =
-            "training from containers: their files in another order in each epoch, and "
-            "the samples of so many files at a time mixed, for disks that are slow at "
-            "jumping; 0: all samples are mixed"),
+            "training from containers on disks with slow seeks: shuffle the files, and "
+            "mix the samples of this many files at a time; 0: shuffle all samples"),
     ROW("DATA.SAMPLER", data.sampler, .def = "uniform", .choices = choices_samplers,
         .flag = "--sampler",
-        .help = "how training images are drawn: uniform: each once per epoch; with "
-                "replacement, as torch's WeightedRandomSampler: balanced: all classes "
-                "equally often, sqrt: halfway to that, weights: by DATA.WEIGHT_COLUMN"),
+        .help =
+            "how to draw training images: uniform: each once per epoch; the others draw "
+            "with replacement, like torch's WeightedRandomSampler: balanced: all classes "
+            "equally often; sqrt: halfway to balanced; weights: by DATA.WEIGHT_COLUMN"),
     ROW("DATA.WEIGHT_COLUMN", data.weight_column, .flag = "--weight-column",
-        .metavar = "NAME",
-        .help = "tables: the column of weights for DATA.SAMPLER weights"),
+        .metavar = "NAME", .help = "tables: column of weights for DATA.SAMPLER weights"),
     ROW("DATA.DROP_LAST", data.drop_last, .def = "True", .flag = "--drop-last",
-        .help = "training: leave out what is left of an epoch after its last whole "
-                "batch; False: it is a batch of its own, smaller"),
+        .help = "training: drop the incomplete last batch of each epoch; False: train on "
+                "it as a smaller batch"),
     ROW("DATA.CACHE", data.cache, NEUTRAL, .def = "none", .choices = choices_caches,
         .flag = "--cache",
-        .help = "what to keep in memory of the images that have been read, as long as "
-                "half of it suffices: their files, or decoded images; mmap: these in a "
-                "file in DATA.INDEX_DIR, which all runs on the machine share"),
+        .help = "cache images in at most half of the memory: their files (encoded) or "
+                "decoded images; mmap: decoded images in a file in DATA.INDEX_DIR shared "
+                "by all runs on the machine"),
     ROW("DATA.INDEX_DIR", data.index_dir, NEUTRAL, PATH, .def = "auto",
         .flag = "--index-dir", .metavar = "DIR",
         .help =
-            "folder for what is found out about the data once: lists of files, counts "
-            "of classes, decoded images (DATA.CACHE mmap); auto: trainc in "
-            "XDG_CACHE_HOME or ~/.cache; empty: nothing is kept. What lies in "
-            "DATA.DATA_PATH from earlier is read, too"),
+            "folder to cache file lists, class counts, and decoded images (DATA.CACHE "
+            "mmap) in; auto: trainc in XDG_CACHE_HOME or ~/.cache; empty: no cache. "
+            "Caches of earlier versions in DATA.DATA_PATH are read as well"),
     ROW("DATA.DECODE", data.decode, .def = "host", .choices = choices_placements,
         .flag = "--decode",
-        .help =
-            "who decodes JPEGs; device: nvJPEG on a GPU, whose pixels differ a little "
-            "from libjpeg's, and the host where that is missing"),
+        .help = "where to decode JPEGs; device: on the GPU by nvJPEG, whose pixels "
+                "differ slightly from libjpeg's (on the host if nvJPEG is missing)"),
     ROW("DATA.RESIZE", data.resize, .def = "host", .choices = choices_placements,
         .flag = "--resize",
-        .help = "who resizes training images, which has to be followed by no "
-                "AUG.AUTO_AUGMENT; device: as a step of the program, as is what "
-                "AUG.ON_DEVICE names"),
+        .help = "where to resize training images; device: requires AUG.AUTO_AUGMENT none "
+                "and implies AUG.ON_DEVICE's operations on the device"),
     ROW("DATA.ON_ERROR", data.on_error, NEUTRAL, .def = "skip",
         .choices = choices_on_errors, .flag = "--on-error",
-        .help = "a damaged file is left out (in training another image takes its "
-                "place), or ends the run"),
+        .help = "skip: leave out damaged files (in training another image replaces "
+                "them); fail: stop the run"),
     ROW("DATA.MAX_BAD_SHARE", data.max_bad_share, NEUTRAL, .def = "0.01", RANGE(0, 1),
-        .help = "stop when more than this share of the files is damaged; above 0, three "
-                "files are not too many"),
+        .help = "stop if more than this share of the files is damaged; unless it is 0, "
+                "up to three files are always tolerated"),
     ROW("DATA.MAX_PIXELS", data.max_pixels, .def = "178956970", RANGE(1, NO_LIMIT),
-        .help = "largest image in pixels; larger ones count as damaged"),
+        .help = "largest image in pixels; larger images count as damaged"),
     ROW("DATA.MAX_BYTES", data.max_bytes, .def = "268435456", RANGE(1, NO_LIMIT),
-        .help = "largest image file in bytes; larger ones count as damaged"),
+        .help = "largest image file in bytes; larger files count as damaged"),
     ROW("DATA.LOAD_TRUNCATED_IMAGES", data.load_truncated_images, .def = "False",
         .flag = "--load-truncated-images",
-        .help =
-            "read files that are cut off as far as they go, with a warning, as Pillow "
-            "does with ImageFile.LOAD_TRUNCATED_IMAGES; False: they are damaged"),
+        .help = "decode truncated files as far as possible, with a warning, like Pillow "
+                "with ImageFile.LOAD_TRUNCATED_IMAGES; False: they count as damaged"),
     ROW("DATA.RANGE", data.range, .def = "auto", .check = check_range, .flag = "--range",
         .metavar = "LO,HI",
-        .help = "TIFFs and PNGs of more than 8 bits: the values that become black and "
-                "white, LO,HI, or LO%,HI% for percentiles of each image; auto: the range "
-                "of the type, of floats the image's smallest to largest"),
+        .help = "TIFFs and PNGs of more than 8 bits: values mapped to black and white, "
+                "LO,HI, or LO%,HI% for percentiles of each image; auto: the range of the "
+                "type, or for floats the image's minimum and maximum"),
     ROW("DATA.EXIF_ROTATE", data.exif_rotate, .def = "False", .flag = "--exif-rotate",
-        .help = "read images as their EXIF orientation says, as Pillow's "
-                "ImageOps.exif_transpose does; False: as they are stored, as torchvision "
-                "and timm do"),
+        .help = "apply the EXIF orientation, like Pillow's ImageOps.exif_transpose; "
+                "False: ignore it, like torchvision and timm"),
     ROW("DATA.CHECK_CLASSES", data.check_classes, NEUTRAL, .def = "True",
-        .help = "refuse a checkpoint whose class list is not the data set's"),
+        .help = "reject a checkpoint whose class list differs from the data set's"),
     ROW("DATA.FIRST_CLASS", data.first_class, .def = "0", RANGE(0, 1),
-        .help = "number of the first class in containers and lists, where classes are "
-                "numbers: 1 for those that count from 1, as ImageNet's TFRecords do"),
+        .help = "index of the first class in containers and lists with numeric classes: "
+                "1 if they count from 1, like ImageNet's TFRecords"),
     ROW("DATA.CLASS_SET", data.class_set, .flag = "--class-set", .metavar = "NAME",
-        .help = "segmentation: names and label values of the classes; empty: values 0 "
-                "to MODEL.NUM_CLASSES - 1, 255 is ignored"),
+        .help = "segmentation: names and label values of the classes; empty: values 0 to "
+                "MODEL.NUM_CLASSES - 1, and 255 is ignored"),
     ROW("DATA.CLASS_NAMES", data.class_names, .def = "[]",
-        .help = "segmentation: a name for each class, where DATA.CLASS_SET is empty"),
+        .help = "segmentation: a name for each class if DATA.CLASS_SET is empty"),
     ROW("DATA.LABELS", data.labels, .def = "ids", .choices = choices_label_kinds,
-        .help = "what Cityscapes' label files hold: ids (labelIds) or train_ids "
+        .help = "values in Cityscapes' label files: ids (labelIds) or train_ids "
                 "(labelTrainIds)"),
     ROW("DATA.LABEL_MAP", data.label_map, .def = "[]", RANGE(0, 255),
-        .help = "segmentation: [[255, 1]] reads the value 255 of label files as 1; other "
-                "values stay, and [v, 255] ignores v"),
+        .help = "segmentation: pairs [VALUE, NEW]: [[255, 1]] reads 255 in label files "
+                "as 1, and [v, 255] ignores v; other values are unchanged"),
     ROW("DATA.REDUCE_ZERO_LABEL", data.reduce_zero_label, .def = "False",
-        .help = "segmentation: the value 0 of label files is ignored, and the others "
-                "become one less, after DATA.LABEL_MAP, as in mmsegmentation"),
+        .help = "segmentation: ignore 0 in label files and subtract 1 from all other "
+                "values (after DATA.LABEL_MAP), as in mmsegmentation"),
     ROW("DATA.CLASS_COLORS", data.class_colors, .def = "[]", .numbers = true,
-        .help = "segmentation: label files hold colours, and this one of each class: "
-                "[[128, 64, 128], \"#804080\", ...]; or the name of a file with a line "
-                "'128 64 128 Road' or 'Road,128,64,128' for each"),
+        .help = "segmentation with colored label files: the color of each class, [[128, "
+                "64, 128], \"#804080\", ...], or a file with a line '128 64 128 Road' or "
+                "'Road,128,64,128' for each"),
     ROW("DATA.IGNORED_COLORS", data.ignored_colors, .def = "[]", .numbers = true,
-        .help = "segmentation: colours of label files that are ignored, as "
-                "DATA.CLASS_COLORS has them; others: all that are no class, which are "
-                "errors else"),
+        .help = "segmentation with colored label files: colors to ignore, written like "
+                "DATA.CLASS_COLORS; others: ignore every color that is not a class "
+                "(default: an error)"),
     ROW("DATA.ZIP_MODE", data.zip_mode, NEUTRAL, .def = "False", .flag = "--zip",
-        .help =
-            "as in Swin: DATA.DATASET imagenet is read from zip files, see zip there"),
+        .help = "read DATA.DATASET imagenet from zip files, as in Swin; see DATA.DATASET "
+                "zip"),
     ROW("DATA.CACHE_MODE", data.cache_mode, NEUTRAL, .def = "part",
         .choices = choices_cache_modes, .flag = "--cache-mode",
-        .help =
-            "Swin's cache of zip files: full and part keep the images' files in memory "
-            "as DATA.CACHE encoded does; with part each of several processes has its "
-            "own part of the images in every epoch; no: DATA.CACHE counts"),
+        .help = "Swin's cache of zip files: full and part keep image files in memory "
+                "like DATA.CACHE encoded, and with part each process always trains on "
+                "its own part of the images; no: use DATA.CACHE"),
     ROW("DATA.PIN_MEMORY", data.pin_memory, NEUTRAL, .def = "True", .flag = "--pin-mem",
-        .help = "keep batches in memory that the system does not move, where the device "
-                "copies faster from it"),
+        .help =
+            "load batches into page-locked memory if the device copies faster from it"),
     ROW("DATA.MASK_PATCH_SIZE", data.mask_patch_size, .def = "32", RANGE(1, 65536),
         .no_effect = simmim, .help = "side of SimMIM's masked patches"),
     ROW("DATA.MASK_RATIO", data.mask_ratio, .def = "0.6", RANGE(0, 1),
@@ -485,73 +470,69 @@ const struct schema schema_table[] = {
     /* model */
     ROW("MODEL.TYPE", model.type, .def = "swin", .flag = "--model-type",
         .metavar = "TYPE",
-        .help = "family of the model, see `trainc models`; a MODEL.NAME of theirs "
-                "implies it"),
+        .help = "model family, see `trainc models`; a known MODEL.NAME implies it"),
     ROW("MODEL.NAME", model.name, .def = "swin_tiny_patch4_window7_224",
         .check = check_below, .flag = "--model", .metavar = "NAME",
-        .help = "model, see `trainc models`; also a folder below OUTPUT"),
+        .help = "model, see `trainc models`; also the name of a folder in OUTPUT"),
     ROW("MODEL.PRETRAINED", model.pretrained, NEUTRAL, PATH, .flag = "--pretrained",
         .metavar = "[WEIGHTS]", .bare = "auto",
-        .help =
-            "weights to start from: a file of safetensors or of torch.save (.pth), or "
-            "a name of `trainc models --pretrained` or hf-hub:OWNER/NAME, which are "
-            "downloaded once, or local-dir:FOLDER; auto, or the flag alone: those of "
-            "MODEL.NAME"),
+        .help = "weights to start from: a .safetensors or torch.save (.pth) file, a name "
+                "from `trainc models --pretrained` or hf-hub:OWNER/NAME (downloaded "
+                "once), or local-dir:FOLDER; auto, or --pretrained without a value: the "
+                "weights of MODEL.NAME"),
     ROW("MODEL.OFFLINE", model.offline, NEUTRAL, .def = "False", .flag = "--offline",
-        .help = "download nothing: weights by name are those that are on this machine"),
+        .help = "never download: named weights must already be on this machine"),
     ROW("MODEL.PRETRAINED_SKIP", model.pretrained_skip, NEUTRAL, .def = "[]",
-        .help = "patterns of names that the weights and the model need not share: "
-                "decoder.* starts afresh"),
+        .help = "patterns of tensors that may be missing in the weights or the model: "
+                "with decoder.* the decoder keeps its initial weights"),
     ROW("MODEL.PRETRAINED_TABLES", model.pretrained_tables, NEUTRAL, .def = "auto",
         .choices = choices_bias_tables,
-        .help = "how Swin's tables of position biases become those of another window: "
-                "timm (steps that grow geometrically) or microsoft (bicubic); auto: "
-                "microsoft for weights with Microsoft's names, else timm"),
+        .help = "how to resize Swin's position bias tables to another window: timm "
+                "(geometrically growing steps) or microsoft (bicubic); auto: microsoft "
+                "for weights with Microsoft's tensor names, else timm"),
     ROW("MODEL.TEACHER", model.teacher, PATH, .flag = "--teacher", .metavar = "FILE",
-        .help =
-            "weights of a teacher, for a loss of type distill: a checkpoint, or a state "
-            "dict with timm's names"),
+        .help = "teacher weights for a loss of type distill: a checkpoint, or a state "
+                "dict with timm's names"),
     ROW("MODEL.TEACHER_MODEL", model.teacher_model, .flag = "--teacher-model",
         .metavar = "NAME",
-        .help = "the teacher's net; empty: the run's own, with its keys"),
+        .help = "teacher model; empty: the same model with the same keys as this run"),
     ROW("MODEL.RESUME", model.resume, NEUTRAL, PATH, .flag = "--resume",
-        .metavar = "FILE", .help = "checkpoint to go on from"),
+        .metavar = "FILE", .help = "checkpoint to resume from"),
     ROW("MODEL.NUM_CLASSES", model.num_classes, .def = "1000", RANGE(1, 1048576),
         .flag = "--num-classes", .metavar = "N", .help = "outputs of the classifier"),
     ROW("MODEL.IN_CHANS", model.in_chans, .def = "3", RANGE(1, 32), .flag = "--in-chans",
         .metavar = "N",
-        .help = "channels of the images: 1 grey, 3 RGB; others as the files store them "
-                "(PNG with alpha, the samples or pages of a TIFF)"),
+        .help = "channels of the images: 1 grayscale, 3 RGB; other counts as stored in "
+                "the files (PNG with alpha, samples or pages of a TIFF)"),
     ROW("MODEL.FEATURES_ONLY", model.features_only, .def = "False",
-        .help = "build the net up to its last stage of OUT_INDICES, without classifier, "
-                "for `trainc features` and `summary`"),
+        .help = "build the model only up to the last stage in OUT_INDICES, without "
+                "classifier (`trainc features` and `summary`)"),
     ROW("MODEL.OUT_INDICES", model.out_indices, .def = "[]", RANGE(-1000, 1000),
         .flag = "--out-indices", .metavar = "N",
-        .help = "stages of FEATURES_ONLY from 0, -1 is the last; []: all (vit: the last "
-                "three)"),
+        .help = "stages to output with FEATURES_ONLY, counted from 0 (-1: the last); []: "
+                "all (vit: the last three)"),
     ROW("MODEL.DROP_RATE", model.drop_rate, .def = "0.0", RANGE(0, 1),
         .flag = "--drop, --dropout",
         .help = "dropout before the classifier (Swin: everywhere)"),
     ROW("MODEL.DROP_PATH_RATE", model.drop_path_rate, .def = "0.1", RANGE(0, 1),
-        .flag = "--drop-path", .help = "stochastic depth: rate of the last block"),
+        .flag = "--drop-path", .help = "stochastic depth: drop rate of the last block"),
     ROW("MODEL.LABEL_SMOOTHING", model.label_smoothing, .def = "0.1", RANGE(0, 1),
         .flag = "--smoothing, --label-smoothing",
         .help = "share of the target that is spread over all classes"),
     ROW("MODEL.SYNC_BN", model.sync_bn, .def = "False", .flag = "--sync-bn",
-        .help =
-            "of several processes, batch norms take their statistics over the batches "
-            "of all"),
+        .help = "compute batch norm statistics over the batches of all processes"),
     ROW("MODEL.SYNC_BN_GROUP", model.sync_bn_group, .def = "0", RANGE(0, 1048576),
-        .help = "SYNC_BN over so many processes each, by rank; 0: all"),
+        .help = "processes per SYNC_BN group, by rank; 0: all in one group"),
     ROW("MODEL.INIT", model.init, .flag = "--init",
-        .help = "initial weights; empty: the model's own. kaiming_*: by fan-out in "
-                "convolutions, by fan-in in linear layers"),
+        .help = "weight initialization; empty: the model's default. kaiming_*: fan-out "
+                "for convolutions, fan-in for linear layers"),
     FAMILY_ROW("MODEL.RESNET.STEM", STR, .def = "auto",
-               .help = "first layers; auto: the model's own"),
+               .help = "first layers; auto: the model's default"),
     FAMILY_ROW("MODEL.RESNET.SHORTCUT", STR, .def = "auto",
-               .help = "shortcut where the size changes; auto: the model's own"),
+               .help = "shortcut where the size changes; auto: the model's default"),
     FAMILY_ROW("MODEL.RESNET.ZERO_INIT_LAST", BOOL_OPT, .def = "None", .nullable = true,
-               .help = "zero the last gamma of each branch; None: the model's own"),
+               .help = "initialize the last gamma of each branch to zero; None: the "
+                       "model's default"),
 
     /* Swin */
     SWIN_ROWS("MODEL.SWIN"),
@@ -576,13 +557,13 @@ const struct schema schema_table[] = {
     FAMILY_ROW("MODEL.SWIN_MOE.TOP_VALUE", INT, .def = "1", RANGE(1, 65536),
                .help = "experts that a token is sent to"),
     FAMILY_ROW("MODEL.SWIN_MOE.CAPACITY_FACTOR", FLOAT, .def = "1.25", RANGE(-1e6, 1e6),
-               .help = "tokens that an expert takes, over the mean"),
+               .help = "capacity of an expert relative to the mean number of tokens"),
     FAMILY_ROW("MODEL.SWIN_MOE.COSINE_ROUTER", BOOL, .def = "False",
                .help = "route by cosine similarity"),
     FAMILY_ROW("MODEL.SWIN_MOE.NORMALIZE_GATE", BOOL, .def = "False",
                .help = "make the gates of a token sum to 1"),
     FAMILY_ROW("MODEL.SWIN_MOE.USE_BPR", BOOL, .def = "True",
-               .help = "batch prioritised routing"),
+               .help = "batch prioritized routing"),
     FAMILY_ROW("MODEL.SWIN_MOE.IS_GSHARD_LOSS", BOOL, .def = "False",
                .help = "GShard's auxiliary loss"),
     FAMILY_ROW("MODEL.SWIN_MOE.GATE_NOISE", FLOAT, .def = "1.0", RANGE(0, 1e6),
@@ -596,9 +577,9 @@ const struct schema schema_table[] = {
     FAMILY_ROW("MODEL.SWIN_MOE.AUX_LOSS_WEIGHT", FLOAT, .def = "0.01", RANGE(0, 1e6),
                .help = "weight of the auxiliary loss"),
     FAMILY_ROW("MODEL.SIMMIM.NORM_TARGET.ENABLE", BOOL, .def = "False",
-               .no_effect = simmim, .help = "normalise SimMIM's targets"),
+               .no_effect = simmim, .help = "normalize SimMIM's targets"),
     FAMILY_ROW("MODEL.SIMMIM.NORM_TARGET.PATCH_SIZE", INT, .def = "47", RANGE(1, 65536),
-               .no_effect = simmim, .help = "window of that normalisation"),
+               .no_effect = simmim, .help = "window of that normalization"),
 
     /* training */
     ROW("TRAIN.START_EPOCH", train.start_epoch, .def = "0", RANGE(0, EPOCHS),
@@ -609,71 +590,69 @@ const struct schema schema_table[] = {
         .flag = "--warmup-epochs", .metavar = "N", .help = "epochs of linear warm-up"),
     ROW("TRAIN.WARMUP_SHARE", train.warmup_share, .def = "None", .nullable = true,
         RANGE(0, 1), .flag = "--warmup-share",
-        .help = "the warm-up takes at most this share of the run; None: WARMUP_EPOCHS as "
-                "they are, or a tenth if they would be the whole run"),
+        .help = "largest share of the run spent in warm-up; None: WARMUP_EPOCHS, "
+                "shortened to a tenth of the run if they would cover all of it"),
     ROW("TRAIN.MAX_STEPS", train.max_steps, NEUTRAL, .def = "0", RANGE(0, NO_LIMIT),
         .flag = "--max-steps", .metavar = "N",
-        .help = "stop after that many optimizer steps; 0: no limit"),
+        .help = "stop after this many optimizer steps; 0: no limit"),
     ROW("TRAIN.BEST_METRIC", train.best_metric, .def = "auto",
         .choices = choices_best_metrics, .flag = "--best-metric, --eval-metric",
         .metavar = "SCORE",
         .help =
-            "the validation score that decides which checkpoint is best, early "
-            "stopping, and plateau schedules; of the loss the smallest is best; auto: "
-            "top1, or miou for segmentation"),
+            "validation score for the best checkpoint, early stopping, and plateau "
+            "schedules (loss: smaller is better); auto: top1, or miou for segmentation"),
     ROW("TRAIN.EARLY_STOP", train.early_stop, NEUTRAL, .def = "0", RANGE(0, EPOCHS),
         .flag = "--early-stop", .metavar = "N",
-        .help = "stop after N epochs without a better score of the weights or their EMA; "
-                "0: never"),
+        .help = "stop after N epochs in which neither the weights nor their EMA "
+                "improved; 0: never"),
     ROW("TRAIN.BASE_LR", train.base_lr, .def = "0.0005", RANGE(0, 1e6), .flag = "--lr",
         .metavar = "LR", .help = "learning rate after the warm-up, see TRAIN.SCALE_LR"),
     ROW("TRAIN.WARMUP_LR", train.warmup_lr, .def = "5e-07", RANGE(0, 1e6),
         .flag = "--warmup-lr", .metavar = "LR",
-        .help = "learning rate at which a warm-up begins"),
+        .help = "learning rate at the start of the warm-up"),
     ROW("TRAIN.MIN_LR", train.min_lr, .def = "5e-06", RANGE(0, 1e6), .flag = "--min-lr",
-        .metavar = "LR", .help = "cosine and poly: learning rate to which they fall"),
+        .metavar = "LR", .help = "cosine, poly: final learning rate"),
     ROW("TRAIN.SCALE_LR", train.scale_lr, .def = "True", .flag = "--scale-lr",
-        .help = "scale the rates by images per step / TRAIN.SCALE_LR_BASE"),
+        .help = "multiply the learning rates by images per step / TRAIN.SCALE_LR_BASE"),
     ROW("TRAIN.SCALE_LR_BASE", train.scale_lr_base, .def = "512", RANGE(1, 1048576),
-        .help = "images per step that the rates are meant for"),
+        .help = "images per step for which the learning rates are meant"),
     ROW("TRAIN.WEIGHT_DECAY", train.weight_decay, .def = "0.05", RANGE(0, 1e6),
         .flag = "--weight-decay, --wd", .help = "weight decay"),
     ROW("TRAIN.WEIGHT_DECAY_1D", train.weight_decay_1d, .def = "False",
-        .help = "decay biases, norms and other 1-D tensors too"),
+        .help = "apply weight decay to biases, norms, and other 1-D tensors, too"),
     ROW("TRAIN.LAYER_DECAY", train.layer_decay, .def = "1.0", ABOVE(0, 1),
         .flag = "--layer-decay",
-        .help = "factor of the learning rate from layer to layer, from the head down, "
-                "as timm has it; 1: one rate for all"),
+        .help = "factor of the learning rate per layer from the head down, as in timm; "
+                "1: the same rate for all"),
     ROW("TRAIN.CLIP_GRAD", train.clip_grad, .def = "5.0", .none = "0", RANGE(0, 1e6),
         .flag = "--clip-grad",
-        .help = "largest L2 norm, or value, of the gradients; 0 or None: no clipping"),
+        .help = "largest L2 norm (or value) of the gradients; 0 or None: no clipping"),
     ROW("TRAIN.CLIP_MODE", train.clip_mode, .def = "norm", .choices = choices_clip_modes,
         .flag = "--clip-mode", .help = "what TRAIN.CLIP_GRAD limits"),
     ROW("TRAIN.ACCUMULATION_STEPS", train.accumulation_steps, .def = "1", RANGE(1, 65536),
         .flag = "--accumulation-steps, --grad-accum-steps", .metavar = "N",
-        .help = "batches per optimizer step; the last of an epoch takes what is left"),
+        .help = "batches per optimizer step; the last step of an epoch may have fewer"),
     ROW("TRAIN.USE_CHECKPOINT", train.use_checkpoint, NEUTRAL, .def = "False",
         .flag = "--use-checkpoint, --grad-checkpointing",
         .help = "recompute activations in backward to save memory"),
     ROW("TRAIN.FREEZE", train.freeze, .def = "[]", .flag = "--freeze",
-        .help =
-            "patterns of parameter names that are not trained: layer1.*; statistics of "
-            "batch norms that they match are kept, too"),
+        .help = "patterns of parameters that are not trained, e.g. layer1.*; matching "
+                "batch norms also keep their statistics"),
     ROW("TRAIN.CLASS_WEIGHTS", train.class_weights, .def = "none",
         .choices = choices_class_weights, RANGE(0, 1e6),
         .flag = "--class-weights, --class-weight", .metavar = "W",
         .help =
-            "factors of the loss for each class: a list, or from the training labels: "
+            "loss weight of each class: a list, or computed from the training labels: "
             "balanced: samples / (classes x samples of the class); effective: "
             "(1 - b) / (1 - b^images) (Cui et al. 2019); auto: balanced, or for label "
             "maps 1 / ln(c + share of the class)"),
     ROW("TRAIN.CLASS_WEIGHTS_C", train.class_weights_c, .def = "1.1", ABOVE(1, 100),
-        .help = "c of CLASS_WEIGHTS auto, for label maps"),
+        .help = "c in CLASS_WEIGHTS auto, for label maps"),
     ROW("TRAIN.CLASS_WEIGHTS_BETA", train.class_weights_beta, .def = "0.999", RANGE(0, 1),
-        .help = "b of CLASS_WEIGHTS effective"),
+        .help = "b in CLASS_WEIGHTS effective"),
     ROW("TRAIN.AUTO_RESUME", train.auto_resume, NEUTRAL, .def = "True",
         .flag = "--auto-resume",
-        .help = "go on from the newest checkpoint of the output folder"),
+        .help = "resume from the newest checkpoint in the output folder"),
     ROW("TRAIN.EVAL_FREQ", train.eval_freq, NEUTRAL, .def = "1", RANGE(1, EPOCHS),
         .flag = "--eval-freq, --val-interval", .metavar = "N",
         .help = "epochs between validations"),
@@ -685,55 +664,55 @@ const struct schema schema_table[] = {
         .help = "where TRAIN.VALIDATE beside evaluates, as DEVICE names it"),
     ROW("TRAIN.SAVE_STEPS", train.save_steps, NEUTRAL, .def = "0", RANGE(0, NO_LIMIT),
         .flag = "--save-steps", .metavar = "N",
-        .help = "also save every so many steps; 0: only by epochs"),
+        .help = "also save a checkpoint every N steps; 0: only after epochs"),
     ROW("TRAIN.KEEP_CHECKPOINTS", train.keep_checkpoints, NEUTRAL, .def = "3",
         RANGE(1, 1000000), .flag = "--keep-checkpoints, --checkpoint-hist",
-        .metavar = "N", .help = "numbered checkpoints that are kept"),
+        .metavar = "N", .help = "numbered checkpoints to keep"),
     ROW("TRAIN.SIGNAL_EXIT_CODE", train.signal_exit_code, NEUTRAL, .def = "0",
         RANGE(0, 255), .help = "exit code after a signal; 0: 128 + signal"),
     ROW("TRAIN.LR_SCHEDULER.NAME", train.lr_scheduler.name, .def = "cosine",
         .flag = "--sched", .metavar = "NAME",
-        .help = "course of the learning rate; each reads some of the keys below"),
+        .help = "learning rate schedule; each reads some of the keys below"),
     ROW("TRAIN.LR_SCHEDULER.WARMUP_PREFIX", train.lr_scheduler.warmup_prefix,
         .def = "True", .flag = "--warmup-prefix",
-        .help =
-            "cosine, poly: the schedule starts after the warm-up instead of under it"),
+        .help = "cosine, poly: start the schedule after the warm-up instead of with it"),
     ROW("TRAIN.LR_SCHEDULER.DECAY_EPOCHS", train.lr_scheduler.decay_epochs, .def = "30",
         RANGE(1, EPOCHS), .flag = "--decay-epochs", .metavar = "N",
-        .help = "step: epochs between two decays, counted from the start of the run, "
-                "warm-up included, as in Swin (timm 0.4.12); timm counts from the end "
-                "of the warm-up today"),
+        .help = "step: epochs between decays, counted from the start of the run "
+                "including warm-up, as in Swin (timm 0.4.12); newer timm counts from the "
+                "end of the warm-up"),
     ROW("TRAIN.LR_SCHEDULER.DECAY_RATE", train.lr_scheduler.decay_rate, .def = "0.1",
         RANGE(0, 1), .flag = "--decay-rate, --dr",
         .help = "step, plateau: factor of each decay"),
     ROW("TRAIN.LR_SCHEDULER.PATIENCE_EPOCHS", train.lr_scheduler.patience_epochs,
         .def = "10", RANGE(0, EPOCHS), .flag = "--patience-epochs", .metavar = "N",
-        .help = "plateau: epochs without a better score (that of the best checkpoint) "
-                "before the rate is lowered at the end of one more"),
+        .help = "plateau: epochs without a better score to tolerate; the next one lowers "
+                "the learning rate"),
     ROW("TRAIN.LR_SCHEDULER.GAMMA", train.lr_scheduler.gamma, .def = "0.1", RANGE(0, 1),
         .help = "multistep: factor at each milestone"),
     ROW("TRAIN.LR_SCHEDULER.MULTISTEPS", train.lr_scheduler.multisteps, .def = "[]",
         RANGE(0, EPOCHS), .flag = "--milestones, --decay-milestones",
-        .help = "multistep: epochs of the milestones, counted from the start of the run, "
-                "warm-up included, as in Swin and torch; timm counts from the end of the "
-                "warm-up unless its warmup_prefix is False"),
+        .help = "multistep: milestone epochs, counted from the start of the run "
+                "including warm-up, as in Swin and torch; timm counts from the end of "
+                "the warm-up unless its warmup_prefix is False"),
     ROW("TRAIN.LR_SCHEDULER.POWER", train.lr_scheduler.power, .def = "0.9", ABOVE(0, 100),
         .help = "poly: exponent"),
     ROW("TRAIN.LR_SCHEDULER.PCT_START", train.lr_scheduler.pct_start, .def = "0.3",
-        RANGE(0, 1), .help = "onecycle: share of the run in which the rate rises"),
+        RANGE(0, 1), .help = "onecycle: share of the run with a rising learning rate"),
     ROW("TRAIN.LR_SCHEDULER.DIV_FACTOR", train.lr_scheduler.div_factor, .def = "25.0",
-        RANGE(1, 1e12), .help = "onecycle: BASE_LR over the first rate"),
+        RANGE(1, 1e12), .help = "onecycle: BASE_LR divided by the first learning rate"),
     ROW("TRAIN.LR_SCHEDULER.FINAL_DIV_FACTOR", train.lr_scheduler.final_div_factor,
-        .def = "10000.0", RANGE(1, 1e12), .help = "onecycle: first rate over the last"),
+        .def = "10000.0", RANGE(1, 1e12),
+        .help = "onecycle: first learning rate divided by the last"),
     ROW("TRAIN.LOSS.NAME", train.loss.name, .def = "cross_entropy", .flag = "--loss",
         .metavar = "NAME", .set_flag = "--bce-loss", .set_value = "bce",
-        .help = "the loss of training; evaluations have cross entropy"),
+        .help = "training loss; evaluation always uses cross entropy"),
     ROW("TRAIN.LOSS.TARGET_THRESH", train.loss.target_thresh, .def = "None",
         .nullable = true, RANGE(0, 1), .flag = "--bce-target-thresh",
         .help =
-            "smoothed and mixed targets above it become 1, others 0; None: as they are"),
+            "smoothed and mixed targets above this become 1, others 0; None: unchanged"),
     ROW("TRAIN.LOSS.SUM_CLASSES", train.loss.sum_classes, .def = "False",
-        .flag = "--bce-sum", .help = "sum over the classes instead of their mean"),
+        .flag = "--bce-sum", .help = "sum over the classes instead of averaging"),
     ROW("TRAIN.LOSS.LOGIT_ADJUST", train.loss.logit_adjust, .def = "0.0", RANGE(0, 10),
         .flag = "--logit-adjust", .metavar = "TAU",
         .help = "training adds TAU log(share of the class) to the logits, so that rare "
@@ -745,32 +724,33 @@ const struct schema schema_table[] = {
         .flag = "--opt-eps", .help = "added to denominators"),
     ROW("TRAIN.OPTIMIZER.BETAS", train.optimizer.betas, .def = "[0.9, 0.999]",
         RANGE(0, 1), .len = 2, .flag = "--opt-betas",
-        .help = "decay of the first and of the second moment"),
+        .help = "decay rates of the first and second moments"),
     ROW("TRAIN.OPTIMIZER.MOMENTUM", train.optimizer.momentum, .def = "0.9", RANGE(0, 1),
         .flag = "--momentum", .help = "momentum"),
     ROW("TRAIN.OPTIMIZER.NESTEROV", train.optimizer.nesterov, .def = "True",
         .flag = "--nesterov", .help = "Nesterov's momentum"),
     ROW("TRAIN.OPTIMIZER.ALPHA", train.optimizer.alpha, .def = "0.99", RANGE(0, 1),
-        .help = "decay of the mean square"),
+        .help = "decay rate of the mean square"),
     ROW("TRAIN.OPTIMIZER.TRUST_COEFF", train.optimizer.trust_coeff, .def = "0.001",
         ABOVE(0, 1000),
-        .help = "trust ratio: the step of a tensor as a share of the tensor"),
+        .help = "trust ratio: size of a tensor's step relative to the tensor"),
     ROW("TRAIN.OPTIMIZER.TRUST_CLIP", train.optimizer.trust_clip, .def = "False",
-        .help = "trust ratio: it shortens steps and lengthens none (LAMBC, LARC)"),
+        .help = "trust ratio: only shorten steps, never lengthen them (LAMBC, LARC)"),
     ROW("TRAIN.OPTIMIZER.ALWAYS_ADAPT", train.optimizer.always_adapt, .def = "False",
-        .help = "trust ratio: also for tensors without weight decay"),
+        .help = "trust ratio: also apply it to tensors without weight decay"),
     ROW("TRAIN.OPTIMIZER.GROUPS", train.optimizer.groups, RECORDS(config_group, group),
-        .help = "parameters with an optimizer or hyperparameters of their own: [{match: "
+        .help = "parameter groups with their own optimizer or hyperparameters: [{match: "
                 "'head.*', name: sgd, lr_scale: 10, weight_decay: 0}, ...]; the first "
-                "match counts"),
+                "match applies"),
     ROW("TRAIN.EMA.ENABLE", train.ema.enable, .def = "False", .flag = "--model-ema",
         .help = "keep an exponential moving average (EMA) of the weights"),
     ROW("TRAIN.EMA.DECAY", train.ema.decay, .def = "0.9998", RANGE(0, 1),
         .flag = "--model-ema-decay", .help = "decay of the EMA"),
     ROW("TRAIN.EMA.RAMP_STEPS", train.ema.ramp_steps, .def = "2000.0", RANGE(0, 1e12),
-        .help = "the decay is DECAY * (1 - exp(-step / RAMP_STEPS)); 0: DECAY"),
+        .help = "ramp up the decay: DECAY * (1 - exp(-step / RAMP_STEPS)); 0: constant "
+                "DECAY"),
     ROW("TRAIN.EMA.DEVICE", train.ema.device, NEUTRAL, .def = "device",
-        .choices = choices_ema_devices, .help = "where the EMA is kept"),
+        .choices = choices_ema_devices, .help = "where to keep the EMA"),
     ROW("TRAIN.MOE.SAVE_MASTER", train.moe.save_master, .def = "False",
         .no_effect = "a checkpoint is one file",
         .help = "save only the master's experts"),
@@ -780,33 +760,34 @@ const struct schema schema_table[] = {
         .flag = "--train-crop-mode",
         .help = "training crop; auto: pad if AUG.PAD_CROP > 0, else rrc"),
     ROW("AUG.SCALE", aug.scale, .def = "[0.08, 1.0]", ABOVE(0, 1), .len = 2,
-        .flag = "--scale", .help = "rrc: area of the crop over that of the image"),
+        .flag = "--scale", .help = "rrc: range of the crop's area relative to the image"),
     ROW("AUG.RATIO", aug.ratio, .def = "[0.75, 1.3333333333333333]", ABOVE(0, 1000),
-        .len = 2, .flag = "--ratio", .help = "rrc: width over height"),
+        .len = 2, .flag = "--ratio",
+        .help = "rrc: range of the aspect ratio (width / height)"),
     ROW("AUG.PAD_CROP", aug.pad_crop, .def = "0", RANGE(0, 65536), .flag = "--pad-crop",
         .metavar = "N", .help = "pad: pixels on each side before the random crop"),
     ROW("AUG.PAD_MODE", aug.pad_mode, .def = "constant", .choices = choices_pad_modes,
-        .flag = "--pad-mode", .help = "pad: what these pixels are; constant: black"),
+        .flag = "--pad-mode", .help = "pad: how to fill these pixels; constant: black"),
     ROW("AUG.SHIFT", aug.shift, .def = "0", RANGE(0, 65536), .flag = "--shift",
         .metavar = "N",
         .help = "segmentation: shift by up to N pixels in both directions"),
     ROW("AUG.RESIZE_SCALE", aug.resize_scale, .def = "[1.0, 1.0]", ABOVE(0, 100),
         .len = 2, .flag = "--resize-scale",
-        .help = "segmentation: random factor of the size that fits the input, which is "
-                "then cropped or padded"),
+        .help = "segmentation: range of a random scale relative to the input size; the "
+                "image is then cropped or padded"),
     ROW("AUG.HFLIP", aug.hflip, .def = "0.5", RANGE(0, 1), .flag = "--hflip",
         .help = "probability of a horizontal flip"),
     ROW("AUG.HFLIP_MODE", aug.hflip_mode, .def = "random", .choices = choices_hflip_modes,
         .flag = "--hflip-mode",
-        .help = "alternate: each image is flipped in every second epoch"),
+        .help = "alternate: flip each image in every second epoch"),
     ROW("AUG.VFLIP", aug.vflip, .def = "0.0", RANGE(0, 1), .flag = "--vflip",
         .help = "probability of a vertical flip"),
     ROW("AUG.INTERPOLATION", aug.interpolation, .def = "same",
         .choices = choices_aug_interpolations, .flag = "--train-interpolation",
-        .help = "how training images are resized; same: as DATA.INTERPOLATION; random: "
-                "bilinear or bicubic, drawn for each (timm)"),
+        .help = "how to resize training images; same: as DATA.INTERPOLATION; random: "
+                "bilinear or bicubic, drawn per image (timm)"),
     ROW("AUG.COLOR_JITTER", aug.color_jitter, .def = "0.4", RANGE(-1, 100),
-        .flag = "--color-jitter", .help = "strength of the colour jitter; 0: none"),
+        .flag = "--color-jitter", .help = "strength of the color jitter; 0: none"),
     ROW("AUG.AUTO_AUGMENT", aug.auto_augment, .def = "rand-m9-mstd0.5-inc1",
         .none = "none", .flag = "--aa", .metavar = "POLICY",
         .help =
@@ -817,12 +798,11 @@ const struct schema schema_table[] = {
     ROW("AUG.REMODE", aug.remode, .def = "pixel", .choices = choices_remodes,
         .flag = "--remode", .help = "random erasing: what fills the box"),
     ROW("AUG.RECOUNT", aug.recount, .def = "1", RANGE(1, 1000), .flag = "--recount",
-        .metavar = "N", .help = "random erasing: boxes, at most"),
+        .metavar = "N", .help = "random erasing: largest number of boxes"),
     ROW("AUG.ON_DEVICE", aug.on_device, NEUTRAL, .def = "False",
         .flag = "--aug-on-device",
-        .help =
-            "flip (of label maps, too), colour jitter and random erasing by the device "
-            "that trains, not by the loader; the same pixels"),
+        .help = "run flip (also of label maps), color jitter, and random erasing on the "
+                "training device instead of in the loader; the pixels are the same"),
     ROW("AUG.LIST", aug.list, RECORDS(config_augment, augment),
         .help = "operations after the crop, in this order, in place of flips, "
                 "AUG.AUTO_AUGMENT, "
@@ -832,32 +812,31 @@ const struct schema schema_table[] = {
         .help = "segmentation: probability that an image is made of four"),
     ROW("AUG.REPEATS", aug.repeats, .def = "1", RANGE(0, 100), .flag = "--aug-repeats",
         .metavar = "N",
-        .help =
-            "repeated augmentation: times that an epoch has each of its images, which "
-            "are as many times fewer; 0, 1: off"),
+        .help = "repeated augmentation: repeat each image N times per epoch, with 1/N of "
+                "the images per epoch; 0, 1: off"),
     ROW("AUG.MIXUP", aug.mixup, .def = "0.8", RANGE(0, 1000), .flag = "--mixup",
         .help = "mixup: alpha; 0: off"),
     ROW("AUG.CUTMIX", aug.cutmix, .def = "1.0", RANGE(0, 1000), .flag = "--cutmix",
-        .help = "cutmix: alpha; 0: off, without CUTMIX_MINMAX"),
+        .help = "cutmix: alpha; 0: off unless CUTMIX_MINMAX is set"),
     ROW("AUG.CUTMIX_MINMAX", aug.cutmix_minmax, .def = "None", .nullable = true,
         RANGE(0, 1), .len = 2, .flag = "--cutmix-minmax",
-        .help = "cutmix: least and largest side of the box over the image"),
+        .help = "cutmix: smallest and largest side of the box relative to the image"),
     ROW("AUG.MIXUP_PROB", aug.mixup_prob, .def = "1.0", RANGE(0, 1),
         .flag = "--mixup-prob", .help = "probability of mixup or cutmix"),
     ROW("AUG.MIXUP_SWITCH_PROB", aug.mixup_switch_prob, .def = "0.5", RANGE(0, 1),
         .flag = "--mixup-switch-prob", .help = "probability of cutmix when both are on"),
     ROW("AUG.MIXUP_MODE", aug.mixup_mode, .def = "batch", .choices = choices_mixup_modes,
-        .flag = "--mixup-mode", .help = "one draw for each batch, pair or element"),
+        .flag = "--mixup-mode", .help = "draw once per batch, pair, or element"),
     ROW("AUG.MIXUP_OFF_EPOCH", aug.mixup_off_epoch, .def = "0", RANGE(0, EPOCHS),
         .flag = "--mixup-off-epoch", .metavar = "N",
-        .help = "no mixup and cutmix from this epoch on; 0: never off"),
+        .help = "turn mixup and cutmix off from this epoch on; 0: never"),
 
     /* validation */
     ROW("TEST.CROP", test.crop, .def = "True",
-        .help = "resize and crop the centre; False: resize to the input size"),
+        .help = "resize and crop the center; False: resize to the input size"),
     ROW("TEST.SHRINK", test.shrink, .def = "False", .flag = "--test-shrink",
-        .help = "decode large JPEGs at a smaller scale, as training does: faster, and "
-                "some images get another class; False: whole, as Pillow does"),
+        .help = "decode large JPEGs at a smaller scale, as in training: faster, but a "
+                "few predictions change; False: decode at full size, like Pillow"),
     ROW("TEST.SEQUENTIAL", test.sequential, .def = "False", .no_effect = validation,
         .help = "Swin's order of validation"),
     ROW("TEST.SHUFFLE", test.shuffle, .def = "False", .no_effect = validation,
@@ -865,14 +844,15 @@ const struct schema schema_table[] = {
 
     /* log */
     ROW("LOG.LEVEL", log.level, NEUTRAL, .def = "info", .choices = choices_log_levels,
-        .flag = "--log-level", .help = "least important lines of the log to show"),
+        .flag = "--log-level", .help = "lowest level of log lines to show"),
     ROW("LOG.TENSORBOARD", log.tensorboard, NEUTRAL, .def = "True",
         .flag = "--tensorboard", .help = "write TensorBoard events"),
     ROW("LOG.IMAGES", log.images, NEUTRAL, .def = "4", RANGE(0, 1000),
         .flag = "--log-images", .metavar = "N",
-        .help = "segmentation: validation images to paint beside truth and prediction"),
+        .help = "segmentation: number of validation images to draw with truth and "
+                "prediction"),
     ROW("LOG.REPORT", log.report, NEUTRAL, .def = "True", .flag = "--html-report",
-        .help = "write report.html, and what it is made of, into the run's folder"),
+        .help = "write report.html and its data to the run's folder"),
     ROW("LOG.PROGRESS", log.progress, NEUTRAL, .def = "auto",
         .choices = choices_progresses, .flag = "--progress",
         .help = "progress bar; auto: if stderr is a terminal"),

@@ -45,10 +45,9 @@ static void warn_if_beaten(const struct cfgnode_entry *later,
                            const struct cfgnode_entry *earlier, struct problems *p)
 {
     if (earlier->where && cmdline_is_opts(earlier->where))
-        problems_warn(
-            p, later->where,
-            "it takes the place of %s, which %s sets: a flag comes after KEY=VALUE",
-            earlier->name, earlier->where);
+        problems_warn(p, later->where,
+                      "it replaces %s, set by %s: flags override KEY=VALUE",
+                      earlier->name, earlier->where);
 }
 
 /* DATA.ZIP_MODE says how the folders of DATA.DATASET imagenet are stored. */

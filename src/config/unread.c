@@ -76,7 +76,7 @@ void config_check_unread(const struct config *cfg, struct problems *p)
     check_read(cfg, p, "DATA.SHUFFLE_SHARDS", cfg->data.shuffle, "DATA.SHUFFLE is False");
     check_read(cfg, p, "DATA.CROP_PCT", cfg->test.crop, "TEST.CROP is False");
     check_read(cfg, p, "DATA.MAX_BAD_SHARE", cfg->data.on_error != ON_ERROR_FAIL,
-               "DATA.ON_ERROR fail ends the run at the first damaged file");
+               "DATA.ON_ERROR fail stops the run at the first damaged file");
     check_read(cfg, p, "TRAIN.EMA.DECAY", cfg->train.ema.enable, ema);
     check_read(cfg, p, "TRAIN.EMA.RAMP_STEPS", cfg->train.ema.enable, ema);
     check_read(cfg, p, "TRAIN.EMA.DEVICE", cfg->train.ema.enable, ema);

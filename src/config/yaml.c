@@ -33,7 +33,7 @@ struct cfgnode *yaml_read_text(const char *text, size_t len, const char *name,
         if (top->kind == ITEM_MAP)
             (void)yaml_fill(&r, root, top, 0);
         else
-            yaml_fail(&r, top, "a configuration is a mapping of keys, not a %s",
+            yaml_fail(&r, top, "a configuration must be a mapping of keys, not a %s",
                       top->kind == ITEM_LIST ? "list" : "single value");
     }
     yaml_parser_delete(&r.parser);
@@ -126,7 +126,8 @@ struct cfgnode *yaml_read_file(const char *path, const char *where, struct probl
     else if (errno == ENOENT)
         missing(path, where, p);
     else if (errno == EFBIG)
-        problems_error(p, where, "'%s' is too long: a configuration has at most %d bytes",
+        problems_error(p, where,
+                       "'%s' is too large: a configuration file has at most %d bytes",
                        path, BYTES_MAX);
     else
         problems_error(p, where, "cannot read '%s': %s", path, file_strerror(errno));

@@ -35,11 +35,11 @@ static void fail_bytes(struct yaml_reader *r, const yaml_parser_t *y)
         start--;
     if (strstr(y->problem, "control characters"))
         problems_error(r->p, yaml_place(r, line, (int)(at - start) + 1),
-                       "a control character (byte 0x%02x) cannot stand in YAML",
+                       "YAML does not allow the control character 0x%02x",
                        (unsigned)y->problem_value);
     else
         problems_error(r->p, yaml_place(r, line, (int)(at - start) + 1),
-                       "not a text in UTF-8: %s", y->problem);
+                       "not valid UTF-8: %s", y->problem);
 }
 
 /* Does the line begin with a tab? */
@@ -66,16 +66,17 @@ static void fail_yaml(struct yaml_reader *r, const yaml_parser_t *y)
     const char *where = yaml_place(r, (int)at.line + 1, (int)at.column + 1);
 
     if (strstr(y->problem, "cannot start any token") && has_tab(r, y->problem_mark.line))
-        problems_error(r->p, where, "not YAML: a tab: lines are indented with blanks");
+        problems_error(r->p, where, "invalid YAML: tab in the indentation: use spaces");
     else if (strstr(y->problem, "mapping values are not allowed"))
-        problems_error(r->p, where,
-                       "not YAML: a colon inside a value, or none in the line above");
+        problems_error(
+            r->p, where,
+            "invalid YAML: a colon inside a value, or a missing one on the line above");
     else if (at.line != y->problem_mark.line)
-        problems_error(r->p, where, "not YAML: %s up to line %zu, %s", y->problem,
+        problems_error(r->p, where, "invalid YAML: %s up to line %zu, %s", y->problem,
                        y->problem_mark.line + 1, y->context);
     else
-        problems_error(r->p, where, "not YAML: %s%s%s", y->problem, y->context ? " " : "",
-                       y->context ? y->context : "");
+        problems_error(r->p, where, "invalid YAML: %s%s%s", y->problem,
+                       y->context ? " " : "", y->context ? y->context : "");
 }
 
 static bool next(struct yaml_reader *r, yaml_event_t *e)
@@ -117,7 +118,7 @@ static struct yaml_item *scalar(struct yaml_reader *r, const yaml_event_t *e)
     item_name(r, it, e->data.scalar.anchor, e->data.scalar.tag);
     if (strlen(it->text) == e->data.scalar.length)
         return it;
-    yaml_fail(r, it, "a text cannot hold a NUL character");
+    yaml_fail(r, it, "a string cannot contain a NUL character");
     return NULL;
 }
 
@@ -131,7 +132,7 @@ static struct yaml_item *alias(struct yaml_reader *r, const yaml_event_t *e)
     if (!it)
         yaml_fail(r, &at, "unknown alias *%s", name);
     else if (it->open)
-        yaml_fail(r, &at, "alias *%s stands inside its own anchor", name);
+        yaml_fail(r, &at, "alias *%s is inside its own anchor", name);
     return it && !it->open ? it : NULL;
 }
 
@@ -206,7 +207,7 @@ bool yaml_compose(struct yaml_reader *r, struct yaml_item **top)
             problems_error(
                 r->p,
                 yaml_place(r, (int)e.start_mark.line + 1, (int)e.start_mark.column + 1),
-                "a second document starts here; a configuration is one");
+                "a second document starts here: a configuration has only one");
             ok = false;
         } else if (e.type == YAML_SCALAR_EVENT || e.type == YAML_ALIAS_EVENT ||
                    e.type == YAML_SEQUENCE_START_EVENT ||

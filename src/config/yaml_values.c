@@ -18,7 +18,7 @@ static bool affordable(struct yaml_reader *r, const struct yaml_item *at, int de
     if (depth > YAML_DEPTH_MAX)
         yaml_fail(r, at, "nested more than %d levels deep", YAML_DEPTH_MAX);
     else if (++*n == most + 1)
-        yaml_fail(r, at, "more than %d values, those of aliases included", most);
+        yaml_fail(r, at, "more than %d values, including aliases", most);
     return depth <= YAML_DEPTH_MAX && *n <= most;
 }
 
@@ -129,9 +129,9 @@ static bool value_of(struct yaml_reader *r, struct arena *mem, const struct yaml
     if (v->type != VALUE_OTHER)
         return true;
     if (!strcmp(it->text, "="))
-        yaml_fail(r, it, "= alone means something of its own in YAML: quote it");
+        yaml_fail(r, it, "a lone = has a special meaning in YAML: quote it");
     else
-        yaml_fail(r, it, "%s is %s: quote it if it is a text", it->text,
+        yaml_fail(r, it, "%s is %s: quote it if you mean a string", it->text,
                   strchr(it->text, ':') || strchr(it->text + 1, '-')
                       ? "a date or a time"
                       : "a number beyond 64 bits");
@@ -160,7 +160,7 @@ static bool fill_merged(struct yaml_reader *r, struct cfgnode *n,
         return ok && !is_spent(r);
     }
     if (from->kind == ITEM_SCALAR) {
-        yaml_fail(r, from, "<< wants a mapping or a list of mappings");
+        yaml_fail(r, from, "<< needs a mapping or a list of mappings");
         return false;
     }
 
@@ -189,13 +189,12 @@ static bool key_of(struct yaml_reader *r, const struct yaml_item *map, int i)
     const struct yaml_item *key = map->sub[i], *first;
 
     if (key->kind != ITEM_SCALAR) {
-        yaml_fail(r, key, "a key must be a text");
+        yaml_fail(r, key, "a key must be a string");
         return false;
     }
     first = earlier(map, i);
     if (first)
-        yaml_fail(r, key, "key %s stands twice in its section, first in line %d",
-                  key->text, first->line);
+        yaml_fail(r, key, "duplicate key %s, first on line %d", key->text, first->line);
     return !first;
 }
 

@@ -35,7 +35,7 @@ static void list_side(const struct side *s, const char *split, struct pairs *p,
     char **city = dir_list(s->dir, &ncity);
 
     if (ncity < 0)
-        die("there is no folder '%s': Cityscapes' %s is needed", s->dir, s->folder);
+        die("folder '%s' not found: Cityscapes needs %s", s->dir, s->folder);
     for (int c = 0; c < ncity; c++) {
         char *path = path_join(s->dir, city[c]);
         char **name = dir_list(path, &n);
@@ -73,8 +73,7 @@ static void check_partners(const struct strmap *a, const struct side *as,
     if (missing > 3)
         strbuf_addf(&names, " and %d more", missing - 3);
     if (missing)
-        die("'%s': partners of files in '%s' are missing: %s", bs->dir, as->dir,
-            names.buf);
+        die("'%s': no files match these files in '%s': %s", bs->dir, as->dir, names.buf);
     strbuf_release(&names);
 }
 
@@ -126,8 +125,7 @@ static struct dataset *cityscapes_open(const struct dataset_source *s)
     list_side(&image, s->split, p, &images);
     list_side(&label, s->split, p, &labels);
     if (images.n == 0)
-        die("'%s' has no images: they are expected as CITY/NAME%s", image.dir,
-            image.ending);
+        die("no images found in '%s': expected CITY/NAME%s", image.dir, image.ending);
     check_partners(&images, &image, &labels, &label);
     check_partners(&labels, &label, &images, &image);
     for (size_t i = 0; i < images.n; i++) /* in the order in which they were put */

@@ -92,10 +92,11 @@ bool class_colours_read(struct class_colours *c, const char *path, struct strbuf
             continue;
         /* The first line may name the columns. */
         if (!utf8_valid(line) || (!parse_line(c, line) && n > 1))
-            strbuf_addf(why, "'%s:%d' has no colour such as '64 128 64 Animal'", path, n);
+            strbuf_addf(why, "'%s:%d': expected a color such as '64 128 64 Animal'", path,
+                        n);
     }
     if (!why->len && !c->n)
-        strbuf_addf(why, "'%s' has no colours", path);
+        strbuf_addf(why, "'%s' has no colors", path);
     free(text);
     if (why->len)
         class_colours_release(c);
@@ -130,7 +131,7 @@ static void list_colours(struct class_colours *c, const struct str_list *colours
             add_colour(c, rgb, "", 0);
         else
             strbuf_addf(why,
-                        "item %d is no colour such as '#804080' or [128, 64, 128]: "
+                        "item %d is not a color such as '#804080' or [128, 64, 128]: "
                         "'%s'",
                         i, colours->item[i]);
 }
@@ -140,7 +141,7 @@ static void add_value(struct label_colours *to, uint32_t rgb, int value,
 {
     for (int i = 0; i < to->n && !why->len; i++)
         if (to->at[i].rgb == rgb)
-            strbuf_addf(why, "the colour #%06x is there twice", (unsigned)rgb);
+            strbuf_addf(why, "duplicate color #%06x", (unsigned)rgb);
     to->at[to->n++] = (struct label_colour){rgb, (uint8_t)value};
 }
 
@@ -161,8 +162,8 @@ static struct label_colours *values_of(const struct class_colours *c,
             add_value(to, rgb, LABEL_IGNORE, why);
         else
             strbuf_addf(why,
-                        "DATA.IGNORED_COLORS: item %d is neither a colour such as "
-                        "'#804080' nor 'others': '%s'",
+                        "DATA.IGNORED_COLORS: item %d must be a color such as '#804080', "
+                        "or 'others': '%s'",
                         i, ignored->item[i]);
     }
     label_colours_sort(to);
@@ -234,7 +235,8 @@ const struct class_set *class_colours_set(const struct str_list *colours,
     }
     list_colours(&c, colours, dir, why);
     if (!why->len && c.n > LABEL_CLASSES)
-        strbuf_addf(why, "%d colours are more than %d classes", c.n, LABEL_CLASSES);
+        strbuf_addf(why, "%d colors, but at most %d classes are supported", c.n,
+                    LABEL_CLASSES);
     if (!why->len)
         values = values_of(&c, ignored, why);
     if (!why->len) {

@@ -80,9 +80,9 @@ void class_names_count_none(const struct dataset *d, int first)
 const char *class_names_advice(const struct dataset *d, int32_t label, int first)
 {
     if (label == d->nclass && first == 0)
-        return " (classes.txt or MODEL.NUM_CLASSES has their count; DATA.FIRST_CLASS 1 "
-               "if these count from 1)";
-    return " (classes.txt or MODEL.NUM_CLASSES has their count)";
+        return " (set the number in classes.txt or MODEL.NUM_CLASSES; set "
+               "DATA.FIRST_CLASS 1 if classes count from 1)";
+    return " (set the number in classes.txt or MODEL.NUM_CLASSES)";
 }
 
 void class_names_free(struct dataset *d)

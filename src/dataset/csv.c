@@ -175,8 +175,7 @@ static bool find_columns(struct csv *c, const struct dataset_source *s,
         strbuf_addf(why, "'%s' has no column '%s' (%s); its columns are ", c->path,
                     missing, key);
     else
-        strbuf_addf(why,
-                    "'%s': which column holds the %s? Name it by %s; the columns are ",
+        strbuf_addf(why, "'%s': no column recognized as the %s: set %s to one of ",
                     c->path, c->image < 0 ? "image" : "class", key);
     add_header(why, t);
     return false;
@@ -212,12 +211,11 @@ static void add_no_table(struct strbuf *why, const struct dataset_source *s)
 {
     if (s->number > 0)
         strbuf_addf(why,
-                    "'%s' has no table for validation: there is no %s.csv: "
-                    "DATA.VAL_FRACTION 0.1 sets a tenth of the images aside",
+                    "'%s' has no validation table %s.csv: use DATA.VAL_FRACTION 0.1 to "
+                    "validate on a tenth of the training images",
                     s->path, s->split);
     else
-        strbuf_addf(why,
-                    "'%s' has no table: neither %s.csv nor labels.csv nor metadata.csv",
+        strbuf_addf(why, "no table in '%s': expected %s.csv, labels.csv, or metadata.csv",
                     s->path, s->split ? s->split : "train");
 }
 
@@ -244,9 +242,9 @@ static bool csv_find(struct csv *c, const struct dataset_source *s, struct strbu
         c->split = s->columns.split && *s->columns.split ? c->split : -1;
     if (!own && c->split < 0 && s->number > 0 && !s->carved) {
         strbuf_addf(why,
-                    "'%s' has no column that names the split, and there is no %s.csv: "
-                    "DATA.VAL_FRACTION 0.1 sets a tenth of the images aside, and "
-                    "DATA.SPLIT_COLUMN names the column",
+                    "'%s' has no split column, and there is no %s.csv: name the column "
+                    "with DATA.SPLIT_COLUMN, or use DATA.VAL_FRACTION 0.1 to validate on "
+                    "a tenth of the images",
                     c->path, s->split);
         text_table_release(&c->t);
         return false;
@@ -329,8 +327,8 @@ static float weight_of(const struct csv *c, int64_t row)
     double w = strtod(text, &end);
 
     if (end == text || *end || !(w >= 0) || !isfinite(w))
-        die("%s:%d: the weight '%s' is no number of at least 0", c->path, c->t.line[row],
-            text);
+        die("%s:%d: invalid weight '%s': expected a number of at least 0", c->path,
+            c->t.line[row], text);
     return (float)w;
 }
 
@@ -351,7 +349,7 @@ static void add_images(struct class_files *f, const struct csv *c,
         if (!*image)
             die("%s:%d: the image's name is empty", c->path, c->t.line[i]);
         if (!k)
-            die("%s:%d: classes.txt has no '%s'", c->path, c->t.line[i], name);
+            die("%s:%d: class '%s' is not in classes.txt", c->path, c->t.line[i], name);
         class_files_add(f, arena_printf(&f->mem, "%s%s", image, ending), (int32_t)k - 1);
         if (c->weight >= 0)
             f->file[f->base.n - 1].weight = weight_of(c, i);
@@ -390,11 +388,8 @@ static struct dataset *csv_open(const struct dataset_source *s)
     if (!csv_find(&c, s, &why))
         die("%s", why.buf);
     if (!find_root(&c, s, &ending))
-        die("%s:%d: there is no image '%s', with or without .jpg or .png, below the "
-            "folder "
-            "of the table, nor in its %s%simages, train, or data; DATA.IMAGE_FOLDER "
-            "names "
-            "another folder",
+        die("%s:%d: image '%s' not found (also with .jpg or .png) in the folder of the "
+            "table or its %s%simages, train, or data: set DATA.IMAGE_FOLDER",
             c.path, c.t.line[0], text_table_cell(&c.t, 0, c.image),
             s->split ? s->split : "", s->split ? ", " : "");
     dir = path_dirname(c.path);

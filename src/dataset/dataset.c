@@ -201,7 +201,7 @@ bool dataset_same_classes(const char *a_name, const char *const *a, int na,
     if (dataset_only_in(b, nb, a, na, &only_b))
         strbuf_addf(why, "%s only %s has %s", n ? ";" : "", b_name, only_b.buf);
     if (!only_a.len && !only_b.len)
-        strbuf_addstr(why, " the same names in another order");
+        strbuf_addstr(why, "  the names are the same but in another order");
     strbuf_release(&only_a);
     strbuf_release(&only_b);
     return false;

@@ -33,10 +33,10 @@ static const char *decoded_fault(const struct decoded *f)
     uint64_t n;
 
     if (f->size < sizeof(*h) || memcmp(h->magic, DECODED_MAGIC, sizeof(h->magic)) != 0)
-        return "it is no file of decoded images";
+        return "it is not a file of decoded images";
     if (h->rows % DECODED_ALIGN != 0 || h->rows > f->size ||
         !checked_items(h->n, sizeof(*row), f->size - h->rows))
-        return "it is cut off";
+        return "it is truncated";
     row = decoded_rows(f, &n);
     if (XXH3_64bits(row, n * sizeof(*row)) != h->sum)
         return "its table has a wrong checksum";
@@ -45,7 +45,7 @@ static const char *decoded_fault(const struct decoded *f)
             !checked_within(row[i].label_map.at, row[i].label_map.len, h->rows))
             return "its table points outside the file";
         if (row[i].label < SAMPLE_NO_LABEL || row[i].label > INT32_MAX)
-            return "its table has a label that is no class";
+            return "its table has a label that is not a class";
     }
     return NULL;
 }

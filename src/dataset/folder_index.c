@@ -108,7 +108,7 @@ bool folder_index_load(struct folder *f, const char *path)
     if (!data)
         return false;
     if (!index_sound(&v, data, len)) {
-        log_warning("'%s' is damaged: the index is made anew", path);
+        log_warning("'%s' is damaged: rebuilding the index", path);
         free(data);
         return false;
     }

@@ -348,7 +348,7 @@ static bool pairs_check(const struct dataset_source *s, struct strbuf *why)
 
     if (!is)
         strbuf_addf(why,
-                    "'%s' has no two folders of images and of label maps%s%s%s, such as "
+                    "'%s' has no pair of image and label map folders%s%s%s, such as "
                     "images and masks",
                     s->path, *split_of(s) ? " for the split '" : "", split_of(s),
                     *split_of(s) ? "'" : "");
@@ -365,13 +365,13 @@ static void warn_of_partners(const struct pairs *p, const struct match *m,
     for (int64_t i = m->labels.n - 1; i >= 0; i--)
         label = m->image[i] < 0 ? m->labels.path[i] : label;
     if (m->n < m->images.n)
-        log_warning("'%s/%s': left out: images without a label map in %s (%lld of %lld), "
+        log_warning("'%s/%s': skipping images without a label map in %s (%lld of %lld), "
                     "such as '%s'",
                     p->root, f->images, f->labels, (long long)(m->images.n - m->n),
                     (long long)m->images.n, image);
     if (m->n < m->labels.n)
-        log_warning("'%s/%s': left out: label maps without an image in %s (%lld of "
-                    "%lld), such as '%s'",
+        log_warning("'%s/%s': skipping label maps without an image in %s (%lld of %lld), "
+                    "such as '%s'",
                     p->root, f->labels, f->images, (long long)(m->labels.n - m->n),
                     (long long)m->labels.n, label);
 }
@@ -387,14 +387,13 @@ static struct dataset *folder_pairs_open(const struct dataset_source *s)
     if (!pairs_check(s, &why))
         die("%s", why.buf);
     if (!folder_pairs_find(&f, s->path, split_of(s)))
-        die("'%s': no image of the split '%s' has a label map by its name", s->path,
-            split_of(s));
+        die("'%s': no image of the split '%s' has a label map with a matching name",
+            s->path, split_of(s));
     dir = path_join(s->path, f.images);
     p = pairs_new(s, dir);
     match_folders(&m, s->path, f.images, f.labels, is_deep(f.images));
     if (m.twice[0] >= 0)
-        die("'%s': the label map '%s/%s' belongs to two images by its name: '%s' and "
-            "'%s'",
+        die("'%s': the label map '%s/%s' matches two images by name: '%s' and '%s'",
             s->path, f.labels, m.labels.path[m.label[m.twice[0]]],
             m.images.path[m.twice[1]], m.images.path[m.twice[0]]);
     for (int64_t i = 0; i < m.images.n; i++)
@@ -415,9 +414,9 @@ static struct dataset *folder_pairs_open(const struct dataset_source *s)
 
 const struct storage storage_pairs = {
     .name = "pairs",
-    .help = "label maps in folders of their own, joined by name: images and masks (or "
-            "img, data; labels, annotations, gt), with or without a folder SPLIT above, "
-            "below, or in the name",
+    .help = "images and label maps in separate folders, matched by name: images and "
+            "masks (or img, data; labels, annotations, gt), with SPLIT optional as a "
+            "parent folder, a subfolder, or a part of the name",
     .labels = STORAGE_LABEL_MAPS,
     .reads = pairs_reads,
     .probe = pairs_probe,

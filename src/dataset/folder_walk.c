@@ -24,7 +24,7 @@ static int folder_kind(const char *path, const struct dirent *e)
     if (stat(path, &st) < 0 && image_has_extension(path))
         return DT_REG; /* counts, so that reading it fails, which is told and counted */
     if (stat(path, &st) < 0) {
-        log_warning("'%s' is left out: %s", path, strerror(errno));
+        log_warning("skipping '%s': %s", path, strerror(errno));
         return DT_UNKNOWN;
     }
     return S_ISDIR(st.st_mode) ? DT_DIR : S_ISREG(st.st_mode) ? DT_REG : DT_UNKNOWN;
@@ -125,8 +125,8 @@ void folder_find_classes(struct folder *f)
         if (kind == DT_DIR && usual_is_system(e->d_name))
             strbuf_addf(&passed, "%s%s", passed.len ? ", " : "", e->d_name);
         else if (kind == DT_DIR && !utf8_valid(e->d_name))
-            die("'%s': the name of a class is no text in UTF-8, so checkpoints could not "
-                "hold it",
+            die("'%s': the class name is not valid UTF-8, so it could not be stored in "
+                "checkpoints",
                 path);
         else if (kind == DT_DIR)
             folder_add_class(to, e->d_name, &cap);
@@ -137,13 +137,12 @@ void folder_find_classes(struct folder *f)
     }
     closedir(d);
     if (passed.len)
-        log_info("'%s': folders that are no classes are passed over: %s", dir,
-                 passed.buf);
+        log_info("'%s': skipping folders that are not classes: %s", dir, passed.buf);
     strbuf_release(&passed);
     if (to->nclass == 0)
-        die("'%s' has no class folders: images are expected in %s/CLASS/", dir, dir);
+        die("'%s' has no class folders: expected images in %s/CLASS/", dir, dir);
     if (beside)
-        log_warning("'%s': left out: images beside the class folders (%d)", dir, beside);
+        log_warning("'%s': skipping images outside the class folders (%d)", dir, beside);
     qsort(to->class_name, (size_t)to->nclass, sizeof(char *), folder_compare_names);
 }
 
@@ -177,7 +176,7 @@ void folder_warn_other(const struct folder *f)
     if (!f->other)
         return;
     image_add_extensions(&known);
-    log_warning("'%s': left out: files whose names do not end in %s (%lld), such as '%s'",
+    log_warning("'%s': skipping files whose names do not end in %s (%lld), such as '%s'",
                 f->to->root, known.buf, (long long)f->other, f->other_first);
     strbuf_release(&known);
 }

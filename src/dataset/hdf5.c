@@ -59,7 +59,7 @@ static int hdf5_start(struct hdf5 *f, struct strbuf *why)
 
     f->file = f->lib->Fopen(f->path, HDF5_READ_ONLY, 0);
     if (f->file < 0) {
-        strbuf_addstr(why, "it is no HDF5 file that can be read");
+        strbuf_addstr(why, "it is not a readable HDF5 file");
         return -1;
     }
     if (rows_open(f->lib, f->file, "images", &f->images, why) < 0 ||
@@ -259,5 +259,5 @@ const struct container container_hdf5 = {
     .close = hdf5_close,
 };
 
-CONTAINER_STORAGE(hdf5, "HDF5, SPLIT.h5 or SPLIT-*.h5: images (files or pixels), labels, "
-                        "label_maps");
+CONTAINER_STORAGE(hdf5, "HDF5 files, SPLIT.h5 or SPLIT-*.h5, with datasets images (files "
+                        "or pixels), labels, label_maps");

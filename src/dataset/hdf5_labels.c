@@ -66,7 +66,7 @@ static int read_row(const struct hdf5_library *lib, const struct rows *r,
     if (n == 1)
         samples_damage(s, to, "its label %.6g is no class", v[0]);
     else
-        samples_damage(s, to, "its label has %zu values, which are not one-hot", n);
+        samples_damage(s, to, "its label has %zu values that are not one-hot", n);
     return 0;
 }
 

@@ -72,8 +72,8 @@ static bool start(struct hdf5_library *lib, struct strbuf *why)
         return false;
     if (lib->open() < 0 || lib->get_libversion(&major, &minor, &release) < 0 ||
         (major == 1 && minor < 10)) {
-        strbuf_addf(why, "libhdf5 is version %u.%u.%u, and 1.10 is needed", major, minor,
-                    release);
+        strbuf_addf(why, "libhdf5 is version %u.%u.%u, but at least 1.10 is needed",
+                    major, minor, release);
         return false;
     }
     (void)lib->Eset_auto2(0, NULL, NULL); /* its own messages are off: ours say it */

@@ -34,7 +34,7 @@ static void tell_unopened(const struct hdf5_library *lib, hdf5_id file, const ch
     hdf5_id group = lib->Gopen2(file, name, 0);
 
     if (group >= 0) {
-        strbuf_addf(why, "'%s' is a group, and a dataset is expected", name);
+        strbuf_addf(why, "'%s' is a group: expected a dataset", name);
         (void)lib->Gclose(group);
         return;
     }
@@ -112,11 +112,11 @@ int rows_check_filters(const struct hdf5_library *lib, const struct rows *r,
         (void)lib->Pclose(list);
     if (missing < 0)
         return 0;
-    strbuf_addf(why,
-                "'%s' is compressed by filter %d (%s), which libhdf5 does not have here: "
-                "install its plugin (HDF5_PLUGIN_PATH), or write the file with gzip or "
-                "without a filter",
-                name, missing, filter_name(missing, stored));
+    strbuf_addf(
+        why,
+        "'%s' is compressed with filter %d (%s), which this libhdf5 lacks: install its "
+        "plugin (HDF5_PLUGIN_PATH), or write the file with gzip or uncompressed",
+        name, missing, filter_name(missing, stored));
     return -1;
 }
 

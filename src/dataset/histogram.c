@@ -179,7 +179,7 @@ static int64_t histogram_report(const struct dataset *d,
         dataset_describe(d, i, &name);
         if (o->on_error == LOADER_FAIL)
             die("cannot decode '%s': %s", name.buf, reason[i]);
-        log_warning("cannot decode '%s', left out: %s", name.buf, reason[i]);
+        log_warning("skipping '%s': cannot decode it: %s", name.buf, reason[i]);
         strbuf_release(&name);
         free(reason[i]);
         if (loader_too_many(++bad, d->n, o->max_bad_share, o->few_bad))
@@ -216,7 +216,7 @@ void histogram_count(struct histogram *h, const struct dataset *d,
     count_all(h, d, &with, reason);
     bad = histogram_report(d, &with, reason);
     free(reason);
-    log_info("counted those of %lld in %.1f s", (long long)(d->n - bad),
+    log_info("counted the classes of %lld label maps in %.1f s", (long long)(d->n - bad),
              clock_now() - from);
     if (bad == 0)
         histogram_save(h, &paths, key);

@@ -39,8 +39,8 @@ static int check_label(const struct inspection *s, struct inspector *w, int64_t 
     if (rc < 0)
         return rc;
     if (l->w != f->w || l->h != f->h) {
-        strbuf_addf(why, "it has %d x %d pixels, and its label map %d x %d", f->w, f->h,
-                    l->w, l->h);
+        strbuf_addf(why, "it has %d x %d pixels, but its label map has %d x %d", f->w,
+                    f->h, l->w, l->h);
         return FAILURE_DATA;
     }
     survey_add(&w->survey, l->pixel, (int64_t)l->w * l->h);

@@ -14,8 +14,8 @@
 struct keep_paths keep_paths(const struct keep *k, const char *name, uint64_t key,
                              const char *ending)
 {
-    struct keep_paths p = {
-        .beside = xasprintf("%s/.trainc-%s-%016" PRIx64 "%s", k->data, name, key, ending)};
+    struct keep_paths p = {.beside = xasprintf("%s/.trainc-%s-%016" PRIx64 "%s", k->data,
+                                               name, key, ending)};
     char *data = realpath(k->data, NULL), *dir = NULL;
 
     if (k->dir && *k->dir)
@@ -57,8 +57,8 @@ void keep_write(const struct keep_paths *p, const void *bytes, size_t len)
         (keep_make_folder(p) == 0 && atomic_write_shared(p->own, bytes, len) == 0))
         return;
     dir = path_dirname(p->own);
-    log_once("what was found out about the data cannot be kept in '%s': %s "
-             "(DATA.INDEX_DIR names another folder)",
-             dir, strerror(errno));
+    log_once(
+        "cannot cache data set indexes in '%s': %s: set DATA.INDEX_DIR to another folder",
+        dir, strerror(errno));
     free(dir);
 }

@@ -33,7 +33,7 @@ int dataset_label_map(const struct dataset *d, int64_t i,
                      : label_read(r, bytes->data, bytes->len, limits, &reason);
     if (rc == 0 && (at = label_map(r, d->map, &value)) >= 0) {
         strbuf_addf(&reason,
-                    "the value %d at pixel (x %lld, y %lld) is no class: ", value,
+                    "the value %d at pixel (x %lld, y %lld) is not a class: ", value,
                     (long long)(at % r->w), (long long)(at / r->w));
         strbuf_addf(&reason, "%s has ", d->set ? d->set->name : "the data set");
         class_set_add_values(d->map, &reason);

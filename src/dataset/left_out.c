@@ -12,13 +12,14 @@ static const struct {
     const char *what;
     bool endings, quiet;
 } reasons[LEFT_REASONS] = {
-    [LEFT_KIND] = {"members that are no class or label map and do not end in ", true,
+    [LEFT_KIND] = {"members that are not a class or label map and do not end in ", true,
                    false},
     [LEFT_LINK] = {"links to files that are not in the archive", false, false},
-    [LEFT_SPECIAL] = {"members that are no files", false, false},
-    [LEFT_ALONE] = {"classes and label maps without an image next to them", false, false},
-    [LEFT_MORE] = {"further images of a sample that has one", false, false},
-    [LEFT_TWICE] = {"members that are there again later, by the same name", false, false},
+    [LEFT_SPECIAL] = {"members that are not files", false, false},
+    [LEFT_ALONE] = {"classes and label maps without an image", false, false},
+    [LEFT_MORE] = {"additional images of a sample", false, false},
+    [LEFT_TWICE] = {"members that a later member with the same name replaces", false,
+                    false},
     [LEFT_BESIDE] = {"images outside the class folders", false, false},
     [LEFT_NO_IMAGE] = {"records without an image", false, false},
     [LEFT_HIDDEN] = {"hidden members and those of a system (__MACOSX)", false, true},
@@ -42,10 +43,10 @@ void left_out_log(const struct left_out *l, const char *name)
         if (reasons[r].endings)
             image_add_extensions(&what);
         if (reasons[r].quiet)
-            log_debug("'%s': left out: %s (%lld), such as '%s'", name, what.buf,
+            log_debug("'%s': skipping %s (%lld), such as '%s'", name, what.buf,
                       (long long)l->n[r], l->first[r]);
         else
-            log_warning("'%s': left out: %s (%lld), such as '%s'", name, what.buf,
+            log_warning("'%s': skipping %s (%lld), such as '%s'", name, what.buf,
                         (long long)l->n[r], l->first[r]);
         strbuf_release(&what);
     }

@@ -53,8 +53,7 @@ static void list_two_files(struct pairs *p, const struct list_file *image,
                            const struct list_file *label)
 {
     if (image->n != label->n)
-        die("'%s' has %d names and '%s' has %d: a line of one belongs to the same line "
-            "of the other",
+        die("'%s' has %d names, but '%s' has %d: lines must correspond one to one",
             image->path, image->n, label->path, label->n);
     for (int i = 0; i < image->n; i++)
         pairs_add(p, &(struct pair){image->line[i].text, label->line[i].text,
@@ -82,8 +81,8 @@ static void list_check_names(const struct pairs *p)
 
         other = equal ? NULL : strmap_get(&labels, image);
         if (other)
-            die("%s/%s:%d: '%s' stands with '%s', and its label by name, '%s', on line "
-                "%d: are the lines shifted?",
+            die("%s/%s:%d: '%s' is paired with '%s', but its label map by name, '%s', is "
+                "on line %d: the lines may be shifted",
                 p->root, p->label_list, at->label_line, at->label, at->image,
                 other->label, other->label_line);
         same += equal;
@@ -91,9 +90,8 @@ static void list_check_names(const struct pairs *p)
         free(label);
     }
     if (same < p->base.n)
-        log_info("'%s': %lld of %lld pairs have names that do not tell whether they "
-                 "belong together",
-                 p->base.name, (long long)(p->base.n - same), (long long)p->base.n);
+        log_info("'%s': cannot verify %lld of %lld pairs by their names", p->base.name,
+                 (long long)(p->base.n - same), (long long)p->base.n);
     strmap_release(&labels);
 }
 
@@ -145,7 +143,7 @@ static bool list_check(const struct dataset_source *s, struct strbuf *why)
         return list_classes_check(s, why);
     if (list_has(s, LIST_PAIRS) || (list_has(s, LIST_IMAGES) && list_has(s, LIST_LABELS)))
         return true;
-    strbuf_addf(why, "'%s' has no list: neither %s%s nor %s%s and %s%s", s->path,
+    strbuf_addf(why, "no list in '%s': expected %s%s, or %s%s and %s%s", s->path,
                 s->split, list_ending[0], s->split, list_ending[1], s->split,
                 list_ending[2]);
     return false;
@@ -204,8 +202,9 @@ static struct dataset *list_open_pairs(const struct dataset_source *s)
     }
     both = is[LIST_PAIRS];
     if (both && (is[LIST_IMAGES] || is[LIST_LABELS]))
-        die("'%s' has %s%s and %s%s: which is meant?", s->path, s->split, list_ending[0],
-            s->split, list_ending[is[LIST_IMAGES] ? LIST_IMAGES : LIST_LABELS]);
+        die("'%s' has both %s%s and %s%s: remove one of them", s->path, s->split,
+            list_ending[0], s->split,
+            list_ending[is[LIST_IMAGES] ? LIST_IMAGES : LIST_LABELS]);
     p = pairs_new(s, file[both ? LIST_PAIRS : LIST_IMAGES].path);
     if (both)
         list_one_file(p, &file[LIST_PAIRS]);

@@ -117,7 +117,7 @@ static void class_list_add_json(struct class_list *l, const json_t *item)
     const char *name = json_string_value(label);
 
     if (!image || (!name && !json_is_integer(label)) || v < 0 || v > INT32_MAX)
-        die("%s: element %lld is no [image, class]", l->path, (long long)l->n + 1);
+        die("%s: element %lld is not [image, class]", l->path, (long long)l->n + 1);
     class_list_add(l, (struct class_list_row){arena_strdup(&l->mem, image),
                                               name ? arena_strdup(&l->mem, name) : NULL,
                                               (int32_t)v, (int)l->n + 1});
@@ -147,7 +147,7 @@ static void class_list_read_json(struct class_list *l)
         at += (size_t)e.position;
     }
     if (at >= len)
-        die("%s: cut off after element %lld", l->path, (long long)l->n);
+        die("%s: truncated after element %lld", l->path, (long long)l->n);
     free(text);
 }
 
@@ -169,8 +169,8 @@ static void class_list_check(const struct class_list *l)
     if (l->n == 0)
         die("'%s' names no images", l->path);
     if (l->row[0].name && image_has_extension(l->row[0].name))
-        die("%s:%d: '%s' is a label map, where a class is expected: segmentation models "
-            "read these lists, and trainc pack --label-maps",
+        die("%s:%d: expected a class, but '%s' is a label map: use this list with a "
+            "segmentation model or trainc pack --label-maps",
             l->path, l->row[0].at, l->row[0].name);
     for (int64_t i = 0; i < l->n; i++)
         if (!l->row[i].name != !l->row[0].name)
@@ -199,7 +199,7 @@ static void class_list_number(struct class_list *l, struct dataset *d, bool list
         uintptr_t c = (uintptr_t)strmap_get(&map, l->row[i].name);
 
         if (c == 0)
-            die("%s:%d: classes.txt has no '%s'", l->path, l->row[i].at, l->row[i].name);
+            die("%s:%d: class '%s' is not in classes.txt", l->path, l->row[i].at, l->row[i].name);
         l->row[i].label = (int32_t)c - 1;
     }
     strmap_release(&map);
@@ -232,8 +232,9 @@ static void class_list_name(struct class_list *l, struct dataset *d,
 
         l->row[i].label -= s->labels.first;
         if (l->row[i].label < 0 || l->row[i].label >= d->nclass)
-            die("%s:%d: class %d, and there are %d classes, counted from %d%s", l->path,
-                l->row[i].at, number, d->nclass, s->labels.first,
+            die("%s:%d: class index %d is out of range: the data set has %d classes, "
+                "counted from %d%s",
+                l->path, l->row[i].at, number, d->nclass, s->labels.first,
                 class_names_advice(d, l->row[i].label, s->labels.first));
     }
 }
@@ -261,9 +262,9 @@ static char *class_list_root(const struct class_list *l, const struct dataset_so
 
     if (!class_list_lies_in(l, s->path)) {
         if (!class_list_lies_in(l, split))
-            die("%s:%d: there is no file '%s/%s', nor the same below '%s'", l->path,
-                l->row[0].at, s->path, l->row[0].image, split);
-        log_info("'%s': images are below '%s'", l->path, split);
+            die("%s:%d: file '%s/%s' not found, also not in '%s'", l->path, l->row[0].at,
+                s->path, l->row[0].image, split);
+        log_info("'%s': reading images from '%s'", l->path, split);
         return split;
     }
     free(split);
@@ -277,8 +278,8 @@ bool list_classes_check(const struct dataset_source *s, struct strbuf *why)
 
     if (!is)
         strbuf_addf(why,
-                    "'%s' has no list: neither %s.txt nor "
-                    "ILSVRC2011fall_whole_map_%s.txt nor %s.json",
+                    "no list in '%s': expected %s.txt, ILSVRC2011fall_whole_map_%s.txt, "
+                    "or %s.json",
                     s->path, s->split, s->split, s->split);
     free(name);
     return is;

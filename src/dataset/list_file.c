@@ -20,7 +20,7 @@ bool list_file_read(struct list_file *l, const char *root, const char *name)
     if (!l->text)
         die("cannot read '%s': %s", l->path, file_strerror(errno));
     if (strlen(l->text) != len)
-        die("'%s' is no text: it has a zero byte", l->path);
+        die("'%s' is not a text file: it contains a zero byte", l->path);
     next = l->text + (strncmp(l->text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0);
     for (int number = 1; next; number++) {
         char *start = next + strspn(next, " \t"), *end = strchr(next, '\n');
@@ -48,8 +48,8 @@ void list_file_release(struct list_file *l)
 void list_file_refuse(const char *path, const struct line *at, const char *expected)
 {
     if (strpbrk(at->text, ",;"))
-        die("%s:%d: this looks like CSV: '%s'; a line of this list is '%s', with a space "
-            "or a tab between (tables whose names end in .csv: --dataset csv)",
+        die("%s:%d: this looks like CSV: '%s'; expected '%s' separated by a space or tab "
+            "(for .csv tables use --dataset csv)",
             path, at->number, at->text, expected);
-    die("%s:%d: '%s' is expected, not '%s'", path, at->number, expected, at->text);
+    die("%s:%d: expected '%s', not '%s'", path, at->number, expected, at->text);
 }

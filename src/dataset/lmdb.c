@@ -200,9 +200,9 @@ static int lmdb_list_numbered(const struct lmdb *f, MDB_txn *txn, const MDB_val 
     if (zero < 0)
         return zero;
     if (n < 0)
-        strbuf_addstr(why, "'num-samples' is no number");
+        strbuf_addstr(why, "'num-samples' is not a number");
     if (n > 0 && (uint64_t)n > f->entries) {
-        strbuf_addf(why, "'num-samples' is %d, and there are %llu keys", n,
+        strbuf_addf(why, "'num-samples' is %d, but there are %llu keys", n,
                     (unsigned long long)f->entries);
         n = -1;
     }
@@ -220,7 +220,7 @@ static int lmdb_add_key(struct samples *s, const MDB_val *key, const MDB_val *va
     int32_t label;
 
     if (key->mv_size >= sizeof(name) || memchr(key->mv_data, '\0', key->mv_size)) {
-        strbuf_addstr(why, "its keys are no texts");
+        strbuf_addstr(why, "its keys are not text");
         return FAILURE_DATA;
     }
     memcpy(name, key->mv_data, key->mv_size);

@@ -153,7 +153,7 @@ static int check_tree(struct tree *t, uint64_t size)
     if (!read_meta(t, size, 0, &m[0]) || !is_page_size(m[0].table[0].pad) ||
         !read_meta(t, size, m[0].table[0].pad, &m[1]) ||
         m[1].table[0].pad != m[0].table[0].pad) {
-        strbuf_addstr(t->why, "it is no LMDB that this machine can read");
+        strbuf_addstr(t->why, "it is not an LMDB that this machine can read");
         return -1;
     }
     newest = m[0].transaction < m[1].transaction;

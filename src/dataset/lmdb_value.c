@@ -73,7 +73,7 @@ int lmdb_value_image(const void *data, size_t len, int64_t limit,
     int rc = 0;
 
     if (!d)
-        return unpack_failure(&m, "it is no caffe.Datum with an image", why);
+        return unpack_failure(&m, "it is not a caffe.Datum with an image", why);
     if (d->data.len + 40 > (uint64_t)limit) {
         strbuf_addf(why, "%zu bytes, more than the limit of %lld", d->data.len,
                     (long long)limit);
@@ -98,6 +98,6 @@ void lmdb_value_tell(const void *data, size_t len, struct strbuf *why)
                   "it has no key 'num-samples', and its values are neither images nor "
                   "Caffe's Datum");
     if (pickle)
-        strbuf_addstr(why, ", but objects of Python (pickle): write the images' files "
-                           "there instead");
+        strbuf_addstr(
+            why, " but Python objects (pickle): store the encoded image files instead");
 }

@@ -50,7 +50,7 @@ static void loader_name(struct loader *l, const struct slot_fault *f)
     if (l->o.on_error == LOADER_FAIL)
         l->failure = xasprintf("cannot decode '%s': %s", name.buf, f->reason);
     else
-        log_warning("cannot decode '%s', left out: %s", name.buf, f->reason);
+        log_warning("skipping '%s': cannot decode it: %s", name.buf, f->reason);
     strbuf_release(&name);
     if (!l->failure &&
         loader_too_many(l->stats.bad_files, d->n, l->o.max_bad_share, l->o.few_bad))
@@ -71,11 +71,11 @@ static void loader_warn(struct loader *l, const struct slot_fault *f)
         return;
     dataset_describe(l->source.data, f->sample, &name);
     if (l->stats.warned_files <= NAMED)
-        log_warning("'%s' is damaged and was decoded as far as it goes: %s", name.buf,
+        log_warning("'%s' is damaged and was decoded only in part: %s", name.buf,
                     f->reason);
     else
-        log_warning("more damaged images were decoded as far as they go: the result file "
-                    "and `trainc check` count them");
+        log_warning("more damaged images were decoded only in part: see the counts in "
+                    "the result file and in `trainc check`");
     strbuf_release(&name);
 }
 

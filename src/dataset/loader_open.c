@@ -109,12 +109,12 @@ static struct cache *loader_share(const struct dataset *d, const struct loader_o
     }
     if (c) {
         strbuf_add_bytes(&size, (double)cache_most(c));
-        log_info("'%s': decoded images are shared in '%s', at most %s; %lld of %lld are "
-                 "there",
-                 d->name, path, size.buf, (long long)cache_held(c), (long long)d->n);
+        log_info(
+            "'%s': sharing decoded images in '%s' (limit %s); %lld of %lld are there",
+            d->name, path, size.buf, (long long)cache_held(c), (long long)d->n);
     } else {
-        log_warning("DATA.CACHE mmap: '%s' cannot be used: %s; images are decoded each "
-                    "time (DATA.INDEX_DIR names another folder)",
+        log_warning("DATA.CACHE mmap: cannot use '%s': %s; decoding images every time "
+                    "(set DATA.INDEX_DIR to another folder)",
                     p.own         ? p.own
                     : o->keep.dir ? o->keep.dir
                                   : "",

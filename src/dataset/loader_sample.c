@@ -75,7 +75,7 @@ static int loader_check_size(const struct loader_source *s, int64_t sample, int 
     if (label->w == w && label->h == h)
         return 0;
     dataset_describe_label(s->data, sample, &name);
-    strbuf_addf(why, "it has %d x %d pixels, and its label '%s' has %d x %d", w, h,
+    strbuf_addf(why, "it has %d x %d pixels, but its label map '%s' has %d x %d", w, h,
                 name.buf, label->w, label->h);
     strbuf_release(&name);
     return -1;

@@ -24,8 +24,8 @@ static void hint(struct samples *s, const char *name, const json_t *value)
     json_object_foreach((json_t *)(uintptr_t)value, key, unused) if (n++ < 8)
         strbuf_addf(&has, "%s'%.40s'", n > 1 ? ", " : "", key);
     s->hint =
-        xasprintf("'%s' has %s%s, and a class is expected as 'label', 'cls' or "
-                  "'class': a number, a name, or a one-hot list",
+        xasprintf("'%s' has %s%s: expected a class in 'label', 'cls', or 'class' (a "
+                  "number, a name, or a one-hot list)",
                   path_basename(name), json_is_object(value) ? "the keys " : "no object",
                   n                       ? has.buf
                   : json_is_object(value) ? "of an empty object"

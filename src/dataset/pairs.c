@@ -219,9 +219,8 @@ void pairs_check_files(const struct pairs *p)
             p->root, list, line, missing, p->root, strerror(err), (long long)n,
             2 * (long long)p->base.n);
     if (n)
-        die("%s/%s:%d: there is no file '%s' below '%s' (%lld of %lld are missing)",
-            p->root, list, line, missing, p->root, (long long)n,
-            2 * (long long)p->base.n);
+        die("%s/%s:%d: file '%s' not found in '%s' (%lld of %lld are missing)", p->root,
+            list, line, missing, p->root, (long long)n, 2 * (long long)p->base.n);
 }
 
 void pairs_check_lossy(const struct pairs *p)
@@ -237,8 +236,8 @@ void pairs_check_lossy(const struct pairs *p)
         first = first || !is ? first : p->pair[i].label;
     }
     if (n && 2 * n >= p->base.n) /* fewer count as damaged, one by one */
-        die("'%s': label maps cannot be %ss, whose compression changes class values "
-            "(%lld of %lld, such as '%s'): write them as PNGs from what they were made "
+        die("'%s': label maps cannot be %s files, whose lossy compression changes class "
+            "values (%lld of %lld, such as '%s'): write them as PNGs from the original "
             "of",
             p->base.name, format, (long long)n, (long long)p->base.n, first);
 }

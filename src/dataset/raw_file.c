@@ -49,7 +49,9 @@ int raw_file_get(const struct raw_file *f, uint64_t at, void *to, size_t len,
     uint8_t *p = to;
 
     if (!checked_within(at, len, f->size)) {
-        strbuf_addf(why, "cut off: the file has %llu bytes, and these are %zu from %llu",
+        strbuf_addf(why,
+                    "truncated: the file has %llu bytes, but the sample needs %zu bytes "
+                    "from %llu",
                     (unsigned long long)f->size, len, (unsigned long long)at);
         return -1;
     }
@@ -83,9 +85,9 @@ bool raw_file_gzipped(const struct raw_file *f, struct strbuf *why)
     if (!is)
         return false;
     strbuf_reset(why);
-    strbuf_addstr(why,
-                  "it is compressed by gzip, and samples are read from where they lie: "
-                  "unpack it first");
+    strbuf_addstr(
+        why,
+        "it is gzip-compressed, which does not allow random access: decompress it first");
     return true;
 }
 
@@ -119,7 +121,7 @@ int raw_file_check(const struct raw_file *f, const struct raw_head *h, struct st
     if (rc < 0 || found)
         return rc;
     if (!raw_file_gzipped(f, why))
-        strbuf_addf(why, "it is no %s file: no record begins in it", h->kind);
+        strbuf_addf(why, "it is not a %s file: it has no valid record", h->kind);
     return FAILURE_DATA;
 }
 

@@ -18,7 +18,8 @@ enum { READ_DEPTH = 32 }; /* a link to a folder above would go on for ever */
 void dataset_check_depth(const char *path, int depth)
 {
     if (depth > READ_DEPTH)
-        die("'%s' lies %d folders deep: a link to a folder above?", path, depth);
+        die("'%s' is nested %d folders deep: it may contain a link to a parent folder",
+            path, depth);
 }
 
 static int read_failed(const char *what, struct strbuf *why)

@@ -239,8 +239,8 @@ static int scan_records(const struct raw_file *f, struct samples *s, bool *lost,
     if (rc != FAILURE_DATA)
         return rc;
     *lost = true;
-    log_warning("'%s': a damaged record at byte %llu: what is after it is lost", f->path,
-                (unsigned long long)at);
+    log_warning("'%s': damaged record at byte %llu: ignoring the rest of the file",
+                f->path, (unsigned long long)at);
     return 0;
 }
 
@@ -265,7 +265,7 @@ static int index_records(const struct recordio *f, struct samples *s, struct str
 
         if (!index_number(&end, &unused) || *end++ != '\t' || !index_number(&end, &at) ||
             (*end && *end != '\r' && *end != '\n')) {
-            strbuf_addf(why, "its index has a line that is no 'key<tab>offset': '%.*s'",
+            strbuf_addf(why, "its index has a line other than 'key<tab>offset': '%.*s'",
                         (int)strcspn(p, "\r\n"), p);
             return -1;
         }
@@ -281,9 +281,9 @@ static int index_records(const struct recordio *f, struct samples *s, struct str
 static void lose_label_maps(const struct recordio *f, struct samples *s, int64_t first,
                             uint64_t at)
 {
-    log_warning("'%s': a damaged record at byte %llu: the label maps of %lld samples are "
-                "lost",
-                f->labels->path, (unsigned long long)at, (long long)(s->base.n - first));
+    log_warning(
+        "'%s': damaged record at byte %llu: the label maps of %lld samples are lost",
+        f->labels->path, (unsigned long long)at, (long long)(s->base.n - first));
     for (int64_t i = first; i < s->base.n; i++) {
         s->sample[i].label_map.at = at;
         s->sample[i].label = SAMPLE_DAMAGED;
@@ -341,7 +341,7 @@ static int recordio_read(void *file, const struct sample *at, bool label_map,
     int rc;
 
     if (label_map && !f->labels) { /* an index of samples was forged */
-        strbuf_addstr(why, "it has no label maps beside it");
+        strbuf_addstr(why, "it has no label map file (.labels.rec)");
         return -1;
     }
     rc = label_map ? record_read(f->labels, at->label_map.at, limit, out, why)

@@ -112,8 +112,8 @@ static bool set_folder(struct samples *s, struct sample *at, size_t skip)
         return false;
     folder = xstrndup(from, (size_t)(slash - from));
     if (!utf8_valid(folder))
-        die("'%s': the class folder of '%s' is no text in UTF-8, so checkpoints could "
-            "not hold it",
+        die("'%s': the class folder of '%s' is not valid UTF-8, so it could not be "
+            "stored in checkpoints",
             s->path[at->file], at->name);
     at->label = SAMPLE_TEXT;
     at->text = arena_strdup(&s->mem, folder);
@@ -170,7 +170,7 @@ static void look_up_texts(struct samples *s)
         if (found)
             to->label = (int32_t)(found - 1);
         else if (to->label == SAMPLE_TEXT)
-            samples_damage(s, to, "its class '%s' is not one of the data set", to->text);
+            samples_damage(s, to, "its class '%s' is not in the data set", to->text);
     }
     strmap_release(&at);
 }
@@ -212,8 +212,8 @@ static void check_captions(const struct samples *s, const struct counts *c)
 
     if (c->remark < 8 || d->nclass <= c->remark / 2)
         return;
-    die("'%s': the .txt members hold %d different texts in %lld samples, which are no "
-        "classes ('%s'): a class is expected in .cls, or the images in class folders",
+    die("'%s': the .txt members have %d different texts in %lld samples, so they are not "
+        "classes ('%s'): store classes in .cls members, or images in class folders",
         d->name, d->nclass, (long long)c->remark, d->class_name[0]);
 }
 
@@ -226,7 +226,7 @@ static void count_from(struct samples *s, int first)
         struct sample *at = &s->sample[i];
 
         if (at->label >= 0 && at->label < first)
-            die("'%s: %s' is of class %d, and DATA.FIRST_CLASS is %d", s->path[at->file],
+            die("'%s: %s' has class %d, but DATA.FIRST_CLASS is %d", s->path[at->file],
                 at->name, at->label, first);
         if (at->label >= 0)
             at->label -= first;
@@ -253,14 +253,15 @@ static void check_labels(const struct samples *s, int counted_from)
         return;
     dataset_describe(d, first, &name);
     if (s->sample[first].label < 0 && s->sample[first].label_map.len && !s->hint)
-        die("'%s' has a label map and no class: name a model that segments (--model "
+        die("'%s' has a label map but no class: use a segmentation model (--model "
             "erfnet)",
             name.buf);
     if (s->sample[first].label < 0)
         die("'%s' has no class (%lld of %lld samples have none)%s%s", name.buf,
             (long long)bad, (long long)d->n, s->hint ? ": " : "", s->hint ? s->hint : "");
-    die("'%s' is of class %d, and there are %d classes, counted from %d%s", name.buf,
-        s->sample[first].label + counted_from, d->nclass, counted_from,
+    die("'%s': class index %d is out of range: the data set has %d classes, counted from "
+        "%d%s",
+        name.buf, s->sample[first].label + counted_from, d->nclass, counted_from,
         class_names_advice(d, s->sample[first].label, counted_from));
 }
 

@@ -136,7 +136,7 @@ bool sample_index_load(struct samples *s, const char *path)
     if (!text)
         return false;
     if (!index_sound(s, text, len)) {
-        log_warning("'%s' is damaged: the index is made anew", path);
+        log_warning("'%s' is damaged: rebuilding the index", path);
         free(text);
         return false;
     }

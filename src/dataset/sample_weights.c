@@ -40,8 +40,8 @@ double *sample_weights(const struct dataset *d, enum sampling rule)
     if (rule == SAMPLING_UNIFORM)
         return NULL;
     if (rule == SAMPLING_WEIGHTS && !d->type->weight)
-        usage("DATA.SAMPLER weights: '%s' has no weights; a table has them in the column "
-              "that DATA.WEIGHT_COLUMN names",
+        usage("DATA.SAMPLER weights: '%s' has no weights: use a table and set "
+              "DATA.WEIGHT_COLUMN",
               d->name);
     if (rule != SAMPLING_WEIGHTS && dataset_has_labels(d))
         usage("DATA.SAMPLER: '%s' has label maps, not a class per image", d->name);
@@ -51,8 +51,8 @@ double *sample_weights(const struct dataset *d, enum sampling rule)
         double w = weight_of(d, i, rule, count);
 
         if (!(w >= 0) || !isfinite(w))
-            die("'%s': the weight of sample %lld is %g, and at least 0 is expected",
-                d->name, (long long)i + 1, w);
+            die("'%s': the weight of sample %lld is %g: expected at least 0", d->name,
+                (long long)i + 1, w);
         sum[i] = total += w;
     }
     if (!(total > 0) || !isfinite(total))

@@ -272,7 +272,7 @@ static void find_samples(struct samples *s, const struct keep *k)
     if (s->base.n == 0 && s->nfile == 1)
         die("'%s' has no samples", s->path[0]);
     if (s->base.n == 0)
-        die("no samples in any of the %d files of '%s', '%s' the first of them", s->nfile,
+        die("none of the %d files of '%s' has samples (first file: '%s')", s->nfile,
             s->base.name, s->path[0]);
     keep_paths_release(&index);
     strbuf_release(&why);

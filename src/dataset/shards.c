@@ -172,7 +172,7 @@ static bool find_pattern(const char *base, struct names_list *out, struct strbuf
 {
     out->name = shards_expand(base, &out->n);
     if (out->n == 0 && why)
-        strbuf_addf(why, "'%s': '{a..b}' or '{a,b}' is expected in braces", base);
+        strbuf_addf(why, "'%s': expected '{a..b}' or '{a,b}' in braces", base);
     for (int i = 0; i < out->n; i++) {
         if (file_exists(out->name[i]))
             continue;

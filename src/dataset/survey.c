@@ -85,8 +85,8 @@ static int only_class(const struct survey *s, const struct dataset *d)
 static const char *binary_advice(const struct dataset *d, int only, double ignored)
 {
     return only == 0 && ignored > 0 && d->map[0] == 0 && d->map[255] == LABEL_IGNORE
-               ? ": for masks of 0 and 255, DATA.LABEL_MAP [[255, 1]] with "
-                 "MODEL.NUM_CLASSES 2 makes 255 the second class"
+               ? ": for masks of 0 and 255 set DATA.LABEL_MAP [[255, 1]] and "
+                 "MODEL.NUM_CLASSES 2"
                : "";
 }
 
@@ -145,8 +145,7 @@ static void judge_classes(const struct dataset *d, int *warnings)
     /* Where classes are numbers, MODEL.NUM_CLASSES may just be its default. */
     n = add_absent(d, d->nclass <= 2 * end ? d->nclass : end, count, &absent);
     if (some == 1)
-        log_warning("'%s' has images of one class alone: a net that always says so is "
-                    "right, and nothing is learned",
+        log_warning("'%s' has images of only one class, so there is nothing to learn",
                     d->name);
     else if (n && d->n)
         log_warning("'%s' has no image of the class%s %s", d->name, n > 1 ? "es" : "",

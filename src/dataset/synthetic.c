@@ -225,8 +225,8 @@ static const char *const synthetic_reads[] = {"DATA.TRAIN_NUM_SAMPLES",
 
 const struct storage storage_synthetic = {
     .name = "synthetic",
-    .help = "no files: coloured noise, to try whether things work; for a model that "
-            "segments, fields with label maps",
+    .help = "no files: generated color noise for smoke tests; for segmentation, colored "
+            "areas with label maps",
     .labels = STORAGE_EITHER,
     .generated = true,
     .reads = synthetic_reads,

@@ -162,7 +162,7 @@ static bool read_record(struct text_table *t, struct cursor *c, struct strbuf *w
         n++;
     }
     if (n != t->columns) {
-        strbuf_addf(why, ":%d: %d fields, and the header has %d", line, n, t->columns);
+        strbuf_addf(why, ":%d: %d fields, but the header has %d", line, n, t->columns);
         return false;
     }
     add_row(t, line);
@@ -222,7 +222,8 @@ static bool json_row(struct text_table *t, const char *text, size_t len, int lin
     json_t *object = json_loadb(text, len, 0, &e);
 
     if (!json_object_size(object)) { /* 0 for what is no object, too */
-        strbuf_addf(why, ":%d: %s", line, object ? "no JSON object with fields" : e.text);
+        strbuf_addf(why, ":%d: %s", line,
+                    object ? "not a JSON object with fields" : e.text);
         json_decref(object);
         return false;
     }
@@ -258,7 +259,7 @@ static bool read_text(struct text_table *t, const char *path, size_t len,
     bool good;
 
     if (strlen(t->text) != len) {
-        strbuf_addstr(why, " is no text: it has a zero byte");
+        strbuf_addstr(why, "  is not a text file: it contains a zero byte");
         return false;
     }
     if (!strcasecmp(path_extension(path), ".jsonl"))

@@ -60,7 +60,7 @@ static int head_at(const struct raw_file *f, uint64_t at, struct record_head *h,
         return -1;
     }
     if (!checked_within(sizeof(h->crc), h->len, f->size - at - sizeof(*h))) {
-        strbuf_addstr(why, "cut off: the file ends within the record");
+        strbuf_addstr(why, "truncated: the file ends within the record");
         return -1;
     }
     return 0;
@@ -122,7 +122,7 @@ static int example_of(const struct dataset_bytes *b, Trainc__Example **e,
     struct unpack_memory m = unpack_memory(&failed);
 
     *e = trainc__example__unpack(&m.allocator, b->len, b->data);
-    return *e ? 0 : unpack_failure(&m, "the record is no tf.train.Example", why);
+    return *e ? 0 : unpack_failure(&m, "the record is not a tf.train.Example", why);
 }
 
 /* The numbers of a feature, a heap array of *n; NULL: it has none. */
@@ -175,11 +175,10 @@ static void fill_label(struct samples *s, struct sample *to, const char *name,
     else if (!v)
         strbuf_addstr(&has, "no values");
     if (has.len)
-        samples_damage(
-            s, to,
-            "feature '%s' has %s; a class is expected: a whole number, a name, "
-            "or a one-hot list",
-            name, has.buf);
+        samples_damage(s, to,
+                       "feature '%s' has %s: expected a class (a whole number, a name, "
+                       "or a one-hot list)",
+                       name, has.buf);
     strbuf_release(&has);
     free(v);
 }
@@ -194,8 +193,8 @@ static void tell_features(struct samples *s, const Trainc__Example *e)
     for (size_t i = 0; e->features && i < e->features->n_feature && i < 12; i++)
         strbuf_addf(&names, "%s'%.60s'", i ? ", " : "",
                     e->features->feature[i]->key ? e->features->feature[i]->key : "");
-    s->hint = xasprintf("a feature '%s' or '%s' is expected, and these are there: %s",
-                        label_names[0], label_names[1], names.buf);
+    s->hint = xasprintf("expected a feature '%s' or '%s', found %s", label_names[0],
+                        label_names[1], names.buf);
     strbuf_release(&names);
 }
 
@@ -263,7 +262,7 @@ static int tfrecord_list(void *file, struct samples *s, struct strbuf *why)
     dataset_bytes_release(&bytes);
     if (rc != FAILURE_DATA)
         return rc;
-    log_warning("'%s': %s: what is after it is lost", f->path, why->buf);
+    log_warning("'%s': %s: ignoring the rest of the file", f->path, why->buf);
     strbuf_reset(why);
     return 0;
 }

@@ -33,7 +33,7 @@ static bool voc_check(const struct dataset_source *s, struct strbuf *why)
     bool is = voc_probe(s);
 
     if (!is)
-        strbuf_addf(why, "there is no '%s/%s', which names the images of the split",
+        strbuf_addf(why, "file '%s/%s', the list of the split's images, not found",
                     s->path, name);
     free(name);
     return is;
@@ -49,13 +49,13 @@ static struct dataset *voc_open(const struct dataset_source *s)
     if (!voc_check(s, &why))
         die("%s", why.buf);
     if (!list_file_read(&list, s->path, name))
-        die("'%s/%s' is gone", s->path, name);
+        die("'%s/%s' has been deleted", s->path, name);
     p = pairs_new(s, list.path);
     for (int i = 0; i < list.n; i++) {
         const struct line *at = &list.line[i];
 
         if (strpbrk(at->text, " \t/"))
-            die("%s:%d: a name such as 2007_000032 is expected, not '%s'", list.path,
+            die("%s:%d: expected a name such as 2007_000032, not '%s'", list.path,
                 at->number, at->text);
         pairs_add(
             p, &(struct pair){arena_printf(&p->mem, "JPEGImages/%s.jpg", at->text),

@@ -81,7 +81,7 @@ static int zip_part(void *file, const struct sample_part *part, int64_t limit,
     int rc = zip_unpack(file, part, limit, out, why);
 
     if (rc == 0 && crc32_z(0, out->data, out->len) != part->sum) {
-        strbuf_addstr(why, "damaged: its bytes have a wrong checksum");
+        strbuf_addstr(why, "damaged: wrong checksum");
         rc = FAILURE_DATA;
     }
     return rc;
@@ -97,8 +97,8 @@ static int zip_describe(const struct zip_stat *st, struct sample_part *part,
     }
     if (st->comp_method != ZIP_CM_STORE && st->comp_method != ZIP_CM_DEFLATE) {
         strbuf_addf(why,
-                    "'%s' is compressed by method %d: only stored and deflated members "
-                    "are read",
+                    "'%s' uses compression method %d: only stored and deflated members "
+                    "are supported",
                     st->name, st->comp_method);
         return -1;
     }
@@ -155,7 +155,7 @@ static int zip_place(struct archive *a, struct archive_entry *e, struct zip_dire
     *part = (struct sample_part){.at = (uint64_t)archive_filter_bytes(a, 0),
                                  .len = (uint64_t)archive_entry_size(e)};
     if (i < 0 || zip_stat_index(d->zip, (zip_uint64_t)i, 0, &st) < 0) {
-        strbuf_addf(why, "'%s' is not in the directory at its end", *name);
+        strbuf_addf(why, "'%s' is not in the archive's central directory", *name);
         return -1;
     }
     if (!utf8_valid(*name) && st.name) { /* of code page 437, as Windows writes them */
@@ -312,14 +312,15 @@ static int zip_add_line(struct samples *s, const struct zip_names *z,
     if (!checked_number(&end, INT32_MAX, &label) || (*end && *end != '\t')) {
         if (tab)
             *tab = '\t';
-        strbuf_addf(why, "%s:%d: 'PATH<tab>CLASS' is expected, not '%s'", l->path,
+        strbuf_addf(why, "%s:%d: expected 'PATH<tab>CLASS', not '%s'", l->path,
                     at->number, at->text);
         return -1;
     }
     use_slashes(at->text);
     i = (size_t)(uintptr_t)strmap_get(&z->at, at->text);
     if (i == 0) {
-        strbuf_addf(why, "%s:%d: the archive has no '%s'", l->path, at->number, at->text);
+        strbuf_addf(why, "%s:%d: '%s' is not in the archive", l->path, at->number,
+                    at->text);
         return -1;
     }
     to = samples_add(s, at->text);

@@ -23,7 +23,7 @@ void busy_note(const struct session *s)
         return;
     fair = busy_fair_threads(load, cores, threads);
     if (fair < threads)
-        log_once("other programs keep the machine busy (load average %.1f, %d cores): "
+        log_once("the machine is busy with other programs (load average %.1f, %d cores): "
                  "--threads %d may be faster than %d",
                  load, cores, fair, threads);
 }

@@ -220,11 +220,10 @@ static int own_device(const struct config *cfg, const struct backend *b)
     if (launch.world == 1)
         return l.index[l.n > 1 ? dist_rank() : 0];
     if (l.named && local >= l.n)
-        config_refuse(
-            cfg, KEYS("DEVICE"),
-            "DEVICE %s: %d processes of this machine need a device each: %s, or "
-            "as many numbers",
-            cfg->device, launch.local_world, b->name);
+        config_refuse(cfg, KEYS("DEVICE"),
+                      "DEVICE %s: %d processes on this machine need a device each: %s, "
+                      "or a list with one number per process",
+                      cfg->device, launch.local_world, b->name);
     if (l.named)
         return l.index[local];
     return local && sees_one(b) ? 0 : local;
@@ -299,8 +298,8 @@ void device_check_run(const struct config *cfg, struct problems *p)
     device_check(cfg, p);
     if (describes(cfg->device))
         config_blame(cfg, p, KEYS("DEVICE"),
-                     "DEVICE %s describes a GPU that is not here: trainc summary shows "
-                     "what it would do, but nothing can run on it",
+                     "DEVICE %s describes a GPU that is not on this machine: only trainc "
+                     "summary can use it",
                      cfg->device);
 }
 
@@ -308,8 +307,8 @@ void device_check_one(const struct config *cfg, struct problems *p)
 {
     device_check_run(cfg, p);
     if (device_count(cfg) > 1)
-        config_blame(cfg, p, KEYS("DEVICE"),
-                     "DEVICE %s: several devices train and evaluate together (train, "
-                     "eval), and this verb takes one",
-                     cfg->device);
+        config_blame(
+            cfg, p, KEYS("DEVICE"),
+            "DEVICE %s: this command uses one device: only train and eval accept several",
+            cfg->device);
 }

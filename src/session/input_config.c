@@ -84,12 +84,12 @@ static void check_numbers(const struct config *cfg, struct problems *p, const ch
         return;
     if (n == 1)
         config_blame(cfg, p, KEYS(key, "MODEL.IN_CHANS"),
-                     "%s has %d numbers, and images have one channel (MODEL.IN_CHANS)",
+                     "%s has %d numbers, but images have one channel (MODEL.IN_CHANS)",
                      key, list->n);
     else
         config_blame(cfg, p, KEYS(key, "MODEL.IN_CHANS"),
-                     "%s has %d numbers, and images have %lld channels (MODEL.IN_CHANS): "
-                     "give as many, or one for all",
+                     "%s has %d numbers, but images have %lld channels (MODEL.IN_CHANS): "
+                     "give one number per channel, or one for all",
                      key, list->n, n);
 }
 
@@ -100,7 +100,7 @@ void input_check(const struct config *cfg, struct problems *p)
 
     if (key && config_get(cfg, key)->i != n)
         config_blame(cfg, p, KEYS(key, "MODEL.IN_CHANS"),
-                     "%s is %lld, and MODEL.IN_CHANS is %lld", key,
+                     "%s is %lld, but MODEL.IN_CHANS is %lld", key,
                      (long long)config_get(cfg, key)->i, n);
     check_numbers(cfg, p, "DATA.MEAN", &cfg->data.mean);
     check_numbers(cfg, p, "DATA.STD", &cfg->data.std);

@@ -115,7 +115,7 @@ static bool row_base_lr(struct view *v)
     rate = of * pow((double)v->batch / REFERENCE_BATCH, r->power);
     rate = fmin(rate, 4 * of);
     set_number(v, v->segment ? fmin(4 * rate, r->scratch) : rate);
-    strbuf_addf(&v->why, "%s %s with %" PRId64 " images per update", r->optimizer,
+    strbuf_addf(&v->why, "%s %s with %" PRId64 " images per step", r->optimizer,
                 v->tuned ? "from pretrained weights" : "from scratch", v->batch);
     return true;
 }
@@ -236,7 +236,7 @@ static bool row_ema_decay(struct view *v)
     if (!v->updates || !v->cfg->train.ema.enable)
         return false;
     strbuf_addf(&v->value, "%.5g", 1 - 1 / over);
-    strbuf_addf(&v->why, "over %.0f of the run's %" PRId64 " updates", over, v->updates);
+    strbuf_addf(&v->why, "over %.0f of the run's %" PRId64 " steps", over, v->updates);
     return true;
 }
 

@@ -114,8 +114,7 @@ static const struct loss loss_bce = {
 
 static const struct loss loss_focal = {
     .name = "focal",
-    .help =
-        "cross entropy that what is classified well hardly counts in (Lin et al. 2017)",
+    .help = "cross entropy that down-weights well-classified samples (Lin et al. 2017)",
     .fields = (const char *const[]){"stage", "smoothing", "gamma", NULL},
     .build = {[MODEL_CLASSIFY] = build_focal, [MODEL_SEGMENT] = build_focal},
 };
@@ -189,8 +188,9 @@ static void check_task(const struct config *cfg, const struct model *m,
         config_blame(cfg, p, KEYS(key), "%s %s is of whole images, and %s labels pixels",
                      key, l->name, cfg->model.name);
     else
-        config_blame(cfg, p, KEYS(key), "%s %s is of pixels, and %s labels whole images",
-                     key, l->name, cfg->model.name);
+        config_blame(cfg, p, KEYS(key),
+                     "%s %s is for segmentation, but %s classifies whole images", key,
+                     l->name, cfg->model.name);
 }
 
 static void check_stage(const struct config *cfg, const struct model *m, int i,
@@ -208,7 +208,7 @@ static void check_stage(const struct config *cfg, const struct model *m, int i,
                       config_width(cfg), &all);
     if (c->stage >= all.n)
         config_blame(cfg, p, KEYS("LOSSES"),
-                     "LOSSES: its item %d is of stage %lld, and the last of %s is %d", i,
+                     "LOSSES: item %d has stage %lld, but the last stage of %s is %d", i,
                      (long long)c->stage, m->name, all.n - 1);
     arena_release(&mem);
 }
@@ -230,7 +230,7 @@ static void check_item(const struct config *cfg, const struct model *m, int i,
     for (int k = 0; k < map->list.n; k += 2)
         if (!reads_field(l, map->list.item[k].s))
             config_blame(cfg, p, KEYS("LOSSES"),
-                         "LOSSES: its item %d has a %s, which %s does not read", i,
+                         "LOSSES: item %d has a field %s, which %s does not read", i,
                          map->list.item[k].s, l->name);
     check_task(cfg, m, l, "LOSSES", p);
     check_stage(cfg, m, i, p);
@@ -249,7 +249,7 @@ static void check_teacher(const struct config *cfg, const struct model *m, bool 
     }
     if (!*cfg->model.teacher)
         config_blame(cfg, p, KEYS("MODEL.TEACHER", "LOSSES", "TRAIN.LOSS.NAME"),
-                     "a loss distills, and MODEL.TEACHER names no file");
+                     "a loss has type distill, but MODEL.TEACHER is empty");
     if (!m)
         return;
     teacher = teacher_find(cfg, &why);
@@ -285,8 +285,8 @@ static void check_weighted_smoothing(const struct config *cfg, const struct mode
             item_of(cfg, i)->smoothing.value > 0)
             config_blame(
                 cfg, p, KEYS("LOSSES", "TRAIN.CLASS_WEIGHTS"),
-                "LOSSES: item %d smooths labels of pixels, which does not go with "
-                "TRAIN.CLASS_WEIGHTS: set one of them",
+                "LOSSES: item %d has label smoothing, which cannot be combined with "
+                "TRAIN.CLASS_WEIGHTS for segmentation: set only one of them",
                 i);
     }
 }
@@ -309,10 +309,11 @@ static void check_list(const struct config *cfg, const struct model *m,
                      cfg->losses.n, LOSSES_MOST);
     else if (!main)
         config_blame(cfg, p, KEYS("LOSSES"),
-                     "LOSSES: no loss with a weight is of the logits themselves");
+                     "LOSSES: no loss with a weight above 0 applies to the logits");
     if (!weighted && class_weights_are_set(cfg))
-        config_blame(cfg, p, KEYS("TRAIN.CLASS_WEIGHTS", "LOSSES"),
-                     "TRAIN.CLASS_WEIGHTS: of the losses only cross_entropy reads them");
+        config_blame(
+            cfg, p, KEYS("TRAIN.CLASS_WEIGHTS", "LOSSES"),
+            "TRAIN.CLASS_WEIGHTS: only the loss cross_entropy uses class weights");
     check_weighted_smoothing(cfg, m, p);
     check_teacher(cfg, m, teacher, p);
 }
@@ -333,9 +334,10 @@ static void check_scales(const struct config *cfg, struct problems *p)
     int64_t n = cfg->amp.num_losses;
 
     if (n > 1 && n != cfg->losses.n)
-        config_blame(cfg, p, KEYS("AMP.NUM_LOSSES", "LOSSES"),
-                     "AMP.NUM_LOSSES %lld: LOSSES has %d items: it is as many, or 1",
-                     (long long)n, cfg->losses.n);
+        config_blame(
+            cfg, p, KEYS("AMP.NUM_LOSSES", "LOSSES"),
+            "AMP.NUM_LOSSES %lld: LOSSES has %d items: set it to that number, or to 1",
+            (long long)n, cfg->losses.n);
 }
 
 void loss_check(const struct config *cfg, const struct model *m, struct problems *p)

@@ -37,7 +37,7 @@ static void check_class_weights(const struct config *cfg, struct problems *p)
     for (int i = 0; w->item && i < w->n; i++)
         sum += w->item[i];
     if (w->item && !(sum > 0))
-        problems_error(p, where, "TRAIN.CLASS_WEIGHTS are all zero");
+        problems_error(p, where, "all TRAIN.CLASS_WEIGHTS are zero");
 }
 
 void model_check_labels(const struct config *cfg, struct problems *p)
@@ -92,12 +92,13 @@ static void check_classify(const struct config *cfg, struct problems *p)
                      weighted ? "TRAIN.CLASS_WEIGHTS" : "TRAIN.LOSS.LOGIT_ADJUST",
                      CROSS_ENTROPY_WEIGHTS, (long long)cfg->model.num_classes);
     config_warn_unread(cfg, p, "LOG.IMAGES",
-                       "%s labels whole images, which are not painted", cfg->model.name);
+                       "%s classifies whole images, which have no label maps to draw",
+                       cfg->model.name);
     if (config_height(cfg) != cfg->data.img_size ||
         config_width(cfg) != cfg->data.img_size)
         config_blame(cfg, p, KEYS("DATA.IMG_HEIGHT", "DATA.IMG_WIDTH"),
-                     "DATA.IMG_HEIGHT and DATA.IMG_WIDTH are of segmentation: %s sees "
-                     "squares of DATA.IMG_SIZE",
+                     "DATA.IMG_HEIGHT and DATA.IMG_WIDTH are for segmentation: the input "
+                     "of %s is a square of DATA.IMG_SIZE",
                      cfg->model.name);
 }
 
@@ -147,8 +148,8 @@ void model_check_whole(const struct config *cfg, struct problems *p)
 {
     if (cfg->model.features_only)
         config_blame(cfg, p, KEYS("MODEL.FEATURES_ONLY"),
-                     "MODEL.FEATURES_ONLY leaves out the classifier, which is needed "
-                     "here: trainc features and trainc summary take such a net");
+                     "MODEL.FEATURES_ONLY omits the classifier, which this command "
+                     "needs: use it with trainc features or trainc summary");
 }
 
 /* Runs the family's own checks of options and images. */
@@ -196,7 +197,7 @@ static const struct model *find(const struct config *cfg, struct strbuf *why)
     if (set && !f->custom_keys[set])
         return f->custom;
     if (set)
-        strbuf_addf(why, "; a %s of another name needs", f->type);
+        strbuf_addf(why, "; a %s with another name needs", f->type);
     for (int i = 0; set && f->custom_keys[i]; i++)
         if (!config_where(cfg, f->custom_keys[i]))
             strbuf_addf(why, " %s", f->custom_keys[i]);

@@ -11,8 +11,8 @@ static void check_usual(const struct config *cfg, struct problems *p,
     for (const struct optimizer_usual *u = o->usual; u && u->key; u++)
         if (!config_where(cfg, u->key))
             problems_note(p, config_where(cfg, "TRAIN.OPTIMIZER.NAME"),
-                          "%s is usually used with %s %s, which is not the default",
-                          o->name, u->key, u->value);
+                          "%s usually needs %s %s, which is not the default", o->name,
+                          u->key, u->value);
 }
 
 /* Groups with another optimizer read the keys of TRAIN.OPTIMIZER, too. */

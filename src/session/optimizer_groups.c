@@ -56,7 +56,7 @@ static void check_fields(const struct config *cfg, const struct optimizer *o, in
 
         if (!is_common(field) && !reads_field(o, field))
             config_blame(cfg, p, KEYS(GROUPS),
-                         "%s: its item %d has %s, which %s does not read", GROUPS, i,
+                         "%s: item %d has a field %s, which %s does not read", GROUPS, i,
                          field, o->name);
     }
     for (int k = 0; k < c->betas.n; k++)
@@ -264,19 +264,17 @@ static void refuse(const struct config *cfg, const struct flat *f, int i, int ma
 
     if (first)
         config_refuse(cfg, KEYS(GROUPS),
-                      "%s: what '%s' of its item %d matches is not "
-                      "trained (TRAIN.FREEZE)",
+                      "%s: '%s' of item %d matches only frozen parameters (TRAIN.FREEZE)",
                       GROUPS, match, i);
     if (matches)
         config_refuse(cfg, KEYS(GROUPS),
-                      "%s: what '%s' of its item %d matches belongs "
-                      "to items before it: the first match counts",
+                      "%s: '%s' of item %d matches only parameters of earlier items: the "
+                      "first match applies",
                       GROUPS, match, i);
     add_near(&near, f, match);
     add_beginnings(&begin, f);
     config_refuse(cfg, KEYS(GROUPS),
-                  "%s: no parameter of %s matches '%s' of its item %d%s: names begin "
-                  "with %s",
+                  "%s: no parameter of %s matches '%s' of item %d%s: names begin with %s",
                   GROUPS, cfg->model.name, match, i, near.len ? near.buf : "", begin.buf);
 }
 

@@ -92,7 +92,7 @@ static void plan_counts(struct plan *p, const struct config *cfg, int64_t images
 
     if (cfg->data.batch_size == BATCH_SIZE_AUTO)
         config_refuse(cfg, KEYS("DATA.BATCH_SIZE"),
-                      "DATA.BATCH_SIZE auto: give a number, the memory of this device is "
+                      "DATA.BATCH_SIZE auto: give a number: the memory of this device is "
                       "not known");
     if (images)
         batches = images / each;
@@ -160,8 +160,8 @@ void plan_check_pairs(const struct config *cfg)
     if (dist_world() > 1 && batch != BATCH_SIZE_AUTO && batch % 2 &&
         mixes(model_of_config(cfg), cfg))
         config_refuse(cfg, KEYS("DATA.BATCH_SIZE"),
-                      "DATA.BATCH_SIZE %lld is odd: mixup and cutmix pair the images of "
-                      "each of %d processes",
+                      "DATA.BATCH_SIZE %lld is odd: mixup and cutmix need pairs of "
+                      "images in each of %d processes",
                       (long long)batch, dist_world());
 }
 
@@ -214,8 +214,10 @@ static const struct collective *norms_of(const struct config *cfg)
     if (!cfg->model.sync_bn || world == 1)
         return NULL;
     if (world % n)
-        config_refuse(cfg, KEYS("MODEL.SYNC_BN_GROUP"),
-                      "MODEL.SYNC_BN_GROUP: %d processes are no groups of %d", world, n);
+        config_refuse(
+            cfg, KEYS("MODEL.SYNC_BN_GROUP"),
+            "MODEL.SYNC_BN_GROUP: %d processes cannot be divided into groups of %d",
+            world, n);
     return dist_neighbours(n);
 }
 

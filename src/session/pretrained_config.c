@@ -67,10 +67,9 @@ void pretrained_preset(struct config *cfg)
 
 void pretrained_tell(const struct config *cfg)
 {
-    static const char *const key[] = {
-        "DATA.IMG_SIZE", "DATA.CROP_PCT",     "TEST.CROP",     "DATA.INTERPOLATION",
-        "DATA.MEAN",     "DATA.STD",          "MODEL.NUM_CLASSES",
-        "MODEL.IN_CHANS"};
+    static const char *const key[] = {"DATA.IMG_SIZE",      "DATA.CROP_PCT", "TEST.CROP",
+                                      "DATA.INTERPOLATION", "DATA.MEAN",     "DATA.STD",
+                                      "MODEL.NUM_CLASSES",  "MODEL.IN_CHANS"};
     struct strbuf text = STRBUF_INIT;
     const char *of = NULL;
 
@@ -95,8 +94,8 @@ void pretrained_check(const struct config *cfg, struct problems *p)
 
     if (row && (strcspn(cfg->model.name, ".") != len ||
                 strncmp(cfg->model.name, row->name, len) != 0))
-        config_blame(cfg, p, KEYS("MODEL.PRETRAINED", "MODEL.NAME"),
-                     "MODEL.PRETRAINED %s: these weights are of %.*s, and MODEL.NAME is "
-                     "%s",
-                     cfg->model.pretrained, (int)len, row->name, cfg->model.name);
+        config_blame(
+            cfg, p, KEYS("MODEL.PRETRAINED", "MODEL.NAME"),
+            "MODEL.PRETRAINED %s: these weights are for %.*s, but MODEL.NAME is %s",
+            cfg->model.pretrained, (int)len, row->name, cfg->model.name);
 }

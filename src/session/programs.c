@@ -44,7 +44,7 @@ static void check_rules(const struct session *s, const char *key,
     for (int i = 0; i < list->n; i++)
         if (!hits[i])
             config_refuse(s->cfg, KEYS(key),
-                          "%s: no layer of %s with a choice of precision matches '%s' "
+                          "%s: no layer of %s with selectable precision matches '%s' "
                           "('trainc summary' lists them)",
                           key, s->cfg->model.name, list->item[i]);
 }
@@ -110,8 +110,8 @@ void session_compile(struct session *s, const struct session_options *o)
     s->mixing = s->plan.mix;
     if (s->plan.quantized.enable && (o->train || s->plan.nout))
         config_refuse(s->cfg, KEYS("QUANT.ENABLE"),
-                      "QUANT.ENABLE: nets in 8 bits only classify or segment: they "
-                      "neither train nor give features");
+                      "QUANT.ENABLE: 8-bit models can only be evaluated: they support "
+                      "neither training nor feature extraction");
     if (o->train)
         session_compile_train(s);
     if (o->eval)

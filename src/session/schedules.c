@@ -34,10 +34,10 @@ static void check_multistep(const struct config *cfg, struct problems *p)
     for (int i = 1; i < steps->n; i++)
         if (steps->item[i] <= steps->item[i - 1])
             config_blame(cfg, p, KEYS(keys[0]),
-                         "TRAIN.LR_SCHEDULER.MULTISTEPS must grow");
+                         "TRAIN.LR_SCHEDULER.MULTISTEPS must be increasing");
     if (steps->n && cfg->train.warmup_epochs > steps->item[0])
         config_blame(cfg, p, keys,
-                     "the first of TRAIN.LR_SCHEDULER.MULTISTEPS (%lld) lies within the "
+                     "the first of TRAIN.LR_SCHEDULER.MULTISTEPS (%lld) is within the "
                      "warm-up of %lld epochs",
                      (long long)steps->item[0], (long long)cfg->train.warmup_epochs);
 }
@@ -203,12 +203,11 @@ void schedule_note_warmup(const struct config *cfg, struct problems *p)
     if (i < 0 || schedules[i].warms_up_by || !t->epochs || t->warmup_epochs < t->epochs ||
         t->warmup_share.has)
         return;
-    problems_warn(
-        p, config_where(cfg, "TRAIN.EPOCHS"),
-        "the warm-up of %lld epochs (TRAIN.WARMUP_EPOCHS) leaves nothing of the "
-        "%lld of the run: it is shortened to a tenth; --warmup-epochs or "
-        "--warmup-share sets another",
-        (long long)t->warmup_epochs, (long long)t->epochs);
+    problems_warn(p, config_where(cfg, "TRAIN.EPOCHS"),
+                  "the warm-up of %lld epochs (TRAIN.WARMUP_EPOCHS) would cover all %lld "
+                  "epochs of the run: shortened to a tenth of the run; set "
+                  "--warmup-epochs or --warmup-share to change it",
+                  (long long)t->warmup_epochs, (long long)t->epochs);
 }
 
 const struct lr_schedule *schedule_of_config(const struct config *cfg)

@@ -94,7 +94,7 @@ static void find_items(struct beside *b, int64_t step, int64_t epoch_updates)
     while (b->n && b->item[b->n - 1].step > step)
         drop_item(b, b->n - 1);
     if (b->n)
-        log_info("%d checkpoint%s of before %s still to be evaluated", b->n,
+        log_info("%d checkpoint%s of the previous process %s still to be evaluated", b->n,
                  b->n == 1 ? "" : "s", b->n == 1 ? "is" : "are");
 }
 
@@ -197,7 +197,7 @@ static void start(struct beside *b)
     if (!b->child) {
         b->failures++;
         b->not_before = clock_now() + b->failures;
-        log_warning("no evaluator: %s", why.buf);
+        log_warning("cannot start the background evaluator: %s", why.buf);
     }
     strbuf_release(&why);
     free(config);
@@ -222,11 +222,10 @@ static void lost(struct beside *b, const char *how)
     hang_up(b);
     b->failures++;
     b->not_before = clock_now() + b->failures;
-    log_warning("the evaluator %s: %s", how,
-                b->failures < MOST_FAILURES
-                    ? "it is started again"
-                    : "this was once too often, and what is left is validated when the "
-                      "run is started again");
+    log_warning("the background evaluator %s: %s", how,
+                b->failures < MOST_FAILURES ? "restarting it"
+                                            : "giving up; the remaining checkpoints are "
+                                              "validated when the run is resumed");
 }
 
 static void reap(struct beside *b)
@@ -252,7 +251,7 @@ static void check_life(struct beside *b)
         return;
     if (b->child)
         process_end(b->child, 0);
-    how = xasprintf("gave no sign of life for %g seconds (DIST.TIMEOUT) and was killed",
+    how = xasprintf("sent no message for %g seconds (DIST.TIMEOUT) and was killed",
                     b->cfg->dist.timeout);
     lost(b, how);
     free(how);
@@ -341,7 +340,8 @@ static bool take_result(struct beside *b, struct beside_result *r)
     while (!found && take_line(b, &line)) {
         found = beside_result_get(line.buf, r);
         if (!found && strcmp(line.buf, BESIDE_ALIVE) != 0)
-            log_warning("the evaluator says '%.100s', which is no result", line.buf);
+            log_warning("invalid message from the background evaluator: '%.100s'",
+                        line.buf);
     }
     strbuf_release(&line);
     return found;

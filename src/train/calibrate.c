@@ -120,10 +120,10 @@ static double range_entropy(const struct calibration *c, int levels, double perc
 static const char *const percentile_reads[] = {"QUANT.PERCENTILE", NULL};
 
 static const struct calibrator calibrators[] = {
-    {"minmax", "the largest magnitude: nothing is cut", range_minmax, NULL},
-    {"percentile", "QUANT.PERCENTILE of the values are not cut", range_percentile,
-     percentile_reads},
-    {"entropy", "the cut that keeps most of the distribution, as TensorRT has it",
+    {"minmax", "the largest magnitude: nothing is clipped", range_minmax, NULL},
+    {"percentile", "clips all but QUANT.PERCENTILE percent of the values",
+     range_percentile, percentile_reads},
+    {"entropy", "the clipping that preserves most of the distribution, as in TensorRT",
      range_entropy, NULL},
     {NULL, NULL, NULL, NULL},
 };

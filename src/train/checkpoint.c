@@ -32,8 +32,7 @@ static int arrays_of(const struct session *s, bool ema, struct array a[CHECKPOIN
     if (ema)
         a[n++] = (struct array){.memory = MEMORY_EMA, .name = "ema."};
     for (int i = 0; i < moments; i++)
-        a[n++] =
-            (struct array){.memory = moment[i], .params_only = true, .moment = i};
+        a[n++] = (struct array){.memory = moment[i], .params_only = true, .moment = i};
     return n;
 }
 
@@ -256,10 +255,10 @@ static const char *state_text(const struct safetensors *file, struct strbuf *why
     const char *text = safetensors_meta(file, "trainc");
 
     if (!text)
-        strbuf_addf(why,
-                    "'%s' is no checkpoint of trainc, weights alone at best "
-                    "(--pretrained takes those)",
-                    file->in.path);
+        strbuf_addf(
+            why,
+            "'%s' is not a trainc checkpoint (to load only weights, use --pretrained)",
+            file->in.path);
     return text;
 }
 
@@ -309,12 +308,13 @@ static void check_optimizers(const struct safetensors *file, const json_t *o,
         const char *now = optimizer_use_of(&s->plan.groups, param)->optimizer->name;
 
         if (strcmp(was, now) != 0 && groups)
-            die("'%s' was trained with %s for %s, and this run has %s "
-                "(TRAIN.OPTIMIZER.GROUPS; MODEL.PRETRAINED takes its weights alone)",
+            die("'%s' was trained with %s for %s, but this run uses %s "
+                "(TRAIN.OPTIMIZER.GROUPS; to load only its weights, use "
+                "MODEL.PRETRAINED)",
                 file->in.path, was, param, now);
         if (strcmp(was, now) != 0)
-            die("'%s' was trained with %s, and this run has TRAIN.OPTIMIZER.NAME %s "
-                "(MODEL.PRETRAINED takes its weights alone)",
+            die("'%s' was trained with %s, but TRAIN.OPTIMIZER.NAME is %s (to load only "
+                "its weights, use MODEL.PRETRAINED)",
                 file->in.path, was, now);
     }
 }
@@ -325,7 +325,7 @@ static void check_owner(const struct safetensors *file, const json_t *o,
     const char *model = json_string_value(json_object_get(o, "model"));
 
     if (!model || strcmp(model, s->cfg->model.name) != 0)
-        die("'%s' holds the model %s, and this run trains %s", file->in.path,
+        die("'%s' contains the model %s, but this run trains %s", file->in.path,
             model ? model : "?", s->cfg->model.name);
     if (s->program[SESSION_TRAIN])
         check_optimizers(file, o, s);
@@ -343,7 +343,7 @@ static int read_tensor(const struct safetensors *file, const struct session *s,
     if (!t && a->params_only) { /* it was frozen then: its moments start at zero */
         memset(flat + seg->offset, 0, (size_t)seg->len * sizeof(float));
     } else if (!t || !statedict_fits(seg->tensor, t)) {
-        die("'%s' %s '%s', so it does not belong to this model", file->in.path,
+        die("'%s' %s '%s': it was saved from a different model", file->in.path,
             t ? "has another shape of" : "lacks", name);
     } else {
         rc = safetensors_read(file, t, packed, why);
@@ -392,7 +392,8 @@ static int read_arrays(const struct safetensors *file, struct session *s,
     for (int i = 0; i < n && !rc; i++) {
         flat[i] = xcalloc((size_t)f->weights_len, sizeof(float));
         if (array[i].memory == MEMORY_EMA && !has_array(file, s, &array[i])) {
-            log_warning("'%s' has no EMA: it starts from the weights", file->in.path);
+            log_warning("'%s' has no EMA weights: initializing the EMA with the weights",
+                        file->in.path);
             memcpy(flat[i], flat[0], (size_t)f->weights_len * sizeof(float));
             continue;
         }
@@ -427,14 +428,13 @@ static int read_all(const struct safetensors *file, struct session *s,
     rc = checkpoint_state_get(o, s, &got, &c, &reason);
     json_decref(o);
     if (rc)
-        strbuf_addf(why, "'%s': its state makes no sense: %s", file->in.path, reason.buf);
+        strbuf_addf(why, "'%s': invalid training state: %s", file->in.path, reason.buf);
     strbuf_release(&reason);
     if (rc || read_arrays(file, s, why))
         return -1;
     *state = got;
     if (s->program[SESSION_TRAIN]) {
-        class_weights_compare(file, s->plan.class_weight,
-                              s->cfg->model.num_classes);
+        class_weights_compare(file, s->plan.class_weight, s->cfg->model.num_classes);
         session_set_control(s, &c);
     }
     session_refresh(s);

@@ -150,7 +150,7 @@ static int64_t count(const json_t *o, const char *key, int64_t most, struct strb
     if (!v || (json_is_integer(v) && n >= 0 && n <= most))
         return n;
     if (!why->len)
-        strbuf_addf(why, "%s is no number from 0 to %lld", key, (long long)most);
+        strbuf_addf(why, "%s is not a number from 0 to %lld", key, (long long)most);
     return 0;
 }
 
@@ -159,7 +159,8 @@ static struct metrics get_metrics(const json_t *o, struct strbuf *why)
     double weight = number(o, "measured");
 
     if (!(weight >= 0 && weight <= (double)COUNT_MOST) && o && !why->len)
-        strbuf_addf(why, "measured is no number from 0 to %lld", (long long)COUNT_MOST);
+        strbuf_addf(why, "measured is not a number from 0 to %lld",
+                    (long long)COUNT_MOST);
     return (struct metrics){number(o, "loss_sum"),
                             o ? weight : 0,
                             count(o, "count", COUNT_MOST, why),
@@ -189,7 +190,7 @@ static int get_scales(const json_t *o, struct control *c, struct strbuf *why)
             .scale = number(item, "loss_scale"),
             .growth_count = (int32_t)count(item, "growth_count", INT32_MAX, why)};
         if (!is_scale(c->own[k].scale) && !why->len)
-            strbuf_addstr(why, "one of loss_scales is no number above 0");
+            strbuf_addstr(why, "an item of loss_scales is not a number above 0");
     }
     return n > 1 ? n : 1;
 }
@@ -217,7 +218,7 @@ static struct plateau get_plateau(const json_t *o, struct strbuf *why)
     if (!o)
         return PLATEAU_START;
     if (!why->len && (!(p.lr >= 0 && p.lr <= DBL_MAX) || isnan(p.best)))
-        strbuf_addstr(why, "the state of plateau is no numbers");
+        strbuf_addstr(why, "the state of plateau is not numeric");
     return p;
 }
 
@@ -231,7 +232,7 @@ static struct class_iou get_iou(const json_t *o, const struct session *s,
     if (!list)
         return (struct class_iou){0};
     if (json_array_size(list) != (size_t)iou.n && !why->len)
-        strbuf_addf(why, "val_iou is no list of %d numbers", iou.n);
+        strbuf_addf(why, "val_iou is not a list of %d numbers", iou.n);
     for (int k = 0; k < iou.n && !why->len; k++) {
         const json_t *v = json_array_get(list, (size_t)k);
 
@@ -245,7 +246,7 @@ static uint64_t get_digest(const json_t *o, struct strbuf *why)
     const char *text = json_string_value(json_object_get(o, "data"));
 
     if (!text && !why->len)
-        strbuf_addstr(why, "data is no digest");
+        strbuf_addstr(why, "data is not a digest");
     return text ? strtoull(text, NULL, 16) : 0;
 }
 
@@ -280,10 +281,10 @@ int checkpoint_state_get(const json_t *o, const struct session *s, struct run_st
     *c = get_control(json_object_get(o, "control"), why);
     r->loss_scales = get_scales(json_object_get(o, "control"), c, why);
     if (!why->len && !is_scale(c->loss_scale))
-        strbuf_addstr(why, "loss_scale is no number above 0");
+        strbuf_addstr(why, "loss_scale is not a number above 0");
     if (!why->len && (c->step < r->epoch * r->updates_per_epoch ||
                       c->step > (r->epoch + 1) * r->updates_per_epoch))
-        strbuf_addf(why, "step %lld is not of epoch %lld with %lld updates each",
+        strbuf_addf(why, "step %lld is not in epoch %lld (%lld steps per epoch)",
                     (long long)c->step, (long long)r->epoch,
                     (long long)r->updates_per_epoch);
     return why->len ? -1 : 0;

@@ -28,7 +28,7 @@ void class_list_check(const char *path, const char *text, const char *what,
     const char **name;
 
     if (text && !json_is_array(list))
-        die("'%s': its list of classes is none", path);
+        die("'%s': invalid list of classes", path);
     name = xcalloc((size_t)n + 1, sizeof(*name));
     for (int i = 0; i < n; i++) {
         name[i] = json_string_value(json_array_get(list, (size_t)i));
@@ -38,7 +38,7 @@ void class_list_check(const char *path, const char *text, const char *what,
     if (n && want && want->n &&
         !dataset_same_classes(path, name, n, what, want->name, want->n, &why)) {
         if (strict)
-            die("%s (DATA.CHECK_CLASSES False lets it pass)", why.buf);
+            die("%s (set DATA.CHECK_CLASSES False to ignore this)", why.buf);
         warn("%s", why.buf);
     }
     json_decref(list);

@@ -39,8 +39,8 @@ void class_weights_compare(const struct safetensors *file, const float *weight,
     for (int64_t c = 0; same && has && c < classes; c++)
         same = saved[c] == weight[c];
     if (!same)
-        log_warning("'%s' was trained with other class weights; the run goes on with "
-                    "those of its own labels and configuration",
+        log_warning("'%s' was trained with different class weights: using those of this "
+                    "run's labels and configuration",
                     file->in.path);
     free(saved);
 }
@@ -62,7 +62,7 @@ static bool from_checkpoint(const struct config *cfg, float *weight)
     }
     fits = read_saved(&file, cfg->model.num_classes, weight);
     if (fits)
-        log_info("class weights: those of '%s'", path);
+        log_info("class weights: taken from '%s'", path);
     safetensors_close(&file);
     strbuf_release(&why);
     return fits;
@@ -77,10 +77,11 @@ static bool have_labels(const struct config *cfg)
     data_check_split(cfg, DATA_TRAIN, &p);
     found = !p.nerror;
     if (!found)
-        log_warning("TRAIN.CLASS_WEIGHTS: every class weighs 1 in the loss, as the "
-                    "file of the weights does not say what they were, and the training "
-                    "labels are not there: %s",
-                    p.item[0].text);
+        log_warning(
+            "TRAIN.CLASS_WEIGHTS: using weight 1 for every class in the loss: the "
+            "weights file has no class weights and the training labels are "
+            "missing: %s",
+            p.item[0].text);
     problems_release(&p);
     return found;
 }
@@ -122,8 +123,7 @@ static void from_labels(const struct config *cfg, const struct dataset *train,
         counted |= weight[c] > 0;
     }
     if (!counted)
-        die("TRAIN.CLASS_WEIGHTS: no pixel of the label maps of '%s' has a "
-            "class: all of them are ignored",
+        die("TRAIN.CLASS_WEIGHTS: all pixels of the label maps of '%s' are ignored",
             d->name);
     log_info("class weights: %s", s.buf);
     strbuf_release(&s);

@@ -37,7 +37,7 @@ static void data_check_colours(const struct config *cfg, struct problems *p, boo
         if (colours[i].used && cfg->model.in_chans != 1 &&
             cfg->model.in_chans != IMAGE_RGB)
             config_blame(cfg, p, KEYS(colours[i].key),
-                         "%s is for grey and RGB images, and MODEL.IN_CHANS is %lld",
+                         "%s is for gray and RGB images, but MODEL.IN_CHANS is %lld",
                          colours[i].key, (long long)cfg->model.in_chans);
 }
 
@@ -60,7 +60,7 @@ void data_check_keys(const struct config *cfg, struct problems *p)
                                    cfg->data.dataset);
     for (int i = 0; i < 2 && row->generated; i++)
         config_warn_unread(cfg, p, i ? "DATA.INDEX_DIR" : "DATA.DATA_PATH",
-                           "DATA.DATASET %s makes its images itself", cfg->data.dataset);
+                           "DATA.DATASET %s generates its images", cfg->data.dataset);
 }
 
 /* Warns that `key`, of random crops, has no effect where crops are padded or those of
@@ -118,13 +118,14 @@ static void data_check_cache_mode(const struct config *cfg, struct problems *p)
 
     for (int i = 0; i < 3; i++)
         if (used[i] && data_parts(cfg))
-            config_blame(cfg, p, KEYS("DATA.CACHE_MODE", orders[i]),
-                         "DATA.CACHE_MODE part: each process shuffles its own part of "
-                         "the images, without %s: full or no (--cache-mode)",
-                         orders[i]);
+            config_blame(
+                cfg, p, KEYS("DATA.CACHE_MODE", orders[i]),
+                "DATA.CACHE_MODE part: each process shuffles its own part of the images, "
+                "which cannot be combined with %s: use full or no (--cache-mode)",
+                orders[i]);
     if (cfg->data.cache > CACHE_ENCODED && cfg->data.cache_mode != CACHE_MODE_NO)
         config_warn_unread(cfg, p, "DATA.CACHE_MODE",
-                           "DATA.CACHE keeps decoded images, which need no files");
+                           "DATA.CACHE already keeps decoded images");
 }
 
 /* Checks the augmentations that AUG.LIST replaces. */
@@ -140,7 +141,7 @@ static void data_check_augment(const struct config *cfg, struct problems *p)
     if (!why.len && policy.kind && !segment_config(cfg) && cfg->aug.color_jitter > 0 &&
         !config_is_default(cfg, "AUG.COLOR_JITTER"))
         problems_unread(p, config_where(cfg, "AUG.COLOR_JITTER"), "AUG.COLOR_JITTER",
-                        "AUG.AUTO_AUGMENT takes its place");
+                        "AUG.AUTO_AUGMENT replaces it");
     if (cfg->aug.hflip_mode == HFLIP_MODE_ALTERNATE && cfg->aug.hflip != 0.5)
         config_blame(cfg, p, KEYS("AUG.HFLIP", "AUG.HFLIP_MODE"),
                      "AUG.HFLIP_MODE alternate flips every image in every second epoch: "
@@ -191,12 +192,12 @@ void data_check(const struct config *cfg, struct problems *p)
     const struct storage *row = storage_find(cfg->data.dataset);
 
     if (row && !row->generated && !*cfg->data.data_path)
-        config_blame(cfg, p, KEYS("DATA.DATA_PATH"),
-                     "DATA.DATA_PATH is empty: the folder of the data set is needed "
-                     "(--data-path DIR)");
+        config_blame(
+            cfg, p, KEYS("DATA.DATA_PATH"),
+            "DATA.DATA_PATH is empty: set the folder of the data set (--data-path DIR)");
     if (row && row->generated && cfg->data.cache == CACHE_MMAP)
         config_blame(cfg, p, KEYS("DATA.CACHE", "DATA.DATASET"),
-                     "DATA.CACHE mmap: DATA.DATASET %s has no folder for a file",
+                     "DATA.CACHE mmap: DATA.DATASET %s has no folder for the cache file",
                      row->name);
     if (augment_items_any(cfg))
         augment_items_check(cfg, segment_config(cfg), p);
@@ -264,10 +265,10 @@ static struct dataset_source data_source(const struct config *cfg, enum data_spl
 /* What to do if there are no data. */
 static void add_advice(const struct storage *row, const char *path, struct strbuf *out)
 {
-    strbuf_addstr(out, ": name yours with --data-path DIR");
+    strbuf_addstr(out, ": set your data set's folder with --data-path DIR");
     if (row->stand_in)
-        strbuf_addf(out, ", or make a small stand-in: trainc %s --out %s", row->stand_in,
-                    path);
+        strbuf_addf(out, ", or generate a small stand-in data set: trainc %s --out %s",
+                    row->stand_in, path);
 }
 
 void data_check_split(const struct config *cfg, enum data_split split, struct problems *p)
@@ -284,10 +285,10 @@ void data_check_split(const struct config *cfg, enum data_split split, struct pr
         storage_add_guess(row, &s, &guess);
     if (!file_exists(s.path))
         config_blame(cfg, p, KEYS("DATA.DATA_PATH"),
-                     "DATA.DATA_PATH: there is no folder '%s'%s", s.path, advice.buf);
+                     "DATA.DATA_PATH: folder '%s' not found%s", s.path, advice.buf);
     else if (!file_is_dir(s.path) && !row->probe(&s))
         config_blame(cfg, p, KEYS("DATA.DATA_PATH"),
-                     "DATA.DATA_PATH: '%s' is no folder%s%s", s.path,
+                     "DATA.DATA_PATH: '%s' is not a folder%s%s", s.path,
                      guess.len ? ": " : "", guess.len ? guess.buf : "");
     else if (!row->check(&s, &why))
         config_blame(cfg, p, KEYS("DATA.DATA_PATH", key),
@@ -349,12 +350,12 @@ struct dataset *data_open(const struct config *cfg, enum data_split split)
     struct dataset *d;
 
     if (row && !row->generated && !*s.path)
-        usage("DATA.DATA_PATH is empty: the folder of the data set is needed");
+        usage("DATA.DATA_PATH is empty: set the folder of the data set");
     d = data_part(cfg, split, dataset_open(cfg->data.dataset, &s));
     data_hold(cfg, split, d);
     if (split == DATA_TRAIN && data_parts(cfg))
-        log_info("'%s': each of %d processes has its own part of the images in every "
-                 "epoch, as in Swin (DATA.CACHE_MODE part)",
+        log_info("'%s': each of the %d processes always trains on its own part of the "
+                 "images, as in Swin (DATA.CACHE_MODE part)",
                  d->name, dist_launched().world);
     return d;
 }
@@ -367,10 +368,9 @@ static void warn_of_default(const struct config *cfg, const struct dataset *d)
     for (int64_t i = 0; i < d->n; i++)
         most = dataset_label(d, i) > most ? dataset_label(d, i) : most;
     if (most + 1 < d->nclass)
-        log_warning(
-            "'%s' has no class after '%s', and MODEL.NUM_CLASSES is %lld, its default: "
-            "set it if there are fewer (--num-classes)",
-            d->name, d->class_name[most], (long long)cfg->model.num_classes);
+        log_warning("the last class in '%s' is '%s', but MODEL.NUM_CLASSES has its "
+                    "default, %lld: set --num-classes if there are fewer",
+                    d->name, d->class_name[most], (long long)cfg->model.num_classes);
 }
 
 /* The class count of the data, unless the configuration insists on one. */
@@ -406,7 +406,7 @@ char *data_misfit(struct config *cfg, const struct dataset *train,
     if (any->nclass == cfg->model.num_classes)
         return NULL;
     *key = "MODEL.NUM_CLASSES";
-    return xasprintf("'%s' has %d classes, and MODEL.NUM_CLASSES is %lld", any->name,
+    return xasprintf("'%s' has %d classes, but MODEL.NUM_CLASSES is %lld", any->name,
                      any->nclass, (long long)cfg->model.num_classes);
 }
 

@@ -70,8 +70,8 @@ void data_part_check(const struct config *cfg, struct problems *p)
                      cfg->data.fold, SPLIT_MOST_BINS);
     if (cfg->data.val_fraction > 0 && *cfg->data.fold)
         config_blame(cfg, p, KEYS("DATA.FOLD", "DATA.VAL_FRACTION"),
-                     "DATA.FOLD and DATA.VAL_FRACTION both choose the validation images: "
-                     "set one of them");
+                     "DATA.FOLD and DATA.VAL_FRACTION both select validation images: set "
+                     "only one of them");
     if (*cfg->data.group && regcomp(&re, cfg->data.group, REG_EXTENDED))
         config_blame(cfg, p, KEYS("DATA.GROUP"),
                      "DATA.GROUP '%s' is not an extended regular expression",
@@ -80,7 +80,7 @@ void data_part_check(const struct config *cfg, struct problems *p)
         regfree(&re);
     if (!divides)
         config_warn_unread(cfg, p, "DATA.GROUP",
-                           "neither DATA.VAL_FRACTION nor DATA.FOLD divides the images");
+                           "neither DATA.VAL_FRACTION nor DATA.FOLD is set");
 }
 
 /* The group of a name: the first subexpression of the pattern, else the whole match, else

@@ -7,12 +7,12 @@ static const struct {
     const char *cache, *more;
 } advice[STAGES] = {
     [STAGE_READ] = {"DATA.CACHE encoded keeps files in memory",
-                    "trainc pack makes a few large files of many"},
+                    "trainc pack combines many files into a few large ones"},
     [STAGE_DECODE] = {"DATA.CACHE decoded keeps images near the input's size",
                       "trainc pack --size N makes images smaller"},
     [STAGE_RESIZE] = {NULL, "trainc pack --size N makes images smaller"},
-    [STAGE_AUGMENT] = {NULL, "AUG.AUTO_AUGMENT and AUG.COLOR_JITTER are what takes time"},
-    [STAGE_COPY] = {NULL, "DATA.PIN_MEMORY on, and smaller images, copy faster"},
+    [STAGE_AUGMENT] = {NULL, "AUG.AUTO_AUGMENT and AUG.COLOR_JITTER take the most time"},
+    [STAGE_COPY] = {NULL, "DATA.PIN_MEMORY True and smaller images speed up copies"},
 };
 
 void data_wait_add(struct strbuf *out, const struct data_wait *w)
@@ -21,9 +21,8 @@ void data_wait_add(struct strbuf *out, const struct data_wait *w)
 
     if (!(share >= little_share) || w->waited < little_seconds)
         return;
-    strbuf_addf(out,
-                "waited %.1f s for data, %.0f %% of the time; ",
-                w->waited, 100 * share);
+    strbuf_addf(out, "waited %.1f s for data, %.0f %% of the time; ", w->waited,
+                100 * share);
     data_wait_advice(out, w);
 }
 
@@ -32,9 +31,9 @@ void data_wait_advice(struct strbuf *out, const struct data_wait *w)
     enum stage stage = stage_slowest(&w->stages);
     bool cache;
 
-    strbuf_addstr(out, "of the loader's work: ");
+    strbuf_addstr(out, "loader time: ");
     stage_times_show(&w->stages, out);
-    strbuf_addf(out, "; what helps: ");
+    strbuf_addf(out, "; possible remedies: ");
     if (w->workers < w->cores)
         strbuf_addf(out, "DATA.NUM_WORKERS %d (now %d), ", w->cores, w->workers);
     cache = stage == STAGE_READ ? w->holds_files : w->holds_images;

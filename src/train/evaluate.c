@@ -280,7 +280,7 @@ static void log_scores(const struct evaluation *e, enum session_weights which,
     struct strbuf top = STRBUF_INIT;
 
     if (e->pixels[which] && isnan(v[SCORE_MIOU]))
-        log_warning("validation: no pixel of the labels has a class");
+        log_warning("validation: all pixels of the label maps are ignored");
     else if (e->pixels[which])
         log_info(" * mIoU %.4f mDice %.4f acc %.4f class_acc %.4f fwIoU %.4f loss %.5f%s",
                  v[SCORE_MIOU], v[SCORE_MDICE], v[SCORE_ACC], v[SCORE_CLASS_ACC],

@@ -109,7 +109,7 @@ static bool obey(struct evaluator *v, const char *line)
     bool goes_on;
 
     if (!json_is_string(file))
-        die("training says '%.100s', which names no checkpoint", line);
+        die("invalid message from the training process: '%.100s'", line);
     goes_on =
         answer(v, json_string_value(file), json_integer_value(json_object_get(o, "step")),
                json_integer_value(json_object_get(o, "epoch")));

@@ -43,13 +43,12 @@ void hook_commands_check(const struct config *cfg, struct problems *p)
 
         if (!words)
             config_blame(cfg, p, KEYS("HOOKS"),
-                         "HOOKS: its item %d: a quote of '%s' is not closed", i, h->run);
+                         "HOOKS: item %d: a quote of '%s' is not closed", i, h->run);
         else if (!*words)
-            config_blame(cfg, p, KEYS("HOOKS"), "HOOKS: its item %d has an empty run", i);
+            config_blame(cfg, p, KEYS("HOOKS"), "HOOKS: item %d has an empty run", i);
         if (h->every > 1 && h->at != HOOK_STEP && h->at != HOOK_EPOCH)
             config_blame(cfg, p, KEYS("HOOKS"),
-                         "HOOKS: its item %d: every counts steps or epochs, and it is "
-                         "at %s",
+                         "HOOKS: item %d: every works only at step and epoch, not at %s",
                          i, moment_name(h->at));
         words_free(words);
     }
@@ -234,7 +233,7 @@ static void wait_for(const struct config_hook *h, struct command *c)
             return;
         if (h->at != HOOK_END && signals_pending()) {
             command_stop(c);
-            tell(h, "was killed: the run is to end");
+            tell(h, "was killed: the run is stopping");
             return;
         }
     }
@@ -304,7 +303,7 @@ static void call(struct trainer *t, int moment)
         if (!e.n)
             e = environment(t, moment);
         if (all->command[i].pid)
-            tell(h, "is left out: the one before is still running");
+            tell(h, "was skipped: the previous one is still running");
         else
             start(h, &all->command[i], &e);
     }

@@ -61,7 +61,7 @@ static json_t *read_object(const char *path, struct strbuf *why)
         strbuf_addstr(why, "cannot be read");
     free(text);
     if (j && !json_is_object(j)) {
-        strbuf_addstr(why, "is no JSON object");
+        strbuf_addstr(why, "is not a JSON object");
         json_decref(j);
         return NULL;
     }
@@ -89,7 +89,7 @@ static void preset_numbers(const struct hub *h, const json_t *j, const char *nam
     }
     strbuf_addch(&text, ']');
     if (list && !good)
-        blame(h, name, "is no list of numbers");
+        blame(h, name, "is not a list of numbers");
     else if (list)
         config_preset(h->cfg, key, text.buf, h->where);
     strbuf_release(&text);
@@ -110,7 +110,7 @@ static void preset_size(const struct hub *h, const json_t *j)
         return;
     }
     if (v[1] != v[2]) {
-        blame(h, "input_size", "is no square, and classifiers see squares");
+        blame(h, "input_size", "is not square: classifiers need square images");
         return;
     }
     char *side = xasprintf("%lld", v[1]), *channels = xasprintf("%lld", v[0]);
@@ -137,7 +137,7 @@ static void preset_images(const struct hub *h, const json_t *j)
     else if (how)
         config_preset(h->cfg, "DATA.INTERPOLATION", how, h->where);
     if (share && !json_is_number(share))
-        blame(h, "crop_pct", "is no number");
+        blame(h, "crop_pct", "is not a number");
     else if (share)
         config_preset(h->cfg, "DATA.CROP_PCT", text, h->where);
     if (crop && !strcmp(crop, "squash"))
@@ -156,17 +156,17 @@ static void preset(const struct hub *h, const json_t *j)
     bool named = config_where(h->cfg, "MODEL.NAME") != NULL;
 
     if (name && !named && !model_family_of(name))
-        problems_error(h->p, h->where,
-                       "'%s': \"architecture\" is '%s', and there is no such model "
-                       "('trainc models' lists them)",
-                       h->path, name);
+        problems_error(
+            h->p, h->where,
+            "'%s': unknown \"architecture\" '%s' ('trainc models' lists the models)",
+            h->path, name);
     else if (name)
         config_preset(h->cfg, "MODEL.NAME", name, h->where);
     else if (!named)
-        blame(h, "architecture", "is not there: name the net with --model");
+        blame(h, "architecture", "is missing: set the model with --model");
     if (json_object_size(args))
         problems_warn(h->p, h->where,
-                      "'%s': \"model_args\" of another net than its name's are not read",
+                      "'%s': ignoring \"model_args\": --model names another model",
                       h->path);
     /* timm's older files have all of it at the top. */
     preset_images(h, images ? images : j);

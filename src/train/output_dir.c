@@ -76,14 +76,14 @@ static void check_reuse(const struct output *o, const struct config *cfg)
     if (!saves_exist(o->dir) || *cfg->model.resume)
         goto done;
     if (!cfg->train.auto_resume)
-        usage("'%s' has checkpoints of an earlier run, which would be overwritten: "
-              "remove it, choose another TAG, or allow TRAIN.AUTO_RESUME",
+        usage("'%s' contains checkpoints of an earlier run: remove it, choose another "
+              "TAG, or set TRAIN.AUTO_RESUME True",
               o->dir);
     if (file_exists(path))
         compare_config(&keys, path, cfg, "");
     if (keys.len)
-        usage("'%s' has checkpoints of a run with another configuration: %s; choose "
-              "another TAG, or give --resume FILE if this is meant",
+        usage("'%s' contains checkpoints of a run with a different configuration: %s; "
+              "choose another TAG, or use --resume FILE to resume anyway",
               o->dir, keys.buf);
 done:
     strbuf_release(&keys);
@@ -98,7 +98,7 @@ void output_compare(const struct config *cfg, const char *checkpoint)
     if (file_exists(path))
         compare_config(&keys, path, cfg, "");
     if (keys.len)
-        log_warning("the run of '%s' had another configuration: %s", checkpoint,
+        log_warning("'%s' was saved with a different configuration: %s", checkpoint,
                     keys.buf);
     strbuf_release(&keys);
     free(path);
@@ -121,7 +121,7 @@ static void check_config(const struct output *o)
 
     if (file_exists(config) && !saves_exist(o->dir) &&
         (!text || strncmp(text, OUTPUT_DERIVED_FIRST, strlen(OUTPUT_DERIVED_FIRST)) != 0))
-        usage("'%s' would be written over, and no run of trainc wrote it: choose another "
+        usage("'%s' was not written by trainc and would be overwritten: choose another "
               "TAG, or move it away",
               config);
     free(text);
@@ -141,7 +141,7 @@ static int lock_dir(const char *dir, const struct config *cfg)
 
     if (fd < 0 || !file_flock(fd, 0) || errno != EWOULDBLOCK)
         return fd;
-    log_warning("another run is writing to '%s': waiting up to %g s for its end", dir,
+    log_warning("another run is writing to '%s': waiting up to %g s for it to end", dir,
                 patience);
     if (file_flock(fd, patience) && errno == EWOULDBLOCK)
         busy("another run is writing to '%s': wait for it, or choose another TAG", dir);

@@ -206,11 +206,11 @@ static void load_one(struct loading *l, const struct segment *seg, void *packed)
     } else if (file_names_no_bias(&l->names, l->head, t->name)) {
         if (!other_classes(l))
             memset(l->flat + seg->offset, 0, (size_t)seg->len * sizeof(float));
-        log_info("pretrained: %s: the file has none: zero", t->name);
+        log_info("pretrained: %s: missing in the file, initialized to zero", t->name);
     } else if (!file && unread(l, t)) {
-        log_info("pretrained: %s: not in the file, and no layer reads it", t->name);
+        log_info("pretrained: %s: missing in the file (unused by the model)", t->name);
     } else if (!file && losses_is_aux(t->name)) {
-        log_info("pretrained: %s: not in the file, starts afresh", t->name);
+        log_info("pretrained: %s: missing in the file, reinitialized", t->name);
     } else if (!file && may_skip(l, t->name)) {
         skip(l, t->name, "not in the file, starts afresh");
         l->fresh++;
@@ -222,7 +222,7 @@ static void load_one(struct loading *l, const struct segment *seg, void *packed)
                      may_skip(l, t->name);
 
         if (fresh) {
-            report_shape(t, file, ": starts afresh");
+            report_shape(t, file, ": reinitialized");
             l->fresh++;
         } else {
             miss_shape(l, t, file);
@@ -262,7 +262,7 @@ static void report_unused(struct loading *l)
         if (l->used[i] || expected_extra(l, name))
             continue;
         if (may_skip(l, name) || may_skip(l, file_names_plain(&l->names, name))) {
-            skip(l, name, "not in the model, passed over");
+            skip(l, name, "not in the model, ignored");
             continue;
         }
         l->surplus++;
@@ -289,8 +289,9 @@ static void report_patterns(const struct loading *l)
 
     for (int i = 0; i < list->n && !l->all; i++)
         if (!names_any(l, list->item[i]))
-            log_warning("MODEL.PRETRAINED_SKIP: '%s' is no name of the model or of '%s'",
-                        list->item[i], l->file.path);
+            log_warning(
+                "MODEL.PRETRAINED_SKIP: '%s' matches no tensor of the model or of '%s'",
+                list->item[i], l->file.path);
 }
 
 /* Sets l->names. Dies if the file is of a net that no model here is. */
@@ -306,7 +307,7 @@ static void find_names(struct loading *l)
     if (refuse)
         die("'%s' does not fit %s: %s", l->file.path, l->s->cfg->model.name, refuse);
     if (l->names.scheme)
-        log_info("pretrained '%s': the names are those of %s", l->file.path,
+        log_info("pretrained '%s': converting tensor names of %s", l->file.path,
                  l->names.scheme->name);
     if (l->names.scheme && l->names.scheme->note)
         log_warning("pretrained '%s': %s", l->file.path, l->names.scheme->note);
@@ -339,11 +340,11 @@ _Noreturn static void die_misfit(const struct loading *l, const char *path)
     struct strbuf guess = STRBUF_INIT;
 
     weights_guess_add(&guess, &l->file, model_of_config(cfg));
-    die("'%s' does not fit %s: %d of %d tensors fit, %d of model and file do not, the "
+    die("'%s' does not match %s: %d of %d tensors match, %d of model and file do not, "
         "first: %s (LOG.LEVEL debug lists them%s)%s",
         path, cfg->model.name, n - l->missing + l->surplus, n, l->missing,
         l->first_missing,
-        l->all ? "" : "; MODEL.PRETRAINED_SKIP lets patterns of names pass", guess.buf);
+        l->all ? "" : "; MODEL.PRETRAINED_SKIP ignores names by pattern", guess.buf);
 }
 
 static void finish(struct loading *l, const char *path)
@@ -358,15 +359,15 @@ static void finish(struct loading *l, const char *path)
         session_set(s, MEMORY_EMA, l->flat);
     session_refresh(s);
     if (l->nskipped)
-        log_info("pretrained: MODEL.PRETRAINED_SKIP lets %d pass: %s%s", l->nskipped,
+        log_info("pretrained: MODEL.PRETRAINED_SKIP ignores %d: %s%s", l->nskipped,
                  l->skipped_names.buf,
                  l->nskipped > 3 ? ", ... (LOG.LEVEL debug lists them)" : "");
     add_source(&source, l);
     log_info("pretrained '%s': %d tensors loaded%s%s", path, l->loaded,
              source.len ? source.buf : "",
              !l->fresh    ? ""
-             : l->skipped ? "; the others start afresh"
-                          : "; the classifier starts afresh");
+             : l->skipped ? "; the others are reinitialized"
+                          : "; the classifier is reinitialized");
     pretrained_tell(s->cfg);
     strbuf_release(&source);
 }

@@ -155,11 +155,11 @@ void quantize_check_file(const struct weights_file *f, bool enable)
     for (size_t i = 0; i < f->n && !has; i++)
         has = strstr(f->tensor[i].name, "." QLAYER_WEIGHT_NAME) != NULL;
     if (has && !enable)
-        die("'%s' is in 8 bits: it can neither be trained nor read into a net in floats; "
-            "its own configuration (without --cfg), or QUANT.ENABLE True, evaluates it",
+        die("'%s' is an 8-bit model, which cannot be trained or loaded into a "
+            "floating-point model: evaluate it without --cfg or with QUANT.ENABLE True",
             f->path);
     if (enable && !has)
-        die("'%s' is in floats, and QUANT.ENABLE is True: trainc quantize brings it into "
-            "8 bits",
+        die("'%s' is a floating-point model, but QUANT.ENABLE is True: convert it with "
+            "trainc quantize",
             f->path);
 }

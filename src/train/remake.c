@@ -132,9 +132,9 @@ static void first_make(const struct model_family *f, const struct tensor *t,
 static const struct remake remakes[] = {
     {": resized", true, grid_takes, grid_make},
     {": the rows of ImageNet-1k", false, rows_take, rows_make},
-    {": for grey images, the sum over R, G and B", true, grey_takes, first_make},
-    {": for other channels, R, G and B in turn, times 3 / channels", true, bands_take,
-     first_make},
+    {": for gray images, summed over R, G, and B", true, grey_takes, first_make},
+    {": for other channel counts, R, G, and B in turn, times 3 / channels", true,
+     bands_take, first_make},
 };
 
 const struct remake *remake_find(const struct model_family *f, bool head,

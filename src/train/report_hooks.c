@@ -63,7 +63,7 @@ void report_catch_up(struct trainer *t)
     if (!t->cfg->log.report || !t->resumed || t->train_images || t->diverged ||
         trainer_asked_to_stop(t) || !dist_max(missing))
         return;
-    log_info("report/ is missing: the run is validated for it");
+    log_info("report/ is missing: validating the run to create it");
     report_init(&r, t->feed.val, &t->feed.classes);
     r.model = t->cfg->model.name;
     if (evaluate_report(&t->session, &t->feed, "Val", &t->evaluation, &r) &&

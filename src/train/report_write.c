@@ -29,10 +29,10 @@ const char *report_refuse(const char *dir)
     if (!file_exists(dir) || ours)
         return NULL;
     if (!file_is_dir(dir))
-        return "it is no folder";
+        return "it is not a folder";
     name = dir_list(dir, &n);
     dir_list_free(name, n);
-    return n ? "it is not empty and has no report of trainc's" : NULL;
+    return n ? "it is not empty and has no trainc report" : NULL;
 }
 
 static void put_file(const char *dir, const char *name, struct strbuf *s)
@@ -260,8 +260,8 @@ void report_write(struct report *r, const char *dir)
         paint_matrix(r, dir);
         write_pairs(r, dir);
     } else {
-        log_info("no confusion matrix: %d classes are more than %d", r->classes->n,
-                 REPORT_CLASSES);
+        log_info("skipping the confusion matrix: %d classes, but at most %d fit",
+                 r->classes->n, REPORT_CLASSES);
     }
     if (r->n)
         write_worst(r, dir);

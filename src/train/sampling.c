@@ -25,8 +25,8 @@ void sampling_check(const struct config *cfg, struct problems *p)
     for (int i = 0; i < 3; i++)
         if (orders[i].set)
             config_blame(cfg, p, KEYS("DATA.SAMPLER", orders[i].key),
-                         "DATA.SAMPLER draws samples at random and cannot be combined "
-                         "with %s",
+                         "DATA.SAMPLER draws samples with replacement, which cannot be "
+                         "combined with %s",
                          orders[i].key);
     if (cfg->data.sampler != SAMPLER_WEIGHTS && segment_config(cfg))
         config_blame(cfg, p, KEYS("DATA.SAMPLER"),

@@ -52,7 +52,7 @@ static int by_age(const void *a, const void *b)
 
 void save_die_of_machine(const char *why)
 {
-    die("%s; the checkpoint may be whole: start again, or move it away", why);
+    die("%s; the checkpoint may be intact: try again, or move it away", why);
 }
 
 /* False: damaged, or with `*unknown` not readable for now. */
@@ -87,7 +87,7 @@ static void add_save(struct save_list *l, const char *dir, const char *name,
     if (unknown && tell)
         save_die_of_machine(why.buf);
     if (s.damaged && tell)
-        log_warning("checkpoint passed over: %s", why.len ? why.buf : s.path);
+        log_warning("skipping checkpoint: %s", why.len ? why.buf : s.path);
     GROW(l->item, l->n, l->cap);
     l->item[l->n++] = s;
     strbuf_release(&why);

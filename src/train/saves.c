@@ -103,14 +103,15 @@ void saves_check_room(const struct saves *v, const struct session *s)
     if (statvfs(v->dir, &fs))
         return;
     room = (double)fs.f_bavail * (double)fs.f_frsize;
-    strbuf_addf(&text, "a checkpoint takes ");
+    strbuf_addf(&text, "a checkpoint needs ");
     strbuf_add_bytes(&text, size);
-    strbuf_addf(&text, ", and '%s' has room for ", v->dir);
+    strbuf_addf(&text, ", but the free space in '%s' is only ", v->dir);
     strbuf_add_bytes(&text, room);
     if (room < size && room + reclaimable(v) < size)
         die("%s", text.buf);
     if (room < size * (v->keep + 2))
-        warn("%s; %d of them will be kept if they fit, or else fewer", text.buf, v->keep);
+        warn("%s; keeping fewer than %d checkpoints if they do not fit", text.buf,
+             v->keep);
     strbuf_release(&text);
 }
 
@@ -130,7 +131,7 @@ static bool drop_oldest(const struct saves *v)
             oldest = i;
         }
     if (sound > 1)
-        log_warning("no room for a checkpoint: '%s' goes, the oldest",
+        log_warning("disk full: deleting the oldest checkpoint '%s'",
                     l.item[oldest].path);
     if (sound > 1 && unlink(l.item[oldest].path))
         sound = 0;
@@ -207,9 +208,9 @@ static bool find_folder(const struct saves *v)
         log_warning("cannot make the folder '%s': %s", v->dir, strerror(errno));
         return false;
     }
-    log_warning("the folder '%s' was removed: it is made again for checkpoints, without "
-                "the logs",
-                v->dir);
+    log_warning(
+        "the folder '%s' was removed: recreating it for checkpoints; its logs are lost",
+        v->dir);
     return true;
 }
 
@@ -230,7 +231,7 @@ static bool write_best(const struct saves *v, bool best)
     bool written = best && !store(v, best_name, &why);
 
     if (best && !written) {
-        log_warning("the best checkpoint is not saved: %s", why.buf);
+        log_warning("cannot save the best checkpoint: %s", why.buf);
         checkpoint_fall_back(&v->writer->copy);
     }
     strbuf_release(&why);
@@ -243,7 +244,7 @@ static void sync_logs(struct saves_writer *w)
     for (int i = 0; i < SAVES_LOGS; i++)
         if (w->log[i] >= 0) {
             if (fsync(w->log[i]))
-                log_warning("lines of the logs may be missing after a power loss: %s",
+                log_warning("log lines may be lost after a power failure: %s",
                             strerror(errno));
             (void)close(w->log[i]);
         }
@@ -272,7 +273,7 @@ static struct saves_end write_all(const struct saves *v)
     if (!end.failed)
         end.failed = also_as(v, path, last_name, &why) != 0;
     if (end.failed)
-        log_warning("checkpoint not saved: %s", why.buf);
+        log_warning("cannot save a checkpoint: %s", why.buf);
     if (made && !end.failed)
         put_config(v);
     strbuf_release(&why);
@@ -385,7 +386,7 @@ static void name_last(const struct saves *v, const char *path)
     if (!file_same(path, last) && link_as(v, path, last_name)) {
         (void)unlink(tmp);
         if (file_copy(path, tmp) || rename(tmp, last) || file_fsync_dir_of(last))
-            log_warning("'%s' is not the checkpoint that was resumed: %s", last,
+            log_warning("'%s' differs from the resumed checkpoint: %s", last,
                         strerror(errno));
     }
     free(last);
@@ -425,11 +426,11 @@ bool saves_resume(const struct saves *v, struct session *s, struct run_state *st
         else if (input_machine_failures() != failures)
             save_die_of_machine(why.buf);
         else
-            log_warning("checkpoint passed over: %s", why.buf);
+            log_warning("skipping checkpoint: %s", why.buf);
         strbuf_release(&why);
     }
     if (n && loaded < 0)
-        die("none of the %d checkpoints in '%s' can be loaded: move them away to start "
+        die("cannot load any of the %d checkpoints in '%s': move them away to start "
             "over, or choose another TAG",
             n, v->dir);
     if (loaded >= 0 && !v->reads_only)

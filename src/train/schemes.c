@@ -150,7 +150,7 @@ static const struct scheme_row facebook_dino[] = {
     "it is CLIP's vision tower, which has a layer norm before its blocks; no model "     \
     "here has one"
 #define NO_MEAN                                                                          \
-    "its classifier reads the mean of all tokens, and here it reads the class token"
+    "its classifier reads the mean of all tokens, but here it reads the class token"
 #define NO_GRN     "it is ConvNeXt V2, which normalizes responses (grn); no model here does"
 #define NO_MERGING "it is OpenMMLab's Swin, which merges patches in another order"
 #define NO_LAYER_SCALE                                                                   \

@@ -121,13 +121,12 @@ static void check_names(const struct config *cfg, struct problems *p)
     if (names->n == 0 || !reads(cfg, "DATA.CLASS_NAMES"))
         return;
     if (*cfg->data.class_set)
-        config_blame(
-            cfg, p, KEYS("DATA.CLASS_NAMES"),
-            "DATA.CLASS_NAMES: DATA.CLASS_SET has names of its own: leave one of "
-            "them empty");
+        config_blame(cfg, p, KEYS("DATA.CLASS_NAMES"),
+                     "DATA.CLASS_NAMES: DATA.CLASS_SET already has names: leave one of "
+                     "them empty");
     else if (names->n != cfg->model.num_classes)
         config_blame(cfg, p, KEYS("DATA.CLASS_NAMES"),
-                     "DATA.CLASS_NAMES has %d names, and MODEL.NUM_CLASSES is %lld",
+                     "DATA.CLASS_NAMES has %d names, but MODEL.NUM_CLASSES is %lld",
                      names->n, (long long)cfg->model.num_classes);
     for (int i = 0; i < names->n; i++)
         if (!is_name(names->item[i]))
@@ -156,24 +155,23 @@ static void check_classes(const struct config *cfg, struct problems *p)
     else if (set && set->n != classes && reads(cfg, "DATA.CLASS_SET") &&
              (!asks_data(cfg) || config_where(cfg, "MODEL.NUM_CLASSES")))
         config_blame(cfg, p, KEYS(colours ? "DATA.CLASS_COLORS" : "DATA.CLASS_SET"),
-                     "%s%s has %d classes, and MODEL.NUM_CLASSES is %lld",
+                     "%s%s has %d classes, but MODEL.NUM_CLASSES is %lld",
                      colours ? "" : "DATA.CLASS_SET ", set->name, set->n, classes);
     if (colours && *cfg->data.class_set)
-        config_blame(
-            cfg, p, KEYS("DATA.CLASS_COLORS"),
-            "DATA.CLASS_COLORS: DATA.CLASS_SET has colours of its own: leave one "
-            "of them empty");
+        config_blame(cfg, p, KEYS("DATA.CLASS_COLORS"),
+                     "DATA.CLASS_COLORS: DATA.CLASS_SET already has colors: leave one of "
+                     "them empty");
     if (!cfg->data.class_colors.n)
         config_warn_unread(cfg, p, "DATA.IGNORED_COLORS",
-                           "without DATA.CLASS_COLORS label files hold values");
+                           "without DATA.CLASS_COLORS label files contain class values");
     strbuf_release(&why);
     if (!asks_data(cfg) || config_where(cfg, "MODEL.NUM_CLASSES"))
         model_check_labels(cfg, p);
     if (cfg->data.labels == LABELS_TRAIN_IDS && set && !set->has_ids)
-        config_blame(cfg, p, KEYS("DATA.LABELS"),
-                     "DATA.LABELS train_ids are 19 classes: DATA.CLASS_SET %s is not "
-                     "made of them",
-                     set->name);
+        config_blame(
+            cfg, p, KEYS("DATA.LABELS"),
+            "DATA.LABELS train_ids has 19 classes, which do not match DATA.CLASS_SET %s",
+            set->name);
 }
 
 static void check_label_map(const struct config *cfg, struct problems *p)
@@ -185,16 +183,16 @@ static void check_label_map(const struct config *cfg, struct problems *p)
 
         if (row->n != 2) {
             config_blame(cfg, p, KEYS("DATA.LABEL_MAP"),
-                         "DATA.LABEL_MAP: rows [VALUE, VALUE] are expected, as in "
-                         "[[255, 1]], and row %d has %d numbers",
+                         "DATA.LABEL_MAP: expected rows [VALUE, NEW], as in [[255, 1]], "
+                         "but row %d has %d numbers",
                          i, row->n);
             return;
         }
         for (int k = 0; k < i; k++)
             if (map->item[k].item[0] == row->item[0])
                 config_blame(cfg, p, KEYS("DATA.LABEL_MAP"),
-                             "DATA.LABEL_MAP: rows %d and %d are both of the value %lld",
-                             k, i, (long long)row->item[0]);
+                             "DATA.LABEL_MAP: rows %d and %d both map the value %lld", k,
+                             i, (long long)row->item[0]);
     }
 }
 
@@ -203,8 +201,10 @@ static void check_unused(const struct config *cfg, struct problems *p, const cha
                          bool used)
 {
     if (used && !config_is_default(cfg, key))
-        config_blame(cfg, p, KEYS(key),
-                     "%s is not for label maps, which would no longer fit", key);
+        config_blame(
+            cfg, p, KEYS(key),
+            "%s does not work with label maps, which would no longer match the images",
+            key);
 }
 
 static void check_unread(const struct config *cfg, struct problems *p)
@@ -214,10 +214,11 @@ static void check_unread(const struct config *cfg, struct problems *p)
 
     config_warn_unread(cfg, p, "AUG.SCALE", "%s", crop);
     config_warn_unread(cfg, p, "AUG.RATIO", "%s", crop);
-    config_warn_unread(cfg, p, "AUG.INTERPOLATION", "label maps have DATA.INTERPOLATION");
+    config_warn_unread(cfg, p, "AUG.INTERPOLATION",
+                       "segmentation uses DATA.INTERPOLATION");
     config_warn_unread(cfg, p, "DATA.CROP_PCT", "%s", whole);
     config_warn_unread(cfg, p, "TEST.CROP", "%s", whole);
-    config_warn_unread(cfg, p, "DATA.FIRST_CLASS", "label maps have DATA.CLASS_SET");
+    config_warn_unread(cfg, p, "DATA.FIRST_CLASS", "segmentation uses DATA.CLASS_SET");
     if (cfg->data.labels == LABELS_TRAIN_IDS && !*cfg->data.class_set)
         config_warn_unread(cfg, p, "DATA.LABELS",
                            "without DATA.CLASS_SET labels are classes");
@@ -253,9 +254,10 @@ static void say_no_labels(const struct config *cfg, const struct model *m,
     for (const struct storage *const *row = storage_table; *row; row++)
         if ((*row)->labels != STORAGE_CLASSES)
             strbuf_addf(&others, "%s%s", others.len ? ", " : "", (*row)->name);
-    config_blame(cfg, p, KEYS("DATA.DATASET"),
-                 "DATA.DATASET %s has no label maps, which %s needs; these have: %s",
-                 cfg->data.dataset, m->name, others.buf);
+    config_blame(
+        cfg, p, KEYS("DATA.DATASET"),
+        "DATA.DATASET %s has no label maps, which %s needs; formats with label maps: %s",
+        cfg->data.dataset, m->name, others.buf);
     strbuf_release(&others);
 }
 
@@ -268,8 +270,8 @@ static void check_images(const struct config *cfg, const struct model *m,
             continue;
         else if (storage_find(cfg->data.dataset)->labels == STORAGE_EITHER && m)
             config_blame(cfg, p, KEYS(label_keys[i]),
-                         "%s is for label maps, and %s labels whole images: name a model "
-                         "that segments (--model erfnet)",
+                         "%s is for label maps, but %s classifies whole images: use a "
+                         "segmentation model (--model erfnet)",
                          label_keys[i], m->name);
         else
             config_blame(cfg, p, KEYS(label_keys[i]),
@@ -291,7 +293,7 @@ void segment_check(const struct config *cfg, struct problems *p)
     }
     if (m && m->family->task != MODEL_SEGMENT && !asks_data(cfg))
         config_blame(cfg, p, KEYS("DATA.DATASET"),
-                     "DATA.DATASET %s has label maps, and %s labels whole images",
+                     "DATA.DATASET %s has label maps, but %s classifies whole images",
                      cfg->data.dataset, m->name);
     check_classes(cfg, p);
     check_names(cfg, p);

@@ -54,13 +54,13 @@ static void load_one(struct loading *l, const struct segment *seg)
                   file_names_no_bias(&l->names, l->head, own_name(seg->tensor))))
         return; /* zero */
     if (!file)
-        miss(l, seg->tensor, "is not in the file");
+        miss(l, seg->tensor, "is missing in the file");
     else if (!statedict_fits(seg->tensor, file))
-        miss(l, seg->tensor, "has another shape there");
+        miss(l, seg->tensor, "has a different shape there");
     else if (file_names_read(&l->names, file, l->packed, &why))
         die("MODEL.TEACHER: %s", why.buf);
     else if (!statedict_unpack(&at, l->to, l->packed, file->dtype))
-        miss(l, seg->tensor, "has a dtype that is not read");
+        miss(l, seg->tensor, "has an unsupported dtype");
     strbuf_release(&why);
 }
 
@@ -111,9 +111,8 @@ void teacher_load(struct session *s)
     for (int i = 0; i < l.flat->nconstant; i++)
         load_one(&l, constant(l.flat, i));
     if (l.nmissing)
-        die("MODEL.TEACHER: '%s' does not fit %s with %lld classes: %d of its tensors: "
-            "%s "
-            "(MODEL.TEACHER_MODEL names the teacher's net)",
+        die("MODEL.TEACHER: '%s' does not match %s with %lld classes: %d mismatched "
+            "tensors: %s (set MODEL.TEACHER_MODEL to the teacher's model)",
             path, m->name, (long long)session_classes(s), l.nmissing, l.missing);
     session_set_constants(s, l.to);
     log_info("teacher '%s': %s, %d tensors loaded%s", path, m->name, l.flat->nconstant,

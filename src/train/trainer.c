@@ -23,7 +23,7 @@ bool trainer_asked_to_stop(struct trainer *t)
     bool diverged = t->diverged != NULL, asked = feed_agree(&t->feed, &diverged);
 
     if (diverged && !t->diverged)
-        t->diverged = xasprintf("the run has diverged, as another process found");
+        t->diverged = xasprintf("the run has diverged (detected by another process)");
     return asked;
 }
 
@@ -144,12 +144,12 @@ static void check_losses(struct trainer *t)
     if (t->diverged || !m->runs)
         return;
     if (!m->count)
-        t->diverged = xasprintf("epoch %lld had nothing to learn from: no image could be "
-                                "read, or no label counts",
+        t->diverged = xasprintf("nothing to learn from in epoch %lld: no image could be "
+                                "read, or all labels are ignored",
                                 epoch_shown(t->state.epoch));
     else if (!(m->measured > 0) && m->nonfinite)
         t->diverged = xasprintf("the run has diverged: no loss of epoch %lld is finite; "
-                                "the checkpoints are those of before",
+                                "the last checkpoints are from before",
                                 epoch_shown(t->state.epoch));
 }
 
@@ -218,11 +218,11 @@ static void log_done(const struct trainer *t)
     const struct config_train *c = &t->cfg->train;
 
     if (!c->epochs)
-        log_info("TRAIN.EPOCHS is 0: there is nothing to train");
+        log_info("nothing to do: TRAIN.EPOCHS is 0");
     else if (t->state.epoch >= c->epochs)
-        log_info("all %lld epochs are done already", (long long)c->epochs);
+        log_info("nothing to do: all %lld epochs are already done", (long long)c->epochs);
     else if (trainer_out_of_steps(t, t->step))
-        log_info("the %lld updates of TRAIN.MAX_STEPS are done already",
+        log_info("nothing to do: all %lld steps of TRAIN.MAX_STEPS are already done",
                  (long long)c->max_steps);
 }
 

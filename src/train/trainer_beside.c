@@ -68,8 +68,8 @@ static void say(const struct trainer *t, const struct beside_result *r)
     strbuf_addf(&s, " loss %.5f (", v[SCORE_LOSS]);
     if (!isnan(ema))
         strbuf_addf(&s, segments ? "EMA %.4f; " : "EMA %.3f; ", ema);
-    log_info(" * epoch %lld: %s%lld images, %.1f s beside)", epoch_shown(r->epoch), s.buf,
-             (long long)r->images, r->seconds);
+    log_info("  * epoch %lld: %s%lld images, %.1f s in background)",
+             epoch_shown(r->epoch), s.buf, (long long)r->images, r->seconds);
     strbuf_release(&s);
 }
 
@@ -157,8 +157,8 @@ static void say_waiting(const struct trainer *t, double *said)
     if (!left || clock_now() - *said < EVERY)
         return;
     *said = clock_now();
-    log_info("waiting for the evaluator: %d checkpoint%s not validated yet", left,
-             left == 1 ? " is" : "s are");
+    log_info("waiting for the background evaluator: %d checkpoint%s not validated yet",
+             left, left == 1 ? " is" : "s are");
 }
 
 /* For what is left, unless the run is asked to stop. All processes come here. */
@@ -175,8 +175,7 @@ static void wait_for_results(struct trainer *t)
         (void)usleep(20000);
     }
     if (t->beside.dir && beside_left(&t->beside))
-        log_warning("%d checkpoint%s not validated yet: the run goes on with that when "
-                    "it is started again",
+        log_warning("%d checkpoint%s not validated yet: resume the run to validate them",
                     beside_left(&t->beside),
                     beside_left(&t->beside) == 1 ? " is" : "s are");
     tell(t);

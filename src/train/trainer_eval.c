@@ -33,8 +33,8 @@ static void load(struct session *s, const struct feed *f, struct result *r)
             die("MODEL.RESUME: %s", why.buf);
         r->steps = mark.step;
         if (!cfg->train.ema.enable && mark.ema)
-            log_info("the EMA weights in '%s' are left out: TRAIN.EMA.ENABLE "
-                     "is False (--model-ema)",
+            log_info("ignoring the EMA weights in '%s': TRAIN.EMA.ENABLE is False "
+                     "(--model-ema)",
                      cfg->model.resume);
     } else if (*cfg->model.pretrained && cfg->throughput_mode) {
         pretrained_load(s, cfg->model.pretrained);
@@ -61,7 +61,7 @@ static void paint(struct session *s, const struct feed *f)
     struct val_images p = {.dir = dir, .prefix = "eval", .n = (int)s->cfg->log.images};
 
     if (val_images_write(&p, s, f))
-        log_info("images are in '%s'", dir);
+        log_info("images written to '%s'", dir);
     free(run);
     free(dir);
 }
@@ -80,7 +80,7 @@ static bool run_eval(struct session *s, struct feed *f, struct evaluation *e,
     whole = evaluate_report(s, f, "Val", e, &r);
     if (whole && dist_is_first()) {
         report_write(&r, dir);
-        log_info("report: %s (scores of each class, in CSV files)", dir);
+        log_info("report written to %s (scores per class as CSV files)", dir);
     }
     report_release(&r);
     return whole;
@@ -130,7 +130,7 @@ static int eval(void *arg)
     if (feed_failure(&f))
         die("%s", feed_failure(&f));
     if (signals_pending())
-        log_info("%s: leaving before the end", signals_name(signals_pending()));
+        log_info("%s: stopping early", signals_name(signals_pending()));
     r.peak_memory_bytes = (int64_t)s.backend->peak_memory(s.device);
     code = result_end(&r, signals_pending() ? 128 + signals_pending() : EXIT_OK);
     session_drain(&s);

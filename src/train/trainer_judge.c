@@ -72,8 +72,8 @@ static void judge_rate(struct trainer *t)
     c = session_control(&t->session);
     c.plateau_lr = now->lr;
     session_set_control(&t->session, &c);
-    log_info("no better score in more than %lld epochs: learning rate %.6g instead of "
-             "%.6g",
+    log_info("no better score in more than %lld epochs: reducing the learning rate to "
+             "%.6g from %.6g",
              (long long)p->schedule.patience, now->lr, before);
 }
 
@@ -91,7 +91,7 @@ static void stop_early(struct trainer *t)
         last - s->best_epoch < most)
         return;
     t->enough = true;
-    log_info("no better score in %lld epochs since epoch %lld: stopped "
+    log_info("early stopping: no better score in %lld epochs since epoch %lld "
              "(TRAIN.EARLY_STOP)",
              (long long)most, epoch_shown(s->best_epoch));
 }

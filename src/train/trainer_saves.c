@@ -43,7 +43,7 @@ void trainer_save(struct trainer *t, bool epoch_end)
     trainer_collect(t);
     (void)trainer_asked_to_stop(t);
     if (!epoch_end && !t->diverged && is_stuck(t))
-        log_warning("no checkpoint at update %lld: its gradients were not finite",
+        log_warning("skipping the checkpoint at step %lld: its gradients were not finite",
                     (long long)t->step);
     if (t->diverged || (!epoch_end && is_stuck(t)))
         return;
@@ -106,14 +106,14 @@ static void at_end(struct trainer *t)
 
     (void)trainer_asked_to_stop(t);
     if (sig && !done && !t->diverged)
-        log_info("%s: %sleaving at update %lld", signals_name(sig),
+        log_info("%s: %sstopping at step %lld", signals_name(sig),
                  unsaved ? "saving and " : "", (long long)t->step);
     /* what was validated after its checkpoint takes the name of that */
     if (!t->diverged && (unsaved || t->late_val))
         trainer_save(t, t->late_val && t->step == epoch_end);
     trainer_collect(t);
     if (t->save_failed && !t->diverged)
-        log_warning("the last checkpoint could not be saved");
+        log_warning("could not save the last checkpoint");
     t->code = exit_code(t);
 }
 
@@ -129,10 +129,9 @@ void trainer_collect(struct trainer *t)
         t->state.best_epoch = t->best_epoch_before;
     }
     if (end.diverged && !t->diverged)
-        t->diverged =
-            xasprintf("the run has diverged: '%s' is not finite; the checkpoints "
-                      "are those of before update %lld",
-                      end.diverged, (long long)t->saved_step);
+        t->diverged = xasprintf("the run has diverged: '%s' is not finite; the last "
+                                "checkpoints are from before step %lld",
+                                end.diverged, (long long)t->saved_step);
     free(end.diverged);
     if (end.failed)
         return;

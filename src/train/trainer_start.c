@@ -36,17 +36,16 @@ static void log_rates(const struct trainer *t)
     if (!p->updates) /* TRAIN.EPOCHS 0 */
         return;
     if (c->accumulation_steps > p->accumulation.batches)
-        log_warning(
-            "TRAIN.ACCUMULATION_STEPS %lld is more than the %d batches of an epoch: "
-            "an update takes those%s",
-            (long long)c->accumulation_steps, p->accumulation.batches,
-            c->scale_lr ? ", and TRAIN.SCALE_LR scales the rates for all" : "");
+        log_warning("TRAIN.ACCUMULATION_STEPS %lld is more than the %d batches of an "
+                    "epoch: accumulating over those%s",
+                    (long long)c->accumulation_steps, p->accumulation.batches,
+                    c->scale_lr ? " (TRAIN.SCALE_LR uses the configured number)" : "");
     if (c->scale_lr)
         strbuf_addf(&why,
                     " (TRAIN.BASE_LR %.6g x %lld images / TRAIN.SCALE_LR_BASE %lld)",
                     c->base_lr, (long long)p->batch * p->world * c->accumulation_steps,
                     (long long)c->scale_lr_base);
-    log_info("learning rate %.6g%s, %.6g in the first update and %.6g in the last",
+    log_info("learning rate %.6g%s, %.6g in the first step and %.6g in the last",
              p->schedule.base, why.buf ? why.buf : "", schedule_lr(&p->schedule, 0),
              schedule_lr(&p->schedule, p->updates - 1));
     strbuf_release(&why);
@@ -63,14 +62,12 @@ static void log_rest(const struct trainer *t)
         log_info("the last batch of an epoch has %lld image%s (DATA.DROP_LAST False)",
                  (long long)p->tail, p->tail == 1 ? "" : "s");
     else if (left && t->cfg->data.shuffle)
-        log_info(
-            "the last, incomplete batch of each epoch is dropped: %lld of %lld images, "
-            "different ones every time (DATA.DROP_LAST)",
-            (long long)left, (long long)images);
+        log_info("DATA.DROP_LAST drops the incomplete last batch of each epoch: %lld of "
+                 "%lld images, different images every epoch",
+                 (long long)left, (long long)images);
     else if (left)
-        log_warning("the last, incomplete batch of each epoch is dropped, and it always "
-                    "has the same %lld of %lld images: they are never trained on "
-                    "(DATA.DROP_LAST, DATA.SHUFFLE False)",
+        log_warning("DATA.DROP_LAST with DATA.SHUFFLE False drops the same %lld of %lld "
+                    "images in every epoch: they are never trained on",
                     (long long)left, (long long)images);
 }
 
@@ -89,7 +86,8 @@ static void log_norms(const struct trainer *t)
         log_info("MODEL.SYNC_BN has no effect: %s",
                  p->world == 1 ? "there is one process" : "no batch norm is trained");
     else if (p->norms)
-        log_info("%d batch norms take their statistics over the batches of %d processes",
+        log_info("MODEL.SYNC_BN: %d batch norms compute their statistics over the "
+                 "batches of %d processes",
                  n, p->norms->world);
 }
 
@@ -106,7 +104,7 @@ static void log_unshared(const struct trainer *t)
         log_info("DIST.HALF_GRADIENTS has no effect: %s",
                  alone                ? alone
                  : p->level == AMP_O0 ? "all weights are used in fp32"
-                                      : "with TRAIN.ACCUMULATION_STEPS sums travel");
+                                      : "TRAIN.ACCUMULATION_STEPS sends sums in fp32");
 }
 
 static void log_start(const struct trainer *t)
@@ -130,7 +128,7 @@ static void log_start(const struct trainer *t)
         log_info("%d processes, each with batches of %lld images", p->world,
                  (long long)p->batch);
     log_info(
-        "%lld training images, %d classes: %lld updates of %lld images per epoch%s",
+        "%lld training images, %d classes: %lld steps of %lld images per epoch%s",
         (long long)t->feed.train->n, t->feed.classes.n, (long long)p->updates_per_epoch,
         (long long)p->batch * p->world * p->accumulation.group,
         p->accumulation.batches % p->accumulation.group ? ", fewer in the last" : "");
@@ -138,7 +136,7 @@ static void log_start(const struct trainer *t)
     log_norms(t);
     log_unshared(t);
     log_rest(t);
-    log_info("output folder: %s", t->output.dir);
+    log_info("writing to %s", t->output.dir);
     log_rates(t);
     if (p->lr_schedule->warms_up_by && p->warmup_updates)
         log_info("%s warms up by %s: TRAIN.WARMUP_EPOCHS has no effect",
@@ -184,11 +182,11 @@ static void adopt_updates(struct trainer *t, int64_t step)
     int64_t images = in_epoch * t->state.update_images;
     int64_t updates = in_epoch == then ? now : images / update_images(p);
 
-    log_warning("the checkpoint counts %lld updates per epoch, this run %lld: it goes on "
-                "after %lld images of epoch %lld%s",
+    log_warning("the checkpoint has %lld steps per epoch, this run %lld: resuming after "
+                "%lld images of epoch %lld%s",
                 (long long)then, (long long)now, (long long)(updates * update_images(p)),
                 epoch_shown(t->state.epoch),
-                updates * update_images(p) == images ? "" : ", and does a few again");
+                updates * update_images(p) == images ? "" : ", repeating a few");
     if (updates)
         go_on_at(t, t->state.epoch, updates);
     else
@@ -226,7 +224,7 @@ static void adopt(struct trainer *t, uint64_t data)
     t->replay = begun > 0 && begun < accumulation_size(a, c.micro) ? begun : 0;
     session_set_control(&t->session, &c);
     if (t->state.data && t->state.data != data)
-        log_warning("the checkpoint was trained on other data: the list of files or of "
+        log_warning("the checkpoint was trained on different data: the list of files or "
                     "labels of '%s' has changed",
                     t->feed.train->name);
     t->state.data = data;
@@ -245,9 +243,9 @@ static void check_later(const struct trainer *t)
 
     if (later > now)
         config_refuse(t->cfg, KEYS("MODEL.RESUME"),
-                      "'%s' is of update %lld, and '%s' has a checkpoint of update %lld: "
-                      "move the later ones away, choose another TAG, or leave "
-                      "MODEL.RESUME out to go on from the newest",
+                      "'%s' is from step %lld, but '%s' has a checkpoint from step %lld: "
+                      "move the later ones away, choose another TAG, or remove "
+                      "MODEL.RESUME to resume from the newest",
                       t->cfg->model.resume, (long long)now, t->output.dir,
                       (long long)later);
 }
@@ -261,7 +259,7 @@ static bool load_start(struct trainer *t)
     uint64_t data = dataset_digest(t->feed.train);
 
     if (*cfg->model.resume && again)
-        log_info("MODEL.RESUME '%s' is not read: the run that began with it goes on",
+        log_info("ignoring MODEL.RESUME '%s': resuming the run that started from it",
                  cfg->model.resume);
     if (*cfg->model.resume && !again) {
         if (checkpoint_read(cfg->model.resume, &t->session, &t->state, &t->feed.classes,
@@ -275,12 +273,12 @@ static bool load_start(struct trainer *t)
             cfg->train.auto_resume && saves_resume(&t->saves, &t->session, &t->state);
     }
     if (resumed && *cfg->model.pretrained)
-        log_info("MODEL.PRETRAINED '%s' is not read: the run goes on from a checkpoint",
+        log_info("ignoring MODEL.PRETRAINED '%s': resuming from a checkpoint",
                  cfg->model.pretrained);
     if (resumed && cfg->train.start_epoch && *cfg->model.resume && !again)
-        log_warning("TRAIN.START_EPOCH %lld has no effect: the checkpoint says where to "
-                    "go on",
-                    (long long)cfg->train.start_epoch);
+        log_warning(
+            "ignoring TRAIN.START_EPOCH %lld: the checkpoint determines where to resume",
+            (long long)cfg->train.start_epoch);
     if (resumed)
         adopt(t, data);
     else if (*cfg->model.pretrained)

@@ -75,11 +75,11 @@ static void report_skips(struct trainer *t)
     if (!n)
         return;
     if (n == 1)
-        strbuf_addf(&s, "update %lld", last);
+        strbuf_addf(&s, "step %lld", last);
     else if (n == last - first + 1)
-        strbuf_addf(&s, "updates %lld to %lld", first, last);
+        strbuf_addf(&s, "steps %lld to %lld", first, last);
     else
-        strbuf_addf(&s, "%lld of the updates %lld to %lld", n, first, last);
+        strbuf_addf(&s, "%lld of the steps %lld to %lld", n, first, last);
     strbuf_addf(&s, " skipped: gradients %s",
                 scaled ? "overflowed" : "are infinite or not a number");
     if (scaled)
@@ -88,7 +88,7 @@ static void report_skips(struct trainer *t)
     log_warning("%s", s.buf);
     strbuf_release(&s);
     if (t->session.plan.scaler.dynamic)
-        log_once("a few skipped updates are expected while the loss scale settles");
+        log_once("a few skipped steps are normal while the loss scale adapts");
     t->nskipped = 0;
 }
 
@@ -101,15 +101,15 @@ static void check_skips(struct trainer *t, const struct control *c)
         return;
     trainer_collect(t); /* one that is being written is of before, and sound */
     dist_barrier();
-    die("the last %lld updates all met gradients that are not finite (update %lld, loss "
-        "scale %g): %s",
+    die("non-finite gradients in each of the last %lld steps (step %lld, loss scale %g): "
+        "%s",
         (long long)c->skipped_row, (long long)c->step, lowest,
         t->session.plan.scaler.dynamic && lowest > t->session.plan.scaler.min
             ? "AMP.INIT_SCALE may be too large"
         : !t->session.plan.scaler.dynamic && lowest > 1
             ? "AMP.LOSS_SCALE may be too large"
-            : "the run has diverged; a lower TRAIN.BASE_LR, a longer warm-up, "
-              "TRAIN.CLIP_GRAD or AMP.DTYPE bf16 may help");
+            : "the run has diverged; try a lower TRAIN.BASE_LR, a longer warm-up, "
+              "TRAIN.CLIP_GRAD, or AMP.DTYPE bf16");
 }
 
 /* Beside a progress line, lines go to log.txt alone, but the last of an epoch to the

@@ -105,7 +105,7 @@ static void drop(const char *dir, const char *name)
     char *path = path_join(dir, name);
 
     if (unlink(path))
-        log_warning("cannot remove '%s', which is older: %s", path, strerror(errno));
+        log_warning("cannot remove the old file '%s': %s", path, strerror(errno));
     free(path);
 }
 

@@ -151,7 +151,7 @@ void weights_say_by_hand(const struct pretrained_request *r, struct strbuf *why)
     bool hub = !r->row || !*r->row->url || r->revision;
     char *url = weights_cache_url(r, hub), *place = weights_cache_place(r, hub);
 
-    strbuf_addf(why, "fetch %s and save it as '%s'", url, place);
+    strbuf_addf(why, "download %s and save it as '%s'", url, place);
     free(url);
     free(place);
 }
@@ -159,7 +159,7 @@ void weights_say_by_hand(const struct pretrained_request *r, struct strbuf *why)
 void weights_say_missing(const struct pretrained_request *r, struct strbuf *why)
 {
     if (r->dir && !file_is_dir(r->dir)) {
-        strbuf_addf(why, "there is no folder '%s'", r->dir);
+        strbuf_addf(why, "folder '%s' not found", r->dir);
         return;
     }
     if (r->dir) {
@@ -171,7 +171,7 @@ void weights_say_missing(const struct pretrained_request *r, struct strbuf *why)
     }
     strbuf_addstr(why, "the weights ");
     weights_name(r, why);
-    strbuf_addstr(why, " are in no cache: ");
+    strbuf_addstr(why, "  are not in any cache: ");
     weights_say_by_hand(r, why);
 }
 
@@ -185,7 +185,7 @@ char *weights_path(const char *text, const char *model, struct strbuf *why)
         if (!path)
             weights_say_missing(&r, why);
     } else if (!why->len && !file_exists(text)) {
-        strbuf_addf(why, "there is no file '%s'", text);
+        strbuf_addf(why, "file '%s' not found", text);
         pretrained_suggest(text, why);
     } else if (!why->len) {
         path = xstrdup(text);
@@ -216,8 +216,8 @@ char *weights_path_checked(const char *text, const char *model)
     if (!path)
         die("MODEL.PRETRAINED: %s", why.buf);
     if (pretrained_parse(text, model, &r, &why) && !hash_is_right(path, hex))
-        die("'%s' is damaged: its SHA-256 begins with %.8s, not as its name says; remove "
-            "it and fetch it again",
+        die("'%s' is damaged: its SHA-256 starts with %.8s, which does not match its "
+            "name: remove it and download it again",
             path, hex);
     strbuf_release(&why);
     return path;

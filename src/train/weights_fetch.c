@@ -41,7 +41,7 @@ static void begin(struct fetch *f, int64_t done, int64_t total)
         strbuf_addch(&s, ')');
     }
     log_info("%s to '%s'%s", s.buf, f->place,
-             f->checked ? "" : "; its checksum is not known");
+             f->checked ? "" : "; cannot verify it (unknown checksum)");
     strbuf_release(&s);
 }
 
@@ -64,14 +64,14 @@ static void say_retry(void *arg, const char *why, double seconds)
 {
     const struct fetch *f = arg;
 
-    log_warning("%s: %s; trying again in %.3g s", f->name, why, seconds);
+    log_warning("%s: %s; retrying in %.3g s", f->name, why, seconds);
 }
 
 static void say_waiting(void *arg)
 {
     const struct fetch *f = arg;
 
-    log_info("%s: another process is downloading, waiting for it", f->name);
+    log_info("%s: waiting for another process to download it", f->name);
 }
 
 int fetch_lock(struct fetch *f, const char *path)
@@ -201,7 +201,7 @@ static void explain(const struct fetch *f, const char *reason, struct strbuf *wh
 {
     strbuf_addf(why, "cannot download the weights %s: %s", f->name, reason);
     if (f->r->row || f->failed) {
-        strbuf_addstr(why, "; by hand: ");
+        strbuf_addstr(why, "; to do it manually, ");
         weights_say_by_hand(f->r, why);
     }
 }
@@ -227,7 +227,7 @@ char *weights_fetch(const struct config *cfg, const struct pretrained_request *r
         end = of[i](&f, &path);
         f.failed |= end == DOWNLOAD_FAILED;
         if (i && path)
-            log_warning("%s: %s, so another file with the same weights was taken", f.name,
+            log_warning("%s: %s; using another file with the same weights", f.name,
                         reason.buf);
         else if (i && end == DOWNLOAD_LOCAL)
             strbuf_addf(&reason, "; %s", other.buf);

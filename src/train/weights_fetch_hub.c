@@ -51,14 +51,13 @@ static void explain_denied(const struct hub_file *h)
     char *page = weights_hub_page(h->f->r);
 
     if (h->f->token)
-        strbuf_addf(h->f->why,
-                    ": the token may not read it, or it does not exist (%s says more)",
+        strbuf_addf(h->f->why, ": it does not exist, or the token has no access (see %s)",
                     page);
     else
-        strbuf_addf(h->f->why,
-                    ": it is private, gated, or does not exist (HF_TOKEN gives a token; "
-                    "%s says more)",
-                    page);
+        strbuf_addf(
+            h->f->why,
+            ": it is private, gated, or does not exist (set HF_TOKEN to a token; see %s)",
+            page);
     free(page);
 }
 

@@ -30,9 +30,9 @@ bool weights_may_fetch(const struct config *cfg, struct strbuf *why)
     else if (variable)
         strbuf_addf(why, "%s is set", variable);
     else if (!good)
-        strbuf_addf(why, "HF_ENDPOINT '%s' is no https://HOST", endpoint);
+        strbuf_addf(why, "HF_ENDPOINT '%s' is not https://HOST", endpoint);
     else if (!download_url_is_good(mirror, true))
-        strbuf_addf(why, "TRAINC_MIRROR '%s' is no https://HOST", mirror);
+        strbuf_addf(why, "TRAINC_MIRROR '%s' is not https://HOST", mirror);
     else
         good = download_available(why);
     free(mirror);

@@ -141,7 +141,7 @@ static void test_squares(void **state)
     config_set(&cfg, "DATA.IMG_HEIGHT", "64");
     model_check(&cfg, &p);
     assert_int_equal(p.nerror, 1);
-    assert_non_null(strstr(p.item[0].text, "resnet20 sees squares of DATA.IMG_SIZE"));
+    assert_non_null(strstr(p.item[0].text, "resnet20 is a square of DATA.IMG_SIZE"));
     problems_release(&p);
     config_release(&cfg);
 }

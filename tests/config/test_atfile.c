@@ -80,12 +80,13 @@ static void test_at_file_mistakes(void **state)
     at_file("/nowhere/a", both,
             "error: argument 2: cannot read '/nowhere/a': No such file or directory");
     at_file(support_file("e.args", "\n  @e.args"), both,
-            "e.args:2:3: @e.args is being read");
+            "e.args:2:3: @e.args includes itself");
     support_file("g.args", "@f.args");
-    at_file(support_file("f.args", "@g.args"), both, "g.args:1:1: @f.args is being read");
+    at_file(support_file("f.args", "@g.args"), both,
+            "g.args:1:1: @f.args includes itself");
     at_file(support_file("h.args", "--tag 'open"), both,
             "h.args:1:7: a quote is not closed");
-    at_file(binary_file(), both, "is no text: it has a zero byte");
+    at_file(binary_file(), both, "is not a text file: it contains a zero byte");
     support_cleanup();
 }
 

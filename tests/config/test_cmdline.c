@@ -69,7 +69,7 @@ static const struct cmdline_row rows[] = {
     {"--amp=1", "", "error: argument --amp: invalid bool value: '1'\n"},
     {"--no-amp=1", "", "error: argument --amp: ignored explicit argument '1'\n"},
     {"--amp|false", "AMP_ENABLE=True",
-     "error: argument --amp: a switch has its value after a =: --amp=false\n"},
+     "error: argument --amp: write the value of a switch after =: --amp=false\n"},
     {"--amp|-q|True", "AMP_ENABLE=True own:-q, --quiet rest:True",
      "error: unrecognized arguments: True\n"},
     {"--no-au", "rest:--no-au",
@@ -175,7 +175,7 @@ static const struct cmdline_row rows[] = {
      "error: unrecognized arguments: 5\n"},
     {"--checkpoint|5", "", /* not short for --checkpoint-hist */
      "error: unrecognized arguments: --checkpoint 5 (here: --resume FILE, or "
-     "--pretrained FILE for weights alone)\n"},
+     "--pretrained FILE to load only the weights)\n"},
     {"--train.epochs|5|--max-bad-share=1", "",
      "error: unrecognized arguments: --train.epochs 5 (here: TRAIN.EPOCHS=VALUE)\n"
      "error: unrecognized arguments: --max-bad-share=1 (here: "

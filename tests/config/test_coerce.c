@@ -219,7 +219,7 @@ static const struct {
     {VALUE_FLOAT, 0, "[1]", "a float, not [1] (a list)"},
     {VALUE_BOOL, 0, "1", "a bool (True or False), not 1 (an int)"},
     {VALUE_LIST, VALUE_INT, "4", "a list of int, not 4 (an int)"},
-    {VALUE_LIST, VALUE_INT, "[4, 'a']", "a list: its item 1 must be an int, not 'a'"},
+    {VALUE_LIST, VALUE_INT, "[4, 'a']", "a list: item 1 must be an int, not 'a'"},
 };
 
 static void test_reasons(void **state)

@@ -31,8 +31,8 @@ static const struct row rows[] = {
     {9, 'y', "i: 5", NULL, NULL, "error: f.yaml:1:1: unknown key i (did you mean I?)\n"},
     {9, 'y', "a.b: 5", NULL, NULL, "error: f.yaml:1:1: unknown key a.b\n"},
     {9, 'y', "SUB.X: 5", NULL, NULL,
-     "error: f.yaml:1:1: unknown key 'SUB.X' (sections are nested: SUB: on one line, the "
-     "rest indented below it)\n"},
+     "error: f.yaml:1:1: unknown key 'SUB.X' (sections are nested: write SUB: on "
+     "one line and the rest indented below it)\n"},
     {9, 'y', "a-\303\251: 5", NULL, NULL, "error: f.yaml:1:1: unknown key a-\303\251\n"},
     {12, 'l', "", "I", "1", ""},
     {13, 'l', "I=5|I=6", "I", "6", ""},
@@ -69,9 +69,9 @@ static const struct row rows[] = {
     {26, 'y', "N: {X: 1}", NULL, NULL,
      "error: f.yaml:1:1: N must be a str, not a section\n"},
     {26, 'y', "SUB: 5", NULL, NULL,
-     "error: f.yaml:1:1: SUB is a section: its keys go below it, indented\n"},
+     "error: f.yaml:1:1: SUB is a section: write its keys indented below it\n"},
     {26, 'y', "SUB:", NULL, NULL,
-     "error: f.yaml:1:1: SUB is a section: its keys go below it, indented\n"},
+     "error: f.yaml:1:1: SUB is a section: write its keys indented below it\n"},
     {26, 'y', "SUB: {}", "SUB", "{X: 1}", ""},
     /* 27: a str key takes the text */
     {27, 'y', "S: 5", "S", "'5'", ""},
@@ -80,7 +80,7 @@ static const struct row rows[] = {
     /* 28: items follow the rules of their list (yacs leaves '1e-3') */
     {28, 'y', "LF: [1e-3]", "LF", "[0.001]", ""},
     {28, 'y', "L: [(1,2)]", NULL, NULL,
-     "error: f.yaml:1:1: L must be a list: its item 0 must be an int, not '(1'\n"},
+     "error: f.yaml:1:1: L must be a list: item 0 must be an int, not '(1'\n"},
     {33, 'y', "5: 1", NULL, NULL, "error: f.yaml:1:1: unknown key 5\n"},
     /* scalars of YAML on the fixture */
     {0, 'y', "I: 0o10", "I", "8", ""},

@@ -18,49 +18,52 @@ static const struct {
     {"", "{}", ""},
     {"# nothing\n", "{}", ""},
     {"---\n...\n", "{}", ""},
-    {"[1, 2]", NULL, "error: f:1:1: a configuration is a mapping of keys, not a list\n"},
+    {"[1, 2]", NULL,
+     "error: f:1:1: a configuration must be a mapping of keys, not a list\n"},
     {"5", NULL,
-     "error: f:1:1: a configuration is a mapping of keys, not a single value\n"},
+     "error: f:1:1: a configuration must be a mapping of keys, not a single value\n"},
     /* 36 */
     {"a: !!python/tuple [1]", NULL,
      "error: f:1:4: a value cannot have the tag !!python/tuple\n"},
     {"a: !mine 5", NULL, "error: f:1:4: a value cannot have the tag !mine\n"},
-    {"a: =", NULL,
-     "error: f:1:4: = alone means something of its own in YAML: quote it\n"},
+    {"a: =", NULL, "error: f:1:4: a lone = has a special meaning in YAML: quote it\n"},
     {"a: 9223372036854775808", NULL,
-     "error: f:1:4: 9223372036854775808 is a number beyond 64 bits: quote it if it is a "
-     "text\n"},
+     "error: f:1:4: 9223372036854775808 is a number beyond 64 bits: quote it if you mean "
+     "a string\n"},
     {"a: 9223372036854775807\nb: -9223372036854775808",
      "{a: 9223372036854775807, b: -9223372036854775808}", ""},
     {"a: 1\n---\nb: 2\n", NULL,
-     "error: f:2:1: a second document starts here; a configuration is one\n"},
+     "error: f:2:1: a second document starts here: a configuration has only one\n"},
     {"a:\n\tb: 1\n", NULL,
-     "error: f:2:1: not YAML: a tab: lines are indented with blanks\n"},
+     "error: f:2:1: invalid YAML: tab in the indentation: use spaces\n"},
     {"a: @x\n", NULL,
-     "error: f:1:4: not YAML: found character that cannot start any token while scanning "
+     "error: f:1:4: invalid YAML: found character that cannot start any token while "
+     "scanning "
      "for the next token\n"},
     /* of what does not end the place is where it begins */
     {"a: \"b\nc: 1\nd: 2\n", NULL,
-     "error: f:1:4: not YAML: found unexpected end of stream up to line 4, while "
+     "error: f:1:4: invalid YAML: found unexpected end of stream up to line 4, while "
      "scanning "
      "a quoted scalar\n"},
     {"a: 1\nb: {c: 1,\nd: 2\n", NULL,
-     "error: f:2:4: not YAML: did not find expected ',' or '}' up to line 4, while "
+     "error: f:2:4: invalid YAML: did not find expected ',' or '}' up to line 4, while "
      "parsing "
      "a flow mapping\n"},
     {"a 5\nb: 2\n", NULL,
-     "error: f:2:2: not YAML: a colon inside a value, or none in the line above\n"},
+     "error: f:2:2: invalid YAML: a colon inside a value, or a missing one on the line "
+     "above\n"},
     {"a: 1\nb\nc: 1\n", NULL,
-     "error: f:2:1: not YAML: could not find expected ':' up to line 3, while scanning a "
+     "error: f:2:1: invalid YAML: could not find expected ':' up to line 3, while "
+     "scanning a "
      "simple key\n"},
     {"a: *x", NULL, "error: f:1:4: unknown alias *x\n"},
     {"a: [1, 2", NULL,
-     "error: f:1:4: not YAML: did not find expected ',' or ']' up to line 2, while "
+     "error: f:1:4: invalid YAML: did not find expected ',' or ']' up to line 2, while "
      "parsing a flow sequence\n"},
-    {"a: \"\\0\"", NULL, "error: f:1:4: a text cannot hold a NUL character\n"},
-    {"a: \377", NULL, "error: f:1:4: not a text in UTF-8: invalid leading UTF-8 octet\n"},
+    {"a: \"\\0\"", NULL, "error: f:1:4: a string cannot contain a NUL character\n"},
+    {"a: \377", NULL, "error: f:1:4: not valid UTF-8: invalid leading UTF-8 octet\n"},
     {"a: 1\nb: x\001\n", NULL,
-     "error: f:2:5: a control character (byte 0x01) cannot stand in YAML\n"},
+     "error: f:2:5: YAML does not allow the control character 0x01\n"},
     /* 37 */
     {"a: &x {p: 1, q: [1, 2]}\nb: *x\n", "{a: {p: 1, q: [1, 2]}, b: {p: 1, q: [1, 2]}}",
      ""},
@@ -75,22 +78,19 @@ static const struct {
     /* and what they bring is not decoded on the way */
     {"<<:\n  a:\n    b: (1, 2)\n    c: {d: 1e-3, e: None}\n",
      "{a: {b: '(1, 2)', c: {d: '1e-3', e: 'None'}}}", ""},
-    {"b: {<<: 5}", NULL, "error: f:1:9: << wants a mapping or a list of mappings\n"},
-    {"a: &x [*x]", NULL, "error: f:1:8: alias *x stands inside its own anchor\n"},
+    {"b: {<<: 5}", NULL, "error: f:1:9: << needs a mapping or a list of mappings\n"},
+    {"a: &x [*x]", NULL, "error: f:1:8: alias *x is inside its own anchor\n"},
     /* 38: yacs takes the last silently */
-    {"a: 1\nb: 2\na: 3\n", NULL,
-     "error: f:3:1: key a stands twice in its section, first in line 1\n"},
-    {"T:\n  a: 1\nT:\n  b: 1\n", NULL,
-     "error: f:3:1: key T stands twice in its section, first in line 1\n"},
+    {"a: 1\nb: 2\na: 3\n", NULL, "error: f:3:1: duplicate key a, first on line 1\n"},
+    {"T:\n  a: 1\nT:\n  b: 1\n", NULL, "error: f:3:1: duplicate key T, first on line 1\n"},
     {"a: {p: 1}\nb: {p: 1}\n", "{a: {p: 1}, b: {p: 1}}", ""},
     /* 39: all of them, not only the first */
     {"a: 2001-01-01\nb: !!set {x}\nc: !!binary aGk=\nd: 2001-12-14t21:59:43.10-05:00\n",
      NULL,
-     "error: f:1:4: 2001-01-01 is a date or a time: quote it if it is a text\n"
-     "error: f:2:4: a value cannot have the tag !!set\n"
-     "error: f:3:4: a value cannot have the tag !!binary\n"
-     "error: f:4:4: 2001-12-14t21:59:43.10-05:00 is a date or a time: quote it if it is "
-     "a text\n"},
+     "error: f:1:4: 2001-01-01 is a date or a time: quote it if you mean a "
+     "string\nerror: f:2:4: a value cannot have the tag !!set\nerror: f:3:4: a value "
+     "cannot have the tag !!binary\nerror: f:4:4: 2001-12-14t21:59:43.10-05:00 is a date "
+     "or a time: quote it if you mean a string\n"},
     {"a: '2001-01-01'", "{a: '2001-01-01'}", ""},
     /* 41: not decoded yet */
     {"a: 1e-3\nb: (1, 2)\nc: \"None\"\nd: None\n",
@@ -102,11 +102,10 @@ static const struct {
     {"{\"a\": [1, 2.5, true, null, \"x\"], \"b\": {\"c\": 1e5}}",
      "{a: [1, 2.5, True, None, 'x'], b: {c: '1e5'}}", ""},
     {"a: [{b: 1, c: [x]}, 2]", "{a: [{'b': 1, 'c': ['x']}, 2]}", ""},
-    {"a: [{b: 1, b: 2}]", NULL,
-     "error: f:1:12: key b stands twice in its section, first in line 1\n"},
-    {"a: [{[1]: 2}]", NULL, "error: f:1:6: a key must be a text\n"},
+    {"a: [{b: 1, b: 2}]", NULL, "error: f:1:12: duplicate key b, first on line 1\n"},
+    {"a: [{[1]: 2}]", NULL, "error: f:1:6: a key must be a string\n"},
     {"a: [!!set {b}]", NULL, "error: f:1:5: a value cannot have the tag !!set\n"},
-    {"? [1]\n: 2\n", NULL, "error: f:1:3: a key must be a text\n"},
+    {"? [1]\n: 2\n", NULL, "error: f:1:3: a key must be a string\n"},
     {"\357\273\277a: \303\251\n", "{a: '\303\251'}", ""},
 };
 
@@ -166,8 +165,7 @@ static void test_bomb(void **state)
     cfgnode_free(yaml_read_text(yaml.buf, yaml.len, "f", &p));
     support_problems(&says, &p);
     assert_string_equal(says.buf,
-                        "error: f:1:5: more than 10000 values, those of aliases "
-                        "included\n");
+                        "error: f:1:5: more than 10000 values, including aliases\n");
     strbuf_release(&yaml);
     strbuf_release(&says);
 }
@@ -259,7 +257,7 @@ static void test_flood(void **state)
     for (int i = 0; i < 900000; i++)
         strbuf_addstr(&yaml, "# no\n");
     assert_null(yaml_read_file(support_file("long.yaml", yaml.buf), "--cfg", &p));
-    assert_non_null(strstr(p.item[0].text, "a configuration has at most 4194304"));
+    assert_non_null(strstr(p.item[0].text, "a configuration file has at most 4194304"));
     problems_release(&p);
     support_cleanup();
     strbuf_release(&yaml);
@@ -437,7 +435,7 @@ static void test_base_mistakes(void **state)
     check_chain(support_file("s.yaml", "BASE: [[a.yaml]]\n"), "0000",
                 "BASE must be a file name or a list of file names");
     check_chain(support_file("t.yaml", "BASE: []\n_BASE_: []\n"), "0000",
-                "_BASE_ and BASE are one key");
+                "_BASE_ and BASE are the same key");
     /* a mistake in a base has the base's name, and does not hide the next */
     support_file("u.yaml", "X: 1\nA: x\nB: 1\n");
     check_chain(support_file("v.yaml", "BASE: u.yaml\nC: x\n"), "0100",

@@ -90,19 +90,18 @@ static void mistakes_are_named(void **state)
     char *dir = make_temp_dir();
 
     (void)state;
-    check_refused(twice, 3, dir, NULL, "the colour #010203 is there twice");
-    check_refused(twice, 2, dir, "#000000", "the colour #000000 is there twice");
-    check_refused(wrong, 2, dir, NULL, "item 1 is no colour such as");
+    check_refused(twice, 3, dir, NULL, "duplicate color #010203");
+    check_refused(twice, 2, dir, "#000000", "duplicate color #000000");
+    check_refused(wrong, 2, dir, NULL, "item 1 is not a color such as");
     check_refused(twice, 2, dir, "rest",
-                  "item 0 is neither a colour such as '#804080' nor "
-                  "'others': 'rest'");
+                  "item 0 must be a color such as '#804080', or 'others': 'rest'");
     check_refused(file, 1, dir, NULL, "colors.txt': No such file");
     make_text(dir, "colors.txt", "1 2 3 a\nroad\n");
-    check_refused(file, 1, dir, NULL, "colors.txt:2' has no colour");
+    check_refused(file, 1, dir, NULL, "colors.txt:2': expected a color");
     make_text(dir, "colors.txt", "r g b name\n");
-    check_refused(file, 1, dir, NULL, "has no colours");
+    check_refused(file, 1, dir, NULL, "has no colors");
     make_text(dir, "colors.txt", "1 2 3 caf\xe9\n");
-    check_refused(file, 1, dir, NULL, "colors.txt:1' has no colour");
+    check_refused(file, 1, dir, NULL, "colors.txt:1': expected a color");
     remove_temp_dir(dir);
 }
 
@@ -152,8 +151,8 @@ static void label_files_are_mapped(void **state)
     assert_memory_equal(value, ((uint8_t[]){255, 0, 1}), 3);
     assert_true(read_pixels(set_of(colour, 3, "", NULL, &why), odd, value, &why) < 0);
     assert_non_null(strstr(why.buf,
-                           "a.ppm (train.txt:1)': the colour #070707 at pixel (x "
-                           "0, y 0) is no class: 2 pixels have it (DATA.CLASS"));
+                           "a.ppm (train.txt:1)': the colour #070707 at pixel (x 0, y "
+                           "0) is no class: 2 pixels have it (DATA.CLASS"));
     strbuf_reset(&why);
     assert_true(read_pixels(set_of(colour, 3, "", NULL, &why), odder, value, &why) < 0);
     assert_non_null(strstr(why.buf, "1 pixels have it, and 1 other"));

@@ -206,9 +206,9 @@ static void classes_may_count_from_one(void **state)
     make_from_one(dir, 1);
     o.source.labels.classes = 3;
     check_dies(open_and_close, &o,
-               "train.rec: byte 80' is of class 3, and there are 3 "
-               "classes, counted from 0 (classes.txt or "
-               "MODEL.NUM_CLASSES has their count; DATA.FIRST_CLASS 1");
+               "train.rec: byte 80': class index 3 is out of range: the data set has 3 "
+               "classes, counted from 0 (set the number in classes.txt or "
+               "MODEL.NUM_CLASSES; set DATA.FIRST_CLASS 1");
     o.source.labels.first = 1;
     d = dataset_open("recordio", &o.source);
     assert_int_equal(d->nclass, 3);
@@ -218,14 +218,14 @@ static void classes_may_count_from_one(void **state)
     dataset_close(d);
     o.source.labels.classes = 2;
     check_dies(open_and_close, &o,
-               "is of class 3, and there are 2 classes, counted from 1 "
-               "(classes.txt or MODEL.NUM_CLASSES has their count)");
+               "class index 3 is out of range: the data set has 2 classes, counted from "
+               "1 (set the number in classes.txt or MODEL.NUM_CLASSES)");
     remove_temp_dir(dir);
 
     dir = golden_copy("tfrecord");
     o = (struct opening){"tfrecord", pack_source(dir, false)};
     o.source.labels.first = 1;
-    check_dies(open_and_close, &o, "is of class 0, and DATA.FIRST_CLASS is 1");
+    check_dies(open_and_close, &o, "has class 0, but DATA.FIRST_CLASS is 1");
     remove_temp_dir(dir);
 }
 

@@ -33,7 +33,7 @@ static void a_cut_tar_has_a_damaged_sample(void **state)
     for (int i = 0; i < 3; i++)
         golden_expect_image(d, i);
     assert_int_equal(dataset_read(d, 3, GOLDEN_LIMIT, &bytes, &why), -1);
-    assert_non_null(strstr(why.buf, "cut off"));
+    assert_non_null(strstr(why.buf, "truncated"));
     dataset_describe(d, 3, &name);
     assert_non_null(strstr(name.buf, "train-01.tar: a.b/x/0003.png"));
     dataset_bytes_release(&bytes);
@@ -53,10 +53,10 @@ static void a_cut_class_is_a_damaged_sample(void **state)
         int n;
         const char *why;
     } rows[] = {
-        {2 * 1024 + 512 + 20, 2, "cut off"}, /* in the second image */
-        {3 * 1024, 2, "is cut off"},         /* before the header of its class */
-        {3 * 1024 + 100, 2, "is cut off"},   /* in that */
-        {3 * 1024 + 512, 2, "is cut off"},   /* before its class */
+        {2 * 1024 + 512 + 20, 2, "truncated"}, /* in the second image */
+        {3 * 1024, 2, "is cut off"},           /* before the header of its class */
+        {3 * 1024 + 100, 2, "is cut off"},     /* in that */
+        {3 * 1024 + 512, 2, "is cut off"},     /* before its class */
     };
     char *from = golden_copy("files"),
          *line = xasprintf(
@@ -204,8 +204,8 @@ static void a_damaged_lmdb_is_refused(void **state)
         int64_t at;
         const char *bytes, *why;
     } rows[] = {
-        {16, "x", "it is no LMDB that this machine can read"},
-        {4096 + 16 + 24, "\xff", "it is no LMDB"}, /* the size of a page */
+        {16, "x", "it is not an LMDB that this machine can read"},
+        {4096 + 16 + 24, "\xff", "it is not an LMDB"}, /* the size of a page */
         {4096 + 128, "\xff", "page 255 is damaged: it lies outside the file"},
         {8192, "\x07", "page 2 is damaged: it is neither a branch nor a leaf"},
         {8192 + 10, "\x05", "page 2 is damaged: it is neither a branch nor a leaf"},
@@ -236,14 +236,14 @@ static void foreign_files_are_told(void **state)
         size_t len;
         const char *why;
     } rows[] = {
-        {"tar", "train.tar", gzip, sizeof(gzip), "': it is compressed by gzip"},
-        {"tfrecord", "train.tfrecord", gzip, sizeof(gzip), "': it is compressed by gzip"},
-        {"recordio", "train.rec", gzip, sizeof(gzip), "': it is compressed by gzip"},
-        {"tfrecord", "train.tfrecord", "text", 4, "': it is no TFRecord file"},
+        {"tar", "train.tar", gzip, sizeof(gzip), "': it is gzip-compressed"},
+        {"tfrecord", "train.tfrecord", gzip, sizeof(gzip), "': it is gzip-compressed"},
+        {"recordio", "train.rec", gzip, sizeof(gzip), "': it is gzip-compressed"},
+        {"tfrecord", "train.tfrecord", "text", 4, "': it is not a TFRecord file"},
         {"recordio", "train.rec", "a text of more words", 20,
-         "': it is no RecordIO file"},
+         "': it is not a RecordIO file"},
         {"recordio", "train.rec", "a\x0a\x23\xd7\xce, not on 4", 15,
-         "': it is no RecordIO file"},
+         "': it is not a RecordIO file"},
     };
 
     (void)state;
@@ -289,8 +289,7 @@ static void foreign_label_maps_are_told(void **state)
     (void)state;
     make_file(dir, "train.labels.rec", "a text", 6);
     check_dies(open_and_close, &o,
-               "it is no RecordIO file: no record begins in it "
-               "('");
+               "it is not a RecordIO file: it has no valid record ('");
     remove_temp_dir(dir);
 }
 

@@ -158,7 +158,7 @@ static void an_index_is_of_the_label_maps_too(void **state)
     for (int i = good; i < PACK_IMAGES; i++) {
         strbuf_reset(&why);
         assert_int_equal(dataset_read_label(d, i, GOLDEN_LIMIT, &bytes, &why), -1);
-        assert_non_null(strstr(why.buf, "cut off"));
+        assert_non_null(strstr(why.buf, "truncated"));
         assert_int_equal(dataset_read(d, i, GOLDEN_LIMIT, &bytes, &why), 0);
     }
     dataset_close(d);
@@ -220,7 +220,7 @@ static void a_forged_index_is_harmless(void **state)
     (void)state;
     make_old(dir, "train.idx", 100);
     forge_index(&container_recordio, dir, "train.rec", true, none);
-    expect_refused(dataset_open("recordio", &s), true, "no label maps");
+    expect_refused(dataset_open("recordio", &s), true, "no label map file");
 
     d = dataset_open("folder", &in);
     (void)pack_to("decoded", d, decoded, 0, NULL);
@@ -262,7 +262,7 @@ static void labels_of_decoded_are_classes(void **state)
         h->sum = XXH3_64bits(row, h->n * sizeof(*row));
         make_file(dir, "train.decoded", data, len);
         assert_null(container_decoded.open(path, &why));
-        assert_string_equal(why.buf, "its table has a label that is no class");
+        assert_string_equal(why.buf, "its table has a label that is not a class");
         strbuf_release(&why);
     }
     free(data);

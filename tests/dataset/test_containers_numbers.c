@@ -115,7 +115,7 @@ static const struct hdf5_row {
     {{{"images", 4, {2, 2, 2, 3}, 0}, {"labels", 2, {2, 3}, 'i'}},
      false,
      1,
-     "its label has 3 values, which are not one-hot"},
+     "its label has 3 values that are not one-hot"},
     {{{"images", 4, {2, 2, 2, 3}, 'r'}, {"labels", 1, {2}, 0}},
      false,
      1,
@@ -201,7 +201,7 @@ static void tfrecord_numbers(void **state)
     for (; record.len > sizeof(record); record.len /= 8) {
         record.crc = crc32c_masked(&record.len, sizeof(record.len));
         expect("tfrecord", "train.tfrecord", &record, sizeof(record), 0,
-               "sample 0: cut off: the file ends within the record");
+               "sample 0: truncated: the file ends within the record");
     }
 }
 
@@ -221,7 +221,7 @@ static void example_numbers(void **state)
     record.crc = crc32c_masked(&record.len, sizeof(record.len));
     record.sum = crc32c_masked(record.data, sizeof(record.data));
     expect("tfrecord", "train.tfrecord", &record, sizeof(record), 0,
-           "sample 0: the record is no tf.train.Example");
+           "sample 0: the record is not a tf.train.Example");
 }
 
 static void tar_header(char head[512], const char *name, const char *size)
@@ -259,8 +259,7 @@ static void tar_numbers(void **state)
            "sample 0: a header of the archive is damaged, or what follows is cut off");
     tar_header(text, "a/b.cls", "00000000020");
     expect("tar", "train.tar", text, sizeof(text), 1,
-           "left out: classes and label maps without an image next to them (1), such as "
-           "'a/b.cls'");
+           "skipping classes and label maps without an image (1), such as 'a/b.cls'");
 }
 
 static void recordio_numbers(void **state)
@@ -278,7 +277,7 @@ static void recordio_numbers(void **state)
 
         make_file(dir, "train.rec", record, sizeof(record));
         make_file(dir, "train.idx", index, strlen(index));
-        check_leaves(read_all, &o, 0, "sample 0: cut off: the file has 32 bytes");
+        check_leaves(read_all, &o, 0, "sample 0: truncated: the file has 32 bytes");
         free(index);
         remove_temp_dir(dir);
     }
@@ -330,15 +329,15 @@ static void lmdb_numbers(void **state)
     } rows[] = {
         {{{"num-samples", "999999999", 0, 0}},
          1,
-         "'num-samples' is 999999999, and there are 1 keys"},
-        {{{"num-samples", "9999999999", 0, 0}}, 1, "'num-samples' is no number"},
-        {{{"num-samples", "-1", 0, 0}}, 1, "'num-samples' is no number"},
+         "'num-samples' is 999999999, but there are 1 keys"},
+        {{{"num-samples", "9999999999", 0, 0}}, 1, "'num-samples' is not a number"},
+        {{{"num-samples", "-1", 0, 0}}, 1, "'num-samples' is not a number"},
         {{{"1", "text", 0, 0}},
          1,
          "no key 'num-samples', and its values are neither images nor Caffe's Datum\n"},
         {{{"1", LARGE, 0, 0}}, 1, "its values are neither images nor Caffe's Datum\n"},
-        {{{"1", "\x80\x04\x4b\x01.", 0, 0}}, 1, "but objects of Python (pickle)"},
-        {{{"\0\1", PNG, 2, 0}}, 1, "its keys are no texts"},
+        {{{"1", "\x80\x04\x4b\x01.", 0, 0}}, 1, "but Python objects (pickle)"},
+        {{{"\0\1", PNG, 2, 0}}, 1, "its keys are not text"},
         {{{"__len__", "2", 0, 0}}, 1, "' has no samples"},
         {{{"image-000000001", PNG, 0, 0}}, 1, "'num-samples': MDB_NOTFOUND"},
         {{{"1", PNG, 0, 0}}, 1, "train.lmdb: 1' has no class"},
@@ -383,7 +382,7 @@ static void index_numbers(void **state)
         sum = XXH3_64bits(data + 16, len - 16);
         memcpy(data + 8, &sum, sizeof(sum));
         make_file(dir, name, data, len);
-        check_leaves(read_all, &o, 0, "is damaged: the index is made anew");
+        check_leaves(read_all, &o, 0, "is damaged: rebuilding the index");
         free(data);
         free(path);
         free(name);

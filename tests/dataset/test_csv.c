@@ -138,30 +138,28 @@ static void mistakes_are_told(void **state)
     static const struct {
         const char *table, *text, *why;
     } rows[] = {
-        {"x.csv", "a", "has no table: neither train.csv nor labels.csv nor metadata.csv"},
+        {"x.csv", "a", "': expected train.csv, labels.csv, or metadata.csv"},
         {"train.csv", "image,label\n", "train.csv' has no rows"},
         {"train.csv", "", "train.csv' has no rows"},
         {"train.csv", "image,label\nimages/a.jpg,x,y\n",
-         "train.csv':2: 3 fields, and the header has 2"},
+         "train.csv':2: 3 fields, but the header has 2"},
         {"train.csv", "image,label\n\n\"images/a.jpg,x\n",
          "train.csv':3: a quote is not closed"},
         {"train.csv", "foo,label\nx,y\n",
-         "which column holds the image? Name it by DATA.IMAGE_COLUMN; the columns are "
-         "foo, label"},
+         "no column recognized as the image: set DATA.IMAGE_COLUMN to one of foo, label"},
         {"train.csv", "image,foo,bar\nimages/a.jpg,1,2\n",
-         "which column holds the class? Name it by DATA.LABEL_COLUMN; the columns are "
-         "image, foo, bar"},
+         "no column recognized as the class: set DATA.LABEL_COLUMN to one of image, foo, "
+         "bar"},
         {"train.csv", "image,label\nimages/a.jpg,x\nimages/c.png,\n",
          "train.csv:3: the class is empty"},
         {"train.csv", "image,label\nnowhere,x\n",
-         "train.csv:2: there is no image 'nowhere', with or without .jpg or .png, below "
-         "the "
-         "folder of the table, nor in its train, images, train, or data; "
-         "DATA.IMAGE_FOLDER"},
+         "train.csv:2: image 'nowhere' not found (also with .jpg or .png) in the folder "
+         "of the table or its train, images, train, or data: set DATA.IMAGE_FOLDER"},
         {"labels.csv", "image,label,split\nimages/a.jpg,x,test\n",
          "no row has 'train' in its column 'split'"},
-        {"train.jsonl", "{\"image\": 1}\n[]\n", "train.jsonl':2: no JSON object with fields"},
-        {"train.jsonl", "{}\n", "train.jsonl':1: no JSON object with fields"},
+        {"train.jsonl", "{\"image\": 1}\n[]\n",
+         "train.jsonl':2: not a JSON object with fields"},
+        {"train.jsonl", "{}\n", "train.jsonl':1: not a JSON object with fields"},
         {"train.jsonl", "{\"image\": 1\n", "train.jsonl':1: "},
     };
 
@@ -184,8 +182,8 @@ static void validation_needs_a_part(void **state)
 
     (void)state;
     check_dies(open_and_close, &o,
-               "has no column that names the split, and there is no val.csv: "
-               "DATA.VAL_FRACTION 0.1 sets a tenth of the images aside");
+               "has no split column, and there is no val.csv: name the column with "
+               "DATA.SPLIT_COLUMN, or use DATA.VAL_FRACTION 0.1");
     o.source.carved = true;
     d = dataset_open("csv", &o.source);
     assert_int_equal(d->n, 2);
@@ -220,7 +218,7 @@ static void samples_have_weights(void **state)
     dataset_close(d);
     make_file(dir, "train.csv", "image,label,w\nimages/a.jpg,x,-1\n", 32);
     check_dies(open_and_close, &(struct opening){"csv", s},
-               "train.csv:2: the weight '-1' is no number of at least 0");
+               "train.csv:2: invalid weight '-1': expected a number of at least 0");
     remove_temp_dir(dir);
 }
 

@@ -77,7 +77,7 @@ static void folder_mistakes_are_named(void **state)
     check_dies(open_and_leave, nowhere, "cannot open '/nonexistent/train'");
     check_dies(open_and_leave, dir, "has no class folders");
     make_image(dir, "caf\xe9/1.jpg", 8, 8, 0);
-    check_dies(open_and_leave, dir, "the name of a class is no text in UTF-8");
+    check_dies(open_and_leave, dir, "the class name is not valid UTF-8");
     remove_temp_dir(dir);
     dir = make_temp_dir();
     make_image(dir, "cat/1.jpg", 8, 8, 0);
@@ -160,7 +160,7 @@ static void class_lists_are_compared(void **state)
                         "has 'c'");
     strbuf_reset(&why);
     assert_false(dataset_same_classes("the checkpoint", abc, 3, "train", cab, 3, &why));
-    assert_non_null(strstr(why.buf, "the same names in another order"));
+    assert_non_null(strstr(why.buf, "the names are the same but in another order"));
     strbuf_reset(&why);
     assert_false(dataset_same_classes("train", many, 7, "val", abc, 1, &why));
     assert_non_null(strstr(why.buf, "only train has '1', '2', '3', '4', '5' and 2 more"));

@@ -118,21 +118,22 @@ static void mistakes_are_named(void **state)
     char *dir = make_temp_dir();
 
     (void)state;
-    check_dies(open_all, dir, "has no two folders of images and of label maps, such as");
+    check_dies(open_all, dir, "has no pair of image and label map folders, such as");
     make_pair(dir, "images/a.jpg", "masks/b.png");
-    check_dies(open_all, dir, "no image of the split '' has a label map by its name");
+    check_dies(open_all, dir,
+               "no image of the split '' has a label map with a matching name");
     make_pair(dir, "images/b.jpg", "masks/c.png");
     check_leaves(open_all, dir, 0, "images without a label map in masks (1 of 2), such");
     check_leaves(open_all, dir, 0, "label maps without an image in images (1 of 2)");
     make_image(dir, "images/b.png", 3, 2, 1);
-    check_dies(open_all, dir,
-               "the label map 'masks/b.png' belongs to two images by its name: "
-               "'b.jpg' and 'b.png'");
+    check_dies(
+        open_all, dir,
+        "the label map 'masks/b.png' matches two images by name: 'b.jpg' and 'b.png'");
     remove_file(dir, "images/b.png");
     make_image(dir, "masks/a.jpg", 3, 2, 1);
     check_dies(open_all, dir,
-               "label maps cannot be JPEGs, whose compression changes "
-               "class values (1 of 2, such as 'masks/a.jpg')");
+               "label maps cannot be JPEG files, whose lossy compression changes class "
+               "values (1 of 2, such as 'masks/a.jpg')");
     remove_temp_dir(dir);
 }
 

@@ -14,10 +14,11 @@
 
 #define CORPUS "tests/fuzz/corpus"
 #define READERS(ROW)                                                                     \
-    ROW(cache) ROW(decoded) ROW(histogram)                                               \
-    ROW(image) ROW(label) ROW(lmdb) ROW(recordio) ROW(sample_index) ROW(tar)             \
-    ROW(text_table) ROW(tfrecord) ROW(weights) ROW(zip)                                                  \
-    ROW(list) /* last, in the folder of the others */
+    ROW(cache)                                                                           \
+    ROW(decoded)                                                                         \
+    ROW(histogram) ROW(image) ROW(label) ROW(lmdb) ROW(recordio) ROW(sample_index)       \
+        ROW(tar) ROW(text_table) ROW(tfrecord) ROW(weights) ROW(zip)                     \
+            ROW(list) /* last, in the folder of the others */
 #define DECLARE(name) int fuzz_##name(const uint8_t *data, size_t size);
 #define ROW(name)     {#name, fuzz_##name},
 

@@ -273,12 +273,13 @@ static void said_and_gone_on(void **state)
     (void)state;
     text = child_run(without_a_folder, dir, &code);
     assert_int_equal(code, 0);
-    assert_non_null(strstr(text, "cannot be kept in '/proc/none': No such file"));
+    assert_non_null(
+        strstr(text, "cannot cache data set indexes in '/proc/none': No such file"));
     free(text);
     make_file(dir, "03.png", "x", 1);
     text = child_run(count_damaged, dir, &code);
     assert_int_equal(code, 0);
-    assert_non_null(strstr(text, "03.jpg (train.txt:4)', left out: its label"));
+    assert_non_null(strstr(text, "03.jpg (train.txt:4)': cannot decode it: its label"));
     assert_int_equal(files_in(dir), 0); /* it would hide the damage next time */
     free(text);
     make_file(dir, "04.png", "x", 1);

@@ -22,23 +22,24 @@ static const struct {
     {"tf_text", "tfrecord", "dog cat eel dog ", NULL},
     {"tf_class_text", "tfrecord", "dog cat eel dog ", NULL},
     {"tf_soft", "tfrecord", NULL,
-     "feature 'label' has 2 values of float: 0.25, 0.75; a class is expected"},
-    {"tf_two", "tfrecord", NULL, "feature 'label' has 2 values of bytes; a class"},
+     "feature 'label' has 2 values of float: 0.25, 0.75: expected a class"},
+    {"tf_two", "tfrecord", NULL,
+     "feature 'label' has 2 values of bytes: expected a class"},
     {"tf_none", "tfrecord", NULL,
-     "has no class (4 of 4 samples have none): a feature 'image/class/label' or 'label' "
-     "is expected, and these are there: 'image', 'height'"},
+     "has no class (4 of 4 samples have none): expected a feature 'image/class/label' or "
+     "'label', found 'image', 'height'"},
     {"h5_one_hot", "hdf5", "1 0 2 1 ", NULL},
     {"h5_one_hot_deep", "hdf5", "1 0 2 1 ", NULL},
     {"h5_booleans", "hdf5", "1 0 2 1 ", NULL},
     {"h5_bytes", "hdf5", "dog cat eel dog ", NULL},
     {"h5_texts", "hdf5", "dog cat eel dog ", NULL},
     {"h5_gzip", "hdf5", "1 0 2 1 ", NULL},
-    {"h5_soft", "hdf5", NULL, "its label has 3 values, which are not one-hot"},
+    {"h5_soft", "hdf5", NULL, "its label has 3 values that are not one-hot"},
     {"h5_lzf", "hdf5", NULL,
-     "'images' is compressed by filter 32000 (lzf), which libhdf5 does not have here"},
-    {"h5_group", "hdf5", NULL, "'images' is a group, and a dataset is expected"},
+     "'images' is compressed with filter 32000 (lzf), which this libhdf5 lacks"},
+    {"h5_group", "hdf5", NULL, "'images' is a group: expected a dataset"},
     {"rec_faces", "recordio", "1 0 2 1 ",
-     "left out: records without an image (5), such as 'byte 0'"},
+     "skipping records without an image (5), such as 'byte 0'"},
 };
 
 struct opening {

@@ -106,30 +106,28 @@ static void mistakes_are_told(void **state)
     static const struct {
         const char *list, *text, *classes, *why;
     } rows[] = {
-        {"val.txt", "x", NULL, "has no list: neither train.txt nor ILSVRC2011fall_whole"},
+        {"val.txt", "x", NULL, "': expected train.txt, ILSVRC2011fall_whole"},
         {"train.txt", "# none\n", NULL, "train.txt' names no images"},
         {"train.txt", "images/a.jpg 0\nimages/a.jpg\n", NULL,
-         "train.txt:2: 'image class' is expected, not 'images/a.jpg'"},
+         "train.txt:2: expected 'image class', not 'images/a.jpg'"},
         {"train.txt", "image,class\nimages/a.jpg,cat\n", NULL,
-         "train.txt:1: this looks like CSV: 'image,class'; a line of this list is 'image "
-         "class', with a space or a tab between (tables whose names end in .csv: "
-         "--dataset csv)"},
+         "train.txt:1: this looks like CSV: 'image,class'; expected 'image class' "
+         "separated by a space or tab (for .csv tables use --dataset csv)"},
         {"train.txt", "images/a.jpg 0\nimages/a.jpg cat\n", NULL,
          "train.txt:2: the class is a name, and that of the first image a number"},
         {"train.txt", "images/a.jpg 0\nimages/a.jpg -1\n", NULL,
          "train.txt:2: the class"},
         {"train.txt", "images/a.jpg 3\n", NULL,
-         "train.txt:1: class 3, and there are 3 classes"},
-        {"train.txt", "images/a.jpg cat\n", "dog\n",
-         "train.txt:1: classes.txt has no 'c"},
+         "train.txt:1: class index 3 is out of range: the data set has 3 classes"},
+        {"train.txt", "images/a.jpg cat\n", "dog\n", "train.txt:1: class 'c"},
         {"train.txt", "images/a.jpg images/c.png\n", NULL,
-         "'images/c.png' is a label map, where a class is expected"},
-        {"train.txt", "x/a.jpg 0\nx/b.jpg 0\n", NULL, "train.txt:1: there is no file '"},
+         "expected a class, but 'images/c.png' is a label map"},
+        {"train.txt", "x/a.jpg 0\nx/b.jpg 0\n", NULL, "train.txt:1: file '"},
         {"train.json", "[[\"images/a.jpg\", 0], [\"images/a.jpg\"]]", NULL,
-         "train.json: element 2 is no [image, class]"},
+         "train.json: element 2 is not [image, class]"},
         {"train.json", "[[\"images/a.jpg\", -1]]", NULL, "element 1 is no"},
         {"train.json", "[[\"images/a.jpg\", 0], [\"ima", NULL, "train.json: element 2: "},
-        {"train.json", "[[\"images/a.jpg\", 0],", NULL, "cut off after element 1"},
+        {"train.json", "[[\"images/a.jpg\", 0],", NULL, "truncated after element 1"},
     };
 
     (void)state;
@@ -151,9 +149,9 @@ static void classes_may_count_from_one(void **state)
 
     (void)state;
     check_dies(open_and_close, &o,
-               "train.txt:2: class 3, and there are 3 classes, counted "
-               "from 0 (classes.txt or MODEL.NUM_CLASSES has their "
-               "count; DATA.FIRST_CLASS 1 if these count from 1)");
+               "train.txt:2: class index 3 is out of range: the data set has 3 classes, "
+               "counted from 0 (set the number in classes.txt or MODEL.NUM_CLASSES; set "
+               "DATA.FIRST_CLASS 1 if classes count from 1)");
     o.source.labels.first = 1;
     d = dataset_open("list", &o.source);
     show(d, &got);
@@ -162,8 +160,8 @@ static void classes_may_count_from_one(void **state)
     dataset_close(d);
     make_file(dir, "train.txt", "images/c.jpg 0\n", 15);
     check_dies(open_and_close, &o,
-               "train.txt:1: class 0, and there are 3 classes, counted "
-               "from 1");
+               "train.txt:1: class index 0 is out of range: the data set has 3 classes, "
+               "counted from 1");
     strbuf_release(&got);
     remove_temp_dir(dir);
 }

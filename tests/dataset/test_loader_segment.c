@@ -340,15 +340,16 @@ static void damage_is_named(void **state)
     damage(dir);
     text = child_run(run_in_order, dir, &code);
     assert_int_equal(code, 1);
-    assert_non_null(strstr(text, "im/00.jpg (train.txt:1)', left out: its label '"));
+    assert_non_null(
+        strstr(text, "im/00.jpg (train.txt:1)': cannot decode it: its label '"));
     assert_non_null(strstr(text, "lab/00.png (train.txt:1)': the value 9 at pixel (x 7, "
-                                 "y 3) is no class: the data set has 0 to 8 and 255"));
-    assert_non_null(strstr(text, "im/01.jpg (train.txt:2)', left out: it has 39 x 40 "
-                                 "pixels, and its label '"));
+                                 "y 3) is not a class: the data set has 0 to 8 and 255"));
+    assert_non_null(strstr(text, "im/01.jpg (train.txt:2)': cannot decode it: it has 39 "
+                                 "x 40 pixels, but its label map '"));
     assert_non_null(strstr(text, "lab/01.png (train.txt:2)' has 30 x 26"));
     assert_non_null(strstr(text, "lab/02.png (train.txt:3)': the file is cut off"));
-    assert_non_null(
-        strstr(text, "im/03.jpg (train.txt:4)', left out: no image of a known format"));
+    assert_non_null(strstr(
+        text, "im/03.jpg (train.txt:4)': cannot decode it: no image of a known format"));
     assert_non_null(
         strstr(text, "4 of 11 files are damaged, more than the share of 0.3"));
     free(text);

@@ -90,15 +90,17 @@ static void cityscapes_mistakes(void **state)
     char *dir = make_temp_dir(), *gone;
 
     (void)state;
-    check_dies(open_cityscapes, dir, "there is no folder");
-    check_dies(open_cityscapes, dir, "leftImg8bit/train': Cityscapes' leftImg8bit is");
+    check_dies(open_cityscapes, dir, "not found: Cityscapes needs");
+    check_dies(open_cityscapes, dir,
+               "leftImg8bit/train' not found: Cityscapes needs leftImg8bit");
     make_city(dir, "aachen", "a_1");
     make_city(dir, "aachen", "a_2");
     make_city(dir, "bonn", "b_1");
     make_city(dir, "bonn", "b_2");
     gone = path_join(dir, "gtFine/train/bonn/b_1_gtFine_labelIds.png");
     assert_int_equal(remove(gone), 0);
-    check_dies(open_cityscapes, dir, "are missing: 'bonn/b_1_gtFine_labelIds.png'");
+    check_dies(open_cityscapes, dir,
+               "leftImg8bit/train': 'bonn/b_1_gtFine_labelIds.png'");
     free(gone);
     gone = path_join(dir, "leftImg8bit/train/bonn/b_1_leftImg8bit.png");
     assert_int_equal(remove(gone), 0);
@@ -106,7 +108,7 @@ static void cityscapes_mistakes(void **state)
     free(gone);
     gone = path_join(dir, "leftImg8bit/train/aachen/a_1_leftImg8bit.png");
     assert_int_equal(remove(gone), 0);
-    check_dies(open_cityscapes, dir, "are missing: 'aachen/a_1_leftImg8bit.png'");
+    check_dies(open_cityscapes, dir, "'aachen/a_1_leftImg8bit.png'");
     free(gone);
     remove_temp_dir(dir);
 }
@@ -174,10 +176,11 @@ static void lists_are_read(void **state)
     check_names(dir, 1, "images/with space.jpg (train.txt:4)",
                 "labels/with space_L.png (train.txt:4)");
     make_text(dir, "trainImages.txt", "images/c.jpg\n#\nimages/with space.jpg\n");
-    check_dies(open_list, dir, "has train.txt and trainImages.txt: which is meant?");
+    check_dies(open_list, dir,
+               "has both train.txt and trainImages.txt: remove one of them");
     remove(gone);
     check_dies(open_list, dir,
-               "neither train.txt nor trainImages.txt and trainLabels.txt");
+               "expected train.txt, or trainImages.txt and trainLabels.txt");
     make_text(dir, "trainLabels.txt", "labels/c_L.png\nlabels/with space_L.png\n");
     check_names(dir, 1, "images/with space.jpg (trainImages.txt:3)",
                 "labels/with space_L.png (trainLabels.txt:2)");
@@ -204,7 +207,7 @@ static void voc_is_read(void **state)
     struct dataset *d;
 
     (void)state;
-    check_dies(open_voc, dir, "ImageSets/Segmentation/train.txt', which names");
+    check_dies(open_voc, dir, "ImageSets/Segmentation/train.txt', the list");
     for (int i = 0; i < 2; i++) {
         char *image = xasprintf("JPEGImages/%s.jpg", name[i]);
         char *label = xasprintf("SegmentationClass/%s.png", name[i]);
@@ -231,9 +234,9 @@ static void voc_is_read(void **state)
     dataset_close(d);
     make_text(dir, "ImageSets/Segmentation/train.txt", "2007_000032\n\n2007_000033\n");
     check_dies(open_voc, dir,
-               "train.txt:3: there is no file 'JPEGImages/2007_000033.jpg' below");
+               "train.txt:3: file 'JPEGImages/2007_000033.jpg' not found in");
     make_text(dir, "ImageSets/Segmentation/train.txt", "2007_000032 1\n");
-    check_dies(open_voc, dir, "train.txt:1: a name such as 2007_000032 is expected");
+    check_dies(open_voc, dir, "train.txt:1: expected a name such as 2007_000032");
     label_reader_release(&r);
     dataset_bytes_release(&bytes);
     strbuf_release(&s);
@@ -265,24 +268,23 @@ static void list_mistakes(void **state)
     char *dir = make_temp_dir();
 
     (void)state;
-    check_dies(open_list, dir, "has no list: neither train.txt nor");
+    check_dies(open_list, dir, "': expected train.txt, or");
     make_files(dir);
     make_text(dir, "train.txt", "# nothing\n");
     check_dies(open_list, dir, "train.txt' names no images");
     make_text(dir, "train.txt", "images/a.jpg labels/a_L.png\nimages/b.jpg\n");
-    check_dies(open_list, dir,
-               "train.txt:2: 'image label' is expected, not 'images/b.jpg'");
+    check_dies(open_list, dir, "train.txt:2: expected 'image label', not 'images/b.jpg'");
     make_text(dir, "train.txt", "images/with space.jpg labels/with space_L.png\n");
-    check_dies(open_list, dir, "train.txt:1: 'image label' is expected");
+    check_dies(open_list, dir, "train.txt:1: expected 'image label'");
     make_text(dir, "train.txt",
               "images/a.jpg labels/a_L.png\nimages/b.jpg labels/x.png\n");
-    check_dies(open_list, dir, "train.txt:2: there is no file 'labels/x.png' below");
+    check_dies(open_list, dir, "train.txt:2: file 'labels/x.png' not found in");
     /* shifted by one: positions fit, names do not */
     make_text(dir, "train.txt",
               "images/a.jpg labels/b_L.png\nimages/b.jpg labels/c_L.png\n");
     check_dies(open_list, dir,
-               "train.txt:2: 'labels/c_L.png' stands with 'images/b.jpg', and its label "
-               "by name, 'labels/b_L.png', on line 1");
+               "train.txt:2: 'labels/c_L.png' is paired with 'images/b.jpg', but its "
+               "label map by name, 'labels/b_L.png', is on line 1");
     make_text(dir, "train.txt", "images/a.jpg labels/b_L.png\n"); /* cannot be known */
     open_list(dir);
     remove_temp_dir(dir);
@@ -341,13 +343,14 @@ static void two_files_mistakes(void **state)
     make_files(dir);
     make_text(dir, "trainImages.txt", "images/a.jpg\nimages/b.jpg\nimages/c.jpg\n");
     make_text(dir, "trainLabels.txt", "labels/a_L.png\nlabels/c_L.png\n");
-    check_dies(open_list, dir, "trainImages.txt' has 3 names and '");
-    check_dies(open_list, dir, "trainLabels.txt' has 2: a line of one");
+    check_dies(open_list, dir, "trainImages.txt' has 3 names, but '");
+    check_dies(open_list, dir, "trainLabels.txt' has 2: lines must");
     make_text(dir, "trainLabels.txt",
               "labels/a_L.png\n#\nlabels/c_L.png\nlabels/b_L.png\n");
-    check_dies(open_list, dir,
-               "trainLabels.txt:3: 'labels/c_L.png' stands with 'images/b.jpg', and its "
-               "label by name, 'labels/b_L.png', on line 4: are the lines shifted?");
+    check_dies(
+        open_list, dir,
+        "trainLabels.txt:3: 'labels/c_L.png' is paired with 'images/b.jpg', but its "
+        "label map by name, 'labels/b_L.png', is on line 4: the lines may be shifted");
     remove_temp_dir(dir);
 }
 
@@ -370,11 +373,10 @@ static void label_values_are_checked(void **state)
     assert_int_equal(dataset_label_map(d, 0, &limits, &bytes, &r, &why), 0);
     assert_memory_equal(r.pixel, ((uint8_t[]){0, 1, 2, 3, 255, 10}), 6);
     assert_int_equal(dataset_label_map(d, 1, &limits, &bytes, &r, &why), -1);
-    strbuf_addf(
-        &want,
-        "its label '%s/labels/b_L.png (train.txt:2)': the value 12 at pixel (x 2, "
-        "y 1) is no class: camvid11 has 0 to 11 and 255",
-        dir);
+    strbuf_addf(&want,
+                "its label '%s/labels/b_L.png (train.txt:2)': the value 12 at pixel (x "
+                "2, y 1) is not a class: camvid11 has 0 to 11 and 255",
+                dir);
     assert_string_equal(why.buf, want.buf);
     strbuf_reset(&why);
     assert_int_equal(dataset_label_map(d, 2, &limits, &bytes, &r, &why), -1);
@@ -427,7 +429,7 @@ static void shifted_cityscapes_lists(void **state)
     make_text(dir, "trainLabels.txt",
               "x_1_gtFine_labelIds.png\nx_0_gtFine_labelIds.png\n");
     check_dies(open_list, dir,
-               "trainLabels.txt:1: 'x_1_gtFine_labelIds.png' stands with");
+               "trainLabels.txt:1: 'x_1_gtFine_labelIds.png' is paired with");
     remove_temp_dir(dir);
 }
 

@@ -55,12 +55,12 @@ static void mistakes_in_a_map_are_told(void **state)
     static const struct {
         const char *map, *why;
     } rows[] = {
-        {"n001/0.png\t1\nn000/9.png\t0\n",
-         "train_map.txt:2: the archive has no 'n000/9.png'"},
-        {"n001/0.png 1\n", "train_map.txt:1: 'PATH<tab>CLASS' is expected, not 'n001/0"},
-        {"\n# none\nn001/0.png\tone\n", "train_map.txt:3: 'PATH<tab>CLASS' is expected"},
-        {"n001/0.png\t-1\n", "train_map.txt:1: 'PATH<tab>CLASS' is expected"},
-        {"n001/0.png\t3\n", "n001/0.png' is of class 3, and there are 3 classes"},
+        {"n001/0.png\t1\nn000/9.png\t0\n", "train_map.txt:2: 'n000/9.png'"},
+        {"n001/0.png 1\n", "train_map.txt:1: expected 'PATH<tab>CLASS', not 'n001/0"},
+        {"\n# none\nn001/0.png\tone\n", "train_map.txt:3: expected 'PATH<tab>CLASS'"},
+        {"n001/0.png\t-1\n", "train_map.txt:1: expected 'PATH<tab>CLASS'"},
+        {"n001/0.png\t3\n",
+         "n001/0.png': class index 3 is out of range: the data set has 3 classes"},
         {"# nothing\n", "train.zip' has no samples"},
         {"n001/0.png\tdog\n", "not 'n001/0.png?dog'"},
     };
@@ -237,10 +237,10 @@ static void sums_of_members_are_compared(void **state)
 
     (void)state;
     patch(dir, "PK\3\4", 0, 30 + 10 + 40, 0x5a);
-    assert_int_equal(damaged(dir, "damaged: its bytes have a wrong checksum"), 1);
+    assert_int_equal(damaged(dir, "damaged: wrong checksum"), 1);
     patch(dir, "PK\1\2", 1, 16, 0x5a); /* the sum of the second, which is deflated */
     patch(dir, "PK\3\4", 1, 14, 0x5a);
-    assert_int_equal(damaged(dir, "damaged: its bytes have a wrong checksum"), 3);
+    assert_int_equal(damaged(dir, "damaged: wrong checksum"), 3);
     remove_temp_dir(dir);
 }
 
@@ -259,10 +259,9 @@ static void encryption_and_doubles_are_told(void **state)
         patch(dir, "PK\1\2", 1, 46 + i, "n001/0.png"[i]);
         patch(dir, "PK\3\4", 1, 30 + i, "n001/0.png"[i]);
     }
-    check_leaves(
-        open_in_child, dir, 0,
-        "left out: members that are there again later, by the same name (1), such "
-        "as 'n001/0.png'");
+    check_leaves(open_in_child, dir, 0,
+                 "skipping members that a later member with the same name replaces (1), "
+                 "such as 'n001/0.png'");
     remove_temp_dir(dir);
 }
 
@@ -273,7 +272,7 @@ static void other_compression_is_told(void **state)
     (void)state;
     patch(dir, "PK\1\2", 1, 10, 12);
     patch(dir, "PK\3\4", 1, 8, 12);
-    check_dies(open_in_child, dir, "'n000/1.png' is compressed by method 12: only");
+    check_dies(open_in_child, dir, "'n000/1.png' uses compression method 12: only");
     remove_temp_dir(dir);
 }
 
@@ -287,12 +286,12 @@ static void an_empty_archive_has_no_samples(void **state)
     make_file(dir, "train.zip", end, sizeof(end));
     check_dies(open_in_child, dir, "train.zip' has no samples");
     make_file(dir, "train_map.txt", "a.png\t1\n", 8);
-    check_dies(open_in_child, dir, "train_map.txt:1: the archive has no 'a.png'");
+    check_dies(open_in_child, dir, "train_map.txt:1: 'a.png'");
     remove_file(dir, "train_map.txt");
     remove_file(dir, "train.zip");
     make_file(dir, "train-1.zip", end, sizeof(end));
     make_file(dir, "train-2.zip", end, sizeof(end));
-    check_dies(open_in_child, dir, "no samples in any of the 2 files of '");
+    check_dies(open_in_child, dir, "none of the 2 files of '");
     remove_temp_dir(dir);
 }
 

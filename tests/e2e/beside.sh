@@ -54,7 +54,7 @@ while kill -0 $pid 2>/dev/null; do
   sleep 0.02
 done
 wait $pid || { cat log; fail "a killed evaluator ends the run"; }
-[ $killed = 2 ] && [ "$(grep -c "the evaluator ended (signal 9): it is started again" log)" = 2 ] ||
+[ $killed = 2 ] && [ "$(grep -c "the background evaluator ended (signal 9): restarting it" log)" = 2 ] ||
   { cat log; fail "killed $killed times, and not said"; }
 same beside "a killed evaluator"
 echo "ok: a killed evaluator"
@@ -70,15 +70,15 @@ cp own new && mv new own
 for ((i = 0; i < 200; i++)); do child=$(pgrep -P $pid -f "eval --cfg") && break; sleep 0.02; done
 kill -STOP $child || fail "no evaluator"
 wait $pid || { cat log; fail "an evaluator that hangs ends the run"; }
-grep -q "the evaluator gave no sign of life for 2 seconds (DIST.TIMEOUT) and was killed: it is started again" log &&
-  grep -q "waiting for the evaluator: [1-6] checkpoint" log || { cat log; fail "an evaluator that hangs: not said"; }
+grep -q "the background evaluator sent no message for 2 seconds (DIST.TIMEOUT) and was killed: restarting it" log &&
+  grep -q "waiting for the background evaluator: [1-6] checkpoint" log || { cat log; fail "an evaluator that hangs: not said"; }
 same beside "an evaluator that hangs"
 rm -rf beside
 "${beside[@]}" >log 2>&1 &
 pid=$!
 for ((i = 0; i < 200; i++)); do child=$(pgrep -P $pid -f "eval --cfg") && break; sleep 0.02; done
 kill -STOP $child
-for ((i = 0; i < 100; i++)); do grep -q "waiting for the evaluator" log && break; sleep 0.1; done
+for ((i = 0; i < 100; i++)); do grep -q "waiting for the background evaluator" log && break; sleep 0.1; done
 kill -TERM $pid
 for ((i = 0; i < 100; i++)); do kill -0 $pid 2>/dev/null || break; sleep 0.1; done
 kill -0 $pid 2>/dev/null && fail "SIGTERM: the run waits for an evaluator that hangs"

@@ -81,9 +81,9 @@ refused() { # NAME CHANNELS PATTERN OPTION...
 refused rgb 4 "a JPEG is read as RGB, and MODEL.IN_CHANS is 4, which PNG and TIFF can have"
 refused rgba 5 "it has 4 channels, and MODEL.IN_CHANS is 5"
 refused bands 6 "it has 5 pages, and MODEL.IN_CHANS is 6"
-refused rgba 4 "error: --mean: DATA.MEAN has 3 numbers, and images have 4 channels" --mean 0.1 0.2 0.3
-refused rgba 4 "error: --aa: AUG.AUTO_AUGMENT is for grey and RGB images, and MODEL.IN_CHANS is 4" --aa original
-refused rgba 4 "error: --reprob: AUG.REPROB is for grey and RGB images" --reprob 0.5
+refused rgba 4 "error: --mean: DATA.MEAN has 3 numbers, but images have 4 channels" --mean 0.1 0.2 0.3
+refused rgba 4 "error: --aa: AUG.AUTO_AUGMENT is for gray and RGB images, but MODEL.IN_CHANS is 4" --aa original
+refused rgba 4 "error: --reprob: AUG.REPROB is for gray and RGB images" --reprob 0.5
 refused rgba 40 "error: --in-chans: MODEL.IN_CHANS must be in \[1, 32\], not 40"
 
 finish

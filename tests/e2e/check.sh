@@ -41,7 +41,7 @@ check --cfg "$here/configs/erfnet.yaml" --data-path streets --show-batch maps.pn
 cp -r shapes left && mkdir -p left/{train,val}/{__MACOSX,@eaDir,.git,.ipynb_checkpoints}
 touch left/train/__MACOSX/._a.jpg left/train/@eaDir/a.jpg
 check --data-path left --img-size 80 --num-classes 3 || { cat log; fail "folders of a system: exit code"; }
-[ "$(grep -c "left/train': folders that are no classes are passed over: .*__MACOSX" log)" = 1 ] || { cat log; fail "folders of a system: the note"; }
+[ "$(grep -c "left/train': skipping folders that are not classes: .*__MACOSX" log)" = 1 ] || { cat log; fail "folders of a system: the note"; }
 grep -q "no problems found" log || { cat log; fail "folders of a system"; }
 "$trainc" train --data-path left --img-size 16 --model resnet20 --max-steps 1 -b 2 --device cpu --output out >log 2>&1 || { cat log; fail "folders of a system: training"; }
 
@@ -80,12 +80,12 @@ labels=(scenes/gtFine/train/*/*_labelIds.png)
 "$trainc" synth scenes --out others --train 1 --val 1 --size 32 >/dev/null 2>&1
 cp others/gtFine/train/*/*_labelIds.png "${labels[1]}"
 check --cfg "$here/configs/erfnet.yaml" --data-path scenes && fail "another size passed"
-grep -q "^1 damaged" log && grep -q "pixels, and its label map 64 x 32\|pixels, and its label map 32 x" log ||
+grep -q "^1 damaged" log && grep -q "pixels, but its label map has 64 x 32\|pixels, but its label map has 32 x" log ||
   { cat log; fail "a label map of another size"; }
 
 # What is not there.
 check --data-path nowhere && fail "no folder passed"
-grep -q "there is no folder 'nowhere'" log || { cat log; fail "no folder: message"; }
+grep -q "folder 'nowhere' not found" log || { cat log; fail "no folder: message"; }
 rm -r shapes/val
 check --data-path shapes --img-size 80 --num-classes 3 || { cat log; fail "one split alone"; }
 grep -q "there is no 'val'" log || { cat log; fail "one split alone: not said"; }

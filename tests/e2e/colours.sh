@@ -67,10 +67,10 @@ grep -q 'is not read' csv.yaml && { head csv.yaml; fail "class_dict.csv is said 
 grep -q "masks/1.ppm': the colour #000000 at pixel (x [0-9]*, y [0-9]*) is no class: [0-9]* pixels have it" log || fail "check: the unknown colour"
 "$trainc" check --cfg colours.yaml --opts "DATA.IGNORED_COLORS=[others]" >log 2>&1 || fail "check: others are ignored"
 refused() { refuses "$1" "$trainc" --cfg colours.yaml --output o --device cpu "${@:2}"; } # PATTERN OPTION...
-refused "DATA.CLASS_COLORS has 3 classes, and MODEL.NUM_CLASSES is 5" --num-classes 5
+refused "DATA.CLASS_COLORS has 3 classes, but MODEL.NUM_CLASSES is 5" --num-classes 5
 refused "leave one of them empty" --opts DATA.CLASS_SET=camvid11
-refused "is there twice" --opts "DATA.CLASS_COLORS=[[1, 2, 3], [1, 2, 3], [0, 0, 1]]"
-refused "item 0 is no colour such as" --opts "DATA.CLASS_COLORS=[[1, 2], [1, 2, 3], [0, 0, 1]]"
+refused "duplicate color" --opts "DATA.CLASS_COLORS=[[1, 2, 3], [1, 2, 3], [0, 0, 1]]"
+refused "item 0 is not a color such as" --opts "DATA.CLASS_COLORS=[[1, 2], [1, 2, 3], [0, 0, 1]]"
 refused "cannot read '.*nowhere.txt'" --opts "DATA.CLASS_COLORS=nowhere.txt,"
 "$trainc" --cfg values.yaml --output o --device cpu --opts TRAIN.MAX_STEPS=1 "DATA.IGNORED_COLORS=[others]" >log 2>&1
 grep -q "DATA.IGNORED_COLORS has no effect" log || fail "IGNORED_COLORS alone"

@@ -42,7 +42,7 @@ for c in a b; do
 done
 "${train[@]}" --data-path junk --num-classes 2 --batch-size 4 --epochs 1 --output none \
   --opts DATA.MAX_BAD_SHARE 1.0 >log 2>&1
-says 1 "had nothing to learn from" "no sound image"
+says 1 "nothing to learn from in epoch" "no sound image"
 echo "ok: no sound image"
 
 # Files of others.
@@ -53,7 +53,7 @@ cmp -s s.yaml "$here/configs/smoke/shapes.yaml" || fail "--result wrote over a c
 mkdir -p mine/resnet20/default
 cp s.yaml mine/resnet20/default/config.yaml
 "${train[@]}" --epochs 1 --output mine >log 2>&1
-says 2 "no run of trainc wrote it" "a config.yaml of one's own"
+says 2 "was not written by trainc" "a config.yaml of one's own"
 cmp -s s.yaml mine/resnet20/default/config.yaml || fail "a run wrote over a configuration"
 "${train[@]}" --epochs 1 --output again --result r.json >log 2>&1 || fail "a result of trainc is not replaced"
 echo "ok: files of others"
@@ -63,7 +63,7 @@ echo "ok: files of others"
 a=$(ls -d data/train/* | head -1) b=$(ls -d data/train/* | tail -1)
 mv "$(ls "$a"/* | head -1)" "$b/moved.jpg"
 "${train[@]}" --epochs 2 --output moved --resume moved/resnet20/default/last.safetensors >log 2>&1
-says 0 "the list of files or of labels of" "data that have changed"
+says 0 "the list of files or labels of" "data that have changed"
 "${train[@]}" --epochs 2 --output moved >log 2>&1
 grep -q "the list of files" log && fail "data that have not changed"
 echo "ok: data that have changed"

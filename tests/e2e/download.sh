@@ -109,7 +109,7 @@ done
 # Cut connections go on where they were cut; in the same call and in the next one.
 fresh cut=1000000
 fetch && cmp -s "$snapshot" $file || fail "a connection that is cut"
-told "the connection was cut\|closed with.*; trying again in 0.5 s\|partial"
+told "the connection was cut\|closed with.*; retrying in 0.5 s\|partial"
 asked "Range=bytes=1000000- " 1
 asked "Range=bytes=2000000- " 1
 fresh slow
@@ -140,20 +140,20 @@ fetch && cmp -s "$snapshot" $file && asked "Range=bytes=500000-" 1 && told "no d
 
 # Which failures are tried again.
 fresh "status=503 times=2"
-fetch && cmp -s "$snapshot" $file && told "answers with HTTP status 503; trying again in 0.5 s" && asked GET 3 || fail "503"
+fetch && cmp -s "$snapshot" $file && told "answers with HTTP status 503; retrying in 0.5 s" && asked GET 3 || fail "503"
 fresh status=500
 fetch
 [ $? = 1 ] && [ "$(wc -l <log)" = 5 ] && asked HEAD 5 || fail "500 for ever"
-told "cannot download the weights $name: 127.0.0.1:$hub_port answers with HTTP status 500; by hand: fetch http.*/resolve/main/model.safetensors and save it as '.*/snapshots/main/model.safetensors'$"
+told "cannot download the weights $name: 127.0.0.1:$hub_port answers with HTTP status 500; to do it manually, download http.*/resolve/main/model.safetensors and save it as '.*/snapshots/main/model.safetensors'$"
 gone 500
 for status in 401 403; do
   fresh status=$status
   fetch
-  refused 1 "HTTP status $status: it is private, gated, or does not exist (HF_TOKEN gives a token; http://127.0.0.1:$hub_port/timm/$name says more)"
+  refused 1 "HTTP status $status: it is private, gated, or does not exist (set HF_TOKEN to a token; see http://127.0.0.1:$hub_port/timm/$name)"
   asked HEAD 1
   fresh status=$status
   HF_TOKEN=hf_secret fetch
-  refused 1 "HTTP status $status: the token may not read it"
+  refused 1 "HTTP status $status: it does not exist, or the token has no access"
   grep -q "secret" log && fail "a token or the server's page is printed"
 done
 fresh status=404
@@ -207,7 +207,7 @@ for _ in $(seq 100); do
   sleep 0.05
 done
 fetch && wait $first && cmp -s out out1 && asked GET 1 || fail "two processes"
-told "$name: another process is downloading, waiting for it"
+told "$name: waiting for another process to download it"
 fresh slow
 "$trainc" models --pretrained $name --download >out1 2>log1 &
 first=$!
@@ -228,7 +228,7 @@ mkdir -p site/$path
 printf "weights 18373626" >site/$path/resnet101d_ra2-2803ffab.pth
 fresh
 fetch $other && [ "$(cat out)" = "$dir/$there" ] && [ "$(cat "$there")" = "weights 18373626" ] || fail "torch.hub's cache"
-told "status 404.*, so another file with the same weights was taken"
+told "status 404.*; using another file with the same weights"
 [ "$(ls $torch)" = "$(basename "$there")" ] || fail "torch.hub's cache: other files: $(ls $torch)"
 mkdir -p site/timm/$other && cp $file site/timm/$other/
 fresh
@@ -267,7 +267,7 @@ case $(basename "$url") in
   cut_off retag
   mode retag
   TIMM_USE_OLD_CACHE=1 fetch $swin && cmp -s "$(cat out)" $file && asked 'Range=bytes=1000000- If-Range="tag-' 1 || fail "If-Range"
-  told "; its checksum is not known"
+  told "; cannot verify it (unknown checksum)"
   cut_off retag
   head -c 3000001 /dev/urandom >"$big"
   mode retag
@@ -279,7 +279,7 @@ esac
 # No network wanted, or none there.
 fresh
 fetch $name --offline
-refused 1 "the weights $name are in no cache: fetch http.*/resolve/main/model.safetensors and save it as '.*' (not downloaded: MODEL.OFFLINE is set)"
+refused 1 "the weights $name are not in any cache: download http.*/resolve/main/model.safetensors and save it as '.*' (not downloaded: MODEL.OFFLINE is set)"
 for variable in HF_HUB_OFFLINE=1 HF_HUB_OFFLINE=on TRANSFORMERS_OFFLINE=YES; do
   env $variable "$trainc" predict --device cpu --pretrained $name "$here/README.md" >log 2>&1
   refused 2 "are in no cache: fetch .* and save it as '.*' (not downloaded: ${variable%=*} is set)"
@@ -288,15 +288,15 @@ done
 HF_HUB_OFFLINE=0 fetch || fail "HF_HUB_OFFLINE=0"
 fresh
 HF_ENDPOINT=http://127.0.0.1:1 fetch
-refused 1 "cannot download the weights $name: .*127.0.0.1.*; by hand: fetch http://127.0.0.1:1/timm/"
+refused 1 "cannot download the weights $name: .*127.0.0.1.*; to do it manually, download http://127.0.0.1:1/timm/"
 HF_ENDPOINT=https://name.invalid fetch
 refused 1 "[Rr]esolve.*name.invalid"
 for bad in ftp://127.0.0.1 file:///x "http://a b" http://me:word@127.0.0.1; do
   HF_ENDPOINT=$bad fetch
-  refused 1 "HF_ENDPOINT '.*' is no https://HOST"
+  refused 1 "HF_ENDPOINT '.*' is not https://HOST"
 done
 TRAINC_MIRROR=mirror fetch $other
-refused 1 "TRAINC_MIRROR 'mirror/' is no https://HOST"
+refused 1 "TRAINC_MIRROR 'mirror/' is not https://HOST"
 HF_ENDPOINT=http://name.invalid http_proxy=http://127.0.0.1:$cdn_port fetch && cmp -s "$snapshot" $file || fail "a proxy"
 asked "^cdn GET http://name.invalid/timm/" 1
 fresh

@@ -22,7 +22,7 @@ run=out/resnet20/default
 for again in 1 2; do
   "${train[@]}" --early-stop 3 --result result.json >log 2>&1 || { cat log; fail "exit code"; }
   [ "$(epochs)" = 4 ] || { cat log; fail "$(epochs) epochs, not 4"; }
-  grep -q "no better score in 3 epochs since epoch 1: stopped (TRAIN.EARLY_STOP)" log || { cat log; fail "not said ($again)"; }
+  grep -q "early stopping: no better score in 3 epochs since epoch 1 (TRAIN.EARLY_STOP)" log || { cat log; fail "not said ($again)"; }
   grep -q '"epochs": 4,' result.json && grep -q '"best_epoch": 0,' result.json || fail "the result: $(cat result.json)"
 done
 grep -q "resumed from" log || fail "the second start does not resume"
@@ -32,7 +32,7 @@ for again in 1 2; do
   "${train[@]}" --early-stop 1 --output sparse TRAIN.EVAL_FREQ=2 >log 2>&1 || { cat log; fail "sparse: exit code"; }
   [ "$(wc -l <sparse/resnet20/default/summary.csv)" = 5 ] || fail "sparse: stopped by an epoch without a score ($again)"
 done
-updates=$(sed -n 's/.* \([0-9]*\) updates of .*/\1/p' log)
+updates=$(sed -n 's/.* \([0-9]*\) steps of .*/\1/p' log)
 for again in 1 2 3; do
   "${train[@]}" --max-steps $((3 * updates)) --output late TRAIN.EVAL_FREQ=2 >log 2>&1 || { cat log; fail "late: exit code"; }
   [ "$(grep -c '"kind":"val"' late/resnet20/default/metrics.jsonl)" = 2 ] ||

@@ -31,12 +31,12 @@ train long --epochs 5 --opts PRINT_FREQ=1 TRAIN.EVAL_FREQ=2 SAVE_FREQ=3 TRAIN.KE
   "$(of_lines $run/metrics.jsonl train lr | sed -n '0~8p' | xargs printf '%.6g ')" ] ||
   fail "lr of summary.csv is not that of the epoch's last update"
 last=$(of_lines $run/metrics.jsonl train lr | tail -1)
-grep -q "in the first update and $(printf '%.6g' "$last") in the last" log ||
+grep -q "in the first step and $(printf '%.6g' "$last") in the last" log ||
   fail "the log's last rate is not $last"
 echo "ok: a long run"
 
 train zero --epochs 0
-grep -q "TRAIN.EPOCHS is 0: there is nothing to train" log || fail "no epochs: not said"
+grep -q "nothing to do: TRAIN.EPOCHS is 0" log || fail "no epochs: not said"
 grep -q "learning rate" log && fail "no epochs: rates of no update"
 "${common[@]}" --batch-size 4096 >log 2>&1 && fail "a batch larger than the data"
 grep -q "fewer than DATA.BATCH_SIZE 4096: take fewer, or --no-drop-last" log || fail "a large batch: no hint"
@@ -100,7 +100,7 @@ for most in 2 4 4; do train limited --max-steps $most "${limited[@]}"; done
 [ "$(of_lines $run/metrics.jsonl val step | xargs)" = "2 4" ] ||
   fail "MAX_STEPS twice: validated at updates $(of_lines $run/metrics.jsonl val step | xargs)"
 grep -q "Acc@1" log && fail "MAX_STEPS twice: validated again"
-grep -q "the 4 updates of TRAIN.MAX_STEPS are done already" log || fail "MAX_STEPS twice: not said"
+grep -q "the 4 steps of TRAIN.MAX_STEPS are already done" log || fail "MAX_STEPS twice: not said"
 echo "ok: validated once"
 
 # The first line after a resume is over all updates since the last line before it.

@@ -61,8 +61,8 @@ refused "no output file: give --out" features "${args[@]}" shapes/val
 refused "no images" features "${args[@]}" --out f.npz
 echo "a text" >f.npz
 refused "no arrays of trainc's lies there" features "${args[@]}" --out f.npz shapes/val
-refused "leaves out the classifier" train "${args[@]}" --data-path shapes --opts MODEL.FEATURES_ONLY True
-refused "leaves out the classifier" predict "${args[@]}" --weights d.safetensors \
+refused "omits the classifier" train "${args[@]}" --data-path shapes --opts MODEL.FEATURES_ONLY True
+refused "omits the classifier" predict "${args[@]}" --weights d.safetensors \
   --opts MODEL.FEATURES_ONLY True -- shapes/val
 
 # What follows the last stage is neither there nor counted.

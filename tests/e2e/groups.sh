@@ -49,7 +49,7 @@ other() { train "$1" MODEL.RESUME "$(file groups)" TRAIN.OPTIMIZER.NAME adamw TR
 other rates TRAIN.OPTIMIZER.GROUPS "[{match: 'fc.*', name: sgd, lr_scale: 3}]" || fail "other rates"
 other none
 [ $? = 1 ] || fail "moments of another optimizer"
-expect_line "was trained with sgd for fc.weight, and this run has adamw (TRAIN.OPTIMIZER.GROUPS; MODEL.PRETRAINED takes" log
+expect_line "was trained with sgd for fc.weight, but this run uses adamw (TRAIN.OPTIMIZER.GROUPS; to load only its weights" log
 
 "$trainc" summary --cfg "$smoke" --opts TRAIN.OPTIMIZER.NAME adamw TRAIN.OPTIMIZER.GROUPS "$groups" >log 2>&1 || fail "summary"
 expect_line "^  fc\.\* *sgd *260 parameters in 2 tensors, rate x 10, weight decay 0$" log
@@ -73,16 +73,16 @@ refused() { # MESSAGE KEY VALUE...
   [ $rc = 2 ] && [ "$(wc -l <log)" = 1 ] && expect_line "$1" log || fail "'$*': exit code $rc"
 }
 one() { refused "$2" TRAIN.OPTIMIZER.NAME adamw TRAIN.OPTIMIZER.GROUPS "$1"; }
-one "[{name: sgd}]" "its item 0 has no match"
-one "[{match: 'fc.*', name: sgdd}]" "the name of its item 0 must be one of .* (did you mean sgd?)"
-one "[{match: 'fc.*', momentum: 0.9}]" "its item 0 has momentum, which adamw does not read"
+one "[{name: sgd}]" "item 0 has no match"
+one "[{match: 'fc.*', name: sgdd}]" "the name of item 0 must be one of .* (did you mean sgd?)"
+one "[{match: 'fc.*', momentum: 0.9}]" "item 0 has momentum, which adamw does not read"
 one "[{match: 'fc.*', lr_mult: 3}]" "not of 'lr_mult'"
-one "[{match: 'fc.*', lr_scale: -1}]" "its item 0 has a wrong lr_scale: it must be in \\[0, 1000000\\], not -1.0"
-one "[{match: 'fc.*', betas: [0.9, 1]}]" "betas of its item 0 must be below 1"
-one "[{match: 'head.*'}]" "no parameter of resnet20 matches 'head.\*' of its item 0: names begin with conv1, bn1, layer1, layer2, layer3, fc$"
-one "[{match: 'layer4.*'}]" "matches 'layer4.\*' of its item 0 (did you mean 'layer[123].\*'?)"
-one "[{match: '*'}, {match: 'fc.*'}]" "what 'fc.\*' of its item 1 matches belongs to items before it"
-refused "what 'fc.\*' of its item 0 matches is not trained" TRAIN.OPTIMIZER.GROUPS "[{match: 'fc.*'}]" TRAIN.FREEZE "['fc.*']"
+one "[{match: 'fc.*', lr_scale: -1}]" "item 0 has an invalid lr_scale: it must be in \\[0, 1000000\\], not -1.0"
+one "[{match: 'fc.*', betas: [0.9, 1]}]" "betas of item 0 must be below 1"
+one "[{match: 'head.*'}]" "no parameter of resnet20 matches 'head.\*' of item 0: names begin with conv1, bn1, layer1, layer2, layer3, fc$"
+one "[{match: 'layer4.*'}]" "matches 'layer4.\*' of item 0 (did you mean 'layer[123].\*'?)"
+one "[{match: '*'}, {match: 'fc.*'}]" "'fc.\*' of item 1 matches only parameters of earlier items"
+refused "'fc.\*' of item 0 matches only frozen parameters" TRAIN.OPTIMIZER.GROUPS "[{match: 'fc.*'}]" TRAIN.FREEZE "['fc.*']"
 refused "AMP.NUM_LOSSES 3: LOSSES has 2 items" AMP.NUM_LOSSES 3 LOSSES "$two"
 refused "AMP.NUM_LOSSES 2: LOSSES has 0 items" AMP.NUM_LOSSES 2
 train note TRAIN.OPTIMIZER.NAME adamw TRAIN.OPTIMIZER.MOMENTUM 0.5 TRAIN.OPTIMIZER.GROUPS "$groups" TRAIN.EPOCHS 0

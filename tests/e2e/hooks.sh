@@ -85,7 +85,7 @@ timeout -s TERM --foreground 60 "$trainc" --cfg "$here/configs/smoke/synthetic.y
   >log 2>err
 rc=$?
 [ $rc = 143 ] || { cat log err; fail "exit code $rc after SIGTERM"; }
-has "at epoch was killed: the run is to end" log
+has "at epoch was killed: the run is stopping" log
 [ "$(cat ended)" = 143 ] || fail "end was not called, or with another exit code: $(cat ended)"
 
 # A run that dies kills what it has started.
@@ -130,14 +130,14 @@ refused() { # HOOKS MESSAGE
   train "$1"; rc=$?
   [ $rc = 2 ] && [ "$(wc -l <err)" = 1 ] && has "$2" err || { cat log err; fail "'$1': exit code $rc"; }
 }
-refused "[{at: epoch}]" "HOOKS: its item 0 has no run"
-refused "[{run: x}]" "HOOKS: its item 0 has no at"
+refused "[{at: epoch}]" "HOOKS: item 0 has no run"
+refused "[{run: x}]" "HOOKS: item 0 has no at"
 refused "[{at: epch, run: x}]" "did you mean epoch?"
-refused "[{at: epoch, run: x}, {at: end, rum: x}]" "its item 1 must be a dict of at, run, .*, not of 'rum' (did you mean run?)"
-refused "[{at: epoch, run: x, timeout: 0}]" "its item 0 has a wrong timeout: it must be in (0, "
-refused "[{at: epoch, run: \"'x\"}]" "its item 0: a quote of ''x' is not closed"
-refused "[{at: epoch, run: ' '}]" "its item 0 has an empty run"
-refused "[{at: eval, run: x, every: 2}]" "every counts steps or epochs, and it is at eval"
+refused "[{at: epoch, run: x}, {at: end, rum: x}]" "item 1 must be a dict of at, run, .*, not of 'rum' (did you mean run?)"
+refused "[{at: epoch, run: x, timeout: 0}]" "item 0 has an invalid timeout: it must be in (0, "
+refused "[{at: epoch, run: \"'x\"}]" "item 0: a quote of ''x' is not closed"
+refused "[{at: epoch, run: ' '}]" "item 0 has an empty run"
+refused "[{at: eval, run: x, every: 2}]" "every works only at step and epoch, not at eval"
 refused "[{at: [epoch], run: x}]" "its at must be a str, not \\['epoch'\\] (a list)"
 refused "echo" "HOOKS must be a list of dict, not 'echo'"
 printf 'BASE: ["%s"]\nHOOKS:\n  - at: epoch\n    run: x\n    shel: True\n' "$here/configs/smoke/synthetic.yaml" >own.yaml

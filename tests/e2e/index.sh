@@ -18,10 +18,10 @@ train=("$trainc" --cfg "$here/configs/smoke/shapes.yaml" --data-path shapes --th
 
 # An index of each split, and a file of decoded images for each that later runs share.
 "${train[@]}" --tag one --cache mmap >log 2>&1 || fail "a run"
-expect_line "'shapes/train': decoded images are shared in '$kept/cache-.*; 0 of 24 are there"
+expect_line "'shapes/train': sharing decoded images in '$kept/cache-.*; 0 of 24 are there"
 [ "$(ls "$kept" | sed 's/-.*//' | sort | xargs)" = "cache cache index index" ] || fail "kept: $(ls "$kept")"
 "${train[@]}" --tag two --cache mmap >log 2>&1 || fail "a second run"
-expect_line "'shapes/train': decoded images are shared in '$kept/cache-.*; 24 of 24 are there"
+expect_line "'shapes/train': sharing decoded images in '$kept/cache-.*; 24 of 24 are there"
 expect_line "'shapes/val': .*; 12 of 12 are there"
 "$trainc" check --cfg "$here/configs/smoke/shapes.yaml" --data-path shapes >log 2>&1 || fail "check"
 "$trainc" init shapes >log 2>&1 || fail "init"
@@ -53,12 +53,12 @@ echo "ok: two at once"
 [ "$(ls -d shapes/.trainc-index-* shapes/.trainc-cache-* | wc -l)" = 4 ] || fail "beside: $(ls -a shapes)"
 rm -r "$kept"
 "${train[@]}" --tag found --cache mmap >log 2>&1 || fail "beside, found"
-expect_line "'shapes/train': decoded images are shared in 'shapes/.trainc-cache-.*; 24 of 24 are there"
+expect_line "'shapes/train': sharing decoded images in 'shapes/.trainc-cache-.*; 24 of 24 are there"
 [ -e "$kept" ] && fail "beside: $(ls "$kept")"
 # One that is damaged is not written over there.
 for f in shapes/.trainc-*; do echo damaged >"$f"; done
 "${train[@]}" --tag damaged --cache mmap >log 2>&1 || fail "beside, damaged"
-expect_line "'shapes/train': decoded images are shared in '$kept/cache-.*; 0 of 24 are there"
+expect_line "'shapes/train': sharing decoded images in '$kept/cache-.*; 0 of 24 are there"
 [ "$(cat shapes/.trainc-* | sort -u)" = damaged ] || fail "files beside the data were written"
 rm shapes/.trainc-*
 echo "ok: beside the data"
@@ -68,9 +68,9 @@ echo "ok: beside the data"
 grep -q "INDEX_DIR" log && fail "none: a word about it"
 : >file
 XDG_CACHE_HOME=$dir/file "${train[@]}" --tag nowhere >log 2>&1 || fail "no folder"
-[ "$(grep -c "cannot be kept in '$dir/file/trainc': Not a directory" log)" = 1 ] || fail "no folder: not said once"
+[ "$(grep -c "cannot cache data set indexes in '$dir/file/trainc': Not a directory" log)" = 1 ] || fail "no folder: not said once"
 XDG_CACHE_HOME=$dir/file "${train[@]}" --tag uncached --cache mmap >log 2>&1 || fail "no folder for decoded images"
-expect_line "^warning: DATA.CACHE mmap: '$dir/file/trainc/cache-.*' cannot be used: Not a directory; images are decoded each time"
+expect_line "^warning: DATA.CACHE mmap: cannot use '$dir/file/trainc/cache-.*': Not a directory; decoding images every time"
 echo "ok: no folder"
 
 finish

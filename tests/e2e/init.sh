@@ -92,7 +92,7 @@ found class_sets folder training_set test_set
 found class_capitals folder Train Validation
 found class_masked folder "''" ''
 found class_mac folder train val
-grep -q "class_mac/train': folders that are no classes are passed over: __MACOSX" log || { cat log; fail "nothing says that __MACOSX is passed over"; }
+grep -q "class_mac/train': skipping folders that are not classes: __MACOSX" log || { cat log; fail "nothing says that __MACOSX is passed over"; }
 found class_beside folder "''" ''
 grep -q "^# '.*metadata.csv', next to the images, is not read" class_beside.yaml || { cat class_beside.yaml; fail "a CSV file is not mentioned"; }
 found map_membrane pairs train ''
@@ -145,7 +145,7 @@ unsure like "'masks' may be the label maps of 'original'" ' --as folder'
 grep -q "trainc init '.*odd ones/images'    # one folder per class" log || { cat log; fail "the folder within is not named"; }
 _pairs 0 16 lossy/images lossy/masks && for f in lossy/masks/*; do cp "$(ls _s/train/*/* | head -1)" "${f%.png}.jpg" && rm "$f"; done
 "$trainc" init lossy >x.yaml 2>log && fail "masks in JPEG are no label maps"
-grep -q "label maps cannot be JPEGs, whose compression changes class values (16 of 16, such as" log || { cat log; fail "masks in JPEG: no reason"; }
+grep -q "label maps cannot be JPEG files, whose lossy compression changes class values (16 of 16, such as" log || { cat log; fail "masks in JPEG: no reason"; }
 "$trainc" --data-path lossy --dataset pairs --train-split '' --val-split '' --model erfnet --num-classes 3 --output o --device cpu >log 2>&1 && fail "masks in JPEG train"
 grep -q "label maps cannot be JPEGs" log || { cat log; fail "training: masks in JPEG: no reason"; }
 layout_map_split_above split_above

@@ -32,7 +32,7 @@ masks binary 0 377
 grep -q '^  NUM_CLASSES: 2 ' binary.yaml && grep -q '^  LABEL_MAP: \[\[255, 1\]\] ' binary.yaml || fail "init of masks of 0 and 255: $(grep -E 'CLASSES|LABEL' binary.yaml)"
 [ -s log ] && fail "init of masks of 0 and 255 warns of what it proposes"
 check --cfg binary.yaml --opts DATA.LABEL_MAP=[] || fail "check of masks of 0 and 255: exit code"
-grep -q "each pixel of the 4 label maps that were read is of the one class 'class0' or ignored (50.0 %): for masks of 0 and 255, DATA.LABEL_MAP" log || fail "check of masks of 0 and 255"
+grep -q "each pixel of the 4 label maps that were read is of the one class 'class0' or ignored (50.0 %): for masks of 0 and 255 set DATA.LABEL_MAP" log || fail "check of masks of 0 and 255"
 grep -q "no problems found" log && fail "check finds no problems"
 check --cfg binary.yaml --opts DATA.LABEL_MAP=[] MODEL.NUM_CLASSES=1 && fail "check of one class of pixels: exit code"
 grep -q "^refused .*there is nothing to learn: each pixel of the 4 label maps" log || fail "check of one class of pixels"
@@ -62,11 +62,11 @@ net=(--model resnet20 --img-size 16 --dataset folder)
 mkdir -p one/train && cp -r "$(ls -d shapes/train/* | head -1)" one/train && cp -r one/train one/val
 for verb in check train; do
   $verb "${net[@]}" --data-path one --batch-size 2 || [ $verb = check ] || fail "$verb: one class"
-  grep -q "warning: .*has images of one class alone" log || fail "$verb: one class is told"
+  grep -q "warning: .*has images of only one class" log || fail "$verb: one class is told"
 done
 "$trainc" init one >/dev/null 2>log
 [ $? = 2 ] && grep -q "is its only folder of images, and one class is not enough for training" log || { cat log; fail "init: one class is told"; }
-"$trainc" init one --as folder >/dev/null 2>log && grep -q "one class alone" log || { cat log; fail "init --as folder: one class is told"; }
+"$trainc" init one --as folder >/dev/null 2>log && grep -q "only one class" log || { cat log; fail "init --as folder: one class is told"; }
 mkdir other && cp -r shapes/train other && mkdir -p other/val/images && cp "$(ls -d shapes/val/* | head -1)"/* other/val/images
 for verb in check train; do
   $verb "${net[@]}" --data-path other --batch-size 2 && fail "$verb: other classes: exit code"
@@ -74,7 +74,7 @@ for verb in check train; do
   $verb "${net[@]}" --data-path shapes --batch-size 9 && fail "$verb: too few: exit code"
   grep -q "the training set has 8 images, fewer than DATA.BATCH_SIZE 9" log || fail "$verb: too few images"
   $verb "${net[@]}" --data-path shapes --batch-size 2 --num-classes 5 && fail "$verb: NUM_CLASSES: exit code"
-  grep -q "'shapes/train' has 2 classes, and MODEL.NUM_CLASSES is 5" log || fail "$verb: NUM_CLASSES"
+  grep -q "'shapes/train' has 2 classes, but MODEL.NUM_CLASSES is 5" log || fail "$verb: NUM_CLASSES"
 done
 
 # Without --model check asks the data, or the keys of label maps, what the samples have; train
@@ -84,7 +84,7 @@ check --dataset list --data-path five && grep -q "label maps: the largest class 
 check --dataset tar --data-path tar && grep -q "the largest class value is 5" log || fail "check of a tar of label maps without a model"
 check --dataset list --data-path five --num-classes 6 --model erfnet && ! grep -q "no effect" log || fail "check --model"
 train --dataset tar --data-path tar --class-set camvid11 && fail "train on label maps by a classifier"
-grep -q "name a model that segments (--model erfnet)" log || fail "what train lacks"
+grep -q "use a segmentation model (--model erfnet)" log || fail "what train lacks"
 
 [ $fails = 0 ] && echo "judge: passed"
 exit $((fails > 0))

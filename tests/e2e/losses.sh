@@ -51,7 +51,7 @@ grep -qa "aux2" w.onnx && fail "a model for ONNX has auxiliary classifiers"
 # ... and other nets can do without them.
 train from "[]" MODEL.PRETRAINED out/$net/aux/last.safetensors || fail "weights without auxiliary classifiers"
 train to "$several" MODEL.PRETRAINED out/$net/plain/last.safetensors || fail "weights with new auxiliary classifiers"
-expect_line "aux2.fc.weight: not in the file, starts afresh" log
+expect_line "aux2.fc.weight: missing in the file, reinitialized" log
 
 # A teacher: in the program, in no checkpoint.
 soft="[{type: cross_entropy, weight: 0.5}, {type: distill, weight: 0.5, temperature: 3}]"
@@ -74,7 +74,7 @@ train same "[{type: distill}]" MODEL.TEACHER out/$net/plain/last.safetensors MOD
 learned same | tail -1 | awk -F, '{exit !($2 < 1e-4)}' || fail "its own teacher: $(learned same | tail -1)"
 train other "$soft" MODEL.TEACHER out/$net/plain/last.safetensors MODEL.TEACHER_MODEL resnet32
 [ $? = 1 ] || fail "a teacher that does not fit"
-expect_line "MODEL.TEACHER: 'out/$net/plain/last.safetensors' does not fit resnet32 with 4 classes: .* tensors: .* is not in the file" log
+expect_line "MODEL.TEACHER: 'out/$net/plain/last.safetensors' does not match resnet32 with 4 classes: .* tensors: .* is missing in the file" log
 
 # Pixels.
 cfg=$smoke/segment.yaml net=$(basename "$(ls -d out/*/ | head -1)")
@@ -88,16 +88,16 @@ refused() { # LOSSES MESSAGE [ARGUMENT...]
   train bad "$1" "${@:3}"; rc=$?
   [ $rc = 2 ] && [ "$(wc -l <log)" = 1 ] && expect_line "$2" log || fail "'$1': exit code $rc"
 }
-refused "[{weight: 1}]" "LOSSES: its item 0 has no type"
-refused "[{type: focall}]" "LOSSES: the type of its item 0 must be one of .* (did you mean focal?)"
-refused "[{type: dice}]" "LOSSES dice is of pixels, and resnet20 labels whole images"
-refused "[{type: cross_entropy, gamma: 2}]" "its item 0 has a gamma, which cross_entropy does not read"
+refused "[{weight: 1}]" "LOSSES: item 0 has no type"
+refused "[{type: focall}]" "LOSSES: the type of item 0 must be one of .* (did you mean focal?)"
+refused "[{type: dice}]" "LOSSES dice is for segmentation, but resnet20 classifies whole images"
+refused "[{type: cross_entropy, gamma: 2}]" "item 0 has a field gamma, which cross_entropy does not read"
 refused "[{type: focal, gama: 2}]" "not of 'gama' (did you mean gamma?)"
-refused "[{type: focal, gamma: -1}]" "its item 0 has a wrong gamma: it must be in \\[0, 100\\], not -1.0"
-refused "[{type: cross_entropy, stage: 1}]" "no loss with a weight is of the logits themselves"
-refused "[{type: cross_entropy}, {type: focal, stage: 9}]" "its item 1 is of stage 9, and the last of resnet20 is 3"
-refused "[{type: distill}]" "a loss distills, and MODEL.TEACHER names no file"
-refused "[{type: distill}]" "MODEL.TEACHER: there is no file 'x'" MODEL.TEACHER x
+refused "[{type: focal, gamma: -1}]" "item 0 has an invalid gamma: it must be in \\[0, 100\\], not -1.0"
+refused "[{type: cross_entropy, stage: 1}]" "no loss with a weight above 0 applies to the logits"
+refused "[{type: cross_entropy}, {type: focal, stage: 9}]" "item 1 has stage 9, but the last stage of resnet20 is 3"
+refused "[{type: distill}]" "a loss has type distill, but MODEL.TEACHER is empty"
+refused "[{type: distill}]" "MODEL.TEACHER: file 'x' not found" MODEL.TEACHER x
 refused "[{type: distill}]" "MODEL.TEACHER_MODEL: there is no model 'x'" MODEL.TEACHER "$weights" MODEL.TEACHER_MODEL x
 refused "[{type: distill}]" "MODEL.TEACHER_MODEL: erfnet labels pixels, and resnet20 whole images" \
   MODEL.TEACHER "$weights" MODEL.TEACHER_MODEL erfnet

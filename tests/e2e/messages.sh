@@ -19,8 +19,8 @@ has_not() { grep -q -- "$1" log && { cat log; fail "there is '$1'"; }; }
 train=("$trainc" --cfg "$here/configs/smoke/shapes.yaml" --data-path shapes --threads 1 -j 1 --output out)
 
 "${train[@]}" --epochs 2 --cache decoded --print-freq 3 >log 2>&1 || { cat log; fail "a run"; }
-has "^the last, incomplete batch of each epoch is dropped: 6 of 30 images, different ones every time (DATA.DROP_LAST)$"
-has "^output folder: out/resnet20/default$"
+has "^DATA.DROP_LAST drops the incomplete last batch of each epoch: 6 of 30 images, different images every epoch$"
+has "^writing to out/resnet20/default$"
 has "^caching decoded images of 'shapes/train' in memory: about 22.5 KiB (limit .*)$"
 has "^caching decoded images of 'shapes/val' in memory: about 9.0 KiB (limit .*)$"
 has "^Train: \[1/2\]\[3/3\] .* loss .* grad_norm .* img/s"
@@ -37,12 +37,12 @@ run=out/resnet20/default
 [ "$(cut -d, -f1 $run/summary.csv | xargs)" = "epoch 0 1" ] || fail "epochs of summary.csv"
 grep -q '"epoch":0' $run/metrics.jsonl && [ -f $run/ckpt_epoch_1.safetensors ] || fail "epochs of files"
 "${train[@]}" --tag fixed --epochs 1 --no-shuffle --warmup-epochs 0 >log 2>&1 || fail "--no-shuffle"
-has "^warning: the last, incomplete batch of each epoch is dropped, and it always has the same 6 of 30 images"
+has "^warning: DATA.DROP_LAST with DATA.SHUFFLE False drops the same 6 of 30 images"
 
 # On a busy machine a line advises fewer threads, on an idle one none does.
 load=$(awk -v n="$(nproc --all)" '{ print $1 > 1.5 * n + 1 ? "busy" : $1 < 0.5 * n - 0.5 ? "idle" : "" }' /proc/loadavg)
 "${train[@]}" --tag busy --epochs 1 --warmup-epochs 0 --threads 2 >log 2>&1 || fail "two threads"
-if [ "$load" = busy ]; then has "^other programs keep the machine busy (load average .*): --threads 1 may be faster than 2$"; fi
+if [ "$load" = busy ]; then has "^the machine is busy with other programs (load average .*): --threads 1 may be faster than 2$"; fi
 if [ "$load" = idle ]; then has_not "keep the machine busy"; fi
 
 # Five classes or fewer have no Acc@5, six have.
@@ -54,10 +54,10 @@ grep -q '"val_top5": [0-9]' r.json || fail "six classes: no val_top5"
 # Losses are scaled in fp16; updates that overflow are named.
 fp16=("${train[@]}" --device ref --amp-dtype fp16 --epochs 1 --warmup-epochs 0)
 "${fp16[@]}" --tag fp16 --opts AMP.INJECT_OVERFLOW_AT=2 >log 2>&1 || fail "fp16"
-has "^warning: update 2 skipped: gradients overflowed; loss scale 32768$"
+has "^warning: step 2 skipped: gradients overflowed; loss scale 32768$"
 has "^Train: .* loss_scale 32768 "
 "${fp16[@]}" --tag scale --opts AMP.INIT_SCALE=1.0e+30 AMP.MAX_SKIPS=9 >log 2>&1 || fail "a large loss scale"
-has "^warning: updates 1 to 3 skipped: gradients overflowed; loss scale "
+has "^warning: steps 1 to 3 skipped: gradients overflowed; loss scale "
 
 # What uses trained weights says nothing of keys of the training, unless one is typed; nor does
 # what the run's own start passed over concern it.
@@ -90,7 +90,7 @@ says() { # WHAT COMMAND...
 }
 says "no model is called 'zzz'; \`trainc models\` lists [0-9]*$" "$trainc" summary --model zzz
 says "no model is called 'resnet51' (did you mean resnet50?); \`trainc models\` lists [0-9]*$" "$trainc" summary --model resnet51
-says "no model is called 'zzz'.*; a swin of another name needs MODEL.SWIN.DEPTHS" \
+says "no model is called 'zzz'.*; a swin with another name needs MODEL.SWIN.DEPTHS" \
   "$trainc" summary --model zzz --model-type swin --opts MODEL.SWIN.EMBED_DIM=96
 says "TRAIN.CLASS_WEIGHTS works for segmentation only: resnet20 classifies whole images" \
   "${train[@]}" --opts TRAIN.CLASS_WEIGHTS=auto

@@ -45,7 +45,7 @@ refused() { # TEXT ARGS...
 }
 refused "is not a fold such as 2/5" --fold 6/5
 refused "is not a fold such as 2/5" --fold 2
-refused "both choose the validation images" --fold 2/5 --val-fraction 0.1
+refused "both select validation images" --fold 2/5 --val-fraction 0.1
 refused "is not an extended regular expression" --fold 1/5 --group '('
 "$trainc" train "${net[@]}" --epochs 1 --output r --group x 2>&1 | grep -q "DATA.GROUP has no effect" || fail "a group without parts"
 

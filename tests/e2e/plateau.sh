@@ -13,7 +13,7 @@ train=("$trainc" --cfg "$here/configs/smoke/synthetic.yaml" --threads 1 -j 0 --e
 run=out/resnet20/default
 "${train[@]}" >log 2>&1 || fail "a whole run"
 mv $run whole
-lowered=$(grep -c 'no better score in more than 0 epochs: learning rate' log)
+lowered=$(grep -c 'no better score in more than 0 epochs: reducing the learning rate' log)
 [ "$lowered" -ge 3 ] || fail "the rate was lowered $lowered times"
 [ "$(rates whole/metrics.jsonl | sort -g | tail -1)" = 0.05 ] || fail "the highest rate is not BASE_LR"
 rates whole/metrics.jsonl | tail -88 | awk '$1 > last && NR > 1 || $1 < 1e-4 { exit 1 } { last = $1 }' ||

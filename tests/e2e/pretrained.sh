@@ -28,7 +28,7 @@ name=test_resnet.r160_in1k
 hub=$HF_HOME/hub/models--timm--$name
 predict=("$trainc" predict --device cpu --num-classes 3 --pretrained)
 "${predict[@]}" $name shapes/val >log 2>&1
-told "the weights $name are in no cache: fetch https://huggingface.co/timm/$name/resolve/main/model.safetensors and save it as '$hub/snapshots/main/model.safetensors' (not downloaded: HF_HUB_OFFLINE is set)"
+told "the weights $name are not in any cache: download https://huggingface.co/timm/$name/resolve/main/model.safetensors and save it as '$hub/snapshots/main/model.safetensors' (not downloaded: HF_HUB_OFFLINE is set)"
 mkdir -p "$hub/refs" "$hub/snapshots/0123abc" "$hub/snapshots/v2"
 printf 0123abc >"$hub/refs/main"
 cp w.safetensors "$hub/snapshots/0123abc/model.safetensors"
@@ -122,7 +122,7 @@ grep -q "CROP_PCT: 0.5  # --crop-pct" log && grep -q "INTERPOLATION: bilinear  #
 "$trainc" predict --device cpu --pretrained local-dir:shapes shapes/val >log 2>&1
 told "the folder 'shapes' has no weights: model.safetensors, or any .safetensors, .pth, .pth.tar or .bin"
 "$trainc" predict --device cpu --pretrained local-dir:nowhere shapes/val >log 2>&1
-told "there is no folder 'nowhere'"
+told "folder 'nowhere' not found"
 cp -r local other_name && mv other_name/model.safetensors other_name/net_7.safetensors && echo no >other_name/a.bin
 "$trainc" predict --device cpu --pretrained local-dir:other_name shapes/val 2>log | cmp -s - by_file ||
   fail "local-dir: any name of a file"
@@ -131,13 +131,13 @@ hub_config '{"architecture": "test_resnet", "num_classes": 3, "pretrained_cfg": 
 told1 "\"interpolation\" is neither bicubic nor bilinear"
 hub_config '{"architecture": "test_resnet", "pretrained_cfg": {"mean": [1, "x"]}}'
 "${other[@]}" shapes/val >log 2>&1
-told1 "\"mean\" is no list of numbers"
+told1 "\"mean\" is not a list of numbers"
 hub_config '{"model_type": "bert"}'
 "${other[@]}" shapes/val >log 2>&1
-told1 "\"architecture\" is not there: name the net with --model"
+told1 "\"architecture\" is missing: set the model with --model"
 hub_config '{"architecture": "resnet51", "num_classes": 3}'
 "${other[@]}" shapes/val >log 2>&1
-told1 "\"architecture\" is 'resnet51', and there is no such model"
+told1 "unknown \"architecture\" 'resnet51'"
 hub_config '{"architecture": '
 "${other[@]}" shapes/val >log 2>&1
 [ $? = 2 ] && grep -q "config.json': " log || fail "config.json: damaged"
@@ -160,7 +160,7 @@ told "no public weights match 'nosuch'"
 
 # Names of old, and of a release's file.
 "${predict[@]}" tv_resnet50 shapes/val >log 2>&1
-told "the weights resnet50.tv_in1k are in no cache: .*/resnet50-0676ba61.pth' "
+told "the weights resnet50.tv_in1k are not in any cache: .*/resnet50-0676ba61.pth' "
 "$trainc" config --model gluon_resnet50_v1d --print-config=diff >log 2>&1
 grep -q "NAME: resnet50d.gluon_in1k" log || fail "a model's name of old"
 "$trainc" predict --device cpu --model tv_resnet34 shapes/val --pretrained >log 2>&1
@@ -175,13 +175,13 @@ done
 
 # Mistakes.
 "${predict[@]}" resnet999 shapes/val >log 2>&1
-told "there is no file 'resnet999', and there are no public weights of that name"
+told "file 'resnet999' not found, and there are no public weights of that name"
 "$trainc" models resnet50.a1_in1k >log 2>&1
 told "it names public weights: trainc models --pretrained resnet50.a1_in1k"
 "${predict[@]}" resnet50.a9_in1k shapes/val >log 2>&1
 told "did you mean resnet50.a1_in1k?"
 "${predict[@]}" resnet50 --model resnet18 shapes/val >log 2>&1
-told "these weights are of resnet50, and MODEL.NAME is resnet18"
+told "these weights are of resnet50, but MODEL.NAME is resnet18"
 "$trainc" predict --weights resnet50.a1_in1k shapes/val >log 2>&1
 told "no file 'resnet50.a1_in1k' (--pretrained resnet50.a1_in1k)"
 

@@ -87,7 +87,7 @@ for how in "KILL 0" "KILL 1" "TERM 1" "TERM 0"; do
   kill -0 $pid 2>/dev/null && fail "SIG$sig of rank $rank: the others go on" && kill -9 $pid
   wait $pid
   [ $? != 0 ] || fail "SIG$sig of rank $rank: exit code 0"
-  [ "$sig" = KILL ] || grep -q "SIG$sig: .*leaving at update" log || fail "SIG$sig of rank $rank: no word"
+  [ "$sig" = KILL ] || grep -q "SIG$sig: .*stopping at step" log || fail "SIG$sig of rank $rank: no word"
   ranks 2 "${two[@]}" >log 2>&1 || { cat log; fail "SIG$sig of rank $rank: does not go on"; }
   grep -q "resumed from" log || fail "SIG$sig of rank $rank: did not resume"
   cmp -s two/*/*/last.safetensors undisturbed/*/*/last.safetensors || fail "SIG$sig of rank $rank: other weights"
@@ -121,7 +121,7 @@ for sig in KILL TERM; do
     [ $rc = 0 ] && grep -q "exit code 137; restarting from the newest checkpoint (0 more" log ||
       { cat log; fail "launch --restarts: exit code $rc"; }
   else
-    [ $rc = 143 ] && grep -q ": .*leaving at update" log || { cat log; fail "launch and SIGTERM: exit code $rc"; }
+    [ $rc = 143 ] && grep -q ": .*stopping at step" log || { cat log; fail "launch and SIGTERM: exit code $rc"; }
     "${launch[@]}" >log 2>&1 || { cat log; fail "launch again"; }
   fi
   cmp -s two/*/*/last.safetensors undisturbed/*/*/last.safetensors || fail "launch and SIG$sig: other weights"
@@ -161,13 +161,13 @@ grep -q "64 images, fewer than DATA.BATCH_SIZE 40 in each process" log || { cat 
 "$trainc" pack --dataset folder --data-path shapes --to zip --out zip >log 2>&1 || { cat log; fail "pack"; }
 ranks 2 "${train[@]}" --zip --data-path zip --cache none --batch-size 4 --output no --aug-repeats 2 >log 2>&1 &&
   fail "--cache-mode part passed with repeats"
-grep -q "DATA.CACHE_MODE part: each process shuffles its own part of the images, without AUG.REPEATS" log ||
+grep -q "DATA.CACHE_MODE part: each process shuffles its own part of the images, which cannot be combined with AUG.REPEATS" log ||
   { cat log; fail "part"; }
 [ -e no/$run ] && fail "a refused run has a folder"
 # Each rank reads and keeps its own 32 of the 64 images, as many after two epochs as after one.
 ranks 2 "${train[@]}" --zip --data-path zip --cache none --batch-size 4 --output part >log 2>&1 ||
   { cat log; fail "--cache-mode part"; }
-grep -q "each of 2 processes has its own part of the images" log || { cat log; fail "part is not said"; }
+grep -q "each of the 2 processes always trains on its own part of the images" log || { cat log; fail "part is not said"; }
 grep -q "DATA.CACHE encoded: 32 of 64 images" log || { cat log; fail "part: how many are kept"; }
 ranks 2 "${train[@]}" --zip --data-path zip --cache none --batch-size 4 --output full --cache-mode full --epochs 1 >log 2>&1 ||
   { cat log; fail "--cache-mode full"; }

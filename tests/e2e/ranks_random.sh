@@ -59,7 +59,7 @@ echo "ok: another number of ranks draws on"
 
 # Both images of a pair are in one process.
 ranks 2 "${train[@]}" DATA.BATCH_SIZE=3 OUTPUT=no "${mixing[@]}" >log 2>&1 && fail "mixup of 3 images in each rank passed"
-grep -q "DATA.BATCH_SIZE 3 is odd: mixup and cutmix pair the images of each of 2 processes" log ||
+grep -q "DATA.BATCH_SIZE 3 is odd: mixup and cutmix need pairs of images in each of 2 processes" log ||
   { cat log; fail "mixup of 3 images in each rank: message"; }
 [ "$(grep -c "^trainc: error: \|: error: " log)" = 1 ] || { cat log; fail "mixup of 3 images: more than one line"; }
 

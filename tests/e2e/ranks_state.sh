@@ -16,7 +16,7 @@ few=(--opts TRAIN.BASE_LR=1e-6 TRAIN.WARMUP_LR=1e-6 TRAIN.MAX_STEPS=8)
 "${train[@]}" --batch-size 8 --output one "${few[@]}" >log 2>&1 || { cat log; fail "one process"; }
 for n in 2 4; do
   ranks $n "${train[@]}" --batch-size $((8 / n)) --sync-bn --output sync$n "${few[@]}" >log 2>&1 || { cat log; fail "$n ranks"; }
-  grep -q "19 batch norms take their statistics over the batches of $n processes" log || { cat log; fail "$n ranks: not said"; }
+  grep -q "19 batch norms compute their statistics over the batches of $n processes" log || { cat log; fail "$n ranks: not said"; }
   far=$(apart "$(file one)" "$(file sync$n)")
   echo "$n ranks with SYNC_BN: $far from one process"
   below "$far" 4e-6 || fail "$n ranks: $far apart"
@@ -27,7 +27,7 @@ ranks 4 "${train[@]}" --batch-size 2 --sync-bn --output pairs "${few[@]}" MODEL.
 grep -q "over the batches of 2 processes" log || { cat log; fail "pairs: not said"; }
 below "$(apart "$(file one)" "$(file pairs)")" 1e-3 && fail "pairs have the statistics of all"
 ranks 4 "${train[@]}" --batch-size 2 --sync-bn --output no --opts MODEL.SYNC_BN_GROUP=3 >log 2>&1
-grep -q "MODEL.SYNC_BN_GROUP: 4 processes are no groups of 3" log || { cat log; fail "groups of 3"; }
+grep -q "MODEL.SYNC_BN_GROUP: 4 processes cannot be divided into groups of 3" log || { cat log; fail "groups of 3"; }
 "${train[@]}" --sync-bn --output alone --max-steps 1 --opts DIST.SHARD_OPTIMIZER=True DIST.HALF_GRADIENTS=True >log 2>&1 || { cat log; fail "--sync-bn alone"; }
 for key in MODEL.SYNC_BN DIST.SHARD_OPTIMIZER DIST.HALF_GRADIENTS; do
   grep -q "$key has no effect: there is one process" log || { cat log; fail "$key alone: not said"; }
@@ -93,7 +93,7 @@ echo "ok: buckets"
 # Two ranks leave within an epoch; one goes on with the next image.
 ranks 2 "${train[@]}" --batch-size 4 --output fewer --max-steps 4 --save-steps 4 --epochs 1 >log 2>&1 || { cat log; fail "two ranks leave"; }
 "${train[@]}" --batch-size 4 --output alone4 --resume fewer/*/*/last.safetensors --epochs 1 >log 2>&1 || { cat log; fail "on with fewer"; }
-grep -q "counts 8 updates per epoch, this run 16: it goes on after 32 images of epoch 1$" log || { cat log; fail "fewer ranks: where"; }
+grep -q "counts 8 steps per epoch, this run 16: resuming after 32 images of epoch 1$" log || { cat log; fail "fewer ranks: where"; }
 [ "$(grep -c "Train: \[1/1\]" log)" = 8 ] || { cat log; fail "fewer ranks: updates"; }
 echo "ok: another number of ranks within an epoch"
 

@@ -79,7 +79,7 @@ terminate_at() { # signal, exit code, update
   wait $pid
   rc=$?
   [ $rc = "$2" ] || fail "SIG$1: exit code $rc, not $2"
-  grep -q "SIG$1: .*leaving at update" log || fail "SIG$1: no word in the log"
+  grep -q "SIG$1: .*stopping at step" log || fail "SIG$1: no word in the log"
 }
 
 # A summary with other columns is refused before any other file is touched.
@@ -148,7 +148,7 @@ grep -q "passed over: .*ckpt_step_24" log || grep -q "passed over: .*last" log |
 cmp -s $run/last.safetensors undisturbed/last.safetensors || fail "damaged newest: weights"
 for f in $run/*.safetensors; do printf 'damaged!' | dd of="$f" bs=1 seek=100000 conv=notrunc 2>/dev/null; done
 "${train[@]}" >log 2>&1 && fail "all damaged: starts over"
-grep -q "none of the .* checkpoints" log || fail "all damaged: no clear message"
+grep -q "cannot load any of the .* checkpoints" log || fail "all damaged: no clear message"
 rm -rf out
 echo "ok: damaged checkpoints"
 
@@ -169,7 +169,7 @@ echo "ok: other configuration"
 rm -rf out
 "${train[@]}" --max-steps 14 >log 2>&1 || fail "MAX_STEPS 14"
 "${train[@]}" --resume $run/ckpt_step_7.safetensors >log 2>&1
-[ $? = 2 ] && grep -q "is of update 7, .* has a checkpoint of update 14" log ||
+[ $? = 2 ] && grep -q "is from step 7, .* has a checkpoint from step 14" log ||
   { cat log; fail "--resume of an older checkpoint"; }
 [ "$(wc -l <$run/metrics.jsonl)" = 15 ] || fail "--resume of an older checkpoint: metrics.jsonl"
 "${train[@]}" --tag other --resume $run/ckpt_step_7.safetensors --max-steps 8 >log 2>&1 ||
@@ -179,12 +179,12 @@ rm -rf out
 [ $? = 2 ] || fail "--resume again, with another configuration: exit code"
 "${train[@]}" --tag other --resume $run/ckpt_step_7.safetensors --max-steps 9 >log 2>&1 ||
   { cat log; fail "--resume again"; }
-grep -q "MODEL.RESUME '$run/ckpt_step_7.safetensors' is not read: the run that began with it goes on" log &&
+grep -q "ignoring MODEL.RESUME '$run/ckpt_step_7.safetensors': resuming the run that started from it" log &&
   grep -q "resumed from 'out/resnet20/other/.*step 8" log || { cat log; fail "--resume again: not where it was"; }
 [ "$(sed -n 's/.*"kind":"train".*"step":\([0-9]*\),.*/\1/p' out/resnet20/other/metrics.jsonl | xargs)" = "8 9" ] ||
   fail "--resume again: metrics.jsonl"
 "${train[@]}" --tag other --resume $run/ckpt_step_7.safetensors --no-auto-resume >log 2>&1
-[ $? = 2 ] && grep -q "is of update 7, .* has a checkpoint of update 9" log ||
+[ $? = 2 ] && grep -q "is from step 7, .* has a checkpoint from step 9" log ||
   { cat log; fail "--resume again, without TRAIN.AUTO_RESUME"; }
 echo "ok: an older checkpoint"
 
@@ -204,7 +204,7 @@ grep -q "resumed from .*: 3 epochs done, step 14" log || fail "4 updates per epo
 [ "$(grep -c '"kind":"train"' $run/metrics.jsonl)" = 24 ] ||
   fail "4 updates per epoch: metrics.jsonl has not each update once"
 "${bigger[@]}" -b 16 --epochs 5 --resume twelve.safetensors >log 2>&1
-[ $? = 2 ] && grep -q "is of update 20, .* has a checkpoint of update 24" log ||
+[ $? = 2 ] && grep -q "is from step 20, .* has a checkpoint from step 24" log ||
   { cat log; fail "4 updates per epoch: an older checkpoint is taken"; }
 # More updates per epoch, and fewer again: TensorBoard's x goes on from its maximum.
 "${bigger[@]}" -b 4 --epochs 5 --max-steps 66 --resume $last >log 2>&1 || { cat log; fail "16 updates per epoch"; }
@@ -214,7 +214,7 @@ x=$(grep -ao 'axis\\":[0-9]*' $last)
 echo "ok: fewer updates per epoch"
 
 train=("${ref[@]}")
-updates=6 # an epoch has 8 batches: two updates of three, and one of what is left
+updates=6 # an epoch has 8 batches: two steps of three, and one of what is left
 rm -rf out
 undisturbed
 grep -q "skipped" undisturbed/log.txt || fail "fp16: nothing was skipped"

@@ -29,7 +29,7 @@ leaves() { # WHAT CODE PID: the process ends with the exit code, and its weights
   local rc=$?
   [ $rc = "$2" ] || fail "$1: exit code $rc, not $2"
   [ -s $run/last.safetensors ] || fail "$1: nothing saved"
-  grep -q "leaving at update" $run/log.txt || fail "$1: no word in the log"
+  grep -q "stopping at step" $run/log.txt || fail "$1: no word in the log"
   rm -rf out
   echo "ok: $1"
 }
@@ -163,7 +163,7 @@ echo "ok: without standard files"
 # A limit on the size of files is a disk that is full: told, and the run goes on to its end.
 (ulimit -f 100 && "${train[@]}" --max-steps 4 --opts TRAIN.SAVE_STEPS=2 --result result.json >log 2>&1)
 rc=$?
-[ $rc = 1 ] && grep -q "checkpoint not saved: .*File too large" log && grep -q '"steps": 4,' result.json ||
+[ $rc = 1 ] && grep -q "cannot save a checkpoint: .*File too large" log && grep -q '"steps": 4,' result.json ||
   { cat log; fail "a file that is too large: exit code $rc"; }
 [ -n "$(find out -name '*.safetensors*')" ] && fail "a file that is too large: left behind"
 rm -rf out

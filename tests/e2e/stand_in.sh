@@ -22,7 +22,7 @@ run=out/resnet20/default
 # make_it CONFIGURATION...: prints one line, which has the folder, the flag and the command.
 make_it() {
   "$trainc" "$@" >log 2>&1 && fail "$*: trains without data"
-  [ "$(wc -l <log)" = 1 ] && grep -q "there is no folder '.*--data-path DIR" log ||
+  [ "$(wc -l <log)" = 1 ] && grep -q "folder '.*--data-path DIR" log ||
     { cat log; fail "$*: not the one line"; }
   command=$(sed -n 's/.*stand-in: trainc //p' log)
   [ -n "$command" ] || fail "$*: no command"
@@ -44,14 +44,14 @@ grep -q "circle 0\.[0-9]*" out.txt && [ "$(tr ',' '\n' <out.txt | wc -l)" = 3 ] 
 # Who sets a class count means it.
 for set in "--opts MODEL.NUM_CLASSES 1000" "--num-classes 1000"; do
   "$trainc" "${args[@]}" --output other $set >log 2>&1 && fail "$set: trains"
-  grep -q "'data/images/train' has 3 classes, and MODEL.NUM_CLASSES is 1000" log ||
+  grep -q "'data/images/train' has 3 classes, but MODEL.NUM_CLASSES is 1000" log ||
     fail "$set: $(cat log)"
 done
 
 # The command of the README: without data the same, and with the stand-in it trains.
 ln -s "$here/configs" configs
 make_it --cfg configs/swin.yaml --batch_size 128
-grep -q "^trainc: error: configs/swin.yaml:[0-9:]* DATA.DATA_PATH: there is no folder 'data/imagenet'" log ||
+grep -q "^trainc: error: configs/swin.yaml:[0-9:]* DATA.DATA_PATH: folder 'data/imagenet'" log ||
   fail "configs/swin.yaml: $(cat log)"
 "$trainc" $command --train 12 --val 4 --classes 4 >log 2>&1 || { cat log; fail "$command"; }
 "$trainc" --cfg configs/swin.yaml --batch_size 4 --epochs 1 --warmup-epochs 0 --max-steps 1 --output swin \

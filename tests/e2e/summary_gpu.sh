@@ -206,7 +206,7 @@ fi
 
 # Nothing runs on a description, and a bad one is one clear line.
 "$trainc" bench --device h200 --cfg "$here/configs/resnet50.yaml" >log 2>&1
-[ $? = 2 ] && grep -q "DEVICE h200 describes a GPU that is not here" log || fail "bench: $(cat log)"
+[ $? = 2 ] && grep -q "DEVICE h200 describes a GPU that is not on this machine" log || fail "bench: $(cat log)"
 echo '{"deviceName":"half"}' >half.json
 ask half.txt --device half.json
 [ $? = 1 ] && grep -q 'half.json: a device description needs "' log || fail "half: $(cat log)"

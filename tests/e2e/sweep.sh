@@ -35,7 +35,7 @@ before=$(cksum a/*/*/metrics.jsonl)
 rm a/sweep/base_lr=0.01_drop_path_rate=0.json
 "$trainc" sweep "${train[@]}" "${grid[@]}" --output a >table 2>log || { cat log; fail "again"; }
 grep -q "5 of 6 runs are already finished" log || { cat log; fail "again: not kept"; }
-grep -q "all 2 epochs are done already" a/sweep/base_lr=0.01_drop_path_rate=0.log || fail "again: not resumed"
+grep -q "all 2 epochs are already done" a/sweep/base_lr=0.01_drop_path_rate=0.log || fail "again: not resumed"
 [ "$before" = "$(cksum a/*/*/metrics.jsonl)" ] || fail "again: finished runs were trained"
 # With other arguments the results are not those that are asked for, and a folder keeps its run.
 "$trainc" sweep "${train[@]}" --opts SEED 7 "${grid[@]}" --output a >table 2>log && fail "other arguments passed"
@@ -97,7 +97,7 @@ kill -TERM $pid
 wait $pid
 [ $? = 143 ] || fail "SIGTERM: exit code"
 pgrep -f "output $dir/e" >/dev/null && fail "SIGTERM: runs are left"
-[ "$(grep -c "SIGTERM: .*leaving at update" e/sweep/*.log | grep -c ":1$")" = 2 ] || fail "SIGTERM: runs did not save"
+[ "$(grep -c "SIGTERM: .*stopping at step" e/sweep/*.log | grep -c ":1$")" = 2 ] || fail "SIGTERM: runs did not save"
 [ -e e/sweep/seed=3.log ] && fail "SIGTERM: another run was started"
 
 # SIGKILL: its runs leave by themselves, and the sweep that is started at once completes.

@@ -23,7 +23,7 @@ done
 
 run=(--model resnet20 --img-size 32 --epochs 2 -b 8 -j 1 --threads 1 --output out)
 "$trainc" --data-path data --dataset csv --val-fraction 0.2 "${run[@]}" >log 2>&1 || fail "training from train.csv"
-expect_line "images are in 'data/train' (column image_id), classes in column label" log
+expect_line "reading images from 'data/train' (column image_id), classes in column label" log
 expect_line "48 training images\|48 images\|Train: \[1/2\]" log
 best=out/resnet20/default/best.safetensors
 
@@ -37,7 +37,7 @@ mv train.csv.away data/train.csv; rm data/labels.csv
 
 # Without a part for validation, one line says so.
 "$trainc" --data-path data --dataset csv --tag none "${run[@]}" >log 2>&1
-[ $? = 2 ] && expect_line "there is no val.csv: DATA.VAL_FRACTION 0.1 sets a tenth of the images aside" log || fail "no validation"
+[ $? = 2 ] && expect_line "has no validation table val.csv: use DATA.VAL_FRACTION 0.1" log || fail "no validation"
 "$trainc" --data-path data --dataset csv --label-column breed --val-fraction 0.2 --tag none "${run[@]}" >log 2>&1
 [ $? = 2 ] && expect_line "has no column 'breed' (DATA.LABEL_COLUMN); its columns are image_id, label, site" log || fail "no such column"
 

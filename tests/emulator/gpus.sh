@@ -257,7 +257,7 @@ for bad in cuda:0,0 cuda:0, cuda:,1 cuda:0,x cuda:0-1 cpu:0,1; do
   run refused $bad
   refused "DEVICE must be one of .* cuda:N, " "$trainc" "${args[@]}"
 done
-refused "several devices train and evaluate together" "$trainc" bench "${cfg[@]:0:2}" --device cuda:0,1
+refused "this command uses one device" "$trainc" bench "${cfg[@]:0:2}" --device cuda:0,1
 refused "a summary is of one device" "$trainc" summary "${cfg[@]:0:2}" --device cuda:0,1
 run refused cuda:0,1
 EMULATOR_MEMORY=1G refused "out of memory: this run needs" "$trainc" "${args[@]}"
@@ -274,7 +274,7 @@ run refused cpu
 refused "processes on CPUs need mpirun -n 2" "$trainc" "${args[@]}"
 unset RANK WORLD_SIZE
 run refused cuda:1
-refused "2 processes of this machine need a device each: cuda, or as many numbers" \
+refused "2 processes on this machine need a device each: cuda, or a list with one number per process" \
   mpirun --oversubscribe -n 2 "$trainc" "${args[@]}"
 
 [ $fails = 0 ] && echo "gpus: passed" || { echo "gpus: $fails failed"; exit 1; }

@@ -28,8 +28,9 @@ struct built {
 static void built_init(struct built *t, enum build_kind kind, const char *const *more)
 {
     static const char *const common[][2] = {
-        {"MODEL.TYPE", "resnet"},    {"MODEL.NAME", "resnet20"}, {"DATA.IMG_SIZE", "32"},
-        {"DATA.BATCH_SIZE", "4"},    {"AMP_ENABLE", "False"},    {"AUG.MIXUP_PROB", "0"},
+        {"MODEL.TYPE", "resnet"},      {"MODEL.NAME", "resnet20"},
+        {"DATA.IMG_SIZE", "32"},       {"DATA.BATCH_SIZE", "4"},
+        {"AMP_ENABLE", "False"},       {"AUG.MIXUP_PROB", "0"},
         {"TRAIN.EMA.ENABLE", "False"},
     };
 

@@ -96,7 +96,7 @@ static void test_gpus(void **state)
     for (int i = 0; b->described(i); i++) {
         assert_ptr_equal(device_find(b->described(i), &o), b);
         assert_string_equal(o.description, b->described(i));
-        check_says(b->described(i), "describes a GPU that is not here");
+        check_says(b->described(i), "describes a GPU that is not on this machine");
     }
 }
 

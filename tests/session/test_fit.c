@@ -246,9 +246,12 @@ static void test_refused(void **state)
 static void test_small(void **state)
 {
     static const char *const set[][2] = {
-        {"MODEL.TYPE", "swin"},         {"MODEL.NAME", "swin_tiny_patch4_window7_224"},
-        {"DATA.IMG_SIZE", "16"},        {"MODEL.SWIN.PATCH_SIZE", "2"},
-        {"MODEL.SWIN.EMBED_DIM", "8"},  {"MODEL.SWIN.DEPTHS", "[2, 1]"},
+        {"MODEL.TYPE", "swin"},
+        {"MODEL.NAME", "swin_tiny_patch4_window7_224"},
+        {"DATA.IMG_SIZE", "16"},
+        {"MODEL.SWIN.PATCH_SIZE", "2"},
+        {"MODEL.SWIN.EMBED_DIM", "8"},
+        {"MODEL.SWIN.DEPTHS", "[2, 1]"},
         {"MODEL.SWIN.NUM_HEADS", "[1, 2]"},
     };
     struct strbuf why = STRBUF_INIT;
@@ -347,8 +350,7 @@ int main(void)
         cmocka_unit_test(test_auto),      cmocka_unit_test(test_elements),
         cmocka_unit_test(test_host),      cmocka_unit_test(test_refused),
         cmocka_unit_test(test_workspace), cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_others),
-        cmocka_unit_test(test_small),
+        cmocka_unit_test(test_others),    cmocka_unit_test(test_small),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,10 +40,35 @@ struct net {
 static void configure(struct net *n)
 {
     static const char *const common[] = {
-        "MODEL.TYPE", "resnet", "MODEL.NAME", "resnet20", "AMP_ENABLE", "False",
-        "DATA.BATCH_SIZE", "4", "TRAIN.BASE_LR", "0.02", "TRAIN.SCALE_LR", "False",
-        "TRAIN.LR_SCHEDULER.NAME", "constant", "TRAIN.WARMUP_EPOCHS", "0", "TRAIN.CLIP_GRAD", "0", "TRAIN.EPOCHS", "1000", "TRAIN.EMA.ENABLE", "True", "TRAIN.EMA.DECAY",
-        "0.9", "TRAIN.EMA.RAMP_STEPS", "0", "MODEL.LABEL_SMOOTHING", "0", "LOSSES",
+        "MODEL.TYPE",
+        "resnet",
+        "MODEL.NAME",
+        "resnet20",
+        "AMP_ENABLE",
+        "False",
+        "DATA.BATCH_SIZE",
+        "4",
+        "TRAIN.BASE_LR",
+        "0.02",
+        "TRAIN.SCALE_LR",
+        "False",
+        "TRAIN.LR_SCHEDULER.NAME",
+        "constant",
+        "TRAIN.WARMUP_EPOCHS",
+        "0",
+        "TRAIN.CLIP_GRAD",
+        "0",
+        "TRAIN.EPOCHS",
+        "1000",
+        "TRAIN.EMA.ENABLE",
+        "True",
+        "TRAIN.EMA.DECAY",
+        "0.9",
+        "TRAIN.EMA.RAMP_STEPS",
+        "0",
+        "MODEL.LABEL_SMOOTHING",
+        "0",
+        "LOSSES",
         "[{type: cross_entropy}, {type: cross_entropy, stage: 1}]"};
     const json_t *keys = json_object_get(n->want, "keys");
 
@@ -79,8 +104,8 @@ static void build(const struct net *n, struct part *p, bool last)
     aux = linear(b, h, "aux1.fc", .out = CLASSES, .bias = 1);
     h = relu(b, linear(b, h, "layer2.0", .out = HIDDEN, .bias = 1), "relu2");
     p->t.logits = linear(b, h, "fc", .out = CLASSES, .bias = 1);
-    p->t.each[0] = loss_cross_entropy.build[MODEL_CLASSIFY](b, &o, p->t.logits,
-                                                            p->t.labels, NULL);
+    p->t.each[0] =
+        loss_cross_entropy.build[MODEL_CLASSIFY](b, &o, p->t.logits, p->t.labels, NULL);
     p->t.each[1] =
         loss_cross_entropy.build[MODEL_CLASSIFY](b, &o, aux, p->t.labels, NULL);
     p->t.loss = loss_sum(b, p->t.each, 2, &sum);
@@ -122,8 +147,8 @@ static void start(struct net *n)
         n->base[m] = need ? n->backend->alloc(n->dev, need) : NULL;
     }
     for (int i = 0; i < f->nsegment; i++) {
-        const json_t *from =
-            json_object_get(json_object_get(n->want, "start"), f->segment[i].tensor->name);
+        const json_t *from = json_object_get(json_object_get(n->want, "start"),
+                                             f->segment[i].tensor->name);
 
         assert_int_equal(json_array_size(from), f->segment[i].len);
         for (int64_t k = 0; k < f->segment[i].len; k++)

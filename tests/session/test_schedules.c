@@ -68,9 +68,9 @@ static void test_rules(void **state)
     CHECK(NULL, "TRAIN.EPOCHS", "20");
     CHECK("TRAIN.LR_SCHEDULER.MULTISTEPS has 0 milestones, multistep needs 1 to 32", NAME,
           "multistep");
-    CHECK("TRAIN.LR_SCHEDULER.MULTISTEPS must grow", NAME, "multistep", STEPS,
+    CHECK("TRAIN.LR_SCHEDULER.MULTISTEPS must be increasing", NAME, "multistep", STEPS,
           "[30, 30]");
-    CHECK("the first of TRAIN.LR_SCHEDULER.MULTISTEPS (19) lies within the warm-up of 20 "
+    CHECK("the first of TRAIN.LR_SCHEDULER.MULTISTEPS (19) is within the warm-up of 20 "
           "epochs",
           NAME, "multistep", STEPS, "[19, 30]");
     CHECK(NULL, NAME, "multistep", STEPS, "[20]");
@@ -122,8 +122,9 @@ static void test_short_run(void **state)
     schedule_note_warmup(&cfg, &p);
     assert_int_equal(p.n, 1);
     assert_non_null(strstr(p.item[0].text,
-                           "the warm-up of 20 epochs (TRAIN.WARMUP_EPOCHS) leaves "
-                           "nothing of the 5 of the run: it is shortened to a tenth"));
+                           "the warm-up of 20 epochs (TRAIN.WARMUP_EPOCHS) would "
+                           "cover all 5 epochs of the run: shortened to a "
+                           "tenth of the run"));
     s = schedule_fill(&cfg, 70, 1);
     assert_int_equal(s.warmup, 35);
     assert_true(schedule_lr(&s, 35) == s.base);

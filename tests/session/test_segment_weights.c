@@ -53,8 +53,8 @@ static void test_saved_class_weights(void **state)
     }
     config_set(&r.cfg, "DATA.DATA_PATH", "/tmp/no/such/folder");
     check_leaves(read_class_weights, &r.cfg, EXIT_OK,
-                 "every class weighs 1 in the loss, as the file of the weights does not "
-                 "say what they were");
+                 "using weight 1 for every class in the loss: the weights file has no "
+                 "class weights");
     config_set(&r.cfg, "MODEL.PRETRAINED", "");
     config_set(&r.cfg, "MODEL.RESUME", "/tmp/no/such/file.pth");
     check_dies(read_class_weights, &r.cfg, "MODEL.RESUME: ");

@@ -317,31 +317,32 @@ static void test_nonsense(void **state)
     static const struct {
         const char *was, *becomes, *says;
     } rows[] = {
-        {"\"epoch\":3", "\"epoch\":-3", "epoch is no number from 0 to 1000000000"},
-        {"\"epoch\":3", "\"epoch\":3.5", "epoch is no number"},
-        {"\"epoch\":3", "\"epoch\":4", "step 3 is not of epoch 4 with 1 updates"},
+        {"\"epoch\":3", "\"epoch\":-3", "epoch is not a number from 0 to 1000000000"},
+        {"\"epoch\":3", "\"epoch\":3.5", "epoch is not a number"},
+        {"\"epoch\":3", "\"epoch\":4", "step 3 is not in epoch 4 (1 steps"},
         {"\"updates_per_epoch\":1", "\"updates_per_epoch\":4",
-         "step 3 is not of epoch 3"},
+         "step 3 is not in epoch 3"},
         {"\"updates_per_epoch\":1", "\"updates_per_epoch\":9000000000000000000",
-         "updates_per_epoch is no number"},
-        {"\"micro\":3", "\"micro\":-1", "micro is no number"},
-        {"\"loss_scale\":1", "\"loss_scale\":0", "loss_scale is no number above 0"},
-        {"\"loss_scale\":1", "\"loss_scale\":1e39", "loss_scale is no number above 0"},
-        {"\"axis\":41", "\"axis\":-1", "axis is no number"},
-        {"\"updates\":3", "\"updates\":9000000000000000000", "updates is no number"},
+         "updates_per_epoch is not a number"},
+        {"\"micro\":3", "\"micro\":-1", "micro is not a number"},
+        {"\"loss_scale\":1", "\"loss_scale\":0", "loss_scale is not a number above 0"},
+        {"\"loss_scale\":1", "\"loss_scale\":1e39", "loss_scale is not a number above 0"},
+        {"\"axis\":41", "\"axis\":-1", "axis is not a number"},
+        {"\"updates\":3", "\"updates\":9000000000000000000", "updates is not a number"},
         {"\"growth_count\":0", "\"growth_count\":4294967296",
-         "growth_count is no number"},
-        {"\"top1\":2", "\"top1\":\"x\"", "top1 is no number"},
+         "growth_count is not a number"},
+        {"\"top1\":2", "\"top1\":\"x\"", "top1 is not a number"},
         /* counters that one more image would overflow */
         {"\"top1\":2", "\"top1\":9223372036854775807",
-         "top1 is no number from 0 to 1125899906842624"},
-        {"\"data\":", "\"other\":", "data is no digest"},
-        {"\"top5\":", "\"top5\":9223372036854775807,\"other\":", "top5 is no number"},
-        {"\"runs\":", "\"runs\":9223372036854775807,\"other\":", "runs is no number"},
+         "top1 is not a number from 0 to 1125899906842624"},
+        {"\"data\":", "\"other\":", "data is not a digest"},
+        {"\"top5\":", "\"top5\":9223372036854775807,\"other\":", "top5 is not a number"},
+        {"\"runs\":", "\"runs\":9223372036854775807,\"other\":", "runs is not a number"},
         {"\"nonfinite\":", "\"nonfinite\":9223372036854775807,\"other\":",
-         "nonfinite is no number"},
-        {"\"val_iou\":[0.5,", "\"val_iou\":[", "val_iou is no list of 10 numbers"},
-        {"\"val_iou\":", "\"val_iou\":0,\"other\":", "val_iou is no list of 10 numbers"},
+         "nonfinite is not a number"},
+        {"\"val_iou\":[0.5,", "\"val_iou\":[", "val_iou is not a list of 10 numbers"},
+        {"\"val_iou\":", "\"val_iou\":0,\"other\":",
+         "val_iou is not a list of 10 numbers"},
         {"\"best_top1\":61.7", "\"best_top1\":\"x\"", NULL},
     };
     struct run_state got;
@@ -389,7 +390,8 @@ static void test_weights_alone(void **state)
     assert_int_equal(fclose(f), 0);
     run_init(&a, NULL);
     assert_int_equal(checkpoint_read(ckpt_path, &a.s, &got, &ckpt_classes, &why), -1);
-    if (!strstr(why.buf, "' is no checkpoint of trainc, weights alone at best (--pretr"))
+    if (!strstr(why.buf,
+                "' is not a trainc checkpoint (to load only weights, use --pretr"))
         fail_msg("%s", why.buf);
     strbuf_release(&why);
     run_release(&a);

@@ -280,7 +280,7 @@ static void a_split_is_looked_for(void **state)
     (void)state;
     config_init(&cfg);
     config_set(&cfg, "DATA.DATA_PATH", "/nonexistent");
-    check_train(&cfg, 1, "there is no folder '/nonexistent'");
+    check_train(&cfg, 1, "folder '/nonexistent'");
     config_set(&cfg, "DATA.DATA_PATH", dir);
     check_train(&cfg, 1,
                 "has no folder 'train' (DATA.TRAIN_SPLIT, DATA.DATASET imagenet)");

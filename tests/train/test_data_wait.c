@@ -18,34 +18,39 @@ static void what_is_said(void **state)
           .stages = {{1, 7, 2, 0}},
           .workers = 2,
           .cores = 2},
-         "waited 10.0 s for data, 25 % of the time; of the loader's work: decode 70 %, "
-         "resize 20 %, read 10 %, augment 0 %, copy 0 %; what helps: DATA.CACHE decoded "
-         "keeps images near the input's size, and trainc pack --size N makes images smaller"},
+         "waited 10.0 s for data, 25 % of the time; loader time: decode 70 %, resize 20 "
+         "%, read 10 %, augment 0 %, copy 0 %; possible remedies: DATA.CACHE decoded "
+         "keeps images near the input's size, and trainc pack --size N makes images "
+         "smaller"},
         {{.seconds = 39, .waited = 4, .stages = {{6, 1, 1, 2}}, .workers = 2, .cores = 8},
-         "waited 4.0 s for data, 10 % of the time; of the loader's work: read 60 %, "
-         "augment 20 %, decode 10 %, resize 10 %, copy 0 %; what helps: DATA.NUM_WORKERS "
-         "8 (now 2), DATA.CACHE encoded keeps files in memory, and trainc pack makes a few "
-         "large files of many"},
+         "waited 4.0 s for data, 10 % of the time; loader time: read 60 %, augment 20 %, "
+         "decode 10 %, resize 10 %, copy 0 %; possible remedies: DATA.NUM_WORKERS 8 (now "
+         "2), DATA.CACHE encoded keeps files in memory, and trainc pack combines many "
+         "files into a few large ones"},
         {{.seconds = 2,
           .waited = 2,
           .stages = {{0, 1, 0, 0}},
           .holds_files = true,
           .holds_images = true},
-         "waited 2.0 s for data, 100 % of the time; of the loader's work: decode 100 %, "
-         "read 0 %, resize 0 %, augment 0 %, copy 0 %; what helps: trainc pack --size N "
+         "waited 2.0 s for data, 100 % of the time; loader time: decode 100 %, read 0 %, "
+         "resize 0 %, augment 0 %, copy 0 %; possible remedies: trainc pack --size N "
          "makes images smaller"},
         {{.seconds = 2, .waited = 2, .stages = {{1, 0, 0, 0}}, .holds_files = true},
-         "waited 2.0 s for data, 100 % of the time; of the loader's work: read 100 %, "
-         "decode 0 %, resize 0 %, augment 0 %, copy 0 %; what helps: trainc pack makes a "
-         "few large files of many"},
+         "waited 2.0 s for data, 100 % of the time; loader time: read 100 %, decode 0 %, "
+         "resize 0 %, augment 0 %, copy 0 %; possible remedies: trainc pack combines "
+         "many files into a few large ones"},
         {{.seconds = 4, .waited = 4, .stages = {{0, 0, 0, 1}}, .workers = 8, .cores = 2},
-         "waited 4.0 s for data, 100 % of the time; of the loader's work: augment 100 %, "
-         "read 0 %, decode 0 %, resize 0 %, copy 0 %; what helps: AUG.AUTO_AUGMENT and "
-         "AUG.COLOR_JITTER are what takes time"},
-        {{.seconds = 4, .waited = 4, .stages = {{0, 1, 0, 0, 3}}, .workers = 2, .cores = 2},
-         "waited 4.0 s for data, 100 % of the time; of the loader's work: copy 75 %, "
-         "decode 25 %, read 0 %, resize 0 %, augment 0 %; what helps: DATA.PIN_MEMORY "
-         "on, and smaller images, copy faster"},
+         "waited 4.0 s for data, 100 % of the time; loader time: augment 100 %, read 0 "
+         "%, decode 0 %, resize 0 %, copy 0 %; possible remedies: AUG.AUTO_AUGMENT and "
+         "AUG.COLOR_JITTER take the most time"},
+        {{.seconds = 4,
+          .waited = 4,
+          .stages = {{0, 1, 0, 0, 3}},
+          .workers = 2,
+          .cores = 2},
+         "waited 4.0 s for data, 100 % of the time; loader time: copy 75 %, decode 25 %, "
+         "read 0 %, resize 0 %, augment 0 %; possible remedies: DATA.PIN_MEMORY True and "
+         "smaller images speed up copies"},
     };
 
     (void)state;

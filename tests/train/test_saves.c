@@ -137,7 +137,7 @@ static void test_saves(void **state)
         ckpt_damage(file, 500000);
         free(file);
     }
-    check_dies(resume_or_die, &b, "none of the");
+    check_dies(resume_or_die, &b, "cannot load any of the");
 
     char *torn = path_join(ckpt_dir, "ckpt_step_5.safetensors");
 

@@ -82,18 +82,18 @@ static void what_does_not_fit_is_said(void **state)
     expect("SEED", "3", NULL);
     expect("DATA.LABELS", "train_ids", NULL);
     expect("DATA.CLASS_SET", "camvid11",
-           "camvid11 has 11 classes, and MODEL.NUM_CLASSES");
+           "camvid11 has 11 classes, but MODEL.NUM_CLASSES");
     expect("MODEL.NUM_CLASSES", "20", "cityscapes19 has 19 classes");
     expect("DATA.DATASET", "voc", NULL);
-    expect("DATA.CLASS_NAMES", "[a, b]", "DATA.CLASS_SET has names of its own");
+    expect("DATA.CLASS_NAMES", "[a, b]", "DATA.CLASS_SET already has names");
     expect("DATA.DATASET", "folder", "DATA.CLASS_SET is for label maps");
     expect("MODEL.NAME", "erfnet_encoder", NULL);
     expect("AUG.REPROB", "0.25", NULL); /* the default, as in a saved config.yaml */
-    expect("AUG.REPROB", "0.5", "AUG.REPROB is not for label maps");
+    expect("AUG.REPROB", "0.5", "AUG.REPROB does not work with label maps");
     expect("AUG.AUTO_AUGMENT", "none", NULL);
-    expect("AUG.AUTO_AUGMENT", "rand-m7", "AUG.AUTO_AUGMENT is not for label maps");
-    expect("AUG.PAD_CROP", "4", "AUG.PAD_CROP is not for label maps");
-    expect("AUG.CROP_MODE", "rrc", "AUG.CROP_MODE is not for label maps");
+    expect("AUG.AUTO_AUGMENT", "rand-m7", "AUG.AUTO_AUGMENT does not work with label maps");
+    expect("AUG.PAD_CROP", "4", "AUG.PAD_CROP does not work with label maps");
+    expect("AUG.CROP_MODE", "rrc", "AUG.CROP_MODE does not work with label maps");
 }
 
 /* Keys that only a classifier reads are warned of. */
@@ -144,7 +144,7 @@ static void raw_ids_are_no_train_ids(void **state)
     config_set(&cfg, "DATA.LABELS", "train_ids");
     segment_check(&cfg, &p);
     assert_int_equal(p.nerror, 1);
-    assert_non_null(strstr(p.item[0].text, "train_ids are 19 classes"));
+    assert_non_null(strstr(p.item[0].text, "train_ids has 19 classes"));
     problems_release(&p);
     config_release(&cfg);
 }
@@ -165,7 +165,7 @@ static void names_are_counted(void **state)
     segment_check(&cfg, &p);
     assert_int_equal(p.nerror, 1);
     assert_non_null(strstr(p.item[0].text,
-                           "DATA.CLASS_NAMES has 2 names, and MODEL.NUM_CLASSES is 3"));
+                           "DATA.CLASS_NAMES has 2 names, but MODEL.NUM_CLASSES is 3"));
     problems_release(&p);
     config_set(&cfg, "DATA.CLASS_NAMES", "[sky, road, sky]");
     segment_check(&cfg, &p);
@@ -247,7 +247,7 @@ static void labels_have_classes(void **state)
     config_set(&cfg, "DATA.DATASET", "list");
     config_set(&cfg, "DATA.DATA_PATH", dir);
     config_set(&cfg, "TRAIN.CLASS_WEIGHTS", "auto");
-    check_dies(read_class_weights, &cfg, "no pixel of the label maps of");
+    check_dies(read_class_weights, &cfg, "all pixels of the label maps of");
     pixel[4] = 7; /* a road */
     make_label(dir, "a.png", 3, 2, pixel);
     check_leaves(read_class_weights, &cfg, 0, "class weights: road");
