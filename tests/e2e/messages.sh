@@ -92,8 +92,6 @@ says "no model is called 'zzz'; \`trainc models\` lists [0-9]*$" "$trainc" summa
 says "no model is called 'resnet51' (did you mean resnet50?); \`trainc models\` lists [0-9]*$" "$trainc" summary --model resnet51
 says "no model is called 'zzz'.*; a swin with another name needs MODEL.SWIN.DEPTHS" \
   "$trainc" summary --model zzz --model-type swin --opts MODEL.SWIN.EMBED_DIM=96
-says "TRAIN.CLASS_WEIGHTS works for segmentation only: resnet20 classifies whole images" \
-  "${train[@]}" --opts TRAIN.CLASS_WEIGHTS=auto
 mkdir csv
 printf 'image,label\na.jpg,0\n' >csv/train.txt
 says "csv/train.txt:1: this looks like CSV: 'image,label'" "$trainc" check --dataset list --data-path csv
