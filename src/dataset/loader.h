@@ -18,8 +18,8 @@
  * for the next epoch right after the last batch, it lets the workers fill the ring while
  * the caller validates.
  *
- * With transform.label_divisor a batch has label maps too; a pair counts as damaged
- * if one of its files is, if their sizes differ, or if a label has a value of no class.
+ * With transform.label_divisor a batch also has label maps. A pair counts as damaged if
+ * either file is, if their sizes differ, or if a label's value belongs to no class.
  *
  * Damaged files. A sample whose file cannot be read or decoded keeps its place with black
  * pixels and the label -1, which losses and metrics leave out; with `replace` the sample
@@ -122,16 +122,14 @@ int64_t loader_batches(const struct loader *l);
 
 void loader_start_epoch(struct loader *l, uint64_t epoch, int64_t first_batch);
 
-/* The next batch, the caller's until released; NULL: the epoch is over, or the loader has
- * failed. */
+/* Returns the next batch, to be released; NULL at the epoch's end or after a failure. */
 const struct batch *loader_next(struct loader *l);
 void loader_release_batch(struct loader *l, const struct batch *b);
 
-/* Are `bad` of n files more than the share allows? With a share above 0, up to `few`
- * never are. */
+/* True if `bad` of n files exceed `share` of them and, unless it is 0, also `few`. */
 bool loader_too_many(int64_t bad, int64_t n, double share, int few);
 
-/* Why the loader has failed, for good; NULL: it has not. The string is the loader's. */
+/* Returns why the loader has failed for good, as a string of the loader's, or NULL. */
 const char *loader_failure(const struct loader *l);
 
 struct loader_stats {

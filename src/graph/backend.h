@@ -27,8 +27,7 @@ struct device_options {
     bool tf32;          /* fp32 GEMMs and convolutions may use TF32 */
     bool deterministic; /* no engine whose result varies from run to run */
     bool benchmark;     /* time the candidates instead of using the heuristic */
-    bool apart;         /* do not fuse convolutions and layer norms with their
-                         * neighbors */
+    bool apart;         /* run convolutions and layer norms unfused */
     bool eager;         /* do not capture programs */
     size_t workspace;   /* largest workspace of one engine, bytes; 0: 256 MiB */
     const char *cache;  /* folder for cached plans and choices; NULL or "": none */
@@ -50,10 +49,7 @@ struct device_memory {
     size_t reserve;     /* what the driver and libraries will still allocate */
 };
 
-/*
- * Loops that only move device memory: the lower bound for kernels. `streamed`: with
- * non-temporal stores.
- */
+/* Loops that only move memory, a kernel's lower bound; `streamed`: non-temporal stores. */
 struct backend_moves {
     void (*copy)(const struct device *dev, void *to, const void *from, size_t size,
                  bool streamed);

@@ -56,8 +56,7 @@ struct graph {
     struct arena arena;
     const struct graph_ops *ops;
     bool training;
-    bool keeps_zeros; /* adaptive optimizers: gradients of exactly 0 must have no
-                       * rounding errors */
+    bool keeps_zeros; /* adaptive optimizers: a gradient of 0 must stay exactly 0 */
     struct node **node;
     int nnode, node_cap;
     struct tensor **tensor;
@@ -121,9 +120,8 @@ void scope_end(struct builder *b);
  */
 void graph_freeze(struct graph *g, const char *const *pattern, int n);
 
-/* Call before building: batch norms compute statistics over the batches of these
- * processes, each of which trains with such a graph (SyncBatchNorm). NULL: over its own
- * batch. */
+/* Call before building: batch norms compute statistics over the batches of all processes
+ * of `group` (SyncBatchNorm). NULL: over this process's batch. */
 void graph_share_norms(struct graph *g, const struct collective *group);
 
 /* Call before building: the batches belong to one of these processes; ops/share.h defines
@@ -136,8 +134,8 @@ void graph_output(struct graph *g, struct tensor *t);
 /* Call after editing the node list: drops cached readers. */
 void graph_changed(struct graph *g);
 
-struct tensor *graph_find(const struct graph *g, const char *name); /* returns NULL if
-                                                                     * there is none */
+/* Returns NULL if there is no such tensor. */
+struct tensor *graph_find(const struct graph *g, const char *name);
 
 /* Returns the nodes that read `t`, in order: i = 0, 1, ... until NULL. */
 struct node *tensor_reader(const struct graph *g, const struct tensor *t, int i);

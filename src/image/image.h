@@ -47,9 +47,8 @@
  * requested. A part has exactly the pixels that it has in the whole image.
  *
  * Limits against decompression bombs are checked before any pixel is decoded: the file's
- * size, the header's width times height, the memory that libjpeg and stb_image may take,
- * the number of scans of a progressive JPEG. The memory of libwebp and of a TIFF's strips
- * or tiles is proportional to the pixels.
+ * size, the header's width times height, the memory of libjpeg and stb_image, and the
+ * scans of a progressive JPEG. libwebp and libtiff take memory in proportion to pixels.
  */
 #ifndef IMAGE_IMAGE_H
 #define IMAGE_IMAGE_H
@@ -68,8 +67,7 @@ enum { IMAGE_SLACK = 64 };
 enum { IMAGE_RGB = 3, IMAGE_CHANNELS = 32 }; /* usual and maximum channels per pixel */
 
 struct image {
-    int x, y; /* position of pixel[0] in the whole image, at 1/shrink; 0 for a whole
-               * image */
+    int x, y; /* position of pixel[0] in the whole image, at 1/shrink */
     int w, h;
     int channels;   /* per pixel, interleaved */
     size_t stride;  /* bytes from row to row, at least channels * w */
@@ -107,13 +105,12 @@ struct image_part {
     int shrink;
 };
 
-/* True if the name has the extension of a readable format, in upper or lower case. */
+/* True if the name ends with a readable format's extension, in upper or lower case. */
 bool image_has_extension(const char *path);
 /* Appends ".jpg, .jpeg, .png, ...": all extensions, for messages. */
 void image_add_extensions(struct strbuf *s);
 
-/* Returns the extension for a file that starts with these bytes, such as ".jpg", or NULL
- * if the format is unknown. */
+/* Returns the extension (".jpg") of a file that starts with these bytes, or NULL. */
 const char *image_extension_of(const void *data, size_t len);
 
 /* True if encoding these bytes of an image lost information (JPEG, AVIF, most WebPs). */
@@ -129,8 +126,8 @@ void image_decoder_free(struct image_decoder *d);
  * a reason without the file's name, which the caller adds. */
 int image_decoder_open(struct image_decoder *d, const void *data, size_t len, int *w,
                        int *h, struct strbuf *why);
-int image_decoder_shrinks(
-    const struct image_decoder *d); /* True if it can decode at 1/2 to 1/8. */
+/* True if it can decode at 1/2 to 1/8. */
+int image_decoder_shrinks(const struct image_decoder *d);
 
 /* Sets the channels of later images; IMAGE_RGB initially. */
 void image_decoder_channels(struct image_decoder *d, int channels);
@@ -139,17 +136,15 @@ void image_decoder_channels(struct image_decoder *d, int channels);
  * Reads `part` (NULL: the whole image, not shrunk). `img` covers at least the part: it
  * may be larger, and img->x, img->y give its position. At 1/shrink the part's edges are
  * rounded outwards. Returns a failure of base/failure.h with a reason on errors.
- *
- * Allocates memory by the rules of image/gate.h.
+ * Memory follows the rules of image/gate.h.
  */
 int image_decoder_read(struct image_decoder *d, const struct image_part *part,
                        struct image *img, struct strbuf *why);
 
-/* Returns the warning of the last image that was read: damage that did not prevent
- * reading, such as a bad Huffman code or, with limits.truncated, a missing end; NULL if
- * there was none. Owned by the decoder. */
+/* Returns the decoder's warning of damage that did not prevent reading the last image,
+ * such as a bad Huffman code or, with limits.truncated, a missing end; or NULL. */
 const char *image_decoder_warning(const struct image_decoder *d);
-/* Clears the warning, for callers that may not read an image before they ask again. */
+/* Clears the warning. */
 void image_decoder_forget(struct image_decoder *d);
 
 #endif

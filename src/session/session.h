@@ -33,11 +33,9 @@
 struct session_options {
     bool train, eval;
     int64_t images;               /* training images; 0: unknown */
-    struct class_factors factors; /* of the loss; what it points to must outlive the
-                                   * session */
+    struct class_factors factors; /* of the loss; its arrays must outlive the session */
     bool keep_declines;           /* for summary */
-    bool observe;                 /* keep the inputs of quantizable layers, for
-                                * session_tensor() */
+    bool observe;                 /* keep inputs of quantizable layers (session_tensor) */
 };
 
 enum session_program {
@@ -66,8 +64,7 @@ struct session {
     void *base[MEMORY_COUNT];
     size_t size[MEMORY_COUNT];           /* bytes allocated */
     void *eval_metrics[SESSION_WEIGHTS]; /* on the device */
-    int64_t micro;                       /* batches of the run so far; same as
-                                          * control.micro */
+    int64_t micro;                       /* batches so far, as control.micro */
     float *ema;    /* TRAIN.EMA.DEVICE cpu: EMA in host memory, or NULL */
     float *host;   /* scratch: flat.weights_len floats */
     bool eval_ema; /* the current evaluation includes the EMA */
@@ -85,13 +82,11 @@ void session_release(struct session *s);
 /* Returns the layout of weights, moments, and EMAs, which all programs share. Valid until
  * session_mix(). */
 const struct flat *session_flat(const struct session *s);
-/* Returns the bytes of memory m for all programs; session_slot_bytes: of batches in
- * flight. */
+/* Return the bytes of memory m for all programs, and of the batches in flight. */
 size_t session_bytes(const struct session *s, enum memory m);
 size_t session_slot_bytes(const struct session *s);
 
-/* Compiles plan and programs of s->cfg for s->device, as session_init does; and frees
- * them. */
+/* Compiles plan and programs as session_init does; frees them. */
 void session_compile(struct session *s, const struct session_options *o);
 void session_drop(struct session *s);
 
@@ -103,15 +98,14 @@ bool session_step_lent(struct session *s, const struct lent_batch *b);
 void session_weights(const struct session *s, const struct lent_batch *b, int k,
                      double weight[SHARES]);
 
-/* Call after each update: updates an EMA in host memory (TRAIN.EMA.DEVICE cpu). The
- * training step itself updates an EMA on the device. */
+/* Call after each step: updates an EMA in host memory (TRAIN.EMA.DEVICE cpu). */
 void session_step_ema(struct session *s);
 
 /* Returns the images of the next batch: the last of an epoch may be smaller. */
 int64_t session_next_batch(const struct session *s);
 
-/* Gets the results of the next completed update, each once and in order. Returns false if
- * there are none yet. A step waits only for the last step but one. */
+/* Gets the results of the next completed step, each once and in order, or returns false.
+ * A step waits only for the last step but one. */
 bool session_next_snapshot(struct session *s, struct snapshot *to);
 /* Starts the time of snapshots. Nothing may be in flight. */
 void session_mark(struct session *s);
@@ -127,10 +121,8 @@ void session_host_free(struct session *s, void *p);
  * programs on a change. */
 void session_mix(struct session *s, bool mix);
 
-/*
- * Begins an evaluation of the weights and, with `ema`, of the EMA on the same batches. Do
- * not train before the last session_eval.
- */
+/* Begins an evaluation of the weights and, with `ema`, of the EMA on the same batches. Do
+ * not train before the last session_eval. */
 void session_eval_begin(struct session *s, bool ema);
 void session_eval(struct session *s, const void *pixels, const void *labels);
 void session_eval_lent(struct session *s, const struct lent_batch *b);
@@ -140,11 +132,8 @@ struct metrics session_eval_metrics(const struct session *s, enum session_weight
  * see ops/confusion.h. Waits for the device. */
 void session_eval_matrix(const struct session *s, enum session_weights which,
                          int64_t *matrix);
-/*
- * Copies the logits of the last evaluated batch (of the EMA weights if those are
- * evaluated, too) as floats with the classes last: [N, K] or [N, h, w, K]. Waits for the
- * device.
- */
+/* Copies the logits of the last evaluated batch (of the EMA if it is evaluated, too) as
+ * floats with the classes last: [N, K] or [N, h, w, K]. Waits for the device. */
 void session_logits(struct session *s, float *dst);
 /* MODEL.FEATURES_ONLY: returns stage plan.out[i]; its map as floats is [N, H, W, C], or
  * [N, prefix + H * W, C] for tokens. Waits for the device. */
