@@ -4,26 +4,19 @@
 # sideways scrolling on a telephone.
 #
 #   tests/e2e/report.sh [TRAINC]      CHROMIUM=PROGRAM
-set -u
-trainc=$(realpath "${1:-./trainc}")
-here=$(realpath "$(dirname "$0")/../..")
-dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-report.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-fails=0
+. "$(dirname "$0")/lib.bash"
 
-fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
 has() { grep -qF -- "$2" "$1" || fail "$1: no $2"; }
 has_not() { ! grep -qF -- "$2" "$1" || fail "$1: has $2"; }
 run() { "$trainc" --output out --device cpu "$@" >log 2>&1; }
 
 "$trainc" synth shapes --out 'sh<b>&pes' --classes 4 --train 64 --val 24 --size 16 2>/dev/null || exit 1
 mv 'sh<b>&pes/train/square' 'sh<b>&pes/train/sq<u>&are' && mv 'sh<b>&pes/val/square' 'sh<b>&pes/val/sq<u>&are'
-run --cfg "$here/configs/smoke/shapes.yaml" --data-path 'sh<b>&pes' --epochs 2 --tag one || { cat log; fail "a run"; }
+run --cfg "$here/configs/smoke/shapes.yaml" --data-path 'sh<b>&pes' --epochs 2 --tag one || fail "a run"
 run --cfg "$here/configs/smoke/shapes.yaml" --data-path 'sh<b>&pes' --epochs 2 --tag two --opts TRAIN.BASE_LR=0.1 LOG.TENSORBOARD=False ||
-  { cat log; fail "a second run"; }
-run --cfg "$here/configs/smoke/segment.yaml" --epochs 2 || { cat log; fail "a segmentation"; }
-run --cfg "$here/configs/smoke/synthetic.yaml" --tag none --epochs 1 --warmup-epochs 0 --no-html-report || { cat log; fail "a run without a page"; }
+  fail "a second run"
+run --cfg "$here/configs/smoke/segment.yaml" --epochs 2 || fail "a segmentation"
+run --cfg "$here/configs/smoke/synthetic.yaml" --tag none --epochs 1 --warmup-epochs 0 --no-html-report || fail "a run without a page"
 run --cfg "$here/configs/smoke/synthetic.yaml" --tag short --opts TRAIN.MAX_STEPS=3 || fail "a run of three updates"
 page=out/resnet20/one/report.html
 
@@ -43,7 +36,7 @@ for net in "resnet20/one --cfg $here/configs/smoke/shapes.yaml --data-path sh<b>
   cp -r "$folder/report" whole && rm -rf "$folder/report"
   sed -i 's/"exit": 0/"exit": 143/' "$folder/result.json"
   # shellcheck disable=SC2086
-  run ${net#* } || { cat log; fail "$folder: done already"; }
+  run ${net#* } || fail "$folder: done already"
   diff -rq whole "$folder/report" >/dev/null || fail "$folder: report/ is not made again: $(diff -rq whole "$folder/report" 2>&1)"
   grep -q '"exit": 0' "$folder/result.json" || fail "$folder: result.json is of an earlier process"
   rm -rf whole
@@ -51,16 +44,16 @@ done
 # Several processes count each image once; their report is that of one process.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 for net in resnet20/one erfnet/default; do
-  "$trainc" eval --resume out/$net/last.safetensors --report alone >log 2>&1 || { cat log; fail "$net: eval --report"; }
+  "$trainc" eval --resume out/$net/last.safetensors --report alone >log 2>&1 || fail "$net: eval --report"
   mpirun --oversubscribe -n 3 "$trainc" eval --resume out/$net/last.safetensors --threads 1 --report three >log 2>&1 ||
-    { cat log; fail "$net: eval --report of three processes"; }
+    fail "$net: eval --report of three processes"
   [ "$(ls alone)" = "$(ls three)" ] || fail "$net: $(ls three), not $(ls alone)"
   for f in alone/*.csv alone/*.png; do cmp -s $f three/${f##*/} || fail "$net: three processes: another ${f##*/}"; done
   rm -rf alone three
 done
 mpirun --oversubscribe -n 2 "$trainc" --cfg "$here/configs/smoke/synthetic.yaml" --output out --tag ranks --epochs 1 --threads 1 >log 2>&1 ||
-  { cat log; fail "a run of two processes"; }
-run --cfg "$here/configs/smoke/synthetic.yaml" --tag beside --opts TRAIN.VALIDATE beside || { cat log; fail "validation beside training"; }
+  fail "a run of two processes"
+run --cfg "$here/configs/smoke/synthetic.yaml" --tag beside --opts TRAIN.VALIDATE beside || fail "validation beside training"
 for tag in ranks beside; do
   [ "$(tail -n +2 out/resnet20/$tag/report/confusion.csv | cut -d, -f2- | tr ',' '\n' | paste -sd+ | bc)" = 24 ] ||
     fail "$tag: the confusion matrix does not count 24 images"
@@ -84,16 +77,16 @@ has_not out/erfnet/default/report.html '<figcaption>accuracy, %'
 
 # Started again when all is done: the result stays as it is.
 cp out/resnet20/one/result.json before.json
-run --cfg "$here/configs/smoke/shapes.yaml" --data-path 'sh<b>&pes' --epochs 2 --tag one || { cat log; fail "a run that is done"; }
+run --cfg "$here/configs/smoke/shapes.yaml" --data-path 'sh<b>&pes' --epochs 2 --tag one || fail "a run that is done"
 cmp -s before.json out/resnet20/one/result.json || fail "a run that is done has another result"
 
 # A run that diverges has a page that says so.
 run --cfg "$here/configs/smoke/shapes.yaml" --data-path 'sh<b>&pes' --tag bad --no-amp --opts TRAIN.BASE_LR=1e6 TRAIN.WARMUP_EPOCHS=0 AMP.MAX_SKIPS=1000000 TRAIN.CLIP_GRAD=0
-[ $? = 1 ] || { tail -3 log; fail "a run that diverges"; }
+[ $? = 1 ] || fail "a run that diverges"
 has out/resnet20/bad/report.html '<b>It failed:</b>'
 
 "$trainc" report out/resnet20/one --out - 2>/dev/null | cmp -s - <(sed 's|resnet20/one</|out/resnet20/one</|' $page) || fail "trainc report of a run is not its page"
-"$trainc" report out --out all.html 2>log || { cat log; fail "trainc report"; }
+"$trainc" report out --out all.html 2>log || fail "trainc report"
 has log "6 runs: 'all.html'"
 [ "$(grep -c '^<tr><td>' all.html)" = 6 ] || fail "all.html has not a row for each run"
 has all.html '>resnet20/two<'
@@ -107,7 +100,7 @@ refuses() { # MESSAGE ARGUMENT...: exit code 2 and one line with the message
   local say=$1
   shift
   "$trainc" report "$@" >log 2>&1
-  [ $? = 2 ] && [ "$(wc -l <log)" = 1 ] && grep -q -- "$say" log || { cat log; fail "report $*"; }
+  [ $? = 2 ] && [ "$(wc -l <log)" = 1 ] && grep -q -- "$say" log || fail "report $*"
 }
 mkdir empty && echo mine >mine.html
 refuses 'which run' --out x.html
@@ -117,14 +110,14 @@ refuses "'nowhere' is no folder" nowhere --out x.html
 refuses 'no page of trainc' out --out mine.html
 cp -r out/resnet20/one broken && echo nonsense >>broken/metrics.jsonl
 "$trainc" report broken --out x.html >log 2>&1
-[ $? = 1 ] && [ "$(wc -l <log)" = 1 ] && grep -q "metrics.jsonl', line [0-9]*: " log || { cat log; fail "broken metrics"; }
+[ $? = 1 ] && [ "$(wc -l <log)" = 1 ] && grep -q "metrics.jsonl', line [0-9]*: " log || fail "broken metrics"
 echo "ok: pages"
 
 python=${PYTHON:-python3}
 if "$python" -c 'import tensorboard' 2>/dev/null; then
   rm -rf board && mkdir -p board && cp -r out/resnet20/one out/erfnet/default board
-  "$python" "$here/scripts/golden/io_hparams.py" "$dir/board" >log 2>&1 || { tail -3 log; fail "TensorBoard's HPARAMS tab"; }
-  grep -q "^one .*'TRAIN.EMA.ENABLE': True.*'val/val_top1': (16, " log || { cat log; fail "hyperparameters in TensorBoard"; }
+  "$python" "$here/scripts/golden/io_hparams.py" "$dir/board" >log 2>&1 || fail "TensorBoard's HPARAMS tab"
+  grep -q "^one .*'TRAIN.EMA.ENABLE': True.*'val/val_top1': (16, " log || fail "hyperparameters in TensorBoard"
   echo "ok: TensorBoard's HPARAMS tab"
 else
   echo "TensorBoard's HPARAMS tab: skipped, as TensorBoard is not installed"
@@ -142,7 +135,7 @@ else
       --window-size="$2",900 --blink-settings=preferredColorScheme="$([ "$3" = dark ] && echo 0 || echo 1)" \
       --virtual-time-budget=3000 --dump-dom "file://$dir/seen.html" 2>/dev/null | sed -n 's/.*data-seen="\([^"]*\)".*/\1/p' | sed 's/&quot;/"/g'
   }
-  number() { sed -n "s/.*\"$1\":\([0-9.]*\).*/\1/p" <<<"$seen"; }
+  number() { jq -r ".$1" <<<"$seen"; }
   looks() { # FILE, width, dark or light, its background
     seen=$(browse "$1" "$2" "$3")
     [[ $seen == *'"errors":[]'* ]] || fail "$1, $2 $3: errors, or nothing seen: $seen"
@@ -157,11 +150,10 @@ else
     [ "$(number width)" -le 500 ] || fail "the window is no telephone's: $seen"
   done
   looks all.html 1200 light 'rgb(255, 255, 255)'
-  up=$(sed -n 's/.*"up":\[\([^]]*\)\].*/\1/p' <<<"$seen") down=$(sed -n 's/.*"down":\[\([^]]*\)\].*/\1/p' <<<"$seen")
-  list() { tr ',' '\n' <<<"$1" | tr -d '"' | grep .; }
-  [ "$(list "$up")" = "$(list "$up" | sort -g)" ] && [ "$(list "$down")" = "$(list "$down" | sort -gr)" ] && [ "$up" != "$down" ] ||
+  up=$(jq -r '.up[] | select(. != "")' <<<"$seen") down=$(jq -r '.down[] | select(. != "")' <<<"$seen")
+  [ "$up" = "$(sort -g <<<"$up")" ] && [ "$down" = "$(sort -gr <<<"$down")" ] && [ "$up" != "$down" ] ||
     fail "the table does not sort: $up; $down"
   echo "ok: pages in a browser"
 fi
 
-[ $fails = 0 ] && echo "report: passed" || { echo "report: $fails failed"; exit 1; }
+finish

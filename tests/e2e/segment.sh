@@ -4,23 +4,15 @@
 # validation; predict writes label maps; images of validations are kept and removed.
 #
 #   tests/e2e/segment.sh [TRAINC]
-set -u
-trainc=$(realpath "${1:-./trainc}")
-here=$(realpath "$(dirname "$0")/../..")
-dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-segment.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-fails=0
+. "$(dirname "$0")/lib.bash"
 
-fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
-value() { sed -n "s/.*\"$2\": \([^,]*\),*$/\1/p" "$1"; }
 above() { awk -v a="$1" -v b="$2" 'BEGIN {exit !(a > b)}'; }
 same() { # FILE FILE KEY...
   local a=$1 b=$2
   shift 2
   for key in "$@"; do
-    [ "$(value "$a" "$key")" = "$(value "$b" "$key")" ] ||
-      fail "$key is $(value "$a" "$key") in $a, $(value "$b" "$key") in $b"
+    [ "$(json_value "$a" "$key")" = "$(json_value "$b" "$key")" ] ||
+      fail "$key is $(json_value "$a" "$key") in $a, $(json_value "$b" "$key") in $b"
   done
 }
 
@@ -28,13 +20,13 @@ common=(--cfg "$here/configs/smoke/segment.yaml" --output out --device cpu)
 
 # The encoder, then the full net from its weights.
 "$trainc" "${common[@]}" --model erfnet_encoder --epochs 1 --result encoder.json >log 2>&1 ||
-  { cat log; fail "encoder stage"; }
+  fail "encoder stage"
 full=("${common[@]}" --pretrained out/erfnet_encoder/default/last.safetensors)
 "$trainc" "${full[@]}" >log 2>&1 && fail "an encoder passed for the full net"
 grep -q "decoder.layers.0.conv.weight: not in the file" log || fail "what is missing is not said"
 rm -rf out/erfnet
 full+=(--opts "MODEL.PRETRAINED_SKIP=['decoder.*']" PRINT_FREQ=1 TRAIN.SAVE_STEPS=5)
-"$trainc" "${full[@]}" --result train.json >log 2>&1 || { cat log; fail "full stage"; }
+"$trainc" "${full[@]}" --result train.json >log 2>&1 || fail "full stage"
 grep -q "SKIP lets [0-9]* pass: .*decoder.*, ... (LOG.LEVEL debug" log || fail "fresh ones are not said"
 [ "$(grep -c pretrained log)" -le 6 ] || fail "a line for each tensor"
 run=out/erfnet/default
@@ -46,7 +38,7 @@ echo "ok: two stages"
 
 # Other classes: the classifier is made anew, and so is that of the encoder stage.
 "$trainc" "${common[@]}" --tag other --num-classes 4 --epochs 1 --max-steps 2 \
-  --pretrained $run/last.safetensors >log 2>&1 || { cat log; fail "other classes"; }
+  --pretrained $run/last.safetensors >log 2>&1 || fail "other classes"
 for name in decoder.output_conv.weight encoder.output_conv.bias; do
   grep -q "pretrained: $name: .*: reinitialized" log || fail "other classes: $name"
 done
@@ -69,7 +61,7 @@ while ! grep -q '"step":17,' $run/metrics.jsonl 2>/dev/null && kill -0 $pid 2>/d
 done
 kill -9 $pid 2>/dev/null
 wait $pid 2>/dev/null
-"$trainc" "${full[@]}" --result again.json >log 2>&1 || { cat log; fail "does not go on"; }
+"$trainc" "${full[@]}" --result again.json >log 2>&1 || fail "does not go on"
 grep -q "resumed from" log || fail "did not resume"
 cmp -s $run/last.safetensors undisturbed/last.safetensors || fail "resumed: other weights"
 same train.json again.json val_loss val_miou ema_miou val_fwiou
@@ -78,7 +70,7 @@ cut -d, -f1-12 $run/summary.csv | cmp -s - <(cut -d, -f1-12 undisturbed/summary.
 # Started again when all epochs are done: the result is that of the finished run, but for
 # times, speeds and memory.
 known() { sed '/"data_stage_seconds"/,/}/d' "$1" | grep -v '_seconds"\|per_second"\|_bytes"'; }
-"$trainc" "${full[@]}" --result over.json >log 2>&1 || { cat log; fail "started again when it was over"; }
+"$trainc" "${full[@]}" --result over.json >log 2>&1 || fail "started again when it was over"
 grep -q "epochs are already done" log || fail "it was not over"
 known again.json | grep -q '"class000004": 0' || fail "no IoU of the classes"
 diff <(known again.json) <(known over.json) || fail "started again when it was over: another result"
@@ -88,27 +80,27 @@ echo "ok: resume"
 
 # Evaluation agrees with validation.
 "$trainc" eval "${common[@]}" --resume $run/last.safetensors --result eval.json --report report >log 2>&1 ||
-  { cat log; fail "eval"; }
+  fail "eval"
 grep -q '"pixels": ' report/report.json && [ -s report/confusion.png ] && [ ! -e report/worst.csv ] &&
   head -1 report/classes.csv | grep -q "^class,pixels," || fail "eval --report"
-awk -v a="$(value report/report.json accuracy)" -v b="$(value eval.json ema_acc)" \
+awk -v a="$(json_value report/report.json accuracy)" -v b="$(json_value eval.json ema_acc)" \
   'BEGIN {d = a - b; exit !(a > 0 && d * d < 1e-8)}' || fail "eval --report: another accuracy"
 same train.json eval.json val_loss val_acc val_class_acc val_miou val_fwiou ema_miou
 [ -s $run/images/eval_1.png ] && grep -q "images written to '$run/images'" log || fail "eval: no images"
 touch $run/images/eval_{7,10,x}.png # of an evaluation of more images; x: not of trainc
-"$trainc" eval "${common[@]}" --resume $run/last.safetensors >log 2>&1 || { cat log; fail "eval again"; }
+"$trainc" eval "${common[@]}" --resume $run/last.safetensors >log 2>&1 || fail "eval again"
 [ "$(cd $run/images && echo eval*)" = "eval_0.png eval_1.png eval_x.png" ] ||
   fail "eval: images of one before: $(cd $run/images && echo eval*)"
 touch no_folder
 "$trainc" eval "${common[@]}" --resume $run/last.safetensors --output no_folder >log 2>&1 ||
-  { cat log; fail "eval without a folder for images"; }
+  fail "eval without a folder for images"
 [ "$(grep -c "no images: cannot make the folder 'no_folder/.*'" log)" = 1 ] && ! grep -q "images are in" log ||
-  { cat log; fail "eval without a folder for images: what is said"; }
+  fail "eval without a folder for images: what is said"
 mkdir -p taken/erfnet/default/images/eval_{0,1}.png
 "$trainc" eval "${common[@]}" --resume $run/last.safetensors --output taken >log 2>&1 ||
-  { cat log; fail "eval without places for images"; }
+  fail "eval without places for images"
 [ "$(grep -c "cannot write 'taken/.*/eval_[01].png'" log)" = 2 ] && ! grep -q "images are in" log ||
-  { cat log; fail "eval without places for images: what is said"; }
+  fail "eval without places for images: what is said"
 echo "ok: eval"
 
 # A fresh run removes the images of a longer one before it, as it does lines of metrics; a run
@@ -117,23 +109,23 @@ short=("${common[@]}" --tag short --epochs 3 --max-steps 14)
 mkdir -p out/erfnet/short/images
 touch out/erfnet/short/images/{epoch000_{0,9},epoch002_0,epoch1000_0,epoch02_0,epoch}.png
 for again in 1 2; do
-  "$trainc" "${short[@]}" >log 2>&1 || { cat log; fail "a short run"; }
+  "$trainc" "${short[@]}" >log 2>&1 || fail "a short run"
   [ "$(cd out/erfnet/short/images && echo *)" = \
     "epoch.png epoch000_0.png epoch000_1.png epoch001_0.png epoch001_1.png epoch02_0.png" ] ||
     fail "a short run: $(cd out/erfnet/short/images && echo *)"
   [ -s out/erfnet/short/images/epoch000_0.png ] || fail "a short run: an empty image"
 done
 touch out/erfnet/short/images/epoch00{1,2}_5.png
-"$trainc" "${short[@]}" >log 2>&1 || { cat log; fail "a short run, again"; }
+"$trainc" "${short[@]}" >log 2>&1 || fail "a short run, again"
 [ -e out/erfnet/short/images/epoch001_5.png ] && [ ! -e out/erfnet/short/images/epoch002_5.png ] ||
   fail "a short run, again: $(cd out/erfnet/short/images && echo *)"
 echo "ok: images of before"
 
 # A run that resumes from its checkpoint no longer needs MODEL.PRETRAINED's file.
 mv out/erfnet_encoder gone
-"$trainc" "${full[@]}" >log 2>&1 || { cat log; fail "does not go on without MODEL.PRETRAINED's file"; }
+"$trainc" "${full[@]}" >log 2>&1 || fail "does not go on without MODEL.PRETRAINED's file"
 "$trainc" eval "${full[@]}" --resume $run/last.safetensors --result eval.json >log 2>&1 ||
-  { cat log; fail "eval without MODEL.PRETRAINED's file"; }
+  fail "eval without MODEL.PRETRAINED's file"
 same train.json eval.json val_loss steps epochs
 "$trainc" "${full[@]}" --tag new >log 2>&1
 [ $? = 2 ] && grep -q "MODEL.PRETRAINED: there is no file" log || fail "a new run without its weights"
@@ -143,7 +135,7 @@ echo "ok: moved"
 # A PPM of two colours: label map and overlay have its size.
 { printf 'P6 100 60 255\n'; head -c 9000 /dev/zero; head -c 9000 /dev/zero | tr '\0' '\377'; } >two.ppm
 "$trainc" predict "${common[@]}" --weights $run/best.safetensors --out images two.ppm >log 2>&1 ||
-  { cat log; fail "predict"; }
+  fail "predict"
 for what in labels overlay; do
   size=$(od -An -tu1 -j16 -N8 images/two_$what.png | tr -s ' ')
   [ "$size" = " 0 0 0 100 0 0 0 60" ] || fail "two_$what.png is $size"
@@ -151,13 +143,13 @@ done
 # Of a folder: images of one name in several folders below it do not collide.
 mkdir -p many/a many/b && cp two.ppm many/a && cp two.ppm many/b && cp two.ppm many/one.ppm
 "$trainc" predict "${common[@]}" --weights $run/best.safetensors --out found many >log 2>&1 ||
-  { cat log; fail "predict of a folder"; }
+  fail "predict of a folder"
 [ "$(cd found && echo * a/* b/*)" = "a b one_labels.png one_overlay.png \
 a/two_labels.png a/two_overlay.png b/two_labels.png b/two_overlay.png" ] || fail "predict of a folder: files"
 cmp -s found/b/two_labels.png images/two_labels.png || fail "predict of a folder: labels"
 for again in 1 2; do # its own images are not looked at
   "$trainc" predict "${common[@]}" --weights $run/best.safetensors --out many/out many >log 2>&1 ||
-    { cat log; fail "predict into its own folder"; }
+    fail "predict into its own folder"
 done
 [ "$(find many/out -name '*_labels.png' | wc -l)" = 3 ] || fail "predict took its own images"
 rm -r many/out
@@ -176,9 +168,9 @@ echo "ok: predict"
 scenes=("$trainc" --cfg "$here/configs/erfnet.yaml" --data-path scenes --output out --tag scenes
   --device cpu --epochs 8 --lr 0.002 -b 4 --log-images 1
   --opts DATA.IMG_WIDTH=96 DATA.IMG_HEIGHT=48 TRAIN.EVAL_FREQ=4)
-"${scenes[@]}" --result scenes.json >log 2>&1 || { cat log; fail "scenes"; }
-above "$(value scenes.json val_miou)" 0.25 || fail "scenes: mIoU $(value scenes.json val_miou)"
-above "$(value scenes.json val_acc)" 0.75 || fail "scenes: accuracy $(value scenes.json val_acc)"
+"${scenes[@]}" --result scenes.json >log 2>&1 || fail "scenes"
+above "$(json_value scenes.json val_miou)" 0.25 || fail "scenes: mIoU $(json_value scenes.json val_miou)"
+above "$(json_value scenes.json val_acc)" 0.75 || fail "scenes: accuracy $(json_value scenes.json val_acc)"
 "${scenes[@]}" >more.log 2>&1 || { cat more.log; fail "scenes: again"; }
 grep -q "other class weights" more.log && fail "the same class weights are others"
 labels=(scenes/gtFine/train/*/*_labelIds.png)
@@ -213,9 +205,9 @@ for amp in amp no-amp; do
     --resume out/erfnet/scenes/last.safetensors --output eval --result $amp.json -b 4 \
     --opts DATA.IMG_WIDTH=512 DATA.IMG_HEIGHT=256 >eval.log 2>&1 || { cat eval.log; fail "eval --$amp"; }
 done
-awk -v a="$(value amp.json val_loss)" -v b="$(value no-amp.json val_loss)" \
+awk -v a="$(json_value amp.json val_loss)" -v b="$(json_value no-amp.json val_loss)" \
   'BEGIN {exit !(b > 0 && a / b > 0.98 && a / b < 1.02)}' ||
-  fail "loss $(value amp.json val_loss) with AMP, $(value no-amp.json val_loss) without"
+  fail "loss $(json_value amp.json val_loss) with AMP, $(json_value no-amp.json val_loss) without"
 echo "ok: precisions"
 
 # An image that cannot be read does not count as evaluated.
@@ -226,4 +218,4 @@ echo text >"$image"
 grep -q "(7 images," eval.log || fail "a damaged image counts: $(grep images, eval.log)"
 echo "ok: a damaged image"
 
-[ $fails = 0 ] && echo "segment: passed" || { echo "segment: $fails failed"; exit 1; }
+finish
