@@ -81,6 +81,7 @@ static void predict_open(struct predict *p, struct config *cfg,
     p->set = segment_class_set(cfg);
     infer_open(&p->infer, cfg, &p->images);
     predict_load(p, weights, list);
+    ensemble_open(&p->ensemble, line, &p->infer, p->classes, list, &p->images);
     json_decref(list);
 }
 
@@ -102,6 +103,7 @@ static void predict_all(struct predict *p)
     answers_begin(p);
     while ((b = infer_next(&p->infer))) {
         session_logits(&p->infer.session, logits);
+        ensemble_mean(&p->ensemble, &p->infer, b, logits);
         for (int i = 0; i < b->size; i++) {
             if (!infer_is_there(b, i))
                 continue;
@@ -144,13 +146,15 @@ static int predict_run(struct config *cfg, const struct cmdline *line)
         .submission = cmdline_value(line, "--submission"),
         .sample = cmdline_value(line, "--sample"),
     };
+    struct cmdline others = ensemble_others(line);
     char *weights;
     int64_t bad;
     int n;
 
     run_reserve_stdout(line);
     p.images.out = segments(cfg) ? p.out : p.sorted;
-    images_of_args(&p.images, line);
+    images_of_args(&p.images, &others);
+    free(others.arg);
     n = p.images.n;
     if (segments(cfg)) {
         segment_check_outputs(&p);
@@ -162,6 +166,7 @@ static int predict_run(struct config *cfg, const struct cmdline *line)
     weights = run_own_weights(cfg, line);
     predict_open(&p, cfg, line, weights);
     predict_all(&p);
+    ensemble_close(&p.ensemble);
     bad = infer_close(&p.infer);
     predict_close(&p);
     free(weights);
@@ -268,6 +273,7 @@ static void predict_check(const struct config *cfg, const struct cmdline *line,
                           struct problems *p)
 {
     const struct class_set *set = class_set_find(cfg->data.class_set);
+    struct cmdline others = ensemble_others(line);
     int before = p->nerror;
 
     model_check(cfg, p);
@@ -279,15 +285,18 @@ static void predict_check(const struct config *cfg, const struct cmdline *line,
     device_check_one(cfg, p);
     data_check_names(cfg, p);
     run_check_own_weights(cfg, line, p);
-    images_check(line, p);
+    images_check(&others, p);
+    free(others.arg);
+    ensemble_check(line, p);
     check_flags(line, p);
     if (cmdline_has(line, "--server-ids") && (!set || !set->has_ids))
         report_server_ids(p);
 }
 
 static const struct cmd_flag predict_flags[] = {
-    {"--weights", "FILE",
-     "checkpoint (its EMA weights, if any) or state dict (default: MODEL.PRETRAINED)"},
+    {"--weights", "FILE...",
+     "checkpoint (its EMA weights, if any) or state dict (default: MODEL.PRETRAINED); "
+     "several files: an ensemble"},
     {"--topk", "K", "number of classes to print per image (5), or all"},
     {"--json", "FILE",
      "also write the predictions to FILE as JSON (-: standard output, without other "
@@ -326,7 +335,9 @@ const struct verb cmd_predict = {
         "DATA.VAL_BATCH_SIZE (0: up to 32 for classifiers, 1 for segmentation). "
         "Unreadable "
         "files are reported and skipped, and the exit code is then 1; with DATA.ON_ERROR "
-        "fail the first one ends the program.",
+        "fail the first one ends the program. --weights A B C averages the probabilities "
+        "of several checkpoints with the same classes; their architectures and input "
+        "sizes may differ.",
     .args = "IMAGE...",
     .max_args = 1 << 20,
     .flags = predict_flags,

@@ -5,6 +5,7 @@
 #ifndef CMD_PREDICT_H
 #define CMD_PREDICT_H
 
+#include "cmd/ensemble.h"
 #include "cmd/infer.h"
 #include "dataset/class_set.h"
 #include "io/json.h"
@@ -12,6 +13,7 @@
 struct predict {
     const struct config *cfg;
     struct infer infer;
+    struct ensemble ensemble; /* further --weights */
     struct images images;
     const struct class_set *set;
     char **name; /* class names */

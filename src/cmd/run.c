@@ -240,9 +240,8 @@ void run_check(const struct config *cfg, bool train, struct problems *p)
         schedule_note_warmup(cfg, p);
 }
 
-void run_use_saved_config(const struct verb *v, struct cmdline *line)
+void run_use_saved_config_of(const char *path, struct cmdline *line)
 {
-    const char *path = v->weights ? v->weights(line) : NULL;
     struct strbuf why = STRBUF_INIT;
     struct weights_file file;
     const char *text;
@@ -256,6 +255,11 @@ void run_use_saved_config(const struct verb *v, struct cmdline *line)
     line->saved_name = path;
     weights_file_close(&file);
     strbuf_release(&why);
+}
+
+void run_use_saved_config(const struct verb *v, struct cmdline *line)
+{
+    run_use_saved_config_of(v->weights ? v->weights(line) : NULL, line);
 }
 
 void run_reset_start_keys(struct config *cfg, const struct cmdline *line)

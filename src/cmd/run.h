@@ -34,6 +34,8 @@ void run_check_unread_weights(const struct config *cfg, const struct cmdline *li
  * the verb's weights, if any; --opts and flags override it. Exits if the file is
  * damaged. */
 void run_use_saved_config(const struct verb *v, struct cmdline *line);
+/* The same for the given file of weights; NULL: none. */
+void run_use_saved_config_of(const char *path, struct cmdline *line);
 /* Call after loading the configuration. Clears MODEL.PRETRAINED_SKIP if it comes from the
  * saved configuration, where it concerned the start of that run. */
 void run_reset_start_keys(struct config *cfg, const struct cmdline *line);

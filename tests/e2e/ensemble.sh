@@ -1,0 +1,59 @@
+#!/bin/bash
+# Ensembles: predict and eval --weights A B C average the probabilities of their members, also of
+# other architectures and input sizes; other classes are refused.
+#
+#   tests/e2e/ensemble.sh [TRAINC]
+. "$(dirname "$0")/lib.bash"
+
+train() { # TAG ARGUMENT...
+  "$trainc" --model-type resnet --model resnet20 --data-path shapes --img-size 32 --device cpu --threads 1 \
+    --batch-size 16 --epochs 1 --output out --tag "$@" >log 2>&1 || { fail "train $1"; finish; }
+}
+"$trainc" synth shapes --out shapes --classes 4 --train 16 --val 10 --size 40 2>/dev/null || exit 1
+"$trainc" synth shapes --out five --classes 5 --train 20 --val 10 --size 40 2>/dev/null || exit 1
+train a --seed 1
+train b --seed 2
+train c --model resnet32 --img-size 40 --seed 3
+train five --data-path five
+a=$(ls out/*/a/last.safetensors) b=$(ls out/*/b/last.safetensors)
+c=$(ls out/*/c/last.safetensors) five=$(ls out/*/five/last.safetensors)
+
+predict() { # NAME ARGUMENT...
+  "$trainc" predict --device cpu --probabilities --json "$1.json" --weights "${@:2}" shapes/val >log 2>&1 ||
+    fail "predict $1"
+}
+# Compares probabilities in a JSON file with the mean of those in others.
+mean() { # JSON JSON...
+  python3 - "$@" <<'X'
+import json, sys
+got, *of = [json.load(open(f))['images'] for f in sys.argv[1:]]
+assert len(got) >= 8 and all(len(o) == len(got) for o in of), 'number of images'
+for i, g in enumerate(got):
+    assert all(o[i]['image'] == g['image'] for o in of)
+    for k, p in enumerate(g['probabilities']):
+        want = sum(o[i]['probabilities'][k] for o in of) / len(of)
+        assert abs(p - want) <= 1e-6, (g['image'], k, p, want)
+X
+}
+predict a "$a"
+predict b "$b"
+predict c "$c"
+predict all "$a" "$b" "$c"
+expect_line "ensemble of 3"
+mean all.json a.json b.json c.json || fail "the mean of three"
+mean all.json a.json b.json >/dev/null 2>&1 && fail "the third member does nothing"
+predict two "$b" "$c"
+mean two.json b.json c.json || fail "the mean of two"
+
+refused() { # CODE PATTERN ARGUMENT...
+  local code=$1 pattern=$2
+  "$trainc" "${@:3}" >log 2>&1
+  [ $? = "$code" ] && grep -q "$pattern" log || fail "not refused with '$pattern'"
+}
+refused 1 "has 5 classes, and the first has 4" predict --weights "$a" "$five" shapes/val
+refused 2 "there is no file 'none.safetensors'" predict --weights "$a" none.safetensors shapes/val
+refused 2 "no images" predict --weights "$a" "$b"
+head -c 9000 "$b" >cut.safetensors
+refused 2 "'cut.safetensors'" predict --weights "$a" cut.safetensors shapes/val
+
+finish
