@@ -65,26 +65,26 @@ struct cmdline ensemble_others(const struct cmdline *line)
     return others;
 }
 
-/* As main() does for the first member. */
-static void load_config(struct ensemble_member *m, const struct cmdline *line)
+void ensemble_config(const char *path, const struct cmdline *line, struct cmdline *own,
+                     struct config *cfg)
 {
     struct problems p = {0};
 
-    m->line = *line;
-    m->line.mem = (struct arena){0};
-    m->line.saved = m->line.saved_name = NULL;
-    run_use_saved_config_of(m->path, &m->line);
-    (void)config_load(&m->cfg, &m->line, &p);
-    run_reset_start_keys(&m->cfg, &m->line);
-    pretrained_preset(&m->cfg);
-    model_preset(&m->cfg);
-    if (!p.nerror && job_decides(&m->cfg))
-        job_preset_input(&m->cfg);
-    input_preset(&m->cfg);
-    model_check(&m->cfg, &p);
+    *own = *line;
+    own->mem = (struct arena){0};
+    own->saved = own->saved_name = NULL;
+    run_use_saved_config_of(path, own);
+    (void)config_load(cfg, own, &p);
+    run_reset_start_keys(cfg, own);
+    pretrained_preset(cfg);
+    model_preset(cfg);
+    if (!p.nerror && job_decides(cfg))
+        job_preset_input(cfg);
+    input_preset(cfg);
+    model_check(cfg, &p);
     if (p.nerror) {
         problems_print(&p);
-        usage("--weights: '%s' does not fit the command line", m->path);
+        usage("--weights: '%s' does not fit the command line", path);
     }
     problems_release(&p);
 }
@@ -119,7 +119,7 @@ static void open_member(struct ensemble_member *m, const struct cmdline *line,
     char *batch = xasprintf("%lld", (long long)first->session.plan.val_batch);
     json_t *own;
 
-    load_config(m, line);
+    ensemble_config(m->path, line, &m->line, &m->cfg);
     own = run_classes(&m->cfg, &m->line, m->path);
     check_classes(m, classes, list, own);
     config_set(&m->cfg, "DATA.VAL_BATCH_SIZE", batch);

@@ -19,6 +19,11 @@ void ensemble_check(const struct cmdline *line, struct problems *p);
 /* Returns the command line with the other arguments only; the caller frees .arg. */
 struct cmdline ensemble_others(const struct cmdline *line);
 
+/* Loads the configuration of these weights into `cfg` as main() does for the first member.
+ * `own` is memory that `cfg` needs; the caller releases own->mem and `cfg`. */
+void ensemble_config(const char *path, const struct cmdline *line, struct cmdline *own,
+                     struct config *cfg);
+
 /* The members beside the first one, as `infer` runs that. Begins as {0}. */
 struct ensemble {
     struct ensemble_member {

@@ -1,6 +1,14 @@
 /* trainc eval: validates the weights in a file as training does. */
+#include <stdlib.h>
+
+#include "base/alloc.h"
 #include "cmd/cmd.h"
+#include "cmd/ensemble.h"
 #include "cmd/run.h"
+#include "session/devices.h"
+#include "session/model_config.h"
+#include "train/data_config.h"
+#include "train/ensemble_eval.h"
 #include "train/report.h"
 #include "train/trainer.h"
 
@@ -8,7 +16,45 @@ static const char *eval_weights(const struct cmdline *line)
 {
     const char *resume = cmdline_key(line, "MODEL.RESUME");
 
+    if (cmdline_value(line, "--weights"))
+        return cmdline_value(line, "--weights");
     return resume && *resume ? resume : cmdline_key(line, "MODEL.PRETRAINED");
+}
+
+/* --weights A B C */
+static void check_ensemble(const struct config *cfg, const struct cmdline *line,
+                           struct problems *p)
+{
+    static const char *const others[] = {"MODEL.RESUME", "MODEL.PRETRAINED"};
+    int before = p->nerror;
+
+    if (cmdline_value(line, "--beside"))
+        problems_error(p, "--beside", "cannot be combined with --weights");
+    for (int i = 0; i < 2; i++)
+        if (cmdline_key(line, others[i]))
+            problems_error(p, others[i], "cannot be combined with --weights");
+    model_check(cfg, p);
+    model_check_whole(cfg, p);
+    if (p->nerror == before && model_of_config(cfg)->family->task == MODEL_SEGMENT)
+        problems_error(p, "--weights",
+                       "%s is a segmentation model: eval averages classifiers only "
+                       "(evaluate one checkpoint with --resume)",
+                       cfg->model.name);
+    if (cfg->throughput_mode)
+        problems_error(p, "--weights", "cannot be combined with THROUGHPUT_MODE");
+    device_check_one(cfg, p);
+    data_check(cfg, p);
+    data_check_split(cfg, DATA_VAL, p);
+    run_check_own_weights(cfg, line, p);
+    ensemble_check(line, p);
+}
+
+/* Arguments are further files of --weights. */
+static void check_args(const struct cmdline *line, struct problems *p)
+{
+    for (int i = 0; i < line->narg; i++)
+        if (!ensemble_has(line, i))
+            problems_error(p, NULL, "unrecognized arguments: %s", line->arg[i].text);
 }
 
 static void eval_check(const struct config *cfg, const struct cmdline *line,
@@ -17,9 +63,14 @@ static void eval_check(const struct config *cfg, const struct cmdline *line,
     const char *report = cmdline_value(line, "--report");
     const char *why = report ? report_refuse(report) : NULL;
 
-    run_check(cfg, false, p);
-    if (!cmdline_value(line, "--beside"))
-        run_check_weights(cfg, line, p);
+    check_args(line, p);
+    if (cmdline_value(line, "--weights")) {
+        check_ensemble(cfg, line, p);
+    } else {
+        run_check(cfg, false, p);
+        if (!cmdline_value(line, "--beside"))
+            run_check_weights(cfg, line, p);
+    }
     if (cmdline_value(line, "--beside") && (report || cmdline_value(line, "--result")))
         problems_error(p, "--beside",
                        "cannot be combined with --report or --result: the results go to "
@@ -32,6 +83,9 @@ static void eval_check(const struct config *cfg, const struct cmdline *line,
 
 static const struct cmd_flag eval_flags[] = {
     RUN_RESULT_FLAG,
+    {"--weights", "FILE...",
+     "checkpoints of classifiers (their EMA weights, if any) with the same classes; the "
+     "mean of their probabilities is evaluated"},
     {"--report", "DIR",
      "write an error analysis to DIR: accuracy by class, the confusion matrix, the worst "
      "images, ..."},
@@ -41,10 +95,47 @@ static const struct cmd_flag eval_flags[] = {
     {0},
 };
 
+static int run_ensemble(struct config *cfg, const struct cmdline *line)
+{
+    size_t most = (size_t)line->narg + 1;
+    struct cmdline *own = xcalloc(most, sizeof(*own));
+    struct config *more = xcalloc(most, sizeof(*more));
+    struct config **of = xcalloc(most, sizeof(*of));
+    const char **path = xcalloc(most, sizeof(*path));
+    int n = 1, code;
+
+    of[0] = cfg;
+    path[0] = cmdline_value(line, "--weights");
+    for (; n <= line->narg; n++) {
+        path[n] = line->arg[n - 1].text;
+        of[n] = &more[n];
+        ensemble_config(path[n], line, &own[n], of[n]);
+    }
+    for (int i = 0; i < n; i++)
+        config_set(of[i], "TRAIN.EMA.ENABLE", "False");
+    code =
+        ensemble_eval(&(struct ensemble_eval){.cfg = of,
+                                              .path = path,
+                                              .n = n,
+                                              .result = cmdline_value(line, "--result"),
+                                              .report = cmdline_value(line, "--report")});
+    for (int i = 1; i < n; i++) {
+        config_release(&more[i]);
+        arena_release(&own[i].mem);
+    }
+    free(own);
+    free(more);
+    free(of);
+    free(path);
+    return code;
+}
+
 static int eval_run(struct config *cfg, const struct cmdline *line)
 {
     if (cmdline_value(line, "--beside"))
         return trainer_eval_beside(cfg, cmdline_value(line, "--beside"));
+    if (cmdline_value(line, "--weights"))
+        return run_ensemble(cfg, line);
     return trainer_eval(cfg, cmdline_value(line, "--result"),
                         cmdline_value(line, "--report"));
 }
@@ -54,7 +145,7 @@ const struct verb cmd_eval = {
     .examples =
         (const char *const[]){
             "trainc eval --resume output/resnet18/default/best.safetensors",
-            "trainc eval --resume best.safetensors --report report", NULL},
+            "trainc eval --weights a.safetensors b.safetensors --report report", NULL},
     .help = "evaluate a checkpoint or weights on the validation images",
     .about =
         "Evaluates the weights of --resume CHECKPOINT (and the EMA weights, if "
@@ -64,6 +155,8 @@ const struct verb cmd_eval = {
         "al. 2017, the most confused pairs, and the worst images; it uses the EMA "
         "weights "
         "if there are any.",
+    .args = "[CHECKPOINT...]",
+    .max_args = 100,
     .flags = eval_flags,
     .log_stdout = true,
     .weights = eval_weights,

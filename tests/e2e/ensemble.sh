@@ -15,6 +15,10 @@ train a --seed 1
 train b --seed 2
 train c --model resnet32 --img-size 40 --seed 3
 train five --data-path five
+cp -r shapes renamed
+for split in train val; do mv "$(ls -d renamed/$split/*/ | head -1)" renamed/$split/aaa; done
+train renamed --data-path renamed
+renamed=$(ls out/*/renamed/last.safetensors)
 a=$(ls out/*/a/last.safetensors) b=$(ls out/*/b/last.safetensors)
 c=$(ls out/*/c/last.safetensors) five=$(ls out/*/five/last.safetensors)
 
@@ -45,15 +49,42 @@ mean all.json a.json b.json >/dev/null 2>&1 && fail "the third member does nothi
 predict two "$b" "$c"
 mean two.json b.json c.json || fail "the mean of two"
 
+# eval has the accuracy and loss of the probabilities that predict writes.
+"$trainc" eval --device cpu --weights "$a" "$b" "$c" --result eval.json --report report >log 2>&1 || fail "eval"
+expect_line "ensemble of 3"
+python3 - <<'Y' || fail "eval differs from predict"
+import json, math
+r, v = json.load(open('all.json')), json.load(open('eval.json'))
+index = {c: i for i, c in enumerate(r['classes'])}
+loss = right = 0
+for g in r['images']:
+    label = index[g['image'].split('/')[-2]]
+    loss -= math.log(g['probabilities'][label]) / len(r['images'])
+    right += max(range(4), key=g['probabilities'].__getitem__) == label
+assert abs(v['val_loss'] - loss) < 1e-5, (v['val_loss'], loss)
+assert abs(v['val_top1'] - 100 * right / len(r['images'])) < 1e-9, (v['val_top1'], right)
+Y
+grep -q '"ensemble"' report/report.json || fail "report: not of the ensemble"
+# One member is what eval of it gives.
+"$trainc" eval --device cpu --weights "$a" --result one.json >log 2>&1 || fail "eval of one"
+"$trainc" eval --device cpu --resume "$a" --result resumed.json >log 2>&1 || fail "eval --resume"
+[ "$(json_value one.json val_top1)" = "$(json_value resumed.json val_top1)" ] || fail "one member: another accuracy"
+
 refused() { # CODE PATTERN ARGUMENT...
   local code=$1 pattern=$2
   "$trainc" "${@:3}" >log 2>&1
   [ $? = "$code" ] && grep -q "$pattern" log || fail "not refused with '$pattern'"
 }
 refused 1 "has 5 classes, and the first has 4" predict --weights "$a" "$five" shapes/val
+refused 1 "class 0 is 'aaa', and '.*' in the first" predict --weights "$a" "$renamed" shapes/val
 refused 2 "there is no file 'none.safetensors'" predict --weights "$a" none.safetensors shapes/val
 refused 2 "no images" predict --weights "$a" "$b"
 head -c 9000 "$b" >cut.safetensors
 refused 2 "'cut.safetensors'" predict --weights "$a" cut.safetensors shapes/val
+refused 2 "has 4 classes, .* MODEL.NUM_CLASSES is 5" eval --weights "$a" "$five" --data-path shapes
+refused 2 "cannot be combined with --weights" eval --weights "$a" "$b" --resume "$a"
+refused 2 "unrecognized arguments: $b" eval "$b" --resume "$a"
+refused 2 "unrecognized arguments: shapes" eval --weights "$a" shapes
+refused 2 "'cut.safetensors'" eval --weights "$a" cut.safetensors
 
 finish
