@@ -53,6 +53,7 @@ const struct kernel *const cuda_kernels[] = {
     /* loss */
     &cuda_cross_entropy,
     &cuda_bce,
+    &cuda_multilabel_loss,
     &cuda_focal,
     &cuda_dice,
     &cuda_ohem,

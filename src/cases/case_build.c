@@ -19,6 +19,7 @@
 #include "ops/maxpool2d.h"
 #include "ops/metrics.h"
 #include "ops/mix.h"
+#include "ops/multilabel_loss.h"
 #include "ops/normalize.h"
 #include "ops/pad_shortcut.h"
 #include "ops/relu.h"
@@ -331,6 +332,34 @@ void case_bce_lam(struct case_build *c, const struct op_case *row,
 
     a.layer = "loss";
     case_output(c, bce_(c->b, in.logits, in.labels, lam_input(c, s), &a));
+}
+
+static void multilabel_case(struct case_build *c, const struct op_case *row,
+                            const struct case_size *s, bool mixes)
+{
+    struct multilabel_loss_attrs a = *(const struct multilabel_loss_attrs *)row->attrs;
+    struct label_loss in = label_loss_inputs(c, row, s);
+    struct tensor *targets =
+        case_tensor(c, "targets", DTYPE_U8, LAYOUT_PLAIN, 2, s->dim, CASE_HOLES);
+
+    c->input[c->ninput - 1].classes = 2;
+    for (int k = 0; k < MULTILABEL_WEIGHTS; k++)
+        a.rule.weight[k] = (float)(k % 4 + 1) / 2;
+    a.layer = "loss";
+    case_output(c, multilabel_loss(c->b, in.logits, in.labels, targets,
+                                   mixes ? lam_input(c, s) : NULL, &a));
+}
+
+void case_multilabel(struct case_build *c, const struct op_case *row,
+                     const struct case_size *s)
+{
+    multilabel_case(c, row, s, false);
+}
+
+void case_multilabel_lam(struct case_build *c, const struct op_case *row,
+                         const struct case_size *s)
+{
+    multilabel_case(c, row, s, true);
 }
 
 void case_cross_entropy2d(struct case_build *c, const struct op_case *row,

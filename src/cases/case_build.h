@@ -58,6 +58,8 @@ case_build_fn case_cross_entropy;
 case_build_fn case_cross_entropy_lam;
 case_build_fn case_bce;
 case_build_fn case_bce_lam;
+case_build_fn case_multilabel;
+case_build_fn case_multilabel_lam;
 case_build_fn case_cross_entropy2d;
 case_build_fn case_focal;
 case_build_fn case_focal_lam;

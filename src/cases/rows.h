@@ -21,6 +21,7 @@
 #include "ops/focal.h"
 #include "ops/maxpool2d.h"
 #include "ops/mix.h"
+#include "ops/multilabel_loss.h"
 #include "ops/ohem.h"
 #include "ops/pad_shortcut.h"
 #include "ops/relu.h"
@@ -66,7 +67,9 @@ extern const struct op_case rows_wide_chains[];
 #define OHEM(...)    .build = case_ohem, ATTRS(ohem_attrs, __VA_ARGS__)
 #define DISTILL(...) .build = case_distill, ATTRS(distill_attrs, __VA_ARGS__)
 #define BCE(...)     .build = case_bce, ATTRS(bce_attrs, __VA_ARGS__)
-#define LOSS(...)    .build = case_cross_entropy, ATTRS(cross_entropy_attrs, __VA_ARGS__)
+#define MULTILABEL(...)                                                                  \
+    .build = case_multilabel, ATTRS(multilabel_loss_attrs, __VA_ARGS__)
+#define LOSS(...) .build = case_cross_entropy, ATTRS(cross_entropy_attrs, __VA_ARGS__)
 
 /* Parts of an op, with inputs in place of its other parts. */
 #define PARTS(fn) .build = case_##fn, .no_gradient = true

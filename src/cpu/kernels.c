@@ -76,6 +76,7 @@ const struct kernel *const cpu_kernels[] = {
     &cpu_mix,
     &cpu_cross_entropy,
     &cpu_bce,
+    &cpu_multilabel_loss,
     &cpu_focal,
     &cpu_dice,
     &cpu_ohem,

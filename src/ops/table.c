@@ -38,6 +38,7 @@
 #include "ops/maxpool2d_places.h"
 #include "ops/metrics.h"
 #include "ops/mix.h"
+#include "ops/multilabel_loss.h"
 #include "ops/normalize.h"
 #include "ops/ohem.h"
 #include "ops/optimizer_list.h"
@@ -148,6 +149,8 @@ const struct op *const op_table[] = {
     &op_cross_entropy_grad,
     &op_bce,
     &op_bce_grad,
+    &op_multilabel_loss,
+    &op_multilabel_loss_grad,
     &op_focal,
     &op_focal_grad,
     &op_dice,
