@@ -210,7 +210,7 @@ static void check_best(const struct config *cfg, struct problems *p)
     const struct model *m = model_find(cfg->model.type, cfg->model.name, &unused);
 
     if (m)
-        score_check(cfg, m->family->task, p);
+        score_check(cfg, model_task_of_config(cfg, m), p);
     strbuf_release(&unused);
 }
 

@@ -70,6 +70,8 @@ const struct choice choices_best_metrics[] = {
     {"mcc", BEST_MCC, NULL},
     {"auroc", BEST_AUROC, NULL},
     {"mdice", BEST_MDICE, NULL},
+    {"map", BEST_MAP, NULL},
+    {"f1_micro", BEST_F1_MICRO, NULL},
     {0},
 };
 
@@ -146,6 +148,12 @@ const struct choice choices_mixup_modes[] = {
     {"batch", MIXUP_MODE_BATCH, NULL},
     {"pair", MIXUP_MODE_PAIR, NULL},
     {"elem", MIXUP_MODE_ELEM, NULL},
+    {0},
+};
+
+const struct choice choices_tasks[] = {
+    {"classify", TASK_CLASSIFY, NULL},
+    {"multilabel", TASK_MULTILABEL, NULL},
     {0},
 };
 

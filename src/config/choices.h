@@ -52,7 +52,9 @@ enum {
     BEST_F1_MACRO,
     BEST_MCC,
     BEST_AUROC,
-    BEST_MDICE
+    BEST_MDICE,
+    BEST_MAP,
+    BEST_F1_MICRO
 };
 enum { SAMPLER_UNIFORM, SAMPLER_BALANCED, SAMPLER_SQRT, SAMPLER_WEIGHTS };
 
@@ -97,6 +99,9 @@ enum { DEFAULTS_AUTO, DEFAULTS_JOB, DEFAULTS_SWIN };
 
 /* AUG.MIXUP_MODE: one coefficient per batch, pair of samples, or sample */
 enum { MIXUP_MODE_BATCH, MIXUP_MODE_PAIR, MIXUP_MODE_ELEM };
+
+/* MODEL.TASK */
+enum { TASK_CLASSIFY, TASK_MULTILABEL };
 
 enum { /* AUG.CROP_MODE; AUTO: PAD if AUG.PAD_CROP > 0, else RRC */
        CROP_MODE_AUTO,

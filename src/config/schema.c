@@ -303,6 +303,10 @@ const struct schema schema_table[] = {
         .metavar = "NAME",
         .help = "tables: column of classes; empty: found by a usual name such as label, "
                 "class, or category"),
+    ROW("DATA.LABEL_SEPARATOR", data.label_separator, .def = "auto",
+        .flag = "--label-separator", .metavar = "CHAR",
+        .help = "tables with MODEL.TASK multilabel: the character between labels; auto: "
+                "the first of | ; , and space that occurs"),
     ROW("DATA.SPLIT_COLUMN", data.split_column, .flag = "--split-column",
         .metavar = "NAME",
         .help =
@@ -498,6 +502,10 @@ const struct schema schema_table[] = {
         .help = "teacher model; empty: the same model with the same keys as this run"),
     ROW("MODEL.RESUME", model.resume, NEUTRAL, PATH, .flag = "--resume",
         .metavar = "FILE", .help = "checkpoint to resume from"),
+    ROW("MODEL.TASK", model.task, .def = "classify", .choices = choices_tasks,
+        .flag = "--task",
+        .help = "of a classifier: classify: one class per image; multilabel: any number "
+                "of labels per image (DATA.DATASET csv)"),
     ROW("MODEL.NUM_CLASSES", model.num_classes, .def = "1000", RANGE(1, 1048576),
         .flag = "--num-classes", .metavar = "N", .help = "outputs of the classifier"),
     ROW("MODEL.IN_CHANS", model.in_chans, .def = "3", RANGE(1, 32), .flag = "--in-chans",
@@ -717,6 +725,16 @@ const struct schema schema_table[] = {
         .flag = "--logit-adjust", .metavar = "TAU",
         .help = "training adds TAU log(share of the class) to the logits, so that rare "
                 "classes are not guessed too seldom (Menon et al. 2021: 1); 0: off"),
+    ROW("TRAIN.LOSS.GAMMA_POS", train.loss.gamma_pos, .def = "0.0", RANGE(0, 100),
+        .help = "asymmetric: focusing exponent of labels that an image has"),
+    ROW("TRAIN.LOSS.GAMMA_NEG", train.loss.gamma_neg, .def = "4.0", RANGE(0, 100),
+        .help = "asymmetric: focusing exponent of labels that an image lacks"),
+    ROW("TRAIN.LOSS.CLIP", train.loss.clip, .def = "0.05", RANGE(0, 0.9),
+        .help = "asymmetric: lacking labels below this probability cost nothing"),
+    ROW("TRAIN.LOSS.POS_WEIGHT", train.loss.pos_weight, .def = "[]", RANGE(0, 1e6),
+        .flag = "--pos-weight", .metavar = "W",
+        .help = "MODEL.TASK multilabel: factors of the loss of labels that an image has: "
+                "one for all classes, or one per class"),
     ROW("TRAIN.OPTIMIZER.NAME", train.optimizer.name, .def = "adamw",
         .flag = "--optim, --opt", .metavar = "NAME",
         .help = "the optimizer; each reads some of the keys below"),

@@ -59,6 +59,7 @@ struct config_data {
     int64_t train_num_samples, val_num_samples;
     double val_fraction, fraction;
     const char *fold, *group;
+    const char *label_separator;
     const char *image_column, *label_column, *split_column, *image_folder;
     const char *weight_column;
     int sampler;
@@ -90,6 +91,7 @@ struct config_model {
     bool offline;
     struct str_list pretrained_skip;
     int pretrained_tables; /* enum bias_tables */
+    int task; /* TASK_CLASSIFY */
     int64_t num_classes, in_chans;
     bool features_only;
     struct int_list out_indices;
@@ -133,6 +135,8 @@ struct config_train {
         struct float_opt target_thresh;
         bool sum_classes;
         double logit_adjust;
+        double gamma_pos, gamma_neg, clip;
+        struct float_list pos_weight;
     } loss;
     struct {
         const char *name;

@@ -18,6 +18,7 @@ struct batch {
      * nothing counts, as in all of a sample that is missing or damaged. NULL without
      * label maps. It lies after `pixel` in one block. */
     uint8_t *label_map;
+    uint8_t *target; /* [size, K]: sets of labels (dataset_targets); NULL without them */
     /* [size]; of each sample, for augmentation that is left to the caller; .sample -1: no
      * sample, or a damaged one */
     struct augment_key *key;

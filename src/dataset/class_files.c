@@ -71,13 +71,23 @@ static double class_files_weight(const struct dataset *d, int64_t i)
     .describe = class_files_describe, .stamp = class_files_stamp,                        \
     .close = class_files_close
 
+static void class_files_targets(const struct dataset *d, int64_t i, uint8_t *target)
+{
+    memcpy(target, of(d)->file[i].target, (size_t)d->nclass);
+}
+
 static const struct dataset_type class_files_type = {CLASS_FILES_MEMBERS};
+static const struct dataset_type set_type = {CLASS_FILES_MEMBERS,
+                                             .targets = class_files_targets};
+static const struct dataset_type weighted_set_type = {CLASS_FILES_MEMBERS,
+                                                      .targets = class_files_targets,
+                                                      .weight = class_files_weight};
 static const struct dataset_type weighted_type = {CLASS_FILES_MEMBERS,
                                                   .weight = class_files_weight};
 
 void class_files_set_weighted(struct class_files *f)
 {
-    f->base.type = &weighted_type;
+    f->base.type = f->base.type == &set_type ? &weighted_set_type : &weighted_type;
 }
 
 struct class_files *class_files_new(const char *root, const char *name)
@@ -96,5 +106,18 @@ struct class_files *class_files_new(const char *root, const char *name)
 void class_files_add(struct class_files *f, const char *path, int32_t label)
 {
     GROW(f->file, f->base.n, f->cap);
-    f->file[f->base.n++] = (struct class_file){path, label, 1};
+    f->file[f->base.n++] = (struct class_file){path, label, NULL, 1};
+}
+
+void class_files_add_set(struct class_files *f, const char *path, const uint8_t *target)
+{
+    int32_t label = -1; /* all unknown */
+
+    for (int k = 0; k < f->base.nclass; k++)
+        label = target[k] == TARGET_UNKNOWN ? label : 0;
+    class_files_add(f, path, label);
+    f->file[f->base.n - 1].target = target;
+    f->base.type = f->base.type == &weighted_type || f->base.type == &weighted_set_type
+                       ? &weighted_set_type
+                       : &set_type;
 }

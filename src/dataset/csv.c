@@ -30,6 +30,7 @@
 #include "dataset/class_files.h"
 #include "dataset/class_names.h"
 #include "dataset/csv_images.h"
+#include "dataset/csv_labels.h"
 #include "dataset/table.h"
 #include "dataset/text_table.h"
 #include "image/image.h"
@@ -51,6 +52,7 @@ struct csv {
     struct text_table t;
     char *path, *root; /* of the table; of the folder that images are sought in */
     int image, label, split, weight;
+    struct csv_labels labels; /* of MODEL.TASK multilabel */
 };
 
 /* ---- which file ---- */
@@ -148,10 +150,12 @@ static bool find_columns(struct csv *c, const struct dataset_source *s,
     const struct text_table *t = &c->t;
     const char *missing = NULL, *key = NULL;
 
+    c->label = -1;
     c->image = find_column(t, s->columns.image, image_columns);
     if (c->image < 0 && !(s->columns.image && *s->columns.image))
         c->image = find_image_names(t);
-    c->label = find_column(t, s->columns.label, label_columns);
+    if (!s->multilabel || !s->columns.label || !*s->columns.label)
+        c->label = find_column(t, s->columns.label, label_columns);
     c->split = find_column(t, s->columns.split, split_columns);
     c->weight = s->columns.weight && *s->columns.weight
                     ? text_table_column(t, s->columns.weight)
@@ -165,12 +169,13 @@ static bool find_columns(struct csv *c, const struct dataset_source *s,
         missing = s->columns.split, key = "DATA.SPLIT_COLUMN";
     if (s->columns.weight && *s->columns.weight && c->weight < 0)
         missing = s->columns.weight, key = "DATA.WEIGHT_COLUMN";
-    if (c->label < 0)
+    if (c->label < 0 && !s->multilabel)
         missing = s->columns.label, key = "DATA.LABEL_COLUMN";
     if (c->image < 0)
         missing = s->columns.image, key = "DATA.IMAGE_COLUMN";
     if (!key)
-        return true;
+        return !s->multilabel || csv_labels_init(&c->labels, t, c->path, s->columns.label,
+                                                 c->label, s->columns.separator, why);
     if (missing && *missing)
         strbuf_addf(why, "'%s' has no column '%s' (%s); its columns are ", c->path,
                     missing, key);
@@ -254,6 +259,7 @@ static bool csv_find(struct csv *c, const struct dataset_source *s, struct strbu
 
 static void csv_release(struct csv *c)
 {
+    csv_labels_release(&c->labels);
     text_table_release(&c->t);
     free(c->path);
     free(c->root);
@@ -332,15 +338,26 @@ static float weight_of(const struct csv *c, int64_t row)
     return (float)w;
 }
 
+/* Adds an image with its set of labels. */
+static void add_labels(struct class_files *f, const struct csv *c, int64_t row,
+                       const char *path)
+{
+    int n = f->base.nclass;
+    uint8_t *target = arena_new(&f->mem, (size_t)n);
+
+    csv_labels_targets(&c->labels, row, n, target);
+    class_files_add_set(f, path, target);
+}
+
 static void add_images(struct class_files *f, const struct csv *c,
                        const struct dataset_source *s, const char *ending)
 {
     struct strmap label = {0};
 
-    for (int k = 0; k < f->base.nclass; k++)
+    for (int k = 0; k < f->base.nclass && !s->multilabel; k++)
         strmap_put(&label, f->base.class_name[k], (void *)(uintptr_t)(k + 1));
     for (int64_t i = 0; i < c->t.rows; i++) {
-        const char *name = text_table_cell(&c->t, i, c->label);
+        const char *name = s->multilabel ? "" : text_table_cell(&c->t, i, c->label);
         const char *image = text_table_cell(&c->t, i, c->image);
         uintptr_t k = (uintptr_t)strmap_get(&label, name);
 
@@ -348,9 +365,13 @@ static void add_images(struct class_files *f, const struct csv *c,
             continue;
         if (!*image)
             die("%s:%d: the image's name is empty", c->path, c->t.line[i]);
-        if (!k)
+        if (!k && !s->multilabel)
             die("%s:%d: class '%s' is not in classes.txt", c->path, c->t.line[i], name);
-        class_files_add(f, arena_printf(&f->mem, "%s%s", image, ending), (int32_t)k - 1);
+        image = arena_printf(&f->mem, "%s%s", image, ending);
+        if (s->multilabel)
+            add_labels(f, c, i, image);
+        else
+            class_files_add(f, image, (int32_t)k - 1);
         if (c->weight >= 0)
             f->file[f->base.n - 1].weight = weight_of(c, i);
     }
@@ -394,23 +415,38 @@ static struct dataset *csv_open(const struct dataset_source *s)
             s->split ? s->split : "", s->split ? ", " : "");
     dir = path_dirname(c.path);
     f = class_files_new(c.root, c.path);
-    name_classes(&f->base, &c, dir);
+    if (s->multilabel) {
+        csv_labels_name(&c.labels, &f->base, dir);
+    } else {
+        name_classes(&f->base, &c, dir);
+        csv_labels_doubt(&c.t, c.path, c.label);
+    }
     if (c.weight >= 0)
         class_files_set_weighted(f);
     add_images(f, &c, s, ending);
     if (!f->base.n)
         die("'%s': no row has '%s' in its column '%s'", c.path, s->split,
             c.t.header[c.split]);
-    log_info("'%s': images are in '%s' (column %s), classes in column %s", c.path, c.root,
-             c.t.header[c.image], c.t.header[c.label]);
+    if (s->multilabel)
+        log_info("'%s': images are in '%s' (column %s), labels in %s%s", c.path, c.root,
+                 c.t.header[c.image],
+                 c.labels.n > 1 ? "several columns, the first is " : "column ",
+                 c.t.header[c.labels.column[0]]);
+    else
+        log_info("'%s': images are in '%s' (column %s), classes in column %s", c.path,
+                 c.root, c.t.header[c.image], c.t.header[c.label]);
     csv_release(&c);
     free(dir);
     return &f->base;
 }
 
-static const char *const csv_reads[] = {"DATA.IMAGE_COLUMN",  "DATA.LABEL_COLUMN",
-                                        "DATA.SPLIT_COLUMN",  "DATA.IMAGE_FOLDER",
-                                        "DATA.WEIGHT_COLUMN", NULL};
+static const char *const csv_reads[] = {"DATA.IMAGE_COLUMN",
+                                        "DATA.LABEL_COLUMN",
+                                        "DATA.SPLIT_COLUMN",
+                                        "DATA.IMAGE_FOLDER",
+                                        "DATA.WEIGHT_COLUMN",
+                                        "DATA.LABEL_SEPARATOR",
+                                        NULL};
 
 const struct storage storage_csv = {
     .name = "csv",

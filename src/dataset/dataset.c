@@ -65,6 +65,17 @@ void dataset_describe(const struct dataset *d, int64_t i, struct strbuf *name)
     d->type->describe(d, i, name);
 }
 
+bool dataset_has_targets(const struct dataset *d)
+{
+    return d->type->targets != NULL;
+}
+
+void dataset_targets(const struct dataset *d, int64_t i, uint8_t *target)
+{
+    dataset_check_index(d, i);
+    d->type->targets(d, i, target);
+}
+
 bool dataset_has_labels(const struct dataset *d)
 {
     return d->type->read_label != NULL;
@@ -113,6 +124,13 @@ bool dataset_stamp(const struct dataset *d, int64_t i, struct strbuf *out)
     return d->type->stamp && d->type->stamp(d, i, out);
 }
 
+static void digest_targets(XXH3_state_t *x, const struct dataset *d, int64_t i,
+                           uint8_t *room)
+{
+    d->type->targets(d, i, room);
+    (void)XXH3_64bits_update(x, room, (size_t)d->nclass);
+}
+
 static void digest_name(XXH3_state_t *x, const char *name)
 {
     (void)XXH3_64bits_update(x, name, strlen(name) + 1);
@@ -121,6 +139,7 @@ static void digest_name(XXH3_state_t *x, const char *name)
 uint64_t dataset_digest(const struct dataset *d)
 {
     XXH3_state_t *x = XXH3_createState();
+    uint8_t *room = xcalloc((size_t)d->nclass + 1, 1);
     uint64_t digest;
 
     if (!x)
@@ -131,6 +150,8 @@ uint64_t dataset_digest(const struct dataset *d)
         int32_t label = d->type->label(d, i);
 
         (void)XXH3_64bits_update(x, &label, sizeof(label));
+        if (d->type->targets)
+            digest_targets(x, d, i, room);
         if (d->type->name)
             digest_name(x, d->type->name(d, i));
         if (d->type->label_name)
@@ -138,6 +159,7 @@ uint64_t dataset_digest(const struct dataset *d)
     }
     digest = XXH3_64bits_digest(x);
     (void)XXH3_freeState(x);
+    free(room);
     return digest ? digest : 1;
 }
 

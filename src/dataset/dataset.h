@@ -66,6 +66,8 @@ struct dataset_type {
     const char *(*label_name)(const struct dataset *d, int64_t i); /* NULL: none */
     /* See dataset_shards; NULL: each sample is a file. */
     const int64_t *(*shards)(const struct dataset *d, int64_t *n);
+    /* See dataset_targets; NULL: a class per image. */
+    void (*targets)(const struct dataset *d, int64_t i, uint8_t *target);
     /* Of data sets with label maps; NULL: a class per image. */
     int (*read_label)(const struct dataset *d, int64_t i, int64_t limit,
                       struct dataset_bytes *out, struct strbuf *why);
@@ -74,6 +76,13 @@ struct dataset_type {
 };
 
 int32_t dataset_label(const struct dataset *d, int64_t i);
+
+/* Sets of labels: target[k] is 1 if the image has label k, 0 if not, or TARGET_UNKNOWN.
+ * dataset_label() is then 0, or -1 if all are unknown. */
+enum { TARGET_UNKNOWN = 255 };
+bool dataset_has_targets(const struct dataset *d);
+void dataset_targets(const struct dataset *d, int64_t i, uint8_t *target);
+
 /* What a table says in DATA.WEIGHT_COLUMN, else 1. */
 double dataset_weight(const struct dataset *d, int64_t i);
 int dataset_read(const struct dataset *d, int64_t i, int64_t limit,

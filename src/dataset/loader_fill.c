@@ -52,6 +52,18 @@ static int64_t loader_position(const struct loader *l, int64_t own, int at)
     return own * l->o.world + (other ? l->o.world - 1 - l->o.rank : l->o.rank);
 }
 
+/* Sets the targets of a place: those of a sample, or unknown ones for -1. */
+static void loader_targets(const struct loader *l, const struct batch *b, int at,
+                           int64_t sample)
+{
+    size_t n = (size_t)l->source.data->nclass;
+
+    if (b->target && sample < 0)
+        memset(b->target + (size_t)at * n, TARGET_UNKNOWN, n);
+    else if (b->target)
+        dataset_targets(l->source.data, sample, b->target + (size_t)at * n);
+}
+
 char *loader_fill(struct loader *l, struct loader_worker *w, struct batch *b, int at,
                   int64_t *sample, bool *machine)
 {
@@ -66,6 +78,7 @@ char *loader_fill(struct loader *l, struct loader_worker *w, struct batch *b, in
     struct strbuf why = STRBUF_INIT, others = STRBUF_INIT;
 
     b->label[at] = -1;
+    loader_targets(l, b, at, -1);
     b->key[at] = (struct augment_key){.sample = -1};
     w->transformer.job = b->job ? &b->job[at] : NULL;
     if (b->job)
@@ -87,6 +100,7 @@ char *loader_fill(struct loader *l, struct loader_worker *w, struct batch *b, in
             continue;
         b->sample[at] = i;
         b->label[at] = dataset_label(l->source.data, i);
+        loader_targets(l, b, at, i);
         b->key[at] =
             (struct augment_key){l->o.seed, loader_augmented(b->epoch, &order, other), i};
         strbuf_release(&others);

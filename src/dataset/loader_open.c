@@ -36,6 +36,8 @@ static void slot_init(struct loader *l, struct slot *s)
     if (loader_label_map_size(l))
         s->batch.label_map = s->batch.pixel + pixels;
     s->batch.label = l->o.alloc(n * sizeof(*s->batch.label), l->o.arg);
+    if (dataset_has_targets(l->source.data))
+        s->batch.target = l->o.alloc(n * (size_t)l->source.data->nclass, l->o.arg);
     s->batch.key = l->o.alloc(n * sizeof(*s->batch.key), l->o.arg);
     if (l->o.transform.resize_later)
         s->batch.job = l->o.alloc(n * sizeof(*s->batch.job), l->o.arg);
@@ -49,6 +51,8 @@ static void slot_release(struct loader *l, struct slot *s)
     l->o.free(s->batch.pixel, l->o.arg);
     l->o.free(s->batch.label, l->o.arg);
     l->o.free(s->batch.key, l->o.arg);
+    if (s->batch.target)
+        l->o.free(s->batch.target, l->o.arg);
     if (s->batch.job)
         l->o.free(s->batch.job, l->o.arg);
     free(s->batch.sample);

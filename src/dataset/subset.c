@@ -42,6 +42,13 @@ static void subset_describe(const struct dataset *d, int64_t i, struct strbuf *n
     dataset_describe(s->all, s->index[i], name);
 }
 
+static void subset_targets(const struct dataset *d, int64_t i, uint8_t *target)
+{
+    const struct subset *s = subset_of(d);
+
+    dataset_targets(s->all, s->index[i], target);
+}
+
 static const char *subset_name(const struct dataset *d, int64_t i)
 {
     const struct subset *s = subset_of(d);
@@ -145,6 +152,7 @@ struct dataset *dataset_subset(struct dataset *all, const int64_t *index, int64_
         .stamp = t->stamp ? subset_stamp : NULL,
         .weight = t->weight ? subset_weight : NULL,
         .label_name = t->label_name ? subset_label_name : NULL,
+        .targets = t->targets ? subset_targets : NULL,
         .read_label = t->read_label ? subset_read_label : NULL,
         .describe_label = t->describe_label ? subset_describe_label : NULL,
         .stamp_label = t->stamp_label ? subset_stamp_label : NULL,

@@ -155,10 +155,43 @@ static void judge_classes(const struct dataset *d, int *warnings)
     free(count);
 }
 
+/* Warns of labels that all images have, or none. */
+static void judge_targets(const struct dataset *d, int *warnings)
+{
+    uint8_t *target = xcalloc((size_t)d->nclass + 1, 1);
+    int64_t *with = xcalloc(2 * (size_t)d->nclass + 1, sizeof(*with));
+    struct strbuf absent = STRBUF_INIT, constant = STRBUF_INIT;
+    int n, m;
+
+    for (int64_t i = 0; i < d->n; i++) {
+        dataset_targets(d, i, target);
+        for (int k = 0; k < d->nclass; k++) {
+            with[k] += target[k] == 1;
+            with[d->nclass + k] += target[k] == 0;
+        }
+    }
+    n = add_absent(d, d->nclass, with, &absent);
+    m = add_absent(d, d->nclass, with + d->nclass, &constant);
+    if (n)
+        log_warning("'%s': no image has the label%s %s", d->name, n > 1 ? "s" : "",
+                    absent.buf);
+    if (m)
+        log_warning("'%s': no image lacks the label%s %s", d->name, m > 1 ? "s" : "",
+                    constant.buf);
+    *warnings += (n > 0) + (m > 0);
+    strbuf_release(&absent);
+    strbuf_release(&constant);
+    free(target);
+    free(with);
+}
+
 char *survey_judge(const struct survey *s, const struct dataset *d, int *warnings)
 {
     if (dataset_has_labels(d))
         return judge_label_maps(s, d, warnings);
-    judge_classes(d, warnings);
+    if (dataset_has_targets(d))
+        judge_targets(d, warnings);
+    else
+        judge_classes(d, warnings);
     return NULL;
 }

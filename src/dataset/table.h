@@ -41,8 +41,9 @@ struct dataset_source {
     struct label_options labels; /* generated classes: `classes` alone */
     struct {                     /* tables: names of columns, and the images' folder; NULL
                                   * or empty: the usual ones */
-        const char *image, *label, *split, *folder, *weight;
+        const char *image, *label, *split, *folder, *weight, *separator;
     } columns;
+    bool multilabel;  /* MODEL.TASK: a set of labels per image */
     bool carved;      /* both splits are parts of one: DATA.VAL_FRACTION, DATA.FOLD */
     const char *keep; /* DATA.INDEX_DIR as a folder (keep.h); NULL: none */
 

@@ -89,8 +89,10 @@ static struct tensor *build_labels(struct build *t, struct builder *b,
 static struct tensor *build_eval_loss(struct build *t, struct builder *b,
                                       const struct plan *p, enum model_task task)
 {
-    struct loss_options o = {
-        .class_weight = task == MODEL_SEGMENT ? p->class_weight : NULL, .layer = "loss"};
+    struct loss_options o = {.class_weight =
+                                 task == MODEL_SEGMENT ? p->class_weight : NULL,
+                             .layer = "loss",
+                             .targets = t->targets};
 
     return loss_cross_entropy.build[task](b, &o, t->logits, t->truth, NULL);
 }
@@ -132,7 +134,7 @@ static void build_train_loss(struct build *t, struct builder *b, const struct pl
 {
     struct loss_sum_attrs sum = {.layer = "loss"};
     struct tensor **loss = t->each;
-    enum model_task task = p->model->family->task;
+    enum model_task task = p->task;
 
     if (p->shares)
         t->shares =
@@ -142,6 +144,7 @@ static void build_train_loss(struct build *t, struct builder *b, const struct pl
         struct tensor *z = judged(t, &p->loss[i]);
 
         o.teacher = teacher;
+        o.targets = t->targets;
         if (p->nloss > 1)
             o.layer = arena_printf(&b->g->arena, "loss.%d", i);
         loss[i] = p->loss[i].loss->build[task](
@@ -157,11 +160,13 @@ static void build_train_loss(struct build *t, struct builder *b, const struct pl
 static void build_loss(struct build *t, struct builder *b, const struct plan *p,
                        struct tensor *lam, struct tensor *teacher, bool training)
 {
-    enum model_task task = p->model->family->task;
+    enum model_task task = p->task;
     struct flip_attrs labels = {"flip_labels", p->augment.flip.flips};
     struct tensor *told;
 
     t->labels = t->truth = build_labels(t, b, task);
+    if (task == MODEL_MULTILABEL)
+        t->targets = graph_input(b, "targets", DTYPE_U8, LAYOUT_PLAIN, 2, t->logits->dim);
     if (training && task == MODEL_SEGMENT && p->augment.flips)
         t->truth = flip_(b, t->labels, t->keys, &labels);
     if (training)

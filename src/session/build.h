@@ -52,6 +52,7 @@ struct build {
     struct tensor *shares; /* fp32 [SHARES] in training with plan.shares, else NULL */
     struct tensor *labels; /* int32 [batch], -1: ignored; or uint8 [batch, h, w] of the
                             * logits' size, LABEL_IGNORE: ignored */
+    struct tensor *targets; /* uint8 [batch, K] of MODEL_MULTILABEL, else NULL */
     struct tensor *truth;  /* labels that losses and metrics read: label maps may be
                             * mirrored with their images */
     struct tensor *logits, *loss;

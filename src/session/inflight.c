@@ -112,7 +112,7 @@ struct part {
     size_t size;
 };
 
-enum { PARTS = 5 };
+enum { PARTS = 6 };
 
 static const float ones[SHARES] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
 _Static_assert(SHARES == 9, "one for each share");
@@ -125,6 +125,7 @@ static void parts_of(const struct inflight_place *to, const struct lent_batch *b
     p[2] = (struct part){to->keys, b->keys, to->key_size};
     p[3] = (struct part){to->jobs, b->jobs, to->job_size};
     p[4] = (struct part){to->shares, b->shares ? b->shares : ones, to->share_size};
+    p[5] = (struct part){to->targets, b->targets, to->target_size};
     for (int i = 0; i < PARTS; i++)
         if (p[i].size && !p[i].from)
             BUG("a batch without part %d, of %zu bytes", i, p[i].size);
@@ -140,8 +141,7 @@ static void copy_ahead(struct inflight *q, const struct part p[PARTS],
 
     for (int i = 0; i < PARTS; i++)
         at[i + 1] = at[i] + (p[i].size + 255) / 256 * 256;
-    if (inflight_slot_size(p[0].size, p[1].size, p[2].size, p[3].size, p[4].size) >
-        q->slot_size)
+    if (at[PARTS - 1] + p[PARTS - 1].size > q->slot_size)
         BUG("a batch of %zu bytes for slots of %zu", at[PARTS], q->slot_size);
     if (slot->lent.release) { /* two batches ago: its copy has completed */
         a->await(dev, slot->filled);

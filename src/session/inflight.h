@@ -37,6 +37,7 @@ struct lent_batch {
     const void *token;
     /* Called just before, with the duration of the copy; may be NULL. */
     void (*copied)(void *owner, double seconds);
+    const void *targets;     /* for programs of MODEL_MULTILABEL */
     const void *keys, *jobs; /* for programs that read them */
     const float *shares;     /* [SHARES], session/shares.h; NULL: all 1 */
 };
@@ -75,8 +76,8 @@ struct inflight {
 struct inflight_place {
     void *pixels, *labels;
     size_t pixel_size, label_size;
-    void *keys, *jobs, *shares;
-    size_t key_size, job_size, share_size;
+    void *keys, *jobs, *shares, *targets;
+    size_t key_size, job_size, share_size, target_size;
 };
 
 void inflight_init(struct inflight *q, const struct backend *b, struct device *dev,

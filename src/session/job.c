@@ -290,6 +290,11 @@ static bool row_of_pixels(struct view *v)
 
 static bool row_smoothing(struct view *v)
 {
+    if (v->cfg->model.task == TASK_MULTILABEL) {
+        set_value(v, "0.0");
+        strbuf_addstr(&v->why, "absent labels are most of the targets");
+        return true;
+    }
     return v->segment && row_of_pixels(v);
 }
 

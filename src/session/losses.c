@@ -14,6 +14,7 @@
 #include "ops/distill.h"
 #include "ops/focal.h"
 #include "ops/image.h"
+#include "ops/multilabel_loss.h"
 #include "ops/ohem.h"
 #include "session/model_config.h"
 
@@ -57,6 +58,52 @@ static struct tensor *build_bce(struct builder *b, const struct loss_options *o,
                .sum_classes = o->sum_classes);
 }
 
+/* Binary cross entropy of each class with exponents (ops/multilabel_loss.h). */
+static struct tensor *build_sets(struct builder *b, const struct loss_options *o,
+                                 struct tensor *logits, struct tensor *labels,
+                                 struct tensor *lam, struct multilabel_rule rule)
+{
+    const struct float_list *w = o->pos_weight;
+    int64_t classes = logits->dim[1];
+    struct multilabel_loss_attrs a = {.layer = o->layer, .sum_classes = o->sum_classes};
+
+    rule.smoothing = o->smoothing;
+    rule.weighted = w && w->n;
+    if (rule.weighted && (classes > MULTILABEL_WEIGHTS || (w->n > 1 && w->n != classes)))
+        usage("TRAIN.LOSS.POS_WEIGHT has %d numbers for %lld classes (at most %d)", w->n,
+              (long long)classes, MULTILABEL_WEIGHTS);
+    for (int64_t k = 0; rule.weighted && k < classes; k++)
+        rule.weight[k] = (float)w->item[w->n > 1 ? k : 0];
+    a.rule = rule;
+    return multilabel_loss(b, logits, labels, o->targets, lam, &a);
+}
+
+static struct tensor *build_bce_sets(struct builder *b, const struct loss_options *o,
+                                     struct tensor *logits, struct tensor *labels,
+                                     struct tensor *lam)
+{
+    return build_sets(b, o, logits, labels, lam, (struct multilabel_rule){0});
+}
+
+static struct tensor *build_focal_sets(struct builder *b, const struct loss_options *o,
+                                       struct tensor *logits, struct tensor *labels,
+                                       struct tensor *lam)
+{
+    return build_sets(
+        b, o, logits, labels, lam,
+        (struct multilabel_rule){.gamma_pos = o->gamma, .gamma_neg = o->gamma});
+}
+
+static struct tensor *build_asymmetric(struct builder *b, const struct loss_options *o,
+                                       struct tensor *logits, struct tensor *labels,
+                                       struct tensor *lam)
+{
+    return build_sets(b, o, logits, labels, lam,
+                      (struct multilabel_rule){.gamma_pos = o->gamma_pos,
+                                               .gamma_neg = o->gamma_neg,
+                                               .clip = o->clip});
+}
+
 static struct tensor *build_focal(struct builder *b, const struct loss_options *o,
                                   struct tensor *logits, struct tensor *labels,
                                   struct tensor *lam)
@@ -94,12 +141,14 @@ static struct tensor *build_distill(struct builder *b, const struct loss_options
 
 const struct loss loss_cross_entropy = {
     .name = "cross_entropy",
-    .help = "cross entropy of softmax: of images, or of the pixels of a segmentation",
+    .help = "cross entropy of softmax: of images, or of the pixels of a segmentation; "
+            "with MODEL.TASK multilabel the same as bce",
     .reads = (const char *const[]){"TRAIN.LOSS.LOGIT_ADJUST", NULL},
     .fields = (const char *const[]){"stage", "smoothing", NULL},
     .weighted = true,
-    .build =
-        {[MODEL_CLASSIFY] = build_cross_entropy, [MODEL_SEGMENT] = build_cross_entropy2d},
+    .build = {[MODEL_CLASSIFY] = build_cross_entropy,
+              [MODEL_SEGMENT] = build_cross_entropy2d,
+              [MODEL_MULTILABEL] = build_bce_sets},
 };
 
 static const struct loss loss_bce = {
@@ -109,14 +158,26 @@ static const struct loss loss_bce = {
         (const char *const[]){"TRAIN.LOSS.TARGET_THRESH", "TRAIN.LOSS.SUM_CLASSES", NULL},
     .fields =
         (const char *const[]){"stage", "smoothing", "target_thresh", "sum_classes", NULL},
-    .build = {[MODEL_CLASSIFY] = build_bce},
+    .build = {[MODEL_CLASSIFY] = build_bce, [MODEL_MULTILABEL] = build_bce_sets},
 };
 
 static const struct loss loss_focal = {
     .name = "focal",
     .help = "cross entropy that down-weights well-classified samples (Lin et al. 2017)",
     .fields = (const char *const[]){"stage", "smoothing", "gamma", NULL},
-    .build = {[MODEL_CLASSIFY] = build_focal, [MODEL_SEGMENT] = build_focal},
+    .build = {[MODEL_CLASSIFY] = build_focal,
+              [MODEL_SEGMENT] = build_focal,
+              [MODEL_MULTILABEL] = build_focal_sets},
+};
+
+static const struct loss loss_asymmetric = {
+    .name = "asymmetric",
+    .help = "MODEL.TASK multilabel: labels that an image lacks count less (Ridnik et al. "
+            "2021)",
+    .reads = (const char *const[]){"TRAIN.LOSS.GAMMA_POS", "TRAIN.LOSS.GAMMA_NEG",
+                                   "TRAIN.LOSS.CLIP", "TRAIN.LOSS.SUM_CLASSES", NULL},
+    .fields = (const char *const[]){"stage", "smoothing", "sum_classes", NULL},
+    .build = {[MODEL_MULTILABEL] = build_asymmetric},
 };
 
 static const struct loss loss_dice = {
@@ -141,9 +202,9 @@ static const struct loss loss_distill = {
     .build = {[MODEL_CLASSIFY] = build_distill, [MODEL_SEGMENT] = build_distill},
 };
 
-static const struct loss *const losses[] = {
-    &loss_cross_entropy, &loss_bce,     &loss_focal, &loss_dice,
-    &loss_ohem,          &loss_distill, NULL};
+static const struct loss *const losses[] = {&loss_cross_entropy, &loss_bce,  &loss_focal,
+                                            &loss_asymmetric,    &loss_dice, &loss_ohem,
+                                            &loss_distill,       NULL};
 
 static struct named loss_at(const void *table, int i)
 {
@@ -182,8 +243,20 @@ static bool reads_field(const struct loss *l, const char *field)
 static void check_task(const struct config *cfg, const struct model *m,
                        const struct loss *l, const char *key, struct problems *p)
 {
-    if (!m || l->build[m->family->task])
+    if (!m || l->build[model_task_of_config(cfg, m)])
         return;
+    if (model_task_of_config(cfg, m) == MODEL_MULTILABEL) {
+        config_blame(cfg, p, KEYS(key, "MODEL.TASK"),
+                     "%s %s cannot be used with MODEL.TASK multilabel (bce, focal, and "
+                     "asymmetric can)",
+                     key, l->name);
+        return;
+    }
+    if (l->build[MODEL_MULTILABEL] && !l->build[MODEL_CLASSIFY]) {
+        config_blame(cfg, p, KEYS(key, "MODEL.TASK"), "%s %s needs MODEL.TASK multilabel",
+                     key, l->name);
+        return;
+    }
     if (m->family->task == MODEL_SEGMENT)
         config_blame(cfg, p, KEYS(key), "%s %s is of whole images, and %s labels pixels",
                      key, l->name, cfg->model.name);
@@ -392,6 +465,10 @@ static struct loss_options defaults_of(const struct config *cfg, enum model_task
         .has_threshold = cfg->train.loss.target_thresh.has,
         .sum_classes = cfg->train.loss.sum_classes,
         .gamma = (float)c.gamma,
+        .gamma_pos = (float)cfg->train.loss.gamma_pos,
+        .gamma_neg = (float)cfg->train.loss.gamma_neg,
+        .clip = (float)cfg->train.loss.clip,
+        .pos_weight = &cfg->train.loss.pos_weight,
         .smooth = (float)c.smooth,
         .squared = c.squared,
         .thresh = (float)c.thresh,

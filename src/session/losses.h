@@ -32,6 +32,9 @@ struct loss_options {
     bool has_threshold;
     bool sum_classes;          /* TRAIN.LOSS.SUM_CLASSES */
     float gamma;               /* focal */
+    float gamma_pos, gamma_neg, clip; /* asymmetric */
+    const struct float_list *pos_weight; /* MODEL_MULTILABEL; NULL: all 1 */
+    struct tensor *targets;              /* MODEL_MULTILABEL: uint8 [N, K] */
     float smooth;              /* Dice */
     bool squared;              /* Dice */
     float thresh, min_share;   /* OHEM */
@@ -45,7 +48,7 @@ struct loss_options {
 };
 
 /*
- * logits [N, K], labels int32 [N], lam fp32 [N] or NULL (ops/cross_entropy.h); or for
+ * logits [N, K], labels int32 [N] (MODEL_MULTILABEL: 0 or -1), lam fp32 [N] or NULL (ops/cross_entropy.h); or for
  * MODEL_SEGMENT logits [N, K, h, w], labels uint8 [N, h, w] with LABEL_IGNORE. The loss
  * is fp32 [1].
  */

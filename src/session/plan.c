@@ -114,7 +114,7 @@ static void plan_counts(struct plan *p, const struct config *cfg, int64_t images
     p->val_batch = cfg->data.val_batch_size ? cfg->data.val_batch_size : p->batch;
     p->accumulation.batches = (int)batches;
     p->accumulation.group = (int)(steps < batches ? steps : batches);
-    p->shares = p->model->family->task == MODEL_SEGMENT || p->class_weight
+    p->shares = p->task != MODEL_CLASSIFY || p->class_weight
                     ? p->world > 1 || p->accumulation.group > 1
                     : p->tail && p->accumulation.group > 1;
     p->updates_per_epoch = accumulation_updates(&p->accumulation);
@@ -232,7 +232,7 @@ static void plan_losses(struct plan *p, const struct config *cfg)
     bool teacher = false;
 
     p->nloss = losses_of_config(
-        cfg, p->model->family->task,
+        cfg, p->task,
         &(struct class_factors){.weight = p->class_weight, .bias = p->class_bias},
         p->loss);
     for (int i = 0; i < p->nloss; i++)
@@ -269,6 +269,7 @@ void plan_init(struct plan *p, const struct config *cfg, int64_t images,
                       .nkeep = cfg->quant.keep.n},
         .inject_overflow_at = (int)cfg->amp.inject_overflow_at,
     };
+    p->task = model_task_of_config(cfg, p->model);
     p->norms = norms_of(cfg);
     p->options = model_options_of_config(cfg, &p->mem);
     plan_losses(p, cfg);

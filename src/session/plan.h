@@ -37,6 +37,7 @@
 
 struct plan {
     const struct model *model;
+    enum model_task task; /* model_task_of_config */
     struct model_options options;
     int64_t batch, val_batch;       /* per process */
     int world;                      /* processes, each with its own batches */

@@ -239,8 +239,10 @@ size_t session_slot_size(const struct session *s)
         size_t keys = b->keys ? tensor_size(b->keys) : 0;
         size_t jobs = b->jobs ? tensor_size(b->jobs) : 0;
         size_t shares = b->shares ? tensor_size(b->shares) : 0;
+        size_t targets = b->targets ? 256 + tensor_size(b->targets) : 0;
         size_t need = s->program[i] ? inflight_slot_size(tensor_size(b->pixels), labels,
-                                                         keys, jobs, shares)
+                                                         keys, jobs, shares) +
+                                          targets
                                     : 0;
 
         most = need > most ? need : most;

@@ -137,6 +137,8 @@ void session_release(struct session *s)
     if (s->device)
         s->backend->close(s->device);
     free(s->ema);
+    free(s->unknown);
+    free(s->thresholds);
     free(s->host);
     *s = (struct session){0};
 }

@@ -66,6 +66,10 @@ struct session {
     void *eval_metrics[SESSION_WEIGHTS]; /* on the device */
     int64_t micro;                       /* batches so far, as control.micro */
     float *ema;    /* TRAIN.EMA.DEVICE cpu: EMA in host memory, or NULL */
+    double *thresholds; /* [classes] of MODEL_MULTILABEL, chosen by the last validation; or
+                         * NULL */
+    void *unknown; /* targets without a known one, of unknown_size bytes; or NULL */
+    size_t unknown_size;
     float *host;   /* scratch: flat.weights_len floats */
     bool eval_ema; /* the current evaluation includes the EMA */
     struct inflight inflight;

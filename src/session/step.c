@@ -8,14 +8,27 @@
 #include "base/half.h"
 #include "graph/flat.h"
 #include "ops/ema_formula.h"
+#include "ops/multilabel_formula.h"
 #include "session/parts.h"
 #include "session/state.h"
+
+/* Returns targets of which none is known, for callers without labels. */
+static const void *unknown_targets(struct session *s, size_t size)
+{
+    if (size > s->unknown_size) {
+        s->unknown = xrealloc(s->unknown, size);
+        memset(s->unknown, MULTILABEL_UNKNOWN, size);
+        s->unknown_size = size;
+    }
+    return s->unknown;
+}
 
 static void take_batch(struct session *s, enum session_program which,
                        const struct lent_batch *batch)
 {
     const struct build *b = &s->build[which];
     const struct program *p = s->program[which];
+    struct lent_batch with = *batch;
     struct inflight_place to = {.pixels = program_data(p, b->pixels),
                                 .pixel_size = tensor_size(b->pixels)};
 
@@ -36,8 +49,14 @@ static void take_batch(struct session *s, enum session_program which,
         to.shares = program_data(p, b->shares);
         to.share_size = tensor_size(b->shares);
     }
+    if (b->targets) {
+        to.targets = program_data(p, b->targets);
+        to.target_size = tensor_size(b->targets);
+        if (!with.targets)
+            with.targets = unknown_targets(s, to.target_size);
+    }
     inflight_room(&s->inflight);
-    inflight_input(&s->inflight, &to, batch);
+    inflight_input(&s->inflight, &to, &with);
 }
 
 static void run(struct session *s, enum session_program which)

@@ -13,6 +13,7 @@
 #include "session/state.h"
 #include "train/checkpoint_state.h"
 #include "train/class_weights.h"
+#include "train/multilabel.h"
 #include "train/statedict.h"
 
 /* A flat array of a checkpoint. */
@@ -120,6 +121,14 @@ static void put_class_weights(struct strbuf *text, const struct session *s)
         strbuf_addstr(text, "]");
 }
 
+static void put_thresholds(struct strbuf *text, const struct session *s)
+{
+    for (int c = 0; s->thresholds && c < s->cfg->model.num_classes; c++)
+        strbuf_addf(text, "%s%.17g", c ? ", " : "[", s->thresholds[c]);
+    if (text->len)
+        strbuf_addstr(text, "]");
+}
+
 void checkpoint_take(struct checkpoint *c, const struct session *s,
                      const struct run_state *state, const struct class_list *classes,
                      const char *config)
@@ -133,9 +142,11 @@ void checkpoint_take(struct checkpoint *c, const struct session *s,
     strbuf_reset(&c->state);
     strbuf_reset(&c->classes);
     strbuf_reset(&c->class_weights);
+    strbuf_reset(&c->thresholds);
     checkpoint_state_put(&c->state, s, state);
     class_list_put(classes, &c->classes);
     put_class_weights(&c->class_weights, s);
+    put_thresholds(&c->thresholds, s);
     for (int i = 0; i < n; i++) {
         if (!c->flat[i])
             c->flat[i] = xmalloc(size);
@@ -165,6 +176,7 @@ void checkpoint_release(struct checkpoint *c)
     strbuf_release(&c->state_before);
     strbuf_release(&c->classes);
     strbuf_release(&c->class_weights);
+    strbuf_release(&c->thresholds);
     *c = (struct checkpoint){.s = NULL};
 }
 
@@ -215,6 +227,8 @@ int checkpoint_store(const struct checkpoint *c, const char *path, struct strbuf
     safetensors_writer_meta(&out, "classes", c->classes.buf);
     if (c->class_weights.len)
         safetensors_writer_meta(&out, "class_weights", c->class_weights.buf);
+    if (c->thresholds.len)
+        safetensors_writer_meta(&out, "thresholds", c->thresholds.buf);
     safetensors_writer_meta(&out, "config", c->config);
     w.packed = xmalloc(largest_tensor(f));
     w.piece = xcalloc((size_t)n * (size_t)f->nsegment, sizeof(*w.piece));
@@ -433,6 +447,9 @@ static int read_all(const struct safetensors *file, struct session *s,
     if (rc || read_arrays(file, s, why))
         return -1;
     *state = got;
+    free(s->thresholds);
+    s->thresholds = multilabel_thresholds_parse(safetensors_meta(file, "thresholds"),
+                                                (int)s->cfg->model.num_classes);
     if (s->program[SESSION_TRAIN]) {
         class_weights_compare(file, s->plan.class_weight, s->cfg->model.num_classes);
         session_set_control(s, &c);

@@ -29,7 +29,7 @@ enum { CHECKPOINT_ARRAYS = 2 + OPTIMIZER_MOMENTS }; /* weights, EMA, moments */
 struct checkpoint {
     const struct session *s; /* the caller's, with the layout of `flat`; unchanged */
     float *flat[CHECKPOINT_ARRAYS];              /* weights_len floats each */
-    struct strbuf state, classes, class_weights; /* JSON */
+    struct strbuf state, classes, class_weights, thresholds; /* JSON */
     struct strbuf state_before; /* the state to be stored if `best` cannot be */
     const char *config;         /* YAML; the caller's */
 };

@@ -88,7 +88,7 @@ static void put_iou(struct json_writer *w, const struct class_iou *iou)
 /* "best_top1" */
 static const char *best_key(const struct session *s, char key[32])
 {
-    enum score k = score_best(s->cfg, s->plan.model->family->task);
+    enum score k = score_best(s->cfg, s->plan.task);
 
     (void)snprintf(key, 32, "best_%s", score_name(k));
     return key;

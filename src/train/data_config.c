@@ -1,6 +1,7 @@
 #include "train/data_config.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -187,6 +188,30 @@ static void data_check_resize(const struct config *cfg, struct problems *p)
                      "set it to 0");
 }
 
+/* MODEL.TASK multilabel needs a table, and samples without a class of their own. */
+static void data_check_sets(const struct config *cfg, struct problems *p)
+{
+    const struct storage *row = storage_find(cfg->data.dataset);
+    const char *sep = cfg->data.label_separator;
+
+    if (cfg->model.task != TASK_MULTILABEL) {
+        config_warn_unread(cfg, p, "DATA.LABEL_SEPARATOR",
+                           "MODEL.TASK multilabel reads it");
+        return;
+    }
+    if (row && !storage_reads(row, "DATA.LABEL_SEPARATOR"))
+        config_blame(cfg, p, KEYS("MODEL.TASK", "DATA.DATASET"),
+                     "MODEL.TASK multilabel needs a table (DATA.DATASET csv), not %s",
+                     cfg->data.dataset);
+    if (strcmp(sep, "auto") != 0 && strlen(sep) != 1)
+        config_blame(cfg, p, KEYS("DATA.LABEL_SEPARATOR"),
+                     "DATA.LABEL_SEPARATOR '%s' must be one character, or auto", sep);
+    if (cfg->data.sampler != SAMPLER_UNIFORM && cfg->data.sampler != SAMPLER_WEIGHTS)
+        config_blame(cfg, p, KEYS("DATA.SAMPLER"),
+                     "DATA.SAMPLER balances classes and cannot be combined with MODEL.TASK "
+                     "multilabel (weights can)");
+}
+
 void data_check(const struct config *cfg, struct problems *p)
 {
     const struct storage *row = storage_find(cfg->data.dataset);
@@ -215,6 +240,7 @@ void data_check(const struct config *cfg, struct problems *p)
     data_check_names(cfg, p);
     data_check_keys(cfg, p);
     data_check_cache_mode(cfg, p);
+    data_check_sets(cfg, p);
     data_part_check(cfg, p);
     sampling_check(cfg, p);
     segment_check(cfg, p);
@@ -250,7 +276,9 @@ static struct dataset_source data_source(const struct config *cfg, enum data_spl
                     .label = cfg->data.label_column,
                     .split = cfg->data.split_column,
                     .folder = cfg->data.image_folder,
-                    .weight = cfg->data.weight_column},
+                    .weight = cfg->data.weight_column,
+                    .separator = cfg->data.label_separator},
+        .multilabel = cfg->model.task == TASK_MULTILABEL,
         .carved = data_part_is_carved(cfg),
         .samples = train ? cfg->data.train_num_samples : cfg->data.val_num_samples,
         .width = label_maps ? config_width(cfg) : (int)cfg->data.img_size,

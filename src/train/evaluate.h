@@ -9,6 +9,7 @@
 #include "session/session.h"
 #include "train/class_scores.h"
 #include "train/feed.h"
+#include "train/multilabel.h"
 #include "train/output.h"
 #include "train/report.h"
 #include "train/segmentation.h"
@@ -16,6 +17,7 @@
 struct evaluation {
     struct metrics raw, ema;                      /* ema.count is 0 without an EMA */
     struct segmentation *pixels[SESSION_WEIGHTS]; /* NULL: not segmented, no EMA */
+    struct multilabel_scores *sets; /* MODEL_MULTILABEL, else NULL; of `balance_of` */
     struct class_scores balance; /* of the weights `balance_of`; NaN: not computed */
     enum session_weights balance_of;
     int64_t images; /* that count */

@@ -70,6 +70,7 @@ struct lent_batch feed_lend(struct loader *l, const struct batch *b)
 {
     return (struct lent_batch){.pixels = b->pixel,
                                .labels = feed_labels(b),
+                               .targets = b->target,
                                .release = take_back,
                                .owner = l,
                                .token = b,

@@ -122,7 +122,7 @@ static void put_path(struct env *e, const char *name, const char *path)
 static void put_scores(struct env *e, const struct trainer *t)
 {
     const struct run_state *s = &t->state;
-    enum model_task task = t->session.plan.model->family->task;
+    enum model_task task = t->session.plan.task;
 
     for (int i = 0; i < SCORES; i++) {
         if (!score_of_task((enum score)i, task))

@@ -142,7 +142,9 @@ static void flush_events(struct output *o)
 static void put_config(struct output *o, const struct config *cfg)
 {
     struct tensorboard_hparams h = {
-        .metric = {o->task == MODEL_SEGMENT ? "val/val_miou" : "val/val_top1",
+        .metric = {o->task == MODEL_SEGMENT      ? "val/val_miou"
+                   : o->task == MODEL_MULTILABEL ? "val/val_map"
+                                                 : "val/val_top1",
                    "val/val_loss", "train/loss"}};
 
     tensorboard_text(&o->events, "config", 0, o->config);
@@ -175,7 +177,7 @@ void output_open(struct output *o, const struct session *s, const struct run_sta
 
     o->ahead = run_state_done(&c) - step;
     o->shift = state->axis > step ? state->axis - step : 0;
-    o->task = s->plan.model->family->task;
+    o->task = s->plan.task;
     o->classes = classes;
     if (o->silent)
         return;

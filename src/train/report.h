@@ -31,9 +31,13 @@ struct report_bin {
     double confidence; /* their mean; 0 if there are none */
 };
 
+struct multilabel_scores;
+
 struct report {
     const struct dataset *data; /* names the images */
     const struct class_list *classes;
+    const struct multilabel_scores *sets; /* of MODEL_MULTILABEL, which has only labels.csv;
+                                           * NULL: other tasks */
     const char *model, *weights; /* for report.json; which weights: "EMA" */
     int64_t *matrix;             /* [label * K + answer]; NULL: too many classes */
     struct report_class {

@@ -16,6 +16,8 @@
 #include "train/paint.h"
 #include "train/report.h"
 
+#include "train/multilabel.h"
+
 static const char summary[] = "report.json";
 
 const char *report_refuse(const char *dir)
@@ -249,10 +251,35 @@ static void write_summary(const struct report *r, const char *dir)
     put_file(dir, summary, &s);
 }
 
+/* Several labels per image: report.json and labels.csv. */
+static void write_sets(const struct report *r, const char *dir)
+{
+    struct strbuf s = STRBUF_INIT;
+    struct json_writer w = json_writer(&s);
+
+    w.pretty = true;
+    written_begin(&w);
+    json_put_string(&w, "model", r->model);
+    json_put_string(&w, "weights", r->weights);
+    json_put_double(&w, "map", r->sets->map);
+    json_put_double(&w, "f1_micro", r->sets->f1_micro);
+    json_put_double(&w, "f1_macro", r->sets->f1_macro);
+    json_put_double(&w, "auroc", r->sets->auroc);
+    json_end(&w);
+    strbuf_addch(&s, '\n');
+    put_file(dir, summary, &s);
+    multilabel_add_csv(&s, r->sets, r->classes->name);
+    put_file(dir, "labels.csv", &s);
+}
+
 void report_write(struct report *r, const char *dir)
 {
     if (dir_make_all(dir))
         die("cannot make the folder '%s': %s", dir, strerror(errno));
+    if (r->sets) {
+        write_sets(r, dir);
+        return;
+    }
     write_summary(r, dir); /* first: it marks the folder as ours */
     write_classes(r, dir);
     if (r->matrix) {

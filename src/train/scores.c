@@ -8,20 +8,22 @@
 
 static const struct {
     const char *name;
-    bool classify, segment;
+    bool task[MODEL_TASKS]; /* by enum model_task */
 } table[SCORES] = {
-    [SCORE_LOSS] = {"loss", true, true},
-    [SCORE_TOP1] = {"top1", true, false},
-    [SCORE_TOP5] = {"top5", true, false},
-    [SCORE_ACC] = {"acc", false, true},
-    [SCORE_CLASS_ACC] = {"class_acc", false, true},
-    [SCORE_MIOU] = {"miou", false, true},
-    [SCORE_FWIOU] = {"fwiou", false, true},
-    [SCORE_BALANCED_ACC] = {"balanced_acc", true, false},
-    [SCORE_F1_MACRO] = {"f1_macro", true, false},
-    [SCORE_MCC] = {"mcc", true, false},
-    [SCORE_AUROC] = {"auroc", true, false},
-    [SCORE_MDICE] = {"mdice", false, true},
+    [SCORE_LOSS] = {"loss", {true, true, true}},
+    [SCORE_TOP1] = {"top1", {true}},
+    [SCORE_TOP5] = {"top5", {true}},
+    [SCORE_ACC] = {"acc", {false, true}},
+    [SCORE_CLASS_ACC] = {"class_acc", {false, true}},
+    [SCORE_MIOU] = {"miou", {false, true}},
+    [SCORE_FWIOU] = {"fwiou", {false, true}},
+    [SCORE_BALANCED_ACC] = {"balanced_acc", {true}},
+    [SCORE_F1_MACRO] = {"f1_macro", {true, false, true}},
+    [SCORE_MCC] = {"mcc", {true}},
+    [SCORE_AUROC] = {"auroc", {true, false, true}},
+    [SCORE_MDICE] = {"mdice", {false, true}},
+    [SCORE_MAP] = {"map", {false, false, true}},
+    [SCORE_F1_MICRO] = {"f1_micro", {false, false, true}},
 };
 
 struct scores scores_unknown(void)
@@ -40,21 +42,24 @@ const char *score_name(enum score k)
 
 bool score_of_task(enum score k, enum model_task task)
 {
-    return task == MODEL_SEGMENT ? table[k].segment : table[k].classify;
+    return table[k].task[task];
 }
 
 _Static_assert((int)BEST_LOSS == (int)SCORE_LOSS + 1 &&
                    (int)BEST_TOP5 == (int)SCORE_TOP5 + 1 &&
                    (int)BEST_MIOU == (int)SCORE_MIOU + 1 &&
                    (int)BEST_FWIOU == (int)SCORE_FWIOU + 1 &&
-                   (int)BEST_MDICE == (int)SCORE_MDICE + 1,
+                   (int)BEST_MDICE == (int)SCORE_MDICE + 1 &&
+                   (int)BEST_F1_MICRO == (int)SCORE_F1_MICRO + 1,
                "TRAIN.BEST_METRIC lists the scores in their order");
 
 enum score score_best(const struct config *cfg, enum model_task task)
 {
     if (cfg->train.best_metric != BEST_AUTO)
         return (enum score)(cfg->train.best_metric - 1);
-    return task == MODEL_SEGMENT ? SCORE_MIOU : SCORE_TOP1;
+    return task == MODEL_SEGMENT      ? SCORE_MIOU
+           : task == MODEL_MULTILABEL ? SCORE_MAP
+                                      : SCORE_TOP1;
 }
 
 bool score_is_better(enum score k, double a, double b)
@@ -73,9 +78,14 @@ void score_check(const struct config *cfg, enum model_task task, struct problems
     if (!score_of_task(k, task))
         config_blame(cfg, p, KEYS("TRAIN.BEST_METRIC"),
                      "TRAIN.BEST_METRIC %s is a score of %s, and %s %s", table[k].name,
-                     table[k].segment ? "label maps" : "whole images", cfg->model.name,
-                     task == MODEL_SEGMENT ? "labels pixels" : "classifies whole images");
-    else if (k >= SCORE_BALANCED_ACC && k <= SCORE_AUROC &&
+                     table[k].task[MODEL_SEGMENT]    ? "label maps"
+                     : table[k].task[MODEL_CLASSIFY] ? "whole images"
+                                                     : "MODEL.TASK multilabel",
+                     cfg->model.name,
+                     task == MODEL_SEGMENT      ? "labels pixels"
+                     : task == MODEL_MULTILABEL ? "has MODEL.TASK multilabel"
+                                                : "classifies whole images");
+    else if (task == MODEL_CLASSIFY && k >= SCORE_BALANCED_ACC && k <= SCORE_AUROC &&
              cfg->model.num_classes > CLASS_SCORES_MOST)
         config_blame(cfg, p, KEYS("TRAIN.BEST_METRIC"),
                      "TRAIN.BEST_METRIC %s is computed for at most %d classes, and "
@@ -85,6 +95,14 @@ void score_check(const struct config *cfg, enum model_task task, struct problems
 
 const char *scores_add_top(struct strbuf *out, const struct scores *s)
 {
+    if (isnan(s->value[SCORE_TOP1]) && isnan(s->value[SCORE_MAP]))
+        return out->buf; /* of several labels, with an EMA that has the scores */
+    if (!isnan(s->value[SCORE_MAP])) {
+        strbuf_addf(out, "mAP %.4f micro F1 %.4f macro F1 %.4f AUROC %.4f",
+                    s->value[SCORE_MAP], s->value[SCORE_F1_MICRO],
+                    s->value[SCORE_F1_MACRO], s->value[SCORE_AUROC]);
+        return out->buf;
+    }
     strbuf_addf(out, "Acc@1 %.3f", s->value[SCORE_TOP1]);
     if (!isnan(s->value[SCORE_TOP5]))
         strbuf_addf(out, " Acc@5 %.3f", s->value[SCORE_TOP5]);

@@ -5,7 +5,8 @@
  * Classification: loss, top1 and top5 in percent; for up to CLASS_SCORES_MOST classes
  * balanced_acc, f1_macro, mcc, and auroc as shares of 1, see train/class_scores.h, of the
  * EMA weights if there are some, else of the raw ones. Segmentation: loss, acc, class_acc,
- * miou, mdice, and fwiou as shares of 1, see train/segmentation.h.
+ * miou, mdice, and fwiou as shares of 1, see train/segmentation.h. Several labels per
+ * image: loss, map, f1_micro, f1_macro, and auroc, see train/multilabel.h.
  */
 #ifndef TRAIN_SCORES_H
 #define TRAIN_SCORES_H
@@ -28,6 +29,8 @@ enum score {
     SCORE_MCC,
     SCORE_AUROC,
     SCORE_MDICE,
+    SCORE_MAP,
+    SCORE_F1_MICRO,
     SCORES
 };
 

@@ -56,8 +56,9 @@ static void begin(struct trainer *t)
 
 static void say(const struct trainer *t, const struct beside_result *r)
 {
-    bool segments = t->session.plan.model->family->task == MODEL_SEGMENT;
-    double ema = r->ema.value[segments ? SCORE_MIOU : SCORE_TOP1];
+    bool segments = t->session.plan.task == MODEL_SEGMENT;
+    bool sets = t->session.plan.task == MODEL_MULTILABEL;
+    double ema = r->ema.value[segments ? SCORE_MIOU : sets ? SCORE_MAP : SCORE_TOP1];
     const double *v = r->val.value;
     struct strbuf s = STRBUF_INIT;
 
@@ -67,7 +68,7 @@ static void say(const struct trainer *t, const struct beside_result *r)
         scores_add_top(&s, &r->val);
     strbuf_addf(&s, " loss %.5f (", v[SCORE_LOSS]);
     if (!isnan(ema))
-        strbuf_addf(&s, segments ? "EMA %.4f; " : "EMA %.3f; ", ema);
+        strbuf_addf(&s, segments || sets ? "EMA %.4f; " : "EMA %.3f; ", ema);
     log_info("  * epoch %lld: %s%lld images, %.1f s in background)",
              epoch_shown(r->epoch), s.buf, (long long)r->images, r->seconds);
     strbuf_release(&s);

@@ -9,7 +9,7 @@
 
 enum score trainer_best(const struct trainer *t)
 {
-    return score_best(t->cfg, t->session.plan.model->family->task);
+    return score_best(t->cfg, t->session.plan.task);
 }
 
 double trainer_score(const struct trainer *t)

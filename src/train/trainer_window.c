@@ -172,6 +172,8 @@ double trainer_right(const struct trainer *t, const struct metrics *m)
 {
     if (t->session.plan.model->family->task == MODEL_SEGMENT)
         return m->count ? (double)m->top1 / (double)m->count : (double)NAN;
+    if (t->session.plan.task == MODEL_MULTILABEL) /* its labels are no classes */
+        return (double)NAN;
     return metrics_percent(m, m->top1);
 }
 

@@ -1,0 +1,289 @@
+#include "dataset/csv_labels.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "dataset/class_names.h"
+
+static const char separators[] = "|;, ";
+
+/* ---- columns ---- */
+
+/* Returns 0, 1, or TARGET_UNKNOWN for a cell of a one-hot column; -1 for other texts. */
+static int one_hot(const char *cell)
+{
+    static const char *const text[][5] = {{"0", "0.0", "false", "no", NULL},
+                                          {"1", "1.0", "true", "yes", NULL},
+                                          {"", "-1", "-1.0", "nan", NULL}};
+    static const int value[] = {0, 1, TARGET_UNKNOWN};
+
+    for (int k = 0; k < 3; k++)
+        for (const char *const *t = text[k]; *t; t++)
+            if (!strcasecmp(cell, *t))
+                return value[k];
+    return -1;
+}
+
+/* True if all cells of the column are 0, 1, or unknown, and some is known. */
+static bool is_one_hot(const struct text_table *t, int column)
+{
+    bool known = false;
+
+    for (int64_t i = 0; i < t->rows; i++) {
+        int v = one_hot(text_table_cell(t, i, column));
+
+        if (v < 0)
+            return false;
+        known |= v != TARGET_UNKNOWN;
+    }
+    return known;
+}
+
+static void add_column(struct csv_labels *l, int column)
+{
+    for (int i = 0; i < l->n; i++)
+        if (l->column[i] == column)
+            return;
+    l->column[l->n++] = column;
+}
+
+/* Adds the columns named in a list with commas; false with a reason if one is missing. */
+static bool add_named(struct csv_labels *l, const char *named, struct strbuf *why)
+{
+    char *list = xstrdup(named), *rest = list, *name;
+
+    while ((name = strsep(&rest, ","))) {
+        char *end;
+        int c;
+
+        name += strspn(name, " ");
+        for (end = name + strlen(name); end > name && end[-1] == ' ';)
+            *--end = '\0';
+        c = text_table_column(l->table, name);
+        if (c < 0) {
+            strbuf_addf(why, "'%s' has no column '%.100s' (DATA.LABEL_COLUMN)", l->path,
+                        name);
+            break;
+        }
+        add_column(l, c);
+    }
+    free(list);
+    return !name;
+}
+
+static bool find_columns(struct csv_labels *l, const char *named, int usual,
+                         struct strbuf *why)
+{
+    bool all = !named || !*named || !strcmp(named, "*");
+    int whole = all ? -1 : text_table_column(l->table, named);
+
+    if (!all && whole < 0)
+        return add_named(l, named, why);
+    if (whole >= 0)
+        add_column(l, whole);
+    else if (usual >= 0 && (!named || !*named))
+        add_column(l, usual);
+    for (int c = 0; c < l->table->columns && !l->n; c++)
+        for (; c < l->table->columns; c++)
+            if (is_one_hot(l->table, c))
+                add_column(l, c);
+    if (!l->n)
+        strbuf_addf(
+            why,
+            "'%s' has no column of labels, and no columns of 0 and 1: name them by "
+            "DATA.LABEL_COLUMN, with commas between several",
+            l->path);
+    return l->n;
+}
+
+/* ---- lists ---- */
+
+/* Returns the first of the usual separators that a cell contains; '|' if none does. */
+static char find_separator(const struct csv_labels *l)
+{
+    for (const char *s = separators; *s; s++)
+        for (int64_t i = 0; i < l->table->rows; i++)
+            for (int c = 0; c < l->n; c++)
+                if (strchr(text_table_cell(l->table, i, l->column[c]), *s))
+                    return *s;
+    return separators[0];
+}
+
+/* Calls use(label, arg) for each label of a list; empty ones are skipped. */
+static void each_label(const char *cell, char separator,
+                       void (*use)(const char *label, void *arg), void *arg)
+{
+    char *list = xstrdup(cell), *rest = list, *label, by[] = {separator, '\0'};
+
+    while ((label = strsep(&rest, by))) {
+        char *end;
+
+        label += strspn(label, " \t");
+        for (end = label + strlen(label); end > label && strchr(" \t", end[-1]);)
+            *--end = '\0';
+        if (*label)
+            use(label, arg);
+    }
+    free(list);
+}
+
+bool csv_labels_init(struct csv_labels *l, const struct text_table *t, const char *path,
+                     const char *named, int usual, const char *separator,
+                     struct strbuf *why)
+{
+    *l = (struct csv_labels){.table = t, .path = path};
+    l->column = xcalloc((size_t)t->columns + 1, sizeof(*l->column));
+    if (!find_columns(l, named, usual, why)) {
+        csv_labels_release(l);
+        return false;
+    }
+    l->one_hot = l->n > 1;
+    for (int c = 0; c < l->n; c++)
+        l->one_hot &= is_one_hot(t, l->column[c]);
+    l->separator = separator && *separator && strcmp(separator, "auto") != 0
+                       ? *separator
+                       : find_separator(l);
+    return true;
+}
+
+void csv_labels_release(struct csv_labels *l)
+{
+    free(l->column);
+    strmap_release(&l->class);
+    *l = (struct csv_labels){0};
+}
+
+/* ---- classes ---- */
+
+struct names {
+    char **name;
+    int64_t n;
+    size_t cap;
+};
+
+static void add_name(const char *label, void *arg)
+{
+    struct names *all = arg;
+
+    GROW(all->name, all->n, all->cap);
+    all->name[all->n++] = xstrdup(label);
+}
+
+static void names_release(struct names *all)
+{
+    for (int64_t i = 0; i < all->n; i++)
+        free(all->name[i]);
+    free(all->name);
+}
+
+static void name_headers(const struct csv_labels *l, struct dataset *d)
+{
+    d->nclass = l->n;
+    d->class_name = xcalloc((size_t)l->n, sizeof(*d->class_name));
+    for (int c = 0; c < l->n; c++)
+        d->class_name[c] = xstrdup(l->table->header[l->column[c]]);
+}
+
+static void name_labels(const struct csv_labels *l, struct dataset *d)
+{
+    struct names all = {0};
+
+    for (int64_t i = 0; i < l->table->rows; i++)
+        for (int c = 0; c < l->n; c++)
+            each_label(text_table_cell(l->table, i, l->column[c]), l->separator, add_name,
+                       &all);
+    if (!all.n)
+        die("'%s': no row has a label", l->path);
+    class_names_sort(d, (const char *const *)all.name, all.n);
+    names_release(&all);
+}
+
+void csv_labels_name(struct csv_labels *l, struct dataset *d, const char *dir)
+{
+    if (l->one_hot)
+        name_headers(l, d);
+    else if (!class_names_read(d, dir))
+        name_labels(l, d);
+    for (int k = 0; k < d->nclass; k++)
+        strmap_put(&l->class, d->class_name[k], (void *)(uintptr_t)(k + 1));
+}
+
+/* ---- targets ---- */
+
+struct set {
+    const struct csv_labels *l;
+    int64_t row;
+    uint8_t *target;
+};
+
+static void set_label(const char *label, void *arg)
+{
+    const struct set *s = arg;
+    uintptr_t k = (uintptr_t)strmap_get(&s->l->class, label);
+
+    if (!k)
+        die("%s:%d: class '%s' is not in classes.txt", s->l->path, s->l->table->line[s->row],
+            label);
+    s->target[k - 1] = 1;
+}
+
+void csv_labels_targets(const struct csv_labels *l, int64_t row, int nclass,
+                        uint8_t *target)
+{
+    struct set set = {l, row, target};
+
+    memset(target, 0, (size_t)nclass);
+    for (int c = 0; c < l->n; c++) {
+        const char *cell = text_table_cell(l->table, row, l->column[c]);
+
+        if (l->one_hot)
+            target[c] = (uint8_t)one_hot(cell);
+        else
+            each_label(cell, l->separator, set_label, &set);
+    }
+}
+
+/* ---- doubt ---- */
+
+struct tokens {
+    struct strmap seen;
+    int64_t n;
+};
+
+static void count_token(const char *label, void *arg)
+{
+    struct tokens *t = arg;
+
+    if (strmap_get(&t->seen, label))
+        return;
+    strmap_put(&t->seen, label, t);
+    t->n++;
+}
+
+void csv_labels_doubt(const struct text_table *t, const char *path, int column)
+{
+    struct csv_labels l = {.table = t, .column = &column, .n = 1};
+    struct tokens cells = {0}, parts = {0};
+    int64_t lists = 0;
+
+    l.separator = find_separator(&l);
+    for (int64_t i = 0; i < t->rows; i++) {
+        const char *cell = text_table_cell(t, i, column);
+
+        lists += strchr(cell, l.separator) != NULL;
+        count_token(cell, &cells);
+        each_label(cell, l.separator, count_token, &parts);
+    }
+    if (lists && parts.n < cells.n)
+        log_warning(
+            "'%s': %lld of %lld cells of column %s look like lists of labels with "
+            "'%c' between them, and each list is a class of its own; for several "
+            "labels per image set MODEL.TASK multilabel",
+            path, (long long)lists, (long long)t->rows, t->header[column], l.separator);
+    strmap_release(&cells.seen);
+    strmap_release(&parts.seen);
+}
