@@ -11,6 +11,7 @@
 #include "cmd/run.h"
 #include "config/choice_tables.h"
 #include "io/json.h"
+#include "io/safetensors.h"
 #include "onnx/export.h"
 #include "session/model_config.h"
 #include "session/optimizer_config.h"
@@ -52,6 +53,26 @@ static void put_classes(struct onnx *x, const struct config *cfg, const json_t *
     if (n)
         onnx_meta(x, "classes", text.buf);
     strbuf_release(&text);
+}
+
+/* MODEL.TASK multilabel: outputs go through a sigmoid, and a label is present if its
+ * probability reaches its threshold. */
+static void put_labels(struct onnx *x, const struct config *cfg, const char *weights)
+{
+    struct strbuf why = STRBUF_INIT;
+    struct safetensors file;
+
+    if (cfg->model.task != TASK_MULTILABEL)
+        return;
+    onnx_meta(x, "task", "multilabel");
+    if (!safetensors_open(&file, weights, &why)) {
+        const char *thresholds = safetensors_meta(&file, "thresholds");
+
+        if (thresholds)
+            onnx_meta(x, "thresholds", thresholds);
+        safetensors_close(&file);
+    }
+    strbuf_release(&why);
 }
 
 /* Writes the preprocessing that the model expects, and its class names. */
@@ -107,6 +128,7 @@ int export_onnx_run(struct config *cfg, const struct cmdline *line)
     x = onnx_export(b->graph, tensor_reader(b->graph, b->pixels, 0)->out[0], b->logits,
                     flat, cfg->model.name, &o);
     put_meta(x, &s, classes);
+    put_labels(x, cfg, weights);
     if (onnx_write(x, out, &why))
         die("--onnx: %s", why.buf);
     log_info("wrote %s for images of %d x %d and any batch size to '%s'", cfg->model.name,

@@ -368,6 +368,9 @@ static void pack_check(const struct config *cfg, const struct cmdline *line,
     (void)line;
     (void)names_check(&storage_names, cfg, p, "DATA.DATASET");
     (void)names_check(&class_set_names, cfg, p, "DATA.CLASS_SET");
+    if (cfg->model.task == TASK_MULTILABEL)
+        config_blame(cfg, p, KEYS("MODEL.TASK"),
+                     "MODEL.TASK multilabel: containers hold one class per image");
 }
 
 const struct verb cmd_pack = {

@@ -16,11 +16,13 @@
 #include "base/strbuf.h"
 #include "cmd/cmd.h"
 #include "cmd/run.h"
+#include "io/safetensors.h"
 #include "session/devices.h"
 #include "session/model_config.h"
 #include "session/optimizer_config.h"
 #include "session/schedules.h"
 #include "train/data_config.h"
+#include "train/multilabel.h"
 #include "train/pretrained.h"
 #include "train/segment_config.h"
 
@@ -71,6 +73,34 @@ static bool segments(const struct config *cfg)
     return model_of_config(cfg)->family->task == MODEL_SEGMENT;
 }
 
+static bool multilabel(const struct config *cfg)
+{
+    return cfg->model.task == TASK_MULTILABEL && !segments(cfg);
+}
+
+/* Returns the thresholds of a checkpoint, or 0.5 for each class. */
+static double *thresholds_of(const char *weights, int classes)
+{
+    struct strbuf why = STRBUF_INIT;
+    struct safetensors file;
+    double *t = NULL;
+
+    if (!safetensors_open(&file, weights, &why)) {
+        t = multilabel_thresholds_parse(safetensors_meta(&file, "thresholds"), classes);
+        safetensors_close(&file);
+    }
+    strbuf_release(&why);
+    if (t)
+        return t;
+    log_warning("'%s' has no thresholds: labels are those with a probability of 0.5 or "
+                "more",
+                weights);
+    t = xcalloc((size_t)classes, sizeof(*t));
+    for (int c = 0; c < classes; c++)
+        t[c] = 0.5;
+    return t;
+}
+
 static void predict_open(struct predict *p, struct config *cfg,
                          const struct cmdline *line, const char *weights)
 {
@@ -78,6 +108,8 @@ static void predict_open(struct predict *p, struct config *cfg,
 
     p->cfg = cfg;
     p->classes = (int)cfg->model.num_classes;
+    if (multilabel(cfg))
+        p->threshold = thresholds_of(weights, p->classes);
     p->set = segment_class_set(cfg);
     infer_open(&p->infer, cfg, &p->images);
     predict_load(p, weights, list);
@@ -90,6 +122,7 @@ static void predict_close(struct predict *p)
     for (int c = 0; c < p->classes; c++)
         free(p->name[c]);
     free(p->name);
+    free(p->threshold);
     images_release(&p->images);
 }
 
@@ -208,6 +241,15 @@ static void check_task(const struct config *cfg, const struct cmdline *line,
             problems_error(p, classes[i],
                            "works only with classifiers, but %s is a segmentation model",
                            cfg->model.name);
+    if (multilabel(cfg) && cmdline_value(line, "--sort"))
+        problems_error(p, "--sort",
+                       "is of one class per image, and MODEL.TASK is "
+                       "multilabel");
+    if (multilabel(cfg) && cmdline_value(line, "--submission") &&
+        !cmdline_value(line, "--sample"))
+        problems_error(p, "--submission",
+                       "needs --sample FILE with a column per class (MODEL.TASK "
+                       "multilabel)");
     if (!segment && cmdline_value(line, "--out"))
         problems_warn(p, "--out",
                       "has no effect: %s is a classifier; --sort DIR sorts its images",

@@ -28,6 +28,7 @@ struct predict {
     bool probabilities; /* write the probabilities of all classes to the files */
     const char *sorted; /* folder of --sort, or NULL */
     bool copy;          /* with --sort: copy images instead of linking them */
+    double *threshold;  /* [classes] with MODEL.TASK multilabel, else NULL */
     const char *csv;    /* file of --csv, or NULL */
     const char *json;   /* file of --json, or NULL */
     const char *submission, *sample; /* files of --submission and --sample, or NULL */

@@ -17,6 +17,7 @@
 #include "cmd/submission.h"
 #include "io/csv.h"
 #include "io/written.h"
+#include "train/multilabel.h"
 
 /* The folder of --sort must be empty, so that results never mix with other files. */
 void answers_check_outputs(const struct predict *p)
@@ -41,7 +42,7 @@ static void begin_table(struct predict *p)
 {
     struct strbuf name = STRBUF_INIT;
 
-    strbuf_addstr(&p->table, "image");
+    strbuf_addstr(&p->table, p->threshold ? "image,labels" : "image");
     for (int k = 1; k <= p->top; k++) {
         strbuf_reset(&name);
         strbuf_addf(&name, "class%d", k);
@@ -67,18 +68,28 @@ void answers_begin(struct predict *p)
     for (int c = 0; c < p->classes; c++)
         json_put_string(&p->writer, NULL, p->name[c]);
     json_end(&p->writer);
+    if (p->threshold) {
+        json_begin_array(&p->writer, "thresholds");
+        for (int c = 0; c < p->classes; c++)
+            json_put_double(&p->writer, NULL, p->threshold[c]);
+        json_end(&p->writer);
+    }
     json_begin_array(&p->writer, "images");
     begin_table(p);
     if (p->submission)
         p->answers = submission_open(p->sample, p->name, p->classes);
 }
 
-/* Softmax. */
+/* Softmax, or the sigmoid of each class with MODEL.TASK multilabel. */
 static void probabilities_of(const struct predict *p, const float *logits,
                              double *probability)
 {
     double sum = 0, most = -INFINITY;
 
+    for (int c = 0; p->threshold && c < p->classes; c++)
+        probability[c] = multilabel_sigmoid((double)logits[c]);
+    if (p->threshold)
+        return;
     for (int c = 0; c < p->classes; c++)
         most = fmax(most, (double)logits[c]);
     for (int c = 0; c < p->classes; c++)
@@ -104,6 +115,26 @@ static int by_logit(const void *a, const void *b)
     return x->class - y->class;
 }
 
+/* True if the image has the label: its probability reaches the threshold of the class. */
+static bool has_label(const struct predict *p, int class, const double *probability)
+{
+    return probability[class] >= p->threshold[class];
+}
+
+/* "path: cat 0.9312, dog 0.7001", or "path: no labels". */
+static void print_labels(const struct predict *p, const char *path,
+                         const struct ranked *r, const double *probability)
+{
+    int n = 0;
+
+    say("%s:", path);
+    for (int k = 0; k < p->classes; k++)
+        if (has_label(p, r[k].class, probability))
+            say("%s%s %.4f", n++ ? ", " : " ", p->name[r[k].class],
+                probability[r[k].class]);
+    say(n ? "\n" : " no labels\n");
+}
+
 static void print_prediction(const struct predict *p, const char *path,
                              const struct ranked *r, const double *probability)
 {
@@ -113,10 +144,25 @@ static void print_prediction(const struct predict *p, const char *path,
     say("\n");
 }
 
+/* The labels of the image with | between them, as a column. */
+static void add_label_column(struct predict *p, const struct ranked *r,
+                             const double *probability)
+{
+    struct strbuf list = STRBUF_INIT;
+
+    for (int k = 0; k < p->classes; k++)
+        if (has_label(p, r[k].class, probability))
+            strbuf_addf(&list, "%s%s", list.len ? "|" : "", p->name[r[k].class]);
+    add_column(&p->table, list.len ? list.buf : "");
+    strbuf_release(&list);
+}
+
 static void add_row(struct predict *p, const char *path, const struct ranked *r,
                     const double *probability)
 {
     csv_add_name(&p->table, path);
+    if (p->threshold)
+        add_label_column(p, r, probability);
     for (int k = 0; k < p->top; k++) {
         add_column(&p->table, p->name[r[k].class]);
         strbuf_addf(&p->table, ",%.6g", probability[r[k].class]);
@@ -133,6 +179,13 @@ static void add_object(struct predict *p, const char *path, const struct ranked 
 
     json_begin_object(w, NULL);
     json_put_string(w, "image", path);
+    if (p->threshold) {
+        json_begin_array(w, "labels");
+        for (int k = 0; k < p->classes; k++)
+            if (has_label(p, r[k].class, probability))
+                json_put_string(w, NULL, p->name[r[k].class]);
+        json_end(w);
+    }
     json_begin_array(w, "top");
     for (int k = 0; k < p->top; k++) {
         json_begin_object(w, NULL);
@@ -225,7 +278,10 @@ void answers_add(struct predict *p, int64_t i, const float *logits)
     for (int c = 0; c < p->classes; c++)
         r[c] = (struct ranked){logits[c], c};
     qsort(r, (size_t)p->classes, sizeof(*r), by_logit);
-    print_prediction(p, path, r, probability);
+    if (p->threshold)
+        print_labels(p, path, r, probability);
+    else
+        print_prediction(p, path, r, probability);
     if (p->csv)
         add_row(p, path, r, probability);
     if (p->json)

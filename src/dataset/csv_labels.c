@@ -226,8 +226,8 @@ static void set_label(const char *label, void *arg)
     uintptr_t k = (uintptr_t)strmap_get(&s->l->class, label);
 
     if (!k)
-        die("%s:%d: class '%s' is not in classes.txt", s->l->path, s->l->table->line[s->row],
-            label);
+        die("%s:%d: class '%s' is not in classes.txt", s->l->path,
+            s->l->table->line[s->row], label);
     s->target[k - 1] = 1;
 }
 

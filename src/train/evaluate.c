@@ -312,8 +312,11 @@ static void log_scores(const struct evaluation *e, enum session_weights which,
 {
     struct scores s = evaluate_scores(e, which);
     const double *v = s.value;
-    struct strbuf top = STRBUF_INIT;
+    struct strbuf lead = STRBUF_INIT;
 
+    scores_add_top(&lead, &s);
+    if (lead.len)
+        strbuf_addch(&lead, ' ');
     if (e->pixels[which] && isnan(v[SCORE_MIOU]))
         log_warning("validation: all pixels of the label maps are ignored");
     else if (e->pixels[which])
@@ -321,11 +324,11 @@ static void log_scores(const struct evaluation *e, enum session_weights which,
                  v[SCORE_MIOU], v[SCORE_MDICE], v[SCORE_ACC], v[SCORE_CLASS_ACC],
                  v[SCORE_FWIOU], v[SCORE_LOSS], more);
     else
-        log_info(" * %s loss %.5f%s", scores_add_top(&top, &s), v[SCORE_LOSS], more);
+        log_info(" * %sloss %.5f%s", lead.buf, v[SCORE_LOSS], more);
     if (!isnan(v[SCORE_BALANCED_ACC]))
         log_info("   balanced accuracy %.4f, macro F1 %.4f, MCC %.4f, AUROC %.4f",
                  v[SCORE_BALANCED_ACC], v[SCORE_F1_MACRO], v[SCORE_MCC], v[SCORE_AUROC]);
-    strbuf_release(&top);
+    strbuf_release(&lead);
 }
 
 void evaluate_log(const struct evaluation *e, const struct class_list *classes)

@@ -1,0 +1,101 @@
+#!/bin/bash
+# MODEL.TASK multilabel: tables in each form train the same; mAP ends at least 0.35 above the share of
+# images that have a label; thresholds are in the checkpoint and decide what predict says; a run that
+# is resumed is the same; mistakes are one line.
+#
+#   tests/e2e/multilabel.sh [TRAINC]
+set -u
+trainc=$(realpath "${1:-./trainc}")
+dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-multilabel.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+fails=0
+
+fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+has() { grep -q -- "$1" "$2" || { cat "$2"; fail "no '$1' in $2"; }; }
+train() { # DATA TAG [ARGUMENT...]
+  "$trainc" train --data-path "$1" --dataset csv --task multilabel --model resnet20 --img-size 16 --batch-size 16 \
+    --device cpu --output out --tag "$2" "${@:3}" >log 2>&1
+}
+score() { # TAG NAME: of the last epoch, of the EMA weights if there are some
+  awk -F, -v n="$2" 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
+    END { v = $at["ema_" n]; print v == "" ? $at["val_" n] : v }' "out/resnet20/$1/summary.csv"
+}
+above() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a > b) }'; }
+
+# Images of noise; red, green, and blue are each bright in a third of them: that share is the average
+# precision of a random order. As lists of labels (tags) and as one-hot columns.
+mkdir -p lists/train lists/val
+images() { # SPLIT N
+  LC_ALL=C awk -v part="$1" -v n="$2" 'BEGIN {
+    srand(n); name[0] = "red"; name[1] = "green"; name[2] = "blue"
+    print "image,tags" >(part ".csv"); print "file,blue,green,red" >("../" part ".hot")
+    for (i = 0; i < n; i++) {
+      list = ""; file = part "/" i ".ppm"
+      for (c = 0; c < 3; c++) {
+        on[c] = rand() < 1 / 3
+        if (on[c]) list = list (list == "" ? "" : "|") name[c]
+      }
+      printf "P6\n16 16\n255\n" >file
+      for (p = 0; p < 256; p++) for (c = 0; c < 3; c++) printf "%c", int(40 + 90 * on[c] + rand() * 120) >file
+      close(file)
+      print file "," list >(part ".csv")
+      print file "," on[2] "," on[1] "," on[0] >("../" part ".hot")
+    } }'
+}
+(cd lists && images train 240 && images val 80) || exit 1
+
+# It learns.
+train lists learns --epochs 3 || { cat log; fail "training"; }
+map=$(score learns map)
+above "$map" 0.7 || { cat log; fail "mAP $map is not 0.35 above 0.35, what a random order has"; }
+above "$(score learns auroc)" 0.7 || fail "AUROC $(score learns auroc)"
+has 'mAP 0\.' log
+has 'Best map' log
+grep -qa thresholds out/resnet20/learns/best.safetensors || fail "no thresholds in the checkpoint"
+has '^class,images,positive,ap,auroc' out/resnet20/learns/report/labels.csv
+
+# predict and eval read the thresholds and the scores.
+"$trainc" predict --weights out/resnet20/learns/best.safetensors lists/val --json p.json --csv p.csv >said 2>log ||
+  { cat log; fail predict; }
+has '"thresholds":\[' p.json
+has '^image,labels,class1' p.csv
+"$trainc" eval --resume out/resnet20/learns/last.safetensors --data-path lists >log 2>&1 || { cat log; fail eval; }
+has 'mAP 0\.' log
+
+# One-hot columns are the same data.
+mkdir hot && cp -r lists/train lists/val hot && cp train.hot hot/train.csv && cp val.hot hot/val.csv
+train lists one --epochs 1 || { cat log; fail "lists"; }
+train hot two --epochs 1 --label-column '*' || { cat log; fail "one-hot columns"; }
+[ "$(score one map)" = "$(score two map)" ] || fail "lists have mAP $(score one map), one-hot columns $(score two map)"
+
+# The other losses, positive weights, and mixed images; unknown targets.
+train lists asl --epochs 1 --loss asymmetric --opts AUG.MIXUP 0.4 AUG.CUTMIX 1.0 || { cat log; fail "asymmetric loss"; }
+train lists focal --epochs 1 --loss focal --opts TRAIN.LOSS.POS_WEIGHT "[1, 2, 3]" || { cat log; fail "focal loss"; }
+sed -i '3,60s/,[01]$/,/' hot/train.csv
+train hot unknown --epochs 1 || { cat log; fail "unknown targets"; }
+for tag in asl focal unknown; do above "$(score $tag map)" 0 || fail "$tag has no mAP"; done
+
+# A resumed run is the same.
+train lists whole --epochs 2 || { cat log; fail "two epochs"; }
+train lists part --epochs 2 --opts TRAIN.MAX_STEPS 15 || { cat log; fail "one of two epochs"; }
+train lists part --epochs 2 --resume out/resnet20/part/last.safetensors || { cat log; fail "resuming"; }
+[ "$(score whole map)" = "$(score part map)" ] || fail "a resumed run has mAP $(score part map), a whole one $(score whole map)"
+
+# Nothing is taken for something else in silence.
+"$trainc" train --data-path lists --dataset csv --label-column tags --model resnet20 --img-size 16 --batch-size 16 --epochs 1 \
+  --device cpu --output out --tag single --opts TRAIN.MAX_STEPS 1 >log 2>&1
+grep -q 'MODEL.TASK multilabel\|the class is empty' log || { cat log; fail "lists of labels are classes in silence"; }
+mistake() { # MESSAGE ARGUMENT...
+  train lists mistake --epochs 1 "${@:2}" && fail "no error: $1"
+  has "$1" log
+}
+mistake 'TRAIN.CLASS_WEIGHTS cannot be combined' --class-weights balanced
+mistake 'asymmetric' --loss distill
+mistake 'TRAIN.LOSS.POS_WEIGHT has 2 numbers' --opts TRAIN.LOSS.POS_WEIGHT "[1, 2]"
+mistake 'TRAIN.BEST_METRIC top1' --opts TRAIN.BEST_METRIC top1
+mistake 'needs a table' --dataset synthetic
+mistake "has no column 'nothing'" --label-column nothing,tags
+
+[ $fails = 0 ] && echo "multilabel: mAP $map"
+exit $fails
