@@ -87,6 +87,10 @@ void ensemble_config(const char *path, const struct cmdline *line, struct cmdlin
         usage("--weights: '%s' does not fit the command line", path);
     }
     problems_release(&p);
+    if (cfg->model.task == TASK_MULTILABEL)
+        usage("--weights: '%s' has MODEL.TASK multilabel, and the members of an ensemble "
+              "have one class per image",
+              path);
 }
 
 static void check_classes(const struct ensemble_member *m, int classes,

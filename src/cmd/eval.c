@@ -40,6 +40,10 @@ static void check_ensemble(const struct config *cfg, const struct cmdline *line,
                        "%s is a segmentation model: eval averages classifiers only "
                        "(evaluate one checkpoint with --resume)",
                        cfg->model.name);
+    if (cfg->model.task == TASK_MULTILABEL)
+        problems_error(p, "--weights",
+                       "cannot be combined with MODEL.TASK multilabel (evaluate one "
+                       "checkpoint with --resume)");
     if (cfg->throughput_mode)
         problems_error(p, "--weights", "cannot be combined with THROUGHPUT_MODE");
     device_check_one(cfg, p);

@@ -311,6 +311,16 @@ static void check_flags(const struct cmdline *line, struct problems *p)
     check_submission(line, p);
 }
 
+/* True if several checkpoints of sets of labels would be averaged. */
+static bool multilabel_several(const struct config *cfg, const struct cmdline *line)
+{
+    bool several = false;
+
+    for (int i = 0; i < line->narg; i++)
+        several |= ensemble_has(line, i);
+    return several && cfg->model.task == TASK_MULTILABEL;
+}
+
 static void predict_check(const struct config *cfg, const struct cmdline *line,
                           struct problems *p)
 {
@@ -328,6 +338,10 @@ static void predict_check(const struct config *cfg, const struct cmdline *line,
     data_check_names(cfg, p);
     run_check_own_weights(cfg, line, p);
     images_check(&others, p);
+    if (multilabel_several(cfg, line))
+        problems_error(
+            p, "--weights",
+            "takes one file with MODEL.TASK multilabel: labels are not averaged");
     free(others.arg);
     ensemble_check(line, p);
     check_flags(line, p);
