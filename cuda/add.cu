@@ -27,7 +27,7 @@ static const char *add_claim(struct region *r, struct graph *, struct node *n,
         if (n->in[i]->dtype != n->out[0]->dtype)
             return "one type for all";
 
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     region_inplace(r, 0, 0);
     return nullptr;
 }

@@ -17,7 +17,7 @@ static const char *claim_alone(struct region *r, struct node *n, const struct op
 {
     if (n->op != op)
         return "not this exchange";
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     return NULL;
 }
 

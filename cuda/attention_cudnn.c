@@ -161,7 +161,7 @@ static const char *forward_claim(struct region *r, struct graph *g, struct node 
     why = why ? why : plan_for(r, dev, &a, false);
     if (why)
         return why;
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     region_workspace(r, place_parts(region_state(r), &a));
     return NULL;
 }
@@ -194,7 +194,7 @@ static const char *gradient_claim(struct region *r, struct graph *g, struct node
     why = plan_for(r, dev, &a, true);
     if (why)
         return why;
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     st->y = region_read(r, forward->out[WINDOW_ATTENTION_Y]);
     region_workspace(r, place_parts(st, &a));
     return NULL;

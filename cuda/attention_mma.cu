@@ -20,7 +20,7 @@ static const char *attention_mma_claim(struct region *r, struct graph *, struct 
     const char *why = attention_mma_refuses(n, qkv->dtype);
 
     if (!why)
-        region_take_alone(r, n);
+        region_claim_node(r, n);
     return why;
 }
 

@@ -187,7 +187,7 @@ static const char *attention_mma_grad_claim(struct region *r, struct graph *,
 
     mma_rooms w = rooms_of(n, k, dev);
 
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     region_workspace(r, (size_t)(w.delta + w.sums + w.pads) * sizeof(float));
     return nullptr;
 }

@@ -29,7 +29,7 @@ static const char *augment_claim(struct region *r, struct graph *, struct node *
     if (tensor_len(n->out[0]) / n->out[0]->dim[IMAGE_N] > INT32_MAX)
         return "images of more than 2^31 bytes";
 
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     if (n->op != &op_flip)
         region_inplace(r, 0, AUGMENT_X);
     if (n->op == &op_erase) {

@@ -85,7 +85,7 @@ static const char *avgpool_claim(struct region *r, struct graph *, struct node *
     if (n->in[0]->dtype != n->out[0]->dtype)
         return "one type for all";
 
-    region_take(r, n);
+    region_claim(r, n);
     (void)region_read(r, n->in[0]);
     (void)region_write(r, n->out[0]);
     return nullptr;

@@ -211,7 +211,7 @@ static void claim_stats(struct region *r, stats_state *st, struct node *n,
     st->sums = true;
     st->t = tile_of_image(x);
     st->chunks = tile_chunks(st->t, dev->what.multiprocessors * STATS_BLOCKS);
-    region_take(r, n);
+    region_claim(r, n);
     st->x = region_read(r, x);
     region_workspace(r, 3 * sizeof(float) * (size_t)st->chunks * (size_t)st->t.channels);
     if (!stored)
@@ -240,7 +240,7 @@ static const char *stats_claim(struct region *r, struct graph *g, struct node *n
     st->finals = true;
     st->eps = ((const struct batchnorm_part_attrs *)n->attrs)->eps;
     st->count = (double)((const struct batchnorm_part_attrs *)n->attrs)->count;
-    region_take(r, n);
+    region_claim(r, n);
     st->sum = s ? -1 : region_read(r, n->in[BATCHNORM_FINALIZE_SUM]);
     st->squares = s ? -1 : region_read(r, n->in[BATCHNORM_FINALIZE_SQUARES]);
     st->weight = region_read(r, n->in[BATCHNORM_FINALIZE_WEIGHT]);

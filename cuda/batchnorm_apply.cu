@@ -190,7 +190,7 @@ static operand claim_norm(struct region *r, struct node *n)
     struct node *fold;
     operand m = {.scale = -1};
 
-    region_take(r, n);
+    region_claim(r, n);
     if (n->op == &op_batchnorm_inference_data_grad)
         return claim_data_grad(r, n);
     fold = n->in[BATCHNORM_APPLY_SCALE]->producer;
@@ -234,13 +234,13 @@ static const char *apply_claim(struct region *r, struct graph *g, struct node *n
         st->n[i] = claim_norm(r, f.apply[i]);
     if (f.drop) {
         st->drop = f.drop;
-        region_take(r, f.drop);
+        region_claim(r, f.drop);
         st->control = region_read(r, f.drop->in[DROPOUT_CONTROL]);
     }
     if (f.add)
-        region_take(r, f.add);
+        region_claim(r, f.add);
     if (f.relu) {
-        region_take(r, f.relu);
+        region_claim(r, f.relu);
         st->relu = true;
         st->limit = ((const struct relu_attrs *)f.relu->attrs)->limit;
     }
@@ -344,7 +344,7 @@ static const char *fold_claim(struct region *r, struct graph *, struct node *n,
     if (n->op != &op_batchnorm_fold)
         return "not the fold of a batch norm";
 
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     return nullptr;
 }
 

@@ -121,8 +121,8 @@ static const char *grad_apply_claim(struct region *r, struct graph *g, struct no
     st->limit = f.limit;
     st->bias = bias != nullptr;
     if (bias)
-        region_take(r, bias);
-    region_take(r, n);
+        region_claim(r, bias);
+    region_claim(r, n);
     if (st->masked)
         region_duplicate(r, f.relu);
     (void)region_read(r, x);

@@ -336,16 +336,16 @@ static const char *grad_stats_claim(struct region *r, struct graph *g, struct no
                           : MASK_NONE) |
                 (f.add ? SUM : 0) | ((f.relu || f.add) && wanted ? STORE : 0) |
                 (drop ? DROP : 0);
-    region_take(r, n);
+    region_claim(r, n);
     st->drop = drop;
     if (drop) {
-        region_take(r, drop);
+        region_claim(r, drop);
         st->control = region_read(r, drop->in[DROPOUT_CONTROL]);
     }
     if (f.relu)
-        region_take(r, f.relu);
+        region_claim(r, f.relu);
     if (f.add)
-        region_take(r, f.add);
+        region_claim(r, f.add);
     st->x = region_read(r, x);
     read_channels(r, st, n);
     st->g = region_read(r, f.g);

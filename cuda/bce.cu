@@ -48,7 +48,7 @@ static const char *bce_claim(struct region *r, struct graph *, struct node *n,
     if (n->in[LABEL_LOSS_LOGITS]->dtype != DTYPE_F32)
         return "fp32 only";
 
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     if (n->op == &op_bce)
         region_workspace(r, (size_t)n->in[LABEL_LOSS_LOGITS]->dim[0] * sizeof(double));
     else

@@ -57,7 +57,7 @@ static const char *bias_grad_claim(struct region *r, struct graph *, struct node
     if (offset) {
         st->zero = true;
         st->own = (int)tensor_len(n->out[0]);
-        region_take(r, n);
+        region_claim(r, n);
         (void)region_read(r, offset);
         (void)region_write(r, n->out[0]);
         return nullptr;
@@ -74,7 +74,7 @@ static const char *bias_grad_claim(struct region *r, struct graph *, struct node
     });
     st->chunks = tile_chunks(st->t, dev->what.multiprocessors * BLOCKS);
     st->own = (int)tensor_len(n->out[0]);
-    region_take(r, n);
+    region_claim(r, n);
     if (joined)
         region_duplicate(r, n->in[BIAS_GRAD_DY]->producer);
     (void)region_read(r, dy);

@@ -73,7 +73,7 @@ static const char *cast_claim(struct region *r, struct graph *g, struct node *n,
     if (n->op != &op_cast && n->op != &op_view)
         return "not a cast, nor a view that is a copy";
 
-    region_take(r, n);
+    region_claim(r, n);
     (void)region_read(r, n->in[CAST_X]);
     *(int64_t *)region_state(r) = cuda_stored_channels(g, n->out[0]);
     (void)cuda_write_stored(r, g, n->out[0]);

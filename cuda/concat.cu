@@ -146,7 +146,7 @@ static void concat_parts(struct region *r, struct graph *g, struct node *n)
             continue;
         p->pool = maker(g, p->in, &op_maxpool2d);
         if (p->pool) {
-            region_take(r, p->pool);
+            region_claim(r, p->pool);
             p->p = maxpool_of((const struct maxpool2d_attrs *)p->pool->attrs,
                               p->pool->in[MAXPOOL2D_X], p->in, n->out[0], p->from);
         }
@@ -168,7 +168,7 @@ static const char *concat_claim(struct region *r, struct graph *g, struct node *
         return "too many parts";
 
     state_of(r)->fills = !slice && claim_filling_conv(r, g, n, dev);
-    region_take(r, n);
+    region_claim(r, n);
     if (slice)
         (void)region_read(r, n->in[0]);
     else

@@ -185,7 +185,7 @@ static const char *cpb_table_claim(struct region *r, struct graph *, struct node
     if (a->heads >= 1 << 15)
         return "more than 32767 heads";
 
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     if (n->op == &op_cpb_table_grad)
         region_workspace(r, sums_size(cut_of(a)));
     return nullptr;

@@ -82,7 +82,7 @@ static const char *cross_entropy_claim(struct region *r, struct graph *, struct 
     if (n->in[LABEL_LOSS_LOGITS]->dtype != DTYPE_F32)
         return "fp32 only";
 
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     if (n->op == &op_cross_entropy)
         region_workspace(r, (size_t)n->in[LABEL_LOSS_LOGITS]->dim[0] * sizeof(double));
     else

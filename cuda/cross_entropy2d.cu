@@ -264,7 +264,7 @@ static const char *cross_entropy2d_claim(struct region *r, struct graph *, struc
     const struct tensor *labels = n->in[CROSS_ENTROPY2D_LABELS];
     image_dims p = image_dims_of(n->in[CROSS_ENTROPY2D_LOGITS]);
 
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     region_workspace(
         r, (size_t)(1 + label_parts(tensor_len(labels)) + (int)image_blocks(p)) *
                sizeof(double));
@@ -408,7 +408,7 @@ static const char *confusion_claim(struct region *r, struct graph *, struct node
         return "not a confusion matrix";
 
     classes = n->in[CONFUSION_LOGITS]->dim[IMAGE_C];
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     region_workspace(r, (size_t)(classes * classes) * sizeof(int64_t));
     return nullptr;
 }

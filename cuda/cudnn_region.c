@@ -130,7 +130,7 @@ static void claim_nodes(struct cudnn_claim *c, struct region *r, struct cudnn_pl
     st->plan = plan;
     st->cudnn = c->dev->cudnn;
     for (int i = c->nnode; i-- > 0;)
-        region_take(r, c->node[i]);
+        region_claim(r, c->node[i]);
     if (c->cast)
         region_duplicate(r, c->cast);
     if (c->fold)

@@ -90,9 +90,9 @@ static const char *depthwise_claim(struct region *r, struct graph *g, struct nod
 
     int bias = st->gradient ? (int)CONV2D_DATA_GRAD_BIAS : (int)CONV2D_BIAS;
 
-    region_take(r, n);
+    region_claim(r, n);
     if (c != n)
-        region_take(r, c);
+        region_claim(r, c);
     (void)region_read(r, x);
     master = dtype_is_half(w->dtype) ? cuda_weights_master(w) : nullptr;
     st->half = master != nullptr;

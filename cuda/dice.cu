@@ -39,7 +39,7 @@ static const char *dice_claim(struct region *r, struct graph *, struct node *n,
     if (row_loss_classes(z) > DICE_CLASSES)
         return "more than 256 classes";
 
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     if (n->op == &op_dice)
         region_workspace(r, (size_t)row_blocks(dev, row_loss_rows(z), ROWS_WARP) *
                                 (size_t)row_loss_classes(z) * sizeof(struct dice_class));

@@ -36,7 +36,7 @@ static const char *dropout_claim(struct region *r, struct graph *, struct node *
     if (n->op == &op_dropout2d && n->out[0]->dim[IMAGE_C] > MOST_CHANNELS)
         return "more than 8192 channels";
 
-    region_take(r, n);
+    region_claim(r, n);
     (void)region_read(r, n->in[DROPOUT_X]);
     (void)region_read(r, n->in[DROPOUT_CONTROL]);
     (void)region_write(r, n->out[0]);

@@ -31,7 +31,7 @@ static const char *focal_claim(struct region *r, struct graph *, struct node *n,
     if (n->in[ROW_LOSS_LOGITS]->dtype != DTYPE_F32)
         return "fp32 only";
 
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     if (n->op == &op_focal)
         region_workspace(r, row_partial_size(dev, n->in[ROW_LOSS_LOGITS]));
     return nullptr;

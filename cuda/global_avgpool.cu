@@ -88,7 +88,7 @@ static const char *pixels_claim(struct region *r, struct graph *, struct node *n
         if (n->in[i]->dtype != n->out[0]->dtype)
             return "one type for all";
 
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     if (n->op == &op_scale_channels)
         region_inplace(r, 0, SCALE_CHANNELS_X);
     return nullptr;

@@ -38,7 +38,7 @@ static void take_if_any(struct region *r, struct node *n)
 {
     if (!n)
         return;
-    region_take_alone(r, n);
+    region_claim_node(r, n);
 }
 
 static const struct grad_stats_attrs *stats_of(const struct node *n)

@@ -22,7 +22,7 @@ static const char *join_claim(struct region *r, struct graph *, struct node *n,
     if (n->in[0]->offset % 16 || n->out[GRADS_JOIN_SUM]->offset % 16 ||
         tensor_len(n->out[GRADS_JOIN_SUM]) % EACH)
         return "an array starts inside of 16 bytes";
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     return nullptr;
 }
 

@@ -81,7 +81,7 @@ static void take_forward(struct region *r, head_state *st, const head_parts *p,
 
     for (struct node *n : all)
         if (n)
-            region_take(r, n);
+            region_claim(r, n);
     st->up = p->up;
     st->loss = p->loss;
     st->in = head_read(r, p, p->loss->in[CROSS_ENTROPY2D_LABELS]);

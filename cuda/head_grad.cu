@@ -214,7 +214,7 @@ static void take_backward(struct region *r, head_grad_state *st, const head_part
 
     for (struct node *n : all)
         if (n)
-            region_take(r, n);
+            region_claim(r, n);
     region_duplicate(r, p->up);
     if (p->z_cast)
         region_duplicate(r, p->z_cast);

@@ -24,7 +24,7 @@ static const char *label_down_claim(struct region *r, struct graph *, struct nod
 {
     if (n->op != &op_label_down)
         return "not a label map at a lower resolution";
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     return nullptr;
 }
 

@@ -19,7 +19,7 @@ static const char *layer_scale_claim(struct region *r, struct graph *, struct no
     if (n->in[LAYER_SCALE_X]->dtype != n->out[0]->dtype)
         return "one type for x and y";
 
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     region_inplace(r, 0, LAYER_SCALE_X);
     return nullptr;
 }

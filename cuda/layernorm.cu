@@ -161,9 +161,9 @@ static void claim_sum(struct region *r, layernorm_state *st, const residual &f)
 {
     st->added = true;
     st->other = region_read(r, f.other);
-    region_take(r, f.add);
+    region_claim(r, f.add);
     if (f.drop) {
-        region_take(r, f.drop);
+        region_claim(r, f.drop);
         st->control = region_read(r, f.drop->in[DROPOUT_CONTROL]);
     }
     st->drop = f.drop;
@@ -189,11 +189,11 @@ static const char *layernorm_claim(struct region *r, struct graph *g, struct nod
     added = residual_before(&f, g, n, dev);
     st->shape = layernorm_shape_of(x, n, dev, added ? SUM_BLOCKS : FORWARD_BLOCKS);
     if (!added) {
-        region_take_alone(r, n);
+        region_claim_node(r, n);
         region_inplace(r, LAYERNORM_Y, LAYERNORM_X);
         return nullptr;
     }
-    region_take(r, n);
+    region_claim(r, n);
     (void)region_read(r, f.branch);
     for (int i = LAYERNORM_WEIGHT; i < n->nin; i++)
         (void)region_read(r, n->in[i]);

@@ -256,14 +256,14 @@ static void claim_sum(struct region *r, norm_grad_state *st, const residual &f)
 {
     struct node *n = f.norm;
 
-    region_take(r, n);
-    region_take(r, f.add);
+    region_claim(r, n);
+    region_claim(r, f.add);
     for (int i = 0; i < n->nin; i++)
         (void)region_read(r, n->in[i]);
     st->added = true;
     st->other = region_read(r, f.other);
     if (f.drop) {
-        region_take(r, f.drop);
+        region_claim(r, f.drop);
         st->control = region_read(r, f.drop->in[DROPOUT_CONTROL]);
     }
     st->drop = f.drop;
@@ -299,7 +299,7 @@ static const char *layernorm_grad_claim(struct region *r, struct graph *g, struc
     if (added) {
         claim_sum(r, st, f);
     } else {
-        region_take_alone(r, n);
+        region_claim_node(r, n);
         region_inplace(r, LAYERNORM_GRAD_DX, LAYERNORM_GRAD_DY);
     }
     region_workspace(r, (size_t)st->shape.blocks * 2 * (size_t)st->shape.channels *

@@ -93,7 +93,7 @@ static const char *linear_claim(struct region *r, struct graph *g, struct node *
     if (!st->plan)
         return why;
 
-    region_take(r, n);
+    region_claim(r, n);
     st->from[A].index = region_read(r, x);
     read_matrix(r, g, dev, B, n->in[LINEAR_WEIGHT], x->dtype);
     if (st->bias)
@@ -129,7 +129,7 @@ static const char *data_grad_claim(struct region *r, struct graph *g, struct nod
     if (!st->plan)
         return why;
 
-    region_take(r, n);
+    region_claim(r, n);
     st->from[A].index = region_read(r, dy);
     read_matrix(r, g, dev, B, w, dy->dtype);
     st->d = region_write(r, n->out[0]);
@@ -183,8 +183,8 @@ static const char *weight_grad_claim(struct region *r, struct graph *g, struct n
         return why;
 
     if (bias)
-        region_take(r, bias);
-    region_take(r, w);
+        region_claim(r, bias);
+    region_claim(r, w);
     st->from[A].index = region_read(r, dy);
     st->from[B].index = region_read(r, x);
     st->d = region_write(r, w->out[0]);

@@ -84,7 +84,7 @@ static int reduce_doubles(struct link *l, size_t size, int op)
                              l->comm, l->dev.stream);
 }
 
-static void link_tell(void *link, void *x, int64_t bytes)
+static void link_broadcast(void *link, void *x, int64_t bytes)
 {
     in_pieces(link, x, bytes, broadcast, 0, "ncclBroadcast");
 }
@@ -108,7 +108,7 @@ static void link_close(void *link)
 const struct backend_link cuda_link = {
     .name = "NCCL",
     .open = link_open,
-    .tell = link_tell,
+    .broadcast = link_broadcast,
     .reduce = link_reduce,
     .close = link_close,
 };

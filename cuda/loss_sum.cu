@@ -30,7 +30,7 @@ static const char *loss_sum_claim(struct region *r, struct graph *, struct node 
 {
     if (n->op != &op_loss_sum && n->op != &op_loss_share && n->op != &op_loss_times)
         return "not a sum of losses";
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     return nullptr;
 }
 

@@ -294,7 +294,7 @@ static const char *claim_known(struct region *r, struct node *n)
         return "one type for all";
     st->p = maxpool_of(&a, dx, dy, dy, 0);
     st->grad = true;
-    region_take(r, n);
+    region_claim(r, n);
     st->won = region_read(r, n->in[MAXPOOL2D_PLACES_GRAD_WON]);
     (void)region_read(r, dy);
     (void)region_write(r, dx);
@@ -329,7 +329,7 @@ static const char *maxpool_claim(struct region *r, struct graph *g, struct node 
     st->bytes = st->p.kernel <= 16;
     st->norm = relu != nullptr;
     apply = relu ? relu->in[RELU_X]->producer : nullptr;
-    region_take(r, n);
+    region_claim(r, n);
     if (apply) {
         st->limit = ((const struct relu_attrs *)relu->attrs)->limit;
         region_duplicate(r, relu);

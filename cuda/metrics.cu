@@ -19,7 +19,7 @@ static const char *metrics_claim(struct region *r, struct graph *, struct node *
     if (n->in[METRICS_LOGITS]->dtype != DTYPE_F32)
         return "fp32 only";
 
-    region_take(r, n);
+    region_claim(r, n);
     for (int i = 0; i < n->nin; i++)
         (void)region_read(r, n->in[i]);
     (void)region_write(r, n->out[METRICS_STATE]);

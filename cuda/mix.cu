@@ -28,7 +28,7 @@ static const char *mix_claim(struct region *r, struct graph *g, struct node *n,
     if (tensor_len(n->in[MIX_X]) / n->in[MIX_X]->dim[IMAGE_N] > INT32_MAX)
         return "samples of more than 2^31 elements";
 
-    region_take(r, n);
+    region_claim(r, n);
     (void)region_read(r, n->in[MIX_X]);
     (void)region_read(r, n->in[MIX_CONTROL]);
     (void)cuda_write_stored(r, g, n->out[MIX_Y]);

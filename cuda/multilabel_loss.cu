@@ -47,7 +47,7 @@ static const char *multilabel_loss_claim(struct region *r, struct graph *, struc
     if (n->in[MULTILABEL_LOGITS]->dtype != DTYPE_F32)
         return "fp32 only";
 
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     if (n->op == &op_multilabel_loss)
         region_workspace(r, (size_t)n->in[MULTILABEL_LOGITS]->dim[0] * sizeof(double));
     else

@@ -58,7 +58,7 @@ static void *join_threads(struct device *dev, const struct nccl *n,
     if (!group->rank)
         nccl_check(dev, n->lib->CommInitAll(all, group->world, group->devices),
                    "ncclCommInitAll");
-    group->tell(group, all, group->world * (int)sizeof(*all));
+    group->broadcast(group, all, group->world * (int)sizeof(*all));
     own = all[group->rank];
     free(all);
     return own;
@@ -72,7 +72,7 @@ static void *join_processes(struct device *dev, const struct nccl *n,
 
     if (!group->rank)
         nccl_check(dev, n->lib->GetUniqueId(&id), "ncclGetUniqueId");
-    group->tell(group, &id, sizeof(id));
+    group->broadcast(group, &id, sizeof(id));
     nccl_check(dev, n->lib->CommInitRank(&own, group->world, id, group->rank),
                "ncclCommInitRank");
     return own;

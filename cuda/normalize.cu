@@ -147,9 +147,9 @@ static const char *normalize_claim(struct region *r, struct graph *g, struct nod
     if (!norm || norm->op != &op_normalize || !node_free(norm))
         return "not a normalize, nor a cast directly after one";
 
-    region_take(r, norm);
+    region_claim(r, norm);
     if (n != norm)
-        region_take(r, n);
+        region_claim(r, n);
     (void)region_read(r, norm->in[NORMALIZE_X]);
     *(int *)region_state(r) = (int)cuda_stored_channels(g, n->out[0]);
     (void)cuda_write_stored(r, g, n->out[0]);

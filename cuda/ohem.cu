@@ -53,7 +53,7 @@ static const char *ohem_claim(struct region *r, struct graph *, struct node *n,
     if (z->dtype != DTYPE_F32)
         return "fp32 only";
 
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     if (n->op == &op_ohem)
         region_workspace(r, sizeof(ohem_search) + element_blocks(dev, row_loss_rows(z)) *
                                                       3 * sizeof(double));

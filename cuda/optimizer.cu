@@ -212,9 +212,9 @@ static bool aligned(const struct node *n)
     return true;
 }
 
-static void take(struct region *r, struct node *n)
+static void claim_node(struct region *r, struct node *n)
 {
-    region_take_alone(r, n);
+    region_claim_node(r, n);
 }
 
 static_assert((int)EMA_CONTROL == (int)UPDATE_CONTROL, "one place for the control");
@@ -243,10 +243,10 @@ static const char *optimizer_claim(struct region *r, struct graph *g, struct nod
     st->kind = kind_of(update ? update->op : nullptr);
     st->ema = n->op == &op_ema ? n : nullptr;
     if (update)
-        take(r, update);
+        claim_node(r, update);
     st->write_ema = update ? update->nout : 0;
     if (st->ema)
-        take(r, n);
+        claim_node(r, n);
     make_tables(r, st, dev);
     st->copies = update && updates_all(g, update) && find_half(g, &st->half);
     if (st->copies)

@@ -80,7 +80,7 @@ static const char *shortcut_claim(struct region *r, struct graph *, struct node 
         tensor_len(n->out[0]) / n->out[0]->dim[0] > INT32_MAX)
         return "samples of more than 2^31 elements";
 
-    region_take(r, n);
+    region_claim(r, n);
     (void)region_read(r, n->in[0]);
     (void)region_write(r, n->out[0]);
     return nullptr;

@@ -34,7 +34,7 @@ static const char *pointwise_claim(struct region *r, struct graph *, struct node
         if (n->in[i]->dtype != n->out[0]->dtype)
             return "one type for all";
 
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     region_inplace(r, 0, n->nin - 1); /* x, or dy */
     return nullptr;
 }

@@ -60,7 +60,7 @@ static const char *position_claim(struct region *r, struct graph *, struct node 
     if (n->op == &op_add_position && n->in[ADD_POSITION_X]->dtype != n->out[0]->dtype)
         return "one type for x and the result";
 
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     if (n->op == &op_add_position)
         region_inplace(r, 0, ADD_POSITION_X);
     return nullptr;

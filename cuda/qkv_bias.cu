@@ -37,7 +37,7 @@ static const char *qkv_bias_claim(struct region *r, struct graph *, struct node 
     if (n->op != &op_qkv_bias && n->op != &op_qkv_bias_grad)
         return "not the bias of q, k and v";
 
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     return nullptr;
 }
 

@@ -214,7 +214,7 @@ static void claim_nodes(struct region *r, struct graph *g, const struct qchain *
 {
     const struct node *n = c->layer;
 
-    qchain_take(r, c);
+    qchain_claim(r, c);
     (void)region_read(r, n->in[QLAYER_X]);
     st->weight_scale = region_read(r, n->in[QLAYER_WEIGHT_SCALE]);
     st->input_scale = region_read(r, n->in[QLAYER_INPUT_SCALE]);

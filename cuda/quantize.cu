@@ -33,7 +33,7 @@ static const char *quantize_claim(struct region *r, struct graph *, struct node 
         return "no quantize";
     if (n->in[QUANTIZE_X]->dtype != DTYPE_F32)
         return "fp32 only";
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     return nullptr;
 }
 
@@ -97,7 +97,7 @@ static const char *qlayer_claim(struct region *r, struct graph *, struct node *n
 {
     if (n->op != &op_qconv2d && n->op != &op_qlinear)
         return "no layer in 8 bits";
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     return nullptr;
 }
 

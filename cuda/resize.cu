@@ -31,7 +31,7 @@ static const char *resize_claim(struct region *r, struct graph *, struct node *n
 
     auto *a = (const struct resize_attrs *)n->attrs;
 
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     region_workspace(r, (size_t)n->out[0]->dim[IMAGE_N] * (size_t)(a->width + a->height) *
                             sizeof(struct resize_line));
     return nullptr;

@@ -21,7 +21,7 @@ static const char *stats_claim(struct region *r, struct graph *, struct node *n,
     if (n->op != &op_running_stats && n->op != &op_stats_commit)
         return "no running statistics";
 
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     (void)cuda_table(r, dev, a->segment, (size_t)a->nsegment * sizeof(a->segment[0]));
     return nullptr;
 }

@@ -34,7 +34,7 @@ static const char *scale_by_claim(struct region *r, struct graph *, struct node 
     if (n->in[SCALE_BY_X]->dtype != n->out[0]->dtype)
         return "one type for both";
 
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     region_inplace(r, 0, SCALE_BY_X);
     return nullptr;
 }

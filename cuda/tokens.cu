@@ -47,7 +47,7 @@ static const char *tokens_claim(struct region *r, struct graph *, struct node *n
     if (n->in[0]->dtype != n->out[0]->dtype)
         return "one type for all";
 
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     return nullptr;
 }
 

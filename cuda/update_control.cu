@@ -14,7 +14,7 @@ static const char *control_claim(struct region *r, struct graph *, struct node *
         n->op != &op_control_micro && n->op != &op_loss_scale)
         return "no node of the control tensor";
 
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     return nullptr;
 }
 

@@ -60,7 +60,7 @@ static const char *attention_claim(struct region *r, struct graph *, struct node
     if (n->in[WINDOW_ATTENTION_QKV]->dtype != n->out[WINDOW_ATTENTION_Y]->dtype)
         return "one type for qkv and the result";
 
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     return nullptr;
 }
 

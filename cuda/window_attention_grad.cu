@@ -258,7 +258,7 @@ static const char *attention_grad_claim(struct region *r, struct graph *, struct
 
     rooms w = rooms_of(n, attention_of_node(n), dev);
 
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     region_workspace(r, (size_t)(w.delta + w.sums + w.pads) * sizeof(float));
     return nullptr;
 }

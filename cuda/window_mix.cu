@@ -209,7 +209,7 @@ static const char *window_mix_claim(struct region *r, struct graph *, struct nod
     if (n->in[0]->dtype != n->in[1]->dtype)
         return "one type for both factors";
 
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     if (n->op == &op_window_mix_weight_grad) {
         mix_shape k = shape_of(n, n->in[WINDOW_MIX_WEIGHT_GRAD_X]);
 

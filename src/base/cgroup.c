@@ -111,7 +111,7 @@ struct cgroup_limits cgroup_limits(const char *root, const char *self)
     return l;
 }
 
-struct cgroup_limits cgroup_own(void)
+struct cgroup_limits cgroup_of_process(void)
 {
     return cgroup_limits("/sys/fs/cgroup", "/proc/self/cgroup");
 }

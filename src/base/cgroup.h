@@ -22,6 +22,6 @@ struct cgroup_limits {
 struct cgroup_limits cgroup_limits(const char *root, const char *self);
 
 /* Returns the limits of this process. */
-struct cgroup_limits cgroup_own(void);
+struct cgroup_limits cgroup_of_process(void);
 
 #endif

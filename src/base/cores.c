@@ -20,7 +20,7 @@ int machine_processes(void)
 
 int usable_cores(void)
 {
-    double quota = ceil(cgroup_own().cpus);
+    double quota = ceil(cgroup_of_process().cpus);
     int bound = omp_get_num_procs(), cores = quota < bound ? (int)quota : bound;
 
     if (bound == sysconf(_SC_NPROCESSORS_ONLN) || cores < bound)

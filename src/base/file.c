@@ -119,10 +119,10 @@ static char *read_and_close(int fd, size_t most, size_t *len)
 
 char *file_read(const char *path, size_t *len)
 {
-    return file_read_most(path, FILE_MOST, len);
+    return file_read_limit(path, FILE_MOST, len);
 }
 
-char *file_read_most(const char *path, size_t most, size_t *len)
+char *file_read_limit(const char *path, size_t most, size_t *len)
 {
     return read_and_close(open_regular(path), most, len);
 }

@@ -19,7 +19,7 @@
  * errors. Files of a foreign data set may be links to anything: reads only regular files
  * of at most FILE_MOST or `most` bytes (otherwise FILE_NOT_REGULAR, EFBIG). */
 char *file_read(const char *path, size_t *len);
-char *file_read_most(const char *path, size_t most, size_t *len);
+char *file_read_limit(const char *path, size_t most, size_t *len);
 /* Same for a pipe or a device given by the user: <(command), /dev/stdin. */
 char *file_read_stream(const char *path, size_t most, size_t *len);
 /* Opens a regular file for reading; returns NULL with errno on errors. */

@@ -7,7 +7,7 @@
 
 size_t host_memory(void)
 {
-    size_t group = cgroup_own().memory, all;
+    size_t group = cgroup_of_process().memory, all;
     struct sysinfo info;
 
     if (sysinfo(&info))

@@ -11,7 +11,7 @@ static void sum(const struct collective *c, double *x, int64_t n)
         x[i] *= c->world;
 }
 
-static void tell(const struct collective *c, void *x, int n)
+static void broadcast(const struct collective *c, void *x, int n)
 {
     (void)c, (void)x, (void)n;
 }
@@ -24,6 +24,6 @@ static void waits(const struct collective *c, bool on)
 static const int first[] = {0};
 
 const struct collective case_group_alone = {
-    .world = 1, .mean = mean, .sum = sum, .tell = tell, .waits = waits, .devices = first};
+    .world = 1, .mean = mean, .sum = sum, .broadcast = broadcast, .waits = waits, .devices = first};
 const struct collective case_group_of_three = {
     .world = 3, .rank = 1, .mean = mean, .sum = sum};

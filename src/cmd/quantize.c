@@ -188,7 +188,7 @@ static int quantize_run(struct config *cfg, const struct cmdline *line)
     pretrained_load_all(&q.infer.session, weights, "the configuration",
                         &(struct class_list){0});
     find_layers(&q, cfg);
-    run_calibration(&q, calibration_most);
+    run_calibration(&q, calibration_add_largest);
     run_calibration(&q, calibration_count);
     find_scales(&q, cfg);
     write_quantized(&q, cfg, cmdline_value(line, "--out"), classes);

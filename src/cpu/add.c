@@ -22,7 +22,7 @@ static const char *add_claim(struct region *r, struct graph *g, struct node *n,
         if (n->in[i]->dtype != n->out[0]->dtype || !cpu_dtype(n->in[i]))
             return "fp32 and bf16 only, and one of them for all";
 
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     region_inplace(r, 0, 0);
     return NULL;
 }

@@ -24,7 +24,7 @@ static const char *augment_claim(struct region *r, struct graph *g, struct node 
 
         erase_levels_init(&st->levels, a->mean, a->std);
     }
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     if (n->op != &op_flip)
         region_inplace(r, 0, AUGMENT_X);
     return NULL;

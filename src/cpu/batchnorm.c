@@ -100,7 +100,7 @@ static void claim_norm(struct region *r, struct norm *m, struct node *bn,
     m->rows = rows_of(bn->in[BATCHNORM_X], dev);
     m->eps = ((const struct batchnorm_attrs *)bn->attrs)->eps;
     m->group = ((const struct batchnorm_attrs *)bn->attrs)->group;
-    region_take(r, bn);
+    region_claim(r, bn);
     m->x = region_read(r, bn->in[BATCHNORM_X]);
     m->weight = region_read(r, bn->in[BATCHNORM_WEIGHT]);
     m->bias = region_read(r, bn->in[BATCHNORM_BIAS]);
@@ -135,9 +135,9 @@ static const char *batchnorm_claim(struct region *r, struct graph *g, struct nod
         claim_norm(r, &st->norm[i], f.bn[i], dev);
     st->samples = samples_claim(r, f.drop, n->out[0]);
     if (f.add)
-        region_take(r, f.add);
+        region_claim(r, f.add);
     if (f.relu)
-        region_take(r, f.relu);
+        region_claim(r, f.relu);
     st->residual = f.residual ? region_read(r, f.residual) : -1;
     st->y = region_write(r, n->out[0]);
     region_workspace(r, (size_t)st->nnorm * (batchnorm_space(&st->norm[0].rows, dev) +

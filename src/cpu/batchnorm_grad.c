@@ -105,11 +105,11 @@ static const char *batchnorm_grad_claim(struct region *r, struct graph *g, struc
     st->group = ((const struct batchnorm_attrs *)n->attrs)->group;
     st->relu_mask = !f.relu ? BN_MASK_NONE : f.bias ? BN_MASK_X : BN_MASK_Y;
     st->dz = f.dz != NULL;
-    region_take(r, n);
+    region_claim(r, n);
     if (f.relu)
-        region_take(r, f.relu);
+        region_claim(r, f.relu);
     if (f.add)
-        region_take(r, f.add);
+        region_claim(r, f.add);
     (void)region_read(r, n->in[BATCHNORM_GRAD_X]);
     (void)region_read(r, n->in[BATCHNORM_GRAD_WEIGHT]);
     (void)region_read(r, n->in[BATCHNORM_GRAD_MEAN]);

@@ -45,9 +45,9 @@ static const char *inference_claim(struct region *r, struct graph *g, struct nod
     st->rows = rows_of(x, dev);
     st->eps = ((const struct batchnorm_attrs *)bn->attrs)->eps;
     st->relu = relu != NULL;
-    region_take(r, bn);
+    region_claim(r, bn);
     if (relu)
-        region_take(r, relu);
+        region_claim(r, relu);
     for (int i = 0; i < bn->nin; i++)
         (void)region_read(r, bn->in[i]);
     (void)region_write(r, n->out[0]);

@@ -54,7 +54,7 @@ struct samples samples_claim(struct region *r, struct node *drop, const struct t
 
     if (!drop)
         return s;
-    region_take(r, drop);
+    region_claim(r, drop);
     s.drop = drop->attrs;
     s.control = region_read(r, drop->in[DROPOUT_CONTROL]);
     s.n = t->dim[IMAGE_N];

@@ -49,7 +49,7 @@ static const char *bce_claim(struct region *r, struct graph *g, struct node *n,
     };
     st->sum_classes = a->sum_classes;
     st->lam = n->nin > lam ? lam : -1;
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     region_workspace(r, (size_t)st->samples * sizeof(double));
     return NULL;
 }

@@ -47,7 +47,7 @@ static const char *bias_grad_claim(struct region *r, struct graph *g, struct nod
 
     joined = n->op == &op_bias_grad ? down_joined(dy) : NULL;
     st->rows = rows_of(joined ? joined : dy, dev);
-    region_take(r, n);
+    region_claim(r, n);
     if (joined)
         region_duplicate(r, dy->producer);
     for (int i = 0; i < n->nin; i++)

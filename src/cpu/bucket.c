@@ -11,7 +11,7 @@ static const char *bucket_claim(struct region *r, struct graph *g, struct node *
     (void)g, (void)dev;
     if (n->op != &op_bucket_start && n->op != &op_bucket_join)
         return "not a bucket of gradients";
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     return NULL;
 }
 

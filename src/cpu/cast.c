@@ -22,7 +22,7 @@ static const char *cast_claim(struct region *r, struct graph *g, struct node *n,
     if (!cpu_dtype(n->in[CAST_X]) || !cpu_dtype(n->out[0]))
         return "fp32 and bf16 only";
 
-    region_take(r, n);
+    region_claim(r, n);
     (void)region_read(r, n->in[CAST_X]);
     (void)region_write(r, n->out[0]);
     return NULL;

@@ -21,7 +21,7 @@ static const char *concat_claim(struct region *r, struct graph *g, struct node *
         if (n->in[i]->dtype != n->out[0]->dtype)
             return "types differ";
 
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     return NULL;
 }
 

@@ -57,9 +57,9 @@ static const char *conv2d_decline(const struct conv_chain *f)
     return NULL;
 }
 
-static void conv2d_take(struct region *r, const struct conv_chain *f)
+static void conv2d_claim_chain(struct region *r, const struct conv_chain *f)
 {
-    conv_chain_take(r, f);
+    conv_chain_claim(r, f);
     weights_read(r, f->conv->in[CONV2D_WEIGHT]);
 }
 
@@ -101,7 +101,7 @@ static const char *conv2d_claim(struct region *r, struct graph *g, struct node *
     if (!st->prim)
         return "oneDNN has no fast code for it";
 
-    conv2d_take(r, &f);
+    conv2d_claim_chain(r, &f);
     (void)region_read(r, f.conv->in[CONV2D_X]);
     conv2d_derive(r, dev, &f, st);
     st->add = f.add ? region_read(r, f.other) : -1;

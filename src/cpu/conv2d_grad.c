@@ -80,7 +80,7 @@ static const char *data_grad_claim(struct region *r, struct graph *g, struct nod
     if (!st->prim)
         return "oneDNN has no fast code for it";
 
-    region_take(r, n);
+    region_claim(r, n);
     weights_read(r, w);
     (void)weights_derive(r, dev, st->prim, dy->dtype, weights_master(w), NULL);
     st->dy = region_read(r, dy);
@@ -170,7 +170,7 @@ static const char *weight_grad_claim(struct region *r, struct graph *g, struct n
         st->unpack = onednn_pack_new(dev->onednn, st->prim, ONEDNN_UNPACK);
         st->packed = (onednn_prim_weights_size(st->prim) + 63) / 64 * 64;
     }
-    region_take(r, n);
+    region_claim(r, n);
     (void)region_read(r, x);
     (void)region_read(r, dy);
     (void)region_write(r, n->out[0]);

@@ -163,7 +163,7 @@ static const char *claim_forward(struct region *r, const struct graph *g, struct
     if (why)
         return why;
 
-    conv_chain_take(r, &f);
+    conv_chain_claim(r, &f);
     (void)region_read(r, f.conv->in[CONV2D_X]);
     derive_chain(r, dev, st, &f);
     st->add = f.add ? region_read(r, f.other) : -1;
@@ -205,9 +205,9 @@ static const char *claim_data_grad(struct region *r, const struct graph *g,
     if (why)
         return why;
 
-    region_take(r, grad);
+    region_claim(r, grad);
     if (n != grad)
-        region_take(r, n);
+        region_claim(r, n);
     derive(r, dev, st, grad->in[CONV2D_DATA_GRAD_WEIGHT], NULL, true);
     (void)region_read(r, grad->in[CONV2D_DATA_GRAD_DY]);
     st->bias = grad->nin > CONV2D_DATA_GRAD_BIAS
@@ -301,9 +301,9 @@ static const char *claim_weight_grad(struct region *r, const struct graph *g,
     if (why)
         return why;
 
-    region_take(r, weight);
+    region_claim(r, weight);
     if (bias)
-        region_take(r, bias);
+        region_claim(r, bias);
     (void)region_read(r, weight->in[CONV2D_WEIGHT_GRAD_X]);
     (void)region_read(r, weight->in[CONV2D_WEIGHT_GRAD_DY]);
     (void)region_write(r, weight->out[0]);

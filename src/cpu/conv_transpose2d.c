@@ -98,7 +98,7 @@ static const char *up_claim(struct region *r, struct graph *g, struct node *n,
     if (why)
         return why;
 
-    region_take(r, n);
+    region_claim(r, n);
     derive(r, st, n->in[CONV2D_DATA_GRAD_WEIGHT]);
     (void)region_read(r, n->in[CONV2D_DATA_GRAD_DY]);
     st->bias = n->nin > CONV2D_DATA_GRAD_BIAS

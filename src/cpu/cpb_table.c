@@ -42,7 +42,7 @@ static const char *cpb_claim(struct region *r, struct graph *g, struct node *n,
     if (n->op != &op_cpb_table && n->op != &op_cpb_table_grad)
         return "no table of position biases";
     rows = rows_of(n);
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     region_workspace(r, (size_t)(align16(2 * rows) + 2 * CPB_HIDDEN +
                                  align16(rows * a->heads) +
                                  CPB_HIDDEN * (3 + (int64_t)a->heads)) *
@@ -140,7 +140,7 @@ static const char *qkv_claim(struct region *r, struct graph *g, struct node *n,
     (void)g, (void)dev;
     if (n->op != &op_qkv_bias && n->op != &op_qkv_bias_grad)
         return "no bias of a qkv layer";
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     return NULL;
 }
 

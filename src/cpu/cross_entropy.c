@@ -48,7 +48,7 @@ static const char *cross_entropy_claim(struct region *r, struct graph *g, struct
     st->terms = ((const struct cross_entropy_attrs *)n->attrs)->weighted
                     ? &((const struct cross_entropy_attrs *)n->attrs)->of
                     : NULL;
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     region_workspace(r, (size_t)st->samples * sizeof(double));
     return NULL;
 }

@@ -95,9 +95,9 @@ static const char *pixels_claim(struct region *r, struct graph *g, struct node *
     st->node = n;
     st->pixels = tensor_len(z) / classes;
     weights_init(st, n, classes);
-    region_take(r, anchor);
+    region_claim(r, anchor);
     if (n != anchor)
-        region_take(r, n);
+        region_claim(r, n);
     (void)region_read(r, logits_of(r, n->in[CROSS_ENTROPY2D_LOGITS]));
     for (int i = 1; i < n->nin; i++)
         (void)region_read(r, n->in[i]);

@@ -29,7 +29,7 @@ static const char *dice_claim(struct region *r, struct graph *g, struct node *n,
     if (classes > CLASSES_MOST)
         return "too many classes";
 
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     if (n->op == &op_dice)
         region_workspace(r, (size_t)dev->threads * (size_t)classes *
                                 sizeof(struct dice_class));

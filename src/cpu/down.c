@@ -148,9 +148,9 @@ static const char *down_claim(struct region *r, struct graph *g, struct node *n,
     if (!st->prim)
         return "oneDNN has no fast code for it";
 
-    region_take(r, f.conv);
-    region_take(r, f.pool);
-    region_take(r, n);
+    region_claim(r, f.conv);
+    region_claim(r, f.pool);
+    region_claim(r, n);
     weights_read(r, f.conv->in[CONV2D_WEIGHT]);
     (void)weights_derive(r, dev, st->prim, y->dtype,
                          weights_master(f.conv->in[CONV2D_WEIGHT]), NULL);

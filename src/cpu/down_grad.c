@@ -60,7 +60,7 @@ static const char *grad_claim(struct region *r, struct graph *g, struct node *n,
         st->unpack = onednn_pack_new(dev->onednn, st->prim, ONEDNN_UNPACK);
         st->packed = aligned(onednn_prim_weights_size(st->prim));
     }
-    region_take(r, n);
+    region_claim(r, n);
     region_duplicate(r, n->in[CONV2D_WEIGHT_GRAD_DY]->producer);
     (void)region_read(r, x);
     (void)region_read(r, dy);

@@ -39,7 +39,7 @@ static const char *dropout_claim(struct region *r, struct graph *g, struct node 
     if (!cpu_dtype(n->out[0]) || n->in[0]->dtype != n->out[0]->dtype)
         return "fp32 and bf16 only, and one of them for all";
 
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     region_inplace(r, 0, 0);
     if (n->op == &op_dropout2d) /* factors per sample, and zeros */
         region_workspace(r,

@@ -19,7 +19,7 @@ static const char *focal_claim(struct region *r, struct graph *g, struct node *n
     if (n->in[ROW_LOSS_LOGITS]->dtype != DTYPE_F32)
         return "fp32 only";
 
-    row_mean_take(r, n, dev);
+    row_mean_claim(r, n, dev);
     return NULL;
 }
 

@@ -40,7 +40,7 @@ static const char *global_claim(struct region *r, struct graph *g, struct node *
     big = n->op == &op_global_avgpool_grad ? n->out[0] : n->in[0];
     st->pixels = big->dim[IMAGE_H] * big->dim[IMAGE_W];
     st->channels = big->dim[IMAGE_C];
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     if (n->op == &op_scale_channels)
         region_inplace(r, 0, SCALE_CHANNELS_X);
     region_workspace(r, (size_t)(dev->threads * st->channels) * sizeof(float));

@@ -14,7 +14,7 @@ static const char *join_claim(struct region *r, struct graph *g, struct node *n,
     (void)g, (void)dev;
     if (n->op != &op_grads_join)
         return "no gradients of several losses";
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     return NULL;
 }
 

@@ -10,7 +10,7 @@ static const char *label_down_claim(struct region *r, struct graph *g, struct no
     (void)g, (void)dev;
     if (n->op != &op_label_down)
         return "not a label map at a lower resolution";
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     return NULL;
 }
 

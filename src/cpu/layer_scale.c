@@ -25,7 +25,7 @@ static const char *layer_scale_claim(struct region *r, struct graph *g, struct n
     if (!cpu_dtype(x) || x->dtype != n->out[0]->dtype)
         return "fp32 and bf16 only, and one of them for all";
 
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     region_inplace(r, 0, LAYER_SCALE_X);
     region_workspace(r, 2 * (size_t)rows_of(x, dev).width * sizeof(float));
     return NULL;

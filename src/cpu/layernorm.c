@@ -78,7 +78,7 @@ static const char *layernorm_claim(struct region *r, struct graph *g, struct nod
         n->out[LAYERNORM_Y]->dtype != n->in[LAYERNORM_X]->dtype)
         return "fp32 and bf16 only, and one of them for all";
 
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     region_inplace(r, LAYERNORM_Y, LAYERNORM_X);
     layernorm_sizes(r, n, n->nin > LAYERNORM_WEIGHT);
     region_workspace(r, ones_size(region_state(r)));
@@ -140,7 +140,7 @@ static const char *layernorm_grad_claim(struct region *r, struct graph *g, struc
         n->out[LAYERNORM_GRAD_DX]->dtype != x->dtype)
         return "fp32 and bf16 only, and one of them for all";
 
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     region_inplace(r, LAYERNORM_GRAD_DX, LAYERNORM_GRAD_DY);
     layernorm_sizes(r, n, n->nin > LAYERNORM_GRAD_WEIGHT);
     region_workspace(r, ones_size(st) + (size_t)dev->threads * 2 * (size_t)st->padded *

@@ -33,7 +33,7 @@ static const char *linear_claim(struct region *r, struct graph *g, struct node *
     if (!st->prim)
         return "oneDNN has no fast code for it";
 
-    region_take(r, n);
+    region_claim(r, n);
     weights_read(r, n->in[LINEAR_WEIGHT]);
     (void)weights_derive(r, dev, st->prim, x->dtype, weights_master(n->in[LINEAR_WEIGHT]),
                          NULL);

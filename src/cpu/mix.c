@@ -17,7 +17,7 @@ static const char *mix_claim(struct region *r, struct graph *g, struct node *n,
     if (!cpu_dtype(n->in[MIX_X]) || n->out[MIX_Y]->dtype != n->in[MIX_X]->dtype)
         return "fp32 and bf16 only, and one of them for all";
 
-    region_take(r, n);
+    region_claim(r, n);
     (void)region_read(r, n->in[MIX_X]);
     (void)region_read(r, n->in[MIX_CONTROL]);
     (void)region_write(r, n->out[MIX_Y]);

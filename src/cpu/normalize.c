@@ -41,9 +41,9 @@ static const char *normalize_claim(struct region *r, struct graph *g, struct nod
         rows_repeat(&st->rows, st->scale, c, normalize_scale(a->std[c]));
         rows_repeat(&st->rows, st->shift, c, normalize_shift(a->mean[c], a->std[c]));
     }
-    region_take(r, n);
+    region_claim(r, n);
     if (cast)
-        region_take(r, cast);
+        region_claim(r, cast);
     (void)region_read(r, n->in[NORMALIZE_X]);
     (void)region_write(r, cast ? cast->out[0] : n->out[0]);
     return NULL;

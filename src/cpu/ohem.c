@@ -27,7 +27,7 @@ static const char *ohem_claim(struct region *r, struct graph *g, struct node *n,
     if (n->in[ROW_LOSS_LOGITS]->dtype != DTYPE_F32)
         return "fp32 only";
 
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     return NULL;
 }
 

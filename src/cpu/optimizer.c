@@ -71,7 +71,7 @@ static const char *optimizer_claim(struct region *r, struct graph *g, struct nod
         n->op != &op_grad_stats)
         return "no pass over flat arrays";
 
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     if (n->op == &op_grad_stats)
         region_workspace(r, (size_t)(stats_of(n)->len / BLOCK + 1) * sizeof(double));
     if (st->loop && st->loop->measure)

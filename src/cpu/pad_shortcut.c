@@ -17,7 +17,7 @@ static const char *pad_shortcut_claim(struct region *r, struct graph *g, struct 
     if (n->in[0]->dtype != n->out[0]->dtype)
         return "types differ";
 
-    region_take(r, n);
+    region_claim(r, n);
     (void)region_read(r, n->in[0]);
     (void)region_write(r, n->out[0]);
     return NULL;

@@ -23,7 +23,7 @@ static const char *patch_merge_claim(struct region *r, struct graph *g, struct n
     if (n->in[0]->dtype != n->out[0]->dtype)
         return "types differ";
 
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     return NULL;
 }
 

@@ -111,7 +111,7 @@ static const char *pool_claim(struct region *r, struct graph *g, struct node *n,
 
     st->rows = n->out[0]->dim[IMAGE_N] * n->out[0]->dim[IMAGE_H];
     st->per_thread = max_grad ? (size_t)(st->pool.ring * st->pool.out_w * st->pool.c) : 0;
-    region_take(r, n);
+    region_claim(r, n);
     pool_read(r, n, st);
     (void)region_write(r, n->out[0]);
     region_workspace(r, (size_t)dev->threads * st->per_thread * sizeof(int32_t));

@@ -23,7 +23,7 @@ static const char *position_claim(struct region *r, struct graph *g, struct node
     if (!cpu_dtype(n->in[0]))
         return "fp32 and bf16 only";
 
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     if (n->op == &op_add_position)
         region_inplace(r, 0, ADD_POSITION_X);
     return NULL;

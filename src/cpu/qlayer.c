@@ -191,7 +191,7 @@ static const char *qlayer_claim(struct region *r, struct graph *g, struct node *
         return "oneDNN has no fast code for it";
     halved =
         !onednn_has_vnni() && (qlayer_is_unsigned(c.layer) || c.layer->op == &op_qlinear);
-    qchain_take(r, &c);
+    qchain_claim(r, &c);
     (void)region_read(r, c.layer->in[QLAYER_X]);
     st->chain = qchain_slots(r, g, &c);
     derive_weights(r, dev, st->prim, c.layer->in[QLAYER_WEIGHT], halved);

@@ -46,7 +46,7 @@ static const char *quantize_claim(struct region *r, struct graph *g, struct node
         return "no quantize";
     if (n->in[QUANTIZE_X]->dtype != DTYPE_F32)
         return "fp32 only";
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     return NULL;
 }
 

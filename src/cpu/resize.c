@@ -13,7 +13,7 @@ static const char *resize_claim(struct region *r, struct graph *g, struct node *
     if (n->op != &op_resize)
         return "no resize";
 
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     region_workspace(r, (size_t)dev->threads * resize_scratch(n->attrs));
     return NULL;
 }

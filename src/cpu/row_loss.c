@@ -5,9 +5,9 @@ struct row_sums {
     double loss, n;
 };
 
-void row_mean_take(struct region *r, struct node *n, const struct device *dev)
+void row_mean_claim(struct region *r, struct node *n, const struct device *dev)
 {
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     region_workspace(r, (size_t)dev->threads * sizeof(struct row_sums));
 }
 

@@ -71,7 +71,7 @@ struct row_mean {
 };
 
 /* Claims the workspace of row_mean_run, for both nodes. */
-void row_mean_take(struct region *r, struct node *n, const struct device *dev);
+void row_mean_claim(struct region *r, struct node *n, const struct device *dev);
 void row_mean_run(struct row_mean *m);
 
 #endif

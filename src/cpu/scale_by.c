@@ -21,7 +21,7 @@ static const char *scale_by_claim(struct region *r, struct graph *g, struct node
     if (n->in[SCALE_BY_X]->dtype != n->out[0]->dtype || !cpu_dtype(n->in[SCALE_BY_X]))
         return "fp32 and bf16 only, and one of them for both";
 
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     region_inplace(r, 0, SCALE_BY_X);
     return NULL;
 }

@@ -26,7 +26,7 @@ static const char *tokens_claim(struct region *r, struct graph *g, struct node *
     if (n->op == &op_prepend_token && !cpu_dtype(n->out[0]))
         return "fp32 and bf16 only";
 
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     return NULL;
 }
 

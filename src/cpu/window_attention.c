@@ -67,13 +67,13 @@ static int64_t piece_of(const struct attention_state *st, int lanes, float *base
     int64_t at = 0, tokens = st->size.tokens, keys = attention_keys(lanes, (int)tokens);
     int64_t pairs = st->rows ? tokens * keys : 0;
 
-    p->bias = attention_take(base, &at, pairs);
-    p->dbias = attention_take(base, &at, st->gradient ? pairs : 0);
-    p->region = attention_take(base, &at, keys);
-    p->column = attention_take(base, &at, st->rows);
-    p->pixel = (int *)(void *)attention_take(base, &at, tokens);
-    p->query = (int *)(void *)attention_take(base, &at, tokens);
-    p->prefetch = (int *)(void *)attention_take(base, &at, tokens);
+    p->bias = attention_carve(base, &at, pairs);
+    p->dbias = attention_carve(base, &at, st->gradient ? pairs : 0);
+    p->region = attention_carve(base, &at, keys);
+    p->column = attention_carve(base, &at, st->rows);
+    p->pixel = (int *)(void *)attention_carve(base, &at, tokens);
+    p->query = (int *)(void *)attention_carve(base, &at, tokens);
+    p->prefetch = (int *)(void *)attention_carve(base, &at, tokens);
     p->scratch = base ? base + at : NULL;
     return at + scratch_of(st, lanes);
 }
@@ -106,7 +106,7 @@ static const char *attention_claim(struct region *r, struct graph *g, struct nod
     st->sums = align16(st->rows + 1 + 3 * st->size.head);
     st->piece = piece_of(st, dev->loops->lanes, NULL, &p);
 
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     region_workspace(
         r, (size_t)(st->piece * dev->threads +
                     (st->gradient ? st->sums * st->units * st->size.heads : 0)) *

@@ -44,11 +44,11 @@ static int64_t piece_of(const struct mix_state *st, int lanes, float *base,
     int64_t at = 0, rows = (int64_t)st->size.tokens * st->row;
     int64_t panels = (st->keys + 2 * lanes - 1) / (2 * lanes) * 2 * lanes;
 
-    p->x = attention_take(base, &at, rows);
-    p->y = attention_take(base, &at, rows);
+    p->x = attention_carve(base, &at, rows);
+    p->y = attention_carve(base, &at, rows);
     p->panels =
-        attention_take(base, &at, st->mode == WEIGHT_GRAD ? panels * st->size.head : 0);
-    p->pixel = (int *)(void *)attention_take(base, &at, st->size.tokens);
+        attention_carve(base, &at, st->mode == WEIGHT_GRAD ? panels * st->size.head : 0);
+    p->pixel = (int *)(void *)attention_carve(base, &at, st->size.tokens);
     return at;
 }
 
@@ -104,7 +104,7 @@ static const char *mix_claim(struct region *r, struct graph *g, struct node *n,
     if (st->mode == WEIGHT_GRAD)
         bytes += st->sums * st->units * st->size.heads;
 
-    region_take_alone(r, n);
+    region_claim_node(r, n);
     region_workspace(r, (size_t)bytes * sizeof(float));
     return NULL;
 }

@@ -211,9 +211,9 @@ int64_t cache_used(struct cache *c)
     return c->file ? cache_file_used(c->file) : atomic_load(&c->used);
 }
 
-int64_t cache_most(struct cache *c)
+int64_t cache_limit(struct cache *c)
 {
-    return c->file ? cache_file_most(c->file) : c->limit;
+    return c->file ? cache_file_limit(c->file) : c->limit;
 }
 
 int64_t cache_held(struct cache *c)

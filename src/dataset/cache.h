@@ -38,7 +38,7 @@ void cache_put(struct cache *c, int64_t sample, const struct image *img,
                const uint8_t *label);
 
 int64_t cache_used(struct cache *c); /* bytes */
-int64_t cache_most(struct cache *c); /* bytes that it may have; of a file that was there,
+int64_t cache_limit(struct cache *c); /* bytes that it may have; of a file that was there,
                                       * what it was made for */
 int64_t cache_held(struct cache *c); /* samples */
 

@@ -234,7 +234,7 @@ int64_t cache_file_used(const struct cache_file *f)
     return (int64_t)(atomic_load(&f->head->used) - f->first);
 }
 
-int64_t cache_file_most(const struct cache_file *f)
+int64_t cache_file_limit(const struct cache_file *f)
 {
     return (int64_t)(f->mapped - f->first);
 }

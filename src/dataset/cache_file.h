@@ -44,7 +44,7 @@ bool cache_file_publish(struct cache_file *f, int64_t sample, const void *old,
 
 int64_t cache_file_used(const struct cache_file *f); /* bytes of samples, of all */
 int64_t
-cache_file_most(const struct cache_file *f); /* of which there is room for so many */
+cache_file_limit(const struct cache_file *f); /* of which there is room for so many */
 int64_t cache_file_count(const struct cache_file *f); /* samples that have a place */
 
 #endif

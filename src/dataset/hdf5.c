@@ -33,7 +33,7 @@ static int rows_check(const struct rows *r, const char *name, bool colours, hdf5
     if (!r->bytes || (r->files ? r->rank != 1 : r->rank != 3 && r->rank != 4) ||
         (r->rank == 4 && r->dims[3] != 1 && !(colours && r->dims[3] == 3))) {
         strbuf_addf(why, "'%s' is ", name);
-        rows_tell(r, why);
+        rows_describe(r, why);
         strbuf_addf(
             why, ": files ([n] of uint8 of variable length) or %s of uint8 are expected",
             colours ? "pixels ([n, h, w, 3] or [n, h, w])" : "values ([n, h, w])");
@@ -83,7 +83,7 @@ static int hdf5_start(struct hdf5 *f, struct strbuf *why)
     if (f->labels.id < 0 || labels_fit(&f->labels, n))
         return 0;
     strbuf_addstr(why, "'labels' is ");
-    rows_tell(&f->labels, why);
+    rows_describe(&f->labels, why);
     strbuf_addf(why, ": %llu classes are expected, numbers, strings or one-hot rows", n);
     return -1;
 }

@@ -121,7 +121,7 @@ int rows_check_filters(const struct hdf5_library *lib, const struct rows *r,
 }
 
 /* "[120, 3, 32, 32] of floats" */
-void rows_tell(const struct rows *r, struct strbuf *to)
+void rows_describe(const struct rows *r, struct strbuf *to)
 {
     const char *kind = r->kind == HDF5_INTEGER  ? "integers"
                        : r->kind == HDF5_FLOAT  ? "floats"

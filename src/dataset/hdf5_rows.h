@@ -27,7 +27,7 @@ int rows_open(const struct hdf5_library *lib, hdf5_id file, const char *name,
               struct rows *r, struct strbuf *why);
 
 /* "[120, 3, 32, 32] of floats" */
-void rows_tell(const struct rows *r, struct strbuf *to);
+void rows_describe(const struct rows *r, struct strbuf *to);
 
 /* -1 and a reason: libhdf5 lacks a filter by which the rows are compressed. */
 int rows_check_filters(const struct hdf5_library *lib, const struct rows *r,

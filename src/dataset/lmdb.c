@@ -269,7 +269,7 @@ static int lmdb_list_keys(const struct lmdb *f, MDB_txn *txn, struct samples *s,
         rc = lmdb_failure(end);
     } else if (rc == 0 && s->base.n > first && !lmdb_judge(s, first)) {
         (void)f->lib->cursor_get(cursor, &key, &value, MDB_LAST);
-        lmdb_value_tell(value.mv_data, value.mv_size, why);
+        lmdb_value_describe(value.mv_data, value.mv_size, why);
         rc = FAILURE_DATA;
     }
     f->lib->cursor_close(cursor);

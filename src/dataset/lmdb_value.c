@@ -89,7 +89,7 @@ int lmdb_value_image(const void *data, size_t len, int64_t limit,
     return rc;
 }
 
-void lmdb_value_tell(const void *data, size_t len, struct strbuf *why)
+void lmdb_value_describe(const void *data, size_t len, struct strbuf *why)
 {
     const uint8_t *p = data;
     bool pickle = len > 2 && p[0] == 0x80 && p[1] >= 2 && p[1] <= 5 && p[len - 1] == '.';

@@ -26,6 +26,6 @@ int lmdb_value_image(const void *data, size_t len, int64_t limit,
                      struct dataset_bytes *out, struct strbuf *why);
 
 /* Why a value is of no form that is read. */
-void lmdb_value_tell(const void *data, size_t len, struct strbuf *why);
+void lmdb_value_describe(const void *data, size_t len, struct strbuf *why);
 
 #endif

@@ -112,7 +112,7 @@ static struct cache *loader_share(const struct dataset *d, const struct loader_o
         c = cache_share(d, path, channels, o->cache_bytes, &why);
     }
     if (c) {
-        strbuf_add_bytes(&size, (double)cache_most(c));
+        strbuf_add_bytes(&size, (double)cache_limit(c));
         log_info(
             "'%s': sharing decoded images in '%s' (limit %s); %lld of %lld are there",
             d->name, path, size.buf, (long long)cache_held(c), (long long)d->n);

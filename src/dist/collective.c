@@ -170,7 +170,7 @@ static void gather(const struct collective *c, float *x, const int64_t *begin)
         }
 }
 
-static void tell(const struct collective *c, void *x, int n)
+static void broadcast(const struct collective *c, void *x, int n)
 {
     const struct mpi_library *lib = mpi_opened();
 
@@ -209,7 +209,7 @@ static const struct collective *new_team(int size)
                                .progress = progress,
                                .finish = finish,
                                .gather = gather,
-                               .tell = tell,
+                               .broadcast = broadcast,
                                .waits = waits};
     nteam++;
     return &t->c;

@@ -311,10 +311,10 @@ void dist_agree(const char *what, uint64_t digest)
         dist_barrier(); /* until rank 0 has reported and ends all */
 }
 
-void dist_tell(void *x, int n)
+void dist_broadcast(void *x, int n)
 {
     if (member_now())
-        member_now()->tell(x, n);
+        member_now()->broadcast(x, n);
     if (!group.lib)
         return;
     mpi_begin();

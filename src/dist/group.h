@@ -55,7 +55,7 @@ void dist_barrier(void);
 void dist_agree(const char *what, uint64_t digest);
 
 /* Broadcasts n bytes at x from the first process. */
-void dist_tell(void *x, int n);
+void dist_broadcast(void *x, int n);
 
 /*
  * The collective of programs (ops/all_reduce.h): of all processes, or with

@@ -17,7 +17,7 @@ struct member {
     int thread; /* of this process, from 0 */
     /* Replaces x[i] by the sum or the maximum of all members' x[i]. */
     void (*reduce)(void *x, int64_t n, enum member_type type, bool largest);
-    void (*tell)(void *x, int64_t n); /* broadcasts n bytes from rank 0 */
+    void (*broadcast)(void *x, int64_t n); /* broadcasts n bytes from rank 0 */
     void (*close)(void);              /* leaves the group */
     struct collective collective;     /* of all members */
 };

@@ -25,10 +25,10 @@ static void reduce(void *x, int64_t n, enum member_type type, bool largest)
     member_waits(0, false);
 }
 
-static void tell(void *x, int64_t n)
+static void broadcast(void *x, int64_t n)
 {
     member_waits(0, true);
-    engine->tell(opened, x, n);
+    engine->broadcast(opened, x, n);
     member_waits(0, false);
 }
 
@@ -40,10 +40,10 @@ static void close_link(void)
     member_set(NULL, false);
 }
 
-static void collective_tell(const struct collective *c, void *x, int n)
+static void collective_broadcast(const struct collective *c, void *x, int n)
 {
     (void)c;
-    tell(x, n);
+    broadcast(x, n);
 }
 
 static void collective_waits(const struct collective *c, bool on)
@@ -86,12 +86,12 @@ bool dist_nccl_open(int world, int rank)
         .world = world,
         .rank = rank,
         .reduce = reduce,
-        .tell = tell,
+        .broadcast = broadcast,
         .close = close_link,
         .collective = {.world = world,
                        .rank = rank,
                        .gather = member_gather,
-                       .tell = collective_tell,
+                       .broadcast = collective_broadcast,
                        .waits = collective_waits},
     };
     member_set(&m, false);

@@ -80,7 +80,7 @@ static void reduce(void *x, int64_t n, enum member_type type, bool largest)
     meet(rank);
 }
 
-static void tell(void *x, int64_t n)
+static void broadcast(void *x, int64_t n)
 {
     int rank = member_now()->rank;
 
@@ -105,10 +105,10 @@ static void *work(void *arg)
     return NULL;
 }
 
-static void collective_tell(const struct collective *c, void *x, int n)
+static void collective_broadcast(const struct collective *c, void *x, int n)
 {
     (void)c;
-    tell(x, n);
+    broadcast(x, n);
 }
 
 static void collective_waits(const struct collective *c, bool on)
@@ -123,13 +123,13 @@ static struct member member_of(const int *device, int world, int rank)
         .rank = rank,
         .thread = rank,
         .reduce = reduce,
-        .tell = tell,
+        .broadcast = broadcast,
         .close = close_nothing,
         .collective = {.world = world,
                        .rank = rank,
                        .gather = member_gather,
                        .devices = device,
-                       .tell = collective_tell,
+                       .broadcast = collective_broadcast,
                        .waits = collective_waits},
     };
 }

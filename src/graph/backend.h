@@ -70,15 +70,15 @@ struct device_limits {
 /*
  * Communication of processes with one such device each by the device's library, if
  * nothing else connects them. `open` connects to the others at address ("host:port") and
- * dies on failure; reduce() and tell() use host memory and wait: reduce() replaces n
- * 64-bit numbers, int64_t or double, by their sums or maxima, tell() broadcasts the bytes
+ * dies on failure; reduce() and broadcast() use host memory and wait: reduce() replaces n
+ * 64-bit numbers, int64_t or double, by their sums or maxima, broadcast() broadcasts the bytes
  * of rank 0.
  */
 struct backend_link {
     const char *name;
     void *(*open)(int index, int world, int rank, const char *address);
     void (*reduce)(void *link, void *x, int64_t n, bool doubles, bool largest);
-    void (*tell)(void *link, void *x, int64_t bytes);
+    void (*broadcast)(void *link, void *x, int64_t bytes);
     void (*close)(void *link);
 };
 

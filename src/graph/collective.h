@@ -37,7 +37,7 @@ struct collective {
      * broadcasts n bytes from the first process. `waits` is called around each wait for
      * the device, which may be a wait for the others.
      */
-    void (*tell)(const struct collective *c, void *x, int n);
+    void (*broadcast)(const struct collective *c, void *x, int n);
     void (*waits)(const struct collective *c, bool on);
     const int *devices; /* if all are threads of this process: their devices; NULL:
                          * processes */

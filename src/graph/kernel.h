@@ -54,7 +54,7 @@ struct kernel {
 
 /*
  * Queries for claim(). tensor_stored: true if region r must write t if it takes t's
- * producer, because t is a root or has a reader outside r; call after region_take of the
+ * producer, because t is a root or has a reader outside r; call after region_claim of the
  * readers in r. tensor_only_reader: returns its only reader if it is no root, or NULL.
  * sole_producer: returns the node that produces t if it runs `op` (NULL: any op), may be
  * taken, and t has one reader and is no root; or NULL. A region may take that producer
@@ -72,9 +72,9 @@ bool node_free(const struct node *n); /* not claimed yet */
 
 /* Actions for claim() after it has decided. */
 void *region_state(struct region *r);
-void region_take(struct region *r, struct node *n);
+void region_claim(struct region *r, struct node *n);
 /* With its reads and writes: read i is n->in[i], write i is n->out[i]. */
-void region_take_alone(struct region *r, struct node *n);
+void region_claim_node(struct region *r, struct node *n);
 void region_duplicate(struct region *r, struct node *n);
 int region_read(struct region *r, struct tensor *t);
 int region_write(struct region *r, struct tensor *t);

@@ -63,7 +63,7 @@ void *region_state(struct region *r)
     return r->state;
 }
 
-void region_take(struct region *r, struct node *n)
+void region_claim(struct region *r, struct node *n)
 {
     if (!node_free(n))
         BUG("%s takes '%s' (%s), which is taken", r->kernel->name, n->layer, n->op->name);
@@ -101,9 +101,9 @@ int region_write(struct region *r, struct tensor *t)
     return r->nwrite++;
 }
 
-void region_take_alone(struct region *r, struct node *n)
+void region_claim_node(struct region *r, struct node *n)
 {
-    region_take(r, n);
+    region_claim(r, n);
     for (int i = 0; i < n->nin; i++)
         (void)region_read(r, n->in[i]);
     for (int i = 0; i < n->nout; i++)

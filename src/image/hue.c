@@ -8,7 +8,7 @@ static int least(int a, int b)
     return a < b ? a : b;
 }
 
-static int most(int a, int b)
+static int max_int(int a, int b)
 {
     return a > b ? a : b;
 }
@@ -59,7 +59,7 @@ void enhance_hue(uint8_t *rgb, size_t n, double shift)
     int by = (int)(shift * 255);
 
     for (size_t i = 0; i < n; i++, rgb += 3) {
-        int hi = most(most(rgb[0], rgb[1]), rgb[2]);
+        int hi = max_int(max_int(rgb[0], rgb[1]), rgb[2]);
         int lo = least(least(rgb[0], rgb[1]), rgb[2]), saturation;
 
         if (hi == lo)

@@ -4,7 +4,7 @@
 
 #include "image/enhance.h"
 
-static int at_most(int v, int limit)
+static int min_int(int v, int limit)
 {
     return v < limit ? v : limit;
 }
@@ -28,7 +28,7 @@ static int posterize_bits(enum policy_levels levels, double m)
 double policy_argument(const struct policy_canvas *c, enum policy_op op,
                        enum policy_levels levels, double m, int sign)
 {
-    int threshold = at_most((int)(256 * m / 10), 256);
+    int threshold = min_int((int)(256 * m / 10), 256);
 
     switch (op) {
     case POLICY_ROTATE:
@@ -38,7 +38,7 @@ double policy_argument(const struct policy_canvas *c, enum policy_op op,
     case POLICY_SOLARIZE:
         return levels == POLICY_INCREASING ? 256 - threshold : threshold;
     case POLICY_SOLARIZE_ADD:
-        return at_most((int)(110 * m / 10), 128);
+        return min_int((int)(110 * m / 10), 128);
     case POLICY_COLOR:
     case POLICY_CONTRAST:
     case POLICY_BRIGHTNESS:

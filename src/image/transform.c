@@ -153,7 +153,7 @@ static void transform_three(struct transformer *m, const struct transform *t,
 }
 
 /* Copies three channels from `first` on, repeating the last one if there are fewer. */
-static void transform_take(const struct image *img, int first, struct image *three)
+static void transform_copy_channels(const struct image *img, int first, struct image *three)
 {
     int n = img->channels;
 
@@ -230,7 +230,7 @@ static void transform_decoded(struct transformer *m, const struct transform *t,
 
         for (int c = 0; c < IMAGE_RGB; c++)
             fill[c] = t->fill[first + c < n ? first + c : n - 1];
-        transform_take(img, first, &m->three);
+        transform_copy_channels(img, first, &m->three);
         transform_three(m, t, k, p, &m->three, fill, m->made.pixel);
         for (size_t i = 0; i < pixels; i++)
             memcpy(dst + i * (size_t)n + first, m->made.pixel + i * IMAGE_RGB,

@@ -86,7 +86,7 @@ enum download_end download_head(struct download *d, struct strbuf *why)
 /* Returns the ETag of the bytes in the file (a heap string), or NULL if unknown. */
 static char *read_etag(const struct download *d)
 {
-    char *path = xasprintf("%s.etag", d->file), *text = file_read_most(path, 127, NULL);
+    char *path = xasprintf("%s.etag", d->file), *text = file_read_limit(path, 127, NULL);
 
     free(path);
     if (text && *text != '"') {

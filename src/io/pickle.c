@@ -45,7 +45,7 @@ static void op_int(struct pickle_reader *r, int arg)
 static void op_long(struct pickle_reader *r, int arg)
 {
     uint64_t len = pickle_take_int(r, arg), v = 0;
-    const uint8_t *b = pickle_take(r, len);
+    const uint8_t *b = pickle_next(r, len);
 
     if (!b)
         return;
@@ -72,7 +72,7 @@ static void op_float(struct pickle_reader *r, int arg)
 static void add_string(struct pickle_reader *r, enum pickle_kind kind, int bytes)
 {
     uint64_t len = pickle_take_int(r, bytes);
-    const uint8_t *s = pickle_take(r, len);
+    const uint8_t *s = pickle_next(r, len);
 
     if (s)
         pickle_set_text(r, pickle_push(r, pickle_new(r, kind)), s, len);
@@ -229,8 +229,8 @@ static void push_global(struct pickle_reader *r, const char *module, size_t m,
 static void op_global(struct pickle_reader *r, int arg)
 {
     size_t m = 0, n = 0;
-    const char *module = pickle_take_line(r, &m),
-               *name = module ? pickle_take_line(r, &n) : NULL;
+    const char *module = pickle_next_line(r, &m),
+               *name = module ? pickle_next_line(r, &n) : NULL;
 
     (void)arg;
     if (name)
@@ -389,7 +389,7 @@ int pickle_read(struct pickle *p, const void *data, size_t len, struct strbuf *w
 
     *p = (struct pickle){0};
     r.end = r.start + len;
-    while (!r.stopped && !r.wrong && (op = pickle_take(&r, 1))) {
+    while (!r.stopped && !r.wrong && (op = pickle_next(&r, 1))) {
         if (opcode[*op].read)
             opcode[*op].read(&r, opcode[*op].arg);
         else

@@ -16,7 +16,7 @@ void pickle_fail(struct pickle_reader *r, const char *wrong)
 /* ---- bytes ---- */
 
 /* Returns the next n bytes, in place, or NULL with a fault if there are fewer. */
-const uint8_t *pickle_take(struct pickle_reader *r, uint64_t n)
+const uint8_t *pickle_next(struct pickle_reader *r, uint64_t n)
 {
     const uint8_t *at = r->at;
 
@@ -30,7 +30,7 @@ const uint8_t *pickle_take(struct pickle_reader *r, uint64_t n)
 
 uint64_t pickle_take_int(struct pickle_reader *r, int bytes)
 {
-    const uint8_t *b = pickle_take(r, (uint64_t)bytes);
+    const uint8_t *b = pickle_next(r, (uint64_t)bytes);
     uint64_t v = 0;
 
     for (int i = bytes; b && i-- > 0;)
@@ -39,7 +39,7 @@ uint64_t pickle_take_int(struct pickle_reader *r, int bytes)
 }
 
 /* Returns a line of text without its end, or NULL if the end is missing. */
-const char *pickle_take_line(struct pickle_reader *r, size_t *len)
+const char *pickle_next_line(struct pickle_reader *r, size_t *len)
 {
     const uint8_t *end = memchr(r->at, '\n', (size_t)(r->end - r->at)), *at = r->at;
 

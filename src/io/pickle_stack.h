@@ -27,10 +27,10 @@ struct pickle_reader {
 void pickle_fail(struct pickle_reader *r, const char *wrong);
 
 /* Returns the next n bytes, or NULL if there are fewer. An int is little endian. */
-const uint8_t *pickle_take(struct pickle_reader *r, uint64_t n);
+const uint8_t *pickle_next(struct pickle_reader *r, uint64_t n);
 uint64_t pickle_take_int(struct pickle_reader *r, int bytes);
 /* Returns a line of text without its end, or NULL if the end is missing. */
-const char *pickle_take_line(struct pickle_reader *r, size_t *len);
+const char *pickle_next_line(struct pickle_reader *r, size_t *len);
 
 struct pickle_value *pickle_new(struct pickle_reader *r, enum pickle_kind kind);
 void pickle_add(struct pickle_reader *r, struct pickle_value *to, struct pickle_value *v);

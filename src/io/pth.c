@@ -265,7 +265,7 @@ static int add_tensor(struct pth *p, const char *name, const struct pickle_value
     strmap_put(&p->index, name, t);
     p->n++;
     p->bytes += t->size;
-    return p->bytes <= pth_file_most(&p->file)
+    return p->bytes <= pth_file_limit(&p->file)
                ? 0
                : input_refuse(&p->file.in, why,
                               "its tensors would take more than %d times its size: too "

@@ -74,7 +74,7 @@ static uint64_t entry_inflated(const struct pth_file *f, int64_t i)
                : st.size;
 }
 
-uint64_t pth_file_most(const struct pth_file *f)
+uint64_t pth_file_limit(const struct pth_file *f)
 {
     return PTH_FILE_TIMES * f->in.size + ((uint64_t)64 << 20);
 }
@@ -199,7 +199,7 @@ static int place_in_zip(struct pth_file *f, const char *key, struct pth_storage 
         f->inflated += entry_inflated(f, i);
     if (i < 0)
         rc = input_refuse(&f->in, why, "%s is missing", name);
-    else if (f->inflated > pth_file_most(f))
+    else if (f->inflated > pth_file_limit(f))
         rc = input_refuse(
             &f->in, why, "its compressed storages would take more than %d times its size",
             PTH_FILE_TIMES);

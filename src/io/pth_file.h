@@ -43,7 +43,7 @@ struct pth_file {
  * file's size, and 64 MiB. A small file must not become a large one.
  */
 enum { PTH_FILE_TIMES = 16 };
-uint64_t pth_file_most(const struct pth_file *f);
+uint64_t pth_file_limit(const struct pth_file *f);
 
 int pth_file_open(struct pth_file *f, const char *path, struct strbuf *why);
 void pth_file_close(struct pth_file *f);

@@ -62,13 +62,13 @@ const char *qchain_decline(const struct qchain *c)
     return NULL;
 }
 
-void qchain_take(struct region *r, const struct qchain *c)
+void qchain_claim(struct region *r, const struct qchain *c)
 {
     struct node *const all[] = {c->layer, c->add, c->relu, c->quantize};
 
     for (int i = 0; i < 4; i++)
         if (all[i])
-            region_take(r, all[i]);
+            region_claim(r, all[i]);
 }
 
 struct qchain_slots qchain_slots(struct region *r, struct graph *g,

@@ -37,7 +37,7 @@ struct qchain_slots {
 };
 
 /* Takes its nodes; call after the layer's inputs have been read. */
-void qchain_take(struct region *r, const struct qchain *c);
+void qchain_claim(struct region *r, const struct qchain *c);
 struct qchain_slots qchain_slots(struct region *r, struct graph *g,
                                  const struct qchain *c);
 

@@ -42,7 +42,7 @@ static const char *reference_claim(struct region *r, struct graph *g, struct nod
     if (n->nin > SLOTS || n->nout > SLOTS)
         return "more than 256 inputs or outputs";
 
-    region_take(r, n);
+    region_claim(r, n);
     for (int i = 0; i < n->nin; i++)
         region_read(r, n->in[i]);
     for (int i = 0; i < n->nout; i++)

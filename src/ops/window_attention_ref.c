@@ -43,7 +43,7 @@ static const void *option(const struct step *s, enum window_attention_option o)
     return slot < 0 ? NULL : s->in[slot];
 }
 
-static double *take(double **at, int64_t n)
+static double *carve(double **at, int64_t n)
 {
     double *p = *at;
 
@@ -67,18 +67,18 @@ static struct view view_of(const struct step *s)
     double *at = s->workspace;
 
     for (int i = 0; i < PARTS; i++) {
-        v.x[i] = take(&at, n * v.size.head);
-        v.d[i] = take(&at, n * v.size.head);
+        v.x[i] = carve(&at, n * v.size.head);
+        v.d[i] = carve(&at, n * v.size.head);
     }
-    v.dout = take(&at, n * v.size.head);
-    v.norm[Q] = take(&at, n);
-    v.norm[K] = take(&at, n);
-    v.p = take(&at, n);
-    v.m = take(&at, n);
-    v.ds = take(&at, n);
-    v.dtable = take(&at, (int64_t)window_grid_offsets(&v.size.grid) * v.size.heads);
-    v.dlogit = take(&at, v.size.heads);
-    v.dpad = take(&at, 3 * v.size.channels);
+    v.dout = carve(&at, n * v.size.head);
+    v.norm[Q] = carve(&at, n);
+    v.norm[K] = carve(&at, n);
+    v.p = carve(&at, n);
+    v.m = carve(&at, n);
+    v.ds = carve(&at, n);
+    v.dtable = carve(&at, (int64_t)window_grid_offsets(&v.size.grid) * v.size.heads);
+    v.dlogit = carve(&at, v.size.heads);
+    v.dpad = carve(&at, 3 * v.size.channels);
     return v;
 }
 
@@ -182,7 +182,7 @@ static void draw(const struct view *v, int64_t at)
 }
 
 /* Computes p = softmax(s) of query i, and m; returns the log of sum_j exp s_ij. */
-static double soften(const struct view *v, int i, int64_t at)
+static double softmax_row(const struct view *v, int i, int64_t at)
 {
     int n = v->size.tokens;
     double *p = v->p, top, sum = 0;
@@ -236,7 +236,7 @@ static void attend(struct view *v, const struct step *s)
 
         if (at < 0)
             continue;
-        lse[at * v->size.heads + v->head] = (float)soften(v, i, at);
+        lse[at * v->size.heads + v->head] = (float)softmax_row(v, i, at);
         for (int c = 0; c < head; c++) {
             double sum = 0;
 
@@ -324,7 +324,7 @@ static void window_grad(struct view *v, const struct step *s)
 
         if (at < 0)
             continue;
-        (void)soften(v, i, at);
+        (void)softmax_row(v, i, at);
         query_grad(v, i);
     }
     for (int i = 0; i < n; i++)

@@ -30,7 +30,7 @@ const struct pretrained *pretrained_of_config(const struct config *cfg);
 void pretrained_preset(struct config *cfg);
 void pretrained_check(const struct config *cfg, struct problems *p);
 /* Logs the keys that the weights have set (one line). */
-void pretrained_tell(const struct config *cfg);
+void pretrained_describe(const struct config *cfg);
 #define PRETRAINED_WHERE "MODEL.PRETRAINED " /* prefix of config_where() for those keys */
 
 /*

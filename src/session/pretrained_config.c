@@ -65,7 +65,7 @@ void pretrained_preset(struct config *cfg)
     strbuf_release(&text);
 }
 
-void pretrained_tell(const struct config *cfg)
+void pretrained_describe(const struct config *cfg)
 {
     static const char *const key[] = {"DATA.IMG_SIZE",      "DATA.CROP_PCT", "TEST.CROP",
                                       "DATA.INTERPOLATION", "DATA.MEAN",     "DATA.STD",

@@ -6,7 +6,7 @@
 
 enum { BINS = CALIBRATION_BINS };
 
-void calibration_most(struct calibration *c, const float *x, int64_t n)
+void calibration_add_largest(struct calibration *c, const float *x, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
         double a = fabs((double)x[i]);

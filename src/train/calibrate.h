@@ -4,7 +4,7 @@
  * a calibrator then says where to cut.
  *
  *   struct calibration c = {0};
- *   calibration_most(&c, x, n);        as often as needed, then
+ *   calibration_add_largest(&c, x, n);        as often as needed, then
  *   calibration_count(&c, x, n);       as often as needed
  *   scale = calibrator_find("entropy")->range(&c, 127, &options) / 127
  *
@@ -26,7 +26,7 @@ struct calibration {
     int64_t bad; /* values that are not finite, which are not counted */
 };
 
-void calibration_most(struct calibration *c, const float *x, int64_t n);
+void calibration_add_largest(struct calibration *c, const float *x, int64_t n);
 void calibration_count(struct calibration *c, const float *x, int64_t n);
 
 struct calibrator {

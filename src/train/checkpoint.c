@@ -129,7 +129,7 @@ static void put_thresholds(struct strbuf *text, const struct session *s)
         strbuf_addstr(text, "]");
 }
 
-void checkpoint_take(struct checkpoint *c, const struct session *s,
+void checkpoint_copy(struct checkpoint *c, const struct session *s,
                      const struct run_state *state, const struct class_list *classes,
                      const char *config)
 {
@@ -154,7 +154,7 @@ void checkpoint_take(struct checkpoint *c, const struct session *s,
     }
 }
 
-void checkpoint_take_before(struct checkpoint *c, const struct run_state *state)
+void checkpoint_copy_before(struct checkpoint *c, const struct run_state *state)
 {
     strbuf_reset(&c->state_before);
     checkpoint_state_put(&c->state_before, c->s, state);

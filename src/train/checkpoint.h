@@ -35,11 +35,11 @@ struct checkpoint {
 };
 
 /* Copies what `s` holds; waits for the device. */
-void checkpoint_take(struct checkpoint *c, const struct session *s,
+void checkpoint_copy(struct checkpoint *c, const struct session *s,
                      const struct run_state *state, const struct class_list *classes,
                      const char *config);
 /* Sets the state that the same arrays are stored with after checkpoint_fall_back(). */
-void checkpoint_take_before(struct checkpoint *c, const struct run_state *state);
+void checkpoint_copy_before(struct checkpoint *c, const struct run_state *state);
 void checkpoint_fall_back(struct checkpoint *c);
 void checkpoint_release(struct checkpoint *c);
 

@@ -280,7 +280,7 @@ bool feed_agree(struct feed *f, bool *diverged)
     else if (all == FAILED)
         f->other_failed = true;
     else if (all)
-        signals_take(all);
+        signals_raise(all);
     return all;
 }
 

@@ -54,7 +54,7 @@ static char *find_file(const struct config *cfg)
 static json_t *read_object(const char *path, struct strbuf *why)
 {
     size_t len;
-    char *text = file_read_most(path, 1 << 24, &len);
+    char *text = file_read_limit(path, 1 << 24, &len);
     json_t *j = text ? json_parse(text, len, why) : NULL;
 
     if (!text)

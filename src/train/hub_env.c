@@ -76,7 +76,7 @@ static char *token_file(void)
 {
     const char *path = env("HF_TOKEN_PATH");
     char *place = path ? path_home(path) : weights_hub_home("token");
-    char *text = file_read_most(place, 4096, NULL);
+    char *text = file_read_limit(place, 4096, NULL);
 
     free(place);
     return text;

@@ -368,7 +368,7 @@ static void finish(struct loading *l, const char *path)
              !l->fresh    ? ""
              : l->skipped ? "; the others are reinitialized"
                           : "; the classifier is reinitialized");
-    pretrained_tell(s->cfg);
+    pretrained_describe(s->cfg);
     strbuf_release(&source);
 }
 

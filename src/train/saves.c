@@ -358,10 +358,10 @@ void saves_start(struct saves *v, const struct session *s, const struct run_stat
     if (w->busy)
         BUG("a checkpoint while another one is being written");
     take_logs(v);
-    checkpoint_take(&w->copy, s, state, v->classes, v->config);
+    checkpoint_copy(&w->copy, s, state, v->classes, v->config);
     w->best = before != NULL;
     if (before)
-        checkpoint_take_before(&w->copy, before);
+        checkpoint_copy_before(&w->copy, before);
     (void)snprintf(w->name, sizeof(w->name), "ckpt_%s_%lld" SAVE_ENDING,
                    epoch_end ? "epoch" : "step", (long long)number);
     start_writer(v);

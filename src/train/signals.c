@@ -83,7 +83,7 @@ int signals_pending(void)
     return pending;
 }
 
-void signals_take(int sig)
+void signals_raise(int sig)
 {
     if (!pending)
         pending = sig;

@@ -19,7 +19,7 @@ void signals_install(int exit_code); /* of a start that is cut off; 0: 128 + sig
 void signals_started(void);
 int signals_pending(void);         /* the first signal that came, or 0 */
 const char *signals_name(int sig); /* "SIGTERM" */
-void signals_take(int sig);        /* as if it had come: another process got it */
+void signals_raise(int sig);        /* as if it had come: another process got it */
 
 /*
  * Before signals_install: what `path` shall hold if signals_all[i] cuts the start off.

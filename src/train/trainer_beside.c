@@ -128,7 +128,7 @@ static void tell(struct trainer *t)
 
     if (!trainer_validates_beside(t))
         return;
-    dist_tell(&now, (int)sizeof(now));
+    dist_broadcast(&now, (int)sizeof(now));
     t->state.best_score = now.best_score;
     t->state.best_epoch = now.best_epoch;
     t->judged_epoch = now.judged_epoch;

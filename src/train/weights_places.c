@@ -131,7 +131,7 @@ char *weights_commit(const char *folder, const char *revision)
     char *path = xasprintf("%s/refs/%s", folder, revision), *text;
     size_t len = 0;
 
-    text = file_read_most(path, 256, &len);
+    text = file_read_limit(path, 256, &len);
     free(path);
     if (!text)
         return xstrdup(revision);

@@ -111,7 +111,7 @@ static void test_trees(void **state)
 /* Of this process: whatever they are, something is left. */
 static void test_own(void **state)
 {
-    struct cgroup_limits l = cgroup_own();
+    struct cgroup_limits l = cgroup_of_process();
 
     (void)state;
     assert_true(l.memory > 0);

@@ -152,7 +152,7 @@ static void test_not_regular(void **state)
         errno = 0;
         assert_null(file_read(names[i], NULL));
         assert_int_equal(errno, i == 2 ? EISDIR : FILE_NOT_REGULAR);
-        assert_null(file_read_most(names[i], 100, NULL));
+        assert_null(file_read_limit(names[i], 100, NULL));
         assert_null(file_open(names[i]));
     }
     assert_string_equal(file_strerror(FILE_NOT_REGULAR), "it is not a regular file");

@@ -28,7 +28,7 @@ static const char *rest_claim(struct region *r, struct graph *g, struct node *n,
 {
     if (n->phase == PHASE_UPDATE)
         return "an update";
-    region_take(r, n);
+    region_claim(r, n);
     for (int i = 0; i < n->nin; i++) {
         const struct node *from = n->in[i]->producer;
 

@@ -98,7 +98,7 @@ static void use(struct cache *c, bool labels)
         get(c, i, labels);
     }
     (void)cache_used(c);
-    (void)cache_most(c);
+    (void)cache_limit(c);
     (void)cache_held(c);
 }
 

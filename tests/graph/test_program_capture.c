@@ -61,7 +61,7 @@ static const char *kernel_claim(struct region *r, struct graph *g, struct node *
                                 struct device *dev)
 {
     (void)g, (void)dev;
-    region_take(r, n);
+    region_claim(r, n);
     (void)region_read(r, n->in[0]);
     (void)region_write(r, n->out[0]);
     return NULL;

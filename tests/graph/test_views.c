@@ -199,7 +199,7 @@ static const char *through_claim(struct region *r, struct graph *g, struct node 
     (void)dev;
     if (!mul || mul->op != &toy_mul)
         return "not an add after a mul";
-    region_take(r, n);
+    region_claim(r, n);
     (void)region_read(r, mul->in[0]);
     (void)region_read(r, mul->in[1]);
     (void)region_read(r, n->in[1]);
@@ -207,7 +207,7 @@ static const char *through_claim(struct region *r, struct graph *g, struct node 
     if (tensor_stored(g, mul->out[0], r)) {
         region_duplicate(r, mul);
     } else {
-        region_take(r, mul);
+        region_claim(r, mul);
     }
     return NULL;
 }

@@ -106,7 +106,7 @@ const char *toy_single_claim(struct region *r, struct graph *g, struct node *n,
                              struct device *dev)
 {
     (void)g, (void)dev;
-    region_take(r, n);
+    region_claim(r, n);
     for (int i = 0; i < n->nin; i++)
         region_read(r, n->in[i]);
     for (int i = 0; i < n->nout; i++)
@@ -130,11 +130,11 @@ static const char *muladd_claim(struct region *r, struct graph *g, struct node *
     (void)dev;
     if (!mul || mul->op != &toy_mul || n->nin != 2 || n->in[1] == n->in[0])
         return "not an add after a mul";
-    region_take(r, n);
+    region_claim(r, n);
     if (tensor_stored(g, mul->out[0], r) || !node_free(mul))
         region_duplicate(r, mul);
     else
-        region_take(r, mul);
+        region_claim(r, mul);
     region_read(r, mul->in[0]);
     region_read(r, mul->in[1]);
     region_read(r, n->in[1]);

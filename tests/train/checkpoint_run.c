@@ -72,7 +72,7 @@ void ckpt_store(const char *to, const struct session *s, const struct run_state 
     struct strbuf why = STRBUF_INIT;
     struct checkpoint c = {.s = NULL};
 
-    checkpoint_take(&c, s, state, classes, config);
+    checkpoint_copy(&c, s, state, classes, config);
     if (checkpoint_store(&c, to, &why))
         fail_msg("%s", why.buf);
     checkpoint_release(&c);

@@ -25,8 +25,8 @@ static double range(const char *name, int levels, double percentile)
 
     c = (struct calibration){0};
     assert_non_null(how);
-    calibration_most(&c, x, N / 2);
-    calibration_most(&c, x + N / 2, N - N / 2);
+    calibration_add_largest(&c, x, N / 2);
+    calibration_add_largest(&c, x + N / 2, N - N / 2);
     calibration_count(&c, x, N / 3);
     calibration_count(&c, x + N / 3, N - N / 3);
     assert_int_equal(c.n, N);
@@ -82,7 +82,7 @@ static void test_bad(void **state)
     const float v[] = {1, NAN, -3, INFINITY, 2};
 
     (void)state;
-    calibration_most(c, v, 5);
+    calibration_add_largest(c, v, 5);
     assert_int_equal(c->bad, 2);
     between("most", c->most, 3, 3);
     free(c);

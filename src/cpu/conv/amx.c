@@ -70,7 +70,7 @@ static void begin_band(struct amx_band *b, const struct window_job *j, int begin
         .cols = v->of.cols,
         .rows = rows,
         .begin = begin,
-        .end = at_most(begin + j->group, v->of.channels),
+        .end = min_int(begin + j->group, v->of.channels),
         .col = v->of.col * v->of.channels,
         .row = v->of.row * v->of.channels,
     };

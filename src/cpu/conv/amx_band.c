@@ -136,7 +136,7 @@ INLINE void store_block(const struct amx_band *b, float sum[4][TILE], int p, int
     int row = p / b->pitch, col = p % b->pitch;
 
     for (int i = 0, n; i < block && row < b->rows; i += n) {
-        n = at_most(block - i, (col < b->cols ? b->cols : b->pitch) - col);
+        n = min_int(block - i, (col < b->cols ? b->cols : b->pitch) - col);
         if (col < b->cols)
             store_run(b, sum, i, n, k, row * b->row + col * b->col + k, next, vectors);
         col += n;

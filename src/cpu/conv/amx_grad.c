@@ -79,7 +79,7 @@ static void plan_chunk(struct plan *p, int k, int threads)
     if (p->rows < p->image_rows && !p->plain)
         p->segments = 1;
     p->segments =
-        at_most(p->segments, p->images * ((p->image_rows + p->rows - 1) / p->rows));
+        min_int(p->segments, p->images * ((p->image_rows + p->rows - 1) / p->rows));
     if (p->segments < 1)
         p->segments = 1;
     p->positions = round_up(p->segments * segment(p, p->rows), DEPTH);
@@ -173,7 +173,7 @@ static struct mine mine_of(const struct grad_job *j, int thread)
 
     if (p->shared) {
         m.k0 = thread * p->part;
-        m.k = at_most(p->part, j->s->k - m.k0);
+        m.k = min_int(p->part, j->s->k - m.k0);
     }
     return m;
 }
@@ -286,7 +286,7 @@ static void put_tile(const struct grad_job *j, const float *sum, int parts, size
     int c = block / reach.taps * LANES;
 
     amx_put(j->dw + k * row + block % reach.taps * reach.values + c, row,
-            at_most(reach.values - c, LANES), sum, parts, next, j->p->shared);
+            min_int(reach.values - c, LANES), sum, parts, next, j->p->shared);
 }
 
 /* Returns a tile of the thread's sums, given its positions on both sides. */
@@ -310,20 +310,20 @@ static void multiply_group(const struct grad_job *j, const struct mine *m, int b
     struct amx_blocks b = {.line = p->line};
 
     for (int i = 0; i < p->left; i++) { /* past the last block, use the last again */
-        int at = at_most(block + i, p->blocks - 1);
+        int at = min_int(block + i, p->blocks - 1);
 
         left[i] =
             line_of(p, m, &p->v.of.tap[at % p->v.of.taps], at / p->v.of.taps * LANES);
     }
     for (int lo = 0; lo < steps; lo += STEPS) {
-        b.steps = at_most(STEPS, steps - lo);
+        b.steps = min_int(STEPS, steps - lo);
         for (int i = 0; i < p->left; i++)
             b.left[i] = left[i] + (ptrdiff_t)lo * DEPTH;
         for (int kb = 0; kb * LANES < m->k; kb += p->right) {
             float(*sum)[TILE] = (float(*)[TILE])sum_at(p, m, block, kb);
 
             for (int i = 0; i < p->right; i++)
-                b.right[i] = pairs + at_most(kb + i, m->k / LANES - 1) * p->panel +
+                b.right[i] = pairs + min_int(kb + i, m->k / LANES - 1) * p->panel +
                              (ptrdiff_t)lo * DEPTH * LANES;
             (p->right > 1 ? amx_multiply_2x2 : amx_multiply_4x1)(&b, sum, first && !lo);
         }
@@ -361,7 +361,7 @@ static void grad_rows(const struct grad_job *j, const struct mine *m, int64_t lo
         for (int i = 0; i < p->segments && lo < hi; i++) {
             int64_t image = lo / p->image_rows;
             int y = (int)(lo % p->image_rows);
-            int rows = at_most(p->rows, p->image_rows - y);
+            int rows = min_int(p->rows, p->image_rows - y);
 
             rows = rows < hi - lo ? rows : (int)(hi - lo);
             if (!p->shared || i % j->dev->threads == m->thread)

@@ -42,7 +42,7 @@ ISA static void pack_forward(const float *w, ptrdiff_t next, int depth, int n,
                              uint32_t *to, bool streamed)
 {
     __m512i v[LANES];
-    __mmask16 lower = first(n), upper = first(at_most(n, depth) - LANES);
+    __mmask16 lower = first(n), upper = first(min_int(n, depth) - LANES);
 
     for (int o = 0; o < LANES; o++, w += next)
         v[o] = (__m512i)_mm512_cvtne2ps_pbh(_mm512_maskz_loadu_ps(upper, w + LANES),

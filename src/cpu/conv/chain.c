@@ -41,13 +41,13 @@ bool conv_chain_find(struct conv_chain *f, const struct graph *g, struct node *n
     return n && find_conv(f, g, n);
 }
 
-void conv_chain_take(struct region *r, const struct conv_chain *f)
+void conv_chain_claim(struct region *r, const struct conv_chain *f)
 {
-    region_take(r, f->conv);
+    region_claim(r, f->conv);
     if (f->bn)
-        region_take(r, f->bn);
+        region_claim(r, f->bn);
     if (f->add)
-        region_take(r, f->add);
+        region_claim(r, f->add);
     if (f->relu)
-        region_take(r, f->relu);
+        region_claim(r, f->relu);
 }

@@ -18,6 +18,6 @@ struct conv_chain {
 
 /* Finds the chain that ends with n; returns false if there is none. */
 bool conv_chain_find(struct conv_chain *f, const struct graph *g, struct node *n);
-void conv_chain_take(struct region *r, const struct conv_chain *f);
+void conv_chain_claim(struct region *r, const struct conv_chain *f);
 
 #endif

@@ -75,7 +75,7 @@ struct conv_loops {
                         void *scratch);
 };
 
-static inline int at_most(int64_t n, int most)
+static inline int min_int(int64_t n, int most)
 {
     return n < most ? (int)n : most;
 }

@@ -65,7 +65,7 @@ void gemm_gather(const struct device *dev, const struct conv_window *v, const fl
             int t = d / v->c;
             const float *pixel = pixel_at(v, from, sizeof(float), &p, t);
 
-            end = at_most((t + 1) * v->c, hi);
+            end = min_int((t + 1) * v->c, hi);
             dev->loops->gemm_spread(pixel ? pixel + d % v->c : NULL, end - d, UNIT,
                                     to + (d - lo) / UNIT * panel, panel);
         }
@@ -87,7 +87,7 @@ void gemm_gather_pairs(const struct device *dev, const struct conv_window *v,
             const uint16_t *b =
                 i + 1 < n ? pixel_at(v, from, sizeof(*from), &p, t) : NULL;
 
-            end = at_most((t + 1) * v->c, hi);
+            end = min_int((t + 1) * v->c, hi);
             dev->loops->gemm_pairs(a ? a + d % v->c : NULL, b ? b + d % v->c : NULL,
                                    end - d, UNIT, to + (d - lo) / UNIT * panel, panel);
         }
@@ -142,9 +142,9 @@ static void pack_part(void *arg, int64_t lo, int64_t hi)
                                          : j->w + out * j->row + tap * v->c + in;
 
             j->dev->loops->gemm_pack(
-                w, j->row, UNIT, at_most(v->channels - out, PANEL), !j->backward,
+                w, j->row, UNIT, min_int(v->channels - out, PANEL), !j->backward,
                 j->packed + (ptrdiff_t)from * round_up(v->channels, PANEL) +
-                    (panel * at_most(depth - from, chunk) + d - from) * PANEL);
+                    (panel * min_int(depth - from, chunk) + d - from) * PANEL);
         }
 }
 
@@ -251,7 +251,7 @@ static void run_rows(const struct window_job *j, int64_t at, int n, float *copy)
     for (int i = 0; !depth && i < n; i++)
         memset(r.y[i], 0, (size_t)v->channels * sizeof(float));
     for (int lo = 0; lo < depth; lo += chunk) {
-        int hi = at_most(lo + chunk, depth);
+        int hi = min_int(lo + chunk, depth);
         struct conv_finish finish = finish_of(j->a, &r, lo == 0, hi == depth);
         bool any = finish.bias || finish.add || finish.relu_mask || finish.relu;
         struct gemm_rows g = {
@@ -289,7 +289,7 @@ static void window_thread(void *arg, int thread)
     cpu_part((int64_t)v->n * v->rows * v->cols, GEMM_ROWS, thread, j->dev->threads, &lo,
              &hi);
     for (; lo < hi; lo += ROWS)
-        run_rows(j, lo, at_most(hi - lo, ROWS), copy);
+        run_rows(j, lo, min_int(hi - lo, ROWS), copy);
 }
 
 static void run_window(const struct device *dev, const struct conv_window *v,

@@ -47,7 +47,7 @@ static struct grad_job job_of(const struct device *dev, const struct conv_shape 
 /* Columns of the im2col matrix copied at a time. */
 static int copied_columns(const struct grad_job *j)
 {
-    return at_most(j->share.cols, GEMM_DEPTH);
+    return min_int(j->share.cols, GEMM_DEPTH);
 }
 
 /* A thread's scratch: copies of both sides, then its own sums. */
@@ -128,7 +128,7 @@ static void add_results(const struct grad_job *j, const struct conv_part *part,
     copy_side(j, result_at(j, j->dy, at, s->k, part->row), s->k, n, part->rows, GEMM_LEFT,
               left, j->left);
     for (int lo = part->col; lo < part->col + part->cols; lo += chunk) {
-        int hi = at_most(lo + chunk, part->col + part->cols);
+        int hi = min_int(lo + chunk, part->col + part->cols);
         /* data read as a whole by this thread is prefetched once */
         bool first = lo == part->col;
         bool dy = first && part->rows == s->k;
@@ -169,7 +169,7 @@ static void grad_thread(void *arg, int thread)
     if (lo == hi) /* no results: the sums are zero */
         memset(sums, 0, (size_t)part.rows * (size_t)depth * sizeof(float));
     for (; lo < hi && part.rows && part.cols; lo += n, add = true)
-        add_results(j, &part, lo, at_most(hi - lo, n), copy, sums, add);
+        add_results(j, &part, lo, min_int(hi - lo, n), copy, sums, add);
 }
 
 /* Reduces outputs [lo, hi). */

@@ -15,9 +15,9 @@ struct conv_share conv_share_of(int rows, int cols, size_t bytes, int threads)
 
     if (h.own || threads == 1)
         return h;
-    h.side = at_most(threads, units);
+    h.side = min_int(threads, units);
     h.cols = (units + h.side - 1) / h.side * COLS;
-    above = at_most(threads / h.side, round_up(rows, ROWS) / ROWS);
+    above = min_int(threads / h.side, round_up(rows, ROWS) / ROWS);
     h.rows = round_up((rows + above - 1) / above, ROWS);
     return h;
 }
@@ -31,7 +31,7 @@ struct conv_part conv_share_part(const struct conv_share *h, int rows, int cols,
         return p;
     p.row = thread / h->side * h->rows;
     p.col = thread % h->side * h->cols;
-    p.rows = p.row < rows ? at_most(rows - p.row, h->rows) : 0;
-    p.cols = p.col < cols ? at_most(cols - p.col, h->cols) : 0;
+    p.rows = p.row < rows ? min_int(rows - p.row, h->rows) : 0;
+    p.cols = p.col < cols ? min_int(cols - p.col, h->cols) : 0;
     return p;
 }

@@ -67,7 +67,7 @@ static void pack_unit(const struct pack_job *j, int in, int out)
         const float *w = j->backward ? j->w + in * row + (j->taps - 1 - t) * j->c + out
                                      : j->w + out * row + t * j->c + in;
 
-        j->dev->loops->gemm_pack(w, row, UNIT, at_most(j->out - out, PANEL), !j->backward,
+        j->dev->loops->gemm_pack(w, row, UNIT, min_int(j->out - out, PANEL), !j->backward,
                                  tap[t]);
         from[t] = tap[t];
     }
@@ -168,7 +168,7 @@ static void forward_thread(void *arg, int thread)
 
     cpu_part(j->w.all, 1, thread, j->dev->threads, &lo, &hi);
     for (; lo < hi; lo += j->w.most) {
-        int n = at_most(hi - lo, j->w.most);
+        int n = min_int(hi - lo, j->w.most);
 
         winograd_block(j->dev, WINOGRAD_X, s, &j->w, j->a->from, s->c, s->c, lo, n, &x);
         multiply(j, lo, n, &x, &y);

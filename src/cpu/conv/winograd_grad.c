@@ -89,7 +89,7 @@ static void grad_thread(void *arg, int thread)
     for (int i = 0; i < m.part.rows; i++)
         m.bias[i] = 0;
     for (; lo < hi && sums; lo += j->w.most, add = true) {
-        int n = at_most(hi - lo, j->w.most);
+        int n = min_int(hi - lo, j->w.most);
 
         winograd_block(j->dev, WINOGRAD_X, s, &j->w, j->x + m.part.col, s->c, m.part.cols,
                        lo, n, &m.x);

@@ -33,7 +33,7 @@ struct winograd_tiles winograd_tiles(const struct conv_shape *s, int threads)
     w.planes = w.y.reads * w.x.reads;
     w.all = (int64_t)s->n * w.y.tiles * w.x.tiles;
     tile = w.planes * (int64_t)(s->c + s->k) * (int64_t)sizeof(float);
-    most = at_most(NEAR / tile, WINOGRAD_MOST);
+    most = min_int(NEAR / tile, WINOGRAD_MOST);
     most = most < FEW ? FEW : most;
     each = (w.all + threads - 1) / threads;
     blocks = (each + most - 1) / most; /* of about equal size */
@@ -94,7 +94,7 @@ void winograd_block(const struct device *dev, enum winograd t, const struct conv
                 plane[q] = to->at + q * to->plane + i * to->next + c / width * to->panel;
             dev->loops->winograd(t, &(const struct winograd_values){
                                         .line = w->planes < WINOGRAD_PLANES,
-                                        .n = at_most(channels - c, PIECE),
+                                        .n = min_int(channels - c, PIECE),
                                         .panel = to->panel,
                                         .from = from,
                                         .to = plane,
@@ -129,7 +129,7 @@ void winograd_results(const struct device *dev, const struct conv_shape *s,
                 WINOGRAD_Y,
                 &(const struct winograd_values){
                     .line = w->planes < WINOGRAD_PLANES,
-                    .n = at_most(s->k - c, PIECE),
+                    .n = min_int(s->k - c, PIECE),
                     .from = plane,
                     .to = to,
                     .finish = {a->bias ? a->bias + c : NULL, other ? add : NULL,

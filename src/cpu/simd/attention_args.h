@@ -98,7 +98,7 @@ static inline int attention_keys(int lanes, int tokens)
 }
 
 /* Returns the next n floats, aligned to 64 bytes. */
-static inline float *attention_take(float *base, int64_t *at, int64_t n)
+static inline float *attention_carve(float *base, int64_t *at, int64_t n)
 {
     float *p = base ? base + *at : NULL;
 
@@ -119,23 +119,23 @@ static inline int64_t attention_room(struct attention_room *r, int lanes, int to
     rows = (int64_t)tokens * r->features;
     panels = (r->keys + 2 * (int64_t)lanes - 1) / (2 * lanes) * 2 * lanes * head;
     scores = (int64_t)r->block * r->keys;
-    r->q = attention_take(base, &at, rows);
-    r->k = attention_take(base, &at, rows);
-    r->v = attention_take(base, &at, rows);
-    r->kt = attention_take(base, &at, panels);
-    r->s = attention_take(base, &at, scores);
-    r->y = attention_take(base, &at, (int64_t)r->block * r->features);
-    r->q_norm = attention_take(base, &at, tokens);
-    r->k_norm = attention_take(base, &at, tokens);
-    r->m = attention_take(base, &at, (int64_t)lanes * r->keys);
-    r->share = attention_take(base, &at, r->block);
+    r->q = attention_carve(base, &at, rows);
+    r->k = attention_carve(base, &at, rows);
+    r->v = attention_carve(base, &at, rows);
+    r->kt = attention_carve(base, &at, panels);
+    r->s = attention_carve(base, &at, scores);
+    r->y = attention_carve(base, &at, (int64_t)r->block * r->features);
+    r->q_norm = attention_carve(base, &at, tokens);
+    r->k_norm = attention_carve(base, &at, tokens);
+    r->m = attention_carve(base, &at, (int64_t)lanes * r->keys);
+    r->share = attention_carve(base, &at, r->block);
     if (!gradient)
         return at;
-    r->dy = attention_take(base, &at, rows);
-    r->vt = attention_take(base, &at, panels);
-    r->ds = attention_take(base, &at, scores);
-    r->dk = attention_take(base, &at, rows);
-    r->dv = attention_take(base, &at, rows);
+    r->dy = attention_carve(base, &at, rows);
+    r->vt = attention_carve(base, &at, panels);
+    r->ds = attention_carve(base, &at, scores);
+    r->dk = attention_carve(base, &at, rows);
+    r->dv = attention_carve(base, &at, rows);
     return at;
 }
 
