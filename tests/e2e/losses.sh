@@ -89,7 +89,7 @@ refused() { # LOSSES MESSAGE [ARGUMENT...]
   [ $rc = 2 ] && [ "$(wc -l <log)" = 1 ] && expect_line "$2" log || fail "'$1': exit code $rc"
 }
 refused "[{weight: 1}]" "LOSSES: item 0 has no type"
-refused "[{type: focall}]" "LOSSES: the type of item 0 must be one of .* (did you mean focal?)"
+refused "[{type: focall}]" "LOSSES: the type of its item 0 must be one of .* (did you mean focal?)"
 refused "[{type: dice}]" "LOSSES dice is for segmentation, but resnet20 classifies whole images"
 refused "[{type: cross_entropy, gamma: 2}]" "item 0 has a field gamma, which cross_entropy does not read"
 refused "[{type: focal, gama: 2}]" "not of 'gama' (did you mean gamma?)"
