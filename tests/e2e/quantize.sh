@@ -76,12 +76,12 @@ cp "$here/tests/golden/io/compiled.pth" nameless.pth
 refused 2 "'nameless.pth' does not name its model" quantize --weights nameless.pth --calib bad --out x.safetensors
 refused 2 "must be a number of images" quantize --weights "$w" --calib shapes/train --out x.safetensors -n 0
 refused 2 "is the file of the float weights" quantize --weights "$w" --calib shapes/train --out "$w"
-refused 1 "is in 8 bits" quantize --weights all.safetensors --calib shapes/train --out x.safetensors
+refused 1 "all.safetensors' is an 8-bit model" quantize --weights all.safetensors --calib shapes/train --out x.safetensors
 refused 2 "QUANT.KEEP: no convolution or linear layer of resnet20 matches 'layer9" quantize --weights "$w" \
   --calib shapes/train --out x.safetensors --opts QUANT.KEEP "['layer1.*', 'layer9.*']"
 refused 1 "leaves no layer" quantize --weights "$w" --calib shapes/train --out x.safetensors --opts QUANT.KEEP "['*']"
-refused 2 "neither train nor" train --cfg "$here/configs/smoke/synthetic.yaml" --opts QUANT.ENABLE True
-refused 1 "is in floats" eval --resume '' --pretrained "$w" --data-path shapes --model resnet20 --model-type resnet \
+refused 2 "they support neither training nor feature extraction" train --cfg "$here/configs/smoke/synthetic.yaml" --opts QUANT.ENABLE True
+refused 1 "is a floating-point model, but QUANT.ENABLE is True: convert it with trainc quantize" eval --resume '' --pretrained "$w" --data-path shapes --model resnet20 --model-type resnet \
   --img-size 32 --num-classes 4 --opts QUANT.ENABLE True
 
 [ $fails = 0 ]
