@@ -62,7 +62,7 @@ done
 rm -rf out/resnet20/ranks out/resnet20/beside
 for part in '<figcaption>loss</figcaption>' '<figcaption>accuracy, %' '<figcaption>learning rate' '<figcaption>gradient norm' \
   '<figcaption>waiting for data' 'id="configuration"' 'id="model"' 'id="confusion"' 'id="classes"' \
-  'id="images"' 'id="time"' 'TRAIN.BASE_LR' 'shapes.yaml:' 'src="data:image/jpeg;base64,/9j/' 'taken for sq&lt;u&gt;&amp;are' 'sh&lt;b&gt;&amp;pes'; do
+  'id="images"' 'id="time"' 'TRAIN.BASE_LR' 'shapes.yaml:' 'src="data:image/jpeg;base64,/9j/' 'predicted as sq&lt;u&gt;&amp;are' 'sh&lt;b&gt;&amp;pes'; do
   has $page "$part"
 done
 has_not $page '<u>'
@@ -83,11 +83,11 @@ cmp -s before.json out/resnet20/one/result.json || fail "a run that is done has 
 # A run that diverges has a page that says so.
 run --cfg "$here/configs/smoke/shapes.yaml" --data-path 'sh<b>&pes' --tag bad --no-amp --opts TRAIN.BASE_LR=1e6 TRAIN.WARMUP_EPOCHS=0 AMP.MAX_SKIPS=1000000 TRAIN.CLIP_GRAD=0
 [ $? = 1 ] || fail "a run that diverges"
-has out/resnet20/bad/report.html '<b>It failed:</b>'
+has out/resnet20/bad/report.html '<b>The run failed:</b>'
 
 "$trainc" report out/resnet20/one --out - 2>/dev/null | cmp -s - <(sed 's|resnet20/one</|out/resnet20/one</|' $page) || fail "trainc report of a run is not its page"
 "$trainc" report out --out all.html 2>log || fail "trainc report"
-has log "6 runs: 'all.html'"
+has log "wrote 'all.html' (6 runs)"
 [ "$(grep -c '^<tr><td>' all.html)" = 6 ] || fail "all.html has not a row for each run"
 has all.html '>resnet20/two<'
 has all.html '>TRAIN.BASE_LR</th>'
@@ -103,10 +103,10 @@ refuses() { # MESSAGE ARGUMENT...: exit code 2 and one line with the message
   [ $? = 2 ] && [ "$(wc -l <log)" = 1 ] && grep -q -- "$say" log || fail "report $*"
 }
 mkdir empty && echo mine >mine.html
-refuses 'which run' --out x.html
-refuses '--out FILE is missing' out
-refuses "'empty' has no run" empty --out x.html
-refuses "'nowhere' is no folder" nowhere --out x.html
+refuses 'no run: give the folder of a run' --out x.html
+refuses 'no output file: give --out FILE' out
+refuses "no runs found in 'empty': no folder in it contains metrics.jsonl" empty --out x.html
+refuses "'nowhere' is not a folder" nowhere --out x.html
 refuses 'no page of trainc' out --out mine.html
 cp -r out/resnet20/one broken && echo nonsense >>broken/metrics.jsonl
 "$trainc" report broken --out x.html >log 2>&1
@@ -142,7 +142,7 @@ else
     [[ $seen == *"\"bg\":\"$4\""* ]] || fail "$1, $2 $3: background $seen"
     awk -v s="$(number scroll)" -v w="$(number width)" 'BEGIN { exit !(s > 0 && s <= w) }' || fail "$1, $2 $3: scrolls sideways: $seen"
     awk -v s="$(number svg)" 'BEGIN { exit !(s > 200) }' || fail "$1, $2 $3: no curve to see: $seen"
-    [[ $seen == *'"at":"update '* ]] || fail "$1, $2 $3: no figures under the pointer: $seen"
+    [[ $seen == *'"at":"step '* ]] || fail "$1, $2 $3: no figures under the pointer: $seen"
   }
   for p in $page out/erfnet/default/report.html all.html; do
     looks $p 1200 light 'rgb(255, 255, 255)'
