@@ -69,7 +69,7 @@ ranks 2 "${mixed[@]}" --output narrow --opts DIST.HALF_GRADIENTS=True >log 2>&1 
 far=$(apart "$(file wide)" "$(file narrow)")
 [ "$far" != 0 ] && below "$far" 0.5 || fail "16-bit gradients: $far apart"
 "$trainc" summary --cfg "$here/configs/smoke/shapes.yaml" --device cpu --world 2 --json w.json >log 2>&1 || { cat log; fail "summary"; }
-grep -q "2 processes: .* of gradients travel in [0-9]* buckets" log || { cat log; fail "summary --world: not said"; }
+grep -q "2 processes: .* of gradients are all-reduced in [0-9]* buckets" log || { cat log; fail "summary --world: not said"; }
 "$trainc" summary --cfg "$here/configs/smoke/shapes.yaml" --device cpu --world 2 --step-ms 20 --link 1 --json t.json >log 2>&1 ||
   { cat log; fail "summary --step-ms"; }
 grep -q "efficiency [0-9.]* %" log || { cat log; fail "summary --step-ms: no efficiency"; }
@@ -93,7 +93,7 @@ echo "ok: buckets"
 # Two ranks leave within an epoch; one goes on with the next image.
 ranks 2 "${train[@]}" --batch-size 4 --output fewer --max-steps 4 --save-steps 4 --epochs 1 >log 2>&1 || { cat log; fail "two ranks leave"; }
 "${train[@]}" --batch-size 4 --output alone4 --resume fewer/*/*/last.safetensors --epochs 1 >log 2>&1 || { cat log; fail "on with fewer"; }
-grep -q "counts 8 steps per epoch, this run 16: resuming after 32 images of epoch 1$" log || { cat log; fail "fewer ranks: where"; }
+grep -q "the checkpoint has 8 steps per epoch, this run 16: resuming after 32 images of epoch 1$" log || { cat log; fail "fewer ranks: where"; }
 [ "$(grep -c "Train: \[1/1\]" log)" = 8 ] || { cat log; fail "fewer ranks: updates"; }
 echo "ok: another number of ranks within an epoch"
 
