@@ -143,7 +143,7 @@ for f in $run/last.safetensors $run/ckpt_step_24.safetensors; do
   printf 'damaged!' | dd of=$f bs=1 seek=100000 conv=notrunc 2>/dev/null
 done
 "${train[@]}" >log 2>&1 || fail "damaged newest: does not go on"
-grep -q "passed over: .*ckpt_step_24" log || grep -q "passed over: .*last" log ||
+grep -q "skipping checkpoint: .*ckpt_step_24" log || grep -q "skipping checkpoint: .*last" log ||
   fail "damaged newest: not named"
 cmp -s $run/last.safetensors undisturbed/last.safetensors || fail "damaged newest: weights"
 for f in $run/*.safetensors; do printf 'damaged!' | dd of="$f" bs=1 seek=100000 conv=notrunc 2>/dev/null; done
@@ -160,7 +160,7 @@ grep -q "TRAIN.BASE_LR" log || fail "other configuration: key not named"
 "${train[@]}" --no-auto-resume >log 2>&1 && fail "no auto-resume: overwrites a run"
 "${train[@]}" --epochs 3 --max-steps 4 --resume $run/last.safetensors >log 2>&1 ||
   { cat log; fail "--resume with another configuration"; }
-grep -q "another configuration: TRAIN.EPOCHS (2 there, 3 here)" log ||
+grep -q "was saved with a different configuration: TRAIN.EPOCHS (2 there, 3 here)" log ||
   fail "--resume with another configuration: key not named"
 echo "ok: other configuration"
 
