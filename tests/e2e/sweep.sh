@@ -81,7 +81,7 @@ pkill -9 -f "output $dir/d3"
 compgen -G "d3/sweep/*.json" >/dev/null && fail "--halving: a first update is the result of a rung"
 # The results of another halving are not those of this one.
 "$trainc" sweep "${train[@]}" --grid TRAIN.BASE_LR=0.001,0.01,0.1,0.05 --halving 2 --output d2 >table 2>log
-grep -q "are there already" log && fail "--halving 2 took the results of --halving 1"
+grep -q "are already finished" log && fail "--halving 2 took the results of --halving 1"
 best=$(awk -F, 'NR == 2 {print $1}' d/sweep.csv)
 "$trainc" "${train[@]}" --output whole --lr "${best#*=}" --result whole.json >log 2>&1
 [ "$(value whole.json val_loss)" = "$(value "d/sweep/$best.json" val_loss)" ] || fail "--halving: the best is not a whole run"
@@ -139,7 +139,7 @@ refused "open:2: missing closing quote" --list open --output f
 refused "use FROM:TO:STEP" --grid SEED=3:1:1 --output f
 refused "--jobs must be a number from 1 to 1024, not 'no'" --grid SEED=1 --jobs no --output f
 refused "the run 'seed=1' occurs twice" --grid SEED=1,2,1 --output f
-refused "--tag: the sweep sets it for each run" --grid SEED=1 --tag x --output f
+refused "--tag cannot be given: the sweep sets it for each run" --grid SEED=1 --tag x --output f
 refused "unrecognized arguments: --job" --grid SEED=1 --job 2 --output f
 refused "unknown key TRAIN.NOTHING" --grid SEED=1 --opts TRAIN.NOTHING 2 --output f
 refused "more than 10000 runs" --grid SEED=1:20000:1 --output f
