@@ -171,7 +171,7 @@ void weights_say_missing(const struct pretrained_request *r, struct strbuf *why)
     }
     strbuf_addstr(why, "the weights ");
     weights_name(r, why);
-    strbuf_addstr(why, "  are not in any cache: ");
+    strbuf_addstr(why, " are not in any cache: ");
     weights_say_by_hand(r, why);
 }
 

@@ -39,7 +39,7 @@ same() { # FOLDER WHAT
 "${train[@]}" --output inline --result in.json >log 2>&1 || { cat log; fail "inline"; }
 "${beside[@]}" >log 2>&1 || { cat log; fail "beside"; }
 same beside "undisturbed"
-[ "$(grep -c "beside)" log)" = 6 ] || fail "not said"
+[ "$(grep -c "background evaluator)" log)" = 6 ] || fail "not said"
 [ -z "$(pgrep -f "$dir/beside")" ] || fail "an evaluator is left"
 echo "ok: the same scores"
 
@@ -117,7 +117,7 @@ for ending in .safetensors .safetensors~ .safetensors.tmp.part "" "~"; do
   cp "beside/$run/ckpt_epoch_5.safetensors" "beside/$run/validate_step_$last$ending"
 done
 "${beside[@]}" >log 2>&1 || { cat log; fail "files that are called alike"; }
-grep -q "1 checkpoint of before is still to be evaluated" log || { grep "of before" log; fail "a backup is evaluated"; }
+grep -q "1 checkpoint of the previous process is still to be evaluated" log || { grep "of before" log; fail "a backup is evaluated"; }
 [ "$(ls "beside/$run" | grep -c "^validate_step_$last")" = 4 ] || { ls "beside/$run"; fail "somebody's own file is deleted"; }
 rm -f "beside/$run/validate_step_"*
 same beside "files that are called alike"
@@ -150,7 +150,7 @@ refused() { # WHAT THE ERROR SAYS, ARGUMENTS...
   "${train[@]}" --output no "$@" >log 2>&1
   [ $? = 2 ] && [ "$(grep -c "^trainc: error:.*$says" log)" = 1 ] || { cat log; fail "not refused: $says"; }
 }
-refused "the schedule plateau waits for the score" --sched plateau --opts TRAIN.VALIDATE=beside
+refused "the schedule plateau, which needs the score of each epoch" --sched plateau --opts TRAIN.VALIDATE=beside
 refused "TRAIN.VALIDATE_DEVICE gpu is no device" --opts TRAIN.VALIDATE=beside TRAIN.VALIDATE_DEVICE=gpu
 "$trainc" eval --cfg "$here/configs/smoke/shapes.yaml" --data-path shapes --beside nowhere/validate.sock >log 2>&1
 [ $? = 1 ] && grep -q "no training listens there" log || { cat log; fail "no socket"; }

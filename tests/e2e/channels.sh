@@ -57,13 +57,13 @@ answers() { # CHANNELS MEAN STD...
 }
 answers 3 0.5 0.5 0.5 0.25 0.25 0.25 >by_rgb
 answers 1 0.5 0.25 >by_grey
-expect_line "conv1.weight: the file has 16x3x3x3, the model 16x1x3x3: for grey images"
+expect_line "conv1.weight: the file has 16x3x3x3, the model 16x1x3x3: for gray images"
 paste -d' ' by_rgb by_grey | awk '
   $1 == $6 && $2 == $7 && $3 - $8 < 1e-2 && $8 - $3 < 1e-2 { n++ }
   END { exit !(n == 3 && NR == 3) }' || { cat by_rgb by_grey; fail "predict: grey images by weights of RGB"; }
 "$trainc" features --model resnet20 --in-chans 1 --mean 0.5 --std 0.5 --weights "$weights" --img-size 16 --out grey.npz \
   grey/val/*/*0.* >log 2>&1 || fail "features of grey"
-expect_line "conv1.weight: the file has 16x3x3x3, the model 16x1x3x3: for grey images"
+expect_line "conv1.weight: the file has 16x3x3x3, the model 16x1x3x3: for gray images"
 
 # Swin has a key of its own, and either does.
 for key in MODEL.IN_CHANS MODEL.SWIN.IN_CHANS; do

@@ -88,6 +88,6 @@ check --data-path nowhere && fail "no folder passed"
 grep -q "folder 'nowhere' not found" log || { cat log; fail "no folder: message"; }
 rm -r shapes/val
 check --data-path shapes --img-size 80 --num-classes 3 || { cat log; fail "one split alone"; }
-grep -q "there is no 'val'" log || { cat log; fail "one split alone: not said"; }
+grep -q "the split 'val' is missing" log || { cat log; fail "one split alone: not said"; }
 
 [ $fails = 0 ] && echo "check: passed" || { echo "check: $fails failed"; exit 1; }

@@ -136,7 +136,7 @@ fresh
 mkdir -p $hub/blobs && head -c 4000000 /dev/zero >"$blob.incomplete"
 fetch && cmp -s "$snapshot" $file && asked "Range=" 0 || fail "a partial file that is too long"
 fresh "stall=500000 times=1"
-fetch && cmp -s "$snapshot" $file && asked "Range=bytes=500000-" 1 && told "no data for 2 s; trying again" || fail "silence"
+fetch && cmp -s "$snapshot" $file && asked "Range=bytes=500000-" 1 && told "no data for 2 s; retrying in" || fail "silence"
 
 # Which failures are tried again.
 fresh "status=503 times=2"
@@ -282,7 +282,7 @@ fetch $name --offline
 refused 1 "the weights $name are not in any cache: download http.*/resolve/main/model.safetensors and save it as '.*' (not downloaded: MODEL.OFFLINE is set)"
 for variable in HF_HUB_OFFLINE=1 HF_HUB_OFFLINE=on TRANSFORMERS_OFFLINE=YES; do
   env $variable "$trainc" predict --device cpu --pretrained $name "$here/README.md" >log 2>&1
-  refused 2 "are in no cache: fetch .* and save it as '.*' (not downloaded: ${variable%=*} is set)"
+  refused 2 "are not in any cache: download .* and save it as '.*' (not downloaded: ${variable%=*} is set)"
 done
 [ ! -s requests ] || fail "offline, and something is asked"
 HF_HUB_OFFLINE=0 fetch || fail "HF_HUB_OFFLINE=0"
@@ -308,7 +308,7 @@ mkdir -p lib
 echo >lib/libcurl.so.4 && cp lib/libcurl.so.4 lib/libcurl-gnutls.so.4
 fresh
 LD_LIBRARY_PATH=$dir/lib fetch
-refused 1 "in no cache: fetch http.* and save it as '.*' (not downloaded: libcurl.so.4 cannot be opened, which Debian's libcurl4 has)"
+refused 1 "are not in any cache: download http.* and save it as '.*' (not downloaded: libcurl.so.4 cannot be opened, which Debian's libcurl4 has)"
 
 # Verbs download what they need once all else is right: config.json of a repository first,
 # whose net it names.

@@ -63,14 +63,14 @@ rm -r "$hub/snapshots/v2" && mv "$hub/refs" refs
 "${predict[@]}" $name shapes/val 2>log | cmp -s - by_file || fail "predict of the only snapshot"
 cp -r "$hub/snapshots/0123abc" "$hub/snapshots/4567def"
 "${predict[@]}" $name shapes/val >log 2>&1
-told "are in no cache"
+told "are not in any cache"
 rm -r "$hub/snapshots/4567def" && mv refs "$hub"
 "$trainc" --model test_resnet --data-path shapes --device cpu --output no --num-classes 3 \
   --pretrained "$(find shapes/val -type f | head -1)" >log 2>&1
 told "MODEL.PRETRAINED: 'shapes/val/.*': no weights: a JPEG image"
 [ ! -e no ] || fail "what is no file of weights is told after there is an output"
 "${predict[@]}" $name shapes/val --json a --csv a >log 2>&1
-told "--csv: 'a' is the file of --json"
+told "--csv: 'a' is also the file of --json"
 mkdir -p "$HF_HOME/hub/models--me--net/snapshots/main"
 cp w.safetensors "$HF_HOME/hub/models--me--net/snapshots/main/"
 mv "$HF_HOME/hub/models--me--net/snapshots/main/"{w,model}.safetensors
@@ -164,7 +164,7 @@ told "the weights resnet50.tv_in1k are not in any cache: .*/resnet50-0676ba61.pt
 "$trainc" config --model gluon_resnet50_v1d --print-config=diff >log 2>&1
 grep -q "NAME: resnet50d.gluon_in1k" log || fail "a model's name of old"
 "$trainc" predict --device cpu --model tv_resnet34 shapes/val --pretrained >log 2>&1
-told "the weights resnet34.tv_in1k are in no cache"
+told "the weights resnet34.tv_in1k are not in any cache"
 for one in tv_resnet50 resnet50.tv_in1k timm/resnet50.tv_in1k hf-hub:timm/resnet50.tv_in1k resnet50-0676ba61.pth; do
   "$trainc" models --pretrained $one >log 2>&1 && grep -q "^url .*/resnet50-0676ba61.pth" log || fail "models --pretrained $one"
 done
@@ -181,7 +181,7 @@ told "it names public weights: trainc models --pretrained resnet50.a1_in1k"
 "${predict[@]}" resnet50.a9_in1k shapes/val >log 2>&1
 told "did you mean resnet50.a1_in1k?"
 "${predict[@]}" resnet50 --model resnet18 shapes/val >log 2>&1
-told "these weights are of resnet50, but MODEL.NAME is resnet18"
+told "these weights are for resnet50, but MODEL.NAME is resnet18"
 "$trainc" predict --weights resnet50.a1_in1k shapes/val >log 2>&1
 told "no file 'resnet50.a1_in1k' (--pretrained resnet50.a1_in1k)"
 
@@ -190,7 +190,7 @@ torch=$HOME/.cache/torch/hub/checkpoints
 mkdir -p "$torch"
 echo damaged >"$torch/resnet18-f37072fd.pth"
 "${predict[@]}" resnet18.tv_in1k shapes/val >log 2>&1
-[ $? = 1 ] && grep -q "is damaged: its SHA-256 begins with" log || fail "a damaged file in the cache"
+[ $? = 1 ] && grep -q "is damaged: its SHA-256 starts with" log || fail "a damaged file in the cache"
 rm "$torch/resnet18-f37072fd.pth"
 
 # Weights of ImageNet-1k answer with the names of its classes, wherever answers go.

@@ -24,7 +24,7 @@ make_it() {
   "$trainc" "$@" >log 2>&1 && fail "$*: trains without data"
   [ "$(wc -l <log)" = 1 ] && grep -q "folder '.*--data-path DIR" log ||
     { cat log; fail "$*: not the one line"; }
-  command=$(sed -n 's/.*stand-in: trainc //p' log)
+  command=$(sed -n 's/.*stand-in data set: trainc //p' log)
   [ -n "$command" ] || fail "$*: no command"
 }
 
