@@ -428,13 +428,13 @@ static struct dataset *csv_open(const struct dataset_source *s)
         die("'%s': no row has '%s' in its column '%s'", c.path, s->split,
             c.t.header[c.split]);
     if (s->multilabel)
-        log_info("'%s': images are in '%s' (column %s), labels in %s%s", c.path, c.root,
-                 c.t.header[c.image],
+        log_info("'%s': reading images from '%s' (column %s), labels in %s%s", c.path,
+                 c.root, c.t.header[c.image],
                  c.labels.n > 1 ? "several columns, the first is " : "column ",
                  c.t.header[c.labels.column[0]]);
     else
-        log_info("'%s': images are in '%s' (column %s), classes in column %s", c.path,
-                 c.root, c.t.header[c.image], c.t.header[c.label]);
+        log_info("'%s': reading images from '%s' (column %s), classes in column %s",
+                 c.path, c.root, c.t.header[c.image], c.t.header[c.label]);
     csv_release(&c);
     free(dir);
     return &f->base;

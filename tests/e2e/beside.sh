@@ -39,7 +39,7 @@ same() { # FOLDER WHAT
 "${train[@]}" --output inline --result in.json >log 2>&1 || { cat log; fail "inline"; }
 "${beside[@]}" >log 2>&1 || { cat log; fail "beside"; }
 same beside "undisturbed"
-[ "$(grep -c "background evaluator)" log)" = 6 ] || fail "not said"
+[ "$(grep -c "in background)" log)" = 6 ] || fail "not said"
 [ -z "$(pgrep -f "$dir/beside")" ] || fail "an evaluator is left"
 echo "ok: the same scores"
 
