@@ -47,10 +47,10 @@ done
 probabilities() { awk -F, 'END { print $(NF - 3), $(NF - 2), $(NF - 1), $NF }' "$1"; }
 [ "$(probabilities own.csv)" = "$(probabilities foreign.csv)" ] || fail "$(probabilities own.csv) and $(probabilities foreign.csv)"
 "$trainc" export --weights foreign.safetensors --out back.safetensors >log 2>&1 || { cat log; fail "export"; }
-has "become those of resnet20" log
+has "renaming the tensors from CIFAR ResNets to resnet20" log
 cmp -s <(tensors own.safetensors) <(tensors back.safetensors) || { diff <(tensors own.safetensors) <(tensors back.safetensors) | head; fail "export has other tensors"; }
 "$trainc" predict --model resnet32 --num-classes 4 --img-size 32 --weights foreign.safetensors "$image" >log 2>&1
-[ $? = 1 ] && has "does not fit resnet32: .*the file looks like resnet20" log || { cat log; fail "a misfit"; }
+[ $? = 1 ] && has "does not match resnet32: .*the file looks like resnet20" log || { cat log; fail "a misfit"; }
 "$trainc" --cfg "$here/configs/smoke/synthetic.yaml" --output taught --epochs 1 --opts LOG.REPORT=False \
   LOSSES "[{type: cross_entropy}, {type: distill}]" MODEL.TEACHER foreign.safetensors >log 2>&1 || { cat log; fail "a teacher"; }
 
