@@ -138,7 +138,7 @@ refused "[{at: epoch, run: x, timeout: 0}]" "item 0 has an invalid timeout: it m
 refused "[{at: epoch, run: \"'x\"}]" "item 0: a quote of ''x' is not closed"
 refused "[{at: epoch, run: ' '}]" "item 0 has an empty run"
 refused "[{at: eval, run: x, every: 2}]" "every works only at step and epoch, not at eval"
-refused "[{at: [epoch], run: x}]" "its at must be a str, not \\['epoch'\\] (a list)"
+refused "[{at: [epoch], run: x}]" "field at must be a str, not \\['epoch'\\] (a list)"
 refused "echo" "HOOKS must be a list of dict, not 'echo'"
 printf 'BASE: ["%s"]\nHOOKS:\n  - at: epoch\n    run: x\n    shel: True\n' "$here/configs/smoke/synthetic.yaml" >own.yaml
 "$trainc" --cfg own.yaml >log 2>err && fail "a file with a mistake"
