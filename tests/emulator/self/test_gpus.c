@@ -135,7 +135,7 @@ static void run(struct worker *w, int count)
     for (int r = 0; r < RANKS; r++) {
         w[r] = (struct worker){.group = {.world = RANKS,
                                          .rank = r,
-                                         .tell = exchange,
+                                         .broadcast = exchange,
                                          .waits = waits,
                                          .devices = devices},
                                .count = r ? count : N};
