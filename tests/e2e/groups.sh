@@ -52,7 +52,7 @@ other none
 expect_line "was trained with sgd for fc.weight, but this run uses adamw (TRAIN.OPTIMIZER.GROUPS; to load only its weights" log
 
 "$trainc" summary --cfg "$smoke" --opts TRAIN.OPTIMIZER.NAME adamw TRAIN.OPTIMIZER.GROUPS "$groups" >log 2>&1 || fail "summary"
-expect_line "^  fc\.\* *sgd *260 parameters in 2 tensors, rate x 10, weight decay 0$" log
+expect_line "^  fc\.\* *sgd *260 parameters in 2 tensors, learning rate x 10, weight decay 0$" log
 expect_line "^  layer1\.\* *adamw .* rate x 1$" log
 expect_line "^  all others *adamw " log
 
@@ -74,11 +74,11 @@ refused() { # MESSAGE KEY VALUE...
 }
 one() { refused "$2" TRAIN.OPTIMIZER.NAME adamw TRAIN.OPTIMIZER.GROUPS "$1"; }
 one "[{name: sgd}]" "item 0 has no match"
-one "[{match: 'fc.*', name: sgdd}]" "the name of item 0 must be one of .* (did you mean sgd?)"
-one "[{match: 'fc.*', momentum: 0.9}]" "item 0 has momentum, which adamw does not read"
+one "[{match: 'fc.*', name: sgdd}]" "the name of its item 0 must be one of .* (did you mean sgd?)"
+one "[{match: 'fc.*', momentum: 0.9}]" "item 0 has a field momentum, which adamw does not read"
 one "[{match: 'fc.*', lr_mult: 3}]" "not of 'lr_mult'"
 one "[{match: 'fc.*', lr_scale: -1}]" "item 0 has an invalid lr_scale: it must be in \\[0, 1000000\\], not -1.0"
-one "[{match: 'fc.*', betas: [0.9, 1]}]" "betas of item 0 must be below 1"
+one "[{match: 'fc.*', betas: [0.9, 1]}]" "betas of its item 0 must be below 1"
 one "[{match: 'head.*'}]" "no parameter of resnet20 matches 'head.\*' of item 0: names begin with conv1, bn1, layer1, layer2, layer3, fc$"
 one "[{match: 'layer4.*'}]" "matches 'layer4.\*' of item 0 (did you mean 'layer[123].\*'?)"
 one "[{match: '*'}, {match: 'fc.*'}]" "'fc.\*' of item 1 matches only parameters of earlier items"

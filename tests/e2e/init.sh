@@ -147,7 +147,7 @@ _pairs 0 16 lossy/images lossy/masks && for f in lossy/masks/*; do cp "$(ls _s/t
 "$trainc" init lossy >x.yaml 2>log && fail "masks in JPEG are no label maps"
 grep -q "label maps cannot be JPEG files, whose lossy compression changes class values (16 of 16, such as" log || { cat log; fail "masks in JPEG: no reason"; }
 "$trainc" --data-path lossy --dataset pairs --train-split '' --val-split '' --model erfnet --num-classes 3 --output o --device cpu >log 2>&1 && fail "masks in JPEG train"
-grep -q "label maps cannot be JPEGs" log || { cat log; fail "training: masks in JPEG: no reason"; }
+grep -q "label maps cannot be JPEG files" log || { cat log; fail "training: masks in JPEG: no reason"; }
 layout_map_split_above split_above
 # Storage folder says that the data are label maps rather than classes.
 "$trainc" check --data-path split_above --model resnet20 --num-classes 2 >log 2>&1
