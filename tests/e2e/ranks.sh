@@ -128,7 +128,7 @@ for sig in KILL TERM; do
   rm -rf two
 done
 "$trainc" launch -n 2 --oversubscribe -- train --cfg nowhere.yaml >log 2>&1
-[ $? = 2 ] && [ "$(grep -c "started again" log)" = 0 ] || fail "launch of a mistake: exit code"
+[ $? = 2 ] && [ "$(grep -c "restarting" log)" = 0 ] || fail "launch of a mistake: exit code"
 # Also without --: what follows is the command, and its flags are not those of launch.
 "$trainc" launch -n 2 --oversubscribe train --cfg tiny.yaml --batch-size 4 --max-steps 1 --output bare >log 2>&1 ||
   { cat log; fail "launch without --"; }

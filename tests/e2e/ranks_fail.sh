@@ -87,14 +87,14 @@ done
 folder=$(echo "$dir"/killed/*/*)
 "$trainc" "${train[@]}" --output "$dir/killed" --epochs 500 >log2 2>&1 &
 pid=$!
-for ((i = 0; i < 100; i++)); do grep -q "updates of" log2 && break; sleep 0.1; done
+for ((i = 0; i < 100; i++)); do grep -q "steps of" log2 && break; sleep 0.1; done
 kill -STOP $pid
 ./own launch -n 2 --oversubscribe --restarts 3 -- "${train[@]}" --output "$dir/killed" --epochs 500 --dist-timeout 2 >log 2>&1 &
 launcher=$!
-for ((i = 0; i < 100; i++)); do grep -q "exit code 75; started again" log && break; sleep 0.1; done
+for ((i = 0; i < 100; i++)); do grep -q "exit code 75; restarting" log && break; sleep 0.1; done
 kill -9 $pid
 for ((i = 0; i < 100; i++)); do grep -q "resumed from" log && break; sleep 0.1; done
-grep -q "exit code 75; started again" log && grep -q "resumed from" log || { cat log; fail "--restarts: a lock ends the launcher"; }
+grep -q "exit code 75; restarting" log && grep -q "resumed from" log || { cat log; fail "--restarts: a lock ends the launcher"; }
 kill -TERM $launcher
 wait $pid $launcher 2>/dev/null
 [ -d "$folder" ] || fail "--restarts: another folder"
@@ -137,7 +137,7 @@ EOF
   grep -q "(DIST.TIMEOUT), on host ${spaces[0]} in update [1-9][0-9]*: rank 1 on host ${spaces[1]} hangs, or its machine is gone" log ||
     { cat log; fail "cut off: rank, host and reason are not said"; }
   grep -q "host '10.87.$id.2' does not respond; continuing without it" log || { cat log; fail "cut off: which machine is not said"; }
-  grep -q "it goes on after [1-9][0-9]* images of epoch" log || { cat log; fail "cut off: not with the epoch's next image"; }
+  grep -q "resuming after [1-9][0-9]* images of epoch" log || { cat log; fail "cut off: not with the epoch's next image"; }
   grep -q '"step":800,' two/*/*/metrics.jsonl || fail "cut off: the run is not finished"
   echo "ok: a machine that is cut off"
 else
