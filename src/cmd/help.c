@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -332,6 +333,57 @@ static int help_search(const char *word)
     return n;
 }
 
+/* Words of other programs and of papers, and what does it here. */
+static const struct {
+    const char *words; /* separated by spaces */
+    const char *help;
+} subjects[] = {
+    {"multilabel multi-label",
+     "several labels per image: DATA.DATASET csv with MODEL.TASK multilabel "
+     "(docs/multilabel.md)"},
+    {"regression ordinal", "not supported: images have classes, or a class per pixel"},
+    {"imbalance imbalanced oversampling weighted",
+     "classes of different sizes: DATA.SAMPLER, TRAIN.CLASS_WEIGHTS, "
+     "TRAIN.LOSS.LOGIT_ADJUST (docs/imbalance.md)"},
+    {"f1 mcc auc auroc roc balanced",
+     "every validation of up to 256 classes prints balanced accuracy, macro F1, MCC, and "
+     "AUROC; TRAIN.BEST_METRIC f1_macro selects the best checkpoint by one of them"},
+    {"threshold thresholds",
+     "MODEL.TASK multilabel selects a threshold per class and stores it in the "
+     "checkpoint; for one class per image, read the probabilities of trainc predict "
+     "--probabilities --csv FILE"},
+    {"tta test-time",
+     "not supported: test-time augmentation; trainc predict --weights A B C averages "
+     "several checkpoints"},
+    {"ensemble ensembles", "trainc eval and trainc predict: --weights A B C"},
+    {"swa soup averaging", "trainc average RUN --best 3 --out FILE"},
+    {"kfold k-fold cross-validation cv",
+     "DATA.FOLD 1/5; trainc sweep --grid DATA.FOLD=..."},
+    {"augmentation augmentations", "AUG.LIST, and the other keys of `trainc help AUG`"},
+    {"csv tsv jsonl table kaggle",
+     "DATA.DATASET csv reads tables; trainc predict --submission FILE writes one "
+     "(docs/tables.md)"},
+    {"parquet", "scripts/parquet.py converts Parquet files with images to tar files"},
+};
+
+/* Prints what does it, for a word of `subjects`; false if it is none. */
+static bool help_subject(const char *topic)
+{
+    size_t len = strlen(topic);
+
+    for (size_t i = 0; i < sizeof(subjects) / sizeof(*subjects); i++)
+        for (const char *w = subjects[i].words; *w; w += strspn(w, " ")) {
+            size_t n = strcspn(w, " ");
+
+            if (n == len && !strncasecmp(w, topic, n)) {
+                help_line(topic, subjects[i].help);
+                return true;
+            }
+            w += n;
+        }
+    return false;
+}
+
 static void help_topic(const char *topic, bool all)
 {
     struct suggest s;
@@ -348,7 +400,8 @@ static void help_topic(const char *topic, bool all)
         help_key(row_of_flag(topic));
         return;
     }
-    if (help_part(topic) || (strlen(topic) > 2 && help_search(topic)))
+    if (help_subject(topic) || help_part(topic) ||
+        (strlen(topic) > 2 && help_search(topic)))
         return;
     suggest_init(&s, topic);
     for (int i = 0; verb_table[i]; i++)

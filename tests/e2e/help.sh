@@ -93,4 +93,8 @@ for f in bin/trainc share/man/man1/trainc.1 share/man/man1/trainc-train.1 share/
 done
 nm root/usr/bin/trainc 2>&1 | grep -q "no symbols" || fail "make install: the binary is not stripped"
 
+# Words of other programs lead to what does it here, or that nothing does.
+for word in multilabel regression imbalance F1 threshold tta ensemble swa kfold augmentation csv parquet; do
+  "$trainc" help $word >word.txt 2>&1 && grep -q "^  $word  " word.txt || fail "help $word: $(cat word.txt)"
+done
 [ $fails = 0 ] && echo "help: passed" || { echo "help: $fails failed"; exit 1; }
