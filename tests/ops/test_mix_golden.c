@@ -120,7 +120,7 @@ static size_t check_classes(const json_t *o, const json_t *shape, float smoothin
                             const json_t *labels, const float *lam, const json_t *want,
                             const char *name)
 {
-    const struct cross_entropy_attrs a = {"loss", smoothing};
+    const struct cross_entropy_attrs a = {.layer = "loss", .smoothing = smoothing};
     struct builder b = builder_of_test();
     struct tensor *z = input(&b, DTYPE_F32, shape);
     struct tensor *in[3] = {z,
