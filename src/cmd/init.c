@@ -214,7 +214,10 @@ static void print_classifier(struct printer *p)
     say("MODEL:\n");
     print_raw_key("  NAME", net, why);
     print_int_key("  NUM_CLASSES", f->classes, "counted");
-    print_balance(f);
+    if (p->l->label_sets)
+        print_raw_key("  TASK", "multilabel", "the table has several labels per image");
+    else
+        print_balance(f);
     if (f->grey)
         print_int_key("  IN_CHANS", 1, "all inspected images are gray");
     print_data(p);
@@ -222,6 +225,8 @@ static void print_classifier(struct printer *p)
               "the median shorter side is %d%s", shorter_side(f),
               shorter_side(f) < size ? ", so images are enlarged" : "");
     set_key(p, "MODEL.NAME", net);
+    if (p->l->label_sets)
+        set_key(p, "MODEL.TASK", "multilabel");
     set_int_key(p, "MODEL.IN_CHANS", f->grey ? 1 : 3);
     set_int_key(p, "DATA.IMG_SIZE", size);
     print_derived_keys(p);

@@ -18,7 +18,7 @@ struct init_layout {
     const char *path; /* DATA.DATA_PATH */
     const struct storage *storage;
     const char *train, *val; /* the splits; val is NULL if there is none */
-    bool label_maps;
+    bool label_maps, label_sets;
     char *found;    /* a phrase: the detected layout, and why */
     char *beside;   /* the name of a CSV file that is not read, or NULL */
     char *own_path; /* of written lists; freed with the layout, as those below */

@@ -35,7 +35,8 @@ struct dataset_source init_source(const struct init_layout *l, const char *split
                                    .split = split,
                                    .keep = cache_dir("auto"),
                                    .labels = {.classes = classes},
-                                   .label_maps = l->label_maps};
+                                   .label_maps = l->label_maps,
+                                   .multilabel = l->label_sets};
 }
 
 /* Returns the storage whose probe accepts the split, or NULL. only: the only storage to
@@ -139,6 +140,7 @@ static bool find_splits(struct init_layout *l, const struct storage *only)
     source = init_source(l, l->train, LABEL_CLASSES);
     l->label_maps = l->storage->labels == STORAGE_LABEL_MAPS ||
                     (l->storage->has_label_maps && l->storage->has_label_maps(&source));
+    l->label_sets = l->storage->has_label_sets && l->storage->has_label_sets(&source);
     l->found = xasprintf("%s: %s", l->storage->name, l->storage->help);
     return true;
 }

@@ -145,7 +145,7 @@ static void inspect_images(struct init_facts *f, const struct init_layout *l,
     free(k);
 }
 
-static void count_classes(struct init_facts *f, const struct dataset *d)
+static void count_classes(struct init_facts *f, const struct dataset *d, bool sets)
 {
     int64_t *count = xcalloc((size_t)d->nclass, sizeof(*count));
     int least = 0, most = 0;
@@ -157,6 +157,10 @@ static void count_classes(struct init_facts *f, const struct dataset *d)
         most = count[c] > count[most] ? c : most;
     }
     f->classes = d->nclass;
+    if (sets) { /* images have any number of them */
+        free(count);
+        return;
+    }
     f->glyphs = f->grey && job_are_glyphs(d);
     f->least = count[least];
     f->most = count[most];
@@ -225,7 +229,7 @@ void init_look(struct init_facts *f, const struct init_layout *l)
     else if (l->label_maps)
         count_values(f);
     else
-        count_classes(f, d);
+        count_classes(f, d, l->label_sets);
     dataset_close(d);
     if (!l->val) {
         split_validation(f);

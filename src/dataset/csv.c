@@ -389,10 +389,28 @@ static bool csv_check(const struct dataset_source *s, struct strbuf *why)
     return good;
 }
 
+/* True if the table has lists of labels, or columns of 0 and 1 and none of classes. */
+static bool csv_has_label_sets(const struct dataset_source *s)
+{
+    struct dataset_source sets = *s;
+    struct strbuf unused = STRBUF_INIT;
+    struct csv c;
+    int64_t lists;
+    char separator;
+    bool has;
+
+    sets.multilabel = true;
+    has = csv_find(&c, &sets, &unused) &&
+          (c.label < 0 || csv_labels_are_lists(&c.t, c.label, false, &lists, &separator));
+    csv_release(&c);
+    strbuf_release(&unused);
+    return has;
+}
+
 static bool csv_probe(const struct dataset_source *s)
 {
     struct strbuf unused = STRBUF_INIT;
-    bool is = !s->label_maps && csv_check(s, &unused);
+    bool is = !s->label_maps && (csv_check(s, &unused) || csv_has_label_sets(s));
 
     strbuf_release(&unused);
     return is;
@@ -456,6 +474,7 @@ const struct storage storage_csv = {
     .labels = STORAGE_CLASSES,
     .reads = csv_reads,
     .probe = csv_probe,
+    .has_label_sets = csv_has_label_sets,
     .check = csv_check,
     .open = csv_open,
 };

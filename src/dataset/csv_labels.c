@@ -264,26 +264,37 @@ static void count_token(const char *label, void *arg)
     t->n++;
 }
 
-void csv_labels_doubt(const struct text_table *t, const char *path, int column)
+bool csv_labels_are_lists(const struct text_table *t, int column, bool spaces,
+                          int64_t *lists, char *separator)
 {
     struct csv_labels l = {.table = t, .column = &column, .n = 1};
     struct tokens cells = {0}, parts = {0};
-    int64_t lists = 0;
+    bool are;
 
-    l.separator = find_separator(&l);
+    *lists = 0;
+    *separator = l.separator = find_separator(&l);
     for (int64_t i = 0; i < t->rows; i++) {
         const char *cell = text_table_cell(t, i, column);
 
-        lists += strchr(cell, l.separator) != NULL;
+        *lists += strchr(cell, l.separator) != NULL;
         count_token(cell, &cells);
         each_label(cell, l.separator, count_token, &parts);
     }
-    if (lists && parts.n < cells.n)
+    are = *lists && parts.n < cells.n && (spaces || l.separator != ' ');
+    strmap_release(&cells.seen);
+    strmap_release(&parts.seen);
+    return are;
+}
+
+void csv_labels_doubt(const struct text_table *t, const char *path, int column)
+{
+    int64_t lists;
+    char separator;
+
+    if (csv_labels_are_lists(t, column, true, &lists, &separator))
         log_warning(
             "'%s': %lld of %lld cells of column %s look like lists of labels with "
             "'%c' between them, and each list is a class of its own; for several "
             "labels per image set MODEL.TASK multilabel",
-            path, (long long)lists, (long long)t->rows, t->header[column], l.separator);
-    strmap_release(&cells.seen);
-    strmap_release(&parts.seen);
+            path, (long long)lists, (long long)t->rows, t->header[column], separator);
 }

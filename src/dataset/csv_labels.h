@@ -44,6 +44,12 @@ void csv_labels_name(struct csv_labels *l, struct dataset *d, const char *dir);
 void csv_labels_targets(const struct csv_labels *l, int64_t row, int nclass,
                         uint8_t *target);
 
+/* True if the cells of a column of classes look like lists of labels: lists of fewer labels
+ * than there are different cells. *lists gets their number, *separator what separates them.
+ * A space separates only if `spaces`: it is also in the names of classes. */
+bool csv_labels_are_lists(const struct text_table *t, int column, bool spaces,
+                          int64_t *lists, char *separator);
+
 /* Warns if cells of a column of classes look like lists of labels. */
 void csv_labels_doubt(const struct text_table *t, const char *path, int column);
 

@@ -82,6 +82,9 @@ struct storage {
     /* Of STORAGE_EITHER: do the samples have label maps, and no class per image? False also
      * if that cannot be told; never ends the program. */
     bool (*has_label_maps)(const struct dataset_source *s);
+    /* Of STORAGE_CLASSES: true if images look as if they had sets of labels, for init;
+     * NULL: never. Never ends the program. */
+    bool (*has_label_sets)(const struct dataset_source *s);
     /* Before hours of work: is the split there? The caller has checked the path. Reads no
      * file. False, and `why` gets what is missing: "'/data' has no folder 'train'". */
     bool (*check)(const struct dataset_source *s, struct strbuf *why);

@@ -55,6 +55,18 @@ has 'Best map' log
 grep -qa thresholds out/resnet20/learns/best.safetensors || fail "no thresholds in the checkpoint"
 has '^class,images,positive,ap,auroc' out/resnet20/learns/report/labels.csv
 
+# init recognizes lists and one-hot columns, and not the words of a class's name.
+mkdir hot && cp -r lists/train lists/val hot && cp train.hot hot/train.csv && cp val.hot hot/val.csv
+for data in lists hot; do
+  "$trainc" init $data >init.yaml 2>log || { cat log; fail "init $data"; }
+  has '^  TASK: multilabel ' init.yaml
+  has '^  NUM_CLASSES: 3 ' init.yaml
+  "$trainc" --cfg init.yaml --output initialized --tag $data --max-steps 2 >log 2>&1 || { cat log; fail "$data: what init wrote"; }
+done
+cp -r lists words && sed -i 's/,.*red.*/,red car/; t; s/,.*green.*/,red truck/; t; 1!s/,.*/,blue car/' words/*.csv
+"$trainc" init words >init.yaml 2>log || { cat log; fail "init words"; }
+grep -q 'TASK: multilabel' init.yaml && fail "words of a class's name are labels"
+
 # predict and eval read the thresholds and the scores.
 "$trainc" predict --weights out/resnet20/learns/best.safetensors lists/val --json p.json --csv p.csv >said 2>log ||
   { cat log; fail predict; }
@@ -64,7 +76,6 @@ has '^image,labels,class1' p.csv
 has 'mAP 0\.' log
 
 # One-hot columns are the same data.
-mkdir hot && cp -r lists/train lists/val hot && cp train.hot hot/train.csv && cp val.hot hot/val.csv
 train lists one --epochs 1 || { cat log; fail "lists"; }
 train hot two --epochs 1 --label-column '*' || { cat log; fail "one-hot columns"; }
 [ "$(score one map)" = "$(score two map)" ] || fail "lists have mAP $(score one map), one-hot columns $(score two map)"
