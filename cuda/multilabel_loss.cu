@@ -13,11 +13,7 @@
 
 enum { LAST_BLOCK = 1024 };
 
-struct multilabel_inputs {
-    const int32_t *label;
-    const uint8_t *target;
-    const float *lam; /* may be NULL */
-    int64_t samples, classes;
+struct multilabel_inputs : multilabel_targets {
     multilabel_rule rule;
     bool sum_classes;
 };
@@ -55,18 +51,6 @@ static const char *multilabel_loss_claim(struct region *r, struct graph *, struc
     return nullptr;
 }
 
-__device__ static inline bool multilabel_valid(const multilabel_inputs &t, int64_t i)
-{
-    return t.label[i] >= 0 && (!t.lam || t.label[t.samples - 1 - i] >= 0);
-}
-
-__device__ static inline float target_of(const multilabel_inputs &t, int64_t i, int64_t k)
-{
-    return multilabel_target(&t.rule, t.target[i * t.classes + k],
-                             t.target[(t.samples - 1 - i) * t.classes + k],
-                             t.lam ? t.lam[i] : 1);
-}
-
 /* The loss of each sample; 0 for invalid samples. */
 template <int THREADS, int N>
 __global__ void __launch_bounds__(ROWS_BLOCK)
@@ -78,13 +62,13 @@ __global__ void __launch_bounds__(ROWS_BLOCK)
         float sum = 0;
 
         row_each<THREADS, N>(logits + i * t.classes, t.classes, [&](int64_t k, float z) {
-            float y = target_of(t, i, k);
+            float y = multilabel_target_of(&t.rule, &t, i, k);
 
             sum += y >= 0 ? multilabel_element(&t.rule, k, z, y) : 0;
         });
         sum = row_sum<THREADS>(sum, shared);
         if (!row_thread<THREADS>())
-            loss[i] = multilabel_valid(t, i) ? (double)sum : 0;
+            loss[i] = (double)sum;
     }
 }
 
@@ -96,7 +80,7 @@ __global__ void __launch_bounds__(LAST_BLOCK)
 
     for (int64_t i = threadIdx.x; i < t.samples; i += LAST_BLOCK) {
         sum += loss[i];
-        n += multilabel_valid(t, i);
+        n += multilabel_valid(&t, i);
     }
     sum = block_sum<LAST_BLOCK>(sum, shared);
     n = block_sum<LAST_BLOCK>(n, shared) * (t.sum_classes ? 1 : (double)t.classes);
@@ -114,19 +98,17 @@ __global__ void __launch_bounds__(ROWS_BLOCK)
     int n = 0;
 
     for (int64_t i = threadIdx.x; i < t.samples; i += ROWS_BLOCK)
-        n += multilabel_valid(t, i);
+        n += multilabel_valid(&t, i);
     n = block_sum<ROWS_BLOCK>(n, shared_count);
 
     double terms = t.sum_classes ? (double)n : (double)n * (double)t.classes;
     float scale = n ? (float)((double)*dloss / terms) : 0;
 
     for (int64_t i = row_first<THREADS>(); i < t.samples; i += row_step<THREADS>()) {
-        bool counts = multilabel_valid(t, i);
-
         row_map<THREADS, N>(
             logits + i * t.classes, to + i * t.classes, t.classes,
             [&](int64_t k, float z) {
-                float y = counts ? target_of(t, i, k) : -1.0f;
+                float y = multilabel_target_of(&t.rule, &t, i, k);
 
                 return y >= 0 ? multilabel_derivative(&t.rule, k, z, y) * scale : 0.0f;
             });

@@ -10,10 +10,8 @@
 
 struct job {
     const struct multilabel_rule *rule;
-    const float *z, *lam; /* lam may be NULL */
-    const int32_t *label;
-    const uint8_t *target;
-    int64_t samples, classes;
+    const float *z;
+    struct multilabel_targets t;
     double *partial; /* the loss of each sample */
     float *dz, scale;
 };
@@ -32,28 +30,16 @@ static const char *multilabel_loss_claim(struct region *r, struct graph *g,
     return NULL;
 }
 
-static bool valid(const struct job *j, int64_t i)
-{
-    return j->label[i] >= 0 && (!j->lam || j->label[j->samples - 1 - i] >= 0);
-}
-
-static float target(const struct job *j, int64_t i, int64_t k)
-{
-    return multilabel_target(j->rule, j->target[i * j->classes + k],
-                             j->target[(j->samples - 1 - i) * j->classes + k],
-                             j->lam ? j->lam[i] : 1);
-}
-
 static void loss_part(void *arg, int64_t lo, int64_t hi)
 {
     const struct job *j = arg;
 
     for (int64_t i = lo; i < hi; i++) {
-        const float *z = j->z + i * j->classes;
+        const float *z = j->z + i * j->t.classes;
         double sum = 0;
 
-        for (int64_t k = 0; k < j->classes && valid(j, i); k++) {
-            float y = target(j, i, k);
+        for (int64_t k = 0; k < j->t.classes; k++) {
+            float y = multilabel_target_of(j->rule, &j->t, i, k);
 
             if (y >= 0)
                 sum += (double)multilabel_element(j->rule, k, z[k], y);
@@ -67,12 +53,11 @@ static void grad_part(void *arg, int64_t lo, int64_t hi)
     const struct job *j = arg;
 
     for (int64_t i = lo; i < hi; i++) {
-        const float *z = j->z + i * j->classes;
-        float *dz = j->dz + i * j->classes;
-        bool counts = valid(j, i);
+        const float *z = j->z + i * j->t.classes;
+        float *dz = j->dz + i * j->t.classes;
 
-        for (int64_t k = 0; k < j->classes; k++) {
-            float y = counts ? target(j, i, k) : -1;
+        for (int64_t k = 0; k < j->t.classes; k++) {
+            float y = multilabel_target_of(j->rule, &j->t, i, k);
 
             dz[k] = y >= 0 ? multilabel_derivative(j->rule, k, z[k], y) * j->scale : 0;
         }
@@ -87,26 +72,26 @@ static void multilabel_loss_run(struct step *s, struct device *dev)
     const struct tensor *z = s->node->in[MULTILABEL_LOGITS];
     struct job j = {.rule = &a->rule,
                     .z = s->in[MULTILABEL_LOGITS],
-                    .lam = s->node->nin > lam ? s->in[lam] : NULL,
-                    .label = s->in[MULTILABEL_LABELS],
-                    .target = s->in[MULTILABEL_TARGETS],
-                    .samples = z->dim[0],
-                    .classes = z->dim[1],
+                    .t = {.lam = s->node->nin > lam ? s->in[lam] : NULL,
+                          .label = s->in[MULTILABEL_LABELS],
+                          .target = s->in[MULTILABEL_TARGETS],
+                          .samples = z->dim[0],
+                          .classes = z->dim[1]},
                     .partial = s->workspace};
     double n = 0, sum = 0;
 
-    for (int64_t i = 0; i < j.samples; i++)
-        n += valid(&j, i);
-    n *= a->sum_classes ? 1 : (double)j.classes;
+    for (int64_t i = 0; i < j.t.samples; i++)
+        n += multilabel_valid(&j.t, i);
+    n *= a->sum_classes ? 1 : (double)j.t.classes;
     if (grad) {
         j.dz = s->out[0];
         j.scale =
             n > 0 ? (float)((double)*(const float *)s->in[MULTILABEL_DLOSS] / n) : 0;
-        cpu_for(dev, j.samples, 1, grad_part, &j);
+        cpu_for(dev, j.t.samples, 1, grad_part, &j);
         return;
     }
-    cpu_for(dev, j.samples, 1, loss_part, &j);
-    for (int64_t i = 0; i < j.samples; i++)
+    cpu_for(dev, j.t.samples, 1, loss_part, &j);
+    for (int64_t i = 0; i < j.t.samples; i++)
         sum += j.partial[i];
     *(float *)s->out[0] = n > 0 ? (float)(sum / n) : 0;
 }

@@ -10,6 +10,9 @@
 #define OPS_MULTILABEL_FORMULA_H
 
 #include <math.h>
+#ifndef __cplusplus
+#include <stdbool.h>
+#endif
 #include <stdint.h>
 
 #include "base/hostdev.h"
@@ -33,6 +36,32 @@ HOST_DEVICE static inline float multilabel_target(const struct multilabel_rule *
         return -1;
     y = lam < 1 ? lam * (float)own + (1 - lam) * (float)partner : (float)own;
     return y * (1 - r->smoothing) + r->smoothing / 2;
+}
+
+/* The labels and targets of a batch; `lam` is NULL without a mix. */
+struct multilabel_targets {
+    const int32_t *label;  /* [samples]; -1: invalid */
+    const uint8_t *target; /* [samples, classes] */
+    const float *lam;      /* [samples] */
+    int64_t samples, classes;
+};
+
+HOST_DEVICE static inline bool multilabel_valid(const struct multilabel_targets *t,
+                                                int64_t i)
+{
+    return t->label[i] >= 0 && (!t->lam || t->label[t->samples - 1 - i] >= 0);
+}
+
+/* Returns the target of class k of sample i, mixed and smoothed; -1 if it adds nothing. */
+HOST_DEVICE static inline float multilabel_target_of(const struct multilabel_rule *r,
+                                                     const struct multilabel_targets *t,
+                                                     int64_t i, int64_t k)
+{
+    if (!multilabel_valid(t, i))
+        return -1;
+    return multilabel_target(r, t->target[i * t->classes + k],
+                             t->target[(t->samples - 1 - i) * t->classes + k],
+                             t->lam ? t->lam[i] : 1);
 }
 
 /* x^gamma; 1 for gamma 0, NaN for NaN. */

@@ -92,17 +92,10 @@ static int64_t multilabel_loss_flops(const struct node *n)
 /* What both passes read of a step. */
 struct inputs {
     const struct multilabel_loss_attrs *a;
-    const float *z, *lam; /* lam may be NULL */
-    const int32_t *label;
-    const uint8_t *target;
-    int64_t samples, classes;
+    const float *z;
+    struct multilabel_targets t;
     double terms; /* divisor of the loss; 0 if no sample is valid */
 };
-
-static bool valid(const struct inputs *in, int64_t i)
-{
-    return in->label[i] >= 0 && (!in->lam || in->label[in->samples - 1 - i] >= 0);
-}
 
 static struct inputs inputs_of(const struct step *s, int lam)
 {
@@ -110,28 +103,17 @@ static struct inputs inputs_of(const struct step *s, int lam)
     struct inputs in = {
         .a = s->node->attrs,
         .z = s->in[MULTILABEL_LOGITS],
-        .lam = s->node->nin > lam ? s->in[lam] : NULL,
-        .label = s->in[MULTILABEL_LABELS],
-        .target = s->in[MULTILABEL_TARGETS],
-        .samples = z->dim[0],
-        .classes = z->dim[1],
+        .t = {.lam = s->node->nin > lam ? s->in[lam] : NULL,
+              .label = s->in[MULTILABEL_LABELS],
+              .target = s->in[MULTILABEL_TARGETS],
+              .samples = z->dim[0],
+              .classes = z->dim[1]},
     };
 
-    for (int64_t i = 0; i < in.samples; i++)
-        in.terms += valid(&in, i);
-    in.terms *= in.a->sum_classes ? 1 : (double)in.classes;
+    for (int64_t i = 0; i < in.t.samples; i++)
+        in.terms += multilabel_valid(&in.t, i);
+    in.terms *= in.a->sum_classes ? 1 : (double)in.t.classes;
     return in;
-}
-
-/* Returns the target of class k of sample i, or -1 if it does not count. */
-static float target(const struct inputs *in, int64_t i, int64_t k)
-{
-    const uint8_t *own = in->target + i * in->classes;
-    const uint8_t *partner = in->target + (in->samples - 1 - i) * in->classes;
-
-    return valid(in, i) ? multilabel_target(&in->a->rule, own[k], partner[k],
-                                            in->lam ? in->lam[i] : 1)
-                        : -1;
 }
 
 static void multilabel_loss_ref(const struct step *s)
@@ -139,13 +121,13 @@ static void multilabel_loss_ref(const struct step *s)
     struct inputs in = inputs_of(s, MULTILABEL_LAM);
     double loss = 0;
 
-    for (int64_t i = 0; i < in.samples; i++)
-        for (int64_t k = 0; k < in.classes; k++) {
-            float y = target(&in, i, k);
+    for (int64_t i = 0; i < in.t.samples; i++)
+        for (int64_t k = 0; k < in.t.classes; k++) {
+            float y = multilabel_target_of(&in.a->rule, &in.t, i, k);
 
             if (y >= 0)
                 loss += (double)multilabel_element(&in.a->rule, k,
-                                                   in.z[i * in.classes + k], y);
+                                                   in.z[i * in.t.classes + k], y);
         }
     *(float *)s->out[0] = in.terms > 0 ? (float)(loss / in.terms) : 0;
 }
@@ -169,10 +151,10 @@ static void multilabel_loss_grad_ref(const struct step *s)
         in.terms > 0 ? (double)*(const float *)s->in[MULTILABEL_DLOSS] / in.terms : 0;
     float *dz = s->out[0];
 
-    for (int64_t i = 0; i < in.samples; i++)
-        for (int64_t k = 0; k < in.classes; k++) {
-            int64_t at = i * in.classes + k;
-            float y = target(&in, i, k);
+    for (int64_t i = 0; i < in.t.samples; i++)
+        for (int64_t k = 0; k < in.t.classes; k++) {
+            int64_t at = i * in.t.classes + k;
+            float y = multilabel_target_of(&in.a->rule, &in.t, i, k);
 
             dz[at] =
                 y >= 0

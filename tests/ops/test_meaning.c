@@ -1,6 +1,5 @@
 /*
- * What single ops mean, against numbers worked out by hand or by counting: losses, exact
- * metrics, mixing, masks, ties, and 16-bit floats that overflow.
+ * What single ops mean, against numbers worked out by hand or by counting: exact metrics, mixing, masks, ties, and 16-bit floats that overflow.
  */
 #include <math.h>
 #include <stdio.h>
@@ -8,144 +7,17 @@
 #include <string.h>
 
 #include "base/half.h"
-#include "cases/case_build.h"
-#include "cases/case_run.h"
 #include "ops/avgpool2d.h"
 #include "ops/batchnorm.h"
 #include "ops/control.h"
 #include "ops/conv2d.h"
-#include "ops/cross_entropy.h"
 #include "ops/dropout.h"
 #include "ops/maxpool2d.h"
 #include "ops/metrics.h"
 #include "ops/metrics_formula.h"
 #include "ops/mix.h"
 #include "ops/mix_formula.h"
-#include "ops/reference.h"
-#include "tests/test.h"
-
-static void close_to(double got, double want, double tolerance)
-{
-    if (!(fabs(got - want) <= tolerance))
-        fail_msg("%.9g is not within %g of %.9g", got, tolerance, want);
-}
-
-static struct device *dev;
-
-/* Opens a row of the op table on the reference; the test sets the inputs. */
-static void open_run(struct case_run *r, const struct op_case *row, enum dtype d)
-{
-    case_run_init(r, row, &backend_ref, dev, &(const struct case_options){.dtype = d});
-}
-
-static void *data(const struct case_run *r, const struct tensor *t)
-{
-    return program_data(r->program, t);
-}
-
-static void set(const struct case_run *r, int input, const void *v)
-{
-    const struct tensor *t = r->build.input[input].tensor;
-
-    memcpy(data(r, t), v, tensor_size(t));
-}
-
-static const float *out(const struct case_run *r, int i)
-{
-    return data(r, r->build.out[i]);
-}
-
-/* ---- losses ---- */
-
-/* Four samples of three classes. */
-static const float logits[] = {2, 1, 0, /**/ 0, 0, 0, /**/ -1, 3, 1, /**/ 5, 5, 0};
-
-static double log_softmax(const float *z, int k)
-{
-    return (double)z[k] - log(exp((double)z[0]) + exp((double)z[1]) + exp((double)z[2]));
-}
-
-static double run_loss(const struct op_case *row, const int32_t *label, const float *lam)
-{
-    struct case_run r;
-    double loss;
-
-    open_run(&r, row, DTYPE_F32);
-    set(&r, 0, logits);
-    set(&r, 1, label);
-    if (lam)
-        set(&r, 2, lam);
-    program_run(r.program);
-    loss = (double)out(&r, 0)[0];
-    case_run_release(&r);
-    return loss;
-}
-
-static void test_cross_entropy(void **state)
-{
-    static const struct cross_entropy_attrs plain = {0}, smooth = {.smoothing = 0.3f};
-    struct op_case row = {.name = "loss",
-                          .build = case_cross_entropy,
-                          .small = {.dim = {4, 3}},
-                          .attrs = &plain};
-    double want = -(log_softmax(logits, 0) + log_softmax(logits + 6, 2)) / 2;
-
-    (void)state;
-    close_to(run_loss(&row, (const int32_t[]){0, -1, 2, -1}, NULL), want, 1e-6);
-    close_to(run_loss(&row, (const int32_t[]){-1, -1, -1, -1}, NULL), 0, 0);
-    close_to(run_loss(&row, (const int32_t[]){-1, 1, -1, -1}, NULL), log(3), 1e-6);
-
-    /* (1 - e) nll + e mean(-log p): what timm and PyTorch do */
-    row.attrs = &smooth;
-    want = 0.7 * -log_softmax(logits + 6, 1);
-    for (int k = 0; k < 3; k++)
-        want += 0.1 * -log_softmax(logits + 6, k);
-    close_to(run_loss(&row, (const int32_t[]){-1, -1, 1, -1}, NULL), want, 1e-6);
-}
-
-/* PyTorch's cross_entropy(z, y, weight, ignore_index=-1, label_smoothing=0.3); biases are
- * added to its logits. */
-static void test_cross_entropy_weights(void **state)
-{
-    static struct cross_entropy_attrs a = {
-        .weighted = 1, .smoothing = 0.3f, .of = {.weight = {0.5f, 2, 0.75f}}};
-    const struct op_case row = {.name = "loss",
-                                .build = case_cross_entropy,
-                                .small = {.dim = {4, 3}},
-                                .attrs = &a};
-    const int32_t label[] = {0, -1, 2, 1};
-
-    (void)state;
-    close_to(run_loss(&row, label, NULL), 1.145571233399679, 1e-6);
-    a.of.bias[0] = -1;
-    a.of.bias[1] = 0.25f;
-    a.of.bias[2] = -2;
-    close_to(run_loss(&row, label, NULL), 1.4208521693598262, 1e-6);
-    a.smoothing = 0;
-    memset(a.of.bias, 0, sizeof(a.of.bias));
-    close_to(run_loss(&row, label, NULL), 0.9858531345111607, 1e-6);
-    a.of.weight[2] = 0; /* labels that weigh nothing alone: 0, not NaN */
-    close_to(run_loss(&row, (const int32_t[]){-1, -1, 2, 2}, NULL), 0, 0);
-}
-
-static void test_cross_entropy_lam(void **state)
-{
-    static const struct cross_entropy_attrs plain = {0};
-    const struct op_case row = {.name = "loss",
-                                .build = case_cross_entropy_lam,
-                                .small = {.dim = {4, 3}},
-                                .attrs = &plain};
-    const float lam[] = {0.75f, 1, 0, 0.5f};
-    double want = 0;
-
-    (void)state;
-    /* labels 0 1 2 1: the partner of sample i is sample 3 - i */
-    want -= 0.75 * log_softmax(logits, 0) + 0.25 * log_softmax(logits, 1);
-    want -= log_softmax(logits + 3, 1);
-    want -= log_softmax(logits + 6, 1);
-    want -= 0.5 * log_softmax(logits + 9, 1) + 0.5 * log_softmax(logits + 9, 0);
-    close_to(run_loss(&row, (const int32_t[]){0, 1, 2, 1}, lam), want / 4, 1e-6);
-}
+#include "tests/ops/meaning.h"
 
 static void test_metrics(void **state)
 {
@@ -474,36 +346,14 @@ static void test_half(void **state)
     close_to(product(DTYPE_BF16, 1.001f, 1), 1, 0);
 }
 
-static int setup(void **state)
-{
-    (void)state;
-    dev = backend_ref.open(&(const struct device_options){0});
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    backend_ref.close(dev);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cross_entropy),
-        cmocka_unit_test(test_cross_entropy_lam),
-        cmocka_unit_test(test_cross_entropy_weights),
-        cmocka_unit_test(test_metrics),
-        cmocka_unit_test(test_beta),
-        cmocka_unit_test(test_mix_draws),
-        cmocka_unit_test(test_mix),
-        cmocka_unit_test(test_dropout),
-        cmocka_unit_test(test_maxpool_ties),
-        cmocka_unit_test(test_avgpool_ceil),
-        cmocka_unit_test(test_batchnorm),
-        cmocka_unit_test(test_half),
-        cmocka_unit_test(test_metrics_infinite),
+        cmocka_unit_test(test_metrics),      cmocka_unit_test(test_beta),
+        cmocka_unit_test(test_mix_draws),    cmocka_unit_test(test_mix),
+        cmocka_unit_test(test_dropout),      cmocka_unit_test(test_maxpool_ties),
+        cmocka_unit_test(test_avgpool_ceil), cmocka_unit_test(test_batchnorm),
+        cmocka_unit_test(test_half),         cmocka_unit_test(test_metrics_infinite),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);
