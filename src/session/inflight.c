@@ -7,6 +7,22 @@
 #include "base/error.h"
 #include "session/shares.h"
 
+enum { ALIGN = 256 };
+
+static size_t aligned(size_t size)
+{
+    return (size + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+size_t inflight_slot_size(const size_t size[BATCH_ARRAYS])
+{
+    size_t sum = 0;
+
+    for (int i = 0; i < BATCH_ARRAYS; i++)
+        sum += aligned(size[i]);
+    return sum;
+}
+
 size_t inflight_bytes(const struct backend *b, size_t slot_size)
 {
     return b->async ? INFLIGHT_SLOTS * slot_size : 0;
@@ -105,59 +121,53 @@ void inflight_room(struct inflight *q)
     give_back_copied(q);
 }
 
-/* One array of a batch. */
-struct part {
-    void *to;
-    const void *from;
-    size_t size;
-};
-
-enum { PARTS = 6 };
-
 static const float ones[SHARES] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
 _Static_assert(SHARES == 9, "one for each share");
 
-static void parts_of(const struct inflight_place *to, const struct lent_batch *b,
-                     struct part p[PARTS])
+/* Writes the addresses of a batch's arrays in host memory. */
+static void sources_of(const struct lent_batch *b, const size_t size[BATCH_ARRAYS],
+                       const void *from[BATCH_ARRAYS])
 {
-    p[0] = (struct part){to->pixels, b->pixels, to->pixel_size};
-    p[1] = (struct part){to->labels, b->labels, to->label_size};
-    p[2] = (struct part){to->keys, b->keys, to->key_size};
-    p[3] = (struct part){to->jobs, b->jobs, to->job_size};
-    p[4] = (struct part){to->shares, b->shares ? b->shares : ones, to->share_size};
-    p[5] = (struct part){to->targets, b->targets, to->target_size};
-    for (int i = 0; i < PARTS; i++)
-        if (p[i].size && !p[i].from)
-            BUG("a batch without part %d, of %zu bytes", i, p[i].size);
+    from[BATCH_PIXELS] = b->pixels;
+    from[BATCH_LABELS] = b->labels;
+    from[BATCH_KEYS] = b->keys;
+    from[BATCH_JOBS] = b->jobs;
+    from[BATCH_SHARES] = b->shares ? b->shares : ones;
+    from[BATCH_TARGETS] = b->targets;
+    for (int i = 0; i < BATCH_ARRAYS; i++)
+        if (size[i] && !from[i])
+            BUG("a batch without array %d, of %zu bytes", i, size[i]);
 }
 
-static void copy_ahead(struct inflight *q, const struct part p[PARTS],
-                       const struct lent_batch *b)
+static void copy_ahead(struct inflight *q, const struct inflight_place *to,
+                       const void *const from[BATCH_ARRAYS], const struct lent_batch *b)
 {
     struct inflight_slot *slot = &q->slot[q->batches++ % INFLIGHT_SLOTS];
     const struct backend_async *a = q->async;
     struct device *dev = q->device;
-    size_t at[PARTS + 1] = {0};
+    char *array[BATCH_ARRAYS], *end = slot->memory;
 
-    for (int i = 0; i < PARTS; i++)
-        at[i + 1] = at[i] + (p[i].size + 255) / 256 * 256;
-    if (at[PARTS - 1] + p[PARTS - 1].size > q->slot_size)
-        BUG("a batch of %zu bytes for slots of %zu", at[PARTS], q->slot_size);
+    for (int i = 0; i < BATCH_ARRAYS; i++) {
+        array[i] = end;
+        end += aligned(to->size[i]);
+    }
+    if (inflight_slot_size(to->size) > q->slot_size)
+        BUG("a batch of %zu bytes for slots of %zu", inflight_slot_size(to->size),
+            q->slot_size);
     if (slot->lent.release) { /* two batches ago: its copy has completed */
         a->await(dev, slot->filled);
         give_back_slot(q, slot);
     }
     a->wait(dev, LANE_COPY, slot->used);
     a->record(dev, LANE_COPY, slot->began);
-    for (int i = 0; i < PARTS; i++)
-        if (p[i].size)
-            a->copy_in(dev, LANE_COPY, (char *)slot->memory + at[i], p[i].from,
-                       p[i].size);
+    for (int i = 0; i < BATCH_ARRAYS; i++)
+        if (to->size[i])
+            a->copy_in(dev, LANE_COPY, array[i], from[i], to->size[i]);
     a->record(dev, LANE_COPY, slot->filled);
     a->wait(dev, LANE_RUN, slot->filled);
-    for (int i = 0; i < PARTS; i++)
-        if (p[i].size)
-            a->copy(dev, LANE_RUN, p[i].to, (char *)slot->memory + at[i], p[i].size);
+    for (int i = 0; i < BATCH_ARRAYS; i++)
+        if (to->size[i])
+            a->copy(dev, LANE_RUN, to->to[i], array[i], to->size[i]);
     a->record(dev, LANE_RUN, slot->used);
     if (b->release)
         slot->lent = *b;
@@ -169,18 +179,18 @@ void inflight_input(struct inflight *q, const struct inflight_place *to,
                     const struct lent_batch *b)
 {
     struct lent_batch lent = *b;
-    struct part p[PARTS];
-    double from = clock_now();
+    const void *from[BATCH_ARRAYS];
+    double began = clock_now();
 
-    parts_of(to, b, p);
+    sources_of(b, to->size, from);
     if (q->async) {
-        copy_ahead(q, p, b);
+        copy_ahead(q, to, from, b);
         return;
     }
-    for (int i = 0; i < PARTS; i++)
-        if (p[i].size)
-            q->backend->copy_in(q->device, p[i].to, p[i].from, p[i].size);
-    give_back(&lent, clock_now() - from);
+    for (int i = 0; i < BATCH_ARRAYS; i++)
+        if (to->size[i])
+            q->backend->copy_in(q->device, to->to[i], from[i], to->size[i]);
+    give_back(&lent, clock_now() - began);
 }
 
 void inflight_ran(struct inflight *q, const void *control, const void *metrics)

@@ -72,25 +72,29 @@ struct inflight {
     double seconds;                      /* runs since the last snapshot */
 };
 
-/* Where a program reads its batch; an absent input has size 0. */
+/* The arrays of a batch, in the order in which a slot holds them. */
+enum batch_array {
+    BATCH_PIXELS,
+    BATCH_LABELS,
+    BATCH_KEYS,
+    BATCH_JOBS,
+    BATCH_SHARES,
+    BATCH_TARGETS,
+    BATCH_ARRAYS
+};
+
+/* Where a program reads its batch; an absent array has size 0. */
 struct inflight_place {
-    void *pixels, *labels;
-    size_t pixel_size, label_size;
-    void *keys, *jobs, *shares, *targets;
-    size_t key_size, job_size, share_size, target_size;
+    void *to[BATCH_ARRAYS];
+    size_t size[BATCH_ARRAYS]; /* bytes */
 };
 
 void inflight_init(struct inflight *q, const struct backend *b, struct device *dev,
                    size_t slot_size);
 void inflight_release(struct inflight *q); /* Call after inflight_drain. */
 
-/* Returns the bytes of a slot that holds these arrays one after another. */
-static inline size_t inflight_slot_size(size_t pixels, size_t labels, size_t keys,
-                                        size_t jobs, size_t shares)
-{
-    return (pixels + 255) / 256 * 256 + (labels + 255) / 256 * 256 +
-           (keys + 255) / 256 * 256 + (jobs + 255) / 256 * 256 + shares;
-}
+/* Returns the bytes of a slot that holds arrays of these sizes. */
+size_t inflight_slot_size(const size_t size[BATCH_ARRAYS]);
 
 /* Returns the device memory that inflight_init allocates for slots of this size. */
 size_t inflight_bytes(const struct backend *b, size_t slot_size);

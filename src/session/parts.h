@@ -18,6 +18,10 @@ void session_bind(struct session *s);
  * one. */
 bool session_ema_on_host(const struct session *s);
 
+/* Returns the input of a program that holds this array of a batch; NULL if the program does
+ * not read it. */
+const struct tensor *session_batch_array(const struct build *b, enum batch_array which);
+
 /* Returns the largest batch (pixels, labels, ...) of any program in bytes. */
 size_t session_slot_size(const struct session *s);
 

@@ -229,25 +229,39 @@ void session_bind(struct session *s)
         bind(s, (enum session_program)i);
 }
 
+const struct tensor *session_batch_array(const struct build *b, enum batch_array which)
+{
+    const struct tensor *const array[] = {
+        [BATCH_PIXELS] = b->pixels, [BATCH_LABELS] = b->labels,
+        [BATCH_KEYS] = b->keys,     [BATCH_JOBS] = b->jobs,
+        [BATCH_SHARES] = b->shares, [BATCH_TARGETS] = b->targets,
+    };
+
+    return array[which];
+}
+
+static size_t slot_size(const struct build *b)
+{
+    size_t size[BATCH_ARRAYS] = {0};
+
+    for (int i = 0; i < BATCH_ARRAYS; i++) {
+        const struct tensor *t = session_batch_array(b, (enum batch_array)i);
+
+        size[i] = t ? tensor_size(t) : 0;
+    }
+    return inflight_slot_size(size);
+}
+
 size_t session_slot_size(const struct session *s)
 {
-    size_t most = 0;
+    size_t largest = 0;
 
     for (int i = 0; i < SESSION_PROGRAMS; i++) {
-        const struct build *b = &s->build[i];
-        size_t labels = b->labels ? tensor_size(b->labels) : 0;
-        size_t keys = b->keys ? tensor_size(b->keys) : 0;
-        size_t jobs = b->jobs ? tensor_size(b->jobs) : 0;
-        size_t shares = b->shares ? tensor_size(b->shares) : 0;
-        size_t targets = b->targets ? 256 + tensor_size(b->targets) : 0;
-        size_t need = s->program[i] ? inflight_slot_size(tensor_size(b->pixels), labels,
-                                                         keys, jobs, shares) +
-                                          targets
-                                    : 0;
+        size_t size = s->program[i] ? slot_size(&s->build[i]) : 0;
 
-        most = need > most ? need : most;
+        largest = size > largest ? size : largest;
     }
-    return most;
+    return largest;
 }
 
 size_t session_slot_bytes(const struct session *s)

@@ -29,32 +29,16 @@ static void take_batch(struct session *s, enum session_program which,
     const struct build *b = &s->build[which];
     const struct program *p = s->program[which];
     struct lent_batch with = *batch;
-    struct inflight_place to = {.pixels = program_data(p, b->pixels),
-                                .pixel_size = tensor_size(b->pixels)};
+    struct inflight_place to = {0};
 
-    if (b->labels) {
-        to.labels = program_data(p, b->labels);
-        to.label_size = tensor_size(b->labels);
-    }
+    for (int i = 0; i < BATCH_ARRAYS; i++) {
+        const struct tensor *t = session_batch_array(b, (enum batch_array)i);
 
-    if (b->keys) {
-        to.keys = program_data(p, b->keys);
-        to.key_size = tensor_size(b->keys);
+        to.to[i] = t ? program_data(p, t) : NULL;
+        to.size[i] = t ? tensor_size(t) : 0;
     }
-    if (b->jobs) {
-        to.jobs = program_data(p, b->jobs);
-        to.job_size = tensor_size(b->jobs);
-    }
-    if (b->shares) {
-        to.shares = program_data(p, b->shares);
-        to.share_size = tensor_size(b->shares);
-    }
-    if (b->targets) {
-        to.targets = program_data(p, b->targets);
-        to.target_size = tensor_size(b->targets);
-        if (!with.targets)
-            with.targets = unknown_targets(s, to.target_size);
-    }
+    if (b->targets && !with.targets)
+        with.targets = unknown_targets(s, to.size[BATCH_TARGETS]);
     inflight_room(&s->inflight);
     inflight_input(&s->inflight, &to, &with);
 }

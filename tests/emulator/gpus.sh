@@ -258,7 +258,7 @@ for bad in cuda:0,0 cuda:0, cuda:,1 cuda:0,x cuda:0-1 cpu:0,1; do
   refused "DEVICE must be one of .* cuda:N, " "$trainc" "${args[@]}"
 done
 refused "this command uses one device" "$trainc" bench "${cfg[@]:0:2}" --device cuda:0,1
-refused "a summary is of one device" "$trainc" summary "${cfg[@]:0:2}" --device cuda:0,1
+refused "trainc summary works on one device" "$trainc" summary "${cfg[@]:0:2}" --device cuda:0,1
 run refused cuda:0,1
 EMULATOR_MEMORY=1G refused "out of memory: this run needs" "$trainc" "${args[@]}"
 run refused cuda:0,1 --batch-size auto

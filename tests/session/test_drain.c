@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "session/parts.h"
 #include "tests/session/train_run.h"
 #include "tests/test.h"
 
@@ -143,8 +144,7 @@ static void trial_init(struct trial *t)
     t->late.sync = sync_all;
     inflight_drain(&s->inflight);
     inflight_release(&s->inflight);
-    inflight_init(&s->inflight, &t->late, s->device,
-                  inflight_slot_size(sizeof(t->pixels), sizeof(t->labels), 0, 0, 0));
+    inflight_init(&s->inflight, &t->late, s->device, session_slot_size(s));
     make_batch(t->pixels, t->labels, BATCH, 0);
     t->batch = (struct lent_batch){
         .pixels = t->pixels, .labels = t->labels, .release = take_back, .owner = t};

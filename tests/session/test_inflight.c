@@ -231,18 +231,16 @@ static void test_lanes(void **state)
     struct control control[RUNS] = {0}, now = {0};
     struct metrics metrics = {0};
     struct inflight_place to = {
-        .pixels = input,
-        .labels = input + PIXELS,
-        .pixel_size = PIXELS,
-        .label_size = LABELS,
-        .keys = input + PIXELS + LABELS,
-        .key_size = KEYS,
+        .to = {[BATCH_PIXELS] = input,
+               [BATCH_LABELS] = input + PIXELS,
+               [BATCH_KEYS] = input + PIXELS + LABELS},
+        .size = {[BATCH_PIXELS] = PIXELS, [BATCH_LABELS] = LABELS, [BATCH_KEYS] = KEYS},
     };
     struct inflight q;
     int next = 0, after = 0;
 
     (void)state;
-    inflight_init(&q, &mock, &d, inflight_slot_size(PIXELS, LABELS, KEYS, 0, 0));
+    inflight_init(&q, &mock, &d, inflight_slot_size(to.size));
     for (int i = 0; i < RUNS; i++) {
         struct lent_batch b = {.pixels = host[i].pixels,
                                .labels = host[i].labels,
@@ -287,14 +285,14 @@ static void test_not_lent(void **state)
     struct device d = {0};
     char pixels[PIXELS] = "pixels", labels[LABELS] = "labels";
     char input[PIXELS + LABELS];
-    struct inflight_place to = {.pixels = input,
-                                .labels = input + PIXELS,
-                                .pixel_size = PIXELS,
-                                .label_size = LABELS};
+    struct inflight_place to = {
+        .to = {[BATCH_PIXELS] = input, [BATCH_LABELS] = input + PIXELS},
+        .size = {[BATCH_PIXELS] = PIXELS, [BATCH_LABELS] = LABELS},
+    };
     struct inflight q;
 
     (void)state;
-    inflight_init(&q, &mock, &d, inflight_slot_size(PIXELS, LABELS, KEYS, 0, 0));
+    inflight_init(&q, &mock, &d, inflight_slot_size(to.size));
     inflight_room(&q);
     inflight_input(&q, &to, &(struct lent_batch){.pixels = pixels, .labels = labels});
     memset(pixels, 0, PIXELS);
