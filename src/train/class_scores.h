@@ -11,14 +11,14 @@
  *                 two classes, else the mean of one-versus-rest over the classes of the
  *                 labels. Equal probabilities count half. NaN if the labels have one class
  *
- * All are NaN without an image. With several ranks, each adds its images, and all call
- * class_tally_gather().
+ * All are NaN without an image.
  */
 #ifndef TRAIN_CLASS_SCORES_H
 #define TRAIN_CLASS_SCORES_H
 
-#include <stdbool.h>
 #include <stdint.h>
+
+#include "train/image_rows.h"
 
 enum { CLASS_SCORES_MOST = 256 }; /* classes for which evaluations compute them */
 
@@ -26,21 +26,11 @@ struct class_scores {
     double balanced_acc, f1_macro, mcc, auroc;
 };
 
-struct class_tally {
-    int classes;
-    int64_t n, cap; /* images */
-    int64_t *sample;
-    int32_t *label;
-    float *probability; /* [n, classes]: softmax */
-};
-
-void class_tally_init(struct class_tally *t, int classes);
-void class_tally_release(struct class_tally *t);
+/* Rows of images of K classes: the label and the softmax. */
+void class_scores_init(struct image_rows *rows, int classes);
 /* Adds an image, by its index in the data set, with its K logits. */
-void class_tally_add(struct class_tally *t, int64_t sample, int32_t label,
-                     const float *logits);
-/* Gives every rank the images of all ranks, of a data set of `total` images. */
-void class_tally_gather(struct class_tally *t, int64_t total);
-struct class_scores class_tally_scores(const struct class_tally *t);
+void class_scores_add(struct image_rows *rows, int64_t sample, int32_t label,
+                      const float *logits);
+struct class_scores class_scores_of(const struct image_rows *rows);
 
 #endif

@@ -114,9 +114,9 @@ static void judge(const struct ensemble_eval *o, const struct pool *p,
 {
     float *logits = xcalloc((size_t)p->classes, sizeof(*logits));
     bool tallies = p->classes <= CLASS_SCORES_MOST;
-    struct class_tally t;
+    struct image_rows rows;
 
-    class_tally_init(&t, p->classes);
+    class_scores_init(&rows, p->classes);
     for (int64_t i = 0; i < p->n; i++) {
         int64_t rank;
 
@@ -131,13 +131,13 @@ static void judge(const struct ensemble_eval *o, const struct pool *p,
         if (r)
             report_add(r, i, p->label[i], logits);
         if (tallies)
-            class_tally_add(&t, i, p->label[i], logits);
+            class_scores_add(&rows, i, p->label[i], logits);
     }
     e->images = e->raw.count;
     e->classes = p->classes;
-    e->balance = class_tally_scores(&t);
-    e->balance_of = SESSION_RAW;
-    class_tally_release(&t);
+    e->balance = class_scores_of(&rows);
+    e->scores_of = SESSION_RAW;
+    image_rows_release(&rows);
     free(logits);
 }
 

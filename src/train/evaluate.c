@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "dist/group.h"
 #include "ops/metrics_formula.h"
+#include "train/collector.h"
 #include "train/progress.h"
 #include "train/signals.h"
 
@@ -87,79 +88,12 @@ static void finish(const struct session *s, const struct feed *f, struct evaluat
         e->pixels[SESSION_EMA] = segmentation_of(s, SESSION_EMA);
 }
 
-/* The scores of all processes; the session gets the thresholds. */
-static void finish_sets(struct session *s, struct multilabel_tally *t, int64_t images,
-                        struct evaluation *e)
-{
-    multilabel_tally_gather(t, images);
-    e->sets = multilabel_scores_of(t);
-    s->thresholds = xrealloc(s->thresholds, (size_t)t->classes * sizeof(double));
-    for (int k = 0; k < t->classes; k++)
-        s->thresholds[k] = e->sets->of[k].threshold;
-}
-
 void evaluate_release(struct evaluation *e)
 {
     free(e->pixels[SESSION_RAW]);
     free(e->pixels[SESSION_EMA]);
     free(e->sets);
     *e = (struct evaluation){0};
-}
-
-/* Samples, labels, and logits of a batch that was given back already; [val_batch] each. */
-struct known {
-    int64_t *sample;            /* of the data set; -1: none */
-    int32_t *label;             /* -1: damaged */
-    uint8_t *target;            /* [val_batch, classes] of MODEL_MULTILABEL */
-    float *logits;              /* [val_batch, classes] */
-    enum session_weights which; /* that the logits are of */
-};
-
-static void known_init(struct known *k, struct session *s)
-{
-    size_t n = (size_t)s->plan.val_batch;
-
-    k->sample = xcalloc(n, sizeof(*k->sample));
-    k->label = xcalloc(n, sizeof(*k->label));
-    k->target = xcalloc(n * (size_t)session_classes(s), 1);
-    k->logits = xcalloc(n * (size_t)session_classes(s), sizeof(*k->logits));
-    k->which = session_has_ema(s) ? SESSION_EMA : SESSION_RAW;
-}
-
-static void known_release(struct known *k)
-{
-    free(k->sample);
-    free(k->label);
-    free(k->target);
-    free(k->logits);
-}
-
-static void known_take(struct known *k, const struct session *s, const struct batch *b)
-{
-    memcpy(k->sample, b->sample, (size_t)b->size * sizeof(*k->sample));
-    memcpy(k->label, b->label, (size_t)b->size * sizeof(*k->label));
-    if (b->target)
-        memcpy(k->target, b->target, (size_t)b->size * (size_t)session_classes(s));
-}
-
-/* Adds the images of the batch to the report and the tallies; each may be NULL. */
-static void known_add(struct known *k, struct session *s, struct report *r,
-                      struct class_tally *t, struct multilabel_tally *sets)
-{
-    session_logits(s, k->logits);
-    for (int i = 0; i < s->plan.val_batch; i++) {
-        const float *logits = k->logits + (int64_t)i * session_classes(s);
-
-        if (k->sample[i] < 0 || k->label[i] < 0)
-            continue;
-        if (r)
-            report_add(r, k->sample[i], k->label[i], logits);
-        if (t)
-            class_tally_add(t, k->sample[i], k->label[i], logits);
-        if (sets)
-            multilabel_tally_add(sets, k->sample[i],
-                                 k->target + (int64_t)i * session_classes(s), logits);
-    }
 }
 
 bool evaluate(struct session *s, struct feed *f, const char *title, struct evaluation *e)
@@ -178,73 +112,67 @@ static void report_matrix(struct session *s, struct report *r, enum session_weig
     free(matrix);
 }
 
-bool evaluate_report(struct session *s, struct feed *f, const char *title,
-                     struct evaluation *e, struct report *r)
+static void show_progress(const struct session *s, const char *title, int64_t done,
+                          int64_t total, double seconds)
 {
-    bool classifies = s->plan.task == MODEL_CLASSIFY;
-    bool sets = s->plan.task == MODEL_MULTILABEL;
-    bool tallies = classifies && session_classes(s) <= CLASS_SCORES_MOST;
-    bool images = sets || (classifies && (r || tallies));
-    struct class_tally tally;
-    struct multilabel_tally set_tally;
-    struct known known;
+    progress_show(&(struct progress){
+        .title = title,
+        .done = done,
+        .total = total,
+        .seconds = seconds,
+        .images_per_second = (double)(done * s->plan.val_batch) / (seconds + 1e-9),
+        .postfix = "",
+    });
+}
+
+/* Runs the batches of the split. Returns false after a signal or a failure of any rank. */
+static bool run_batches(struct session *s, struct feed *f, const char *title,
+                        struct collector *c)
+{
     int64_t total = loader_batches(f->val_loader), done = 0;
     double began = clock_now();
-    struct lent_batch lent;
     const struct batch *b;
 
-    known_init(&known, s);
-    multilabel_tally_init(&set_tally, (int)session_classes(s));
-    class_tally_init(&tally, (int)session_classes(s));
     loader_start_epoch(f->val_loader, 0, 0);
     session_eval_begin(s, true);
     while (!signals_pending() && (b = loader_next(f->val_loader))) {
         double seconds = clock_now() - began;
+        struct lent_batch lent;
 
-        if (images)
-            known_take(&known, s, b);
+        collector_batch(c, b);
         lent = feed_lend(f->val_loader, b);
         session_eval_lent(s, &lent);
-        if (images)
-            known_add(&known, s, classifies ? r : NULL, tallies ? &tally : NULL,
-                      sets ? &set_tally : NULL);
-        done++;
-        progress_show(&(struct progress){
-            .title = title,
-            .done = done,
-            .total = total,
-            .seconds = seconds,
-            .images_per_second = (double)(done * s->plan.val_batch) / (seconds + 1e-9),
-            .postfix = "",
-        });
+        collector_add(c);
+        show_progress(s, title, ++done, total, seconds);
     }
     progress_wipe();
     session_drain(s);
+    return !(feed_agree(f, NULL) && dist_max(done < total));
+}
+
+bool evaluate_report(struct session *s, struct feed *f, const char *title,
+                     struct evaluation *e, struct report *r)
+{
+    double began = clock_now();
+    struct collector c;
+    bool whole;
+
+    collector_init(&c, s, r);
+    whole = run_batches(s, f, title, &c);
     if (r)
-        r->weights = known.which == SESSION_EMA ? "EMA" : "as they are";
-    known_release(&known);
-    if (feed_agree(f, NULL) && dist_max(done < total)) {
-        class_tally_release(&tally);
-        multilabel_tally_release(&set_tally);
-        return false;
+        r->weights = c.which == SESSION_EMA ? "EMA" : "as they are";
+    if (whole) {
+        evaluate_release(e);
+        e->seconds = clock_now() - began;
+        finish(s, f, e);
+        collector_finish(&c, f->val->n, e);
+        if (r && s->plan.task == MODEL_SEGMENT)
+            report_matrix(s, r, c.which);
+        if (r)
+            r->sets = e->sets;
     }
-    if (r && classifies)
-        report_gather(r);
-    else if (r && !sets)
-        report_matrix(s, r, known.which);
-    evaluate_release(e);
-    e->seconds = clock_now() - began;
-    finish(s, f, e);
-    class_tally_gather(&tally, f->val->n);
-    e->balance = class_tally_scores(&tally);
-    e->balance_of = known.which;
-    if (sets)
-        finish_sets(s, &set_tally, f->val->n, e);
-    if (sets && r)
-        r->sets = e->sets;
-    multilabel_tally_release(&set_tally);
-    class_tally_release(&tally);
-    return true;
+    collector_release(&c);
+    return whole;
 }
 
 /* NaN if the loss of any sample is not finite: the mean of the others would look good. */
@@ -271,12 +199,12 @@ struct scores evaluate_scores(const struct evaluation *e, enum session_weights w
         if (e->classes > METRICS_TOP) /* else all are among the first five */
             s.value[SCORE_TOP5] = metrics_percent(m, m->top5);
     }
-    if (e->sets && which == e->balance_of) {
+    if (e->sets && which == e->scores_of) {
         s.value[SCORE_MAP] = e->sets->map;
         s.value[SCORE_F1_MICRO] = e->sets->f1_micro;
         s.value[SCORE_F1_MACRO] = e->sets->f1_macro;
         s.value[SCORE_AUROC] = e->sets->auroc;
-    } else if (which == e->balance_of && e->images > 0) {
+    } else if (which == e->scores_of && e->images > 0) {
         s.value[SCORE_BALANCED_ACC] = e->balance.balanced_acc;
         s.value[SCORE_F1_MACRO] = e->balance.f1_macro;
         s.value[SCORE_MCC] = e->balance.mcc;

@@ -17,10 +17,10 @@
 struct evaluation {
     struct metrics raw, ema;                      /* ema.count is 0 without an EMA */
     struct segmentation *pixels[SESSION_WEIGHTS]; /* NULL: not segmented, no EMA */
-    struct multilabel_scores *sets; /* MODEL_MULTILABEL, else NULL; of `balance_of` */
-    struct class_scores balance; /* of the weights `balance_of`; NaN: not computed */
-    enum session_weights balance_of;
-    int64_t images; /* that count */
+    enum session_weights scores_of;               /* the weights of `sets`, `balance` */
+    struct multilabel_scores *sets;               /* NULL unless MODEL_MULTILABEL */
+    struct class_scores balance;                  /* NaN: not computed */
+    int64_t images;                               /* that count */
     int classes;
     double seconds;
 };

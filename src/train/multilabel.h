@@ -22,6 +22,7 @@
 
 #include "base/strbuf.h"
 #include "io/json.h"
+#include "train/image_rows.h"
 
 struct multilabel_class {
     int64_t known, positive; /* images */
@@ -36,24 +37,14 @@ struct multilabel_scores {
     struct multilabel_class of[]; /* [classes] */
 };
 
-struct multilabel_tally {
-    int classes;
-    int64_t n, cap;
-    int64_t *sample;
-    float *logit;    /* [n, classes] */
-    uint8_t *target; /* [n, classes] */
-};
-
-void multilabel_tally_init(struct multilabel_tally *t, int classes);
-void multilabel_tally_release(struct multilabel_tally *t);
+/* Rows of images of K labels: the logits and the targets. */
+void multilabel_init(struct image_rows *rows, int classes);
 /* Adds an image, by its index in the data set. */
-void multilabel_tally_add(struct multilabel_tally *t, int64_t sample,
-                          const uint8_t *target, const float *logit);
-/* Gives every rank the images of all ranks, of a data set of `total` images. */
-void multilabel_tally_gather(struct multilabel_tally *t, int64_t total);
+void multilabel_add(struct image_rows *rows, int64_t sample, const uint8_t *target,
+                    const float *logit);
 
 /* Returns a heap block. All means are NaN if a logit is NaN or there is no image. */
-struct multilabel_scores *multilabel_scores_of(const struct multilabel_tally *t);
+struct multilabel_scores *multilabel_scores_of(const struct image_rows *rows);
 
 /* Appends a table in CSV, a line per class. */
 void multilabel_add_csv(struct strbuf *out, const struct multilabel_scores *s,

@@ -22,7 +22,7 @@ static void check(const char *name, const char *what, double got, double want)
 static void check_case(char *line)
 {
     char *text = strchr(line, ' ');
-    struct class_tally t;
+    struct image_rows t;
     struct class_scores s;
     float logits[16];
     int classes, images;
@@ -30,20 +30,20 @@ static void check_case(char *line)
     *text++ = '\0';
     classes = (int)next(&text);
     images = (int)next(&text);
-    class_tally_init(&t, classes);
+    class_scores_init(&t, classes);
     for (int i = 0; i < images; i++) {
         int label = (int)next(&text);
 
         for (int k = 0; k < classes; k++)
             logits[k] = (float)next(&text) / 4;
-        class_tally_add(&t, i, label, logits);
+        class_scores_add(&t, i, label, logits);
     }
-    s = class_tally_scores(&t);
+    s = class_scores_of(&t);
     check(line, "balanced accuracy", s.balanced_acc, next(&text));
     check(line, "macro F1", s.f1_macro, next(&text));
     check(line, "MCC", s.mcc, next(&text));
     check(line, "AUROC", s.auroc, next(&text));
-    class_tally_release(&t);
+    image_rows_release(&t);
 }
 
 static void scores_are_those_of_scikit_learn(void **state)
@@ -63,18 +63,18 @@ static void scores_are_those_of_scikit_learn(void **state)
 
 static void nothing_and_nan_have_no_score(void **state)
 {
-    struct class_tally t;
+    struct image_rows t;
     struct class_scores s;
 
     (void)state;
-    class_tally_init(&t, 3);
-    s = class_tally_scores(&t);
+    class_scores_init(&t, 3);
+    s = class_scores_of(&t);
     assert_true(isnan(s.balanced_acc) && isnan(s.f1_macro) && isnan(s.mcc));
-    class_tally_add(&t, 0, 1, (float[]){0, 1, 0});
-    class_tally_add(&t, 1, 0, (float[]){0, NAN, 0});
-    s = class_tally_scores(&t);
+    class_scores_add(&t, 0, 1, (float[]){0, 1, 0});
+    class_scores_add(&t, 1, 0, (float[]){0, NAN, 0});
+    s = class_scores_of(&t);
     assert_true(isnan(s.balanced_acc) && isnan(s.auroc));
-    class_tally_release(&t);
+    image_rows_release(&t);
 }
 
 /* MCC starts at -1: a negative one is a score. */

@@ -22,13 +22,14 @@ static void check(const char *name, const char *what, double got, double want)
 }
 
 /* F1 of a class with its threshold, counted one by one. */
-static double f1_at_threshold(const struct multilabel_tally *t, int k, double threshold)
+static double f1_at_threshold(const struct image_rows *t, int k, double threshold)
 {
     double tp = 0, wrong = 0;
 
     for (int64_t i = 0; i < t->n; i++) {
-        uint8_t y = t->target[i * t->classes + k];
-        bool has = multilabel_sigmoid((double)t->logit[i * t->classes + k]) >= threshold;
+        const float *row = t->value + i * t->width;
+        int y = (int)row[t->width / 2 + k];
+        bool has = multilabel_sigmoid((double)row[k]) >= threshold;
 
         tp += y == 1 && has;
         wrong += y != 255 && (y == 1) != has;
@@ -36,31 +37,32 @@ static double f1_at_threshold(const struct multilabel_tally *t, int k, double th
     return tp + wrong > 0 ? 2 * tp / (2 * tp + wrong) : 0;
 }
 
-static void read_images(struct multilabel_tally *t, int images, char **text)
+static void read_images(struct image_rows *t, int images, char **text)
 {
     float logit[CLASSES_MOST];
     uint8_t target[CLASSES_MOST];
+    int classes = t->width / 2;
 
     for (int i = 0; i < images; i++) {
-        for (int k = 0; k < t->classes; k++)
+        for (int k = 0; k < classes; k++)
             logit[k] = (float)next(text) / 4;
-        for (int k = 0; k < t->classes; k++)
+        for (int k = 0; k < classes; k++)
             target[k] = (uint8_t)next(text);
-        multilabel_tally_add(t, i, target, logit);
+        multilabel_add(t, i, target, logit);
     }
 }
 
 static void check_case(char *line)
 {
     char *text = strchr(line, ' ');
-    struct multilabel_tally t;
+    struct image_rows t;
     struct multilabel_scores *s;
     int classes, images;
 
     *text++ = '\0';
     classes = (int)next(&text);
     images = (int)next(&text);
-    multilabel_tally_init(&t, classes);
+    multilabel_init(&t, classes);
     read_images(&t, images, &text);
     s = multilabel_scores_of(&t);
     check(line, "mAP", s->map, next(&text));
@@ -80,7 +82,7 @@ static void check_case(char *line)
         else
             assert_true(c->threshold == 0.5);
     }
-    multilabel_tally_release(&t);
+    image_rows_release(&t);
     free(s);
 }
 
@@ -101,20 +103,20 @@ static void scores_are_those_of_scikit_learn(void **state)
 
 static void nothing_and_nan_have_no_score(void **state)
 {
-    struct multilabel_tally t;
+    struct image_rows t;
     struct multilabel_scores *s;
 
     (void)state;
-    multilabel_tally_init(&t, 2);
+    multilabel_init(&t, 2);
     s = multilabel_scores_of(&t);
     assert_true(isnan(s->map) && isnan(s->f1_micro) && isnan(s->f1_macro));
     free(s);
-    multilabel_tally_add(&t, 0, (uint8_t[]){0, 1}, (float[]){0, 1});
-    multilabel_tally_add(&t, 1, (uint8_t[]){1, 0}, (float[]){NAN, 0});
+    multilabel_add(&t, 0, (uint8_t[]){0, 1}, (float[]){0, 1});
+    multilabel_add(&t, 1, (uint8_t[]){1, 0}, (float[]){NAN, 0});
     s = multilabel_scores_of(&t);
     assert_true(isnan(s->map) && isnan(s->auroc) && isnan(s->f1_micro));
     free(s);
-    multilabel_tally_release(&t);
+    image_rows_release(&t);
 }
 
 static void thresholds_are_read(void **state)

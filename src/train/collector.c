@@ -1,0 +1,103 @@
+#include "train/collector.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "train/evaluate.h"
+
+void collector_init(struct collector *c, struct session *s, struct report *r)
+{
+    int classes = (int)session_classes(s);
+    bool classifies = s->plan.task == MODEL_CLASSIFY;
+    size_t n = (size_t)s->plan.val_batch;
+
+    *c = (struct collector){
+        .session = s,
+        .report = classifies ? r : NULL,
+        .which = session_has_ema(s) ? SESSION_EMA : SESSION_RAW,
+        .classes = classifies && classes <= CLASS_SCORES_MOST,
+        .sets = s->plan.task == MODEL_MULTILABEL,
+    };
+    if (c->classes)
+        class_scores_init(&c->rows, classes);
+    if (c->sets)
+        multilabel_init(&c->rows, classes);
+    c->sample = xcalloc(n, sizeof(*c->sample));
+    c->label = xcalloc(n, sizeof(*c->label));
+    c->target = xcalloc(n * (size_t)classes, 1);
+    c->logits = xcalloc(n * (size_t)classes, sizeof(*c->logits));
+}
+
+void collector_release(struct collector *c)
+{
+    image_rows_release(&c->rows);
+    free(c->sample);
+    free(c->label);
+    free(c->target);
+    free(c->logits);
+}
+
+static bool needs_images(const struct collector *c)
+{
+    return c->report || c->classes || c->sets;
+}
+
+void collector_batch(struct collector *c, const struct batch *b)
+{
+    size_t n = (size_t)b->size;
+
+    if (!needs_images(c))
+        return;
+    memcpy(c->sample, b->sample, n * sizeof(*c->sample));
+    memcpy(c->label, b->label, n * sizeof(*c->label));
+    if (b->target)
+        memcpy(c->target, b->target, n * (size_t)session_classes(c->session));
+}
+
+void collector_add(struct collector *c)
+{
+    int64_t classes = session_classes(c->session);
+
+    if (!needs_images(c))
+        return;
+    session_logits(c->session, c->logits);
+    for (int i = 0; i < c->session->plan.val_batch; i++) {
+        const float *logits = c->logits + i * classes;
+
+        if (c->sample[i] < 0 || c->label[i] < 0)
+            continue;
+        if (c->report)
+            report_add(c->report, c->sample[i], c->label[i], logits);
+        if (c->classes)
+            class_scores_add(&c->rows, c->sample[i], c->label[i], logits);
+        if (c->sets)
+            multilabel_add(&c->rows, c->sample[i], c->target + i * classes, logits);
+    }
+}
+
+static void keep_thresholds(struct session *s, const struct multilabel_scores *scores)
+{
+    s->thresholds = xrealloc(s->thresholds, (size_t)scores->classes * sizeof(double));
+    for (int k = 0; k < scores->classes; k++)
+        s->thresholds[k] = scores->of[k].threshold;
+}
+
+void collector_finish(struct collector *c, int64_t total, struct evaluation *e)
+{
+    const double nan = (double)NAN;
+
+    if (c->report)
+        report_gather(c->report);
+    if (c->classes || c->sets)
+        image_rows_gather(&c->rows, total);
+    e->scores_of = c->which;
+    e->balance = (struct class_scores){nan, nan, nan, nan};
+    if (c->classes)
+        e->balance = class_scores_of(&c->rows);
+    if (c->sets) {
+        e->sets = multilabel_scores_of(&c->rows);
+        keep_thresholds(c->session, e->sets);
+    }
+}
