@@ -10,13 +10,13 @@
 #include "dataset/cache_file.h"
 
 struct cache_item {
-    uint64_t sum;   /* of all that follows; 0: not checked, in memory of this process */
-    uint64_t stamp; /* of the sample's files when it was made */
-    uint64_t bytes; /* of the item */
+    uint64_t sum;   /* checksum of all that follows; 0 (not checked) in private memory */
+    uint64_t stamp; /* hash of the sample's files when the item was written */
+    uint64_t bytes; /* size of the item, including this header */
     int w, h, channels;
     int padding;
-    size_t label;    /* where the labels start; 0: there are none */
-    uint8_t pixel[]; /* with IMAGE_SLACK after */
+    size_t label;    /* offset of the labels in `pixel`; 0: no labels */
+    uint8_t pixel[]; /* followed by IMAGE_SLACK bytes */
 };
 
 struct cache {
@@ -26,8 +26,9 @@ struct cache {
 
     struct cache_file *file; /* NULL: items are in memory */
     const struct dataset *data;
-    int channels;       /* of the images */
-    atomic_uchar *good; /* of the file: samples that were checked by this process */
+    int channels;       /* channels of the images */
+    atomic_uchar *good; /* per sample: nonzero once this process has checked the item in
+                         * the file */
 };
 
 struct cache *cache_new(int64_t n, int64_t bytes)
@@ -97,7 +98,8 @@ static bool labels_are_sound(const struct cache *c, const uint8_t *label, size_t
     return true;
 }
 
-/* What a file says of an item may be anything: a checksum is no proof of who wrote it. */
+/* Validates an item in a file. The checksum does not prove who wrote it, so every field
+ * may hold any value. */
 static bool is_sound(const struct cache *c, int64_t sample, const struct cache_item *item)
 {
     uint64_t area, pixels, bytes;
@@ -148,7 +150,7 @@ bool cache_get(struct cache *c, int64_t sample, struct image *img, const uint8_t
     return true;
 }
 
-/* Memory for an item; NULL: the cache is full. */
+/* Returns memory for an item, or NULL if the cache is full. */
 static struct cache_item *item_room(struct cache *c, size_t bytes)
 {
     long long size = (long long)bytes;
@@ -200,7 +202,7 @@ void cache_put(struct cache *c, int64_t sample, const struct image *img,
     item->channels = img->channels;
     for (int y = 0; y < img->h; y++)
         memcpy(item->pixel + (size_t)y * row, img->pixel + (size_t)y * img->stride, row);
-    item->label = label ? pixels : 0; /* room in a file has bytes of whoever made it */
+    item->label = label ? pixels : 0; /* memory in a file may not be zero */
     if (label)
         memcpy(item->pixel + pixels, label, n);
     item_publish(c, sample, item);

@@ -17,20 +17,21 @@
 enum { ALIGN = 16, GROW_BY = 16 << 20 };
 #define MOST ((uint64_t)1 << 46) /* bytes that can be mapped */
 
-/* At the start of the file; then a place for each sample, then what they are in. */
+/* Start of the file. An offset per sample follows, then the items. */
 struct cache_file_head {
     char magic[8];
     int64_t n;
-    uint64_t most;                     /* bytes of the whole file */
-    _Atomic uint64_t used, size, held; /* size: what is taken from the disk */
-    _Atomic uint64_t at[];             /* from the start of the file; 0: nothing */
+    uint64_t most;                     /* maximum size of the file in bytes */
+    _Atomic uint64_t used, size, held; /* bytes from the start of the file: used by items,
+                                        * allocated on disk */
+    _Atomic uint64_t at[];             /* offset of each sample's item; 0: none */
 };
 
 struct cache_file {
     int fd;
     struct cache_file_head *head;
     size_t mapped;
-    uint64_t first; /* where items begin */
+    uint64_t first; /* offset of the first item */
     pthread_mutex_t grow;
 };
 
@@ -43,8 +44,8 @@ static uint64_t first_of(int64_t n)
     return (end + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-/* True if the file is one of n samples and its numbers fit each other; whoever ships a data
- * set can ship the file. Its lock is held. */
+/* True if the file is for n samples and its header is consistent. Checked because data
+ * sets may be distributed together with such a file. Requires the lock. */
 static bool is_sound(int fd, int64_t n, uint64_t *most)
 {
     struct cache_file_head h;
@@ -81,11 +82,13 @@ static int make(int fd, int64_t n, uint64_t most)
     return pwrite(fd, &h, sizeof(h), 0) == (ssize_t)sizeof(h) ? 0 : -1;
 }
 
-/* Seconds for a lock, which others hold for an instant; without it nothing is cached. */
+/* Seconds to wait for a lock, which processes hold only briefly. On timeout nothing is
+ * cached. */
 enum { PATIENCE = 10 };
 
-/* An open file that is sound, its lock released; -1. One that is not is replaced, not
- * written over: others may have it mapped. A link that came with the data leads nowhere. */
+/* Opens a valid file and releases its lock. Returns -1 on failure. An invalid file is
+ * replaced, not overwritten, because other processes may have it mapped. Symbolic links
+ * are not followed: they may come with the data. */
 static int open_sound(const char *path, int64_t n, bool makes, uint64_t *most)
 {
     int flags = O_RDWR | O_NOFOLLOW | O_CLOEXEC | (makes ? O_CREAT : 0);
@@ -113,7 +116,7 @@ static int open_sound(const char *path, int64_t n, bool makes, uint64_t *most)
         if (!makes || (st.st_nlink > 0 && unlink(path) < 0))
             return -1;
         if (st.st_nlink > 0 && st.st_size == 0)
-            return -1; /* it could not be made */
+            return -1; /* creating it failed */
     }
     errno = EBUSY;
     return -1;
@@ -152,7 +155,8 @@ void cache_file_close(struct cache_file *f)
     free(f);
 }
 
-/* Up to `end` of the file, in large pieces. */
+/* Extends the file to at least `end` bytes, in steps of GROW_BY. Returns false if the
+ * disk is full or the lock is not available. */
 static bool grow(struct cache_file *f, uint64_t end)
 {
     struct cache_file_head *h = f->head;
@@ -219,7 +223,7 @@ bool cache_file_publish(struct cache_file *f, int64_t sample, const void *old,
     uint64_t at = (uint64_t)((const char *)p - (const char *)f->head);
     uint64_t now = atomic_load(&f->head->at[sample]);
 
-    /* What lies outside of the file is nothing. */
+    /* An offset outside the file counts as empty. */
     if (!old && now && !cache_file_at(f, sample, 1))
         was = now;
     if (!atomic_compare_exchange_strong(&f->head->at[sample], &was, at))

@@ -1,4 +1,4 @@
-/* Where the cache of decoded images of a data set lies, if it is a file (cache.h). */
+/* Path of the cache of decoded images (cache.h) if it is a file. */
 #ifndef DATASET_CACHE_PATH_H
 #define DATASET_CACHE_PATH_H
 
@@ -6,13 +6,13 @@
 #include "dataset/keep.h"
 #include "image/transform.h"
 
-/* "cache" of keep.h. Its key is a hash of the list of samples, of what their label values
- * mean, and of what of the transform decides which pixels are kept. */
+/* "cache" of keep.h. The key is a hash of the list of samples, of the meaning of label
+ * values, and of the transform's settings that determine the cached pixels. */
 struct keep_paths cache_paths(const struct dataset *d, const struct transform *t,
                               const struct image_limits *limits, const struct keep *k);
 
-/* Half of the free space of the disk that dir is on, or will be when it is made; at least
- * 1. */
+/* Returns half of the free disk space, at least 1 byte, of the file system that holds dir
+ * or, if dir does not exist yet, its nearest existing parent. */
 int64_t cache_path_room(const char *dir);
 
 #endif

@@ -4,7 +4,7 @@
 
 enum { LOOKS = 16 };
 
-/* Pixels of a w x h image as the cache keeps it. */
+/* Returns the number of pixels that the cache stores for a w x h image. */
 static double kept_pixels(const struct transform *t, const struct image_decoder *decoder,
                           int w, int h)
 {

@@ -1,7 +1,7 @@
 /*
  * DATA.DATASET cityscapes: leftImg8bit/SPLIT/CITY/NAME_leftImg8bit.png (or .jpg) and
- * gtFine/SPLIT/CITY/NAME_gtFine_labelIds.png, joined by CITY/NAME, in byte order. An
- * image without its label map, or a label map without its image, ends the program.
+ * gtFine/SPLIT/CITY/NAME_gtFine_labelIds.png, matched by CITY/NAME, in byte order. Ends
+ * the program if an image has no label map, or a label map has no image.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ struct side {
     const char *ending, *ending_2; /* "_leftImg8bit.png" */
 };
 
-/* The length of the name without its ending; 0: it has another one. */
+/* Returns the length of the name without the ending, or 0 if it does not end so. */
 static size_t stem(const char *name, const char *ending)
 {
     size_t n = strlen(name), e = ending ? strlen(ending) : n;
@@ -27,7 +27,7 @@ static size_t stem(const char *name, const char *ending)
     return n > e && strcmp(name + n - e, ending) == 0 ? n - e : 0;
 }
 
-/* CITY/NAME of each file of the side -> its path below the root, in byte order. */
+/* Maps CITY/NAME of each file of a side to its path below the root, in byte order. */
 static void list_side(const struct side *s, const char *split, struct pairs *p,
                       struct strmap *found)
 {
@@ -56,7 +56,7 @@ static void list_side(const struct side *s, const char *split, struct pairs *p,
     dir_list_free(city, ncity);
 }
 
-/* Ends the program with the first names of `a` that `b` lacks. */
+/* Ends the program with the first few names of `a` that `b` lacks. */
 static void check_partners(const struct strmap *a, const struct side *as,
                            const struct strmap *b, const struct side *bs)
 {
@@ -128,7 +128,7 @@ static struct dataset *cityscapes_open(const struct dataset_source *s)
         die("no images found in '%s': expected CITY/NAME%s", image.dir, image.ending);
     check_partners(&images, &image, &labels, &label);
     check_partners(&labels, &label, &images, &image);
-    for (size_t i = 0; i < images.n; i++) /* in the order in which they were put */
+    for (size_t i = 0; i < images.n; i++) /* in insertion order, which is sorted */
         pairs_add(p, &(struct pair){.image = images.entry[i].value,
                                     .label = strmap_get(&labels, images.entry[i].key)});
     strmap_release(&images);

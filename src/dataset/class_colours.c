@@ -56,7 +56,7 @@ static void add_colour(struct class_colours *c, uint32_t rgb, const char *name, 
     c->at[c->n++] = (struct class_colour){rgb, xstrndup(name, n)};
 }
 
-/* "64 128 64 Animal", "Animal,64,128,64". */
+/* Parses "64 128 64 Animal" or "Animal,64,128,64". */
 static bool parse_line(struct class_colours *c, const char *line)
 {
     const char *at = line + strspn(line, between), *start = at;
@@ -90,7 +90,7 @@ bool class_colours_read(struct class_colours *c, const char *path, struct strbuf
         line[strcspn(line, "\r")] = '\0';
         if (!line[strspn(line, " \t")] || (*line == '#' && n > 1))
             continue;
-        /* The first line may name the columns. */
+        /* The first line may be a header. */
         if (!utf8_valid(line) || (!parse_line(c, line) && n > 1))
             strbuf_addf(why, "'%s:%d': expected a color such as '64 128 64 Animal'", path,
                         n);
@@ -170,7 +170,7 @@ static struct label_colours *values_of(const struct class_colours *c,
     return to;
 }
 
-/* The texts that a set is made of; sets are made once. */
+/* Returns the key of a set. Each set is created once. */
 static char *key_of(const struct str_list *colours, const struct str_list *names,
                     const struct str_list *ignored, const char *dir)
 {

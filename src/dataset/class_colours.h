@@ -1,5 +1,5 @@
 /*
- * Class sets of label files in colours: DATA.CLASS_COLORS, and files such as CamVid's
+ * Class sets of label files in colors: DATA.CLASS_COLORS, and files such as CamVid's
  * label_colors.txt ("64 128 64 Animal") or class_dict.csv ("Animal,64,128,64").
  */
 #ifndef DATASET_CLASS_COLOURS_H
@@ -8,26 +8,26 @@
 #include "base/fields.h"
 #include "dataset/class_set.h"
 
-/* "#804080", "128 64 128". False: it is no colour. */
+/* Parses "#804080" or "128 64 128". Returns false if the text is not a color. */
 bool class_colour_parse(const char *text, uint32_t *rgb);
 
 struct class_colours {
     struct class_colour {
         uint32_t rgb;
-        char *name; /* empty: none */
+        char *name; /* may be empty */
     } * at;
     int n, cap;
 };
 
-/* False, and a reason: it cannot be read, or a line has no colour. */
+/* Returns false and a reason if the file cannot be read or a line has no color. */
 bool class_colours_read(struct class_colours *c, const char *path, struct strbuf *why);
 void class_colours_release(struct class_colours *c);
 
 /*
- * The set of `colours`: one for each class, or the name of one file, in `dir` if it does
- * not start with a slash. `names`: of the classes; empty: those of the file, or class7.
- * `ignored`: colours without a class, or "others", which is all. NULL, and the reason:
- * there is no such set. Lives as long as the program.
+ * Returns the class set of `colours`, which has one color per class or the name of a
+ * single file (relative to `dir`). `names`: class names; if empty, those of the file, or
+ * "class7". `ignored`: colors without a class, or "others" for all remaining colors.
+ * Returns NULL and a reason on failure. The set is never freed.
  */
 const struct class_set *class_colours_set(const struct str_list *colours,
                                           const struct str_list *names,

@@ -111,7 +111,7 @@ void class_files_add(struct class_files *f, const char *path, int32_t label)
 
 void class_files_add_set(struct class_files *f, const char *path, const uint8_t *target)
 {
-    int32_t label = -1; /* all unknown */
+    int32_t label = -1; /* if all labels are unknown */
 
     for (int k = 0; k < f->base.nclass; k++)
         label = target[k] == TARGET_UNKNOWN ? label : 0;

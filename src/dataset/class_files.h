@@ -1,6 +1,6 @@
 /*
- * Samples that are a file and a class each: what the folders of classes and the lists of
- * files share. Private to src/dataset.
+ * Samples with one file and one class each: shared by class folders and file lists.
+ * Private to src/dataset.
  */
 #ifndef DATASET_CLASS_FILES_H
 #define DATASET_CLASS_FILES_H
@@ -11,29 +11,30 @@
 struct class_files {
     struct dataset base;
     struct class_file {
-        const char *path; /* below the root, or from / */
+        const char *path; /* below the root, or absolute */
         int32_t label;
-        const uint8_t *target; /* a set of labels, or NULL */
-        float weight; /* 1, or what a table says */
+        const uint8_t *target; /* set of labels, or NULL */
+        float weight;          /* 1, or the value in a table */
     } * file;
     size_t cap;
-    struct arena mem; /* of texts */
-    char *text;       /* the same; a heap string or NULL */
+    struct arena mem; /* storage of strings */
+    char *text;       /* storage of strings; on the heap; may be NULL */
     char *root;
-    int fd; /* of the root: files are opened below it */
+    int fd; /* open root directory */
 };
 
-/* `name` is the data set's. Ends the program if there is no folder `root`. Both are
- * copied. */
+/* `name` is the data set's. Copies both strings. Ends the program if the folder `root`
+ * cannot be opened. */
 struct class_files *class_files_new(const char *root, const char *name);
 
-/* The text of the path stays the caller's: it may lie in mem, or in text. */
+/* Does not copy the path; it may be in `mem` or `text`. */
 void class_files_add(struct class_files *f, const char *path, int32_t label);
 
-/* The same with a set of labels, which stays the caller's; of all samples, or of none. */
+/* The same with a set of labels, which is not copied. Either all samples have a set, or
+ * none. */
 void class_files_add_set(struct class_files *f, const char *path, const uint8_t *target);
 
-/* The samples have the weights of f->file. */
+/* Makes the data set report the weights in f->file. */
 void class_files_set_weighted(struct class_files *f);
 
 #endif

@@ -151,7 +151,7 @@ void class_set_colour(const struct class_set *s, int c, uint8_t rgb[3])
         memcpy(rgb, s->row[c].rgb, 3);
         return;
     }
-    for (int bit = 7; c; bit--, c >>= 3) /* VOC's colour map: bits of c, spread */
+    for (int bit = 7; c; bit--, c >>= 3) /* VOC's color map: spreads the bits of c */
         for (int k = 0; k < 3; k++)
             rgb[k] = (uint8_t)(rgb[k] | (c >> k & 1) << bit);
 }

@@ -1,10 +1,10 @@
 /*
- * Class sets: which values of label files are which classes, what the classes are called
- * and how they are painted. One table, in class_set.c; a new set is a row there, and
- * nothing else names it. `trainc help DATA.CLASS_SET` lists them.
+ * Class sets map the values of label files to classes, and give classes their names and
+ * colors. All sets are rows of one table in class_set.c; no other code names them.
+ * `trainc help DATA.CLASS_SET` lists them.
  *
- * In every set 255 is ignored. The names, ids and colours of Cityscapes are those of
- * cityscapesScripts (helpers/labels.py), those of CamVid are SegNet's.
+ * Value 255 is ignored in every set. The names, ids, and colors of Cityscapes are from
+ * cityscapesScripts (helpers/labels.py), those of CamVid from SegNet.
  */
 #ifndef DATASET_CLASS_SET_H
 #define DATASET_CLASS_SET_H
@@ -14,53 +14,55 @@
 
 #include "base/names.h"
 
-enum { LABEL_NONE = 254 }; /* in a map: no class has this value, and it is not ignored */
+enum { LABEL_NONE = 254 }; /* in a map: neither a class nor ignored */
 
 struct label_colours;
 
 struct class_row {
     const char *name;
-    int value; /* in a label file of ids; -1: none */
+    int value; /* value in a label file of ids, or -1 */
     uint8_t rgb[3];
 };
 
 struct class_set {
     const char *name;            /* DATA.CLASS_SET */
-    const char *help;            /* a line for the list of sets */
+    const char *help;            /* one line for the list of sets */
     int n;                       /* outputs of the model */
-    const struct class_row *row; /* of each class, then one without a name */
-    int last;                    /* values up to this one that are no class are ignored */
-    bool has_ids;                /* Cityscapes: label files may hold train ids instead */
-    const struct label_colours *colours; /* label files hold colours, which have these
-                                          * values; NULL: they hold values */
+    const struct class_row *row; /* the classes, then a row without a name */
+    int last;                    /* values up to this one that are not a class are
+                                  * ignored */
+    bool has_ids;                /* Cityscapes: label files may have train ids instead */
+    const struct label_colours *colours; /* values of the colors in label files; NULL:
+                                          * label files have values */
 };
 
-/* Ends with a row without a name. */
+/* The last row has no name. */
 extern const struct class_set class_set_table[];
 
-/* NULL: there is no such set, or the name is empty. */
+/* Returns NULL if there is no such set or the name is empty. */
 const struct class_set *class_set_find(const char *name);
 
 extern const struct names class_set_names;
 
 /*
- * What each value of a label file becomes: a class, LABEL_IGNORE, or LABEL_NONE. For no
- * set (NULL) the values 0 .. classes - 1 are the classes. `train_ids`: the files hold
- * class indices already, as Cityscapes' labelTrainIds.
+ * Fills `map`: each value of a label file becomes a class, LABEL_IGNORE, or LABEL_NONE.
+ * Without a set (NULL), values 0 to classes - 1 are the classes. `train_ids`: files hold
+ * class indices already, as Cityscapes' labelTrainIds do.
  */
 void class_set_map(const struct class_set *s, int classes, bool train_ids,
                    uint8_t map[256]);
 
-/* "0 to 33 and 255": the values that a map knows. */
+/* Appends the values that the map accepts, such as "0 to 33 and 255". */
 void class_set_add_values(const uint8_t map[256], struct strbuf *out);
 
-/* For class c; without a set "class7" in one of PASCAL VOC's colours. */
+/* Name and color of class c. Without a set: "class7", and a color of PASCAL VOC's color
+ * map. */
 void class_set_add_name(const struct class_set *s, int c, struct strbuf *out);
 void class_set_colour(const struct class_set *s, int c, uint8_t rgb[3]);
 
 /*
- * The value that class c has in label files, for instance for Cityscapes' server, where
- * what is no class is 0.
+ * Returns the value of class c in label files, as Cityscapes' server expects it; 0 if the
+ * class has none.
  */
 int class_set_value(const struct class_set *s, int c);
 

@@ -1,7 +1,6 @@
 /*
- * Classes as files write them: numbers, texts, and one-hot vectors.
- *
- * Private to src/dataset.
+ * Parses class values of files: numbers, names, and one-hot vectors. Private to
+ * src/dataset.
  */
 #ifndef DATASET_CLASS_VALUE_H
 #define DATASET_CLASS_VALUE_H
@@ -12,17 +11,18 @@
 struct sample;
 struct samples;
 
-/* A whole number in [0, INT32_MAX]; -1: any other. */
+/* Returns v if it is a whole number in [0, INT32_MAX], else -1. */
 int32_t class_of_number(double v);
 
-/* "7", "7.0" */
+/* Parses "7" or "7.0". Returns -1 for anything else. */
 int32_t class_of_digits(const char *text);
 
-/* The place of the only 1 among zeros, n >= 2 of them; -1: the values are others. */
+/* Returns the index of the only 1 among zeros, or -1. Requires n >= 2. */
 int32_t class_of_one_hot(const double *v, size_t n);
 
-/* The class of `to` from a text of `len` bytes, blanks at its ends aside: a number, or
- * a name. What can be neither makes the sample damaged; `from` then names the text. */
+/* Sets the class of `to` from a text of `len` bytes, a number or a name; blanks at both
+ * ends are ignored. Marks the sample as damaged if the text is neither; the reason starts
+ * with `from`. */
 void class_of_text(struct samples *s, struct sample *to, const void *text, size_t len,
                    const char *from);
 
