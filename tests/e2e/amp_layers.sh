@@ -1,8 +1,8 @@
 #!/bin/bash
-# Precision by choice: lists of layers, master weights and those of batch norms, evaluation
-# in 16 bits.
+# Mixed precision options: per-layer lists (AMP.FP32, AMP.HALF), master weights, batch norms in 16
+# bits, and evaluation in 16 bits.
 #
-#   tests/e2e/amp_layers.sh [TRAINC]      DEVICE=cpu: ref or cuda, too
+#   tests/e2e/amp_layers.sh [TRAINC]      DEVICE=cpu (default), ref, or cuda
 . "$(dirname "$0")/lib.bash"
 device=${DEVICE:-cpu}
 
@@ -14,11 +14,11 @@ train() { # NAME OPTION...
   shift
   "$trainc" "${args[@]}" OUTPUT="$name" "$@" >log 2>&1 || fail "training: $name"
 }
-rounded() { # NAME TENSOR: are all its values bf16?
+rounded() { # NAME TENSOR: true if all its values are exact in bf16
   "$trainc" export --raw --weights "$1/resnet20/default/last.safetensors" --out w.safetensors >/dev/null 2>&1
   low_halves "$2" | awk '{n++; low += $1 != 0} END {exit !n || low > 0}'
 }
-# The lower halves of a tensor's floats, out of the header's "data_offsets".
+# Prints the low 16 bits of a tensor's floats, located by the header's "data_offsets".
 low_halves() {
   local header size at
   size=$(od -An -tu8 -N8 w.safetensors | tr -d ' ')
@@ -38,7 +38,7 @@ rounded o2_norms layer1.0.conv1.weight && fail "KEEP_BATCHNORM_FP32 False rounds
 train o3_master AMP_OPT_LEVEL=O3 AMP.MASTER_WEIGHTS=True
 rounded o3_master layer1.0.conv1.weight && fail "O3 with master weights rounds"
 
-# A list that has all layers is O0 but for the dtype of casts that are not there.
+# O2 with every layer in AMP.FP32 computes the same as O0.
 "$trainc" "${args[@]}" OUTPUT=all AMP_OPT_LEVEL=O2 AMP.FP32="['*']" --result all.json >log 2>&1 || fail "all layers in fp32"
 "$trainc" "${args[@]}" OUTPUT=o0 AMP_OPT_LEVEL=O0 --result o0.json >log 2>&1 || fail "O0"
 [ "$(json_value all.json val_loss)" = "$(json_value o0.json val_loss)" ] || fail "all layers in fp32: $(json_value all.json val_loss), O0: $(json_value o0.json val_loss)"
@@ -46,7 +46,7 @@ rounded o3_master layer1.0.conv1.weight && fail "O3 with master weights rounds"
 grep -q "^layer2.0.conv1 .*bf16" said && grep -q "^layer3.0.conv1 .*fp32\|^layer3.0.conv1 .*f32" said ||
   fail "summary shows no types: $(grep "^layer[23].0.conv1" said)"
 
-# A layer is matched by a pattern of what is in it, too: vit's head has head.weight.
+# A pattern also selects a layer by its tensors: ViT's head contains head.weight.
 "$trainc" summary --model vit_tiny_patch16_224 --device $device -b 1 --opts AMP_OPT_LEVEL=O2 AMP.DTYPE=bf16 \
   AMP.FP32="['head.*']" >said 2>log || fail "summary of a ViT"
 grep -q "^head  .*fp32" said && grep -q "^blocks.11.attn.proj  .*bf16" said || fail "head.* is not head: $(grep "^head" said)"
@@ -57,7 +57,7 @@ refused "AMP.HALF: no layer of resnet20 .*matches 'loss'" AMP_OPT_LEVEL=O1 AMP.H
 "$trainc" "${args[@]}" OUTPUT=warned AMP_OPT_LEVEL=O1 AMP.MASTER_WEIGHTS=False >log 2>&1
 grep -q "AMP.MASTER_WEIGHTS has no effect: below O2 all weights are fp32" log || fail "MASTER_WEIGHTS at O1"
 
-# Evaluation in 16 bits is close to that in fp32, and is not the same.
+# Evaluation in 16 bits gives a loss close to fp32's, but not the same.
 eval=("$trainc" eval --resume o0/resnet20/default/last.safetensors --device $device)
 "${eval[@]}" --result f32.json --opts AMP_OPT_LEVEL=O0 >log 2>&1 || fail "eval in fp32"
 for half in bf16 fp16; do

@@ -1,6 +1,6 @@
 #!/bin/bash
-# trainc average: the mean equals Python's, of files and of the last and best checkpoints of a
-# run; eval and predict read it; files that do not fit together are refused by name.
+# trainc average: the mean of given files, and of a run's last and best checkpoints, equals
+# Python's; eval and predict read it; files that do not fit together are rejected by name.
 #
 #   tests/e2e/average.sh [TRAINC]
 set -u
@@ -19,7 +19,7 @@ train() { # TAG ARGUMENT...
     >log 2>&1 || { cat log; exit 1; }
 }
 
-# Compares OUT with math.fsum over FILE..., whose weights are named PREFIX + name.
+# Compares OUT with the fsum-based mean of FILE..., whose tensors are named PREFIX + name.
 same_mean() { # PREFIX OUT FILE...
   python3 - "$@" <<'X'
 import json, math, struct, sys
@@ -63,12 +63,12 @@ same_mean "" last.safetensors "$(ck 3)" "$(ck 2)" || fail "--last 2 of a run"
 "$trainc" average $run --out all.safetensors >log 2>&1 || fail "a run"
 grep -q "mean of 4 checkpoints" log || fail "last and best are counted once"
 
-# --best by the scores in metrics.jsonl; of equal ones the newer.
+# --best ranks by the scores in metrics.jsonl; the newer checkpoint wins a tie.
 best=$(sed -n '/"kind":"val"/s/.*"val_top1":\([^,}]*\).*/\1/p' $run/metrics.jsonl | awk '{print $1, NR - 1}' |
   sort -k1,1gr -k2,2nr | head -2 | cut -d' ' -f2)
 "$trainc" average $run --best 2 --out best.safetensors >log 2>&1 || fail "--best"
 for e in $best; do grep -q "averaged '$(ck "$e")'" log || fail "--best 2: epoch $e is left out"; done
-# At this learning rate the loss rises between epochs, so the best are not the newest.
+# With this learning rate the loss rises between epochs, so the best are not the newest.
 train loss --epochs 5 --opts TRAIN.EMA.ENABLE False TRAIN.KEEP_CHECKPOINTS 9 TRAIN.BASE_LR 2 TRAIN.BEST_METRIC loss
 best=$(sed -n '/"kind":"val"/s/.*"val_loss":\([^,}]*\).*/\1/p' out/resnet20/loss/metrics.jsonl | awk '{print $1, NR - 1}' |
   sort -k1,1g | head -3 | cut -d' ' -f2)
@@ -77,7 +77,7 @@ for e in $best; do grep -q "averaged .*loss/ckpt_epoch_$e.safe" log || fail "--b
 "$trainc" eval --pretrained three.safetensors --result eval.json >log 2>&1 && grep -q val_top1 eval.json || fail "eval"
 "$trainc" average three.safetensors last.safetensors --out again.safetensors >log 2>&1 || fail "means of means"
 
-# EMA weights, and the weights themselves.
+# Averages EMA weights or, on request, the trained weights.
 train ema --epochs 2 --opts TRAIN.EMA.ENABLE True TRAIN.EMA.DECAY 0.5
 e=out/resnet20/ema
 "$trainc" average $e --out ema.safetensors >log 2>&1 && grep -q "EMA weights" log || fail "EMA weights"

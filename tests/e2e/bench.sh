@@ -1,11 +1,11 @@
 #!/bin/bash
-# trainc bench: what its modes print, and that their JSON holds the documented fields with
-# numbers in them. No speed is compared with anything.
+# trainc bench: the output of each mode, and the documented JSON fields hold numbers. Speeds are
+# not compared.
 #
 #   tests/e2e/bench.sh [TRAINC]
 . "$(dirname "$0")/lib.bash"
 
-value() { # FILE KEY: the first value of that key, at any depth
+value() { # FILE KEY: prints the first value of that key, at any depth
   jq -r --arg key "$2" 'first(.. | objects | select(has($key)))[$key]' "$1"
 }
 positive() { # file key...
@@ -17,7 +17,7 @@ positive() { # file key...
   done
 }
 
-# ---- a step, and its convolutions ----
+# ---- step and convolutions ----
 
 step=("$trainc" bench --cfg "$here/configs/cifar10/resnet20.yaml" --batch-size 4 --device cpu
   --seconds 0.1 --json step.json)
@@ -32,8 +32,8 @@ grep -Eq '^convolutions only: [0-9.]+ img/s, forward [0-9.]+ ms, data gradient [
   fail "no line of the convolutions: $(grep ^conv log)"
 grep -Eq '^all kernels +[0-9]+ ' log || fail "no sum of the trace"
 
-# Our own beside the library: each of a kernel's lines counts in its sum, and the ratio is
-# that of the two times. On a processor that has none of our loops there is no table.
+# Own kernels compared with the library: the total counts each kernel's lines, and the ratio is
+# that of the two times. On a processor without own kernels there is no table.
 sed -n '/^our own /,/^layer /p' log | grep -E ' cpu ' >own
 if [ -s own ]; then
   awk '{ k = ""; for (i = 2; i <= NF - 6; i++) k = k " " $i
@@ -62,7 +62,7 @@ echo "ok: a step and its convolutions"
 grep -q convs_images_per_second step.json && fail "convolutions that were not timed are in the JSON"
 grep -q '^convolutions only' log && fail "convolutions without --convs"
 
-# "-" is the standard output, and another program reads it: what is for people goes beside.
+# With "--json -" stdout carries the JSON only; text for people goes to stderr.
 for what in "--seconds 0.01 --cfg $here/configs/smoke/synthetic.yaml" "--ops relu*limit" \
   "--seconds 0.1 --loader --cfg $here/configs/smoke/synthetic.yaml"; do
   "$trainc" bench $what --device cpu --json - >out.json 2>log || fail "$what --json -"

@@ -1,9 +1,9 @@
 #!/bin/bash
-# TRAIN.VALIDATE beside: a process of its own finds the scores that validation inline
-# finds, and they are in metrics.jsonl, summary.csv, TensorBoard, the result and the choice
-# of the best; an evaluator that is killed costs nothing; a run that is killed with
-# checkpoints not validated catches up when it is started again; also in two ranks, with an
-# evaluator that somebody starts by hand, and from a cache of decoded images on disk.
+# TRAIN.VALIDATE beside: a separate process computes the same scores as inline validation, and
+# they reach metrics.jsonl, summary.csv, TensorBoard, the result, and the choice of the best
+# checkpoint. A killed evaluator loses nothing. A killed run validates its pending checkpoints
+# when it is restarted. Also covered: two ranks, an evaluator started by hand, and a cache of
+# decoded images on disk.
 #
 #   tests/e2e/beside.sh [TRAINC]
 set -u
@@ -21,8 +21,8 @@ train=("$trainc" --cfg "$here/configs/smoke/shapes.yaml" --data-path shapes --de
 beside=("${train[@]}" --output beside --result r.json --opts TRAIN.VALIDATE=beside)
 run=resnet20/default
 scores() { grep '"kind":"val"' "$1/$run/metrics.jsonl" | sort; }
-table() { cut -d, -f1-9 "$1/$run/summary.csv"; } # the rest is rates and seconds
-# Scalars of TensorBoard, by their tags.
+table() { cut -d, -f1-9 "$1/$run/summary.csv"; } # the other columns are rates and seconds
+# Counts TensorBoard's scalars by tag.
 points() { grep -h -a -o 'val/[a-z0-9_]*' "$1/$run"/events.* | sort | uniq -c; }
 same() { # FOLDER WHAT
   [ "$(scores inline | wc -l)" = 6 ] || fail "nothing to compare"
@@ -30,7 +30,7 @@ same() { # FOLDER WHAT
   diff <(table inline) <(table "$1") || fail "$2: another summary.csv"
   diff <(points inline) <(points "$1") || fail "$2: other points in TensorBoard"
   diff <(grep best_ in.json) <(grep best_ r.json) || fail "$2: another best"
-  # of the weights of the same epoch: what comes after the header, whose times differ
+  # skips the header, which contains times
   cmp -s <(tail -c 1000000 "inline/$run/best.safetensors") <(tail -c 1000000 "$1/$run/best.safetensors") ||
     fail "$2: best.safetensors is of another epoch"
   [ -z "$(ls "$1/$run" | grep validate)" ] || fail "$2: files are left"
@@ -43,7 +43,7 @@ same beside "undisturbed"
 [ -z "$(pgrep -f "$dir/beside")" ] || fail "an evaluator is left"
 echo "ok: the same scores"
 
-# The evaluator is killed again and again: it is started anew, and training does not wait.
+# A repeatedly killed evaluator is restarted, and training does not wait for it.
 rm -rf beside
 "${beside[@]}" >log 2>&1 &
 pid=$!
@@ -59,8 +59,9 @@ wait $pid || { cat log; fail "a killed evaluator ends the run"; }
 same beside "a killed evaluator"
 echo "ok: a killed evaluator"
 
-# One that hangs, before it says a word or while it works, is killed after DIST.TIMEOUT and
-# started again; a run that is asked to leave does not wait for it. The program was replaced.
+# An evaluator that hangs, while it starts or while it works, is killed after DIST.TIMEOUT and
+# restarted; a run that is asked to stop does not wait for it. The program file is replaced
+# meanwhile.
 rm -rf beside
 cp "$trainc" own
 own=("./own" "${beside[@]:1}")
@@ -91,7 +92,7 @@ same beside "after an evaluator that hangs"
 [ -z "$(pgrep -f "$dir/beside")" ] || fail "an evaluator that hangs is left"
 echo "ok: an evaluator that hangs"
 
-# The run is killed before the last results are there, and after.
+# The run is killed before and after the last results are written.
 for lines in 1 3 5; do
   rm -rf beside
   "${beside[@]}" >log 2>&1 &
@@ -102,7 +103,7 @@ for lines in 1 3 5; do
   "${beside[@]}" >log 2>&1 || { cat log; fail "killed after $lines scores: does not go on"; }
   same beside "killed after $lines scores"
 done
-# With nothing left to train.
+# The restarted run has no steps left to train.
 rm -rf beside
 "${beside[@]}" >log 2>&1 &
 pid=$!
@@ -111,7 +112,7 @@ kill -9 $pid
 wait $pid 2>/dev/null
 "${beside[@]}" >log 2>&1 || { cat log; fail "killed at the end: does not go on"; }
 same beside "killed at the end"
-# What is called like such a checkpoint is none: a backup, a copy of half of one.
+# Files with similar names, such as backups and partial copies, are not checkpoints to validate.
 last=$(sed -n 's/.*"kind":"val".*"step":\([0-9]*\).*/\1/p' "beside/$run/metrics.jsonl" | sort -n | tail -1)
 for ending in .safetensors .safetensors~ .safetensors.tmp.part "" "~"; do
   cp "beside/$run/ckpt_epoch_5.safetensors" "beside/$run/validate_step_$last$ending"
@@ -123,12 +124,12 @@ rm -f "beside/$run/validate_step_"*
 same beside "files that are called alike"
 echo "ok: a killed run catches up"
 
-# Two ranks: the first has the evaluator. An early stop is everybody's.
+# With two ranks, the first one runs the evaluator. An early stop ends both.
 rm -rf beside
 mpirun --oversubscribe -n 2 "${beside[@]}" DATA.BATCH_SIZE=4 TRAIN.EARLY_STOP=20 >log 2>&1 || { cat log; fail "two ranks"; }
 [ "$(scores beside | wc -l)" = 6 ] || fail "two ranks: $(scores beside | wc -l) scores"
 
-# By hand, and from decoded images that both processes share.
+# Validation by hand, and from decoded images that both processes share.
 rm -rf beside
 "$trainc" train --cfg "$here/configs/smoke/shapes.yaml" --data-path shapes --device cpu --threads 1 --output beside \
   --result r.json --cache mmap --opts TRAIN.VALIDATE=beside TRAIN.EPOCHS=6 LOG.TENSORBOARD=True DATA.INDEX_DIR=kept >log 2>&1 || { cat log; fail "decoded images"; }
@@ -144,7 +145,7 @@ wait
 [ "$(scores beside | wc -l)" = 6 ] || { cat log hand; fail "by hand: $(scores beside | wc -l) scores"; }
 echo "ok: two ranks, by hand, decoded images"
 
-refused() { # WHAT THE ERROR SAYS, ARGUMENTS...
+refused() { # PATTERN ARGUMENT...
   local says=$1
   shift
   "${train[@]}" --output no "$@" >log 2>&1

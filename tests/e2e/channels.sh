@@ -1,12 +1,12 @@
 #!/bin/bash
-# Images of one channel, four and five: training, evaluation, prediction, weights of RGB to
-# start from, and what is said where channels do not fit.
+# Images with one, four, and five channels: training, evaluation, prediction, starting from RGB
+# weights, and error messages where the number of channels does not fit.
 #
 #   tests/e2e/channels.sh [TRAINC]
 . "$(dirname "$0")/lib.bash"
 golden=$here/tests/golden/image_channels
 
-# NAME FILE FILE: two classes, each the same image many times.
+# NAME FILE FILE: makes two classes, each with many copies of one image.
 classes() {
   local split i
   for split in train val; do
@@ -42,15 +42,15 @@ for run in "grey 1" "rgba 4" "bands 5"; do
   "$trainc" predict --weights "$saved" "$name/val" >predicted 2>log || fail "predict: $name"
   [ "$(wc -l <predicted)" = "$(find "$name/val" -type f | wc -l)" ] || fail "predict: lines: $name"
   grep -q "MEAN: \[0.4733" "out_$name/resnet20/default/config.yaml" || fail "no mean of RGB: $name"
-  # RGB's weights, of which the first layer is adapted and told in one line.
+  # The first layer of RGB weights is adapted, and one line says so.
   train "$name" "$channels" --pretrained "$weights" --tag tuned || fail "fine-tuning: $name"
   expect_line "conv1.weight: the file has 16x3x3x3, the model 16x${channels}x3x3: for"
 done
 expect_line "116 tensors loaded"
 cache=decoded train rgba 4 --mean 0.1 0.2 0.3 0.4 --std 0.5 --tag mean || fail "means by channel"
 
-# As timm does, also without training: of grey pixels the sum is what RGB's layer makes. So
-# the answers are the same, whether RGB's net reads grey files or one of one channel does.
+# The first layer is adapted as in timm: for gray pixels the summed weights compute what the RGB
+# layer computes. So the RGB net and the one-channel net give the same answers for gray files.
 mkdir files && for i in 1 2 3; do { printf 'P5\n16 16\n255\n'; head -c 256 /dev/urandom; } >files/$i.pgm; done
 answers() { # CHANNELS MEAN STD...
   "$trainc" predict files --weights "$weights" --in-chans "$1" --no-amp --mean "${@:2:$1}" --std "${@:2+$1:$1}" 2>log
@@ -65,13 +65,13 @@ paste -d' ' by_rgb by_grey | awk '
   grey/val/*/*0.* >log 2>&1 || fail "features of grey"
 expect_line "conv1.weight: the file has 16x3x3x3, the model 16x1x3x3: for gray images"
 
-# Swin has a key of its own, and either does.
+# Swin has its own key; either one sets the number of channels.
 for key in MODEL.IN_CHANS MODEL.SWIN.IN_CHANS; do
   "$trainc" config --model swin_tiny_patch4_window7_224 --opts $key=4 >log 2>&1
   [ "$(grep -c " IN_CHANS: 4" log)" = 2 ] || fail "config: $key"
 done
 
-# Mistakes.
+# Errors.
 refused() { # NAME CHANNELS PATTERN OPTION...
   local name=$1 channels=$2 pattern=$3
   shift 3

@@ -1,6 +1,6 @@
 #!/bin/bash
-# trainc check: what it finds in folders of classes and in label maps is what was put there,
-# and nothing in a sound data set.
+# trainc check finds exactly the planted defects in class folders and label maps, and nothing in
+# an intact data set.
 #
 #   tests/e2e/check.sh [TRAINC]
 set -u
@@ -21,7 +21,7 @@ for workers in 0 3; do
   grep -q "^train: 30 images, 40 to 40 wide and 40 to 40 high; 3 classes of 10 " log || { cat log; fail "what there is"; }
 done
 
-# --show-batch: the first augmented images, the same with any number of workers.
+# --show-batch: shows the first augmented images, the same for any number of workers.
 sheet() { check --data-path shapes --img-size 48 --num-classes 3 -b 9 --show-batch "$@"; }
 sheet a.png -j 0 || { cat log; fail "--show-batch: exit code"; }
 [ "$(grep -c "^row [1-4], column [1-4]: .* (shapes/train/.*)$" log)" = 16 ] || { cat log; fail "--show-batch: a line per image"; }
@@ -37,7 +37,7 @@ sheet a.png --out found.csv && fail "--show-batch with --out"
 check --cfg "$here/configs/erfnet.yaml" --data-path streets --show-batch maps.png || { cat log; fail "--show-batch: label maps"; }
 [ "$(grep -c "^row [1-3], column 1: .*road [0-9]* %" log)" = 3 ] || { cat log; fail "--show-batch: the classes of label maps"; }
 
-# What a Mac, a file server, or an editor leaves in a folder is no class; one note says so.
+# Folders that macOS, file servers, and editors create are not classes; one note says so.
 cp -r shapes left && mkdir -p left/{train,val}/{__MACOSX,@eaDir,.git,.ipynb_checkpoints}
 touch left/train/__MACOSX/._a.jpg left/train/@eaDir/a.jpg
 check --data-path left --img-size 80 --num-classes 3 || { cat log; fail "folders of a system: exit code"; }
@@ -45,7 +45,7 @@ check --data-path left --img-size 80 --num-classes 3 || { cat log; fail "folders
 grep -q "no problems found" log || { cat log; fail "folders of a system"; }
 "$trainc" train --data-path left --img-size 16 --model resnet20 --max-steps 1 -b 2 --device cpu --output out >log 2>&1 || { cat log; fail "folders of a system: training"; }
 
-# One of each, in places that are known.
+# One defect of each kind, at known places.
 classes=(shapes/train/*)
 first=("${classes[0]}"/*)
 second=("${classes[1]}"/*)
@@ -66,14 +66,14 @@ for want in "${first[3]#shapes/},damaged,train," "${first[1]#shapes/},duplicate,
   grep -q "$want" found.csv || { cat found.csv; fail "not in the CSV: $want"; }
 done
 [ "$(wc -l <found.csv)" = 6 ] || fail "the CSV has $(wc -l <found.csv) lines"
-# Twice what may be meant, and nothing that is wrong.
+# Two warnings and no error.
 rm "${first[3]}" "${first[2]}" shapes/val/*/leak.*
 check --data-path shapes --img-size 80 --num-classes 3 --out found.csv || { cat log; fail "duplicates and tiny ones: exit code"; }
 echo mine >other.csv
 check --data-path shapes --img-size 80 --num-classes 3 --out other.csv && fail "another file was overwritten"
 grep -q mine other.csv || fail "another file was overwritten"
 
-# Label maps: one of another size, one that says nothing.
+# Label maps: one of the wrong size, one fully ignored.
 "$trainc" synth scenes --out scenes --train 6 --val 2 --size 64 >log 2>&1 || { cat log; fail "synth scenes"; }
 check --cfg "$here/configs/erfnet.yaml" --data-path scenes || { cat log; fail "sound label maps"; }
 labels=(scenes/gtFine/train/*/*_labelIds.png)
@@ -83,7 +83,7 @@ check --cfg "$here/configs/erfnet.yaml" --data-path scenes && fail "another size
 grep -q "^1 damaged" log && grep -q "pixels, but its label map has 64 x 32\|pixels, but its label map has 32 x" log ||
   { cat log; fail "a label map of another size"; }
 
-# What is not there.
+# Missing paths.
 check --data-path nowhere && fail "no folder passed"
 grep -q "folder 'nowhere' not found" log || { cat log; fail "no folder: message"; }
 rm -r shapes/val

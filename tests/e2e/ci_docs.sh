@@ -1,12 +1,12 @@
 #!/bin/bash
-# docs/ci.md: its commands run, and what they write is what docs/result.schema.json says.
+# docs/ci.md: its commands run, and the results they write match docs/result.schema.json.
 #
 #   tests/e2e/ci_docs.sh [TRAINC]
 . "$(dirname "$0")/lib.bash"
 
 ln -s "$trainc" trainc && ln -s "$here/configs" configs
 
-# The commands of GitHub's job and of GitLab's are the same, and those of trainc run here.
+# The GitHub job and the GitLab job have the same commands; this script runs the trainc ones.
 commands() { sed -n "s|^ *- $1\(./trainc .*\)|\1|p" "$here/docs/ci.md" | sed "s|/tmp/smoke|$dir/out|g"; }
 diff <(commands 'run: ') <(commands '') || fail "the two jobs differ"
 [ "$(commands '' | wc -l)" = 2 ] || fail "no commands: $(commands '')"
@@ -16,7 +16,7 @@ done < <(commands '')
 ./trainc --cfg configs/smoke/synthetic.yaml --epochs 0.5 --result refused.json >log 2>&1
 ./trainc --cfg configs/smoke/synthetic.yaml --output out --result failed.json --resume nowhere >log 2>&1
 
-# Names that stand in a result and in the schema, which names more that only some have.
+# Every name in a result is in the schema, and every required name is in the result.
 names() { jq -r 'keys[]' "$1" | sort; }
 known=$(jq -r '.properties | keys[]' "$here/docs/result.schema.json" | sort)
 required=$(jq -r '.required[]' "$here/docs/result.schema.json" | sort)

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Label maps in colours (DATA.CLASS_COLORS) are the same data as label maps of values, in init,
-# check, train, eval, predict and pack; unknown colours are told.
+# Color-coded label maps (DATA.CLASS_COLORS) give the same data as label maps of class indices in
+# init, check, train, eval, predict, and pack; unknown colors are reported.
 #
 #   tests/e2e/colours.sh [TRAINC]
 . "$(dirname "$0")/lib.bash"
@@ -14,7 +14,7 @@ run() { # NAME, then options
   "$trainc" "$@" --output "out.$name" --device cpu --threads 1 --opts TRAIN.MAX_STEPS 2 SEED 1 DATA.BATCH_SIZE 2 >"$name.log" 2>&1 || { cat "$name.log"; fail "$name: it does not train"; }
 }
 
-# Two data sets: values 0, 1, 2 and 255, and their colours; void is black.
+# Two copies of a data set: label maps with values 0, 1, 2, and 255, and in color (void is black).
 layouts_begin "$trainc" || exit 1
 for s in train val; do
   layout_map_values values/$s && layout_map_colours colours/$s && cp values/$s/images/* colours/$s/images/ || exit 1
@@ -36,33 +36,33 @@ for c in values colours; do
   "$trainc" check --cfg $c.yaml >log 2>&1 || fail "$c: check"
   run $c --cfg $c.yaml
 done
-same() { # A B: the scores of two logs
+same() { # A B: compares the scores in two logs
   diff <(grep -o 'mIoU.*loss [0-9.]*' "$1") <(grep -o 'mIoU.*loss [0-9.]*' "$2") && grep -q mIoU "$1"
 }
 same values.log colours.log || fail "colours and values train differently"
 best=$(find out.colours -name '*.safetensors' | head -1)
 "$trainc" eval --resume "$best" --device cpu >eval.log 2>&1 || { cat eval.log; fail "eval"; }
 grep -q "$(grep -o '\* mIoU [0-9.]*' colours.log | tail -1 | cut -c3-)" eval.log || { cat eval.log; fail "eval scores something else"; }
-# Colours by a file, in hexadecimal, and of a class that another line names.
+# Colors from a file, in hexadecimal, and by reference to a class on another line.
 run file --data-path colours --dataset pairs --model erfnet --num-classes 4 --opts "DATA.CLASS_COLORS=[label_colors.txt]" DATA.IMG_WIDTH 32 DATA.IMG_HEIGHT 32
 grep -q 'Sky: blue' file.log || { cat file.log; fail "the names of the file"; }
 run hex --cfg colours.yaml --opts "DATA.CLASS_COLORS=['#804080', '#4000c0', '#ff8001']"
 same hex.log colours.log || fail "hexadecimal colours"
-# Predictions have the colours of the classes: PLTE of the PNG.
+# Predicted label maps have the class colors as their PNG palette.
 "$trainc" predict --weights "$best" --device cpu --out p colours/val/images >log 2>&1 || fail "predict"
 LC_ALL=C grep -qaP 'PLTE\x80\x40\x80\x40\x00\xc0\xff\x80\x01' p/*.png || { ls p; fail "predict paints other colours"; }
-# Packed label maps hold values.
+# Packed label maps hold class indices.
 "$trainc" pack --cfg colours.yaml --to zip --out packed --label-maps >log 2>&1 && grep -q 'label maps as class indices' log || fail "pack"
 run packed --cfg values.yaml --data-path packed --dataset zip
 same packed.log colours.log || fail "packed colours train differently"
 
-# The file of colours may be a CSV file.
+# The color file may be CSV.
 rm colours/label_colors.txt && printf 'name,r,g,b\nRoad,128,64,128\nCar,64,0,192\nSky,255,128,1\nvoid,0,0,0\n' >colours/class_dict.csv
 "$trainc" init colours >csv.yaml 2>log || fail "init with class_dict.csv"
 is csv.yaml CLASS_NAMES '[Road, Car, Sky]'
 grep -q 'is not read' csv.yaml && { head csv.yaml; fail "class_dict.csv is said not to be read"; }
 
-# What is wrong is told.
+# Errors.
 "$trainc" check --cfg colours.yaml --opts "DATA.IGNORED_COLORS=[]" >log 2>&1 && fail "check: unknown colours pass"
 grep -q "masks/1.ppm': the colour #000000 at pixel (x [0-9]*, y [0-9]*) is no class: [0-9]* pixels have it" log || fail "check: the unknown colour"
 "$trainc" check --cfg colours.yaml --opts "DATA.IGNORED_COLORS=[others]" >log 2>&1 || fail "check: others are ignored"

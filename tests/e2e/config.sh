@@ -1,10 +1,10 @@
 #!/bin/bash
-# The command line as its users see it: what goes to stdout, what to stderr, and the exit
-# code, compared with tests/golden/config/cli.txt. There, a line "$ ARGUMENTS" is a call,
-# "! LINE" came from stderr, "= CODE" is the exit code, "% LINE" a comment, all else came from stdout.
+# Compares what the command line writes to stdout and stderr, and its exit codes, with
+# tests/golden/config/cli.txt. There, "$ ARGUMENTS" is a call, "! LINE" is from stderr, "= CODE"
+# is the exit code, "% LINE" is a comment, and all other lines are from stdout.
 #
 #   tests/e2e/config.sh [TRAINC]            compare
-#   tests/e2e/config.sh [TRAINC] --write    write the file anew, to be read in the diff
+#   tests/e2e/config.sh [TRAINC] --write    rewrite the file; review the diff
 . "$(dirname "$0")/lib.bash"
 cd "$here" || exit 1
 golden=tests/golden/config/cli.txt
@@ -19,7 +19,7 @@ while IFS= read -r line; do
   echo "$line"
   eval "\"$trainc\" ${line#'$ '}" >"$dir/out" 2>"$dir/err" </dev/null
   code=$?
-  case $line in # what follows depends on the machine
+  case $line in # later lines depend on the machine
   *--version) head -1 "$dir/out" ;;
   *) cat "$dir/out" ;;
   esac

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Files that cannot be decoded, more of them than DATA.MAX_BAD_SHARE allows: the run saves
-# what it has learned, says why it ends, and once they are repaired it goes on to the very
-# weights of a run that never saw the damage.
+# When more files cannot be decoded than DATA.MAX_BAD_SHARE allows, the run saves its state and
+# says why it ends. Once the files are repaired, the run resumes and ends with exactly the weights
+# of an undisturbed run.
 #
 #   tests/e2e/damage.sh [TRAINC]
 . "$(dirname "$0")/lib.bash"
@@ -12,7 +12,7 @@ common=("$trainc" --cfg "$here/configs/smoke/shapes.yaml" --data-path data --dev
 train=("${common[@]}" --output out --result result.json)
 run=out/resnet20/default
 
-damaged() { # what, of training, of validation
+damaged() { # NAME TRAIN VAL: numbers of damaged files
   [ "$(jq -c '[.damaged_train_samples, .damaged_val_samples]' result.json)" = "[$2,$3]" ] ||
     fail "$1: not $2 and $3 but $(grep damaged_ result.json)"
 }
@@ -21,7 +21,7 @@ damaged() { # what, of training, of validation
 damaged "whole files" 0 0
 mv out whole
 
-ends() { # what, update that is saved
+ends() { # NAME STEP: the step whose checkpoint is saved
   "${train[@]}" >log 2>&1
   local rc=$?
   [ $rc = 1 ] || fail "$1: exit code $rc"
@@ -32,7 +32,7 @@ ends() { # what, update that is saved
   [ -s $run/ckpt_step_$2.safetensors ] || fail "$1: update $2 is not saved: $(ls $run)"
 }
 
-goes_on() { # what
+goes_on() { # NAME
   "${train[@]}" >log 2>&1 || fail "$1: does not go on"
   grep -q "resumed from" log || fail "$1: starts over"
   cmp -s $run/last.safetensors whole/resnet20/default/last.safetensors || fail "$1: other weights"
@@ -41,7 +41,7 @@ goes_on() { # what
   echo "ok: $1"
 }
 
-# One that the first batch does not have.
+# Finds a file that is not in the first batch.
 for file in data/train/*/*; do
   cp "$file" kept
   echo "no image" >"$file"
@@ -68,7 +68,7 @@ damaged "a validation image" 0 1
 cp kept "$file"
 goes_on "a validation image"
 
-# Evaluation and the loader's benchmark have nothing to save.
+# Evaluation and the loader benchmark save nothing.
 echo "no image" >"$file"
 evaluation=("$trainc" eval --cfg "$here/configs/smoke/shapes.yaml" --data-path data --device cpu
   --resume whole/resnet20/default/last.safetensors --opts DATA.MAX_BAD_SHARE=0)

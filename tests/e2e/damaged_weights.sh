@@ -1,7 +1,6 @@
 #!/bin/bash
-# Every verb that is given a file of weights names it, and what is wrong with it, in one line
-# of error, if it is missing, a folder, empty, cut off or has a damaged header; and it writes
-# nothing.
+# Every subcommand that reads weights names a missing, empty, truncated, or damaged file, or a
+# folder, in one line of error that also says what is wrong, and writes nothing.
 #
 #   tests/e2e/damaged_weights.sh [TRAINC]
 set -u
@@ -21,7 +20,7 @@ run=("${cfg[@]}" --data-path data --output out)
 whole=first/resnet20/default/last.safetensors
 image=$(find data/val -name '*.*' -type f | head -1)
 
-flip() { # byte, file: one bit of it
+flip() { # BYTE FILE: flips one bit of it
   printf '%b' "\\x$(printf %x $((0x$(od -An -tx1 -j "$1" -N1 "$2" | tr -d ' ') ^ 0x10)))" |
     dd of="$2" bs=1 seek="$1" conv=notrunc 2>/dev/null
 }
@@ -31,7 +30,7 @@ for n in 0 5 1000 $(($(stat -c %s $whole) / 2)); do head -c "$n" $whole >cut$n.s
 for n in 3 8 9; do cp $whole flip$n.safetensors && flip $n flip$n.safetensors; done # length, {, "
 head -c 1000 "$here/tests/golden/io/zip.pth" >cut.pth
 
-refuses() { # file, arguments with FILE in its place
+refuses() { # FILE ARGUMENT...: FILE replaces the word FILE in them
   local file=$1 rc
   shift
   "$trainc" "${@/FILE/$file}" >stdout 2>log </dev/null

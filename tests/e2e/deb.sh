@@ -1,6 +1,6 @@
 #!/bin/bash
-# make deb: what the package holds and needs, that its binary runs from where it is unpacked,
-# and lintian's word, if there is one.
+# make deb: checks the package's files and dependencies, runs its binary from where it is
+# unpacked, and runs lintian if it is installed.
 #
 #   tests/e2e/deb.sh [TRAINC]
 set -u
@@ -19,10 +19,10 @@ deb=$(DEB_COMPRESSION=gzip DEB_MAINTAINER='Some One <some.one@example.org>' make
 field() { dpkg-deb -f "$deb" "$1"; }
 [ "$(field Package)" = trainc ] && [ "$(field Maintainer)" = 'Some One <some.one@example.org>' ] || fail "$(dpkg-deb -f "$deb")"
 [ "$(field Version)" = "$(sed -n 's/^#define TRAINC_VERSION "\(.*\)"/\1/p' "$here/src/base/version.h")" ] || fail "version $(field Version)"
-# Each library that the binary names is one of the dependencies.
+# Each library that the binary needs is in a package that the .deb depends on.
 dpkg-deb -x "$deb" root && dpkg-deb -e "$deb" control
-# (One question for all: dpkg -S reads the lists of all packages each time. A file may be
-# known by its link's place, or as /usr is merged.)
+# (One dpkg -S call for all, because it reads every package's file list each time. dpkg may know a
+# file by the path of its link, or by its path in merged /usr.)
 libs=$(objdump -p root/usr/bin/trainc | sed -n 's/^ *NEEDED *//p')
 ldd root/usr/bin/trainc | sed -n 's|^\s*\([^ ]*\) => \([^ ]*\) .*|\1 \2|p' >paths
 while read -r lib path; do
@@ -30,7 +30,7 @@ while read -r lib path; do
 done <paths | sort -u | xargs dpkg -S 2>/dev/null >owners
 for lib in $libs; do
   path=$(awk -v l="$lib" '$1 == l {print $2}' paths)
-  [ -n "$path" ] || continue # the loader
+  [ -n "$path" ] || continue # the dynamic loader
   package=$(awk -F': ' -v a="$path" -v b="$(realpath "$path")" -v c="/usr$path" \
     '$2 == a || $2 == b || $2 == c {print $1; exit}' owners | cut -d: -f1)
   [ -n "$package" ] || { fail "$lib is of no package"; continue; }

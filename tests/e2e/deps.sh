@@ -1,13 +1,13 @@
 #!/bin/bash
-# scripts/deps.sh and the packages that the Debian package recommends, against the names of
-# packages in Debian 12 and 13 and Ubuntu 24.04.
+# Checks that the packages in scripts/deps.sh and those that the Debian package recommends exist
+# in Debian 12 and 13 and in Ubuntu 24.04.
 #
 #   tests/e2e/deps.sh           checks tests/packages/*.txt
-#   tests/e2e/deps.sh --write   run on a distribution, after apt-get update: writes its file
+#   tests/e2e/deps.sh --write   writes the list of this distribution; call apt-get update first
 . "$(dirname "$0")/lib.bash"
 cd "$here" || exit 1
 
-# One word for each package, alternatives separated by |.
+# One word per package; | separates alternatives.
 mapfile -t optional < <(sed -n 's/^\(Recommends\|Suggests\): //p' scripts/deb.sh |
   sed 's/ | /|/g; s/, /\n/g')
 [ ${#optional[@]} -ge 5 ] || fail "scripts/deb.sh recommends: ${optional[*]}"
@@ -29,11 +29,11 @@ done
 set -- $(ls tests/packages)
 [ $# -ge 3 ] || fail "lists of three distributions, not $#"
 
-# A package without any name there.
+# None of the alternatives exists.
 ! out=$(DEPS_NAMES=tests/packages/debian-12.txt scripts/deps.sh 'no-such-dev|nor-this-dev' 2>&1) ||
   fail "an unknown package passes: $out"
 case $out in *"not in tests/packages/debian-12.txt: no-such-dev|nor-this-dev") ;; *) fail "$out" ;; esac
-# The first alternative that exists.
+# The first alternative that exists is chosen.
 out=$(DEPS_NAMES=tests/packages/debian-12.txt scripts/deps.sh 'no-such-dev|libtiff-dev')
 case $out in *" libtiff-dev") ;; *) fail "$out" ;; esac
 

@@ -1,7 +1,7 @@
 #!/bin/bash
-# What must not be lost or replaced: a run that diverges leaves the checkpoints of before and
-# ends with 1, as does one that has nothing to learn from; files that trainc did not write stay;
-# a changed list of data is told on resume.
+# Nothing of value is lost or replaced: a run that diverges keeps its earlier checkpoints and ends
+# with exit code 1, as does a run without usable data; files that trainc did not write are kept;
+# resume reports a changed list of data.
 #
 #   tests/e2e/diverged.sh [TRAINC]
 set -u
@@ -18,13 +18,13 @@ fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
 train=("$trainc" --cfg "$here/configs/smoke/shapes.yaml" --data-path data --device cpu)
 run=out/resnet20/default
 
-says() { # exit code, text, what
+says() { # CODE PATTERN NAME
   local rc=$?
   [ $rc = "$1" ] || fail "$3: exit code $rc, not $1: $(tail -2 log)"
   grep -q "$2" log || fail "$3: does not say '$2': $(tail -2 log)"
 }
 
-# Good checkpoints, then a rate at which weights and statistics overflow.
+# Writes good checkpoints, then diverges: weights and statistics overflow.
 "${train[@]}" --epochs 1 --output out >log 2>&1 || { cat log; fail "a good run"; }
 cp $run/last.safetensors good.safetensors
 "${train[@]}" --epochs 4 --output out --result r.json --resume $run/last.safetensors \
@@ -34,7 +34,7 @@ cmp -s good.safetensors $run/last.safetensors || fail "a run that diverges: last
 grep -q '"exit": 1' r.json || fail "a run that diverges: the result"
 echo "ok: a run that diverges"
 
-# Nothing to learn from.
+# No usable data.
 mkdir -p junk/train/{a,b} junk/val/{a,b}
 for c in a b; do
   for i in 1 2 3 4; do echo junk >junk/train/$c/$i.png; done
@@ -45,7 +45,7 @@ done
 says 1 "nothing to learn from in epoch" "no sound image"
 echo "ok: no sound image"
 
-# Files of others.
+# Files that trainc did not write.
 cp "$here/configs/smoke/shapes.yaml" s.yaml
 "$trainc" --cfg s.yaml --data-path data --epochs 1 --output other --result s.yaml >log 2>&1
 says 2 "no JSON of trainc's" "--result on its own configuration"
@@ -58,7 +58,7 @@ cmp -s s.yaml mine/resnet20/default/config.yaml || fail "a run wrote over a conf
 "${train[@]}" --epochs 1 --output again --result r.json >log 2>&1 || fail "a result of trainc is not replaced"
 echo "ok: files of others"
 
-# Another list of files with as many updates per epoch, in the middle of an epoch.
+# The list of files changes in the middle of an epoch; the number of steps per epoch does not.
 "${train[@]}" --epochs 2 --output moved --max-steps 2 >log 2>&1 || fail "a start"
 a=$(ls -d data/train/* | head -1) b=$(ls -d data/train/* | tail -1)
 mv "$(ls "$a"/* | head -1)" "$b/moved.jpg"
@@ -68,7 +68,7 @@ says 0 "the list of files or labels of" "data that have changed"
 grep -q "the list of files" log && fail "data that have not changed"
 echo "ok: data that have changed"
 
-# Rounding errors in the place of zeros would be steps of Adam.
+# Winograd's rounding errors replace zero gradients, which Adam would turn into full steps.
 for o in adamw sgd; do
   "$trainc" summary --cfg "$here/configs/smoke/shapes.yaml" --device cpu --json $o.json \
     --opts AMP_ENABLE False TRAIN.OPTIMIZER.NAME $o >log 2>&1 || fail "summary: $(tail -1 log)"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The documentation: pages made from the program's tables are up to date, every verb and every
-# page can be found, relative links lead somewhere, and the README stays short.
+# Documentation: generated pages are up to date, every subcommand and page can be found, relative
+# links resolve, and the README is short.
 #
 #   tests/e2e/docs.sh [TRAINC]
 . "$(dirname "$0")/lib.bash"
@@ -23,8 +23,8 @@ for page in docs/*.md docs/dev/*.md; do
   [ "$page" = docs/README.md ] || grep -qF "(${page#docs/})" docs/README.md || fail "docs/README.md does not link to $page"
 done
 
-# LINK of PAGE; one to a heading of a page names a heading that is there.
-follows() { # PAGE LINK
+# PAGE LINK: the target exists; if it is a heading, its page has that heading.
+follows() {
   local file=${2%%#*} heading
   [ -z "$file" ] || [ -e "$(dirname "$1")/$file" ] || fail "$1: no $file"
   [[ $2 == *#* ]] || return

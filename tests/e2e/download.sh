@@ -1,6 +1,6 @@
 #!/bin/bash
-# Weights that are downloaded: into the caches of huggingface_hub and torch.hub, from a
-# server of our own that redirects, cuts connections, and lies.
+# Downloads weights into the caches of huggingface_hub and torch.hub from a local server that
+# redirects, drops connections, and sends wrong data.
 #
 #   tests/e2e/download.sh [TRAINC]
 set -u
@@ -23,7 +23,7 @@ fetch() { "$trainc" models --pretrained "${1:-$name}" --download "${@:2}" >out 2
 mode() { echo "$*" >mode; : >requests; }
 fresh() { rm -rf hf home/.cache; mode "$@"; }
 told() { grep -q -e "$1" log || fail "not told: $1"; }
-refused() { # CODE PATTERN, of the command before: one line, and nothing in the cache
+refused() { # CODE PATTERN: checks that the last command failed with one line and left nothing in the cache
   [ $? = "$1" ] && [ "$(grep -vc "^downloading" log)" = 1 ] && grep -q -e "$2" log || fail "not refused: $2"
   [ ! -e "$snapshot" ] || fail "$2: a file is in the cache"
 }
@@ -50,7 +50,7 @@ done
 hub_port=$(sed -n 's/^hub //p' ports) cdn_port=$(sed -n 's/^cdn //p' ports)
 export HF_ENDPOINT=http://127.0.0.1:$hub_port/ TRAINC_MIRROR=http://127.0.0.1:$cdn_port
 
-# The hub's cache as its library has it; nothing is asked twice.
+# Files are laid out as huggingface_hub does; nothing is requested twice.
 fresh
 fetch || fail "download"
 [ "$(cat out)" = "$dir/$snapshot" ] || fail "its place is printed: $(cat out)"
@@ -79,7 +79,7 @@ for bad in 'hf-hub:me/../net' 'hf-hub:../net' 'hf-hub:me/..' 'hf-hub:me/net@../x
   [ ! -s requests ] || fail "$bad is asked for"
 done
 
-# Redirects, and the token.
+# Redirects and the token.
 fresh redirect
 HF_TOKEN=hf_secret fetch && cmp -s "$snapshot" $file || fail "a redirect"
 asked "^hub HEAD .*Authorization=Bearer hf_secret" 1
@@ -106,7 +106,7 @@ for to in file:///etc/passwd ftp://127.0.0.1/x; do
   gone "$to"
 done
 
-# Cut connections go on where they were cut; in the same call and in the next one.
+# A dropped download continues where it stopped, in the same call or the next.
 fresh cut=1000000
 fetch && cmp -s "$snapshot" $file || fail "a connection that is cut"
 told "the connection was cut\|closed with.*; retrying in 0.5 s\|partial"
@@ -138,7 +138,7 @@ fetch && cmp -s "$snapshot" $file && asked "Range=" 0 || fail "a partial file th
 fresh "stall=500000 times=1"
 fetch && cmp -s "$snapshot" $file && asked "Range=bytes=500000-" 1 && told "no data for 2 s; retrying in" || fail "silence"
 
-# Which failures are tried again.
+# Retries: only some failures are retried.
 fresh "status=503 times=2"
 fetch && cmp -s "$snapshot" $file && told "answers with HTTP status 503; retrying in 0.5 s" && asked GET 3 || fail "503"
 fresh status=500
@@ -163,7 +163,7 @@ fresh
 fetch hf-hub:me/nothing
 [ $? = 1 ] && told "cannot download the weights me/nothing: 127.0.0.1:$hub_port answers with HTTP status 404" || fail "no such repository"
 
-# What the server says is not trusted.
+# Data from the server are verified.
 fresh lie
 fetch
 refused 1 "what the server sends is damaged: its SHA-256 begins with ${sum:0:8}, not 00000000"
@@ -198,7 +198,7 @@ mkdir hf && touch hf/hub
 fetch
 [ $? = 1 ] && told "cannot write '.*/hf/hub/.*': Not a directory" || fail "a folder that cannot be made"
 
-# Two processes, of which the first holds the lock: one downloads.
+# Two processes: the first holds the lock, and only one downloads.
 fresh slow
 "$trainc" models --pretrained $name --download >out1 2>log1 &
 first=$!
@@ -219,8 +219,7 @@ done
 fetch && cmp -s "$snapshot" $file && asked "GET" 2 && asked Range= 1 || fail "the lock of a killed process"
 wait $first 2>/dev/null
 
-# The names of files that the table has, as torch.hub keeps them. A name tells the sum of
-# this text.
+# Files from the table, stored as torch.hub does. The name contains the checksum of this text.
 torch=home/.cache/torch/hub/checkpoints
 path=rwightman/pytorch-image-models/releases/download/v0.1-weights
 other=resnet101d.ra2_in1k there=$torch/resnet101d_ra2-2803ffab.pth
@@ -246,7 +245,7 @@ gone "torch.hub: a wrong checksum"
 TIMM_USE_OLD_CACHE=1 fetch $other
 [ $? = 1 ] && told "what the server sends is damaged: its SHA-256 begins with ........, not 2803ffab" || fail "torch.hub: a wrong checksum"
 
-# Without a checksum an ETag says whether a partial file is of this file.
+# Without a checksum, the ETag decides if a partial file belongs to this file.
 swin=swin_tiny_patch4_window7_224.ms_in1k
 url=$("$trainc" models --pretrained $swin | sed -n 's/^url *//p' | head -1)
 big=site/${url#http://*/} part=$torch/$(basename "$url").partial
@@ -276,7 +275,7 @@ case $(basename "$url") in
   ;;
 esac
 
-# No network wanted, or none there.
+# No network, by option or in fact.
 fresh
 fetch $name --offline
 refused 1 "the weights $name are not in any cache: download http.*/resolve/main/model.safetensors and save it as '.*' (not downloaded: MODEL.OFFLINE is set)"
@@ -303,15 +302,14 @@ fresh
 HF_ENDPOINT=http://name.invalid http_proxy=http://127.0.0.1:$cdn_port no_proxy=name.invalid fetch
 refused 1 "[Rr]esolve.*name.invalid"
 
-# Without libcurl: files in its place that are no libraries.
+# Without libcurl: invalid files take its place.
 mkdir -p lib
 echo >lib/libcurl.so.4 && cp lib/libcurl.so.4 lib/libcurl-gnutls.so.4
 fresh
 LD_LIBRARY_PATH=$dir/lib fetch
 refused 1 "are not in any cache: download http.* and save it as '.*' (not downloaded: libcurl.so.4 cannot be opened, which Debian's libcurl4 has)"
 
-# Verbs download what they need once all else is right: config.json of a repository first,
-# whose net it names.
+# Downloads start only after all other checks. config.json, which names the model, comes first.
 "$trainc" synth shapes --out shapes --classes 3 --train 6 --val 3 --size 32 2>/dev/null || exit 1
 run=("$trainc" --data-path shapes --device cpu --epochs 1 -b 2 --img-size 32 --num-classes 3)
 "${run[@]}" --model test_resnet --output run1 TRAIN.WARMUP_EPOCHS=0 >log 2>&1 &&
@@ -348,7 +346,7 @@ if command -v mpirun >/dev/null; then
     --pretrained $name TRAIN.WARMUP_EPOCHS=0 >log 2>&1 && asked GET 1 || fail "two ranks"
 fi
 
-# On a terminal a bar; without it, or where it is switched off, none.
+# Shows a progress bar on a terminal, unless it is switched off.
 if command -v script >/dev/null; then
   fresh slow
   script -qec "stty cols 100; '$trainc' models --pretrained $name --download" log >/dev/null
@@ -358,7 +356,7 @@ if command -v script >/dev/null; then
   grep -q "%|" log && fail "HF_HUB_DISABLE_PROGRESS_BARS"
 fi
 
-# https:// with a certificate that nobody has signed.
+# https:// with an untrusted certificate.
 if command -v openssl >/dev/null && openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 \
   -subj /CN=localhost -addext "subjectAltName=DNS:localhost" 2>/dev/null; then
   cat key.pem >>cert.pem

@@ -1,7 +1,6 @@
 #!/bin/bash
-# --early-stop N: a run ends N epochs after its best one, with the checkpoint of its last, and
-# says so when it is started again; with other N it goes on; a run that gets better is not
-# stopped.
+# --early-stop N: a run ends N epochs after its best one and saves its last checkpoint. A restart
+# says so; with a larger N it continues. A run that keeps improving is not stopped.
 #
 #   tests/e2e/early_stop.sh [TRAINC]
 set -u
@@ -15,7 +14,7 @@ fails=0
 fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
 epochs() { wc -l <$run/summary.csv | awk '{print $1 - 1}'; }
 
-# Nothing is learned: the first validation, of epoch 1, stays the best.
+# With a learning rate of 0, the first validation (epoch 1) remains the best.
 train=("$trainc" --cfg "$here/configs/smoke/synthetic.yaml" --epochs 9 --lr 0 --warmup-epochs 0 --output out
   --opts TRAIN.WARMUP_LR=0 TRAIN.MIN_LR=0 TRAIN.SCALE_LR=False "TRAIN.FREEZE=['*bn*']")
 run=out/resnet20/default
@@ -26,8 +25,8 @@ for again in 1 2; do
   grep -q '"epochs": 4,' result.json && grep -q '"best_epoch": 0,' result.json || fail "the result: $(cat result.json)"
 done
 grep -q "resumed from" log || fail "the second start does not resume"
-# An epoch without a score stops nothing; one that MAX_STEPS ends is validated once, however
-# often the run is started again.
+# Epochs without a score do not count. An epoch that MAX_STEPS ends is validated once, no matter
+# how often the run is restarted.
 for again in 1 2; do
   "${train[@]}" --early-stop 1 --output sparse TRAIN.EVAL_FREQ=2 >log 2>&1 || { cat log; fail "sparse: exit code"; }
   [ "$(wc -l <sparse/resnet20/default/summary.csv)" = 5 ] || fail "sparse: stopped by an epoch without a score ($again)"
@@ -44,8 +43,8 @@ done
 "${train[@]}" >log 2>&1 || { cat log; fail "without"; }
 [ "$(epochs)" = 9 ] || fail "without: $(epochs) epochs"
 
-# --best-metric: what is best, of the weights or their EMA, is the smallest loss then, and a run
-# that is resumed knows it; a score of the other task is refused.
+# --best-metric: "best" is then the smallest loss of the weights or the EMA weights, also in a
+# resumed run. Scores of the other task are rejected.
 learn=("$trainc" --cfg "$here/configs/smoke/synthetic.yaml" --epochs 6 --output metric)
 least() { # SUMMARY: "epoch loss" of the smallest val_loss or ema_loss
   awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "val_loss" || $i == "ema_loss") at[i] }

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Ensembles: predict and eval --weights A B C average the probabilities of their members, also of
-# other architectures and input sizes; other classes are refused.
+# Ensembles: predict and eval --weights A B C average the probabilities of their members, which
+# may differ in architecture and input size but not in classes.
 #
 #   tests/e2e/ensemble.sh [TRAINC]
 . "$(dirname "$0")/lib.bash"
@@ -49,7 +49,7 @@ mean all.json a.json b.json >/dev/null 2>&1 && fail "the third member does nothi
 predict two "$b" "$c"
 mean two.json b.json c.json || fail "the mean of two"
 
-# eval has the accuracy and loss of the probabilities that predict writes.
+# eval computes accuracy and loss from the probabilities that predict writes.
 "$trainc" eval --device cpu --weights "$a" "$b" "$c" --result eval.json --report report >log 2>&1 || fail "eval"
 expect_line "ensemble of 3"
 python3 - <<'Y' || fail "eval differs from predict"
@@ -65,7 +65,7 @@ assert abs(v['val_loss'] - loss) < 1e-5, (v['val_loss'], loss)
 assert abs(v['val_top1'] - 100 * right / len(r['images'])) < 1e-9, (v['val_top1'], right)
 Y
 grep -q '"ensemble"' report/report.json || fail "report: not of the ensemble"
-# One member is what eval of it gives.
+# An ensemble of one gives the result of eval without ensembles.
 "$trainc" eval --device cpu --weights "$a" --result one.json >log 2>&1 || fail "eval of one"
 "$trainc" eval --device cpu --resume "$a" --result resumed.json >log 2>&1 || fail "eval --resume"
 [ "$(json_value one.json val_top1)" = "$(json_value resumed.json val_top1)" ] || fail "one member: another accuracy"

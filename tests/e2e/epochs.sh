@@ -1,19 +1,19 @@
 #!/bin/bash
-# What happens in which epoch: validations and checkpoints by EVAL_FREQ, SAVE_FREQ and
-# SAVE_STEPS, the learning rate in summary.csv, the end of mixup, a start in a later epoch, the
-# best epoch, and what of a progress line stays.
+# Events by epoch: validations and checkpoints (EVAL_FREQ, SAVE_FREQ, SAVE_STEPS), the learning
+# rate in summary.csv, the end of mixup, a start in a later epoch, the best epoch, and which
+# progress lines remain on a terminal.
 #
 #   tests/e2e/epochs.sh [TRAINC]
 . "$(dirname "$0")/lib.bash"
 
-column() { # FILE NAME: that column of summary.csv
+column() { # FILE NAME: prints that column of summary.csv
   awk -F, -v name="$2" 'NR == 1 {for (i = 1; i <= NF; i++) if ($i == name) c = i; next} {print $c}' "$1"
 }
-of_lines() { # FILE KIND KEY: of the lines of that kind in metrics.jsonl
+of_lines() { # FILE KIND KEY: prints the key of all lines of that kind in metrics.jsonl
   jq --arg kind "$2" --arg key "$3" 'select(.kind == $kind)[$key]' "$1"
 }
 
-# Epochs of 8 updates.
+# Epochs of 8 steps.
 common=("$trainc" --cfg "$here/configs/smoke/synthetic.yaml" --output out --device cpu --threads 1)
 train() { # TAG ARGUMENT...
   local tag=$1
@@ -42,7 +42,7 @@ grep -q "learning rate" log && fail "no epochs: rates of no update"
 grep -q "fewer than DATA.BATCH_SIZE 4096: take fewer, or --no-drop-last" log || fail "a large batch: no hint"
 echo "ok: no epochs, and too large a batch"
 
-# The second epoch alone: numbers of updates and rates are those of the second.
+# A start in the second epoch uses the second epoch's step numbers and learning rates.
 second=(--start-epoch 1 --epochs 2 --opts PRINT_FREQ=1 AUG.MIXUP_PROB=1)
 train off "${second[@]}" AUG.MIXUP_OFF_EPOCH=1
 [ "$(of_lines $run/metrics.jsonl train step | xargs)" = "9 10 11 12 13 14 15 16" ] ||
@@ -57,7 +57,7 @@ train none "${second[@]}" AUG.MIXUP=0
 [ "$(of_lines on.jsonl train loss)" = "$(of_lines off.jsonl train loss)" ] && fail "AUG.MIXUP does nothing"
 echo "ok: the second epoch alone"
 
-# A rate that ruins good weights, and an EMA that does not change: the best is the EMA of the
+# The learning rate ruins good weights, and the EMA does not change: the best is the EMA of the
 # first epoch, not a later one with the same score.
 train ruin --epochs 3 --pretrained out/resnet20/long/last.safetensors --lr 10 --warmup-epochs 0 --result ruin.json \
   --opts TRAIN.EMA.DECAY=1 TRAIN.EMA.RAMP_STEPS=0 TRAIN.EVAL_FREQ=1
@@ -71,8 +71,8 @@ grep -q '"best_epoch": 0,' ruin.json && grep -q "\"best_top1\": ${ema/.*/}[.,]" 
   fail "the result's best is not the EMA of the first epoch: $(grep best ruin.json | xargs)"
 echo "ok: the best epoch"
 
-# After the first epoch the log says what the cache holds. Where every crop of a large JPEG
-# may be decoded smaller, it is kept smaller.
+# After the first epoch the log reports the size of the cache. A large JPEG is cached at reduced
+# size if every crop of it may be decoded at that size.
 "$trainc" synth shapes --out small --classes 4 --train 16 --val 4 --size 32 2>log || exit 1
 "$trainc" synth shapes --out large --classes 4 --train 16 --val 4 --size 160 2>log || exit 1
 cached=("$trainc" --cfg "$here/configs/smoke/adamw.yaml" --cache decoded --output out --device cpu
@@ -86,15 +86,15 @@ grep -q "DATA.CACHE decoded: 16 of 16 images, 1.2 MiB$" log || fail "large image
 grep -q "DATA.CACHE decoded: 16 of 16 images, 30[0-9].[0-9] KiB$" log || fail "shrunken images: $(grep CACHE log)"
 echo "ok: what is cached"
 
-# SAVE_STEPS counts updates, also at the end of an epoch.
+# SAVE_STEPS counts steps across epochs.
 train steps --epochs 3 --opts TRAIN.SAVE_STEPS=8 TRAIN.KEEP_CHECKPOINTS=9 SAVE_FREQ=9 TRAIN.EVAL_FREQ=9
 for e in 0 1 2; do
   [ -e $run/ckpt_epoch_$e.safetensors ] || fail "SAVE_STEPS 8: epoch $e is not saved"
 done
 echo "ok: saves at the ends of epochs"
 
-# An update is validated once, however often the run is started; also if it was saved and is
-# not the best one (with one class, none is better than the first).
+# A step is validated once, no matter how often the run is restarted, even if it is saved and not
+# the best (with one class, no later score beats the first).
 limited=(--epochs 3 --num-classes 1 --opts PRINT_FREQ=1 TRAIN.SAVE_STEPS=2)
 for most in 2 4 4; do train limited --max-steps $most "${limited[@]}"; done
 [ "$(of_lines $run/metrics.jsonl val step | xargs)" = "2 4" ] ||
@@ -103,7 +103,7 @@ grep -q "Acc@1" log && fail "MAX_STEPS twice: validated again"
 grep -q "all 4 steps of TRAIN.MAX_STEPS are already done" log || fail "MAX_STEPS twice: not said"
 echo "ok: validated once"
 
-# The first line after a resume is over all updates since the last line before it.
+# After a resume, the first line covers all steps since the last line before it.
 window=(--epochs 2 --opts PRINT_FREQ=5 TRAIN.SAVE_STEPS=7 TRAIN.KEEP_CHECKPOINTS=9)
 train whole "${window[@]}"
 whole=$(grep '"step":8,' $run/metrics.jsonl | sed 's/.*"loss":\([^,]*\).*/\1/')
@@ -115,9 +115,9 @@ line=$(sed -n 's/.*Train: .*\[8\/8\] .* loss \([0-9.]* ([0-9.]*)\).*/\1/p' out/r
   fail "a line has the loss since the last one and that of the epoch: $line"
 echo "ok: the line after a resume"
 
-# Where a progress line is on the same terminal, only the last line of an epoch stays there;
-# log.txt has all.
-on_terminal() { # tag, arguments...
+# If the progress bar shares the terminal, only the last line of an epoch remains there; log.txt
+# has all.
+on_terminal() { # TAG ARGUMENT...
   run=out/resnet20/$1
   script -qec "$(printf '%q ' "${common[@]}" --tag "$@")" /dev/null >log 2>&1 </dev/null ||
     fail "$1"
@@ -131,14 +131,14 @@ on_terminal bar_ended --epochs 2 --progress on --max-steps 10 --opts PRINT_FREQ=
   fail "with a progress line and MAX_STEPS: $(grep -o "Train: [^ ]*" log | xargs)"
 echo "ok: what stays of a progress line"
 
-# If best.safetensors cannot be written, the score to beat stays that of the file before.
+# If best.safetensors cannot be written, the best score remains that of the previous file.
 train stuck --epochs 1 --lr 1e-6 --warmup-epochs 0 --opts TRAIN.KEEP_CHECKPOINTS=9
 rm $run/best.safetensors
 mkdir -p $run/best.safetensors/in-the-way
 cp $run/ckpt_epoch_0.safetensors before
 "${common[@]}" --tag stuck --epochs 6 --warmup-epochs 0 --resume $run/ckpt_epoch_0.safetensors \
   --opts TRAIN.KEEP_CHECKPOINTS=9 >log 2>&1
-best_of() { # the score to beat in a checkpoint
+best_of() { # FILE: prints the best score in a checkpoint
   head -c 20000 "$1" | tr -d '\\' | grep -ao '"best_top1":[^,]*' | cut -d: -f2
 }
 grep -q "cannot save the best checkpoint" log || fail "best: no word that it was not saved"

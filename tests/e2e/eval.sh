@@ -1,7 +1,7 @@
 #!/bin/bash
-# trainc eval gives the scores of the validation in training, for weights and EMA weights, also
-# with another validation batch (padding is not counted); predict, export and --report agree
-# with it; results and exit codes of runs that go wrong; THROUGHPUT_MODE.
+# trainc eval reproduces the validation scores of training for weights and EMA weights, at any
+# validation batch size (padding is not counted); predict, export, and --report agree with it;
+# results and exit codes of failing runs; THROUGHPUT_MODE.
 #
 #   tests/e2e/eval.sh [TRAINC]
 set -u
@@ -38,7 +38,7 @@ for device in cpu ref; do
   "$trainc" --eval "${args[@]}" --device $device --resume $run/last.safetensors \
     --result swin.json >log 2>&1 || { cat log; fail "$device: --eval"; }
   same train.json swin.json val_loss val_top1 ema_top1
-  # 22 images as one batch of 22, as 4 x 5 + 2 and as 64 places of which 42 are empty.
+  # 22 images: one batch of 22, 4 batches of 5 plus 2, and 64 slots of which 42 are padding.
   for batch in 22 5 64; do
     "$trainc" eval "${args[@]}" --device $device --resume $run/last.safetensors \
       --val-batch-size $batch --result batch.json >log 2>&1 || fail "$device: $batch"
@@ -49,7 +49,7 @@ for device in cpu ref; do
     [ "$(value train.json steps)" = 8 ] || fail "$device: result of training"
 done
 
-# Frozen parameters are stored after the others, also in the programs that evaluate.
+# Frozen parameters are stored after the others, also for evaluation.
 frozen=(--device cpu --opts TRAIN.FREEZE "['*.bias', 'layer2.*']")
 rm -rf out
 "$trainc" "${args[@]}" "${frozen[@]}" --result train.json >log 2>&1 || { cat log; fail "frozen: training"; }
@@ -57,13 +57,13 @@ rm -rf out
   { cat log; fail "frozen: eval"; }
 same train.json eval.json val_loss val_top1 ema_top1
 
-# The weights alone, as another program would have them.
+# Weights only, as from another program.
 "$trainc" eval "${args[@]}" --device cpu --pretrained $run/last.safetensors \
   --opts MODEL.PRETRAINED_SKIP "['fc.*']" >log 2>&1 || { cat log; fail "eval of --pretrained"; }
 grep -q "116 tensors loaded" log || fail "--pretrained: not all tensors"
 grep -q "MODEL.PRETRAINED_SKIP ignores" log && fail "--pretrained: a pattern was needed"
 
-# MODEL.RESUME in a configuration is not evaluated in place of what the command line names.
+# --resume on the command line overrides a configuration's MODEL.RESUME.
 printf 'BASE: [%s]\nMODEL:\n  RESUME: %s\n' "$here/configs/smoke/shapes.yaml" $run/last.safetensors >resume.yaml
 named=(--cfg resume.yaml --data-path shapes --output out --device cpu)
 for verb in eval --eval; do
@@ -82,7 +82,7 @@ printf 'MODEL:\n  PRETRAINED: nowhere\n' >pretrained.yaml
   { cat log; fail "--throughput"; }
 grep -q "batch_size 8 throughput [0-9]" log || fail "--throughput: no number"
 
-# predict agrees with eval: the share of validation images that EMA weights get right.
+# predict's accuracy on the validation images equals that of eval with EMA weights.
 best=(--cfg $run/config.yaml --device cpu --weights $run/last.safetensors)
 "$trainc" eval "${args[@]}" --device cpu --resume $run/last.safetensors --result eval.json >log 2>&1 ||
   fail "eval before predict"
@@ -108,7 +108,7 @@ rm shapes/val/circle/pipe.png
 mkdir -p around/a && cp "$(ls shapes/val/circle/* | head -1)" around/a && ln -s .. around/a/up && ln -s . around/self
 timeout 60 "$trainc" predict "${best[@]}" around >log 2>&1
 [ $? = 1 ] && grep -q "folders deep: it may contain a link to a parent" log || fail "predict of a folder with links around"
-# A report has the accuracy of the EMA weights, and the confusion matrix of what predict says.
+# The report has the accuracy of the EMA weights and the confusion matrix of predict's answers.
 "$trainc" eval "${args[@]}" --device cpu --resume $run/last.safetensors --result eval.json --report report \
   --val-batch-size 5 >log 2>&1 || { cat log; fail "eval --report"; }
 [ "$(awk -v a="$(value report/report.json accuracy)" 'BEGIN {printf "%.4f", 100 * a}')" = \
@@ -126,7 +126,8 @@ done | cmp -s - <(tail -n +2 report/confusion.csv) || fail "eval --report: matri
 "$trainc" eval "${args[@]}" --device cpu --resume $run/last.safetensors --report shapes >log 2>&1
 [ $? = 2 ] && grep -q "'shapes': it is not empty and has no trainc report" log || fail "eval --report into a folder of others"
 
-# Answers in files: the same as in the lines, all probabilities, images sorted by class.
+# Output files have the same answers as the printed lines, all probabilities, and images sorted by
+# class.
 "$trainc" predict "${best[@]}" --topk all --json p.json --csv p.csv --probabilities --sort sorted \
   --val-batch-size 5 shapes/val >again 2>log || { cat log; fail "predict into files"; }
 cut -d' ' -f1,2 predicted | cmp -s - <(cut -d' ' -f1,2 again) || fail "predict in batches of 5: other classes"
@@ -156,7 +157,7 @@ mkdir -p nothing/.hidden
 "$trainc" predict "${best[@]}" nothing >log 2>&1
 [ $? = 2 ] && grep -q "no images found in 'nothing': no file name ends in .jpg, " log || fail "predict of an empty folder"
 
-# The weights alone, as timm has them.
+# Exported weights have timm's names and nothing else.
 "$trainc" export --weights $run/last.safetensors --out alone.safetensors >log 2>&1 || fail "export"
 "$trainc" predict --cfg $run/config.yaml --device cpu --weights alone.safetensors shapes/val >again 2>log
 cmp -s predicted again || fail "export: another model"
@@ -175,7 +176,7 @@ cmp -s torch_state_dict.safetensors torch_state_dict_ema.safetensors && fail "ex
   fail "export of a compiled, wrapped module"
 grep -aq '"w":' compiled.safetensors || fail "export of a compiled, wrapped module: names"
 "$trainc" export --weights alone.safetensors --out twice.safetensors >log 2>&1 && fail "export of weights alone"
-for from in $run/last.safetensors alone.safetensors alone.safetensors; do # the third over the second
+for from in $run/last.safetensors alone.safetensors alone.safetensors; do # the third replaces the second
   "$trainc" export --weights $from --onnx $(basename $from .safetensors).onnx >log 2>&1 || { cat log; fail "export --onnx of $from"; }
 done
 cmp -s last.onnx alone.onnx || fail "export --onnx: a checkpoint and its weights alone are other models"
@@ -188,7 +189,7 @@ before=$(cksum <$run/last.safetensors)
   fail "export over its checkpoint"
 [ "$before" = "$(cksum <$run/last.safetensors)" ] || fail "export over its checkpoint: changed"
 
-# EMA weights that are not evaluated are named; weights with another head are refused.
+# Unused EMA weights are mentioned; weights with another classifier are rejected.
 "$trainc" eval "${args[@]}" --device cpu --resume $run/last.safetensors --no-model-ema >log 2>&1 ||
   fail "--no-model-ema"
 grep -q "ignoring the EMA weights in " log || fail "--no-model-ema: nothing said"
@@ -199,7 +200,7 @@ other=("${args[@]}" --device cpu --data-path three --num-classes 3 --pretrained 
 "$trainc" eval "${other[@]}" --opts DATA.CHECK_CLASSES=False >log 2>&1
 [ $? = 1 ] && grep -q "does not match" log || fail "eval of weights with another head"
 
-# A checkpoint alone is enough: it holds the configuration, as exported weights do.
+# A checkpoint needs no configuration file: it contains the configuration, as do exported weights.
 "$trainc" eval --resume $run/last.safetensors --result bare.json >log 2>&1 ||
   { cat log; fail "eval of a checkpoint alone"; }
 "$trainc" eval "${args[@]}" --resume $run/last.safetensors --result eval.json >log 2>&1
@@ -215,7 +216,7 @@ image=$(ls shapes/val/circle/* | head -1)
 "$trainc" eval --resume $run/last.safetensors --num-classes 3 >log 2>&1
 [ $? = 2 ] && grep -q "has 4 classes, but MODEL.NUM_CLASSES is 3" log || fail "eval of a checkpoint: a flag does not count"
 
-# A run that fails leaves a message, and a result with the exit code.
+# A failing run prints a message and writes a result with the exit code.
 "$trainc" "${args[@]}" --lr 1e6 --no-auto-resume --tag wild --warmup-epochs 0 \
   --epochs 50 --opts AMP.MAX_SKIPS=3 --result wild.json >log 2>&1
 [ $? = 1 ] || fail "a run that diverges: exit code"
@@ -229,7 +230,7 @@ for key in LOSS_SCALE=1e7 INIT_SCALE=1e12; do
   [ $? = 1 ] && grep -q "AMP.${key%=*} may be too large" log || fail "AMP.$key: $(tail -1 log)"
 done
 
-refused() { # WHAT PATTERN ARGUMENT...: exit code 2, also in the result, which has the error
+refused() { # NAME PATTERN ARGUMENT...: exit code 2, and the error is in the result
   local what=$1 pattern=$2
   shift 2
   rm -f refused.json
@@ -281,7 +282,7 @@ rm -f refused.json
 [ $? = 2 ] || fail "unknown flag: exit code"
 [ -e refused.json ] && fail "unknown flag: a result of a command that was not understood"
 
-# fp16 with a loss scale, on the reference, which has every type.
+# fp16 with a loss scale, on the reference device, which supports every type.
 "$trainc" "${args[@]}" --device ref --amp-dtype fp16 --tag half --epochs 1 \
   --warmup-epochs 0 --max-steps 2 --opts AMP.INIT_SCALE=1e9 >log 2>&1 || { cat log; fail "fp16"; }
 grep -q "a few skipped steps are normal" log || fail "fp16: no word about skips"

@@ -1,11 +1,12 @@
 #!/bin/bash
-# trainc features: the same arrays in every format and batch, pooled ones are their means,
-# unread images are told; MODEL.FEATURES_ONLY in summary, and where it cannot be.
+# trainc features: arrays are the same in every format and batch size, pooled ones are their
+# means, and unreadable images are reported; MODEL.FEATURES_ONLY in summary, and where it is
+# rejected.
 #
 #   tests/e2e/features.sh [TRAINC]
 . "$(dirname "$0")/lib.bash"
 
-floats() { # FILE.npy: its data, without the header
+floats() { # FILE.npy: prints its data without the header
   local header
   header=$(od -An -tu2 -j8 -N2 "$1")
   od -An -v -w4 -tf4 -j$((10 + header)) "$1"
@@ -30,13 +31,13 @@ cmp -s <(floats b.npy | awk '{printf "%.4f\n", $1}') \
 [ "$(tail -c $((5 * 96 * 4)) d.safetensors | md5sum)" = "$(tail -c $((5 * 96 * 4)) b.npy | md5sum)" ] ||
   fail "safetensors and npy differ"
 
-# In fp32, as timm's, unless told otherwise.
+# The default is fp32, as in timm.
 "$trainc" features "${args[@]}" --out-indices -1 --no-amp --out fp32.npy shapes/val >said 2>log && cmp -s fp32.npy b.npy ||
   fail "not in fp32"
 "$trainc" features "${args[@]}" --out-indices -1 --amp-dtype bf16 --out bf16.npy shapes/val >said 2>log || fail "bf16"
 cmp -s fp32.npy bf16.npy && fail "--amp-dtype bf16 does nothing"
 
-# Pooled: the mean of each 2 x 2 map.
+# Pooling computes the mean of each 2 x 2 map.
 "$trainc" features "${args[@]}" --out-indices 3 --out map.npy shapes/val >said 2>log || fail "maps"
 "$trainc" features "${args[@]}" --out-indices 3 --pool --out mean.npy shapes/val >said 2>log ||
   fail "pooled"
@@ -44,7 +45,7 @@ paste <(floats map.npy | paste - - - -) <(floats mean.npy) |
   awk '{d = ($1 + $2 + $3 + $4) / 4 - $5; if (d < 0) d = -d; if (!(d <= 1e-4)) bad++} END {exit bad || NR != 960}' ||
   fail "pooled is no mean"
 
-# A damaged image keeps its place.
+# A damaged image keeps its row.
 cp -r shapes/val many && first=$(find many -type f | sort | head -1) && echo nothing >"$first"
 "$trainc" features "${args[@]}" --out-indices 4 --out e.npy many >said 2>log
 [ $? = 1 ] && grep -q "1 of 5 images could not be read" log || fail "a damaged image is not told"
@@ -65,7 +66,7 @@ refused "omits the classifier" train "${args[@]}" --data-path shapes --opts MODE
 refused "omits the classifier" predict "${args[@]}" --weights d.safetensors \
   --opts MODEL.FEATURES_ONLY True -- shapes/val
 
-# What follows the last stage is neither there nor counted.
+# Layers after the last stage are neither built nor counted.
 "$trainc" summary "${args[@]}" --opts MODEL.FEATURES_ONLY True MODEL.OUT_INDICES "[1]" >said 2>log ||
   fail "summary"
 grep -q "stage 1: layer1, 32 channels of 8 x 8, reduction 4" said || fail "summary: no stage"

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Weights with another project's names (akamaster's CIFAR ResNet-20, in a wrapper): predict
-# loads them, export writes the model's own names, a teacher may have them, and a file that does
-# not fit is told by the name of the model that it looks like.
+# Weights with another project's tensor names (akamaster's CIFAR ResNet-20, in a wrapper): predict
+# loads them, export writes trainc's names, a teacher may use them, and the error for a file that
+# does not fit names the model it resembles.
 #
 #   tests/e2e/foreign_names.sh [TRAINC]
 set -u
@@ -14,7 +14,7 @@ fails=0
 
 fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
 has() { grep -q -- "$1" "$2" || { cat "$2"; fail "no '$1' in $2"; }; }
-tensors() { # FILE: name, type, shape, and a checksum of each tensor
+tensors() { # FILE: prints name, type, shape, and checksum of each tensor
   python3 - "$1" <<'P'
 import hashlib, json, struct, sys
 data = open(sys.argv[1], "rb").read()

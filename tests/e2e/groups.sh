@@ -1,6 +1,6 @@
 #!/bin/bash
-# TRAIN.OPTIMIZER.GROUPS and AMP.NUM_LOSSES in whole runs: summary, checkpoints, resumes that end
-# with the same bits, shares of several processes, the log's scales, mistakes in one line.
+# TRAIN.OPTIMIZER.GROUPS and AMP.NUM_LOSSES in whole runs: summary, checkpoints, bit-exact
+# resumes, sharding over several processes, loss scales in the log, and error messages.
 #
 #   tests/e2e/groups.sh [TRAINC]
 . "$(dirname "$0")/lib.bash"
@@ -11,8 +11,9 @@ printf 'BASE: [%s]\nDATA: {IMG_SIZE: 16, TRAIN_NUM_SAMPLES: 32, VAL_NUM_SAMPLES:
 train() { "$trainc" --cfg "$smoke" --output out --tag "$1" --opts "${@:2}" >log 2>&1; } # TAG KEY VALUE...
 file() { echo "out/$net/$1/last.safetensors"; }
 leave="[{at: epoch, run: 'test \$TRAINC_EPOCH = 2 || kill -TERM \$PPID', shell: True}]"
-# The same run, left after an epoch and begun again, has the same weights, moments and scales.
-again() { # NAME KEY VALUE...
+# NAME KEY VALUE...: a run that is stopped after an epoch and resumed ends with the same weights,
+# moments, and scales.
+again() {
   train "$1" "${@:2}" || { fail "$1"; return; }
   train "$1-again" "${@:2}" HOOKS "$leave"
   [ $? = 143 ] || fail "$1: the first part"
@@ -20,7 +21,7 @@ again() { # NAME KEY VALUE...
   expect_line "resumed from" log
   [ "$(cut -d, -f1-10 "out/$net/$1/summary.csv")" = "$(cut -d, -f1-10 "out/$net/$1-again/summary.csv")" ] ||
     fail "$1: a resumed run is another"
-  # all but the header, which has the configuration, and the hooks in it
+  # skips the header, which contains the configuration and its hooks
   cmp -s <(numbers "$1") <(numbers "$1-again") || fail "$1: a resumed run has other weights or moments"
   [ "$(state "$1")" = "$(state "$1-again")" ] || { state "$1"; state "$1-again"; fail "$1: another state"; }
 }
@@ -36,7 +37,7 @@ grep -qa '"optimizer.exp_avg[a-z_]*.fc.weight"' "$(file groups)" && fail "the he
 "$trainc" export --weights "$(file groups)" --out w.safetensors >log 2>&1 || fail "export"
 grep -qa '"optimizer\.' w.safetensors && fail "an export has moments"
 
-# On the device, in 16 bits, in processes that share the moments: the bits of those that do not.
+# 16-bit training on the device with sharded moments gives the same bits as without sharding.
 train half TRAIN.OPTIMIZER.NAME lamb TRAIN.OPTIMIZER.GROUPS "$groups" AMP.DTYPE bf16 TRAIN.EPOCHS 1 || fail "bf16"
 for shard in False True; do
   mpirun --oversubscribe -n 2 "$trainc" --cfg "$smoke" --output out --tag shard$shard --threads 1 --opts TRAIN.OPTIMIZER.NAME lamb \
@@ -44,7 +45,7 @@ for shard in False True; do
 done
 cmp -s <(numbers shardFalse) <(numbers shardTrue) || fail "shares of the moments: other bits"
 
-# What a run goes on with, and what it does not.
+# Which settings may change on resume.
 other() { train "$1" MODEL.RESUME "$(file groups)" TRAIN.OPTIMIZER.NAME adamw TRAIN.EPOCHS 3 "${@:2}"; }
 other rates TRAIN.OPTIMIZER.GROUPS "[{match: 'fc.*', name: sgd, lr_scale: 3}]" || fail "other rates"
 other none
@@ -56,7 +57,7 @@ expect_line "^  fc\.\* *sgd *260 parameters in 2 tensors, learning rate x 10, we
 expect_line "^  layer1\.\* *adamw .* rate x 1$" log
 expect_line "^  all others *adamw " log
 
-# A scale for each loss: the second one weighs so much that it alone overflows.
+# One loss scale per loss: only the second loss overflows, because of its large weight.
 two="[{type: cross_entropy}, {type: cross_entropy, stage: 2, weight: 20000}]"
 again scales LOSSES "$two" AMP.DTYPE fp16 AMP.NUM_LOSSES 2 AMP.INIT_SCALE 4096.0 AMP.MIN_SCALE 0.0001 TRAIN.CLIP_GRAD 1 PRINT_FREQ 1
 "$trainc" --cfg "$smoke" --output out --tag scales-log --opts LOSSES "$two" AMP.DTYPE fp16 AMP.NUM_LOSSES 2 AMP.INIT_SCALE 4096.0 \
@@ -67,7 +68,7 @@ expect_line '"loss_scale_0":4096,' out/$net/scales-log/metrics.jsonl
 expect_line '"loss_scale_1":' out/$net/scales-log/metrics.jsonl
 grep -q '"loss_scale_1":4096,' out/$net/scales-log/metrics.jsonl && fail "an overflow of a loss keeps its scale"
 
-# Mistakes: one line, and exit code 2.
+# Errors: one line, and exit code 2.
 refused() { # MESSAGE KEY VALUE...
   train bad "${@:2}"; rc=$?
   [ $rc = 2 ] && [ "$(wc -l <log)" = 1 ] && expect_line "$1" log || fail "'$*': exit code $rc"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# trainc help: words that it finds, completion in bash as a user would press Tab, manual
-# pages that name each flag, and what make install puts where.
+# trainc help: word search, bash completion as if a user pressed Tab, manual pages that list each
+# flag, and where make install puts files.
 #
 #   tests/e2e/help.sh [TRAINC]
 set -u
@@ -13,7 +13,7 @@ fails=0
 
 fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
 
-# A word of a name or of a help text, in any case.
+# A word from a name or a help text, ignoring case.
 "$trainc" help Warm >log 2>&1 || fail "a word"
 grep -q 'no key, flag, or verb is named "Warm"; it occurs in the help of:' log && grep -q "TRAIN.WARMUP_EPOCHS" log || { cat log; fail "a word"; }
 "$trainc" help pillow 2>&1 | grep -q "DATA.DATA_PATH" || fail "a word of a text"
@@ -21,9 +21,9 @@ grep -q 'no key, flag, or verb is named "Warm"; it occurs in the help of:' log &
 "$trainc" help nosuchword >log 2>&1
 [ $? = 2 ] && grep -q "no verb or key is named nosuchword" log || fail "no such word"
 
-# Tab in bash: $1 is what stands on the line, the last word is to be completed.
+# Tab in bash: $1 is the command line, whose last word is completed.
 "$trainc" help --completion bash >trainc.bash || fail "--completion bash"
-tab() { # LINE; an empty last word: with a space at its end
+tab() { # LINE: end it with a space to complete an empty word
   bash --norc -c '
     source ./trainc.bash
     read -ra COMP_WORDS <<<"$1"
@@ -32,7 +32,7 @@ tab() { # LINE; an empty last word: with a space at its end
     _trainc
     echo "${COMPREPLY[*]}"' tab "$1" 2>&1
 }
-is() { # LINE, what Tab offers
+is() { # LINE WORD...: what Tab offers
   local got
   got=$(tab "$1")
   [ "$got" = "$2" ] || fail "Tab after '$1': '$got', not '$2'"
@@ -50,7 +50,7 @@ is "trainc --cfg some" ""
 if command -v zsh >/dev/null; then zsh -n _trainc || fail "zsh does not read its script"; fi
 "$trainc" help --completion fish >trainc.fish || fail "--completion fish"
 if command -v fish >/dev/null; then
-  fish_is() { # LINE, the words that fish offers
+  fish_is() { # LINE WORD...: what fish offers
     local got
     got=$(HOME=$dir fish --no-config -c 'source trainc.fish; complete -C "$argv[1]"' -- "$1" | xargs)
     [ "$got" = "$2" ] || fail "fish offers after '$1': '$got', not '$2'"
@@ -65,13 +65,13 @@ fi
 "$trainc" help --completion csh >log 2>&1
 [ $? = 2 ] && grep -q "unknown shell 'csh'; choose bash, zsh, or fish" log || fail "another shell"
 
-# What a report of a bug should name.
+# What a bug report needs.
 "$trainc" --version >log
 for want in '^trainc [0-9.]*$' '^commit: ' '^compiler: .* [0-9]' '^devices: .*cpu' 'oneDNN [0-9]' 'zlib [0-9]'; do
   grep -q "$want" log || fail "--version: no $want"
 done
 
-# Each flag of --help has its paragraph in the manual page.
+# The manual page has a paragraph for each flag of --help.
 for verb in $("$trainc" help | sed -n 's/^  \([a-z]*\)  *[a-z].*/\1/p'); do
   "$trainc" help --man "$verb" >page || fail "--man $verb"
   want=$("$trainc" help "$verb" --all | grep -c '^  [-@]')
@@ -84,7 +84,7 @@ done
 "$trainc" help --man | grep -q '^\.B TRAIN.BASE_LR' || fail "--man: no keys"
 "$trainc" help --man nothing >log 2>&1 && fail "--man of nothing"
 
-# As a package or a user installs it.
+# Installed by a package or by a user.
 make -s -C "$here" install DESTDIR="$dir/root" PREFIX=/usr >log 2>&1 || { cat log; fail "make install"; }
 for f in bin/trainc share/man/man1/trainc.1 share/man/man1/trainc-train.1 share/zsh/site-functions/_trainc \
   share/bash-completion/completions/trainc share/fish/vendor_completions.d/trainc.fish \
@@ -93,7 +93,7 @@ for f in bin/trainc share/man/man1/trainc.1 share/man/man1/trainc-train.1 share/
 done
 nm root/usr/bin/trainc 2>&1 | grep -q "no symbols" || fail "make install: the binary is not stripped"
 
-# Words of other programs lead to what does it here, or that nothing does.
+# Other programs' terms lead to trainc's equivalent or to a note that there is none.
 for word in multilabel regression imbalance F1 threshold tta ensemble swa kfold augmentation csv parquet; do
   "$trainc" help $word >word.txt 2>&1 && grep -q "^  $word  " word.txt || fail "help $word: $(cat word.txt)"
 done

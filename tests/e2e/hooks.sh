@@ -1,7 +1,7 @@
 #!/bin/bash
-# HOOKS: commands at the moments of a run, with its numbers in their environment. Their order,
-# words and shell, failures, time limits, children, signals, several processes; the rows of the
-# configuration that are refused.
+# HOOKS: commands that run at events of a run, with its numbers in their environment. Order,
+# quoting and shell, failures, time limits, child processes, signals, several processes, and
+# rejected configurations.
 #
 #   tests/e2e/hooks.sh [TRAINC]
 set -u
@@ -27,18 +27,18 @@ echo "said at $TRAINC_HOOK"
 X
 chmod +x tell
 
-# All moments, in their order; the words are those of a shell.
+# All events, in order; the shell splits and expands the words.
 train "[{at: start, run: ./tell}, {at: step, run: ./tell 'a b' \"c d\" \$HOME, every: 3}, {at: line, run: ./tell},
   {at: epoch, run: ./tell}, {at: eval, run: ./tell}, {at: checkpoint, run: ./tell}, {at: end, run: ./tell}]" \
   --batch-size 16 || { cat log err; fail "exit code"; }
-want="start line step line eval epoch line step line eval epoch end" # a checkpoint is there some time later
+want="start line step line eval epoch line step line eval epoch end" # checkpoint events come at no fixed place
 got=$(cut -d' ' -f1 told | grep -v checkpoint | tr '\n' ' ' | sed 's/ $//')
 [ "$(grep -c '^checkpoint' told)" = 2 ] || fail "$(grep -c '^checkpoint' told) checkpoints"
 [ "$got" = "$want" ] || fail "moments: $got, not $want"
 has 'step e=0 s=3 .*args=a b c d $HOME$' told
 has 'said at epoch' err
 grep -q 'said at' log && fail "what a command says is in the log"
-# ... with the numbers of the run's own files
+# The numbers equal those in the run's files.
 awk -F, 'NR > 1 {printf "epoch e=%d s=%d val=%.6g loss=%.6g\n", $1 + 1, 4 * ($1 + 1), $5, $2}' $run/summary.csv >want.txt
 head -1 $run/summary.csv | grep -q '^epoch,train_loss,train_top1,val_loss,val_top1' || fail "summary.csv has other columns"
 grep '^epoch' told | sed 's/[=]/ /g' | awk '{printf "epoch e=%d s=%d val=%.6g loss=%.6g\n", $3, $5, $7, $9}' >got.txt
@@ -46,7 +46,7 @@ cmp -s want.txt got.txt || { diff want.txt got.txt; fail "numbers at epoch"; }
 has "checkpoint e=2 .*ckpt=$run/ckpt_epoch_1.safetensors exit= " told
 has 'end e=2 s=8 .*exit=0 ' told
 
-# A failure is a line, and the run is the same without it.
+# A failing command is logged and does not change the run.
 learned=$(cut -d, -f1-5 $run/summary.csv)
 rm -rf out told
 train "[{at: epoch, run: ./not_there}, {at: epoch, run: false}, {at: epoch, run: 'exit 7', shell: True},
@@ -61,7 +61,8 @@ has "hook 'kill -SEGV \$\$' at epoch was killed by SIGSEGV" log
 epoch" ] || fail "shell: $(cat told)"
 [ "$(cut -d, -f1-5 $run/summary.csv)" = "$learned" ] || fail "hooks change what is learned"
 
-# After its time it is killed with its children; so are children that it leaves behind.
+# A command that exceeds its time limit is killed with its children; children that it leaves
+# behind are killed, too.
 rm -rf out told
 began=$(date +%s)
 train "[{at: start, run: 'sleep 1000 & echo \$! >child1; sleep 1000', shell: True, timeout: 0.3},
@@ -78,7 +79,7 @@ for i in 1 2 3 4; do
   lives "$(cat child$i)" && fail "child$i lives on"
 done
 
-# A signal ends commands, but for those of the end.
+# A signal ends running commands, except those at "end".
 rm -rf out
 timeout -s TERM --foreground 60 "$trainc" --cfg "$here/configs/smoke/synthetic.yaml" --output out --opts \
   HOOKS "[{at: epoch, run: 'kill \$PPID; exec sleep 1000', shell: True}, {at: end, run: 'sleep 1.5; echo \$TRAINC_EXIT >ended', shell: True}]" \
@@ -88,7 +89,7 @@ rc=$?
 has "at epoch was killed: the run is stopping" log
 [ "$(cat ended)" = 143 ] || fail "end was not called, or with another exit code: $(cat ended)"
 
-# A run that dies kills what it has started.
+# A run that exits on an error kills its commands.
 rm -rf out
 train "[{at: start, run: 'echo \$\$ >child5; exec sleep 1000', shell: True, wait: False},
   {at: end, run: 'echo \$TRAINC_EXIT \$TRAINC_ERROR >ended', shell: True}]" TRAIN.CLIP_GRAD 0 TRAIN.BASE_LR 1e6 \
@@ -96,7 +97,7 @@ train "[{at: start, run: 'echo \$\$ >child5; exec sleep 1000', shell: True, wait
 [ $? = 1 ] || fail "a run that diverged ends well"
 has '^1 the run has diverged' ended
 lives "$(cat child5)" && fail "child5 lives on"
-# ... also where it dies without an end.
+# So does a run that is aborted.
 rm -rf out
 train "[{at: start, run: 'echo \$\$ >child6; exec sleep 1000', shell: True, wait: False}]" AMP.DTYPE fp16 AMP.INIT_SCALE 1e30 \
   AMP.MAX_SKIPS 2
@@ -104,7 +105,7 @@ train "[{at: start, run: 'echo \$\$ >child6; exec sleep 1000', shell: True, wait
 [ -s child6 ] || fail "child6 did not start"
 lives "$(cat child6)" && fail "child6 lives on"
 
-# ... also by SIGKILL: the command, and what that has started.
+# After SIGKILL of the run, the command and its children are killed, too.
 rm -rf out
 train "[{at: start, run: 'sleep 1000 & echo \$! >child8; echo \$\$ >child7; wait', shell: True}]" &
 pid=$!
@@ -115,7 +116,7 @@ for ((i = 0; i < 50; i++)); do kill -0 "$(cat child7)" "$(cat child8)" 2>/dev/nu
 lives "$(cat child7)" && fail "child7 lives on"
 lives "$(cat child8)" && fail "child8 lives on"
 
-# Of several processes the first runs them, and they are none of the launcher's.
+# With several processes, the first runs the hooks, and the launcher does not count them as ranks.
 if command -v mpirun >/dev/null; then
   rm -rf out told
   mpirun --oversubscribe --allow-run-as-root -n 2 "$trainc" --cfg "$here/configs/smoke/synthetic.yaml" --output out --threads 1 \
@@ -125,7 +126,7 @@ if command -v mpirun >/dev/null; then
 2," ] || fail "two processes: $(cat told)"
 fi
 
-# Mistakes: one line, and exit code 2.
+# Errors: one line, and exit code 2.
 refused() { # HOOKS MESSAGE
   train "$1"; rc=$?
   [ $rc = 2 ] && [ "$(wc -l <err)" = 1 ] && has "$2" err || { cat log err; fail "'$1': exit code $rc"; }

@@ -1,21 +1,21 @@
-# What the scripts in tests/e2e share; each of them sources it first:
+# Shared code of the scripts in tests/e2e; each of them sources it first:
 #
 #   . "$(dirname "$0")/lib.bash"
 #
-# Afterwards the current folder is a new, temporary one ($dir), which is removed at the end, and
-# $trainc is the program: the script's first argument, or ./trainc. $here is the root of the
-# source tree. A script ends with `finish`.
+# It changes to a new temporary folder ($dir), which is deleted at exit. $trainc is the program:
+# the script's first argument, or ./trainc. $here is the root of the source tree. A script ends
+# with `finish`.
 # shellcheck shell=bash disable=SC2034
 set -u
 trainc=$(realpath "${1:-${TRAINC:-./trainc}}")
 here=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../..")
 dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-$(basename "$0" .sh).XXXXXX")
 fails=0
-cleanup() { :; } # for scripts to replace
+cleanup() { :; } # scripts may replace it
 trap 'cleanup; rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
 
-# Counts a failure, and shows the end of `log`, where the scripts keep a command's output.
+# Counts a failure and shows the end of `log`, which holds the output of the last command.
 fail() {
   echo "FAILED: $*"
   [ ! -s log ] || tail -n 30 log | sed 's/^/  log: /'
@@ -27,13 +27,13 @@ finish() {
   exit 0
 }
 
-# PATTERN [FILE]: a line of the file (log) matches.
+# PATTERN [FILE]: fails unless a line of the file (default: log) matches.
 expect_line() {
   grep -q -e "$1" "${2:-log}" && return
   [ "${2:-log}" = log ] || cat "$2"
   fail "no '$1' in ${2:-log}"
 }
-# PATTERN COMMAND...: the command ends with exit code 2, and a line that it prints matches.
+# PATTERN COMMAND...: fails unless the command exits with code 2 and prints a matching line.
 refuses() {
   local status
   "${@:2}" >log 2>&1 </dev/null
@@ -41,8 +41,8 @@ refuses() {
   [ $status = 2 ] && grep -q -e "$1" log || fail "not refused with '$1' (exit code $status): ${*:2}"
 }
 
-# FILE KEY: the value of a key in a JSON object; "null" if it has no such key.
+# FILE KEY: prints the value of a key in a JSON object, or "null" if it has no such key.
 json_value() { jq -r --arg key "$2" '.[$key]' "$1"; }
 
-# FILE: the tensors of a checkpoint without its header, which holds times and names.
+# FILE: prints the tensors of a checkpoint without its header, which contains times and names.
 tensor_bytes() { tail -c +$((9 + $(od -An -tu8 -N8 "$1"))) "$1"; }
