@@ -23,7 +23,7 @@ struct cache_file_head {
     int64_t n;
     uint64_t most;                     /* maximum size of the file in bytes */
     _Atomic uint64_t used, size, held; /* bytes from the start of the file: used by items,
-                                        * allocated on disk */
+                                        * allocated on disk; held: items */
     _Atomic uint64_t at[];             /* offset of each sample's item; 0: none */
 };
 

@@ -30,10 +30,7 @@ bool class_names_read(struct dataset *d, const char *dir)
 
 void class_names_number(struct dataset *d, int first, int n, int32_t largest)
 {
-    enum {
-        MOST = 1 << 24
-    }; /* as MODEL.NUM_CLASSES; a larger index is an error in the
-                              * data */
+    enum { MOST = 1 << 24 }; /* as MODEL.NUM_CLASSES; a larger index is bad data */
     size_t cap = 0;
 
     if (!n && largest < MOST)

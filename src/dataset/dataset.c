@@ -1,4 +1,5 @@
-/* What all storages share: calls through the table, and the comparison of class lists. */
+/* Code shared by all storages: calls through the type's table, and the comparison of
+ * class lists. */
 #include "dataset/dataset.h"
 
 #include <stdlib.h>
@@ -172,7 +173,8 @@ void dataset_close(struct dataset *d)
     hold_free(hold);
 }
 
-/* "'x', 'y' and 7 more": the names of `a` that are not in `b`; returns how many. */
+/* Appends "'x', 'y' and 7 more", the names of `a` that are not in `b`; returns their
+ * number. */
 static int dataset_only_in(const char *const *a, int na, const char *const *b, int nb,
                            struct strbuf *out)
 {

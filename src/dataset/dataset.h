@@ -1,15 +1,15 @@
 /*
- * An open data set: samples 0 .. n-1, each the bytes of one image and a class, or of one
- * image and its label map (segmentation). The loader knows only what is here; how data
- * sets lie on a disk is in table.h.
+ * An open data set: samples 0 to n-1, each the bytes of an image with a class or, for
+ * segmentation, with a label map. The loader knows only this interface; table.h lists how
+ * data sets are stored.
  *
  *   struct dataset *d = dataset_open("folder", &source);             table.h
  *   dataset_read(d, i, limit, &bytes, &why);
  *   dataset_close(d);
  *
- * Reading is thread-safe. Whatever is wrong with the storage as a whole (no such folder,
- * an empty class) ends the program when it is opened, with a message that names the
- * place; what is wrong with one sample is a reason that dataset_read returns.
+ * Reading is thread-safe. An error of the whole data set (a missing folder, an empty
+ * class) ends the program when it is opened, with a message that names the place.
+ * dataset_read returns errors of a single sample.
  */
 #ifndef DATASET_DATASET_H
 #define DATASET_DATASET_H
@@ -21,54 +21,55 @@
 #include "base/strbuf.h"
 #include "image/label.h" /* LABEL_IGNORE */
 
-/* A buffer that grows and is used again, or a view of a storage's own memory, which is
- * good until the data set is closed. */
+/* A growing, reusable buffer, or a view of memory that the storage owns, which is valid
+ * until the data set is closed. */
 struct dataset_bytes {
     uint8_t *data;
-    size_t len, cap; /* cap 0: a view, or nothing */
+    size_t len, cap; /* cap 0: a view, or empty */
 };
 
-/* Makes room for so many bytes, of unset content; what was there may be lost. */
+/* Ensures a capacity of `room` bytes. The contents become undefined. */
 void dataset_bytes_room(struct dataset_bytes *b, size_t room);
 void dataset_bytes_view(struct dataset_bytes *b, const void *data, size_t len);
 void dataset_bytes_release(struct dataset_bytes *b);
 
 struct dataset {
     const struct dataset_type *type;
-    char *name; /* for messages: the folder or the file */
+    char *name; /* folder or file, for messages */
     int64_t n;
     int nclass;
-    char **class_name; /* in the order of the labels */
+    char **class_name; /* in label order */
 
-    /* With label maps: how they are painted, and what their values mean. */
-    const struct class_set *set; /* NULL: none of the table */
-    uint8_t map[256];            /* class_set_map */
+    /* With label maps: the names and colors of classes, and the meaning of values. */
+    const struct class_set *set; /* NULL: no class set */
+    uint8_t map[256];            /* filled by class_set_map() */
 
-    struct hold *hold; /* hold.h; NULL: samples are read from the storage every time */
+    struct hold *hold; /* hold.h; NULL: every read goes to the storage */
 };
 
-/* What a storage can do with an open data set; storages that share a form share one. */
+/* Operations of a storage on an open data set. Storages with the same layout share
+ * one. */
 struct dataset_type {
     int32_t (*label)(const struct dataset *d, int64_t i);
-    /* At most `limit` bytes; a failure of base/failure.h and a reason without the
-     * sample's name. */
+    /* Reads at most `limit` bytes. Returns a failure (base/failure.h), with a reason that
+     * does not name the sample. */
     int (*read)(const struct dataset *d, int64_t i, int64_t limit,
                 struct dataset_bytes *out, struct strbuf *why);
-    /* Where the sample lies, for messages: "train/cat/3.jpg". */
+    /* Appends the sample's location for messages: "train/cat/3.jpg". */
     void (*describe)(const struct dataset *d, int64_t i, struct strbuf *name);
     void (*close)(struct dataset *d);
-    /* The name of its file as the storage has it; NULL: there are no files. */
+    /* Returns the sample's file name in the storage. NULL if there are no files. */
     const char *(*name)(const struct dataset *d, int64_t i);
-    /* See dataset_stamp; NULL: there are no files. */
+    /* See dataset_stamp. NULL if there are no files. */
     bool (*stamp)(const struct dataset *d, int64_t i, struct strbuf *out);
-    /* How often to draw the sample, relative to others; NULL: all are equal. */
+    /* Returns how often to draw the sample, relative to others. NULL if all are equal. */
     double (*weight)(const struct dataset *d, int64_t i);
-    const char *(*label_name)(const struct dataset *d, int64_t i); /* NULL: none */
-    /* See dataset_shards; NULL: each sample is a file. */
+    const char *(*label_name)(const struct dataset *d, int64_t i); /* may be NULL */
+    /* See dataset_shards. NULL if each sample is a file. */
     const int64_t *(*shards)(const struct dataset *d, int64_t *n);
-    /* See dataset_targets; NULL: a class per image. */
+    /* See dataset_targets. NULL if an image has one class. */
     void (*targets)(const struct dataset *d, int64_t i, uint8_t *target);
-    /* Of data sets with label maps; NULL: a class per image. */
+    /* Only with label maps; NULL if an image has one class. */
     int (*read_label)(const struct dataset *d, int64_t i, int64_t limit,
                       struct dataset_bytes *out, struct strbuf *why);
     void (*describe_label)(const struct dataset *d, int64_t i, struct strbuf *name);
@@ -83,44 +84,47 @@ enum { TARGET_UNKNOWN = 255 };
 bool dataset_has_targets(const struct dataset *d);
 void dataset_targets(const struct dataset *d, int64_t i, uint8_t *target);
 
-/* What a table says in DATA.WEIGHT_COLUMN, else 1. */
+/* Returns the value of DATA.WEIGHT_COLUMN in a table, or 1. */
 double dataset_weight(const struct dataset *d, int64_t i);
 int dataset_read(const struct dataset *d, int64_t i, int64_t limit,
                  struct dataset_bytes *out, struct strbuf *why);
 void dataset_describe(const struct dataset *d, int64_t i, struct strbuf *name);
-/* A hash of the list of samples, not of the files: names, labels and their order. The
- * folder that the data set lies in does not count. Never 0. */
+/* Returns a nonzero hash of the list of samples: names, labels, and their order. The
+ * contents of files and the data set's folder do not affect it. */
 uint64_t dataset_digest(const struct dataset *d);
-void dataset_close(struct dataset *d); /* NULL is fine */
+void dataset_close(struct dataset *d); /* accepts NULL */
 
-/* Of containers: returns first[0 .. *n], the data set's array; file k of *n has the
- * samples first[k] .. first[k + 1] - 1. NULL: each sample is a file. */
+/* Returns first[0 .. *n], which the data set owns: file k of *n contains samples first[k]
+ * to first[k + 1] - 1. Returns NULL if each sample is a file. */
 const int64_t *dataset_shards(const struct dataset *d, int64_t *n);
 
-/* Label maps: class values in the files' own terms, see d->map. */
+/* Label maps: values as in the files; d->map converts them to classes. */
 bool dataset_has_labels(const struct dataset *d);
 int dataset_read_label(const struct dataset *d, int64_t i, int64_t limit,
                        struct dataset_bytes *out, struct strbuf *why);
 void dataset_describe_label(const struct dataset *d, int64_t i, struct strbuf *name);
-/* Appends name, size and time of the label file's last change. False: there is none. */
+/* Appends name, size, and modification time of the label file. Returns false if there is
+ * none. */
 bool dataset_stamp_label(const struct dataset *d, int64_t i, struct strbuf *out);
 
-/* The same of the image's file, or of the container that it lies in. */
+/* The same for the image file, or the container that holds the image. */
 bool dataset_stamp(const struct dataset *d, int64_t i, struct strbuf *out);
 
-/* For walks over folders: ends the program where `depth` tells that links form a loop. */
+/* Ends the program if `depth`, the depth of a directory walk, indicates a loop of
+ * links. */
 void dataset_check_depth(const char *path, int depth);
 
 /*
- * Class lists of a checkpoint and of all splits must be equal, or a class index would
- * mean another class. If they are not: false, and `why` gets a sentence with the classes
- * that only `a` or only `b` has, which it calls a_name and b_name.
+ * The class lists of a checkpoint and of all splits must be equal, since a class index
+ * would otherwise change its meaning. Returns false if they differ, and appends a
+ * sentence to `why` with the classes that only one of them has; it calls the lists a_name
+ * and b_name.
  */
 bool dataset_same_classes(const char *a_name, const char *const *a, int na,
                           const char *b_name, const char *const *b, int nb,
                           struct strbuf *why);
 
-/* False and such a sentence if the two data sets have different classes. */
+/* Same as dataset_same_classes, for two data sets. */
 bool dataset_fits(const struct dataset *a, const struct dataset *b, struct strbuf *why);
 
 #endif

@@ -25,7 +25,8 @@ static const struct decoded_row *decoded_rows(const struct decoded *f, uint64_t 
     return (const struct decoded_row *)(f->data + h->rows);
 }
 
-/* Head and rows are sound, all parts lie in the file, and labels are classes or none. */
+/* Returns NULL if head and rows are valid, all parts are within the file, and all labels
+ * are in range. Otherwise returns the reason. */
 static const char *decoded_fault(const struct decoded *f)
 {
     const struct decoded_head *h = (const struct decoded_head *)f->data;
@@ -112,7 +113,7 @@ static int decoded_read(void *file, const struct sample *at, bool label_map,
     const struct decoded_row *row = decoded_rows(f, &n);
     const struct decoded_part *part;
 
-    if (at->image.at >= n) { /* an index of samples was forged */
+    if (at->image.at >= n) { /* a forged sample index */
         strbuf_addf(why, "it has no sample %llu", (unsigned long long)at->image.at);
         return -1;
     }

@@ -1,10 +1,10 @@
 /*
- * DATA.DATASET folder, torchvision's ImageFolder: SPLIT/CLASS/.../IMAGE at any depth,
- * links followed. Classes are the folders of SPLIT in byte order (torchvision's order;
- * timm's natural order puts class2 before class10), samples follow class by class in byte
- * order of their paths. Images are told by their names (image_has_extension). Hidden
- * entries and those of a system (usual_names.h) are passed over; what else is left out is
- * noted in the log. A class folder without an image is an error.
+ * DATA.DATASET folder, as torchvision's ImageFolder: SPLIT/CLASS/.../IMAGE at any depth;
+ * links are followed. Classes are the folders of SPLIT in byte order, as in torchvision
+ * (timm's natural order puts class2 before class10). Samples are sorted by class, then by
+ * path in byte order. Images are recognized by their file names (image_has_extension).
+ * Hidden entries and those of operating systems (usual_names.h) are skipped; the log
+ * reports other skipped files. A class folder without images is an error.
  */
 #include "dataset/folder.h"
 
@@ -25,7 +25,7 @@ static char *folder_of(const struct dataset_source *s)
     return s->split && *s->split ? path_join(s->path, s->split) : xstrdup(s->path);
 }
 
-/* "; it has 'test', 'train'", or nothing */
+/* Appends "; it has 'test', 'train'", or nothing. */
 static void folder_add_others(struct strbuf *s, const char *dir)
 {
     enum { SHOWN = 6 };
@@ -57,8 +57,8 @@ static bool folder_check(const struct dataset_source *s, struct strbuf *why)
     return is;
 }
 
-/* Does one of the first entries have an image's name or, with `below`, is one of them a
- * folder with such an entry? */
+/* True if one of the first entries has an image's name or, with `below`, is a folder with
+ * such an entry. */
 static bool folder_has_image(const char *dir, bool below)
 {
     enum { LOOKS = 100 };
@@ -78,7 +78,7 @@ static bool folder_has_image(const char *dir, bool below)
     return has;
 }
 
-/* Folders of images and of label maps are no classes. */
+/* Folders of images and label maps are not class folders. */
 static bool folder_probe(const struct dataset_source *s)
 {
     char *dir = folder_of(s);

@@ -1,7 +1,4 @@
-/*
- * The classes and files of DATA.DATASET folder, while they are looked for. Private to
- * src/dataset.
- */
+/* Scans the classes and files of DATA.DATASET folder. Private to src/dataset. */
 #ifndef DATASET_FOLDER_H
 #define DATASET_FOLDER_H
 
@@ -10,11 +7,11 @@
 #include "dataset/class_files.h"
 
 struct folder {
-    struct class_files *to;  /* paths are below its root */
-    int64_t other;           /* files that are not images */
-    const char *other_first; /* one of them; in to->mem or to->text */
+    struct class_files *to;  /* paths are relative to its root */
+    int64_t other;           /* number of files that are not images */
+    const char *other_first; /* one of them; stored in to->mem or to->text */
 
-    struct folder_dir { /* each that was read but the root itself */
+    struct folder_dir { /* all folders read, except the root */
         const char *path;
         struct timespec changed;
     } * dir;
@@ -22,13 +19,13 @@ struct folder {
     size_t dir_cap;
 };
 
-/* The class folders, in byte order. */
+/* Finds the class folders, in byte order. */
 void folder_find_classes(struct folder *f);
 
-/* All files, class by class in byte order of their paths. */
+/* Finds all files, sorted by class, then by path in byte order. */
 void folder_find_files(struct folder *f);
 
-/* Tells the log of the files that are left out. */
+/* Logs a warning about the skipped files. */
 void folder_warn_other(const struct folder *f);
 
 #endif

@@ -14,13 +14,13 @@
 
 enum { YOUNG = 2 }; /* seconds */
 
-/* Then times, labels, and texts with their zeros: the folders, the first of the other
- * files, the files. */
+/* Followed by times, labels, and NUL-terminated strings: the folders, the first file that
+ * is not an image, and the images. */
 struct index_head {
     char magic[8];
-    uint64_t sum; /* of all that follows */
+    uint64_t sum; /* checksum of all that follows */
     int64_t classes, dirs, files, other;
-    uint64_t text; /* bytes */
+    uint64_t text; /* size of the strings in bytes */
 };
 
 struct index_time {
@@ -29,7 +29,7 @@ struct index_time {
 
 static const char index_magic[8] = "trnfold1";
 
-/* Where the parts lie in the bytes of an index. */
+/* Pointers to the parts of an index in memory. */
 struct index_view {
     const struct index_head *head;
     const struct index_time *time;
@@ -42,14 +42,16 @@ struct keep_paths folder_index_paths(const struct dataset_source *s)
     struct strbuf text = STRBUF_INIT;
     uint64_t key;
 
-    strbuf_addf(&text, "folder 2 %s ", s->split); /* 2: without systems' entries */
+    strbuf_addf(&text, "folder 2 %s ", s->split); /* 2: skips entries of operating
+                                                   * systems */
     image_add_extensions(&text);
     key = XXH3_64bits(text.buf, text.len);
     strbuf_release(&text);
     return keep_paths(&(struct keep){.data = s->path, .dir = s->keep}, "index", key, "");
 }
 
-/* Are there as many bytes and texts as the head says, and do the labels fit? */
+/* True if the size and the number of strings match the head, and all labels are in
+ * range. */
 static bool index_sound(struct index_view *v, const char *data, size_t len)
 {
     const struct index_head *h = (const struct index_head *)data;
@@ -81,8 +83,8 @@ static const char *next(const char *text)
     return text + strlen(text) + 1;
 }
 
-/* Are there as many classes, and are all folders there, among them each class, as old as
- * they were? Returns the text after theirs; NULL: no. */
+/* Returns the string after the folders if the number of classes is the same and no folder
+ * has been modified since the index was written, else NULL. */
 static const char *index_is_of(const struct index_view *v, const struct folder *f)
 {
     const char *text = v->text;

@@ -1,8 +1,8 @@
 /*
- * DATA.DATASET pairs: the images of one folder and the label maps of another, joined by
- * folder_pairs.h and, within them, by the path without extension: a.jpg is a.png, or by
- * usual_stem(): a_img.jpg is a_mask.png. Samples are in byte order of the images' paths.
- * Images and label maps without a partner are left out, and the log says how many.
+ * DATA.DATASET pairs: images in one folder, label maps in another. folder_pairs.h finds
+ * the folders; files are matched by their path without extension (a.jpg and a.png) or by
+ * usual_stem() (a_img.jpg and a_mask.png). Samples are in byte order of the image paths.
+ * Files without a partner are skipped and counted in the log.
  */
 #include "dataset/folder_pairs.h"
 
@@ -21,10 +21,10 @@
 
 /* ---- the folders ---- */
 
-enum { FOLDERS = 256 /* that are looked at, at most */ };
+enum { FOLDERS = 256 /* maximum number of candidates */ };
 
 struct candidate {
-    char *path; /* below the root */
+    char *path; /* relative to the root */
     struct usual_words words;
 };
 
@@ -40,8 +40,8 @@ static int by_path(const void *a, const void *b)
                   ((const struct candidate *)b)->path);
 }
 
-/* Adds the folders of the folder `below` that have a usual name. Files are passed over
- * without a look, as there may be millions. */
+/* Adds the folders in `below` that have a usual name. Does not stat regular files, as
+ * there may be millions. */
 static void add_candidates(struct candidates *c, const char *below)
 {
     char *dir = *below ? path_join(c->root, below) : xstrdup(c->root);
@@ -70,7 +70,7 @@ static void add_candidates(struct candidates *c, const char *below)
     free(dir);
 }
 
-/* Those of the root, and those within them. */
+/* Returns the candidates in the root and one level below. */
 static struct candidates *candidates_of(const char *root)
 {
     struct candidates *c = xcalloc(1, sizeof(*c));
@@ -93,8 +93,8 @@ static void candidates_free(struct candidates *c)
     free(c);
 }
 
-/* True if the two may be the images and the label maps of a split: "images/train" and
- * "labels/train", or "train" and "train_labels". */
+/* True if the two folders may hold the images and label maps of a split: "images/train"
+ * and "labels/train", or "train" and "train_labels". */
 static bool belong_together(const struct candidate *images,
                             const struct candidate *labels, const char *split)
 {
@@ -109,12 +109,12 @@ static bool belong_together(const struct candidate *images,
 /* ---- the files ---- */
 
 struct files {
-    char **path; /* below their folder */
+    char **path; /* relative to their folder */
     int64_t n;
     size_t cap;
 };
 
-/* `deep`: those of folders within, too. */
+/* Adds images in byte order; `deep`: also those of subfolders. */
 static void list_files(struct files *f, const char *root, const char *below, bool deep,
                        int depth)
 {
@@ -151,16 +151,16 @@ static void files_release(struct files *f)
     free(f->path);
 }
 
-/* Images and label maps of two folders, and which belong together. */
+/* The images and label maps of two folders, and how they are paired. */
 struct match {
     struct files images, labels;
-    int64_t *label; /* of each image; -1: none */
-    int64_t *image; /* of each label map; -1: none */
+    int64_t *label; /* index of each image's label map, or -1 */
+    int64_t *image; /* index of each label map's image, or -1 */
     int64_t n;
-    int64_t twice[2]; /* two images of one label map; -1: there are none */
+    int64_t twice[2]; /* two images with the same label map, or -1 */
 };
 
-/* The path without its extension, or with the usual ending cut off, too. */
+/* Returns the path without its extension; `stem`: without its usual suffix, too. */
 static char *key_of(const char *path, bool stem)
 {
     char *dir, *name, *key;
@@ -195,7 +195,7 @@ static void match_names(struct match *m)
     m->twice[0] = -1;
     m->label = xcalloc((size_t)m->images.n + 1, sizeof(*m->label));
     m->image = xcalloc((size_t)m->labels.n + 1, sizeof(*m->image));
-    for (int64_t i = m->labels.n - 1; i >= 0; i--) { /* of equal names the first wins */
+    for (int64_t i = m->labels.n - 1; i >= 0; i--) { /* of equal names, the first wins */
         char *key = key_of(m->labels.path[i], false);
         char *stem = key_of(m->labels.path[i], true);
 
@@ -241,7 +241,8 @@ static void match_release(struct match *m)
     free(m->image);
 }
 
-/* "train" may have images of its own, and those of train/images aside. */
+/* True if the images of subfolders belong to the folder: not for "train", which may have
+ * its own images apart from train/images. */
 static bool is_deep(const char *images)
 {
     struct usual_words w;
@@ -295,7 +296,8 @@ int64_t folder_pairs_count(const char *root, const char *images, const char *lab
     return n;
 }
 
-/* True if a folder has an image, or a folder within has one. */
+/* True if one of the first entries of a folder is an image, or its subfolders have
+ * one. */
 static bool has_image(const char *root, const char *below, int depth)
 {
     enum { LOOKS = 100, DEPTH = 3 };
@@ -330,7 +332,7 @@ bool folder_pairs_are(const char *root, const char *split)
     return is;
 }
 
-/* ---- the storage ---- */
+/* ---- storage ---- */
 
 static const char *split_of(const struct dataset_source *s)
 {

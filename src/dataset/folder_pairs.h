@@ -1,7 +1,7 @@
 /*
- * Folders of images and of label maps that lie side by side, found by their names
- * (usual_names.h): images/ and masks/, train/img/ and train/gt/, annotations/val/, ...
- * DATA.DATASET pairs reads them; trainc init also asks what there is.
+ * Finds folders of images and of label maps by their usual names (usual_names.h): images/
+ * and masks/, train/img/ and train/gt/, annotations/val/, ... Used by DATA.DATASET pairs
+ * and trainc init.
  */
 #ifndef DATASET_FOLDER_PAIRS_H
 #define DATASET_FOLDER_PAIRS_H
@@ -10,19 +10,20 @@
 #include <stdint.h>
 
 struct folder_pairs {
-    char *images, *labels; /* folders below the root; heap strings */
-    int others;            /* further pairs of folders with names in common */
+    char *images, *labels; /* relative to the root; heap strings */
+    int others;            /* number of other pairs of folders with matching names */
     int64_t nimages, nlabels, matched;
 };
 
-/* The pair of folders of a split ("": of none) with the most names in common. False: there
- * is none, and nothing is to be released. */
+/* Finds the pair of folders of a split ("": no split) with the most matching names.
+ * Returns false if there is none; then there is nothing to release. */
 bool folder_pairs_find(struct folder_pairs *f, const char *root, const char *split);
 
-/* The same as a quick look: folders with such names, and images in both. */
+/* Same as folder_pairs_find, but faster: only tests for such folders with images in
+ * both. */
 bool folder_pairs_are(const char *root, const char *split);
 
-/* How many images of the folder `images` have a label map of their name in `labels`. */
+/* Returns the number of images in `images` with a label map in `labels`. */
 int64_t folder_pairs_count(const char *root, const char *images, const char *labels);
 
 void folder_pairs_release(struct folder_pairs *f);

@@ -14,7 +14,8 @@
 #include "dataset/usual_names.h"
 #include "image/image.h"
 
-/* DT_DIR, DT_REG, or what it is. Most file systems tell without a stat. */
+/* Returns DT_DIR, DT_REG, or another type. Calls stat only if the file system does not
+ * report the type, or for a link. */
 static int folder_kind(const char *path, const struct dirent *e)
 {
     struct stat st;
@@ -22,7 +23,7 @@ static int folder_kind(const char *path, const struct dirent *e)
     if (e->d_type != DT_UNKNOWN && e->d_type != DT_LNK)
         return e->d_type;
     if (stat(path, &st) < 0 && image_has_extension(path))
-        return DT_REG; /* counts, so that reading it fails, which is told and counted */
+        return DT_REG; /* counts as an image; reading it fails and is reported */
     if (stat(path, &st) < 0) {
         log_warning("skipping '%s': %s", path, strerror(errno));
         return DT_UNKNOWN;
@@ -49,7 +50,7 @@ static DIR *folder_opendir(const char *path)
     return d;
 }
 
-/* When it was changed last, before its names are read. */
+/* Records the folder's modification time; call before reading its entries. */
 static void folder_add_dir(struct folder *f, DIR *d, const char *path)
 {
     struct stat st;
@@ -61,7 +62,7 @@ static void folder_add_dir(struct folder *f, DIR *d, const char *path)
         arena_strdup(&f->to->mem, path + strlen(f->to->root) + 1), st.st_mtim};
 }
 
-/* All images below `path`, in any order. */
+/* Adds all images below `path`, unsorted. */
 static void folder_walk(struct folder *f, const char *path, int32_t label, int depth)
 {
     DIR *d = folder_opendir(path);
@@ -146,9 +147,7 @@ void folder_find_classes(struct folder *f)
     qsort(to->class_name, (size_t)to->nclass, sizeof(char *), folder_compare_names);
 }
 
-/*
- * Every class must have an image: else the run would train and score a class of nothing.
- */
+/* Ends the program if a class has no image. */
 static void folder_check_counts(const struct folder *f, const int64_t *count)
 {
     struct strbuf names = STRBUF_INIT;

@@ -1,5 +1,5 @@
-/* See hdf5_library.h. One read at a time: the library is not safe for threads; functions
- * that do not say otherwise are called with hdf5_lock. */
+/* See hdf5_library.h. The library is not thread-safe, so there is one read at a time.
+ * Functions require hdf5_lock unless stated otherwise. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,17 +14,17 @@
 struct hdf5 {
     const struct hdf5_library *lib;
     char *path;
-    hdf5_id file; /* below 0: after a failure; it is opened again */
+    hdf5_id file; /* < 0 after a failure; reopened by the next read */
     struct rows images, label_maps, labels;
 };
 
-/* Of a row of pixels or class values. */
+/* Returns the channels of a row of pixels or class values. */
 static int channels_of(const struct rows *r)
 {
     return r->rank == 4 ? (int)r->dims[3] : 1;
 }
 
-/* colours: images, which may have them. */
+/* `colours`: true for images, which may have 3 channels. */
 static int rows_check(const struct rows *r, const char *name, bool colours, hdf5_size n,
                       struct strbuf *why)
 {
@@ -45,7 +45,8 @@ static int rows_check(const struct rows *r, const char *name, bool colours, hdf5
     return -1;
 }
 
-/* In bytes: a bound of the rows, as a damaged header can claim any number of them. */
+/* Returns the file size in bytes. It limits the number of rows, as a damaged header can
+ * claim any number. */
 static hdf5_size file_size(const char *path)
 {
     struct stat st;
@@ -109,7 +110,7 @@ static void hdf5_free(struct hdf5 *f)
     free(f);
 }
 
-/* Without the lock. */
+/* Takes the lock. */
 static void hdf5_close(void *file)
 {
     pthread_mutex_lock(&hdf5_lock);
@@ -117,7 +118,7 @@ static void hdf5_close(void *file)
     pthread_mutex_unlock(&hdf5_lock);
 }
 
-/* Without the lock. */
+/* Takes the lock. */
 static void *hdf5_open(const char *path, struct strbuf *why)
 {
     const struct hdf5_library *lib = hdf5_library(why);
@@ -147,7 +148,7 @@ static int too_long(uint64_t len, int64_t limit, struct strbuf *why)
     return -1;
 }
 
-/* A row that is an encoded file. */
+/* Reads a row that is an encoded file. */
 static int read_file(const struct hdf5 *f, const struct rows *r, uint64_t i,
                      int64_t limit, struct dataset_bytes *out, struct strbuf *why)
 {
@@ -175,8 +176,8 @@ static int read_file(const struct hdf5 *f, const struct rows *r, uint64_t i,
     return rc;
 }
 
-/* A row of colours as a PPM file, or of grey levels or class values as a PGM file; 40
- * bytes are more than either header needs. */
+/* Reads a row of colors as a PPM file, or of gray levels or class values as a PGM file.
+ * Neither header exceeds 40 bytes. */
 static int read_pixels(const struct hdf5 *f, const struct rows *r, uint64_t i,
                        int64_t limit, struct dataset_bytes *out, struct strbuf *why)
 {
@@ -199,8 +200,8 @@ static int read_pixels(const struct hdf5 *f, const struct rows *r, uint64_t i,
     return rows_read(f->lib, r, i, *f->lib->uint8, out->data + head, why);
 }
 
-/* Without the lock. What a disk did not give the library may keep as zeros, and return as
- * what it has read: after such a failure the file is opened anew. */
+/* Takes the lock. After a failed disk read the library may cache zeros and return them as
+ * data, so the file is reopened after such a failure. */
 static int hdf5_read(void *file, const struct sample *at, bool label_map, int64_t limit,
                      struct dataset_bytes *out, struct strbuf *why)
 {
@@ -219,7 +220,7 @@ static int hdf5_read(void *file, const struct sample *at, bool label_map, int64_
     return rc;
 }
 
-/* Without the lock. */
+/* Takes the lock. */
 static int hdf5_list(void *file, struct samples *s, struct strbuf *why)
 {
     const struct hdf5 *f = file;
@@ -235,7 +236,7 @@ static int hdf5_list(void *file, struct samples *s, struct strbuf *why)
 
         snprintf(name, sizeof(name), "images[%llu]", (unsigned long long)i);
         to = samples_add(s, name);
-        /* Lengths are not known before rows are read: 1 stands for "it is there". */
+        /* Lengths are unknown until rows are read; 1 means present. */
         to->image = (struct sample_part){.at = i, .len = 1};
         to->label_map = (struct sample_part){.at = i, .len = f->label_maps.id >= 0};
     }

@@ -7,7 +7,7 @@
 
 enum { CLASSES_MOST = 1 << 20 };
 
-/* Elements of a row. */
+/* Returns the number of elements in a row. */
 static hdf5_size width_of(const struct rows *r)
 {
     hdf5_size n = 1;
@@ -33,7 +33,7 @@ bool labels_fit(const struct rows *r, hdf5_size n)
     return numbers && width_of(r) >= 1 && width_of(r) <= CLASSES_MOST;
 }
 
-/* Row i as numbers; booleans are bytes. */
+/* Reads row i as numbers; booleans are bytes. */
 static int read_numbers(const struct hdf5_library *lib, const struct rows *r, uint64_t i,
                         double *v, size_t n, struct strbuf *why)
 {
@@ -70,7 +70,7 @@ static int read_row(const struct hdf5_library *lib, const struct rows *r,
     return 0;
 }
 
-/* Row i is a string. */
+/* Reads row i, which is a string. */
 static int read_text(const struct hdf5_library *lib, const struct rows *r,
                      struct samples *s, struct sample *to, uint64_t i, struct strbuf *why)
 {
@@ -92,7 +92,7 @@ static int read_text(const struct hdf5_library *lib, const struct rows *r,
     return rc;
 }
 
-/* Numbers, one a sample, at once. */
+/* Reads all labels at once: one number per sample. */
 static int read_list(const struct hdf5_library *lib, const struct rows *r,
                      struct samples *s, struct sample *to, uint64_t n, struct strbuf *why)
 {

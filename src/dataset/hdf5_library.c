@@ -76,7 +76,7 @@ static bool start(struct hdf5_library *lib, struct strbuf *why)
                     major, minor, release);
         return false;
     }
-    (void)lib->Eset_auto2(0, NULL, NULL); /* its own messages are off: ours say it */
+    (void)lib->Eset_auto2(0, NULL, NULL); /* silence the library's own messages */
     return true;
 }
 

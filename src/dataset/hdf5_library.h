@@ -1,14 +1,14 @@
 /*
- * libhdf5, opened when a data set needs it. Only what data sets need of it is declared
- * here, as HDF5's reference manual has it (1.10 and later, whose hid_t has 64 bits).
+ * libhdf5, loaded at run time when a data set needs it. Declares only the functions that
+ * trainc uses, as in the HDF5 reference manual (1.10 and later, where hid_t has 64 bits).
  *
- * DATA.DATASET hdf5: datasets of a file, of which row i is sample i:
- *   images      encoded files (variable-length uint8), or pixels (uint8 [n, h, w, 3], grey
- *               [n, h, w, 1] or [n, h, w])
+ * DATA.DATASET hdf5 reads these datasets of a file; row i is sample i:
+ *   images      encoded files (variable-length uint8), or pixels (uint8 [n, h, w, 3], or
+ *               gray [n, h, w, 1] or [n, h, w])
  *   labels      classes: n numbers or strings, or one-hot rows [n, classes]
  *   label_maps  encoded files, or values (uint8 [n, h, w])
  *
- * The library is not safe for threads: whoever calls it holds the lock.
+ * The library is not thread-safe: all calls require hdf5_lock.
  */
 #ifndef DATASET_HDF5_LIBRARY_H
 #define DATASET_HDF5_LIBRARY_H
@@ -20,7 +20,7 @@
 
 #include "base/strbuf.h"
 
-typedef int64_t hdf5_id; /* hid_t; below 0: an error */
+typedef int64_t hdf5_id; /* hid_t; < 0: error */
 typedef unsigned long long hdf5_size;
 
 enum { HDF5_SELECT_SET = 0, HDF5_READ_ONLY = 0, HDF5_TRUNCATE = 2 };
@@ -40,7 +40,7 @@ struct hdf5_bytes { /* hvl_t */
     void *p;
 };
 
-struct hdf5_error { /* H5E_error2_t: a place that has failed */
+struct hdf5_error { /* H5E_error2_t: an entry of the error stack */
     hdf5_id class, major, minor;
     unsigned line;
     const char *function, *file, *description;
@@ -95,12 +95,12 @@ struct hdf5_library {
     hdf5_id (*Gopen2)(hdf5_id at, const char *name, hdf5_id access);
     int (*Gclose)(hdf5_id group);
     const hdf5_id *uint8, *int64, *real64,
-        *dataset_create; /* of the library: read after open() */
+        *dataset_create; /* variables of the library; valid after open() */
 };
 
 extern pthread_mutex_t hdf5_lock;
 
-/* NULL and a reason: it is not there, or too old. */
+/* Returns NULL and a reason if the library is missing or too old. */
 const struct hdf5_library *hdf5_library(struct strbuf *why);
 
 #endif

@@ -26,7 +26,7 @@ static void rows_type(const struct hdf5_library *lib, struct rows *r)
     (void)lib->Tclose(type);
 }
 
-/* Why a name that is there is no dataset. */
+/* Appends the reason why an existing name cannot be opened as a dataset. */
 static void tell_unopened(const struct hdf5_library *lib, hdf5_id file, const char *name,
                           struct strbuf *why)
 {
@@ -67,7 +67,7 @@ int rows_open(const struct hdf5_library *lib, hdf5_id file, const char *name,
     return 0;
 }
 
-/* Names of filters that HDF Group has registered. */
+/* Names of filters registered with the HDF Group. */
 static const struct {
     int id;
     const char *name;
@@ -120,7 +120,7 @@ int rows_check_filters(const struct hdf5_library *lib, const struct rows *r,
     return -1;
 }
 
-/* "[120, 3, 32, 32] of floats" */
+/* Appends a description such as "[120, 3, 32, 32] of floats". */
 void rows_describe(const struct rows *r, struct strbuf *to)
 {
     const char *kind = r->kind == HDF5_INTEGER  ? "integers"
@@ -139,8 +139,8 @@ void rows_describe(const struct rows *r, struct strbuf *to)
                 r->files ? " of variable length" : "");
 }
 
-/* One place of the library's error stack, the innermost first: the read() that failed
- * tells its errno. */
+/* Callback for the library's error stack, innermost entry first: extracts the errno of a
+ * failed read(). */
 static int rows_on_error(unsigned depth, const struct hdf5_error *e, void *err)
 {
     const char *text = e->description ? e->description : "";
