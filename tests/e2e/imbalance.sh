@@ -1,6 +1,5 @@
 #!/bin/bash
-# Classes of different sizes: class weights, logit adjustment, and the scores that count
-# each class alike.
+# Imbalanced classes: class weights, logit adjustment, and scores that weight all classes equally.
 #
 #   tests/e2e/imbalance.sh [TRAINC]
 set -u
@@ -19,7 +18,7 @@ small=("${run[@]}" --model vit_tiny_patch16_224 --device ref --drop-path 0 --opt
   TRAIN.SCALE_LR=False LOG.REPORT=False DATA.SHUFFLE=False AUG.COLOR_JITTER=0 AUG.REPROB=0
   AUG.AUTO_AUGMENT=none PRINT_FREQ=1)
 
-# The gradient of an update does not depend on how its images are spread over batches.
+# The gradient of a step does not depend on how its images are split into batches.
 norm() { jq -r 'select(.kind == "train") | .grad_norm' "output/vit_tiny_patch16_224/$1/metrics.jsonl" | head -1; }
 same() { # KEY=VALUE...
   "${small[@]}" TAG=one DATA.BATCH_SIZE=8 "$@" >log 2>&1 || fail "$*: one batch"
@@ -33,7 +32,7 @@ same TRAIN.CLASS_WEIGHTS=balanced
 same TRAIN.CLASS_WEIGHTS=effective MODEL.LABEL_SMOOTHING=0.2
 same "TRAIN.CLASS_WEIGHTS=[1, 0.5, 3]" TRAIN.LOSS.LOGIT_ADJUST=1
 
-# Weights and biases are in the log, and the scores in log, results, and summary.
+# Weights and biases are logged; the log, the results, and the summary have the scores.
 "${run[@]}" --model resnet20 -b 8 --class-weights balanced --logit-adjust 1 --best-metric f1_macro \
   --result r.json >log 2>&1 || fail "resnet20"
 grep -q "^class weights: [^,]* [2-9][0-9.]*, " log || fail "no class weights"
@@ -45,7 +44,7 @@ jq -e '.best_f1_macro >= 0 and .ema_balanced_acc <= 1 and .val_mcc == null or .v
 head -1 output/resnet20/default/summary.csv | grep -q 'ema_balanced_acc,ema_f1_macro,ema_mcc,ema_auroc' ||
   fail "summary.csv"
 
-# What does not go together is refused before data are read.
+# Conflicting options are rejected before any data is read.
 refused() { # MESSAGE ARGUMENT...
   local message=$1
   shift

@@ -1,7 +1,7 @@
 #!/bin/bash
-# scripts/import_run.py hands each number of a run to W&B and MLflow, at its update, and the
-# configuration. Both are played by a file that writes down what it is told; where MLflow
-# itself is installed it is asked, too.
+# scripts/import_run.py passes every number of a run, with its step, and the configuration to W&B
+# and MLflow. A stub that records its calls stands in for both; if MLflow is installed, it is
+# tested, too.
 #
 #   tests/e2e/import_run.sh [TRAINC]      PYTHON=PROGRAM (python3)
 set -u
@@ -44,7 +44,7 @@ for to in wandb mlflow; do
   [ "$(tail -1 $to.told)" = end ] || fail "$to: the run does not end"
 done
 cmp -s wandb.told mlflow.told || fail "the two are told different things"
-# Each validation and line of the log, with its step.
+# Every validation and log line arrives with its step.
 [ "$(grep -c ' val/val_top1 ' wandb.told)" = "$(grep -c '"kind":"val"' $run/metrics.jsonl)" ] || fail "validations are missing"
 sed -n 's/.*"step":\([0-9]*\),.*"loss":\([-0-9.e]*\),"top1".*/\1 \2/p' $run/metrics.jsonl >want
 sed -n 's|^\([0-9]*\) train/loss |\1 |p' wandb.told | cmp -s - want || fail "losses: $(sed -n 's|^\([0-9]*\) train/loss |\1 |p' wandb.told | diff - want | head -3)"

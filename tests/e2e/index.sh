@@ -1,7 +1,7 @@
 #!/bin/bash
-# What is found out about a data set once is kept in a folder of the user, and the folder of
-# the data stays as it is; what lies there from earlier is used; runs share decoded images;
-# where nothing can be kept, one line says so and the run goes on.
+# The index of a data set is stored in a folder of the user, and the data folder stays unchanged;
+# index files that are already in the data folder are used; runs share decoded images. If nothing
+# can be stored, one line says so and the run continues.
 #
 #   tests/e2e/index.sh [TRAINC]
 . "$(dirname "$0")/lib.bash"
@@ -16,7 +16,7 @@ export XDG_CACHE_HOME=$dir/cache
 kept=$XDG_CACHE_HOME/trainc
 train=("$trainc" --cfg "$here/configs/smoke/shapes.yaml" --data-path shapes --threads 1 -j 1 --epochs 1 --warmup-epochs 0 --output out)
 
-# An index of each split, and a file of decoded images for each that later runs share.
+# Each split has one index, and one file of decoded images that later runs share.
 "${train[@]}" --tag one --cache mmap >log 2>&1 || fail "a run"
 expect_line "'shapes/train': sharing decoded images in '$kept/cache-.*; 0 of 24 are there"
 [ "$(ls "$kept" | sed 's/-.*//' | sort | xargs)" = "cache cache index index" ] || fail "kept: $(ls "$kept")"
@@ -26,7 +26,7 @@ expect_line "'shapes/val': .*; 12 of 12 are there"
 "$trainc" check --cfg "$here/configs/smoke/shapes.yaml" --data-path shapes >log 2>&1 || fail "check"
 "$trainc" init shapes >log 2>&1 || fail "init"
 [ "$(lists shapes)" = "$before" ] || { lists shapes; fail "files in the folder of the data"; }
-# By another name of the folder; another folder has files of its own.
+# A link to the folder uses the same files; another folder has its own.
 ln -s shapes link
 "${train[@]}" --tag link --data-path link --cache mmap >log 2>&1 || fail "by a link"
 expect_line "'link/train': .*; 24 of 24 are there"
@@ -35,7 +35,7 @@ cp -a shapes copy
 expect_line "'copy/train': .*; 0 of 24 are there"
 echo "ok: in the user's folder"
 
-# Two at once map one file; their metrics are those of a run without it.
+# Two concurrent runs map one file; their metrics equal those of a run without it.
 rm -r "$kept"
 for i in 1 2; do "${train[@]}" --tag "both$i" --cache mmap --result "r$i.json" >"log$i" 2>&1 & done
 wait
@@ -46,7 +46,7 @@ done
 [ "$(ls "$kept"/cache-* | wc -l)" = 2 ] || fail "two at once: $(ls "$kept")"
 echo "ok: two at once"
 
-# Another folder, and that of the data, if asked; files there are found without asking.
+# --index-dir selects another folder or the data folder, where files are found without the option.
 "${train[@]}" --tag other --index-dir other --cache mmap >log 2>&1 || fail "--index-dir"
 [ "$(ls other | sed 's/-.*//' | sort | xargs)" = "cache cache index index" ] || fail "--index-dir: $(ls other)"
 "${train[@]}" --tag beside --index-dir shapes --cache mmap >log 2>&1 || fail "--index-dir of the data"
@@ -55,7 +55,7 @@ rm -r "$kept"
 "${train[@]}" --tag found --cache mmap >log 2>&1 || fail "beside, found"
 expect_line "'shapes/train': sharing decoded images in 'shapes/.trainc-cache-.*; 24 of 24 are there"
 [ -e "$kept" ] && fail "beside: $(ls "$kept")"
-# One that is damaged is not written over there.
+# Damaged files in the data folder are not replaced there.
 for f in shapes/.trainc-*; do echo damaged >"$f"; done
 "${train[@]}" --tag damaged --cache mmap >log 2>&1 || fail "beside, damaged"
 expect_line "'shapes/train': sharing decoded images in '$kept/cache-.*; 0 of 24 are there"
@@ -63,7 +63,7 @@ expect_line "'shapes/train': sharing decoded images in '$kept/cache-.*; 0 of 24 
 rm shapes/.trainc-*
 echo "ok: beside the data"
 
-# Nowhere, and no folder.
+# DATA.INDEX_DIR is empty or not a folder.
 "${train[@]}" --tag empty --opts DATA.INDEX_DIR= >log 2>&1 || fail "none"
 grep -q "INDEX_DIR" log && fail "none: a word about it"
 : >file

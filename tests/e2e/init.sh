@@ -1,6 +1,6 @@
 #!/bin/bash
-# trainc init: for each way in which images may lie, the configuration that it prints has a
-# reason for each value and trains; and what it says where none can be printed.
+# trainc init: for each supported layout of images, the printed configuration gives a reason for
+# each value and trains; for others, the message says why there is none.
 #
 #   tests/e2e/init.sh [TRAINC]
 set -u
@@ -23,7 +23,7 @@ trains() { # NAME, then the arguments of init
   "$trainc" config --check --cfg "$name.yaml" >log 2>&1 && [ ! -s log ] || { cat log; fail "$name: the configuration is not clean"; }
   "$trainc" --cfg "$name.yaml" --output "out.$name" --device cpu --opts TRAIN.MAX_STEPS=1 >log 2>&1 ||
     { cat log; fail "$name: it does not train"; }
-  # Classes without a pixel are told by both.
+  # Both report classes without pixels.
   grep -o 'no pixel of the .*' "$name.log" >told
   grep -q 'no pixel of the' log && { grep -qFf told log && [ -s told ] || { cat log; fail "$name: init does not warn of absent classes"; }; }
   grep -v 'no pixel of the' log | grep -q 'warning' && { grep warning log; fail "$name: training warns"; }
@@ -53,7 +53,7 @@ for c in flat/*; do grep -q "	${c#flat/}\$" lists.d/val.txt || fail "no image of
 trains halflists half --lists half.d
 is halflists.yaml VAL_SPLIT val
 
-# Label maps: a layout that is known, folders beside each other, with splits and without.
+# Label maps: a known layout, and sibling folders with and without splits.
 "$trainc" synth scenes --out scenes --train 12 --val 4 2>/dev/null || exit 1
 trains scenes scenes
 is scenes.yaml DATASET cityscapes
@@ -74,13 +74,13 @@ done
 trains pairs pairs --lists pairs.d
 n=$(ls pairs/images | wc -l)
 [ "$(wc -l <pairs.d/train.txt) $(wc -l <pairs.d/val.txt)" = "$((n - (n + 9) / 10)) $(((n + 9) / 10))" ] || fail "pairs: $(wc -l pairs.d/*)"
-is pairs.yaml NUM_CLASSES 27 # the largest value of Cityscapes' ids that scenes have is 26
+is pairs.yaml NUM_CLASSES 27 # the largest of Cityscapes' ids in the scenes is 26
 trains both both
 is both.yaml DATASET pairs
 is both.yaml VAL_SPLIT val
 grep -q '^# 12 training and 4 validation images' both.yaml || fail "both: the images"
 
-# What layouts are taken for; that they train is init_trains.sh's business.
+# Checks only the detected layout; init_trains.sh trains on each.
 layouts_begin "$trainc" || exit 1
 found() { # LAYOUT STORAGE TRAIN VAL
   "layout_$1" "$1" && "$trainc" init "$1" >"$1.yaml" 2>log || { cat log; fail "$1: init"; return; }
@@ -111,7 +111,7 @@ found map_some pairs "''" ''
 grep -q "images without a label map in masks (1 of 16)" log || { cat log; fail "an image without a label map is passed over in silence"; }
 found map_zip zip train val
 
-# Where it is not sure, nothing is written, and each reading has its command, which works.
+# If the layout is ambiguous, init writes nothing and lists a working command for each reading.
 unsure() { # LAYOUT WHY READING...
   local dir=$1 why=$2 reading
   shift 2
@@ -149,11 +149,11 @@ grep -q "label maps cannot be JPEG files, whose lossy compression changes class 
 "$trainc" --data-path lossy --dataset pairs --train-split '' --val-split '' --model erfnet --num-classes 3 --output o --device cpu >log 2>&1 && fail "masks in JPEG train"
 grep -q "label maps cannot be JPEG files" log || { cat log; fail "training: masks in JPEG: no reason"; }
 layout_map_split_above split_above
-# Storage folder says that the data are label maps rather than classes.
+# For label maps, an error about DATA.DATASET folder says so.
 "$trainc" check --data-path split_above --model resnet20 --num-classes 2 >log 2>&1
 grep -q "looks like DATA.DATASET pairs, not imagenet" log || { cat log; fail "check: folders of images and masks are classes"; }
 
-# Grey images, larger ones, and those of a container.
+# Gray images, larger images, and images in containers.
 mkdir -p grey/train/{a,b} grey/val/{a,b}
 for i in 1 2 3 4 5 6 7 8; do
   for c in a b; do
@@ -166,8 +166,8 @@ is grey.yaml IN_CHANS 1
 is grey.yaml NAME resnet18
 is grey.yaml IMG_SIZE 224
 grep -q 'CROP_PCT: 0.95 *# the input of resnet18' grey.yaml || { cat grey.yaml; fail "the input of another model"; }
-# Classes that are numbers, images of 8 pixels: the lists have indices, and no image counts as
-# damaged. A run of few epochs learns.
+# Classes named by numbers, images of 8 x 8 pixels: the lists contain indices, and no image counts
+# as damaged. A run of a few epochs learns.
 mkdir -p digits/{0..11}
 for c in {0..11}; do
   for i in {1..30}; do
@@ -182,7 +182,7 @@ grep -qE 'damaged|cannot decode' log && { cat log; fail "digits: images are left
 [ "$(cut -f2 digits.d/val.txt | sort -un | tr '\n' ' ')" = "0 1 2 3 4 5 6 7 8 9 10 11 " ] || fail "digits: the classes of val.txt"
 "$trainc" --cfg digits.yaml --epochs 8 --output few --device cpu >log 2>&1 || { cat log; fail "digits: a short run"; }
 awk '/^Max accuracy/ { sub("%", "", $3); best = $3 } END { exit best < 60 }' log || { grep Max log; fail "digits: a short run does not learn"; }
-# Values that nobody has set are explained, and follow from what somebody has.
+# Derived values have a reason and follow from values that the user set.
 "$trainc" config --cfg digits.yaml --epochs 10 >log 2>&1
 grep -q 'SCALE_LR: false  # job: ' log || fail "no reason for SCALE_LR"
 grep -q 'EPOCHS: 10  # --epochs' log || fail "EPOCHS does not stay"
@@ -191,12 +191,12 @@ grep -q "RAMP_STEPS: 2[0-9].0  # job: a tenth of the run" log || { grep RAMP log
 "$trainc" config --data-path split --output o >log 2>&1
 grep -q 'NAME: resnet20  # job: ' log && grep -q 'PAD_CROP: 4  # job: ' log || fail "without a file, nothing follows from the images"
 "$trainc" config --cfg <(echo 'MODEL: {NAME: resnet20, TYPE: resnet}') --data-path split | grep '# job' && fail "a recipe's values do not stay"
-# A list of numbers without names.
+# A list with numeric classes and no names.
 mkdir numbers && cp -r flat numbers/i && (cd numbers && k=0; for c in i/*; do for f in "$c"/*; do echo "$f $k"; done; k=$((k + 1)); done >train.txt; cp train.txt val.txt)
 trains numbers numbers
 is numbers.yaml NUM_CLASSES 3
-# What is said of the size is true of each: many images (a list that names two of them again
-# and again) of a median side of 40, 100, 150, 180 and 300 pixels.
+# Statements about image size are true at each median side of 40, 100, 150, 180, and 300 pixels. A
+# list that repeats two images simulates many images.
 for want in 40:resnet20:40: 100:resnet50:128:enlarged 150:resnet50:128: 180:resnet50:224:enlarged 300:resnet50:224:; do
   IFS=: read -r side net size enlarged <<<"$want"
   mkdir -p "many$side"
@@ -216,7 +216,7 @@ done
 trains tar tar
 is tar.yaml DATASET tar
 
-refuses() { # what must be said, then the arguments
+refuses() { # PATTERN ARGUMENT...
   local say=$1
   shift
   "$trainc" init "$@" >out.yaml 2>log

@@ -1,6 +1,6 @@
 #!/bin/bash
-# What trainc init writes trains: for each layout of layouts.bash, two updates, a validation,
-# and a checkpoint, with its own values; a smaller net takes the place of large ones.
+# Configurations from trainc init train: for each layout of layouts.bash, two steps, a validation,
+# and a checkpoint with the configuration's values; a smaller model replaces large ones.
 #
 #   tests/e2e/init_trains.sh [TRAINC [LAYOUT...]]
 set -u

@@ -1,11 +1,11 @@
 #!/bin/bash
-# --cfg outside of the source tree: a path that does not exist is looked up among the installed
-# configurations, a file in the current folder wins, and a note names the file that was read.
+# --cfg outside the source tree: a missing path is looked up among the installed configurations, a
+# file in the current folder takes precedence, and a note names the file that was read.
 #
 #   tests/e2e/installed.sh [TRAINC]
 . "$(dirname "$0")/lib.bash"
 
-# The layout of `make install`, a wheel, and a bundle, found through a symbolic link, too.
+# The layout of `make install`, a wheel, and a bundle; also found through a symbolic link.
 mkdir -p prefix/bin prefix/share/trainc bin work
 cp "$trainc" prefix/bin/ && cp -r "$here/configs" prefix/share/trainc/
 ln -s ../prefix/bin/trainc bin/trainc

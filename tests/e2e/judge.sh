@@ -1,6 +1,7 @@
 #!/bin/bash
-# What nothing can be learned from is told at the start, in the same words by init, check,
-# and train: masks of 0 and 255, one value, all ignored, one class, splits that differ.
+# Data that nothing can be learned from is reported at startup, in the same words by init, check,
+# and train: masks of 0 and 255, a single value, all pixels ignored, one class, inconsistent
+# splits.
 #
 #   tests/e2e/judge.sh [TRAINC]
 set -u
@@ -14,7 +15,8 @@ fail() { echo "FAILED: $*"; cat log; fails=$((fails + 1)); }
 check() { "$trainc" check "$@" -j 1 >log 2>&1; }
 train() { "$trainc" "$@" -j 1 --device cpu --output "out$RANDOM" --opts TRAIN.MAX_STEPS=1 LOG.REPORT=False >log 2>&1; }
 
-# masks NAME OCTAL...: four images of each split, and label maps of these values in turn, half of each map.
+# NAME OCTAL...: makes four images per split, and label maps with the first and the last of these
+# values, half each.
 masks() {
   local name=$1 i
   shift
@@ -44,7 +46,7 @@ train --cfg binary.yaml || fail "train of what init wrote"
 grep -q "warning" log && fail "train of what init wrote warns"
 grep -q "class1 .* 50.000 %" log || fail "the second class has half of the pixels"
 
-# Values 0, 5: with LABEL_MAP and REDUCE_ZERO_LABEL [0 ignored, 2 -> 1] of two classes, one is left.
+# Values 0 and 5: LABEL_MAP and REDUCE_ZERO_LABEL ([0 ignored, 2 -> 1]) leave one of two classes.
 masks five 0 5
 check --cfg binary.yaml --data-path five --opts "DATA.LABEL_MAP=[[5, 2]]" DATA.REDUCE_ZERO_LABEL=True || fail "REDUCE_ZERO_LABEL"
 grep -q "of the one class 'class1' or ignored (50.0 %)" log || fail "REDUCE_ZERO_LABEL ignores 0 and moves 2"
@@ -56,7 +58,7 @@ for verb in check train; do
   grep -q "no pixel of the 4 label maps that were read has a class: all are ignored" log || fail "$verb: all ignored"
 done
 
-# Classes of images: one alone, splits that differ, too few for a batch.
+# Image classes: a single class, inconsistent splits, and fewer images than a batch.
 "$trainc" synth shapes --out shapes --classes 2 --train 8 --val 4 --size 16 2>/dev/null || exit 1
 net=(--model resnet20 --img-size 16 --dataset folder)
 mkdir -p one/train && cp -r "$(ls -d shapes/train/* | head -1)" one/train && cp -r one/train one/val
@@ -77,8 +79,8 @@ for verb in check train; do
   grep -q "'shapes/train' has 2 classes, but MODEL.NUM_CLASSES is 5" log || fail "$verb: NUM_CLASSES"
 done
 
-# Without --model check asks the data, or the keys of label maps, what the samples have; train
-# says what it lacks.
+# Without --model, check infers the task from the data or the label map keys; train reports the
+# missing model.
 check --dataset list --data-path five && grep -q "label maps: the largest class value is 5 (MODEL.NUM_CLASSES is not set)" log || fail "check of label maps without a model"
 "$trainc" pack --dataset list --data-path five --label-maps --num-classes 6 --to tar --out tar >log 2>&1 || fail "pack"
 check --dataset tar --data-path tar && grep -q "the largest class value is 5" log || fail "check of a tar of label maps without a model"

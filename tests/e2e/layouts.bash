@@ -1,9 +1,9 @@
-# Ways in which images lie on disks, for tests of trainc init: source it, then
+# Image layouts for tests of trainc init. Source it, then call:
 #
-#   layouts_begin TRAINC        in an empty folder: makes the images that all are built of
-#   layout_NAME DIR             the layout below DIR; $layouts names them all
+#   layouts_begin TRAINC        in an empty folder; makes the images that all layouts use
+#   layout_NAME DIR             makes the layout in DIR; $layouts lists all names
 #
-# "class" layouts have a class per image, "map" layouts label maps.
+# "class" layouts have one class per image, "map" layouts have label maps.
 # shellcheck shell=bash
 
 layouts_begin() {
@@ -21,7 +21,7 @@ layouts_begin() {
   mapfile -t _stems < <(cd _p/image && ls | sed 's/\.png$//')
 }
 
-# FROM TO IMAGES MAPS [ENDING]: stems FROM to TO - 1 in two folders.
+# FROM TO IMAGES MAPS [ENDING]: distributes stems FROM to TO - 1 over two folders.
 _pairs() {
   local k n
   mkdir -p "$3" "$4"
@@ -30,7 +30,7 @@ _pairs() {
     cp "_p/image/$n.png" "$3/" && cp "_p/map/$n.png" "$4/$n${5:-}.png"
   done
 }
-# IMAGES MAPS VALUE VALUE: as portable grey maps do, 12 masks of two values, and grey images.
+# IMAGES MAPS VALUE VALUE: writes 12 masks of two values, and gray images, as PGM files.
 _masks() {
   local k a b
   mkdir -p "$1" "$2"
@@ -43,7 +43,7 @@ _masks() {
 _pgm() { # FILE SIDE
   mkdir -p "$(dirname "$1")" && { printf 'P5\n%d %d\n255\n' "$2" "$2"; head -c $(($2 * $2)) /dev/urandom; } >"$1"
 }
-# DIR SPLIT...: list files of _s below DIR.
+# DIR SPLIT...: writes lists of the files in _s that are below DIR.
 _list() {
   local dir=$1 split c k
   shift
@@ -58,7 +58,7 @@ _list() {
 }
 _pack() { "$layouts_trainc" pack --data-path _s --to "$2" --out "$1" --model resnet20 --num-classes 3 >/dev/null 2>&1; }
 
-# A class per image.
+# One class per image.
 layout_class_split() { cp -r _s "$1"; }
 layout_class_flat() { cp -r _s/train "$1"; }
 layout_class_training() { mkdir "$1" && cp -r _s/train "$1/training"; }
@@ -69,7 +69,7 @@ layout_class_three() { cp -r _s "$1" && cp -r _s/val "$1/test"; }
 layout_class_mac() { cp -r _s "$1" && mkdir -p "$1"/{,train/,val/}__MACOSX && touch "$1"/train/__MACOSX/._a.jpg "$1/.DS_Store"; }
 layout_class_nas() { cp -r _s/train "$1" && mkdir -p "$1"/{@eaDir,.git,.ipynb_checkpoints} && touch "$1/Thumbs.db" "$1/@eaDir/x.jpg"; }
 layout_class_deep() { cp -r _s "$1" && for c in "$1"/*/*; do mkdir -p "$c/a/b" && mv "$c"/*[13579].* "$c/a/b"; done; }
-# PREFIX IMAGES: an IDX file of 8 x 8 pixels, and one of the classes 0 to 9.
+# PREFIX IMAGES: writes IDX files of 8 x 8 images and of their classes, 0 to 9.
 _idx() {
   { printf '\0\0\10\3\0\0\0\'"$(printf %o "$2")"'\0\0\0\10\0\0\0\10'; head -c $((64 * $2)) /dev/urandom; } >"$1-images-idx3-ubyte"
   { printf '\0\0\10\1\0\0\0\'"$(printf %o "$2")"; for ((k = 0; k < $2; k++)); do printf "\\$((k % 10 / 8))$((k % 10 % 8))"; done; } >"$1-labels-idx1-ubyte"
@@ -135,7 +135,7 @@ layout_map_years() { _pairs 0 12 "$1"/{images,annotations}/train2017 && _pairs 1
 layout_map_nested() { _pairs 0 6 "$1"/{images,labels}/train/a && _pairs 6 12 "$1"/{images,labels}/train/b && _pairs 12 16 "$1"/{images,labels}/val/b; }
 layout_map_mac() { _pairs 0 16 "$1"/{images,masks} && mkdir -p "$1"/{__MACOSX,images/.git,masks/@eaDir} && touch "$1/masks/Thumbs.db"; }
 layout_map_some() { _pairs 0 16 "$1"/{images,masks} && rm "$1/masks/${_stems[3]}.png"; }
-# Masks of three classes and void, as values (255) or as colours (black).
+# Masks of three classes and void, as values (void is 255) or as colors (void is black).
 _regions() { local c && for c in a b c d; do head -c 256 /dev/zero | tr '\0' $c; done; } # 32 x 32
 layout_map_values() {
   local k

@@ -1,7 +1,7 @@
 #!/bin/bash
-# LOSSES and MODEL.TEACHER: several losses with weights, auxiliary classifiers, distillation, of
-# images and of pixels; a run that is resumed is the same; checkpoints have the auxiliary
-# classifiers and no teacher; mistakes are one line.
+# LOSSES and MODEL.TEACHER for images and pixels: several weighted losses, auxiliary classifiers,
+# distillation; resuming changes nothing; checkpoints contain the auxiliary classifiers but not
+# the teacher; errors are one line.
 #
 #   tests/e2e/losses.sh [TRAINC]
 . "$(dirname "$0")/lib.bash"
@@ -11,13 +11,14 @@ train() { # TAG LOSSES [ARGUMENT...]
   "$trainc" --cfg "${cfg:-$smoke/synthetic.yaml}" --output out --tag "$1" --opts LOSSES "$2" "${@:3}" >log 2>&1
 }
 learned() { cut -d, -f1-10 "out/$net/$1/summary.csv"; }
-# All tensors of two checkpoints, whose headers tell of another TAG.
+# Prints all tensors of a checkpoint; headers differ because they contain TAG.
 numbers() { tensor_bytes "out/$net/$1/last.safetensors"; }
 same() { cmp -s <(numbers "$1") <(numbers "$2") || fail "$2 has not the weights and moments of $1"; }
 bytes() { stat -c %s "out/$net/$1/last.safetensors"; }
 net=resnet20
 
-# One loss of weight 1 is that loss; its weight scales the gradient, which SGD's rate sees.
+# One loss of weight 1 equals plain training; scaling the weight is the same as scaling SGD's
+# learning rate.
 train plain "[]" || fail "without LOSSES"
 train one "[{type: cross_entropy}]" || fail "one loss"
 [ "$(learned plain)" = "$(learned one)" ] || fail "one loss of LOSSES is another"
@@ -25,7 +26,7 @@ train halves "[{type: cross_entropy, weight: 0.5}, {type: cross_entropy, weight:
 paste -d, <(learned plain | tail -1) <(learned halves | tail -1) | awk -F, '{d = $2 - $12; exit !(d * d < 1e-6)}' ||
   fail "two halves are no whole: $(learned plain | tail -1) and $(learned halves | tail -1)"
 
-# Auxiliary classifiers are trained and saved; a resumed run is the same, bit for bit.
+# Auxiliary classifiers are trained and saved; a resumed run is bit-exact.
 several="[{type: cross_entropy}, {type: focal, weight: 0.5}, {type: bce, weight: 0.4, stage: 2}, {type: cross_entropy, weight: 0.1, stage: 0}]"
 train aux "$several" || fail "auxiliary classifiers"
 grep -qa '"aux2.fc.weight"' out/$net/aux/last.safetensors && grep -qa '"aux0.fc.bias"' out/$net/aux/last.safetensors ||
@@ -38,7 +39,7 @@ expect_line "resumed from" log
 [ "$(learned aux)" = "$(learned again)" ] || { learned aux; learned again; fail "a resumed run is another"; }
 same aux again
 "$trainc" eval --resume out/$net/aux/last.safetensors >log 2>&1 || fail "eval"
-# An export is for inference, which has none.
+# Exports are for inference and have no auxiliary classifiers.
 for more in "" --aux; do
   "$trainc" export --weights out/$net/aux/last.safetensors --out w$more.safetensors $more >log 2>&1 || fail "export $more"
 done
@@ -48,12 +49,12 @@ grep -qa '"aux2.fc.weight"' w--aux.safetensors || fail "export --aux has none"
 expect_line "left out 4 tensors of auxiliary classifiers, which inference does not need (--aux keeps them)" log
 "$trainc" export --weights out/$net/aux/last.safetensors --onnx w.onnx >log 2>&1 || fail "ONNX"
 grep -qa "aux2" w.onnx && fail "a model for ONNX has auxiliary classifiers"
-# ... and other nets can do without them.
+# A model without auxiliary classifiers loads the checkpoint.
 train from "[]" MODEL.PRETRAINED out/$net/aux/last.safetensors || fail "weights without auxiliary classifiers"
 train to "$several" MODEL.PRETRAINED out/$net/plain/last.safetensors || fail "weights with new auxiliary classifiers"
 expect_line "aux2.fc.weight: missing in the file, reinitialized" log
 
-# A teacher: in the program, in no checkpoint.
+# A teacher is part of the program and not of the checkpoint.
 soft="[{type: cross_entropy, weight: 0.5}, {type: distill, weight: 0.5, temperature: 3}]"
 train soft "$soft" MODEL.TEACHER out/$net/plain/last.safetensors || fail "a teacher"
 expect_line "teacher 'out/$net/plain/last.safetensors': resnet20, .* tensors loaded from the EMA weights" log
@@ -67,7 +68,7 @@ train soft-again "$soft" MODEL.TEACHER out/$net/plain/last.safetensors HOOKS "[]
 expect_line "resumed from" log
 same soft soft-again
 [ "$(learned soft)" = "$(learned hard)" ] && fail "soft and hard are the same"
-# What teaches itself has nothing to learn: the gradient is 0, but for dropped precision.
+# A model that is its own teacher has a gradient of 0, except for rounding.
 train same "[{type: distill}]" MODEL.TEACHER out/$net/plain/last.safetensors MODEL.PRETRAINED out/$net/plain/last.safetensors \
   TRAIN.BASE_LR 0 TRAIN.WARMUP_LR 0 TRAIN.MIN_LR 0 TRAIN.FREEZE "['bn*', 'layer*.bn*']" AUG.MIXUP 0 AMP_ENABLE False TRAIN.EPOCHS 1 ||
   fail "its own teacher"
@@ -76,13 +77,13 @@ train other "$soft" MODEL.TEACHER out/$net/plain/last.safetensors MODEL.TEACHER_
 [ $? = 1 ] || fail "a teacher that does not fit"
 expect_line "MODEL.TEACHER: 'out/$net/plain/last.safetensors' does not match resnet32 with 4 classes: .* tensors: .* is missing in the file" log
 
-# Pixels.
+# Segmentation.
 cfg=$smoke/segment.yaml net=$(basename "$(ls -d out/*/ | head -1)")
 train pixels "[{type: ohem}, {type: dice, weight: 0.5}, {type: cross_entropy, weight: 0.4, stage: 2}]" || fail "pixels"
 expect_line "mIoU" log
 cfg=
 
-# Mistakes: one line, and exit code 2.
+# Errors: one line, and exit code 2.
 weights=out/resnet20/plain/last.safetensors
 refused() { # LOSSES MESSAGE [ARGUMENT...]
   train bad "$1" "${@:3}"; rc=$?

@@ -1,5 +1,6 @@
 #!/bin/bash
-# trainc train --lr-find: a curve, a suggestion, and nothing written; what it refuses.
+# trainc train --lr-find: prints a curve and a suggestion, writes nothing, and rejects conflicting
+# options.
 #
 #   tests/e2e/lr_find.sh [TRAINC]
 . "$(dirname "$0")/lib.bash"
@@ -13,12 +14,12 @@ run=("$trainc" train --cfg "$here/configs/smoke/shapes.yaml" --data-path shapes 
 grep -qE '^suggestion: --lr [0-9.e-]+ ' log || fail "no suggestion"
 [ "$(grep -c '|' log)" -ge 15 ] || fail "no curve"
 awk '/\|/ { if ($1 <= last) exit 1; last = $1; n++ } END { exit n == 0 }' log || fail "the rates do not rise"
-# Beside a run that is there, which stays as it is.
+# An existing run in the same folder stays unchanged.
 "${run[@]}" --epochs 2 >log 2>&1 || fail "train"
 state >before
 "${run[@]}" --epochs 2 --lr-find --lr-find-steps 30 >log 2>&1 || fail "lr-find beside a run"
 state | cmp -s - before || fail "the run's folder changes"
-# Gradient accumulation: a step is an update.
+# With gradient accumulation, a step of the curve is an optimizer update.
 "${run[@]}" --lr-find --lr-find-steps 20 --accumulation-steps 2 >log 2>&1 || fail "accumulation"
 [ "$(grep -c '|' log)" -le 20 ] || fail "more lines than steps"
 refused() { refuses "$1" "${run[@]}" "${@:2}"; } # PATTERN OPTION...

@@ -1,7 +1,6 @@
 #!/bin/bash
-# Tars of class folders are the data set that they are when unpacked, whatever their names
-# are; members next to an image give it its class, as WebDataset has it; what no sample
-# takes is told.
+# A tar archive of class folders, under any name, gives the same data set as the unpacked folders.
+# Members next to an image give its class, as in WebDataset. Unused members are reported.
 #
 #   tests/e2e/members.sh [TRAINC]
 set -u
@@ -17,13 +16,13 @@ images=(shapes/train/*/*)
 end=.${images[0]##*.}
 image() { mkdir -p "$(dirname "$2")" && cp "${images[$1]}" "$2"; } # NUMBER, PATH
 
-# check_split STORAGE PATH: what check says of the training images.
+# STORAGE PATH: prints what check reports about the training images.
 check_split() {
   "$trainc" check --dataset "$1" --data-path "$2" -j 1 --img-size 16 --num-classes 3 >log 2>&1
   sed -n 's/^train: \([0-9]* images\).* high; \(.*\)/\1, \2/p' log
 }
 
-# same NAME: the folder u/train and the archive of it are the same data set.
+# NAME: folder u/train and its archive give the same data set.
 same() {
   mkdir -p "$1"/{u/val,z,t} && cp -r "$1/u/train/." "$1/u/val"
   (cd "$1/u/train" && tar cf ../../t/train.tar . && zip -qr ../../z/train.zip .)
@@ -48,14 +47,14 @@ done
 mkdir -p rooms/u/train/cat/.cache && image 0 rooms/u/train/cat/.cache/x$end && image 1 rooms/u/train/cat/._0$end
 same rooms
 
-# The folder of the split in the archive is none of the classes.
+# The split's folder in the archive is not a class.
 mkdir -p split/data && cp -r deep/u/train split/data/train && (cd split && tar cf train.tar data/train && cp train.tar val.tar)
 [ "$(check_split tar split)" = "$(check_split folder deep/u)" ] || fail "a split's folder in a tar"
 
-# pack_tar NAME FILE...: a tar of these members in this order.
-pack_tar() { (cd "$1/in" && shift && tar cf ../train.tar "$@" && cp ../train.tar ../val.tar && touch -d "1 minute ago" ../*.tar); } # old enough for an index
+# NAME FILE...: makes a tar archive of these members in this order.
+pack_tar() { (cd "$1/in" && shift && tar cf ../train.tar "$@" && cp ../train.tar ../val.tar && touch -d "1 minute ago" ../*.tar); } # old enough to be indexed
 
-# Links count as what they name; other kinds of members are left out, with a line.
+# A link counts as its target; other kinds of members are skipped, and one line says so.
 for i in 0 1 2; do image $i links/in/a/$i.jfif; image $((i + 3)) links/in/b/$i$end; done
 (cd links/in && ln a/0.jfif b/hard.jpg && ln -s ../a/1.jfif b/soft.jpg && ln -s ../../../x.jpg b/out.jpg && echo x >a/notes.doc && mkfifo a/fifo.jpg)
 pack_tar links b a
@@ -66,7 +65,7 @@ grep -q "skipping members that are not files (1), such as 'a/fifo.jpg'" log || f
 check_split tar links >/dev/null
 [ "$(grep -c "skipping" log)" -ge 3 ] || fail "what the index says is left out"
 
-# samples NAME EXTENSION TEXT...: images 000, 001, ... each with a member of that text.
+# NAME EXTENSION TEXT...: makes images 000, 001, ..., each with a text member.
 samples() {
   local name=$1 ext=$2 i=0 order=()
   shift 2
@@ -96,7 +95,7 @@ samples all_bad .cls '' '' ''
 samples other_json .json '{"caption": "x", "id": 3}' '{"caption": "y", "id": 4}'
 [ -z "$(check_split tar other_json)" ] && grep -q "'000.json' has the keys 'caption', 'id': expected a class in 'label'" log || fail "JSON without a class"
 
-# Names with dots next to their own classes; a second image of a sample.
+# Names with dots next to their own class members; a sample with two images.
 for i in 0 1 2; do image $i own/in/22.0$i$end; echo $i >own/in/22.0$i.cls; done
 pack_tar own 22.00$end 22.00.cls 22.01$end 22.01.cls 22.02.cls 22.02$end
 expect own "3 images, 3 classes of 1 images"
@@ -106,7 +105,7 @@ pack_tar second 0.left$end 0.right$end 0.cls 1$end 1.cls 9.cls
 grep -q "skipping additional images of a sample (1), such as '0.right$end'" log || fail "a second image is told"
 grep -q "skipping classes and label maps without an image (1), such as '9.cls'" log || fail "a class without an image"
 
-# Of two members of one name the later one counts.
+# If two members have the same name, the later one wins.
 image 0 twice/in/a/0$end; image 1 twice/in/a/1$end
 pack_tar twice a/0$end a/1$end a/0$end
 [ "$(check_split tar twice | cut -d, -f1)" = "2 images" ] || fail "a name twice"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Memory is flat: after ten epochs of training and validation the process has what it had
-# after the second, within 2 %; from a folder with two workers, and with decoded images.
+# Memory does not grow: after ten epochs of training and validation, resident memory is within 2 %
+# of that after the second epoch. Tested with a folder and two workers, and with decoded images.
 #
 #   tests/e2e/memory.sh [TRAINC]
 set -u
@@ -14,7 +14,7 @@ fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
 
 "$trainc" synth shapes --out shapes --classes 4 --train 200 --val 40 --size 120 2>/dev/null || exit 1
 
-flat() { # NAME FLAG...: the resident set when each epoch has been validated, in KiB
+flat() { # NAME FLAG...: prints the resident memory after each validation, in KiB
   local name=$1 pid told=0 now
   shift
   "$trainc" --cfg "$here/configs/smoke/shapes.yaml" --data-path shapes --device cpu --threads 1 -j 2 --epochs 11 \

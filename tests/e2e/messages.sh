@@ -1,6 +1,5 @@
 #!/bin/bash
-# What a run says: about this run, in numbers that count from 1, and nothing that means
-# nothing.
+# Messages of a run: they are about this run, count from 1, and contain no useless numbers.
 #
 #   tests/e2e/messages.sh [TRAINC]
 set -u
@@ -32,26 +31,26 @@ has_not "\[0/2\]\|(epoch 0)\|Acc@5\|loss_scale"
 if "$trainc" devices | grep -q "libcuda.so.1 is missing"; then
   has "^no usable GPU (there is no NVIDIA driver: libcuda.so.1 is missing): training on the CPU$"
 fi
-# Files keep counting from 0, as TRAIN.START_EPOCH and the names of checkpoints do.
+# Files count from 0, like TRAIN.START_EPOCH and checkpoint names.
 run=out/resnet20/default
 [ "$(cut -d, -f1 $run/summary.csv | xargs)" = "epoch 0 1" ] || fail "epochs of summary.csv"
 grep -q '"epoch":0' $run/metrics.jsonl && [ -f $run/ckpt_epoch_1.safetensors ] || fail "epochs of files"
 "${train[@]}" --tag fixed --epochs 1 --no-shuffle --warmup-epochs 0 >log 2>&1 || fail "--no-shuffle"
 has "^warning: DATA.DROP_LAST with DATA.SHUFFLE False drops the same 6 of 30 images"
 
-# On a busy machine a line advises fewer threads, on an idle one none does.
+# On a busy machine one line suggests fewer threads; on an idle machine there is no such line.
 load=$(awk -v n="$(nproc --all)" '{ print $1 > 1.5 * n + 1 ? "busy" : $1 < 0.5 * n - 0.5 ? "idle" : "" }' /proc/loadavg)
 "${train[@]}" --tag busy --epochs 1 --warmup-epochs 0 --threads 2 >log 2>&1 || fail "two threads"
 if [ "$load" = busy ]; then has "^the machine is busy with other programs (load average .*): --threads 1 may be faster than 2$"; fi
 if [ "$load" = idle ]; then has_not "keep the machine busy"; fi
 
-# Five classes or fewer have no Acc@5, six have.
+# Acc@5 is reported only with more than five classes.
 "$trainc" synth shapes --out six --classes 6 --train 12 --val 12 --size 16 2>/dev/null || exit 1
 "${train[@]}" --data-path six --num-classes 6 --tag six --epochs 1 --warmup-epochs 0 --result r.json >log 2>&1 || fail "six classes"
 has "Acc@1 [0-9.]* Acc@5 [0-9.]* loss"
 grep -q '"val_top5": [0-9]' r.json || fail "six classes: no val_top5"
 
-# Losses are scaled in fp16; updates that overflow are named.
+# fp16 scales the losses and names the steps that overflow.
 fp16=("${train[@]}" --device ref --amp-dtype fp16 --epochs 1 --warmup-epochs 0)
 "${fp16[@]}" --tag fp16 --opts AMP.INJECT_OVERFLOW_AT=2 >log 2>&1 || fail "fp16"
 has "^warning: step 2 skipped: gradients overflowed; loss scale 32768$"
@@ -59,8 +58,8 @@ has "^Train: .* loss_scale 32768 "
 "${fp16[@]}" --tag scale --opts AMP.INIT_SCALE=1.0e+30 AMP.MAX_SKIPS=9 >log 2>&1 || fail "a large loss scale"
 has "^warning: steps 1 to 3 skipped: gradients overflowed; loss scale "
 
-# What uses trained weights says nothing of keys of the training, unless one is typed; nor does
-# what the run's own start passed over concern it.
+# Subcommands that use trained weights do not mention training keys unless the user sets them, nor
+# what the training run reported at its start.
 best=$run/best.safetensors
 "${train[@]}" --tag odd --epochs 1 --warmup-epochs 0 --pretrained $best \
   --opts MODEL.SWIN.EMBED_DIM=64 MODEL.PRETRAINED_SKIP='[layer3.*]' AUG.PAD_MODE=reflect AUG.PAD_CROP=0 >log 2>&1 || { cat log; fail "unread keys"; }
@@ -81,7 +80,7 @@ has "^trainc: warning: --opts #1: MODEL.SWIN.EMBED_DIM has no effect"
 "$trainc" bench --inference --weights $best -b 3 --threads 1 --seconds 0.1 >log 2>&1
 has ", batch 3, "
 
-# Mistakes.
+# Errors.
 says() { # WHAT COMMAND...
   local what=$1
   shift
@@ -103,7 +102,7 @@ says "unrecognized arguments: --cos-lr (here: --sched cosine, which is the defau
 for format in torchscript tflite coreml; do
   says "unrecognized arguments: --$format (here: trainc export --weights FILE --onnx FILE" "$trainc" export --$format
 done
-# Hints name what an installed package has.
+# Files that hints mention are part of an installed package.
 grep -o '"[^"]*scripts/[^"]*"' "$here/src/config/foreign.c" | grep -v 'in the sources or PREFIX/share/trainc' && fail "hints that a package cannot follow"
 
 [ $fails = 0 ] && echo "messages: ok"

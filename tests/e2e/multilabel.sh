@@ -1,7 +1,7 @@
 #!/bin/bash
-# MODEL.TASK multilabel: tables in each form train the same; mAP ends at least 0.35 above the share of
-# images that have a label; thresholds are in the checkpoint and decide what predict says; a run that
-# is resumed is the same; mistakes are one line.
+# MODEL.TASK multilabel: tables of either form train the same model; mAP ends at least 0.35 above
+# the share of images that have a label; the checkpoint contains thresholds that predict uses;
+# resuming changes nothing; errors are one line.
 #
 #   tests/e2e/multilabel.sh [TRAINC]
 set -u
@@ -17,14 +17,14 @@ train() { # DATA TAG [ARGUMENT...]
   "$trainc" train --data-path "$1" --dataset csv --task multilabel --model resnet20 --img-size 16 --batch-size 16 \
     --device cpu --output out --tag "$2" "${@:3}" >log 2>&1
 }
-score() { # TAG NAME: of the last epoch, of the EMA weights if there are some
+score() { # TAG NAME: prints the last epoch's score, of the EMA weights if there are any
   awk -F, -v n="$2" 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
     END { v = $at["ema_" n]; print v == "" ? $at["val_" n] : v }' "out/resnet20/$1/summary.csv"
 }
 above() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a > b) }'; }
 
-# Images of noise; red, green, and blue are each bright in a third of them: that share is the average
-# precision of a random order. As lists of labels (tags) and as one-hot columns.
+# Noise images: red, green, and blue are each bright in a third of them, which is the average
+# precision of a random ranking. Labels are lists (tags) and one-hot columns.
 mkdir -p lists/train lists/val
 images() { # SPLIT N
   LC_ALL=C awk -v part="$1" -v n="$2" 'BEGIN {
@@ -45,7 +45,7 @@ images() { # SPLIT N
 }
 (cd lists && images train 240 && images val 80) || exit 1
 
-# It learns.
+# mAP rises.
 train lists learns --epochs 3 || { cat log; fail "training"; }
 map=$(score learns map)
 above "$map" 0.7 || { cat log; fail "mAP $map is not 0.35 above 0.35, what a random order has"; }
@@ -55,7 +55,7 @@ has 'Best map' log
 grep -qa thresholds out/resnet20/learns/best.safetensors || fail "no thresholds in the checkpoint"
 has '^class,images,positive,ap,auroc' out/resnet20/learns/report/labels.csv
 
-# init recognizes lists and one-hot columns, and not the words of a class's name.
+# init recognizes lists and one-hot columns, but does not split class names into words.
 mkdir hot && cp -r lists/train lists/val hot && cp train.hot hot/train.csv && cp val.hot hot/val.csv
 for data in lists hot; do
   "$trainc" init $data >init.yaml 2>log || { cat log; fail "init $data"; }
@@ -67,7 +67,7 @@ cp -r lists words && sed -i 's/,.*red.*/,red car/; t; s/,.*green.*/,red truck/; 
 "$trainc" init words >init.yaml 2>log || { cat log; fail "init words"; }
 grep -q 'TASK: multilabel' init.yaml && fail "words of a class's name are labels"
 
-# predict and eval read the thresholds and the scores.
+# predict and eval use the thresholds and the scores.
 "$trainc" predict --weights out/resnet20/learns/best.safetensors lists/val --json p.json --csv p.csv >said 2>log ||
   { cat log; fail predict; }
 has '"thresholds":\[' p.json
@@ -75,25 +75,25 @@ has '^image,labels,class1' p.csv
 "$trainc" eval --resume out/resnet20/learns/last.safetensors --data-path lists >log 2>&1 || { cat log; fail eval; }
 has 'mAP 0\.' log
 
-# One-hot columns are the same data.
+# One-hot columns give the same data.
 train lists one --epochs 1 || { cat log; fail "lists"; }
 train hot two --epochs 1 --label-column '*' || { cat log; fail "one-hot columns"; }
 [ "$(score one map)" = "$(score two map)" ] || fail "lists have mAP $(score one map), one-hot columns $(score two map)"
 
-# The other losses, positive weights, and mixed images; unknown targets.
+# Other losses, positive class weights, mixup, and unknown targets.
 train lists asl --epochs 1 --loss asymmetric --opts AUG.MIXUP 0.4 AUG.CUTMIX 1.0 || { cat log; fail "asymmetric loss"; }
 train lists focal --epochs 1 --loss focal --opts TRAIN.LOSS.POS_WEIGHT "[1, 2, 3]" || { cat log; fail "focal loss"; }
 sed -i '3,60s/,[01]$/,/' hot/train.csv
 train hot unknown --epochs 1 || { cat log; fail "unknown targets"; }
 for tag in asl focal unknown; do above "$(score $tag map)" 0 || fail "$tag has no mAP"; done
 
-# A resumed run is the same.
+# A resumed run is bit-exact.
 train lists whole --epochs 2 || { cat log; fail "two epochs"; }
 train lists part --epochs 2 --opts TRAIN.MAX_STEPS 15 || { cat log; fail "one of two epochs"; }
 train lists part --epochs 2 --resume out/resnet20/part/last.safetensors || { cat log; fail "resuming"; }
 [ "$(score whole map)" = "$(score part map)" ] || fail "a resumed run has mAP $(score part map), a whole one $(score whole map)"
 
-# Nothing is taken for something else in silence.
+# Wrong tables are reported, not misread.
 "$trainc" train --data-path lists --dataset csv --label-column tags --model resnet20 --img-size 16 --batch-size 16 --epochs 1 \
   --device cpu --output out --tag single --opts TRAIN.MAX_STEPS 1 >log 2>&1
 grep -q 'MODEL.TASK multilabel\|the class is empty' log || { cat log; fail "lists of labels are classes in silence"; }

@@ -1,15 +1,16 @@
 #!/bin/bash
-# Names of classes and files that are made to do harm, through every verb that shows or writes
-# them: no control byte and no change of direction reaches a terminal or a document, no name is a
-# tag, a formula, a line of its own, a place elsewhere or a command, and all that is written parses.
+# Malicious names of classes and files, passed through every subcommand that prints or writes
+# them: no control character and no bidi control reaches a terminal or a document; no name acts as
+# a tag, a formula, a line break, a path elsewhere, or a command; and all output parses.
 #
 #   tests/e2e/names.sh [TRAINC]
 . "$(dirname "$0")/lib.bash"
 mkdir in && cd in || exit 1
 export LC_ALL=C PYTHONIOENCODING=utf-8
 
-# Text in UTF-8 on lines, without control characters, bidi controls, or a byte order mark.
-clean() { # FILE...
+# FILE...: fails unless the text is UTF-8 without control characters, bidi controls, or a byte
+# order mark.
+clean() {
   python3 - "$@" <<'X' || fail "something is not clean"
 import sys
 bad = set(range(32)) - {10} | set(range(127, 160)) | {0x61c, 0x200e, 0x200f, 0xfeff}
@@ -30,14 +31,14 @@ sys.exit(wrong)
 X
 }
 
-# Runs a verb; what it says is looked at in the end.
-try() { # NAME ARGUMENT...
+# NAME ARGUMENT...: runs a subcommand; its output is checked at the end.
+try() {
   local name=$1
   shift
   "$trainc" "$@" >"$name.out" 2>"$name.err"
 }
 must() { try "$@" || { cat -v "$1.out" "$1.err" | tail -20; fail "$1: exit code"; }; }
-refused() { # NAME ARGUMENT...: one line says why
+refused() { # NAME ARGUMENT...: fails with one line that says why
   try "$@" && fail "$1 was not refused"
   [ "$(grep -c . "$1.err")" = 1 ] || { cat -v "$1.err"; fail "$1: not one line"; }
 }
@@ -55,7 +56,7 @@ for split in train val; do
     cp "${image[0]}" "data/$split/${names[i]}/$split$i.${image[0]##*.}"
   done
 done
-for i in "${!names[@]}"; do # a file's name may be no text at all
+for i in "${!names[@]}"; do # file names may be invalid UTF-8
   cp "${image[1]}" "data/train/${names[i]}/${names[(i * 5 + 3) % ${#names[@]}]:0:60}"$'\xff\xe2\x80'".${image[0]##*.}"
 done
 
@@ -72,7 +73,7 @@ must summary summary --cfg init.yaml
 try check check --cfg init.yaml --out check.csv # the same image in many classes: exit code 1
 [ $? = 1 ] && grep -q '^[0-9]* clashing' check.out || fail "check"
 
-# A run with a hook that keeps its environment.
+# A run with a hook that saves its environment.
 cat >hook <<'X'
 #!/bin/sh
 env -0 | tr '\n\0' '\f\n' | grep -a '^TRAINC_' >"env.$TRAINC_HOOK"
@@ -98,11 +99,11 @@ done
 must keys config --cfg init.yaml DATA.CLASS_NAMES="$(printf '["a\x1b[1m\xe2\x80\xae", "b\\nFORGED"]')" --tag $'t\xe2\x80\xae' --diff
 must features features --weights "$weights" --device cpu --out features.npz data/val
 must sweep sweep --output swept --cfg init.yaml --device cpu --opts TRAIN.MAX_STEPS=1 --grid TAG=$'=cmd\e[1m\xe2\x80\xae,-x\nFORGED'
-# Images that break later: a name of theirs is in the error that a hook gets.
+# Images that break later: the error that a hook receives contains one of their names.
 for f in data/train/$'line\nFORGED: yes'/*; do echo no image >"$f"; done
 try broken "${small[@]}" --tag broken --opts DATA.ON_ERROR fail HOOKS '[{at: end, run: ./hook}]' && fail "broken images train"
 grep -q '^TRAINC_ERROR=.*data/train/line?FORGED: yes/' env.end || { cat -v env.end broken.err; fail "no TRAINC_ERROR"; }
-# What cannot be a class is refused.
+# Invalid class names are rejected.
 mkdir -p bad/train/other "bad/train/no"$'\xff\e[1m\n'"text" bad/val/x && cp "${image[0]}" bad/train/no*/ && cp "${image[0]}" bad/train/other && cp "${image[0]}" bad/val/x
 refused bad check --data-path bad --num-classes 2
 refused initbad init bad
@@ -110,7 +111,7 @@ refused word help $'\e[31mx\nFORGED\xe2\x80\xae'
 refused flag --cfg init.yaml --tag $'../\e[31m'
 refused path --cfg $'no\e[31m\nFORGED.yaml'
 
-# All that was written, but for the words of command lines as they were (overrides.txt).
+# Checks all output except overrides.txt, which keeps command lines as they were.
 find out eval.d swept \( -name '*.csv' -o -name '*.jsonl' -o -name '*.json' -o -name '*.txt' -o -name '*.yaml' -o -name '*.html' \) ! -name overrides.txt >written
 mapfile -t written <written
 clean ./*.out ./*.err env.* "${written[@]}" p.csv p.json check.csv page.html table.html init.yaml
@@ -154,7 +155,7 @@ for w in wrong[:20]:
     print(ascii(w))
 sys.exit(bool(wrong))
 X
-# Classes are folders below that of --sort, each its own; nothing was made elsewhere.
+# --sort makes one folder per class in its own folder, and nothing elsewhere.
 [ -z "$(find sorted copies -mindepth 1 -maxdepth 1 ! -type d)" ] || fail "--sort: files beside the folders"
 [ "$(find sorted -type l | wc -l)" = ${#names[@]} ] || fail "--sort: $(find sorted -type l | wc -l) links"
 [ -z "$(find sorted copies -name '*[[:cntrl:]]*')" ] || fail "--sort: control characters in names"

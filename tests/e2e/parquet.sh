@@ -1,5 +1,6 @@
 #!/bin/bash
-# scripts/parquet.py: a data set in Parquet, as Hugging Face has it, becomes tar files that train.
+# scripts/parquet.py converts a Parquet data set, as on Hugging Face, to tar files that trainc can
+# train on.
 #
 #   tests/e2e/parquet.sh [TRAINC]
 set -u

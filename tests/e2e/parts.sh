@@ -1,6 +1,6 @@
 #!/bin/bash
 # Parts of a data set: DATA.VAL_FRACTION, DATA.FOLD, DATA.GROUP, DATA.FRACTION,
-# DATA.MAX_VAL_IMAGES, and trainc sweep --folds with mean and deviation.
+# DATA.MAX_VAL_IMAGES, and trainc sweep --folds with mean and standard deviation.
 #
 #   tests/e2e/parts.sh [TRAINC]
 set -u
@@ -13,7 +13,7 @@ fails=0
 fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
 net=(--model resnet20 --img-size 32 -b 4 --data-path s --device cpu
   --opts AMP_ENABLE=False LOG.REPORT=False TRAIN.WARMUP_EPOCHS=0 THREADS=1)
-# Names as the label file of a video has them: each three frames are of one.
+# Names as in a video data set: three frames per video.
 "$trainc" synth shapes --out s --classes 3 --train 45 --val 9 --size 32 >log || { cat log; exit 1; }
 for class in s/train/*/; do
   k=0
@@ -21,7 +21,7 @@ for class in s/train/*/; do
 done
 
 
-# Each image validates in one fold, and trains in the four others.
+# Each image is validated in one fold and trains in the other four.
 for k in 1 2 3 4 5; do
   "$trainc" train "${net[@]}" --epochs 1 --fold $k/5 --output f$k >log 2>&1 || { cat log; fail "fold $k"; }
   grep -q "36 training images" log || { cat log; fail "fold $k: training images"; }
@@ -32,8 +32,8 @@ grep -q "18 training images" log && grep -q "(6 images" log || { cat log; fail "
 "$trainc" train "${net[@]}" --epochs 1 --val-fraction 0.2 --group '(v[0-9]+)_' --output g >log 2>&1 || { cat log; fail "groups"; }
 grep -q "36 training images" log && grep -q "(9 images" log || { cat log; fail "groups: counts"; }
 
-# The same images after a resume and in an evaluation of the checkpoint; a split that is
-# named is evaluated whole.
+# A resumed run and an evaluation of its checkpoint use the same images; a split named by the user
+# is evaluated completely.
 "$trainc" eval --resume v/resnet20/default/last.safetensors --data-path s >log 2>&1 || { cat log; fail "eval"; }
 grep -q "(6 images" log || { cat log; fail "eval of the part"; }
 "$trainc" eval --resume g/resnet20/default/last.safetensors --data-path s --val-split train >log 2>&1 || { cat log; fail "eval of a split"; }

@@ -1,6 +1,6 @@
 #!/bin/bash
-# --sched plateau: the rate falls when scores do not rise, the log says so, and a run that
-# is stopped and started again, within epochs too, has the same bits and the same rates.
+# --sched plateau: the learning rate falls when scores stop improving, and the log says so. A run
+# that is stopped and resumed, also within an epoch, has the same bits and learning rates.
 #
 #   tests/e2e/plateau.sh [TRAINC]
 . "$(dirname "$0")/lib.bash"

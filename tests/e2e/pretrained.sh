@@ -1,7 +1,7 @@
 #!/bin/bash
-# Weights by name: found in the caches of the Hugging Face hub and of torch.hub, and images
-# prepared as the weights need it; what is said if they are not there, and nothing may be
-# downloaded (download.sh has that).
+# Weights by name: trainc finds them in the caches of huggingface_hub and torch.hub and prepares
+# images as they require. If they are missing and downloads are disabled, the message says so
+# (download.sh tests downloads).
 #
 #   tests/e2e/pretrained.sh [TRAINC]
 set -u
@@ -14,7 +14,7 @@ unset HF_HUB_CACHE HUGGINGFACE_HUB_CACHE TORCH_HOME XDG_CACHE_HOME TIMM_USE_OLD_
 export HOME=$dir/home HF_HOME=$dir/hf HF_HUB_OFFLINE=1
 
 fail() { echo "FAILED: $*"; tail -3 log; fails=$((fails + 1)); }
-told() { # PATTERN, of what failed with code 2
+told() { # PATTERN: checks that the last command failed with exit code 2 and a matching line
   [ $? = 2 ] && grep -q -e "$1" log || fail "not told: $1"
 }
 
@@ -23,7 +23,7 @@ told() { # PATTERN, of what failed with code 2
   --img-size 32 --opts TRAIN.WARMUP_EPOCHS 0 >log 2>&1 || { cat log; exit 1; }
 "$trainc" export --weights out/test_resnet/default/last.safetensors --out w.safetensors >log 2>&1 || exit 1
 
-# The hub's cache: refs/main names the commit.
+# The cache of the Hugging Face Hub: refs/main contains the commit.
 name=test_resnet.r160_in1k
 hub=$HF_HOME/hub/models--timm--$name
 predict=("$trainc" predict --device cpu --num-classes 3 --pretrained)
@@ -50,7 +50,7 @@ grep -q "sets DATA.IMG_SIZE 160, DATA.INTERPOLATION" log || fail "a key of the u
 told "resolve/v2/model.safetensors and save it as '$hub/snapshots/v2/model.safetensors'"
 cp w.safetensors "$hub/snapshots/v2/model.safetensors"
 "${predict[@]}" hf-hub:timm/$name@v2 shapes/val 2>log | cmp -s - by_file || fail "predict of a revision"
-# They go out by name, too: as ONNX with the images that they are for, and in 8 bits.
+# Export by name: ONNX with its image preprocessing, and 8-bit weights.
 "$trainc" export --pretrained $name --num-classes 3 --onnx by_name.onnx >log 2>&1 && grep -aq "\[0.5,0.5,0.5\]" by_name.onnx ||
   fail "export by name"
 "$trainc" quantize --device cpu --num-classes 3 --pretrained $name --calib shapes/val --out q.safetensors >log 2>&1 &&
@@ -58,7 +58,7 @@ cp w.safetensors "$hub/snapshots/v2/model.safetensors"
 cmp -s <(cut -d' ' -f1,2 by_8_bits) <(cut -d' ' -f1,2 by_file) || fail "quantize by name: other answers"
 "$trainc" export --pretrained $name --out out.safetensors >log 2>&1
 told "no checkpoint: give --weights FILE"
-# A download by commit leaves no refs/main: the only snapshot counts, and of two none.
+# A download by commit leaves no refs/main: a single snapshot is used, but not one of two.
 rm -r "$hub/snapshots/v2" && mv "$hub/refs" refs
 "${predict[@]}" $name shapes/val 2>log | cmp -s - by_file || fail "predict of the only snapshot"
 cp -r "$hub/snapshots/0123abc" "$hub/snapshots/4567def"
@@ -76,9 +76,9 @@ cp w.safetensors "$HF_HOME/hub/models--me--net/snapshots/main/"
 mv "$HF_HOME/hub/models--me--net/snapshots/main/"{w,model}.safetensors
 "${predict[@]}" hf-hub:me/net --model test_resnet shapes/val >log 2>&1 || fail "another owner's weights"
 
-# Each place where the two libraries look, the first that is set: with the file there it is
-# found, and without it the place is named.
-find_at() { # FOLDER NAME=VALUE...: below $dir/places
+# Both libraries search several folders in order. trainc finds a file in each of them, and names
+# the folder if the file is missing.
+find_at() { # FOLDER NAME=VALUE...: folders are below $dir/places
   local path=$dir/places/$1
   shift
   rm -rf places
@@ -100,12 +100,12 @@ find_at e/$in_torch TORCH_HOME="$p/e" XDG_CACHE_HOME="$p/d"
 find_at d/torch/$in_torch XDG_CACHE_HOME="$p/d"
 find_at home/.cache/torch/$in_torch TORCH_HOME=
 cp -r places/home/.cache/torch . && find_at home/.cache/huggingface/hub/$in_hub TORCH_HOME= && cp -r torch places/home/.cache/
-for old in "" 0 1; do # of two files the hub's counts, or the other
+for old in "" 0 1; do # if both have the file, the first in search order wins
   env -u HF_HOME HOME="$p/home" TIMM_USE_OLD_CACHE=$old "$trainc" models --pretrained resnet18.tv_in1k >log 2>&1
   grep -q "^cached .*$([ "$old" = 1 ] && echo torch || echo huggingface)/" log || fail "TIMM_USE_OLD_CACHE=$old"
 done
 
-# What config.json says of them.
+# Errors in config.json.
 told1() { [ $? = 2 ] && grep -q -e "config.json': $1" log || fail "not told: $1"; }
 hub_config() { echo "$1" >"$HF_HOME/hub/models--me--net/snapshots/main/config.json"; }
 images='"input_size": [3, 160, 160], "interpolation": "bilinear", "mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.5]'
@@ -143,7 +143,8 @@ hub_config '{"architecture": '
 [ $? = 2 ] && grep -q "config.json': " log || fail "config.json: damaged"
 rm "$HF_HOME/hub/models--me--net/snapshots/main/config.json"
 
-# Keys set by the user stay; the origin of others is named; training starts from the weights.
+# Keys set by the user keep their values; the origin of the others is printed; training starts
+# from the weights.
 "$trainc" config --pretrained $name --crop-pct 0.5 >log 2>&1
 grep -q "CROP_PCT: 0.5  # --crop-pct" log && grep -q "MEAN: \[0.5, 0.5, 0.5\]  # MODEL.PRETRAINED $name" log ||
   fail "config: origins"
@@ -158,7 +159,7 @@ told "no public weights match 'nosuch'"
 "$trainc" models --pretrained 'resnet50.a?_in1k' >log 2>&1
 [ "$(grep -c "^resnet50.a[123m]_in1k " log)" = 4 ] && [ "$(wc -l <log)" = 5 ] || fail "models --pretrained GLOB"
 
-# Names of old, and of a release's file.
+# Deprecated names, and the name of a release file.
 "${predict[@]}" tv_resnet50 shapes/val >log 2>&1
 told "the weights resnet50.tv_in1k are not in any cache: .*/resnet50-0676ba61.pth' "
 "$trainc" config --model gluon_resnet50_v1d --print-config=diff >log 2>&1
@@ -173,7 +174,7 @@ done
 "$trainc" models 'resnet10*' --exclude '*d' >log 2>&1
 [ "$(cut -d' ' -f1 log | tr '\n' ' ')" = "MODEL.NAME resnet10t resnet101 " ] || fail "models --exclude"
 
-# Mistakes.
+# Errors.
 "${predict[@]}" resnet999 shapes/val >log 2>&1
 told "file 'resnet999' not found, and there are no public weights of that name"
 "$trainc" models resnet50.a1_in1k >log 2>&1
@@ -185,7 +186,7 @@ told "these weights are for resnet50, but MODEL.NAME is resnet18"
 "$trainc" predict --weights resnet50.a1_in1k shapes/val >log 2>&1
 told "no file 'resnet50.a1_in1k' (--pretrained resnet50.a1_in1k)"
 
-# torch.hub's cache: the hash in the name is checked.
+# torch.hub's cache: the checksum in the name is verified.
 torch=$HOME/.cache/torch/hub/checkpoints
 mkdir -p "$torch"
 echo damaged >"$torch/resnet18-f37072fd.pth"
@@ -193,7 +194,7 @@ echo damaged >"$torch/resnet18-f37072fd.pth"
 [ $? = 1 ] && grep -q "is damaged: its SHA-256 starts with" log || fail "a damaged file in the cache"
 rm "$torch/resnet18-f37072fd.pth"
 
-# Weights of ImageNet-1k answer with the names of its classes, wherever answers go.
+# Weights for ImageNet-1k give its class names in every output.
 cat >bare.py <<'EOF'
 """bare.py IN OUT [CLASSES]: without metadata, and with a classifier of that many rows."""
 import json, struct, sys

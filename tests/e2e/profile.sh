@@ -1,8 +1,8 @@
 #!/bin/bash
-# trainc profile as a user runs it, on files and on the emulated GPU, and bench --against in
-# CI. What the figures add up to is the business of tests/cmd/test_profile.c.
+# trainc profile on files and on the emulated GPU, and bench --against in CI.
+# tests/cmd/test_profile.c checks the figures.
 #
-#   tests/e2e/profile.sh [TRAINC]      EMULATED=build/cc/emulated: on the emulated GPU, too
+#   tests/e2e/profile.sh [TRAINC]      EMULATED=build/cc/emulated: also on the emulated GPU
 set -u
 trainc=$(realpath "${1:-./trainc}")
 here=$(realpath "$(dirname "$0")/../..")
@@ -16,7 +16,7 @@ fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
 
 "$trainc" synth shapes --out shapes --classes 4 --train 48 --val 8 --size 32 2>/dev/null || exit 1
 
-tables() { # a device: what each part of the output must have
+tables() { # DEVICE: checks that the output has every part
   grep -Eq "^resnet20 on $1 .*: 3 steps$" log || fail "$1: no first line"
   grep -Eq '^step time: [0-9.]+ ms \(median\), [0-9.]+ img/s$' log || fail "$1: no step time"
   grep -Eq '^device limits: [0-9.]+ GB/s, [0-9]+ GFLOP/s' log || fail "$1: no limits"
@@ -40,7 +40,7 @@ grep -q '"name":"loader worker [01]"' t.json || fail "no lane of a worker in the
 "$trainc" profile "${common[@]}" --device cpu --brief >brief 2>&1 || fail "--brief"
 [ "$(wc -l <brief)" -lt "$(wc -l <log)" ] || fail "--brief is as long"
 
-# What helps is said with figures: a device that is slow at 16 bits, or without fast kernels.
+# Advice comes with figures: on a device that is slow at 16 bits or has no fast kernels.
 "$trainc" profile "${common[@]}" --device ref --updates 1 --brief >log 2>&1 || { cat log; fail "on the reference"; }
 grep -q 'plain-C reference kernels' log || fail "nothing is said of reference kernels"
 grep -q '^device limits: unknown$' log || fail "limits of the reference"
@@ -62,9 +62,9 @@ if [ -n "$emulated" ] && [ -x "$emulated" ]; then
   grep -Eq '^  launching and waiting for the GPU +[0-9.]+ ms' log || fail "GPU: no time of launches"
   grep -Eq '^  the host synchronized with the device [0-9]+ times' log || fail "GPU: no waits"
   grep -q 'timed separately' g.json || fail "GPU: no lane of its steps"
-  # The limit is that of the kernels of this run, printed and as JSON: tensor cores with 16
-  # bits, with TF32, or none (an H200: 1071, 535 and 67 TFLOP/s).
-  limit() { # at least, at most GFLOP/s; then the arguments
+  # Checks the compute limit of this run, printed and in the JSON: tensor cores with 16 bits or
+  # TF32, or no tensor cores (H200: 1071, 535, and 67 TFLOP/s).
+  limit() { # MIN MAX ARGUMENT...: bounds in GFLOP/s
     "$emulated" profile --cfg "$here/configs/smoke/synthetic.yaml" --updates 1 --brief --batch-size 2 --img-size 8 --device cuda --json g.json "${@:3}" >log 2>&1 ||
       { tail log; fail "limit ${*:3}"; return; }
     printed=$(sed -n 's/^device limits: .* GB.s, \([0-9]*\) GFLOP.s.*/\1/p' log)
@@ -108,7 +108,7 @@ against new.json empty.json
 [ $? = 2 ] && grep -q "neither a positive images_per_second" log || { cat log; fail "a result without a speed"; }
 "${bench[@]}" --min-ratio 0.5 >log 2>&1
 [ $? = 2 ] && grep -q 'no effect without --against' log || fail "--min-ratio alone"
-# Rows of the op table, and a run of training.
+# Rows of the op table, and a training run.
 "$trainc" bench --ops 'relu limit' --device cpu --json ops.json >log 2>&1 || fail "--ops"
 against ops.json ops.json --min-ratio 1 || { cat log; fail "rows against themselves"; }
 sed 's/"ms":[0-9.e-]*/"ms":1e-9/' ops.json >faster.json
