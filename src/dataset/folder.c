@@ -113,7 +113,7 @@ static struct dataset *folder_open(const struct dataset_source *s)
 
 const struct storage storage_folder = {
     .name = "folder",
-    .alias = {"imagenet"}, /* Swin's */
+    .alias = {"imagenet"}, /* Swin's name */
     .help = "a folder for each class: SPLIT/CLASS/.../IMAGE",
     .labels = STORAGE_CLASSES,
     .stand_in = "synth shapes --size 224 --train 640 --val 160",

@@ -24,7 +24,8 @@
 
 static const char first_line[] = "trainc class histogram 1";
 
-/* A hash of everything that the counts depend on; false: the samples are no files. */
+/* Computes a hash of everything that the counts depend on. Returns false if the samples
+ * are not files. */
 static bool histogram_key(const struct dataset *d, const struct histogram_options *o,
                           uint64_t *key)
 {
@@ -50,7 +51,7 @@ static bool skip_prefix(const char **text, const char *prefix)
     return true;
 }
 
-/* "12 34500\n": the count of class `v` is added to h. */
+/* Parses "12 34500\n" and adds the count of class `v` to h. */
 static bool histogram_line(struct histogram *h, int v, const char **text)
 {
     uint64_t number, count, total;
@@ -79,7 +80,7 @@ bool histogram_load(struct histogram *h, const char *path, uint64_t key)
     good = skip_prefix(&at, head);
     for (int v = 0; v < 256 && good; v++)
         good = histogram_line(&got, v, &at);
-    /* The sum tells a file that is cut off, also in the middle of the last number. */
+    /* The sum detects a truncated file, even within the last number. */
     good = good && skip_prefix(&at, "total ") && checked_number(&at, INT64_MAX, &total) &&
            total == (uint64_t)got.total;
     if (good)
@@ -109,7 +110,7 @@ struct counter {
     int64_t count[256];
 };
 
-/* A reason if the label map is damaged. */
+/* Counts one label map. Returns NULL, or the reason if the label map is damaged. */
 static char *count_one(struct counter *c, const struct dataset *d, int64_t i,
                        const struct histogram_options *o)
 {
@@ -165,7 +166,7 @@ static void count_all(struct histogram *h, const struct dataset *d,
         h->total += h->count[v];
 }
 
-/* Names what is damaged, in the samples' order; returns how many. */
+/* Reports damaged label maps in sample order; returns their number. */
 static int64_t histogram_report(const struct dataset *d,
                                 const struct histogram_options *o, char **reason)
 {

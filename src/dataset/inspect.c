@@ -18,16 +18,16 @@ struct inspection {
     const struct inspect_options *o;
     struct inspected *found;
     atomic_llong next, done;
-    pthread_mutex_t lock; /* of o->survey */
+    pthread_mutex_t lock; /* protects o->survey */
 };
 
-/* What one thread needs, reused. */
+/* Per-thread state, reused. */
 struct inspector {
     struct image_decoder *decoder;
     struct image image;
     struct label_reader label;
     struct dataset_bytes bytes;
-    struct survey survey; /* of its samples */
+    struct survey survey; /* of this thread's samples */
 };
 
 static int check_label(const struct inspection *s, struct inspector *w, int64_t i,

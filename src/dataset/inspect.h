@@ -1,6 +1,5 @@
 /*
- * Every sample of a data set, read and decoded once, by threads: what is known of it
- * then.
+ * Reads and decodes every sample of a data set once, in threads, and reports on each.
  *
  *   struct inspected *found = inspect(d, &options);
  *   found[i].why ...
@@ -14,24 +13,23 @@
 #include "image/image.h"
 
 struct inspected {
-    char *why;        /* the image or its label map cannot be used: the reason; or NULL */
-    char *warning;    /* damage in spite of which the image was decoded; or NULL */
-    int w, h;         /* of the image; 0: not known */
-    uint64_t content; /* XXH3 of the image file's bytes, also if it is damaged; 0: none */
-    bool empty;       /* a label map in which no pixel counts */
+    char *why;        /* why the image or its label map cannot be used, or NULL */
+    char *warning;    /* damage in spite of which the image was decoded, or NULL */
+    int w, h;         /* size of the image; 0: unknown */
+    uint64_t content; /* XXH3 of the image file, also if damaged; 0: unknown */
+    bool empty;       /* the label map has only ignored pixels */
 };
 
 struct inspect_options {
     struct image_limits limits;
     int threads;
-    struct survey *survey; /* of label maps, for what is added; NULL: not wanted */
+    struct survey *survey; /* statistics of label maps are added to it; may be NULL */
     void (*progress)(int64_t done, int64_t total,
-                     void *arg); /* any thread; may be NULL */
+                     void *arg); /* called from any thread; may be NULL */
     void *arg;
 };
 
-/* d->n of them. What the machine cannot do for now is tried again, and then ends the
- * program. */
+/* Returns d->n results. Errors of the machine are retried, then end the program. */
 struct inspected *inspect(const struct dataset *d, const struct inspect_options *o);
 void inspect_free(struct inspected *found, int64_t n);
 

@@ -1,17 +1,18 @@
 /*
- * Where files lie that trainc keeps about a data set, so that a later start need not make
- * them again: indices, decoded images, counts of classes. They go to a folder of the user,
- * not of the data, as NAME-DATA-KEYENDING, DATA a hash of the real path of the data's folder;
- * if the two folders are the same, as .trainc-NAME-KEYENDING. What lies beside the data under
- * that name is read, too: earlier versions kept it there, and it may be shared by many.
+ * Paths of the files that trainc caches about a data set: indexes, decoded images, class
+ * counts. Their folder is the user's, not the data set's, and their name is
+ * NAME-DATA-KEYENDING, where DATA is a hash of the real path of the data set. If the two
+ * folders are the same, the name is .trainc-NAME-KEYENDING. A file of that name in the
+ * data set's folder is also read: earlier versions wrote it there, and several users may
+ * share it.
  *
  *   struct keep k = {.data = "/data/photos", .dir = cache_dir("auto")};
  *   struct keep_paths p = keep_paths(&k, "index", key, "");
  *   load(p.own) || load(p.beside) || (make(), keep_write(&p, bytes, len));
  *   keep_paths_release(&p);
  *
- * Files of others are hostile: readers check what they find. Private to src/dataset, but
- * for struct keep.
+ * Treat existing files as hostile: readers validate what they read. Private to
+ * src/dataset, except for struct keep.
  */
 #ifndef DATASET_KEEP_H
 #define DATASET_KEEP_H
@@ -21,10 +22,11 @@
 
 struct keep {
     const char *data; /* DATA.DATA_PATH */
-    const char *dir;  /* DATA.INDEX_DIR; NULL or empty: nothing is kept */
+    const char *dir;  /* DATA.INDEX_DIR; NULL or empty: no caching */
 };
 
-/* Heap strings or NULL: nothing is kept; the same as `own`. */
+/* own: the user's file, NULL without caching. beside: the file in the data set's folder,
+ * NULL if it is the same. Heap strings. */
 struct keep_paths {
     char *own, *beside;
 };
@@ -33,10 +35,10 @@ struct keep_paths keep_paths(const struct keep *k, const char *name, uint64_t ke
                              const char *ending);
 void keep_paths_release(struct keep_paths *p);
 
-/* Makes the folder of p->own. -1 with errno. */
+/* Creates the folder of p->own. Returns -1 and sets errno on failure. */
 int keep_make_folder(const struct keep_paths *p);
 
-/* Writes p->own, or notes once for each folder that this cannot be. */
+/* Writes p->own. On failure logs a message, once per folder. */
 void keep_write(const struct keep_paths *p, const void *bytes, size_t len);
 
 #endif

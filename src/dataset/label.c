@@ -2,7 +2,8 @@
 
 #include "dataset/class_set.h"
 
-/* Maps all values in place; returns the first that is no class, or -1. */
+/* Maps all values in place. Stops at a value that is not a class and returns its index;
+ * otherwise returns -1. */
 static int64_t label_map(struct label_reader *r, const uint8_t map[256], int *value)
 {
     int64_t n = (int64_t)r->w * r->h, bad = 0;

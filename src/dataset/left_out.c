@@ -7,7 +7,7 @@
 #include "base/strbuf.h"
 #include "image/image.h"
 
-/* Ends in the names of images' endings if `endings`. */
+/* `endings`: the message ends with the list of image extensions. */
 static const struct {
     const char *what;
     bool endings, quiet;

@@ -1,13 +1,12 @@
 /*
- * DATA.DATASET list, with classes (list_classes.h) or with label maps: SPLIT.txt with
- * "image label" on each line or, if that is not there, SPLITImages.txt and
- * SPLITLabels.txt with a name on each line. Names are paths below the root, or start with
- * a slash; a name with spaces needs a tab between the two. Empty lines and lines that
- * start with # do not count.
+ * DATA.DATASET list, with classes (list_classes.h) or label maps: SPLIT.txt with "image
+ * label" on each line or, without it, SPLITImages.txt and SPLITLabels.txt with one name
+ * per line. Names are absolute paths or relative to the root; a name with spaces requires
+ * a tab between image and label. Empty lines and lines that start with # are skipped.
  *
- * All files must be there. Names are compared without folder, extension and the usual
- * endings (_leftImg8bit, _gtFine_labelIds, _L, _mask, ...). If an image's label map
- * stands on another line, the lists are shifted, and the program ends with both lines.
+ * All files must exist. Names are compared without folder, extension, and usual suffix
+ * (_leftImg8bit, _gtFine_labelIds, _L, _mask, ...). If an image's label map is on another
+ * line, the lists are shifted, and the program ends with both line numbers.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +23,7 @@
 #include "dataset/usual_names.h"
 #include "image/image.h"
 
-/* Cuts "image label" in two, at the tab if there is one, and returns the label. */
+/* Splits "image label" at the tab or, without one, at the space; returns the label. */
 static char *list_cut(const struct list_file *l, const struct line *at)
 {
     const char *between = strchr(at->text, '\t') ? "\t" : " ";
@@ -62,13 +61,13 @@ static void list_two_files(struct pairs *p, const struct list_file *image,
     p->label_list = arena_strdup(&p->mem, path_basename(label->path));
 }
 
-/* Ends the program if a name says that its partner is on another line. */
+/* Ends the program if, by its name, an image's label map is on another line. */
 static void list_check_names(const struct pairs *p)
 {
     struct strmap labels = {0};
     int64_t same = 0;
 
-    for (int64_t i = p->base.n - 1; i >= 0; i--) { /* of equal names the first wins */
+    for (int64_t i = p->base.n - 1; i >= 0; i--) { /* of equal names, the first wins */
         char *s = usual_stem(p->pair[i].label);
 
         strmap_put(&labels, s, &p->pair[i]);
@@ -102,7 +101,8 @@ static bool ends_in(const char *path, const char *ending)
     return n >= e && !strncmp(path + n - e, ending, e);
 }
 
-/* Cityscapes' names tell what values a label map has: warns if DATA.LABELS differs. */
+/* Warns if DATA.LABELS contradicts Cityscapes' file names, which say what values they
+ * hold. */
 static void list_check_ids(const struct pairs *p, const struct label_options *o)
 {
     const char *other = o->train_ids ? "_labelIds" : "_labelTrainIds";
@@ -117,7 +117,7 @@ static void list_check_ids(const struct pairs *p, const struct label_options *o)
                     o->train_ids ? "train_ids" : "ids");
 }
 
-/* The files that a split may have: "image label" in one, or each in its own. */
+/* List files of a split: one with "image label", or one each. */
 enum { LIST_PAIRS, LIST_IMAGES, LIST_LABELS, LISTS };
 
 static const char *const list_ending[LISTS] = {".txt", "Images.txt", "Labels.txt"};
@@ -149,7 +149,7 @@ static bool list_check(const struct dataset_source *s, struct strbuf *why)
     return false;
 }
 
-/* Has the first line that counts the names of two images? */
+/* True if the first line with data has the names of two images. */
 static bool list_has_pairs(const struct dataset_source *s)
 {
     char *name = list_name(s, LIST_PAIRS), *path = path_join(s->path, name);
@@ -233,7 +233,7 @@ static const char *const list_reads[] = {
 
 const struct storage storage_list = {
     .name = "list",
-    .alias = {"imagenet22K"}, /* Swin's */
+    .alias = {"imagenet22K"}, /* Swin's name */
     .help = "SPLIT.txt with 'IMAGE CLASS' on each line, or ImageNet-22K's maps in JSON; "
             "label maps: 'IMAGE LABEL', or SPLITImages.txt and SPLITLabels.txt with a "
             "name on each",

@@ -18,13 +18,13 @@
 #include "dataset/list_file.h"
 #include "image/image.h"
 
-/* A list while it is read. Texts are in mem or in text. */
+/* A list while it is being read. Strings are in `mem` or `text`. */
 struct class_list {
-    char *path; /* of the file */
+    char *path; /* of the list file */
     struct class_list_row {
-        const char *image, *name; /* name: of the class; NULL: the list has its number */
+        const char *image, *name; /* name: class name; NULL: the list has numbers */
         int32_t label;
-        int at; /* for messages: its line or, in JSON, its element, from 1 */
+        int at; /* for messages: line or JSON element, from 1 */
     } * row;
     int64_t n;
     size_t cap;
@@ -32,7 +32,8 @@ struct class_list {
     char *text;
 };
 
-/* The list's name below the root, a heap string; NULL: there is none. */
+/* Returns the list's file name relative to the root, a heap string, or NULL if there is
+ * no list. */
 static char *class_list_find(const struct dataset_source *s)
 {
     static const char *const around[][2] = {
@@ -51,8 +52,8 @@ static char *class_list_find(const struct dataset_source *s)
     return NULL;
 }
 
-/* Cuts the line at the first tab or, without one, at the last space, and returns what
- * follows it. NULL: one side is empty. */
+/* Cuts the line at the first tab or, without one, at the last space. Returns the part
+ * after it, or NULL if either part is empty. */
 static char *class_list_cut(char *line)
 {
     char *between = strchr(line, '\t'), *label, *end;
@@ -108,7 +109,7 @@ static void class_list_read_text(struct class_list *l, const char *root, const c
     list_file_release(&file);
 }
 
-/* Adds the next element, [image, class, ...]. */
+/* Adds the next JSON element, [image, class, ...]. */
 static void class_list_add_json(struct class_list *l, const json_t *item)
 {
     const char *image = json_string_value(json_array_get(item, 0));
@@ -123,7 +124,7 @@ static void class_list_add_json(struct class_list *l, const json_t *item)
                                               (int32_t)v, (int)l->n + 1});
 }
 
-/* Element by element: as a tree, 14 million of them would take many gigabytes. */
+/* Parses one element at a time: 14 million of them as a tree would take gigabytes. */
 static void class_list_read_json(struct class_list *l)
 {
     size_t len = 0, at;
@@ -163,7 +164,7 @@ static bool starts_with_bracket(const char *path)
     return c == '[';
 }
 
-/* Ends the program where classes are label maps, or some names and some numbers. */
+/* Ends the program if the classes are label maps, or a mixture of names and numbers. */
 static void class_list_check(const struct class_list *l)
 {
     if (l->n == 0)
@@ -179,8 +180,8 @@ static void class_list_check(const struct class_list *l)
                 l->row[i].name ? "a number" : "a name");
 }
 
-/* Labels from the names of classes. `listed`: classes.txt has named them; else the names,
- * sorted, are the classes. */
+/* Sets labels from class names. `listed`: the names are in classes.txt; otherwise the
+ * sorted names are the classes. */
 static void class_list_number(struct class_list *l, struct dataset *d, bool listed)
 {
     struct strmap map = {0};
@@ -205,7 +206,7 @@ static void class_list_number(struct class_list *l, struct dataset *d, bool list
     strmap_release(&map);
 }
 
-/* The largest class index of a list with numbers. */
+/* Returns the largest class index of a list with numbers. */
 static int32_t class_list_largest(const struct class_list *l)
 {
     int32_t largest = 0;
@@ -239,7 +240,7 @@ static void class_list_name(struct class_list *l, struct dataset *d,
     }
 }
 
-/* Does one of the first 100 images lie below `root`? */
+/* True if one of the first 100 images exists below `root`. */
 static bool class_list_lies_in(const struct class_list *l, const char *root)
 {
     enum { LOOKS = 100 };
@@ -254,8 +255,8 @@ static bool class_list_lies_in(const struct class_list *l, const char *root)
     return is;
 }
 
-/* The folder that the list's paths start from: the root, or the split's folder in it. A
- * heap string. */
+/* Returns the folder that the list's paths are relative to, a heap string: the root, or
+ * the split's folder in it. */
 static char *class_list_root(const struct class_list *l, const struct dataset_source *s)
 {
     char *split = path_join(s->path, s->split);
@@ -285,7 +286,8 @@ bool list_classes_check(const struct dataset_source *s, struct strbuf *why)
     return is;
 }
 
-/* Is the first line that counts "image class" or, in JSON, a start of ["image", ...]? */
+/* True if the first line with data is "image class" or, in JSON, starts with ["image",
+ * ...]. */
 static bool line_has_class(FILE *f)
 {
     char line[4096] = "", *label;

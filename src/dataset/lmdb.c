@@ -1,6 +1,6 @@
 /*
- * See lmdb_library.h. Nothing is locked: data sets are not written while they are read.
- * A read is a transaction of its own, since one must not be shared by threads.
+ * See lmdb_library.h. There is no locking, since data sets are not written while they are
+ * read. Each read is a separate transaction, because threads must not share one.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ struct lmdb {
     const struct lmdb_library *lib;
     MDB_env *env;
     MDB_dbi dbi;
-    uint64_t entries; /* keys, of which two are a sample's */
+    uint64_t entries; /* number of keys; a sample with a label has two */
 };
 
 static void lmdb_close(void *file)
@@ -30,7 +30,7 @@ static void lmdb_close(void *file)
     free(f);
 }
 
-/* The handle of the one table. */
+/* Opens the handle of the only table. */
 static int lmdb_find_table(struct lmdb *f)
 {
     MDB_txn *txn;
@@ -74,8 +74,8 @@ static void *lmdb_open(const char *path, struct strbuf *why)
     return NULL;
 }
 
-/* A failure of base/failure.h: what liblmdb says of the file is one of the file; all
- * else, errors of the system among it, is the machine's. */
+/* Returns a failure of base/failure.h: FAILURE_DATA for errors of the file,
+ * FAILURE_MACHINE for all others, including system errors. */
 static int lmdb_failure(int rc)
 {
     static const int of_file[] = {MDB_NOTFOUND,    MDB_PAGE_NOTFOUND,    MDB_CORRUPTED,
@@ -98,7 +98,8 @@ static int lmdb_begin(const struct lmdb *f, MDB_txn **txn, struct strbuf *why)
     return lmdb_failure(rc);
 }
 
-/* The value of a key, good until the transaction ends; or a failure and a reason. */
+/* Gets the value of a key, valid until the transaction ends. Returns a failure and a
+ * reason. */
 static int lmdb_get(const struct lmdb *f, MDB_txn *txn, const char *name, MDB_val *value,
                     struct strbuf *why)
 {
@@ -111,7 +112,7 @@ static int lmdb_get(const struct lmdb *f, MDB_txn *txn, const char *name, MDB_va
     return lmdb_failure(rc);
 }
 
-/* A decimal number of at most nine digits; -1: it is none. */
+/* Parses a decimal number of at most nine digits. Returns -1 for anything else. */
 static int32_t lmdb_number(const MDB_val *value)
 {
     const char *p = value->mv_data;
@@ -127,7 +128,8 @@ static int32_t lmdb_number(const MDB_val *value)
     return v;
 }
 
-/* A number or a name; -1: it is neither, as of a label map. */
+/* Sets the label from a number or a name, or to SAMPLE_NO_LABEL if it is neither (a label
+ * map). */
 static void lmdb_label(struct samples *s, struct sample *to, const MDB_val *value)
 {
     to->label = lmdb_number(value);
@@ -142,8 +144,8 @@ static void lmdb_key(char key[32], const char *kind, uint64_t i)
     snprintf(key, 32, "%s-%09llu", kind, (unsigned long long)i);
 }
 
-/* Sample i. What is not there is damaged, and found so when it is read. FAILURE_MACHINE
- * and a reason: nothing can be told of it now. */
+/* Adds sample i. A missing image is marked as damaged and reported when it is read.
+ * Returns FAILURE_MACHINE and a reason if the database cannot be read now. */
 static int lmdb_add(const struct lmdb *f, MDB_txn *txn, struct samples *s, uint64_t i,
                     struct strbuf *why)
 {
@@ -173,7 +175,8 @@ static int lmdb_add(const struct lmdb *f, MDB_txn *txn, struct samples *s, uint6
     return 0;
 }
 
-/* 1 if there is the key of image i, 0 if not; FAILURE_MACHINE and a reason. */
+/* Returns 1 if image i has a key, else 0. Returns FAILURE_MACHINE and a reason on
+ * failure. */
 static int lmdb_has_image(const struct lmdb *f, MDB_txn *txn, uint64_t i,
                           struct strbuf *why)
 {
@@ -189,8 +192,8 @@ static int lmdb_has_image(const struct lmdb *f, MDB_txn *txn, uint64_t i,
     return rc == 0;
 }
 
-/* num-samples of them, whose value is `count`, from image-000000000 or image-000000001
- * on. */
+/* Lists the samples of a database with num-samples (its value is `count`), numbered from
+ * image-000000000 or image-000000001. */
 static int lmdb_list_numbered(const struct lmdb *f, MDB_txn *txn, const MDB_val *count,
                               struct samples *s, struct strbuf *why)
 {
@@ -211,7 +214,8 @@ static int lmdb_list_numbered(const struct lmdb *f, MDB_txn *txn, const MDB_val 
     return n < 0 ? FAILURE_DATA : rc;
 }
 
-/* The sample of a key; in image.sum the value's form. -1 and a reason. */
+/* Adds the sample of a key and stores the value's form in image.sum. Returns FAILURE_DATA
+ * and a reason if the key is not text. */
 static int lmdb_add_key(struct samples *s, const MDB_val *key, const MDB_val *value,
                         struct strbuf *why)
 {
@@ -234,8 +238,8 @@ static int lmdb_add_key(struct samples *s, const MDB_val *key, const MDB_val *va
     return 0;
 }
 
-/* Where there is no datum, what is no image either is a damaged image, whose key may have
- * its class. False: nothing is known. */
+/* Without any caffe.Datum, unknown values are damaged images, whose keys may still give
+ * their class. Returns false if there is neither an image nor a datum. */
 static bool lmdb_judge(struct samples *s, int64_t first)
 {
     int64_t n[LMDB_UNKNOWN + 1] = {0};
@@ -249,7 +253,7 @@ static bool lmdb_judge(struct samples *s, int64_t first)
     return n[LMDB_IMAGE] || n[LMDB_DATUM];
 }
 
-/* A sample for each key, in the order of the keys. */
+/* Adds one sample per key, in key order. */
 static int lmdb_list_keys(const struct lmdb *f, MDB_txn *txn, struct samples *s,
                           struct strbuf *why)
 {
@@ -301,7 +305,7 @@ static int lmdb_list(void *file, struct samples *s, struct strbuf *why)
     return rc;
 }
 
-/* A value's bytes, or the image in it. */
+/* Copies a value, or the image of a datum, to `out`. */
 static int lmdb_take(const MDB_val *value, enum lmdb_form form, int64_t limit,
                      struct dataset_bytes *out, struct strbuf *why)
 {

@@ -16,20 +16,20 @@ enum {
     VERSION = 1,
     PAGE_LEAST = 256,
     PAGE_MOST = 1 << 16,
-    DEPTH_MOST = 30, /* the library's stack has 32 */
+    DEPTH_MOST = 30, /* liblmdb's stack has 32 levels */
     IS_BRANCH = 1,
     IS_LEAF = 2, /* page.flags */
     IS_META = 8,
-    ELSEWHERE = 1 /* leaf node's flags: the value has pages of its own */
+    ELSEWHERE = 1 /* flags of a leaf's node: the value is in separate pages */
 };
 
 struct page {
     uint64_t number;
-    uint16_t pad, flags, lower, upper; /* the free room of the page is in between */
+    uint16_t pad, flags, lower, upper; /* free space is between lower and upper */
 };
 
 struct table {
-    uint32_t pad; /* of the first table: the size of a page */
+    uint32_t pad; /* in the first table: page size */
     uint16_t flags, depth;
     uint64_t branches, leaves, overflows, entries, root;
 };
@@ -42,13 +42,13 @@ struct meta {
 };
 
 struct node {
-    uint16_t low, high, flags, key; /* then the key, and a leaf's value */
+    uint16_t low, high, flags, key; /* followed by the key and, in a leaf, the value */
 };
 
 struct tree {
     const uint8_t *data;
     uint64_t pages, page_size, last;
-    uint8_t *met; /* by page: it was there already */
+    uint8_t *met; /* per page: already visited */
     uint64_t entries;
     struct strbuf *why;
 };
@@ -59,7 +59,7 @@ static int damaged(struct tree *t, uint64_t number, const char *what)
     return -1;
 }
 
-/* The value of a leaf's node that lies in pages of its own. */
+/* Checks the value of a leaf's node that is stored in separate pages. */
 static int check_elsewhere(struct tree *t, uint64_t number, const uint8_t *value,
                            uint64_t len)
 {
@@ -72,7 +72,7 @@ static int check_elsewhere(struct tree *t, uint64_t number, const uint8_t *value
     return 0;
 }
 
-/* A node at `at` of the page; *child of a branch. */
+/* Checks the node at offset `at` of a page. For a branch, sets *child. */
 static int check_node(struct tree *t, uint64_t number, const struct page *p, uint64_t at,
                       uint64_t *child)
 {
@@ -127,7 +127,7 @@ static int check_page(struct tree *t, uint64_t number, int depth)
     return 0;
 }
 
-/* The head of the file at `at`; false: it is none. */
+/* Reads the meta page at offset `at`; returns false if it is invalid. */
 static bool read_meta(const struct tree *t, uint64_t size, uint64_t at, struct meta *m)
 {
     struct page p;
@@ -165,7 +165,7 @@ static int check_tree(struct tree *t, uint64_t size)
         strbuf_addstr(t->why, "its keys have another order, or several values each");
         return -1;
     }
-    if (keys->root == UINT64_MAX) /* no key at all */
+    if (keys->root == UINT64_MAX) /* no keys */
         return 0;
     t->met = xcalloc(t->pages + 1, 1);
     rc = check_page(t, keys->root, 0);

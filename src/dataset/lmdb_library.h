@@ -1,10 +1,11 @@
 /*
- * liblmdb, opened when a data set needs it.
+ * liblmdb, loaded at run time when a data set needs it.
  *
- * DATA.DATASET lmdb: a folder (data.mdb in it) or a file with the keys that text
- * recognition uses: "num-samples", a decimal number; "image-000000001", from 1 on, an
- * encoded image; "label-000000001", a class as a decimal number, or a label map. Without
- * "num-samples" each key that does not begin with "__" is a sample (lmdb_value.h).
+ * DATA.DATASET lmdb: a folder with data.mdb, or a file, with the keys that are usual in
+ * text recognition: "num-samples", a decimal number; "image-000000001" and so on, an
+ * encoded image; "label-000000001" and so on, a class as a decimal number, or a label
+ * map. Without "num-samples", each key that does not begin with "__" is a sample
+ * (lmdb_value.h).
  */
 #ifndef DATASET_LMDB_LIBRARY_H
 #define DATASET_LMDB_LIBRARY_H
@@ -31,7 +32,7 @@ struct lmdb_library {
     char *(*strerror)(int err);
 };
 
-/* NULL and a reason: it is not there. */
+/* Returns NULL and a reason if the library is missing. */
 const struct lmdb_library *lmdb_library(struct strbuf *why);
 
 #endif

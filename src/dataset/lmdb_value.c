@@ -9,7 +9,8 @@
 #include "dataset/unpack_memory.h"
 #include "image/image.h"
 
-/* NULL: it is none that has an image, or there is no memory, as `m` knows. */
+/* Returns NULL if the value is not a datum with an image, or if memory ran out, which `m`
+ * records. */
 static Trainc__Datum *datum_of(const void *data, size_t len, struct unpack_memory *m)
 {
     Trainc__Datum *d;
@@ -47,7 +48,7 @@ enum lmdb_form lmdb_value_form(const void *data, size_t len, int32_t *label)
     return LMDB_DATUM;
 }
 
-/* 40 bytes are more than the header of either needs. */
+/* Writes a PPM or PGM file. Neither header exceeds 40 bytes. */
 static void write_pixels(const Trainc__Datum *d, struct dataset_bytes *out)
 {
     size_t n = (size_t)d->width * (size_t)d->height, channels = (size_t)d->channels;

@@ -1,8 +1,7 @@
 /*
- * What stands under a key of an LMDB whose keys are not those of lmdb_library.h: an image
- * (the key is its path), or a caffe.Datum with a class and an image, encoded or as pixels
- * [channel, y, x], of which three are blue, green and red.
- *
+ * Parses a value of an LMDB without the numbered keys of lmdb_library.h: an image (its
+ * key is its path), or a caffe.Datum with a class and an image. The image is encoded, or
+ * pixels [channel, y, x] in the order blue, green, red if there are three channels.
  * Private to src/dataset.
  */
 #ifndef DATASET_LMDB_VALUE_H
@@ -17,15 +16,15 @@ enum lmdb_form {
     LMDB_UNKNOWN
 };
 
-/* Of a datum also its class; -1: none. */
+/* Returns the form of a value and, for a datum, sets *label to its class (-1: none). */
 enum lmdb_form lmdb_value_form(const void *data, size_t len, int32_t *label);
 
-/* The image of a datum, pixels as PPM or PGM. A failure of base/failure.h and a
- * reason. */
+/* Extracts the image of a datum; pixels become a PPM or PGM file. Returns a failure of
+ * base/failure.h and a reason. */
 int lmdb_value_image(const void *data, size_t len, int64_t limit,
                      struct dataset_bytes *out, struct strbuf *why);
 
-/* Why a value is of no form that is read. */
+/* Appends the reason why a value has no supported form. */
 void lmdb_value_describe(const void *data, size_t len, struct strbuf *why);
 
 #endif
