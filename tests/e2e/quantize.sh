@@ -1,6 +1,6 @@
 #!/bin/bash
-# trainc quantize: a net in 8 bits answers as the one in floats does, in eval, in predict
-# and as ONNX; what cannot be is told.
+# trainc quantize: an 8-bit model gives nearly the answers of the float model in eval, predict,
+# and ONNX; impossible requests are reported.
 #
 #   tests/e2e/quantize.sh [TRAINC]
 set -u
@@ -32,13 +32,13 @@ for method in minmax percentile entropy; do
 done
 [ "$(wc -c <minmax.safetensors)" -lt $(($(wc -c <"$w") / 4)) ] || fail "8 bits are no smaller"
 
-# What training in floats was told is no matter of those who read the file.
+# Notes about float training are not repeated to readers of the file.
 "$trainc" quantize --weights "$w" --calib shapes/train -n 8 --out keys.safetensors \
   --opts TRAIN.EMA.DECAY 0.5 AMP.DTYPE bf16 >log 2>&1 || fail "quantize with keys of training"
 "$trainc" predict --weights keys.safetensors shapes/val >said 2>log || fail "predict"
 ! grep -q "has no effect" log || fail "predict warns of keys in the file"
 
-# All layers; and some kept.
+# Quantizes all layers, or keeps some in float.
 "$trainc" quantize --weights "$w" --calib shapes/train -n 8 --out all.safetensors \
   --opts QUANT.FIRST True QUANT.LAST True >log 2>&1 && grep -q "20 layers" log || fail "all layers"
 "$trainc" quantize --weights "$w" --calib shapes/train -n 8 --out some.safetensors \
@@ -50,7 +50,7 @@ cmp -s <(cut -d' ' -f2 said) <(cut -d' ' -f2 ref) || fail "the reference predict
 "$trainc" export --weights all.safetensors --onnx all.onnx >log 2>&1 || fail "export to ONNX"
 grep -aq QuantizeLinear all.onnx && grep -aq "layer1.0.conv1.weight_int8" all.onnx || fail "no QDQ in ONNX"
 
-# Its speed, and what each step costs.
+# Prints its speed and the time of each step.
 "$trainc" bench --inference --weights all.safetensors --val-batch-size 4 --seconds 0.1 --trace --json speed.json \
   >log 2>&1 || fail "bench"
 grep -q '"dtype": *"int8"' speed.json && [ "$(value speed.json batch)" = 4 ] || fail "bench: $(cat speed.json)"

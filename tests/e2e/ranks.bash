@@ -1,8 +1,9 @@
-# What the scripts about several processes share; they source it:
+# Shared code of the scripts that run several processes; they source it:
 #
 #   . "$(dirname "$0")/ranks.bash" NAME [TRAINC]
 #
-# $trainc and $here are paths; the script is in a new folder with the data set `shapes`.
+# It changes to a new folder that holds the data set `shapes`; $trainc and $here are absolute
+# paths.
 # shellcheck shell=bash disable=SC2034
 set -u
 name=$1
@@ -12,13 +13,13 @@ dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-$name.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
 fails=0
-# Also as root, as in a container, and with more ranks than cores.
+# Allows root, as in a container, and more ranks than cores.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
 fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
 finish() { [ $fails = 0 ] && echo "$name: passed" || { echo "$name: $fails failed"; exit 1; }; }
 ranks() { mpirun --oversubscribe -n "$1" "${@:2}"; } # N COMMAND...
-# Until a process has ended, at most so many seconds; what it took, in tenths.
+# Waits until the process ends, at most SECONDS; $tenths is the time it took.
 ends() { # PID SECONDS
   for ((tenths = 0; tenths < 10 * $2; tenths++)); do
     kill -0 "$1" 2>/dev/null || return 0
@@ -27,7 +28,7 @@ ends() { # PID SECONDS
   return 1
 }
 
-# The largest difference of two checkpoints' numbers, whose headers are alike but for times.
+# Prints the largest difference between two checkpoints, whose headers differ only in times.
 apart() { # A B
   local at=()
   for f in "$1" "$2"; do at+=($((9 + $(od -An -tu8 -N8 "$f")))); done
@@ -37,7 +38,7 @@ apart() { # A B
 file() { ls "$1"/*/*/last.safetensors; }
 below() { awk -v x="$1" -v y="$2" 'BEGIN {exit !(x != "nothing" && x + 0 <= y + 0)}'; }
 
-# A small transformer without batch norms.
+# A small transformer without batch normalization.
 tiny() {
   cat <<END
 BASE: [$here/configs/cifar10/swin.yaml]

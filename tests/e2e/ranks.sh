@@ -1,8 +1,8 @@
 #!/bin/bash
-# Several processes train one model with mpirun: up to the order of sums the result is that of
-# one process with as many images per update; the same run twice gives the same bits. A rank
-# that is killed, asked to leave or hangs ends all, and started again the run ends with the file
-# of one that was not disturbed. Processes with different configurations are refused.
+# Several processes train one model with mpirun. Up to the order of sums, the result equals that
+# of one process with the same number of images per step; repeating the run gives the same bits.
+# If a rank is killed, asked to stop, or hangs, all ranks end, and a restarted run ends with the
+# file of an undisturbed one. Processes with different configurations are rejected.
 #
 #   tests/e2e/ranks.sh [TRAINC]
 . "$(dirname "$0")/ranks.bash" ranks "$@"
@@ -12,14 +12,14 @@ tiny >tiny.yaml
 train=("$trainc" --cfg tiny.yaml)
 run=swin_tiny
 
-# The loss of each update and the scores, with 5 digits.
+# Prints each step's loss and the scores with 5 digits.
 told() { # FOLDER
   sed -n 's/.*"kind":"train".*"step":\([0-9]*\),.*"loss":\([^,]*\),.*/\1 \2/p' "$1"/*/*/metrics.jsonl |
     awk '{printf "%d %.5f\n", $1, $2}'
   awk -F, 'NR > 1 {for (i = 1; i <= 9; i++) printf "%.5g ", $i; print ""}' "$1"/*/*/summary.csv
 }
 
-# Equal but for the order of sums.
+# Equal up to the order of sums.
 alike() { # FILE FILE
   [ "$(wc -w <"$1")" = "$(wc -w <"$2")" ] && paste -d ' ' <(tr -s ' \n' '\n' <"$1") <(tr -s ' \n' '\n' <"$2") |
     awk '{d = $1 - $2; a = $1 < 0 ? -$1 : $1; if (!(d * d <= (3e-5 * (a + 1)) ^ 2)) {print "other: " $0; bad = 1}} END {exit bad || !NR}'
@@ -36,7 +36,7 @@ for n in 2 4; do
   grep -q '"steps": 16' r.json || fail "$n ranks: the result"
 done
 told one | grep -q "^16 [0-9]" || fail "nothing was compared"
-# Ranks that are not bound to cores share those of the machine.
+# Ranks that are not bound to cores share the machine's cores.
 cores=$("$trainc" devices | sed -n 's/^cpu *\([0-9]*\) thread.*/\1/p')
 share=$((cores > 1 ? cores / 2 : 1))
 ranks 2 --bind-to none env -u OMP_NUM_THREADS "$trainc" --cfg tiny.yaml --threads 0 --batch-size 4 --output free --max-steps 1 \
@@ -44,7 +44,7 @@ ranks 2 --bind-to none env -u OMP_NUM_THREADS "$trainc" --cfg tiny.yaml --thread
 grep -q " on cpu ($share thread" log || { grep " on cpu " log; fail "two ranks take more than $share threads each"; }
 echo "ok: 2 and 4 ranks are one run"
 
-# Two ranks with two batches per update each; the same bits when it is done again.
+# Two ranks with two batches per step each; repeating the run gives the same bits.
 for again in a b; do
   ranks 2 "${train[@]}" --batch-size 2 --accumulation-steps 2 --output same >log 2>&1 ||
     { cat log; fail "accumulation"; }
@@ -52,7 +52,7 @@ for again in a b; do
 done
 cmp -s a/*/*/last.safetensors b/*/*/last.safetensors || fail "two equal runs of two ranks differ"
 told a >some.told && alike one.told some.told || fail "accumulation: not what one process does"
-# Running statistics of batch norms, of which each rank has its own, are merged.
+# The ranks' running statistics of batch normalization are merged.
 for again in c d; do
   ranks 2 "$trainc" --cfg "$here/configs/smoke/shapes.yaml" --data-path shapes --device cpu --threads 1 \
     --batch-size 4 --output same --result $again.json >log 2>&1 || { cat log; fail "batch norms"; }
@@ -72,7 +72,7 @@ done
 grep -q "(22 images" log || fail "eval in three: not each image once"
 echo "ok: the same bits again"
 
-# One rank is killed or asked to leave.
+# One rank is killed or asked to stop.
 two=("${train[@]}" --batch-size 4 --output two --opts TRAIN.SAVE_STEPS=3 TRAIN.EPOCHS=12)
 ranks 2 "${two[@]}" >log 2>&1 || { cat log; fail "undisturbed"; }
 mv two undisturbed
@@ -129,7 +129,7 @@ for sig in KILL TERM; do
 done
 "$trainc" launch -n 2 --oversubscribe -- train --cfg nowhere.yaml >log 2>&1
 [ $? = 2 ] && [ "$(grep -c "restarting" log)" = 0 ] || fail "launch of a mistake: exit code"
-# Also without --: what follows is the command, and its flags are not those of launch.
+# Without --, the command starts at the first word that is not a flag of launch.
 "$trainc" launch -n 2 --oversubscribe train --cfg tiny.yaml --batch-size 4 --max-steps 1 --output bare >log 2>&1 ||
   { cat log; fail "launch without --"; }
 grep -q "2 processes, each with batches of 4 images" log || fail "launch without --: another command"
@@ -141,13 +141,13 @@ PATH=/nowhere "$trainc" launch -n 2 -- train --cfg tiny.yaml >log 2>&1
 [ $? = 1 ] && grep -q "Debian package openmpi-bin" log || fail "launch without mpirun"
 echo "ok: launch"
 
-# A checkpoint of two ranks is resumed in one, with as many images per update.
+# One process resumes a checkpoint of two ranks with the same number of images per step.
 "${train[@]}" --batch-size 8 --output alone --resume a/*/*/ckpt_epoch_0.safetensors >log 2>&1 ||
   { cat log; fail "on in one process"; }
 told alone | tail -1 >some.told && tail -1 one.told >last.told && alike last.told some.told || fail "on in one process: another end"
 echo "ok: another number of ranks"
 
-# What does not fit.
+# Inconsistent processes.
 mpirun --oversubscribe -n 1 "${train[@]}" --batch-size 4 --output no : -n 1 "${train[@]}" --batch-size 4 \
   --output no --lr 0.2 >log 2>&1 && fail "two configurations passed"
 grep -q "rank 1 has another configuration than rank 0" log || { cat log; fail "two configurations: message"; }
@@ -164,7 +164,7 @@ ranks 2 "${train[@]}" --zip --data-path zip --cache none --batch-size 4 --output
 grep -q "DATA.CACHE_MODE part: each process shuffles its own part of the images, which cannot be combined with AUG.REPEATS" log ||
   { cat log; fail "part"; }
 [ -e no/$run ] && fail "a refused run has a folder"
-# Each rank reads and keeps its own 32 of the 64 images, as many after two epochs as after one.
+# Each rank reads and caches only its own 32 of the 64 images, also in the second epoch.
 ranks 2 "${train[@]}" --zip --data-path zip --cache none --batch-size 4 --output part >log 2>&1 ||
   { cat log; fail "--cache-mode part"; }
 grep -q "each of the 2 processes always trains on its own part of the images" log || { cat log; fail "part is not said"; }

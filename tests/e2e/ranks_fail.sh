@@ -1,12 +1,11 @@
 #!/bin/bash
-# A rank that is killed at any instant, and a machine that is cut off: all others end within
-# 10 seconds, and the run that is started again ends with the weights of one that was not
-# disturbed.
+# A rank is killed at a random instant, or a machine is disconnected: all other ranks end within
+# 10 seconds, and the restarted run ends with the weights of an undisturbed one.
 #
 #   tests/e2e/ranks_fail.sh [TRAINC]
 #
-#   KILLS=3     how often a rank is killed; 20 where there is time
-#   SEED=...    of the instants
+#   KILLS=3     number of kills; use 20 if time permits
+#   SEED=...    seed of the instants
 . "$(dirname "$0")/ranks.bash" ranks_fail "$@"
 id=$((RANDOM % 200))
 spaces=("tc${id}a" "tc${id}b")
@@ -50,7 +49,7 @@ for ((k = 0; k < kills; k++)); do
 done
 echo "ok: $kills kills, all others ended within $((slowest / 10)).$((slowest % 10)) s"
 
-# Of four one hangs: each of the others knows which, however long it has waited itself.
+# One of four ranks hangs: all others name it, no matter how long they have waited for each other.
 for hung in 2 0; do
   mpirun --oversubscribe -n 4 "$trainc" "${train[@]}" --batch-size 2 --output "$dir/four" --epochs 100 --dist-timeout 3 >log 2>&1 &
   pid=$!
@@ -66,8 +65,8 @@ for hung in 2 0; do
 done
 echo "ok: the rank that hangs is named"
 
-# A launcher that is killed takes all along; while it runs nobody else reaches its ports, and
-# a program that takes the place of this one is not started.
+# If the launcher is killed, its ranks end. While it runs, other users cannot connect to its
+# ports. A program file that replaces the running one is not started.
 cp "$trainc" ./own
 for instant in 0.05 0.2 0.5 3; do
   ./own launch -n 2 --oversubscribe -- "${train[@]}" --output "$dir/killed" --epochs 500 >log 2>&1 &
@@ -83,7 +82,7 @@ for instant in 0.05 0.2 0.5 3; do
   pgrep -f "output $dir/killed" >/dev/null && { fail "launch killed after $instant s: its processes live on"; pkill -9 -f "output $dir/killed"; }
 done
 [ -e killed/*/*/metrics.jsonl ] || { cat log; fail "launch: nothing was trained"; }
-# --restarts: a folder that another process has for now is tried again.
+# --restarts retries while another process uses the folder.
 folder=$(echo "$dir"/killed/*/*)
 "$trainc" "${train[@]}" --output "$dir/killed" --epochs 500 >log2 2>&1 &
 pid=$!
@@ -100,7 +99,7 @@ wait $pid $launcher 2>/dev/null
 [ -d "$folder" ] || fail "--restarts: another folder"
 echo "ok: a launcher that is killed takes its processes along"
 
-# Two network namespaces are two machines; mpirun reaches them by an agent in place of ssh.
+# Two network namespaces act as two machines; mpirun's agent replaces ssh.
 machines() {
   local a=${spaces[0]} b=${spaces[1]}
   command -v ip >/dev/null && ip netns add "$a" 2>/dev/null && ip netns add "$b" 2>/dev/null &&
@@ -124,7 +123,7 @@ EOF
   export OMPI_MCA_plm_rsh_agent=$dir/agent OMPI_MCA_oob_tcp_if_include=10.87.$id.0/24 OMPI_MCA_btl=self,tcp OMPI_MCA_pml=ob1 \
     OMPI_MCA_btl_tcp_if_include=10.87.$id.0/24
   rm -rf two
-  # A folder that both reach, and more epochs than the link lives.
+  # A shared folder, and more epochs than fit before the link is cut.
   ip netns exec "${spaces[0]}" unshare --uts sh -c "hostname ${spaces[0]}; exec \"\$0\" \"\$@\"" \
     "$trainc" launch -n 2 --hosts "10.87.$id.1:1,10.87.$id.2:1" --restarts 1 -- "${train[@]}" --epochs 400 --max-steps 800 --dist-timeout 3 >log 2>&1 &
   pid=$!

@@ -1,13 +1,13 @@
 #!/bin/bash
-# Losses of pixels where batches of an update have unequal numbers of valid pixels: what is
-# learned from is the mean over all valid pixels of the update, whether its images are in one
-# batch, in several processes, or in several batches (TRAIN.ACCUMULATION_STEPS). On the
-# reference device, whose sums are fp64, so that nothing but the order of images differs.
+# Segmentation losses when the batches of a step have different numbers of valid pixels: the loss
+# is the mean over all valid pixels of the step, no matter if its images are in one batch, in
+# several processes, or in several batches (TRAIN.ACCUMULATION_STEPS). The reference device sums
+# in fp64, so only the order of images differs.
 #
 #   tests/e2e/ranks_pixels.sh [TRAINC]
 . "$(dirname "$0")/ranks.bash" ranks_pixels "$@"
 
-# Images of noise in squares; every second label map is void but for a few pixels.
+# Noise images; every second label map is void except for a few pixels.
 python3 - <<'P' || exit 1
 import os, random, struct, zlib
 def chunk(kind, data):
@@ -55,7 +55,7 @@ for loss in "TRAIN.CLASS_WEIGHTS=[1, 2, 0.5, 4, 1]" "TRAIN.LOSS.NAME=focal" \
 done
 [ $fails = 0 ] && echo "ok: two processes are one"
 
-# A batch of void alone changes nothing; dropout's numbers are those of the first batch.
+# A fully void batch changes nothing; dropout draws the numbers of the first batch.
 mkdir void
 ln -s ../maps void/maps
 cp val.txt void/val.txt

@@ -1,8 +1,8 @@
 #!/bin/bash
-# What is drawn at random depends on an image's position in the batch of all processes, not
-# on which of them has it: with dropout, drop path, mixup, cutmix and random erasing on, 2 and
-# 4 ranks end with the weights of one process that has as many images an update, to 1e-6;
-# with accumulation, too, and after they have gone on as another number of ranks.
+# Random draws depend on an image's position in the global batch, not on its rank. With dropout,
+# drop path, mixup, cutmix, and random erasing, 2 and 4 ranks end with the weights of one process
+# with the same number of images per step, to 1e-6; also with gradient accumulation, and after
+# resuming with a different number of ranks.
 #
 #   tests/e2e/ranks_random.sh [TRAINC]
 . "$(dirname "$0")/ranks.bash" ranks_random "$@"
@@ -40,7 +40,7 @@ for mode in batch pair elem; do
 done
 differ batch pair
 differ pair elem
-# On the device instead of in the loader; two batches an update.
+# Augments on the device; two batches per step.
 more=("${mixing[@]}" AUG.MIXUP_MODE=pair AUG.ON_DEVICE=True TRAIN.ACCUMULATION_STEPS=2)
 run 1 8 group "${more[@]}"
 differ pair group
@@ -50,14 +50,14 @@ for n in 2 4; do
 done
 echo "ok: 1, 2 and 4 ranks draw alike"
 
-# Four ranks leave within the epoch, two go on, and end where one ends.
+# Four ranks stop within the epoch, two ranks resume, and the result equals that of one process.
 run 4 2 fours "${mixing[@]}" AUG.MIXUP_MODE=elem TRAIN.MAX_STEPS=4
 run 2 4 on "${mixing[@]}" AUG.MIXUP_MODE=elem MODEL.RESUME="$(file fours)"
 grep -q "resumed from" log || { cat log; fail "on with two ranks: not resumed"; }
 equal elem on
 echo "ok: another number of ranks draws on"
 
-# Both images of a pair are in one process.
+# Both images of a mixup pair must be in one process.
 ranks 2 "${train[@]}" DATA.BATCH_SIZE=3 OUTPUT=no "${mixing[@]}" >log 2>&1 && fail "mixup of 3 images in each rank passed"
 grep -q "DATA.BATCH_SIZE 3 is odd: mixup and cutmix need pairs of images in each of 2 processes" log ||
   { cat log; fail "mixup of 3 images in each rank: message"; }

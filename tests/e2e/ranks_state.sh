@@ -1,9 +1,9 @@
 #!/bin/bash
-# What several processes share beyond gradients. Batch norms that take their statistics over
-# all batches (MODEL.SYNC_BN): 2 and 4 ranks have the weights of one process to 1e-6, and
-# without it they have not. Moments of which each rank has a share (DIST.SHARD_OPTIMIZER):
-# the bits of ranks that have them all, in checkpoints that any number of ranks goes on
-# from. Small buckets, 16-bit gradients, another number of ranks within an epoch.
+# State that several processes share besides gradients. MODEL.SYNC_BN computes batch statistics
+# over all ranks: 2 and 4 ranks have the weights of one process to 1e-6, which fails without it.
+# DIST.SHARD_OPTIMIZER shards the moments: the bits equal those without sharding, and any number
+# of ranks can resume the checkpoints. Also tested: small buckets, 16-bit gradients, and a change
+# of the number of ranks within an epoch.
 #
 #   tests/e2e/ranks_state.sh [TRAINC]
 . "$(dirname "$0")/ranks.bash" ranks_state "$@"
@@ -11,7 +11,7 @@
 train=("$trainc" --cfg "$here/configs/smoke/shapes.yaml" --data-path shapes --device cpu --threads 1 --mixup 0 --no-amp
   --print-freq 1 --clip-grad 0)
 
-# A small rate: where a ReLU is at its kink, rounding decides which way a gradient goes.
+# A small learning rate: near a ReLU's kink, rounding decides which way a gradient flows.
 few=(--opts TRAIN.BASE_LR=1e-6 TRAIN.WARMUP_LR=1e-6 TRAIN.MAX_STEPS=8)
 "${train[@]}" --batch-size 8 --output one "${few[@]}" >log 2>&1 || { cat log; fail "one process"; }
 for n in 2 4; do
@@ -34,7 +34,7 @@ for key in MODEL.SYNC_BN DIST.SHARD_OPTIMIZER DIST.HALF_GRADIENTS; do
 done
 echo "ok: statistics of all"
 
-# Each has a share of the moments; buckets of 1 MiB; both ways the same bits.
+# Sharded moments and buckets of 1 MiB: the same bits as without them.
 for opt in sgd adamw lamb; do
   all=("${train[@]}" --opt $opt --batch-size 4 --epochs 1)
   ranks 2 "${all[@]}" --output whole-$opt >log 2>&1 || { cat log; fail "$opt"; }
@@ -43,15 +43,15 @@ for opt in sgd adamw lamb; do
   far=$(apart "$(file whole-$opt)" "$(file share-$opt)")
   [ "$far" = 0 ] || fail "$opt: shares are $far from the whole"
 done
-# The norm is that of all gradients, of which each process has a share; three processes, two
-# batches an update.
+# The gradient norm covers all gradients although each process holds a shard; three processes, two
+# batches per step.
 all=("${train[@]:0:14}" --opt sgd --clip-grad 0.05 --batch-size 4 --epochs 1 --accumulation-steps 2)
 ranks 3 "${all[@]}" --output whole-clip --opts TRAIN.BASE_LR=1e-3 >log 2>&1 || { cat log; fail "clipping"; }
 ranks 3 "${all[@]}" --output share-clip --opts TRAIN.BASE_LR=1e-3 DIST.SHARD_OPTIMIZER=True DIST.BUCKET_MB=1 >log 2>&1 ||
   { cat log; fail "clipping, shares"; }
 far=$(apart "$(file whole-clip)" "$(file share-clip)")
 below "$far" 1e-5 || fail "clipping: shares are $far from the whole"
-# A checkpoint of shares goes on in one process, of one process in three shares.
+# One process resumes a sharded checkpoint, and three ranks resume that of one process.
 cp -r share-adamw/resnet20/default from && rm from/ckpt* from/best*
 for n in 1 2; do
   ranks $n "${train[@]}" --opt adamw --batch-size $((8 / n)) --sync-bn --output on$n --resume from/last.safetensors --epochs 2 \
@@ -62,7 +62,7 @@ below "$far" 1e-3 || fail "on in one and in two: $far apart"
 [ -z "$(grep -l "shares" log)" ] || fail "log"
 echo "ok: shares of the moments"
 
-# Gradients of weights that are used in 16 bits travel so.
+# Gradients of weights that are used in 16 bits are sent in 16 bits.
 mixed=("${train[@]:0:11}" --amp-opt-level O1 --amp-dtype bf16 --batch-size 4 --epochs 1 --print-freq 1)
 ranks 2 "${mixed[@]}" --output wide >log 2>&1 || { cat log; fail "bf16"; }
 ranks 2 "${mixed[@]}" --output narrow --opts DIST.HALF_GRADIENTS=True >log 2>&1 || { cat log; fail "16-bit gradients"; }
@@ -90,7 +90,7 @@ for wrong in "--world 1" "--world two" "--link 1" "--world 2 --link 0" "--world 
 done
 echo "ok: buckets"
 
-# Two ranks leave within an epoch; one goes on with the next image.
+# Two ranks stop within an epoch; one process continues with the next image.
 ranks 2 "${train[@]}" --batch-size 4 --output fewer --max-steps 4 --save-steps 4 --epochs 1 >log 2>&1 || { cat log; fail "two ranks leave"; }
 "${train[@]}" --batch-size 4 --output alone4 --resume fewer/*/*/last.safetensors --epochs 1 >log 2>&1 || { cat log; fail "on with fewer"; }
 grep -q "the checkpoint has 8 steps per epoch, this run 16: resuming after 32 images of epoch 1$" log || { cat log; fail "fewer ranks: where"; }

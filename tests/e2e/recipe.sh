@@ -1,15 +1,15 @@
 #!/bin/bash
-# A whole recipe against timm: of configs/cifar10/swin.yaml, smaller and on generated images, loss
-# and gradient norm of each update are those of timm's net and PyTorch's AdamW on the same random
-# numbers (scripts/golden/recipe.py): order, crops, flips, drop path, smoothing, clipping, groups,
-# schedule.
+# Compares a whole recipe with timm: a smaller configs/cifar10/swin.yaml on generated images must
+# reproduce each step's loss and gradient norm of timm's model with PyTorch's AdamW and the same
+# random numbers (scripts/golden/recipe.py). Covers order, crops, flips, drop path, smoothing,
+# clipping, parameter groups, and schedule.
 #
 #   tests/e2e/recipe.sh [TRAINC]
-#   tests/e2e/recipe.sh TRAINC --first DIR     only makes the images and first weights, in DIR
+#   tests/e2e/recipe.sh TRAINC --first DIR     only writes the images and first weights to DIR
 . "$(dirname "$0")/lib.bash"
 cd "${3:-$dir}" || exit 1
 
-# 72 images: four updates of 16 an epoch, and 8 are left out.
+# 72 images: four steps of 16 per epoch; 8 images are dropped.
 train() { # TAG [KEY=VALUE...]
   "$trainc" --cfg "$here/configs/cifar10/swin.yaml" --data-path shapes --device cpu --threads 1 --seed 5 \
     --amp-opt-level O0 --output out --tag "$1" -j 0 --opts DATA.VAL_SPLIT=val DATA.BATCH_SIZE=16 \

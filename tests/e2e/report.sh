@@ -1,7 +1,7 @@
 #!/bin/bash
-# report.html of runs and trainc report: all parts are there, names from files are escaped; and
-# in headless Chromium, if there is one: no script error, tables sort, light and dark, and no
-# sideways scrolling on a telephone.
+# report.html of runs, and trainc report: all parts exist and names from files are escaped. If
+# headless Chromium is installed: no script errors, tables sort, light and dark themes work, and a
+# phone needs no horizontal scrolling.
 #
 #   tests/e2e/report.sh [TRAINC]      CHROMIUM=PROGRAM
 . "$(dirname "$0")/lib.bash"
@@ -29,7 +29,7 @@ done
 # A confusion matrix counts each validation image once.
 [ "$(tail -n +2 out/resnet20/one/report/confusion.csv | cut -d, -f2- | tr ',' '\n' | paste -sd+ | bc)" = 24 ] ||
   fail "the confusion matrix does not count 24 images"
-# What a power loss has cost is made again by a run that is done; what was said before is not.
+# A finished run rewrites report files that a power failure destroyed, but repeats no messages.
 for net in "resnet20/one --cfg $here/configs/smoke/shapes.yaml --data-path sh<b>&pes --epochs 2 --tag one" \
   "erfnet/default --cfg $here/configs/smoke/segment.yaml --epochs 2"; do
   folder=out/${net%% *}
@@ -41,7 +41,7 @@ for net in "resnet20/one --cfg $here/configs/smoke/shapes.yaml --data-path sh<b>
   grep -q '"exit": 0' "$folder/result.json" || fail "$folder: result.json is of an earlier process"
   rm -rf whole
 done
-# Several processes count each image once; their report is that of one process.
+# Several processes count each image once and write the report of a single process.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 for net in resnet20/one erfnet/default; do
   "$trainc" eval --resume out/$net/last.safetensors --report alone >log 2>&1 || fail "$net: eval --report"
@@ -66,7 +66,7 @@ for part in '<figcaption>loss</figcaption>' '<figcaption>accuracy, %' '<figcapti
   has $page "$part"
 done
 has_not $page '<u>'
-has_not $page '<figcaption>loss scale' # of bf16, always 1
+has_not $page '<figcaption>loss scale' # bf16's loss scale is always 1
 has_not $page 'sh<b>'
 for p in $page out/erfnet/default/report.html; do
   grep -Eoq '(src|href)="[^#d]' $p && fail "$p: fetches $(grep -Eo '(src|href)="[^#d].{20}' $p | head -1)"
@@ -75,12 +75,12 @@ has out/erfnet/default/report.html '<figcaption>mean IoU'
 has out/erfnet/default/report.html '<h2 id="images">Label maps'
 has_not out/erfnet/default/report.html '<figcaption>accuracy, %'
 
-# Started again when all is done: the result stays as it is.
+# Restarting a finished run leaves the result unchanged.
 cp out/resnet20/one/result.json before.json
 run --cfg "$here/configs/smoke/shapes.yaml" --data-path 'sh<b>&pes' --epochs 2 --tag one || fail "a run that is done"
 cmp -s before.json out/resnet20/one/result.json || fail "a run that is done has another result"
 
-# A run that diverges has a page that says so.
+# A diverged run has a page that says so.
 run --cfg "$here/configs/smoke/shapes.yaml" --data-path 'sh<b>&pes' --tag bad --no-amp --opts TRAIN.BASE_LR=1e6 TRAIN.WARMUP_EPOCHS=0 AMP.MAX_SKIPS=1000000 TRAIN.CLIP_GRAD=0
 [ $? = 1 ] || fail "a run that diverges"
 has out/resnet20/bad/report.html '<b>The run failed:</b>'
@@ -127,8 +127,8 @@ chromium=${CHROMIUM:-$(command -v chromium || command -v chromium-browser || com
 if [ -z "$chromium" ]; then
   echo "pages in a browser: skipped, as there is no Chromium (apt-get install chromium)"
 else
-  # Adds a script that clicks and measures, and leaves what it saw in the attribute data-seen.
-  browse() { # FILE, width, dark or light
+  # Adds a script that clicks and measures, and prints what it stores in the attribute data-seen.
+  browse() { # FILE WIDTH THEME
     sed -e "s|<style>|<script>var errors=[];addEventListener('error',e=>errors.push(e.message))</script><style>|" \
       -e "s|</body>|<script>{const d=document.documentElement,t=document.querySelector('table.sorts'),col=k=>[...t.tBodies[0].rows].map(r=>r.cells[k].textContent),h=t.tHead.rows[0].cells,k=t.tHead.rows[0].cells.length>4?8:0,was=col(k);h[k].click();const up=col(k);h[k].click();const down=col(k);const s=document.querySelector('svg');s.dispatchEvent(new PointerEvent('pointermove',{clientX:s.getBoundingClientRect().left+200,clientY:9}));d.dataset.seen=JSON.stringify({errors,width:innerWidth,scroll:d.scrollWidth,bg:getComputedStyle(document.body).backgroundColor,svg:s.getBoundingClientRect().width,up:up,down:down,at:document.querySelector('.at').textContent})}</script></body>|" "$1" >seen.html
     timeout 120 "$chromium" --headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --user-data-dir="$dir/profile" \
@@ -136,7 +136,7 @@ else
       --virtual-time-budget=3000 --dump-dom "file://$dir/seen.html" 2>/dev/null | sed -n 's/.*data-seen="\([^"]*\)".*/\1/p' | sed 's/&quot;/"/g'
   }
   number() { jq -r ".$1" <<<"$seen"; }
-  looks() { # FILE, width, dark or light, its background
+  looks() { # FILE WIDTH THEME BACKGROUND
     seen=$(browse "$1" "$2" "$3")
     [[ $seen == *'"errors":[]'* ]] || fail "$1, $2 $3: errors, or nothing seen: $seen"
     [[ $seen == *"\"bg\":\"$4\""* ]] || fail "$1, $2 $3: background $seen"

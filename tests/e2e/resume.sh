@@ -1,9 +1,9 @@
 #!/bin/bash
-# A run that is killed at any point and started again ends with the file, bit for bit, of
-# a run that was never disturbed. Kills: SIGKILL before the first checkpoint, in the middle
-# of an epoch, after an epoch, and at arbitrary moments; SIGTERM and SIGINT, which save.
-# Mixup, EMAs and augmentation are on; a second round has fp16 with a loss scale that
-# falls, gradient accumulation and AdamW, on the reference device.
+# A run that is killed at any point and restarted ends with the same file, bit for bit, as an
+# undisturbed run. SIGKILL comes before the first checkpoint, within an epoch, after an epoch, and
+# at arbitrary moments; SIGTERM and SIGINT make the run save. Mixup, EMA, and augmentation are on.
+# A second round on the reference device uses fp16 with a falling loss scale, gradient
+# accumulation, and AdamW.
 #
 #   tests/e2e/resume.sh [TRAINC]
 set -u
@@ -30,7 +30,7 @@ train=("${cpu[@]}")
 updates=50
 run=out/resnet20/default
 
-# Waits until metrics.jsonl has update $1 of process $2; false if the run ended before.
+# Waits until metrics.jsonl contains step $1 of process $2; false if the run ends before.
 reached() {
   while ! grep -q "\"step\":$1," $run/metrics.jsonl 2>/dev/null; do
     kill -0 "$2" 2>/dev/null || return 1
@@ -38,7 +38,7 @@ reached() {
   done
 }
 
-finish() { # the same command, until it is done
+finish() { # repeats the command until the run is complete
   "${train[@]}" >log 2>&1 || { cat log; fail "$1: does not go on"; return; }
   cmp -s $run/last.safetensors undisturbed/last.safetensors ||
     fail "$1: other weights than undisturbed"
@@ -58,8 +58,8 @@ undisturbed() {
   rm -rf out
 }
 
-# Checkpoints are written while training goes on: of those that are due one is waited for.
-kill_at() { # update, any: before the first checkpoint
+# Training continues while checkpoints are written, so this waits until one exists.
+kill_at() { # STEP [any]: "any" does not wait for a checkpoint
   "${train[@]}" >log 2>&1 &
   pid=$!
   reached $1 $pid || fail "SIGKILL at $1: over too early"
@@ -71,7 +71,7 @@ kill_at() { # update, any: before the first checkpoint
   wait $pid 2>/dev/null
 }
 
-terminate_at() { # signal, exit code, update
+terminate_at() { # SIGNAL CODE STEP
   "${train[@]}" >log 2>&1 &
   pid=$!
   reached $3 $pid || fail "SIG$1 at $3: over too early"
@@ -82,7 +82,7 @@ terminate_at() { # signal, exit code, update
   grep -q "SIG$1: .*stopping at step" log || fail "SIG$1: no word in the log"
 }
 
-# A summary with other columns is refused before any other file is touched.
+# A summary with different columns is rejected before any other file changes.
 refused() {
   mkdir -p out/resnet20
   cp -r undisturbed $run
@@ -99,14 +99,14 @@ refused() {
 undisturbed
 refused
 
-# Update 1: nothing is saved yet. 10: within the first epoch. 25: its end. 40: in the second.
+# Step 1: nothing is saved yet. Step 10: within the first epoch. 25: its end. 40: in the second.
 for step in 1 10 25 40; do
   how=$([ $step = 1 ] && echo any || echo resumed)
   kill_at $step $how
   finish "SIGKILL at update $step" $how
 done
 
-# Several times, at moments that do not depend on updates.
+# Several kills at moments that do not depend on steps.
 for n in 1 2 3 4; do
   "${train[@]}" >log 2>&1 &
   pid=$!
@@ -116,7 +116,7 @@ for n in 1 2 3 4; do
 done
 finish "SIGKILL four times" any
 
-# One folder, one process at a time.
+# One process per folder at a time.
 "${train[@]}" >log 2>&1 &
 pid=$!
 reached 3 $pid && kill -STOP $pid || fail "two runs: over too early"
@@ -130,14 +130,14 @@ wait $pid 2>/dev/null
 wait $second || { cat log2; fail "two runs: the second one does not wait for the end of the first"; }
 finish "two runs" any
 
-# Asked to leave, within an epoch and at its end: saves where it is.
+# A run that is asked to stop, within an epoch or at its end, saves its state.
 for how in "TERM 143 10" "INT 130 25"; do
   read -r sig code step <<<"$how"
   terminate_at "$sig" "$code" "$step"
   finish "SIG$sig at update $step" resumed
 done
 
-# A damaged newest checkpoint is named and passed over; if none is left, the run stops.
+# A damaged latest checkpoint is named and skipped; if no other is left, the run stops.
 "${train[@]}" --max-steps 24 >log 2>&1 || fail "MAX_STEPS"
 for f in $run/last.safetensors $run/ckpt_step_24.safetensors; do
   printf 'damaged!' | dd of=$f bs=1 seek=100000 conv=notrunc 2>/dev/null
@@ -152,7 +152,7 @@ grep -q "cannot load any of the .* checkpoints" log || fail "all damaged: no cle
 rm -rf out
 echo "ok: damaged checkpoints"
 
-# Another configuration in the same folder is refused, and the key is named.
+# A different configuration in the same folder is rejected, and the message names the key.
 "${train[@]}" --max-steps 3 >log 2>&1 || fail "MAX_STEPS 3"
 "${train[@]}" --lr 0.01 >log 2>&1
 [ $? = 2 ] || fail "other configuration: exit code"
@@ -164,8 +164,8 @@ grep -q "was saved with a different configuration: TRAIN.EPOCHS (2 there, 3 here
   fail "--resume with another configuration: key not named"
 echo "ok: other configuration"
 
-# --resume of an older checkpoint in its own folder is refused: the next start would take later
-# ones.
+# --resume of an older checkpoint in its own folder is rejected, because the next start would
+# resume from a later one.
 rm -rf out
 "${train[@]}" --max-steps 14 >log 2>&1 || fail "MAX_STEPS 14"
 "${train[@]}" --resume $run/ckpt_step_7.safetensors >log 2>&1
@@ -174,7 +174,7 @@ rm -rf out
 [ "$(wc -l <$run/metrics.jsonl)" = 15 ] || fail "--resume of an older checkpoint: metrics.jsonl"
 "${train[@]}" --tag other --resume $run/ckpt_step_7.safetensors --max-steps 8 >log 2>&1 ||
   { cat log; fail "--resume into another folder"; }
-# The same command again, as a queue does after a kill: the run that it began goes on.
+# Repeating the command, as a queue does after a kill, continues the run that it started.
 "${train[@]}" --tag other --resume $run/ckpt_step_7.safetensors --max-steps 15 --start-epoch 1 >log 2>&1
 [ $? = 2 ] || fail "--resume again, with another configuration: exit code"
 "${train[@]}" --tag other --resume $run/ckpt_step_7.safetensors --max-steps 9 >log 2>&1 ||
@@ -188,14 +188,14 @@ grep -q "ignoring MODEL.RESUME '$run/ckpt_step_7.safetensors': resuming the run 
   { cat log; fail "--resume again, without TRAIN.AUTO_RESUME"; }
 echo "ok: an older checkpoint"
 
-# Fewer updates per epoch: the run goes back to an earlier step, but never to an earlier checkpoint.
+# Fewer steps per epoch: the step number decreases, but the latest checkpoint is still used.
 rm -rf out
 bigger=("${common[@]}" --data-path few --device cpu --opts PRINT_FREQ=1)
 last=$run/last.safetensors
 "${bigger[@]}" -b 8 >log 2>&1 || fail "8 updates per epoch"
 "${bigger[@]}" -b 16 --epochs 5 --resume $last --max-steps 12 >log 2>&1 || fail "4 updates per epoch"
 cp $last twelve.safetensors
-for end in 14 16; do # in an epoch, and at its end
+for end in 14 16; do # within an epoch, and at its end
   "${bigger[@]}" -b 16 --epochs 5 --max-steps $end >log 2>&1 || fail "4 updates per epoch, again"
 done
 grep -q "resumed from .*: 3 epochs done, step 14" log || fail "4 updates per epoch: an older checkpoint"
@@ -206,7 +206,7 @@ grep -q "resumed from .*: 3 epochs done, step 14" log || fail "4 updates per epo
 "${bigger[@]}" -b 16 --epochs 5 --resume twelve.safetensors >log 2>&1
 [ $? = 2 ] && grep -q "is from step 20, .* has a checkpoint from step 24" log ||
   { cat log; fail "4 updates per epoch: an older checkpoint is taken"; }
-# More updates per epoch, and fewer again: TensorBoard's x goes on from its maximum.
+# More steps per epoch, then fewer: TensorBoard's x axis continues from its maximum.
 "${bigger[@]}" -b 4 --epochs 5 --max-steps 66 --resume $last >log 2>&1 || { cat log; fail "16 updates per epoch"; }
 "${bigger[@]}" -b 16 --epochs 6 --max-steps 17 --resume $last >log 2>&1 || { cat log; fail "4 updates per epoch, at last"; }
 x=$(grep -ao 'axis\\":[0-9]*' $last)
@@ -214,7 +214,7 @@ x=$(grep -ao 'axis\\":[0-9]*' $last)
 echo "ok: fewer updates per epoch"
 
 train=("${ref[@]}")
-updates=6 # an epoch has 8 batches: two steps of three, and one of what is left
+updates=6 # an epoch has 8 batches: two steps of three batches, and one of two
 rm -rf out
 undisturbed
 grep -q "skipped" undisturbed/log.txt || fail "fp16: nothing was skipped"
@@ -222,14 +222,14 @@ for step in 3 5; do
   kill_at $step
   finish "fp16, accumulation: SIGKILL at update $step" resumed
 done
-# Most likely within an update: its batches are done again, and counted once.
+# The signal most likely comes within a step: its batches are repeated and counted once.
 for step in 1 4; do
   terminate_at TERM 143 $step
   finish "fp16, accumulation: SIGTERM after update $step" resumed
 done
 
-# A dynamic loss scale is resumed only from one: fp16 after fp32 begins with AMP.INIT_SCALE,
-# and AMP.LOSS_SCALE is used as given.
+# A dynamic loss scale is resumed only from another dynamic one: fp16 after fp32 starts with
+# AMP.INIT_SCALE, and AMP.LOSS_SCALE is used as given.
 scale_of() { sed -n "/\"step\":$1,/s/.*\"loss_scale\":\([^,]*\).*/\1/p" $run/metrics.jsonl; }
 rm -rf out
 "${ref[@]}" --no-amp --max-steps 2 >log 2>&1 || fail "fp32"

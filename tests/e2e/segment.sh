@@ -1,7 +1,7 @@
 #!/bin/bash
-# Segmentation from end to end on generated images: ERFNet learns, first the encoder, then the
-# full net; a run that was killed ends with the same file; `trainc eval` gives the scores of
-# validation; predict writes label maps; images of validations are kept and removed.
+# Segmentation from end to end on generated images: ERFNet trains, first the encoder, then the
+# full model; a killed run ends with the same file; `trainc eval` reproduces the validation
+# scores; predict writes label maps; validation images are written and removed.
 #
 #   tests/e2e/segment.sh [TRAINC]
 . "$(dirname "$0")/lib.bash"
@@ -18,7 +18,7 @@ same() { # FILE FILE KEY...
 
 common=(--cfg "$here/configs/smoke/segment.yaml" --output out --device cpu)
 
-# The encoder, then the full net from its weights.
+# Trains the encoder, then the full model from its weights.
 "$trainc" "${common[@]}" --model erfnet_encoder --epochs 1 --result encoder.json >log 2>&1 ||
   fail "encoder stage"
 full=("${common[@]}" --pretrained out/erfnet_encoder/default/last.safetensors)
@@ -36,7 +36,7 @@ above "$first" "$last" || fail "the loss went from $first to $last"
 head -1 $run/summary.csv | grep -q "val_miou.*iou_class000004" || fail "summary.csv lacks classes"
 echo "ok: two stages"
 
-# Other classes: the classifier is made anew, and so is that of the encoder stage.
+# Different classes: the classifiers of the model and of the encoder stage are reinitialized.
 "$trainc" "${common[@]}" --tag other --num-classes 4 --epochs 1 --max-steps 2 \
   --pretrained $run/last.safetensors >log 2>&1 || fail "other classes"
 for name in decoder.output_conv.weight encoder.output_conv.bias; do
@@ -44,7 +44,7 @@ for name in decoder.output_conv.weight encoder.output_conv.bias; do
 done
 echo "ok: other classes"
 
-# Images of each evaluation.
+# Each evaluation writes its images.
 for epoch in 000 001 002; do
   for n in 0 1; do
     [ -s $run/images/epoch${epoch}_$n.png ] || fail "no image $n of epoch $epoch"
@@ -52,7 +52,7 @@ for epoch in 000 001 002; do
 done
 echo "ok: images"
 
-# Killed in the middle and started again.
+# The run is killed and restarted.
 mv $run undisturbed
 "$trainc" "${full[@]}" >log 2>&1 &
 pid=$!
@@ -67,8 +67,7 @@ cmp -s $run/last.safetensors undisturbed/last.safetensors || fail "resumed: othe
 same train.json again.json val_loss val_miou ema_miou val_fwiou
 cut -d, -f1-12 $run/summary.csv | cmp -s - <(cut -d, -f1-12 undisturbed/summary.csv) ||
   fail "resumed: another summary.csv"
-# Started again when all epochs are done: the result is that of the finished run, but for
-# times, speeds and memory.
+# Restarting a finished run gives the same result, except for times, speeds, and memory.
 known() { sed '/"data_stage_seconds"/,/}/d' "$1" | grep -v '_seconds"\|per_second"\|_bytes"'; }
 "$trainc" "${full[@]}" --result over.json >log 2>&1 || fail "started again when it was over"
 grep -q "epochs are already done" log || fail "it was not over"
@@ -78,7 +77,7 @@ grep -q '"images_per_second": null' over.json || fail "started again when it was
 [ -s $run/images/epoch000_1.png ] || fail "resumed: the images of the first epoch are gone"
 echo "ok: resume"
 
-# Evaluation agrees with validation.
+# Evaluation reproduces validation.
 "$trainc" eval "${common[@]}" --resume $run/last.safetensors --result eval.json --report report >log 2>&1 ||
   fail "eval"
 grep -q '"pixels": ' report/report.json && [ -s report/confusion.png ] && [ ! -e report/worst.csv ] &&
@@ -87,7 +86,7 @@ awk -v a="$(json_value report/report.json accuracy)" -v b="$(json_value eval.jso
   'BEGIN {d = a - b; exit !(a > 0 && d * d < 1e-8)}' || fail "eval --report: another accuracy"
 same train.json eval.json val_loss val_acc val_class_acc val_miou val_fwiou ema_miou
 [ -s $run/images/eval_1.png ] && grep -q "images written to '$run/images'" log || fail "eval: no images"
-touch $run/images/eval_{7,10,x}.png # of an evaluation of more images; x: not of trainc
+touch $run/images/eval_{7,10,x}.png # of an evaluation with more images; x is not trainc's
 "$trainc" eval "${common[@]}" --resume $run/last.safetensors >log 2>&1 || fail "eval again"
 [ "$(cd $run/images && echo eval*)" = "eval_0.png eval_1.png eval_x.png" ] ||
   fail "eval: images of one before: $(cd $run/images && echo eval*)"
@@ -103,8 +102,8 @@ mkdir -p taken/erfnet/default/images/eval_{0,1}.png
   fail "eval without places for images: what is said"
 echo "ok: eval"
 
-# A fresh run removes the images of a longer one before it, as it does lines of metrics; a run
-# that is resumed keeps those of the epochs done.
+# A new run removes the images and metrics of a longer one before it; a resumed run keeps those of
+# finished epochs.
 short=("${common[@]}" --tag short --epochs 3 --max-steps 14)
 mkdir -p out/erfnet/short/images
 touch out/erfnet/short/images/{epoch000_{0,9},epoch002_0,epoch1000_0,epoch02_0,epoch}.png
@@ -121,7 +120,7 @@ touch out/erfnet/short/images/epoch00{1,2}_5.png
   fail "a short run, again: $(cd out/erfnet/short/images && echo *)"
 echo "ok: images of before"
 
-# A run that resumes from its checkpoint no longer needs MODEL.PRETRAINED's file.
+# Resuming does not need MODEL.PRETRAINED's file.
 mv out/erfnet_encoder gone
 "$trainc" "${full[@]}" >log 2>&1 || fail "does not go on without MODEL.PRETRAINED's file"
 "$trainc" eval "${full[@]}" --resume $run/last.safetensors --result eval.json >log 2>&1 ||
@@ -132,7 +131,7 @@ same train.json eval.json val_loss steps epochs
 mv gone out/erfnet_encoder
 echo "ok: moved"
 
-# A PPM of two colours: label map and overlay have its size.
+# A PPM file in two colors: label map and overlay have its size.
 { printf 'P6 100 60 255\n'; head -c 9000 /dev/zero; head -c 9000 /dev/zero | tr '\0' '\377'; } >two.ppm
 "$trainc" predict "${common[@]}" --weights $run/best.safetensors --out images two.ppm >log 2>&1 ||
   fail "predict"
@@ -140,14 +139,14 @@ for what in labels overlay; do
   size=$(od -An -tu1 -j16 -N8 images/two_$what.png | tr -s ' ')
   [ "$size" = " 0 0 0 100 0 0 0 60" ] || fail "two_$what.png is $size"
 done
-# Of a folder: images of one name in several folders below it do not collide.
+# Images with the same name in different folders do not collide.
 mkdir -p many/a many/b && cp two.ppm many/a && cp two.ppm many/b && cp two.ppm many/one.ppm
 "$trainc" predict "${common[@]}" --weights $run/best.safetensors --out found many >log 2>&1 ||
   fail "predict of a folder"
 [ "$(cd found && echo * a/* b/*)" = "a b one_labels.png one_overlay.png \
 a/two_labels.png a/two_overlay.png b/two_labels.png b/two_overlay.png" ] || fail "predict of a folder: files"
 cmp -s found/b/two_labels.png images/two_labels.png || fail "predict of a folder: labels"
-for again in 1 2; do # its own images are not looked at
+for again in 1 2; do # predict does not read its own output images
   "$trainc" predict "${common[@]}" --weights $run/best.safetensors --out many/out many >log 2>&1 ||
     fail "predict into its own folder"
 done
@@ -163,7 +162,7 @@ rm -r many/out
   fail "weights of another head passed"
 echo "ok: predict"
 
-# Streets in Cityscapes' layout, with its recipe: something is learned in a minute.
+# Cityscapes' layout and recipe: a minute of training is enough to learn something.
 "$trainc" synth scenes --out scenes --train 64 --val 8 --size 96 >log 2>&1 || fail "synth"
 scenes=("$trainc" --cfg "$here/configs/erfnet.yaml" --data-path scenes --output out --tag scenes
   --device cpu --epochs 8 --lr 0.002 -b 4 --log-images 1
@@ -183,7 +182,7 @@ rm -r scenes/leftImg8bit/train scenes/gtFine/train
   --opts DATA.IMG_WIDTH=96 DATA.IMG_HEIGHT=48 >eval.log 2>&1 ||
   { cat eval.log; fail "eval without training images"; }
 same scenes.json scenes_eval.json val_loss val_miou
-# So does an evaluation of exported weights, which keep the classes and their weights.
+# So does an evaluation of exported weights, which include the classes and the class weights.
 "$trainc" export --weights out/erfnet/scenes/last.safetensors --raw --out alone.safetensors \
   >alone.log 2>&1 || { cat alone.log; fail "export"; }
 alone=(--cfg "$here/configs/erfnet.yaml" --data-path scenes --device cpu --output eval)
@@ -199,7 +198,7 @@ grep -q "set DATA.CHECK_CLASSES False" alone.log || { cat alone.log; fail "predi
 grep -q "the means are over .* of 20 classes: no pixel is .*void" log || fail "absent classes"
 echo "ok: scenes"
 
-# The same weights on larger images, for which libraries run other kernels.
+# The same weights on larger images, for which libraries use other kernels.
 for amp in amp no-amp; do
   "$trainc" eval --cfg "$here/configs/erfnet.yaml" --data-path scenes --device cpu --$amp \
     --resume out/erfnet/scenes/last.safetensors --output eval --result $amp.json -b 4 \
@@ -210,7 +209,7 @@ awk -v a="$(json_value amp.json val_loss)" -v b="$(json_value no-amp.json val_lo
   fail "loss $(json_value amp.json val_loss) with AMP, $(json_value no-amp.json val_loss) without"
 echo "ok: precisions"
 
-# An image that cannot be read does not count as evaluated.
+# An unreadable image does not count as evaluated.
 echo text >"$image"
 "$trainc" eval --cfg "$here/configs/erfnet.yaml" --data-path scenes --device cpu -b 4 --output eval \
   --resume out/erfnet/scenes/last.safetensors --opts "${wide[@]}" DATA.MAX_BAD_SHARE=0.5 >eval.log 2>&1 ||

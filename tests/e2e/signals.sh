@@ -1,6 +1,6 @@
 #!/bin/bash
-# Runs that are asked to leave, or that lose the terminal, the reader of their log or their
-# standard files save what was learned and leave no temporary files.
+# A run that is asked to stop, or loses its terminal, the reader of its log, or its standard
+# files, saves its state and leaves no temporary files.
 #
 #   tests/e2e/signals.sh [TRAINC]
 set -u
@@ -17,7 +17,7 @@ train=("$trainc" --cfg "$here/configs/smoke/synthetic.yaml" --output out --devic
   --opts PRINT_FREQ=1)
 run=out/resnet20/default
 
-reached() { # update, process: false if the run ended before
+reached() { # STEP PID: false if the run ended before
   while ! grep -q "\"step\":$1," $run/metrics.jsonl 2>/dev/null; do
     kill -0 "$2" 2>/dev/null || return 1
     sleep 0.01
@@ -34,7 +34,7 @@ leaves() { # WHAT CODE PID: the process ends with the exit code, and its weights
   echo "ok: $1"
 }
 
-# The terminal goes away.
+# The terminal is closed (SIGHUP).
 "${train[@]}" >log 2>&1 &
 pid=$!
 reached 3 $pid || fail "SIGHUP: over too early"
@@ -48,7 +48,7 @@ reached 3 $pid || fail "SIGUSR1: over too early"
 kill -USR1 $pid
 leaves SIGUSR1 138 $pid
 
-# nohup ignores SIGHUP, and the run must not handle it.
+# Under nohup the run keeps ignoring SIGHUP.
 nohup "${train[@]}" >log 2>&1 &
 pid=$!
 reached 3 $pid || fail "nohup: over too early"
@@ -57,7 +57,7 @@ reached 10 $pid || fail "nohup: ended by SIGHUP"
 kill $pid
 leaves "nohup and SIGTERM" 143 $pid
 
-# trainc | tee at Ctrl-C: the reader of the log is gone when the run wants to tell that it saves.
+# trainc | tee with Ctrl-C: the log's reader is gone when the run reports that it saves.
 mkfifo pipe
 "${train[@]}" >pipe 2>&1 &
 pid=$!
@@ -66,15 +66,15 @@ reached 5 $pid || fail "no reader: over too early"
 kill -INT $pid
 leaves "no reader of the log" 130 $pid
 
-# At the start, before anything was learned: no checkpoint, so the next start is free to have
-# another configuration.
+# Before the first step there is no checkpoint, so the next start may use a different
+# configuration.
 "${train[@]}" --val-num-samples 1000000 >log 2>&1 &
 pid=$!
 while [ ! -e $run/log.txt ] && kill -0 $pid; do :; done
 kill -TERM $pid
 wait $pid
 rc=$?
-if ! grep -q '"step":1,' $run/metrics.jsonl 2>/dev/null; then # or the signal came late
+if ! grep -q '"step":1,' $run/metrics.jsonl 2>/dev/null; then # or the signal came too late
   [ $rc = 143 ] || fail "SIGTERM at the start: exit code $rc"
   [ -e $run/last.safetensors ] && fail "SIGTERM at the start: a checkpoint of nothing"
   "${train[@]}" --lr 0.01 --max-steps 2 >log 2>&1 || { cat log; fail "SIGTERM at the start: next start"; }
@@ -82,7 +82,7 @@ if ! grep -q '"step":1,' $run/metrics.jsonl 2>/dev/null; then # or the signal ca
 fi
 rm -rf out
 
-# In the only validation of a short run: it ends at once, and the weights are saved.
+# In the only validation of a short run: the run ends at once, and the weights are saved.
 "${train[@]}" --val-num-samples 200000 --max-steps 3 --result result.json >log 2>&1 &
 pid=$!
 reached 3 $pid || fail "SIGTERM in validation: over too early"
@@ -90,7 +90,7 @@ sleep 0.3
 kill -TERM $pid
 leaves "SIGTERM in validation" 143 $pid
 grep -q '"exit": 143' result.json || fail "SIGTERM in validation: the result says another exit code"
-# A validation that was cut off gives no scores.
+# An interrupted validation gives no scores.
 run=out/erfnet/default
 "$trainc" --cfg "$here/configs/smoke/segment.yaml" --output out --device cpu --max-steps 2 \
   --val-num-samples 100000 --result result.json --opts PRINT_FREQ=1 >log 2>&1 &
@@ -112,16 +112,16 @@ wait $pid
   { cat log; fail "SIGTERM before a throughput was measured"; }
 echo "ok: validations and throughput"
 
-# In the start, which takes long for a large model: the result is of this run, and says why.
+# During the long startup of a large model: the result describes this run and why it ended.
 large=(--cfg "$here/configs/smoke/synthetic.yaml" --model resnet50 -b 4)
 "$trainc" "${large[@]}" --max-steps 1 --output large --opts TRAIN.KEEP_CHECKPOINTS=1 \
   >log 2>&1 || { cat log; fail "weights of a large model"; }
-starts() { # WHAT CODE SIGNAL RESULT ARGUMENT...: a signal in the start; the exit code
+starts() { # NAME CODE SIGNAL RESULT ARGUMENT...: sends a signal during startup
   local what=$1 code=$2 sig=$3 result=$4 pid rc
   shift 4
   "$trainc" "$@" "${large[@]}" --output out --result "$result" >log 2>&1 &
   pid=$!
-  # The shell catches SIGTERM, too, until it has become the program.
+  # SIGTERM before exec would reach the shell instead of the program.
   until [ "$(readlink /proc/$pid/exe)" = "$trainc" ] || ! kill -0 $pid; do sleep 0.01; done
   while ! grep -q "^SigCgt:.*[4-7c-f]...$" /proc/$pid/status && kill -0 $pid; do sleep 0.01; done
   while [ "$result" = - ] && ! grep -q "learning rate" log && kill -0 $pid; do sleep 0.01; done
@@ -148,7 +148,7 @@ starts "SIGTERM in the start, to a link" 143 TERM link
 [ -L link ] || fail "SIGTERM in the start, to a link: it is none any more"
 rm -rf out
 
-# Without standard files: no message gets into a file of the run.
+# Without standard files, no message ends up in a file of the run.
 "${train[@]}" --max-steps 8 --opts TRAIN.SAVE_STEPS=2 >log 2>&1 || fail "with standard files"
 mv $run with
 rm -rf out
@@ -160,7 +160,7 @@ grep -q "Train:" $run/metrics.jsonl $run/summary.csv && fail "without standard f
 rm -rf out
 echo "ok: without standard files"
 
-# A limit on the size of files is a disk that is full: told, and the run goes on to its end.
+# A file size limit simulates a full disk: it is reported, and the run continues to its end.
 (ulimit -f 100 && "${train[@]}" --max-steps 4 --opts TRAIN.SAVE_STEPS=2 --result result.json >log 2>&1)
 rc=$?
 [ $rc = 1 ] && grep -q "cannot save a checkpoint: .*File too large" log && grep -q '"steps": 4,' result.json ||

@@ -1,10 +1,10 @@
 #!/bin/bash
-# The documentation as a web site: it builds without a warning, fetches nothing, and is as wide
-# as the window in a browser.
+# The documentation site builds without warnings, loads nothing from other hosts, and fits the
+# width of a browser window.
 #
 #   tests/e2e/site.sh
 #
-# It needs mkdocs; the last part, Chromium.
+# Requires mkdocs; the last part also Chromium.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 fails=0

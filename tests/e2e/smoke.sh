@@ -1,6 +1,6 @@
 #!/bin/bash
-# Every file of configs/smoke trains to its end on generated images, its result is whole,
-# and `trainc eval` agrees with it.
+# Every file of configs/smoke trains to its end on generated images, its result is complete, and
+# `trainc eval` reproduces it.
 #
 #   tests/e2e/smoke.sh [TRAINC]
 set -u
@@ -20,7 +20,7 @@ for cfg in "$here"/configs/smoke/*.yaml; do
   name=$(basename "$cfg" .yaml)
   args=(--cfg "$cfg" --output out --tag "$name")
   case $name in synthetic | segment) ;; *) args+=(--data-path shapes) ;; esac
-  case $name in synthetic) args+=(--threads 2) ;; esac # the others as the caller says
+  case $name in synthetic) args+=(--threads 2) ;; esac # the others use the caller's setting
   case $name in
     segment) scores=(val_acc val_class_acc val_miou val_fwiou) ;;
     *) scores=(val_top1) ;;
@@ -33,7 +33,7 @@ for cfg in "$here"/configs/smoke/*.yaml; do
       '' | null) fail "$name: $key is missing" ;;
     esac
   done
-  # Rates of the lines are of the time that their updates took: together nearly all of it.
+  # The steps' durations, computed from the logged rates, add up to nearly the training time.
   python3 - out/*/"$name"/metrics.jsonl train.json <<'EOF' || fail "$name: rates"
 import json, sys
 at, seconds = {}, 0
@@ -58,7 +58,7 @@ EOF
   for file in config.yaml overrides.txt derived.yaml log.txt metrics.jsonl summary.csv best.safetensors; do
     [ -s "$(dirname "$last")/$file" ] || fail "$name: no $file"
   done
-  # The saved configuration is one to run again: the run is done already.
+  # The saved configuration can be run again; that run has nothing left to do.
   "$trainc" --cfg "$(dirname "$last")/config.yaml" --result again.json >log 2>&1 ||
     { cat log; fail "$name: its config.yaml"; }
   grep -q "resumed from" log || fail "$name: its config.yaml is another run"
@@ -69,7 +69,7 @@ EOF
   echo "ok: $name"
 done
 
-# OpenMP's variable counts where THREADS does not say how many.
+# OMP_NUM_THREADS applies if THREADS is not set.
 threads() { OMP_NUM_THREADS=$1 "$trainc" devices "${@:2}" | sed -n 's/^cpu *\([0-9]*\) thread.*/\1/p'; }
 [ "$(threads 3)" = 3 ] || fail "OMP_NUM_THREADS=3: $(threads 3) threads"
 many=$(($(nproc --all) + 1))
@@ -78,7 +78,7 @@ many=$(($(nproc --all) + 1))
 "$trainc" devices --threads 1 2>&1 | grep -q "wait for each other" && fail "one thread is told to be too many"
 [ "$(threads 3 --threads 2)" = 2 ] || fail "--threads 2: $(threads 3 --threads 2) threads"
 
-# log.txt has what was said before there was a file; why auto takes no better device is told by training.
+# log.txt includes messages from before it was opened; eval does not explain the choice of device.
 "$trainc" --cfg "$here/configs/smoke/synthetic.yaml" --output early --opts TEST.SHUFFLE True >log 2>&1 ||
   { cat log; fail "a key without effect"; }
 grep -q "warning: --opts #1: TEST.SHUFFLE has no effect" early/*/*/log.txt || fail "log.txt lacks a warning"
@@ -86,7 +86,7 @@ CUDA_VISIBLE_DEVICES= "$trainc" eval --device auto --resume early/*/*/last.safet
   { cat log; fail "eval"; }
 grep -q "DEVICE auto" log && fail "eval tells of devices"
 
-# Processes that do not find each other would each train alone.
+# Processes that cannot find each other would train independently.
 for size in WORLD_SIZE SLURM_STEP_NUM_TASKS OMPI_COMM_WORLD_SIZE PMI_SIZE; do
   env $size=2 "$trainc" --cfg "$here/configs/smoke/synthetic.yaml" --output world >log 2>&1
   [ $? = 2 ] && grep -Eq "$size is 2 .*need mpirun|$size says 2 processes, and MPI finds 1" log && [ ! -e world ] ||

@@ -1,7 +1,6 @@
 #!/bin/bash
-# A configuration whose data are not there names the command that makes a stand-in; that
-# command, as it is printed, makes one, and the same configuration then trains on it,
-# with the class count of its folders.
+# If its data is missing, a configuration names the command that generates a stand-in. The printed
+# command works, and the configuration then trains with the stand-in's number of classes.
 #
 #   tests/e2e/stand_in.sh [TRAINC]
 set -u
@@ -19,7 +18,7 @@ sed 's/^ *NUM_CLASSES: .*//' "$here/configs/smoke/shapes.yaml" >shapes.yaml
 args=(--cfg shapes.yaml --data-path data/images --output out --epochs 1)
 run=out/resnet20/default
 
-# make_it CONFIGURATION...: prints one line, which has the folder, the flag and the command.
+# CONFIGURATION...: prints one line with the folder, the flag, and the command.
 make_it() {
   "$trainc" "$@" >log 2>&1 && fail "$*: trains without data"
   [ "$(wc -l <log)" = 1 ] && grep -q "folder '.*--data-path DIR" log ||
@@ -41,14 +40,14 @@ grep -q "^MODEL.NUM_CLASSES is 3, the classes of 'data/images/train'" log ||
 grep -q "circle 0\.[0-9]*" out.txt && [ "$(tr ',' '\n' <out.txt | wc -l)" = 3 ] ||
   fail "predict says: $(cat out.txt)"
 
-# Who sets a class count means it.
+# A class count set by the user is not changed.
 for set in "--opts MODEL.NUM_CLASSES 1000" "--num-classes 1000"; do
   "$trainc" "${args[@]}" --output other $set >log 2>&1 && fail "$set: trains"
   grep -q "'data/images/train' has 3 classes, but MODEL.NUM_CLASSES is 1000" log ||
     fail "$set: $(cat log)"
 done
 
-# The command of the README: without data the same, and with the stand-in it trains.
+# The README's command: the same message without data; it trains with the stand-in.
 ln -s "$here/configs" configs
 make_it --cfg configs/swin.yaml --batch_size 128
 grep -q "^trainc: error: configs/swin.yaml:[0-9:]* DATA.DATA_PATH: folder 'data/imagenet'" log ||
@@ -59,7 +58,7 @@ grep -q "^trainc: error: configs/swin.yaml:[0-9:]* DATA.DATA_PATH: folder 'data/
   >log 2>&1 || { cat log; fail "configs/swin.yaml does not train on its stand-in"; }
 grep -q "MODEL.NUM_CLASSES is 4" log || fail "configs/swin.yaml: the class count"
 
-# Streets have a stand-in, too.
+# Segmentation of streets has a stand-in, too.
 make_it --cfg "$here/configs/cityscapes/erfnet20.yaml" --data-path data/streets
 "$trainc" $command --train 4 --val 2 >log 2>&1 || { cat log; fail "$command"; }
 [ -d data/streets/leftImg8bit/train ] || fail "no streets"

@@ -1,7 +1,7 @@
 #!/bin/bash
-# A short run from each storage of the same images, with 0, 1, 2 and 8 workers in turn: losses,
-# scores and weights are the same bit for bit, also if the device augments. A pack that was
-# killed and started again makes the same files.
+# Short runs with the same images in each storage, with 0, 1, 2, and 8 workers in turn: losses,
+# scores, and weights are bit-exact, also if the device augments. A pack that is killed and
+# restarted writes the same files.
 #
 #   tests/e2e/storages.sh [TRAINC]
 set -u
@@ -18,8 +18,8 @@ fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
 formats=$("$trainc" pack --to nothing --out x 2>&1 | sed 's/.*one of \(.*\), not .*/\1/; s/,//g')
 [ "$(wc -w <<<"$formats")" -ge 7 ] || fail "formats: $formats"
 
-# What must be the same of two runs: the lines of metrics without times, and a hash of the
-# weights without the header of their file.
+# Prints what two runs must have in common: the lines of metrics without times, and a hash of the
+# weights without the file header.
 numbers() { # RUN
   local file=$1/weights.safetensors
   sed -E 's/"(time|wall|seconds|images_per_second|data_share|[a-z_]*seconds)": ?[^,}]*,?//g' "$1/metrics.jsonl"
@@ -40,7 +40,7 @@ compare() { # NAME WANT
     fail "$1 differs from $2: $(diff "$1.numbers" "$2.numbers" | head -4)"
 }
 
-# Classes. Decoded pixels are the same as long as no JPEG is decoded smaller.
+# Classification. Decoded pixels are the same as long as no JPEG is decoded at reduced size.
 "$trainc" synth shapes --out shapes --classes 4 --train 64 --val 16 --size 20 >log 2>&1 || exit 1
 classes=(--cfg "$here/configs/smoke/shapes.yaml" --epochs 2 --opts PRINT_FREQ=1 DATA.IMG_SIZE=16)
 for j in 0 1 2 8; do
@@ -49,7 +49,7 @@ for j in 0 1 2 8; do
 done
 for to in $formats; do
   shard=(--shard 20)
-  [ "$to" != zip ] || shard=() # one file a split
+  [ "$to" != zip ] || shard=() # one file per split
   "$trainc" pack --dataset folder --data-path shapes --to "$to" --out "c_$to" "${shard[@]}" >log 2>&1 ||
     { cat log; fail "pack --to $to"; }
   run "$to" "${classes[@]}" --dataset "$to" --data-path "c_$to"
@@ -69,7 +69,7 @@ run zip_full "${classes[@]}" --zip --data-path c_zip --cache-mode full
 compare zip_full folder0
 "$trainc" check "${classes[@]}" --zip --data-path c_zip --cache-mode full --cache decoded >log 2>&1
 grep -q "DATA.CACHE_MODE has no effect: DATA.CACHE already keeps decoded images" log || { cat log; fail "two caches"; }
-# Where classes are numbers, nothing says how many there are.
+# If class names are numbers, the number of classes is unknown.
 cp -r c_tar numbers && rm numbers/classes.txt
 "$trainc" --cfg "$here/configs/resnet18.yaml" --img-size 32 -b 8 --dataset tar --data-path numbers --output numbers/out --device cpu \
   --epochs 1 --opts TRAIN.MAX_STEPS=1 LOG.REPORT=False TRAIN.WARMUP_EPOCHS=0 >log 2>&1 || { tail -3 log; fail "numbers"; }
@@ -79,7 +79,7 @@ grep -q "'numbers/train' is '3', but MODEL.NUM_CLASSES has its default, 1000" lo
 grep -q "has no class after" log && { cat log; fail "classes.txt is not enough"; }
 echo "ok: classes"
 
-# Augmentations and resizing on the device give what the loader gives.
+# Augmentation and resizing on the device give the same results as in the loader.
 augment=("${classes[@]}" --data-path shapes --train-crop-mode rrc --aa none --color-jitter 0.4 --reprob 0.5)
 run vflip "${augment[@]}" --vflip 0.5
 run vflip_on_device "${augment[@]}" --vflip 0.5 --aug-on-device
@@ -122,13 +122,13 @@ for to in $formats; do
   compare "maps_$to" cityscapes
 done
 
-# A pack goes on only with the same kind of label files.
+# A pack continues only with the same kind of label files.
 cp -r m_tar other_labels && rm other_labels/val*.tar
 "$trainc" pack --dataset cityscapes --data-path scenes --class-set cityscapes19 --label-maps --to tar --out other_labels \
   --opts DATA.LABELS=train_ids >log 2>&1
 grep -q "'other_labels' holds other files" log || { cat log; fail "a pack went on with other label files"; }
 
-# Label maps are mirrored with their images, also by the device.
+# Label maps are mirrored with their images, also on the device.
 draw=("${maps[@]}" --dataset cityscapes --data-path scenes --color-jitter 0.4 --shift 3 --vflip 0.5)
 run maps_loader "${draw[@]}"
 run maps_on_device "${draw[@]}" --aug-on-device
@@ -152,7 +152,7 @@ compare maps_cache maps_loader
 grep -q "AUG.ON_DEVICE has no effect: neither AUG.HFLIP nor AUG.COLOR_JITTER is on" log || { cat log; fail "nothing on the device"; }
 echo "ok: label maps"
 
-# Killed at some moment, started again.
+# Killed at a random moment and restarted.
 pack=("$trainc" pack --dataset folder --data-path big --to tar --shard 50 -j 2 --size 100)
 "$trainc" synth shapes --out big --classes 4 --train 600 --val 8 --size 200 >log 2>&1 || exit 1
 "${pack[@]}" --out whole >log 2>&1 || { cat log; fail "a pack"; }
@@ -164,11 +164,11 @@ for wait in 0.05 0.1 0.2; do
 done
 "${pack[@]}" --out cut >log 2>&1 || { cat log; fail "a pack that goes on"; }
 diff -r whole cut >diff || fail "a pack that was killed made other files: $(head -3 diff)"
-# Killed at the very start; and no file has a time in it.
+# Killed at startup; the files contain no times.
 mkdir late && echo '{' >late/pack.json.tmp
 "$trainc" pack --dataset folder --data-path shapes --to hdf5 --out late --shard 20 >log 2>&1 || { cat log; fail "a pack killed at its start"; }
 diff -r late c_hdf5 >diff || fail "HDF5 differs from one of the same: $(head -3 diff)"
-# A pack that fails writes nothing, and one with other options does not go on.
+# A failed pack writes nothing; one with different options does not continue.
 "$trainc" pack --dataset folder --data-path nowhere --to tar --out typo >log 2>&1 && fail "no folder passed"
 grep -q "folder 'nowhere'" log && [ ! -e typo ] || { cat log; fail "no folder"; }
 "$trainc" pack --dataset tar --data-path shapes --to tar --out typo >log 2>&1 && fail "folders passed as a tar"
@@ -179,7 +179,7 @@ grep -q "it is not a RecordIO file" log && [ ! -e typo ] || { cat log; fail "a f
 cp -r shapes fewer && rm -r fewer/val/"$(ls fewer/val | head -1)"
 "$trainc" pack --dataset folder --data-path fewer --to tar --out typo >log 2>&1 && fail "two lists of classes passed"
 grep -q "'fewer/val' and 'fewer/train' have different classes" log && [ ! -e typo ] || { cat log; fail "two lists of classes"; }
-# Patterns name no containers.
+# Patterns cannot name containers.
 "$trainc" pack --dataset tar --data-path c_tar --train-split 'train-{000000..000003}.tar' --val-split val-000000.tar --to tar \
   --out renamed --num-classes 4 --shard 0 >log 2>&1 || { cat log; fail "a pattern"; }
 [ "$(cd renamed && ls *.tar)" = "train.tar"$'\n'"val-000000.tar.tar" ] || { cat log; ls renamed; fail "a pattern: names"; }

@@ -1,6 +1,6 @@
 #!/bin/bash
-# What trainc summary says of a GPU that is not in this machine, with NVIDIA's own cuDNN.
-# Skipped without cuDNN, and in a build without CUDA.
+# trainc summary for a GPU that is not in this machine, with NVIDIA's cuDNN. Skipped without cuDNN
+# and in builds without CUDA.
 #
 #   tests/e2e/summary_gpu.sh [TRAINC]
 set -u
@@ -19,14 +19,14 @@ if ! grep -q '"path": ".*libcudnn' devices.json; then
   exit 77
 fi
 opts=(--opts CUDNN.CACHE= AMP.DTYPE=fp16)
-ask() { # FILE, then options: summary of ResNet-50 at batch 256, or as they say
+ask() { # FILE OPTION...: summary of ResNet-50 at batch 256 unless the options differ
   local to=$1
   shift
   "$trainc" summary --cfg "$here/configs/resnet50.yaml" --batch-size 256 "$@" "${opts[@]}" \
     >"$to" 2>log
 }
 
-# The arena of ResNet-50 at batch 256, and an engine for each convolution.
+# ResNet-50 at batch 256: the arena, and an engine for each convolution.
 ask h200.txt --device h200 --json h200.json || fail "summary: $(cat log)"
 python3 - h200.json <<'EOF' || fail "what summary says of ResNet-50 on an H200"
 import json, sys
@@ -35,10 +35,11 @@ arena, bound = s["arena_bytes"], s["lower_bound_bytes"]
 assert 8e9 < arena <= 1.1 * bound, (arena, bound)
 assert s["fits"] and s["need_bytes"] > arena
 convs = [c for c in s["claims"] if c["kernel"].startswith("cuda conv2d")]
-assert len(convs) == 3 * 53 - 1, len(convs)  # the pixels need no gradient
+assert len(convs) == 3 * 53 - 1, len(convs)  # the images need no gradient
 assert all("engine" in c["detail"] for c in convs)
 assert max(c["workspace_bytes"] for c in s["claims"]) <= s["memory"]["workspace"]
-# The time: from each step's bytes and operations, at 132 x 1.98 GHz and 6,144 bits x 3.2 GHz.
+# Estimated time from each step's bytes and operations, at 132 SMs x 1.98 GHz and 6,144 bits x 3.2
+# GHz.
 move, fp32, half = 3.201e9 * 2 * 6144 / 8, 132 * 1.98e9 * 256, 132 * 1.98e9 * 4096
 tensor = ("cuda conv2d", "cuda linear")
 peak = lambda c: half if c["kernel"].startswith(tensor) else fp32
@@ -64,15 +65,15 @@ grep -q "that fits is [0-9]*; beyond 2672 there are tensors of 2^31 elements" hu
 grep '^\(forward\|backward\) ' erfnet.txt | grep -v 'cuda head' | grep -q cross_entropy2d &&
   fail "erfnet: logits are stored"
 
-# The table in docs/gpu.md is what summary says where there is no driver; with a driver there
-# are engines that fuse more.
+# The table in docs/gpu.md is the output of summary without a driver; a driver enables more fused
+# engines.
 for model in erfnet20:cityscapes/erfnet20.yaml:6 swin:swin.yaml:128; do
   IFS=: read -r name file batch <<<"$model"
   "$trainc" summary --cfg "$here/configs/$file" --device h200 --batch-size $batch "${opts[@]}" \
     --json $name.json >$name.txt 2>log || fail "$name: $(cat log)"
 done
-# Of Swin's 29 norms 21 are of a sum, which 24 gradients are added to; at a stage's end others
-# read the sum.
+# 21 of Swin's 29 layer norms normalize a sum; 24 of their gradients are added to another one. At
+# the end of a stage, other nodes also read the sum.
 [ "$(grep -c '^forward .* cuda layernorm  *layernorm + add' swin.txt)" = 21 ] || fail "swin: norms of sums"
 [ "$(grep -c '^backward .* cuda layernorm_grad  *layernorm_grad + add' swin.txt)" = 24 ] || fail "swin: gradients of sums"
 "$trainc" summary --cfg "$here/configs/swin.yaml" --device h200 --batch-size 128 --use-checkpoint "${opts[@]}" >again.txt 2>log ||
@@ -83,8 +84,8 @@ again() { grep -c "^backward .*$1 .* cuda layernorm  *layernorm + add" again.txt
   fail "swin, apart: $(cat log)"
 [ "$(grep -c '^\(forward\|backward\) .* cuda layernorm.* + ' apart.txt)" = 0 ] || fail "CUDNN.FUSE False: norms of sums"
 
-# ConvNeXt-T's 18 depthwise convolutions are ours, both ways; the residuals' adds go along with
-# their gradients, unless fusion is off.
+# ConvNeXt-T's 18 depthwise convolutions use trainc's kernels, forward and backward. The
+# gradients' kernels include the residual additions, unless fusion is off.
 for fuse in True False; do
   "$trainc" summary --cfg "$here/configs/convnext_tiny.yaml" --device h200 --batch-size 32 "${opts[@]}" CUDNN.FUSE=$fuse >convnext.txt 2>log ||
     fail "ConvNeXt: $(cat log)"
@@ -93,7 +94,7 @@ for fuse in True False; do
   [ "$adds" = "$([ $fuse = True ] && echo 18 || echo 0)" ] || fail "ConvNeXt, fused $fuse: $adds adds go along"
 done
 
-# A long sequence without a table of biases is no matter of the table's size, for our kernels.
+# The table size limit does not apply to long sequences without a bias table in our kernels.
 "$trainc" summary --cfg "$here/configs/vit_tiny.yaml" --device h200 --batch-size 2 "${opts[@]}" DATA.IMG_SIZE=768 CUDNN.FUSE=False >long.txt 2>log ||
   fail "ViT at 768: $(cat log)"
 [ "$(grep -c '^\(forward\|backward\) .* cuda window_attention[_grad]* mma ' long.txt)" = 24 ] || fail "2,305 tokens: $(grep -m1 window_attention long.txt)"
@@ -122,7 +123,7 @@ print("\n".join(wrong) or "docs/gpu.md: %d kernels as predicted" % len(names))
 sys.exit(bool(wrong))
 EOF
 
-# The same GPU with 6 GiB, as trainc devices --json would describe it.
+# The same GPU with 6 GiB, as in the output of trainc devices --json.
 cat >small.json <<'EOF'
 {"devices":[{"name":"cuda","gpus":[{"index":0,"description":
 {"maxGridSize":[2147483647,65535,65535],"maxBlockSize":[1024,1024,64],"regsPerBlock":65536,
@@ -149,8 +150,8 @@ grep -q "^resnet50: batch $largest," auto.txt || fail "auto: $(head -1 auto.txt)
 ask checkpoint.txt --device small.json --use-checkpoint || fail "$(cat log)"
 grep -q "out of memory" checkpoint.txt && fail "with checkpointing it does not fit"
 
-# cuDNN from a Python package: its run-time compiler, which lies in another folder there, is
-# opened once and not for each engine that is asked for.
+# cuDNN from a Python package: its run-time compiler is in another folder and is opened once, not
+# for each engine.
 from=$(dirname "$(sed -n 's/.*"path": "\(.*libcudnn.so.9\)".*/\1/p' devices.json)")
 compiler=$(ls "$from"/libnvrtc.so.?? 2>/dev/null)
 if [ -n "$compiler" ]; then
@@ -164,8 +165,8 @@ if [ -n "$compiler" ]; then
   [ "$n" = 1 ] || fail "packages: the run-time compiler is opened $n times"
 fi
 
-# With a driver, even the toolkit's stub of one, cuDNN offers engines that are compiled at run
-# time. Not on the emulated runtime, which has its own driver.
+# With a driver, even the toolkit's stub, cuDNN offers engines compiled at run time. Skipped on
+# the emulated runtime, which has its own driver.
 stub=$(ls "${CUDA_HOME:-/usr/local/cuda}"/lib64/stubs/libcuda.so 2>/dev/null)
 if [ -n "$stub" ] && [[ $trainc != *emulated ]]; then
   LD_PRELOAD=$stub ask stub.txt --device h200 --json stub.json || fail "stub: $(cat log)"
@@ -173,8 +174,8 @@ if [ -n "$stub" ] && [[ $trainc != *emulated ]]; then
   grep -q "^backward .* cuda conv2d_data_grad .*conv2d_data_grad + add\|add + conv2d_data_grad" stub.txt ||
     fail "stub: nothing is taken along after a data gradient"
 
-  # Attention of ViT-S and ViT-B is cuDNN's, forward and backward, in both types; the sums of dq
-  # and what else the gradient needs are in the plan of memory.
+  # cuDNN computes attention of ViT-S and ViT-B, forward and backward, in both 16-bit types; the
+  # memory plan includes its workspace, such as the sums of dq.
   for model in vit_small:6 vit_base:12; do
     for type in fp16 bf16; do
       for strict in False True; do
@@ -204,7 +205,7 @@ EOF
   [ "$(grep -c '^\(forward\|backward\) .* cuda window_attention[_grad]* mma ' vit.txt)" = 24 ] || fail "CUDNN.FUSE False: attention"
 fi
 
-# Nothing runs on a description, and a bad one is one clear line.
+# A description of a GPU cannot run anything, and an invalid one gives one clear line.
 "$trainc" bench --device h200 --cfg "$here/configs/resnet50.yaml" >log 2>&1
 [ $? = 2 ] && grep -q "DEVICE h200 describes a GPU that is not on this machine" log || fail "bench: $(cat log)"
 echo '{"deviceName":"half"}' >half.json

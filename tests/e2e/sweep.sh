@@ -1,7 +1,7 @@
 #!/bin/bash
-# trainc sweep: each combination is a run of trainc train with the same result; finished runs
-# are kept, killed ones go on; what fails is told and ends no other; successive halving
-# gives the better half more; a signal stops all and is the exit code.
+# trainc sweep: each combination gives the result of trainc train; finished runs are kept, killed
+# ones continue; a failing run is reported and stops no other; successive halving gives the better
+# half more steps; a signal stops all runs and sets the exit code.
 #
 #   tests/e2e/sweep.sh [TRAINC]
 set -u
@@ -20,7 +20,7 @@ value() { sed -n "s/.*\"$2\": \([^,]*\),*$/\1/p" "$1"; }
 train=(--cfg "$here/configs/smoke/shapes.yaml" --data-path shapes --device cpu --epochs 2)
 grid=(--grid TRAIN.BASE_LR=0.01,0.1 "MODEL.DROP_PATH_RATE=0:0.2:0.1" --jobs 2)
 
-# Six runs, each that of trainc train.
+# Six runs, each with the result of trainc train.
 "$trainc" sweep "${train[@]}" "${grid[@]}" --output a >table 2>log || { cat log; fail "a grid"; }
 [ "$(wc -l <a/sweep.csv)" = 7 ] && [ "$(grep -c ",done," a/sweep.csv)" = 6 ] || fail "a grid: $(cat a/sweep.csv)"
 "$trainc" "${train[@]}" --output alone --threads 1 --lr 0.1 --result alone.json --drop-path 0.1 >log 2>&1 || fail "one run"
@@ -30,18 +30,18 @@ grid=(--grid TRAIN.BASE_LR=0.01,0.1 "MODEL.DROP_PATH_RATE=0:0.2:0.1" --jobs 2)
 awk -F, 'NR > 2 && $2 > last {bad = 1} {last = $2} END {exit bad}' a/sweep.csv || fail "the table is not sorted"
 head -1 table | grep -q "^best_top1 *steps state *run" && [ "$(wc -l <table)" = 7 ] || fail "the table: $(cat table)"
 
-# Again: nothing is done twice; a run whose result is lost goes on where it was.
+# A repeated sweep repeats no run; a run whose result is lost continues.
 before=$(cksum a/*/*/metrics.jsonl)
 rm a/sweep/base_lr=0.01_drop_path_rate=0.json
 "$trainc" sweep "${train[@]}" "${grid[@]}" --output a >table 2>log || { cat log; fail "again"; }
 grep -q "5 of 6 runs are already finished" log || { cat log; fail "again: not kept"; }
 grep -q "all 2 epochs are already done" a/sweep/base_lr=0.01_drop_path_rate=0.log || fail "again: not resumed"
 [ "$before" = "$(cksum a/*/*/metrics.jsonl)" ] || fail "again: finished runs were trained"
-# With other arguments the results are not those that are asked for, and a folder keeps its run.
+# Results of different arguments are not reused, and a folder keeps its run.
 "$trainc" sweep "${train[@]}" --opts SEED 7 "${grid[@]}" --output a >table 2>log && fail "other arguments passed"
 grep -q "TRAIN\|SEED" a/sweep.csv && [ "$(grep -c ",failed," a/sweep.csv)" = 6 ] || { cat log; fail "other arguments"; }
 
-# A list, a part of a grid, and a value that is none.
+# A list, a part of a grid, and an invalid value.
 cat >list <<'LIST'
 # three runs
 TRAIN.BASE_LR=0.01 --seed 3
@@ -64,14 +64,14 @@ grep -q "2 of 2 runs are already finished" log || fail "--random chose other run
   { cat log; fail "lists as values"; }
 [ "$(grep -c ",done," lists/sweep.csv)" = 2 ] || fail "lists as values: $(cat lists/sweep.csv)"
 
-# Successive halving: of four runs two get half of the updates, one gets all.
+# Successive halving: two of four runs train for half of the steps, one for all.
 "$trainc" sweep "${train[@]}" --grid TRAIN.BASE_LR=0.001,0.01,0.1,0.05 --halving 2 --output d >table 2>log ||
   { cat log; fail "--halving"; }
 [ "$(cut -d, -f3 d/sweep.csv | sed 1d | xargs)" = "16 8 4 4" ] || fail "--halving: updates $(cut -d, -f3 d/sweep.csv | xargs)"
 [ "$(cut -d, -f4 d/sweep.csv | sed 1d | xargs)" = "done stopped stopped stopped" ] || fail "--halving: states"
 "$trainc" sweep "${train[@]}" --grid TRAIN.BASE_LR=0.001,0.01,0.1,0.05 --halving 1 --output d2 >table 2>log
 [ "$(cut -d, -f3 d2/sweep.csv | sed 1d | xargs)" = "16 16 8 8" ] || fail "--halving 1: updates $(cut -d, -f3 d2/sweep.csv | xargs)"
-# Killed while runs do their first update, which says how long they are: no rung is done.
+# Killed during the runs' first step, which tells their length: no rung is complete.
 "$trainc" sweep "${train[@]}" --grid SEED=1,2,3,4 --halving 1 --output "$dir/d3" >table 2>log &
 pid=$!
 for ((i = 0; i < 200; i++)); do compgen -G "d3/*/seed=2/derived.yaml" >/dev/null && break; sleep 0.02; done
@@ -79,7 +79,7 @@ kill -9 $pid
 wait $pid 2>/dev/null
 pkill -9 -f "output $dir/d3"
 compgen -G "d3/sweep/*.json" >/dev/null && fail "--halving: a first update is the result of a rung"
-# The results of another halving are not those of this one.
+# Results of a different halving are not reused.
 "$trainc" sweep "${train[@]}" --grid TRAIN.BASE_LR=0.001,0.01,0.1,0.05 --halving 2 --output d2 >table 2>log
 grep -q "are already finished" log && fail "--halving 2 took the results of --halving 1"
 best=$(awk -F, 'NR == 2 {print $1}' d/sweep.csv)
@@ -100,7 +100,7 @@ pgrep -f "output $dir/e" >/dev/null && fail "SIGTERM: runs are left"
 [ "$(grep -c "SIGTERM: .*stopping at step" e/sweep/*.log | grep -c ":1$")" = 2 ] || fail "SIGTERM: runs did not save"
 [ -e e/sweep/seed=3.log ] && fail "SIGTERM: another run was started"
 
-# SIGKILL: its runs leave by themselves, and the sweep that is started at once completes.
+# SIGKILL of the sweep: its runs stop on their own, and a sweep started at once completes.
 for instant in 0.1 0.6; do
   "$trainc" sweep "${train[@]}" --epochs 60 --grid SEED=1,2 --jobs 2 --output "$dir/k" >table 2>log &
   pid=$!
@@ -110,7 +110,7 @@ for instant in 0.1 0.6; do
 done
 "$trainc" sweep "${train[@]}" --epochs 60 --grid SEED=1,2 --jobs 2 --output "$dir/k" >table 2>log || { cat log; fail "SIGKILL: started again"; }
 [ "$(grep -c ",done," k/sweep.csv)" = 2 ] || fail "SIGKILL: runs are missing"
-# Stopped ones never leave: a run that finds its folder in use is tried again.
+# Stopped processes hold a folder forever: a run that finds its folder in use is retried.
 "$trainc" train "${train[@]}" --epochs 500 --output "$dir/h" --tag seed=1 --seed 1 >log 2>&1 &
 pid=$!
 for ((i = 0; i < 3000; i++)); do [ -e h/resnet20/seed=1/log.txt ] && break; sleep 0.01; done
@@ -122,11 +122,11 @@ kill -9 $pid
 wait $pid 2>/dev/null
 wait $sweep || { cat log2 h/sweep/*.log; fail "a folder that another process has for now fails the run"; }
 
-# The same as a loop of the shell.
+# A shell loop gives the same results.
 (cd "$here" && RATES="0.01 0.1" SEEDS=1 scripts/sweep.sh "$dir/loop" "${train[@]}" --data-path "$dir/shapes") >loop.log 2>&1
 [ "$(wc -l <loop.log)" = 2 ] && sort -rnc loop.log || { cat loop.log; fail "scripts/sweep.sh"; }
 
-# What is wrong with the command.
+# Invalid commands.
 refused() { # PATTERN, ARGUMENTS
   "$trainc" sweep "${@:2}" >log 2>&1
   [ $? = 2 ] && grep -q -- "$1" log || { cat log; fail "not refused: ${*:2}"; }

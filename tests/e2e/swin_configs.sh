@@ -1,6 +1,6 @@
 #!/bin/bash
-# Swin's own configurations as they are, on every device: a training step of each, of a
-# model that --opts make small. Those of mixtures of experts and of SimMIM are refused in
+# Swin's original configurations, unchanged, on every device: one training step of each, with a
+# model that --opts shrinks. Configurations of mixtures of experts and SimMIM are rejected with
 # one line.
 #
 #   tests/e2e/swin_configs.sh [TRAINC [DEVICE...]]      default: ./trainc ref cpu
@@ -16,8 +16,9 @@ fails=0 ran=0 refused=0
 
 fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
 
-# Two windows a side in the first stage, and less than one later: shifted, clamped and padded.
-# Swin-MLP wants maps that halve, so it has its own eight windows a side.
+# Two windows per side in the first stage and less than one in later stages, so windows are
+# shifted, clamped, and padded. Swin-MLP requires maps that halve, so it has eight windows per
+# side.
 small() { # CONFIGURATION: --opts
   local window section side=8
   section=$(sed -n 's/^ *TYPE: *//p' "$1" | tr a-z A-Z)

@@ -1,12 +1,12 @@
 #!/bin/bash
-# Tables of images and classes (DATA.DATASET csv) from a competition's train.csv to its
-# submission: columns by usual names, ids without extension, a part for validation, a split
-# column, and predictions in the form of a sample file.
+# Tables of images and classes (DATA.DATASET csv), from a competition's train.csv to its
+# submission: usual column names, ids without extension, a validation fraction, a split column,
+# and predictions in the form of a sample file.
 #
 #   tests/e2e/tables.sh [TRAINC]
 . "$(dirname "$0")/lib.bash"
 
-# The layout of a competition: train/ID.jpg and test/ID.jpg without folders of classes.
+# A competition's layout: train/ID.jpg and test/ID.jpg without class folders.
 "$trainc" synth shapes --size 32 --classes 3 --train 60 --val 12 --out shapes >log 2>&1 || { fail "preparations"; exit 1; }
 mkdir -p data/train data/test
 echo "image_id,label,site" >data/train.csv
@@ -27,7 +27,7 @@ expect_line "reading images from 'data/train' (column image_id), classes in colu
 expect_line "48 training images\|48 images\|Train: \[1/2\]" log
 best=out/resnet20/default/best.safetensors
 
-# The same from a table with a split column, by another name of the storage.
+# The same data from a table with a split column, and the storage under another name.
 awk -F, 'NR == 1 { print "split," $0; next } { print (NR % 5 ? "train" : "valid") "," $0 }' data/train.csv >data/labels.csv
 mv data/train.csv train.csv.away
 "$trainc" --data-path data --dataset tsv --tag split "${run[@]}" --epochs 1 >log 2>&1 || fail "training from labels.csv"
@@ -35,14 +35,14 @@ mv data/train.csv train.csv.away
 "$trainc" check --dataset csv --data-path data --model resnet20 --img-size 32 >log 2>&1 || fail "check"
 mv train.csv.away data/train.csv; rm data/labels.csv
 
-# Without a part for validation, one line says so.
+# Without validation data, one line says so.
 "$trainc" --data-path data --dataset csv --tag none "${run[@]}" >log 2>&1
 [ $? = 2 ] && expect_line "has no validation table val.csv: use DATA.VAL_FRACTION 0.1" log || fail "no validation"
 "$trainc" --data-path data --dataset csv --label-column breed --val-fraction 0.2 --tag none "${run[@]}" >log 2>&1
 [ $? = 2 ] && expect_line "has no column 'breed' (DATA.LABEL_COLUMN); its columns are image_id, label, site" log || fail "no such column"
 
-# Imbalance: balanced draws are the same for any number of workers and for a run that is
-# resumed; weights come from a column.
+# Imbalance: balanced sampling is the same for any number of workers and in a resumed run; weights
+# come from a column.
 awk -F, 'NR == 1 || $2 != "'"$(ls shapes/train | head -1)"'" || NR % 7 == 0' data/train.csv | awk -F, 'NR == 1 { print $0 ",w"; next } { print $0 "," NR % 3 }' >data/labels.csv
 skewed=(--data-path data/labels.csv --dataset csv --val-fraction 0.2 "${run[@]}")
 numbers() { tensor_bytes "out/resnet20/$1/last.safetensors"; }
@@ -62,7 +62,7 @@ cmp -s <(numbers balanced0) <(numbers uniform) && fail "--sampler balanced does 
 [ $? = 2 ] && expect_line "cannot be combined with DATA.SHUFFLE" log || fail "no shuffle"
 rm data/labels.csv
 
-# Submissions: rows and columns of the sample; labels, and probabilities.
+# Submissions have the rows and columns of the sample; with labels or probabilities.
 { echo "image_id,label"; for i in 7 3 0; do echo "t$i,x"; done; } >sample.csv
 "$trainc" predict --weights $best data/test --submission sub.csv --sample sample.csv >log 2>&1 || fail "predict --submission"
 [ "$(cut -d, -f1 sub.csv | tr '\n' ' ')" = "image_id t7 t3 t0 " ] || { cat sub.csv; fail "rows of the sample"; }
@@ -75,7 +75,7 @@ classes=$(cd shapes/train && ls | tr '\n' ,)
 "$trainc" predict --weights $best data/test --submission sub2.csv --sample sample2.csv >log 2>&1 || fail "probabilities"
 awk -F, 'NR > 1 { d = $2 + $3 + $4 - 1; if (d * d > 1e-10 || NF != 4) exit 1 } END { exit NR != 13 }' sub2.csv || { cat sub2.csv; fail "probabilities"; }
 "$trainc" predict --weights $best data/test --submission plain.csv >log 2>&1 && [ "$(wc -l <plain.csv)" = 13 ] && expect_line "^id,label$" plain.csv || fail "no sample"
-# Again: a file of the same form is replaced, others stay.
+# Repeated: a file of the same form is replaced, others are kept.
 "$trainc" predict --weights $best data/test --submission sub.csv --sample sample.csv >log 2>&1 || fail "again"
 "$trainc" predict --weights $best data/test --submission data/train.csv --sample sample.csv >log 2>&1
 [ $? = 2 ] && expect_line "already exists and begins with" log || fail "a file of others is overwritten"

@@ -1,7 +1,7 @@
 #!/bin/bash
-# make wheel: installed into a new virtual environment, without network and without
-# LD_LIBRARY_PATH, it trains a smoke run with libraries of its own only. make bundle makes a
-# tarball of the same files, which runs from where it is unpacked.
+# make wheel: installed into a new virtual environment, without network or LD_LIBRARY_PATH, the
+# wheel trains a smoke run with its own libraries only. make bundle writes the same files to a tar
+# archive, which runs from where it is unpacked.
 #
 #   tests/e2e/wheel.sh
 set -u
@@ -18,12 +18,12 @@ fails=0
 fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
 clean() { env -i PATH=/usr/bin:/bin LD_LIBRARY_PATH= HOME="$dir" "$@"; }
 
-own_libraries() { # binary: fails for each library outside its folder but the system's
+own_libraries() { # BINARY: fails for each library outside its folder except the system's
   ldd "$1" | awk '$2 == "=>" && $3 !~ "/bin/../lib/trainc/" { print $1 }' |
     grep -vE '^(linux-vdso|libc|libm|libdl|librt|libpthread|libgcc_s|libstdc\+\+)\.so' &&
     fail "$1 takes libraries of the system"
 }
-smoke() { # binary, share/trainc
+smoke() { # BINARY SHARE: SHARE is share/trainc
   clean "$1" --cfg "$2/configs/smoke/synthetic.yaml" --output out --tag "$(basename "$PWD")" \
     --result result.json >log 2>&1 && grep -q '"exit": 0' result.json || { cat log; fail "$1"; }
   rm -rf out result.json
@@ -47,7 +47,8 @@ own_libraries env/bin/trainc
 smoke env/bin/trainc env/share/trainc
 [ -s env/share/man/man1/trainc.1 ] || fail "no manual page"
 
-# Every library has a license, and RECORD every file (pip checks sums when it uninstalls).
+# Every library has a license file, and RECORD lists every file (pip verifies checksums when it
+# uninstalls).
 licenses=$(echo env/lib/python3*/site-packages/trainc-*.dist-info/licenses)
 [ -s "$licenses/README" ] || fail "no licenses in $licenses"
 while read -r library package; do

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The words that this project has replaced (scripts/words.sh) do not come back; and each of
-# them would be found.
+# Words that this project replaced (scripts/words.sh) do not reappear, and the script finds each
+# of them.
 #
 #   tests/e2e/words.sh
 . "$(dirname "$0")/lib.bash"
