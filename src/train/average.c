@@ -21,12 +21,12 @@ struct average {
     bool ema;
     struct average_item {
         const struct average *a;
-        const struct safetensors_tensor **in; /* of each file */
-        int only; /* index of the file whose tensor is copied; -1: the mean */
+        const struct safetensors_tensor **in; /* its tensor in each file */
+        int only; /* index of the file whose tensor is copied; -1: writes the mean */
     } * item;
     int nitem;
-    char *raw;   /* bytes of the largest tensor */
-    double *sum; /* elements of the largest tensor */
+    char *raw;   /* as many bytes as the largest tensor */
+    double *sum; /* as many elements as the largest tensor, as is `mean` */
     float *mean;
 };
 
@@ -105,7 +105,7 @@ static int open_files(struct average *a, const char *const *path, bool raw,
     return 0;
 }
 
-/* Compares tensor `t` of the first file with `u` of another one. */
+/* Compares tensor `t` of the first file with `u` of file `f`, NULL if `f` lacks it. */
 static int check_pair(const struct weights_file *first, const struct weights_file *f,
                       const struct safetensors_tensor *t,
                       const struct safetensors_tensor *u, struct strbuf *why)
@@ -148,7 +148,7 @@ static void *read_bytes(const struct weights_file *f, const struct safetensors_t
     return NULL;
 }
 
-/* Chooses the file of an integer tensor, all of which have the same size. */
+/* Chooses the file from which an integer tensor is copied; requires equal sizes. */
 static int check_integers(const struct average *a, struct average_item *item,
                           struct strbuf *why)
 {
@@ -207,7 +207,7 @@ static int check_tensor(struct average *a, const struct safetensors_tensor *t,
     return rc;
 }
 
-/* 8-bit weights have a scale for each file. */
+/* Rejects 8-bit weights, because their scales differ from file to file. */
 static int check_bits(const struct weights_file *f, struct strbuf *why)
 {
     for (size_t i = 0; i < f->n; i++) {
@@ -223,7 +223,7 @@ static int check_bits(const struct weights_file *f, struct strbuf *why)
     return 0;
 }
 
-/* Tensors of other files that the first one lacks. */
+/* Rejects a file with a weight that the first file lacks. */
 static int check_extra(const struct average *a, const struct weights_file *f,
                        struct strbuf *why)
 {
@@ -263,7 +263,7 @@ static json_t *classes_of(const struct weights_file *f)
     return text ? json_loads(text, 0, NULL) : NULL;
 }
 
-/* A file without class names passes. */
+/* Requires equal class names; files without class names pass. */
 static int check_classes(const struct average *a, struct strbuf *why)
 {
     json_t *want = classes_of(&a->file[0]);
@@ -311,7 +311,7 @@ static double element(const char *data, int64_t i, enum safetensors_dtype dtype)
     }
 }
 
-/* A source of safetensors_writer. */
+/* Source for safetensors_writer: returns the tensor that item `arg` describes. */
 static const void *give(const struct safetensors_tensor *out, void *arg)
 {
     const struct average_item *item = arg;
@@ -368,8 +368,8 @@ static void add_tensors(struct average *a, struct safetensors_writer *w)
     a->mean = xmalloc(len * sizeof(*a->mean));
 }
 
-/* Metadata of the first file: checkpoints call the configuration by another name than
- * exported weights. */
+/* Copies the metadata of the first file. The configuration is "config" in a checkpoint
+ * and "trainc_config" in exported weights. */
 static void add_meta(const struct average *a, struct safetensors_writer *w)
 {
     static const char *const kept[] = {"classes", "class_weights"};

@@ -37,7 +37,7 @@ static double range_minmax(const struct calibration *c, int levels, double perce
     return c->most;
 }
 
-/* `percentile` percent of the values are not clipped. */
+/* Clips all but `percentile` percent of the values. */
 static double range_percentile(const struct calibration *c, int levels, double percentile)
 {
     double want = (double)c->n * percentile / 100, sum = 0;
@@ -51,8 +51,8 @@ static double range_percentile(const struct calibration *c, int levels, double p
     return c->most;
 }
 
-/* q: the first n bins after rounding to `levels` steps: each bin that was not empty has
- * the mean of those of its step. */
+/* Rounds the first n bins to `levels` steps: q[k] is the mean of the nonempty bins in the
+ * step of bin k, or 0 if bin k is empty. */
 static void requantize(const int64_t *bin, int n, int levels, double *q)
 {
     for (int l = 0; l < levels; l++) {
@@ -70,8 +70,8 @@ static void requantize(const int64_t *bin, int n, int levels, double *q)
     }
 }
 
-/* The Kullback-Leibler divergence of requantize() from the first n bins, of which the
- * last has all values beyond, too. */
+/* Returns the Kullback-Leibler divergence of requantize() from the first n bins, the last
+ * of which also counts all larger values. */
 static double divergence(const struct calibration *c, int n, int levels)
 {
     double q[BINS], all = (double)c->n, in_q = 0, beyond = 0, d = 0;
@@ -86,16 +86,16 @@ static double divergence(const struct calibration *c, int n, int levels)
 
         if (p <= 0)
             continue;
-        if (q[k] <= 0) /* values were cut to where there had been none */
+        if (q[k] <= 0) /* an empty bin to which larger values are clipped */
             q[k] = 1e-3;
         d += p / all * log(p / all / (q[k] / in_q));
     }
     return d;
 }
 
-/* The range whose rounded histogram has the least Kullback-Leibler divergence (Migacz
- * 2017, "8-bit inference with TensorRT"). The bin of zeros, which are exact, is left
- * out. */
+/* Returns the range whose rounded histogram has the least Kullback-Leibler divergence
+ * (Migacz 2017, "8-bit inference with TensorRT"). Bin 0 is ignored, because zeros are
+ * exact. */
 static double range_entropy(const struct calibration *c, int levels, double percentile)
 {
     struct calibration without = *c;

@@ -19,9 +19,9 @@
 /* A flat array of a checkpoint. */
 struct array {
     enum memory memory;
-    const char *name; /* in front of the tensors' names */
-    bool params_only; /* a moment: of trained parameters only */
-    int moment;       /* with params_only: which, from 0 */
+    const char *name; /* prefix of the tensors' names */
+    bool params_only; /* a moment: covers trained parameters only */
+    int moment;       /* index of the moment if params_only */
 };
 
 static int arrays_of(const struct session *s, bool ema, struct array a[CHECKPOINT_ARRAYS])
@@ -37,7 +37,8 @@ static int arrays_of(const struct session *s, bool ema, struct array a[CHECKPOIN
     return n;
 }
 
-/* The name in the file, a heap string; NULL: its optimizer has no such moment. */
+/* Returns the tensor's name in the file (the caller frees it), or NULL if its optimizer
+ * has no such moment. */
 static char *name_in(const struct session *s, const struct array *a,
                      const struct segment *seg)
 {
@@ -64,12 +65,12 @@ struct writing {
     int n;
 };
 
-/* A source of safetensors_writer: the bytes of one tensor, when they are written. */
+/* Source for safetensors_writer: packs one tensor when it is written. */
 static const void *give(const struct safetensors_tensor *t, void *arg)
 {
     struct piece *p = arg;
     struct writing *w = p->w;
-    /* A counter has no EMA: it is taken from the weights, the first array. */
+    /* Counters have no EMA: copy them from the weights, which are array 0. */
     int from = statedict_is_counter(p->segment->tensor) ? 0 : p->array;
 
     (void)t;
@@ -180,7 +181,8 @@ void checkpoint_release(struct checkpoint *c)
     *c = (struct checkpoint){.s = NULL};
 }
 
-/* By its bits: a comparison in a loop of floats would not be vectorized. */
+/* Tests the bits, because the compiler does not vectorize the loop with float
+ * compares. */
 static bool is_finite(const float *v, int64_t n)
 {
     uint32_t found = 0;
@@ -248,7 +250,7 @@ size_t checkpoint_size(const struct session *s)
     const struct flat *f = session_flat(s);
     struct array array[CHECKPOINT_ARRAYS];
     int n =
-        arrays_of(s, s->cfg->train.ema.enable, array); /* there may be no memory yet */
+        arrays_of(s, s->cfg->train.ema.enable, array); /* works before session_alloc */
     size_t size = 1 << 16;
 
     for (int i = 0; i < n; i++)
@@ -263,7 +265,8 @@ static int64_t integer(const json_t *o, const char *key)
     return json_integer_value(json_object_get(o, key));
 }
 
-/* The state of the run, JSON; NULL with a reason if this is no checkpoint of trainc. */
+/* Returns the run's state as JSON, or NULL with a reason if this is not a trainc
+ * checkpoint. */
 static const char *state_text(const struct safetensors *file, struct strbuf *why)
 {
     const char *text = safetensors_meta(file, "trainc");
@@ -291,7 +294,7 @@ static json_t *state_object(const struct safetensors *file, struct strbuf *why)
     return o;
 }
 
-/* The optimizer that updated the parameter in the run that wrote the file. */
+/* Returns the optimizer that updated the parameter in the run that wrote the file. */
 static const char *optimizer_in(const json_t *o, const char *param)
 {
     const json_t *list = json_object_get(o, "optimizer_groups");
@@ -309,8 +312,8 @@ static const char *optimizer_in(const json_t *o, const char *param)
     return name ? name : "?";
 }
 
-/* Dies if a parameter has another optimizer now: the moments of one mean nothing to
- * another. */
+/* Dies if a parameter has a different optimizer in this run, because optimizers cannot
+ * use each other's moments. */
 static void check_optimizers(const struct safetensors *file, const json_t *o,
                              const struct session *s)
 {
@@ -345,7 +348,7 @@ static void check_owner(const struct safetensors *file, const json_t *o,
         check_optimizers(file, o, s);
 }
 
-/* One tensor of the file into its place in `flat`, by way of `packed`. */
+/* Reads one tensor of the file into its place in `flat`, through the buffer `packed`. */
 static int read_tensor(const struct safetensors *file, const struct session *s,
                        const struct array *a, const struct segment *seg, float *flat,
                        void *packed, struct strbuf *why)
@@ -354,7 +357,7 @@ static int read_tensor(const struct safetensors *file, const struct session *s,
     const struct safetensors_tensor *t = name ? safetensors_find(file, name) : NULL;
     int rc = 0;
 
-    if (!t && a->params_only) { /* it was frozen then: its moments start at zero */
+    if (!t && a->params_only) { /* frozen in the earlier run: moments start at zero */
         memset(flat + seg->offset, 0, (size_t)seg->len * sizeof(float));
     } else if (!t || !statedict_fits(seg->tensor, t)) {
         die("'%s' %s '%s': it was saved from a different model", file->in.path,
@@ -382,7 +385,7 @@ static int read_array(const struct safetensors *file, const struct session *s,
     return rc;
 }
 
-/* Does the file have the array at all? An EMA may be missing. */
+/* True if the file has the array; the EMA weights may be missing. */
 static bool has_array(const struct safetensors *file, const struct session *s,
                       const struct array *a)
 {

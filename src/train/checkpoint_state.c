@@ -21,7 +21,7 @@ static void put_metrics(struct json_writer *w, const char *key, const struct met
     json_end(w);
 }
 
-/* Of losses that have their own scale. */
+/* Writes the loss scales if each loss has its own. */
 static void put_scales(struct json_writer *w, const struct control *c, int n)
 {
     if (n <= 1)
@@ -51,7 +51,7 @@ static void put_control(struct json_writer *w, const struct control *c, int loss
     json_end(w);
 }
 
-/* Which one updates which parameters: of those that groups name another one for. */
+/* Writes the default optimizer and those of the parameter groups. */
 static void put_optimizers(struct json_writer *w, const struct optimizer_groups *g)
 {
     json_put_string(w, "optimizer", g->use[0].optimizer->name);
@@ -85,7 +85,7 @@ static void put_iou(struct json_writer *w, const struct class_iou *iou)
     json_end(w);
 }
 
-/* "best_top1" */
+/* Returns a key such as "best_top1". */
 static const char *best_key(const struct session *s, char key[32])
 {
     enum score k = score_best(s->cfg, s->plan.task);
@@ -138,10 +138,12 @@ static double number(const json_t *o, const char *key)
 }
 
 enum { EPOCHS_MOST = 1000000000 };
-/* Limit of a counter: sums of two, and products with a group of batches, fit 64 bits. */
+/* Limit of a counter: sums of two, and products with accumulation steps, fit in 64
+ * bits. */
 static const int64_t COUNT_MOST = (int64_t)1 << 50;
 
-/* A count of the state: 0 if it is not there; noted in `why` if it cannot be. */
+/* Returns a count, or 0 if it is absent. Sets `why` (unless it is set) if it is out of
+ * range. */
 static int64_t count(const json_t *o, const char *key, int64_t most, struct strbuf *why)
 {
     const json_t *v = json_object_get(o, key);
@@ -175,7 +177,7 @@ static bool is_scale(double x)
     return x > 0 && x <= (double)FLT_MAX;
 }
 
-/* How many there are; 1: the one of all losses. */
+/* Returns the number of loss scales; 1 means that all losses share control.loss_scale. */
 static int get_scales(const json_t *o, struct control *c, struct strbuf *why)
 {
     const json_t *list = json_object_get(o, "loss_scales");
@@ -209,7 +211,7 @@ static struct control get_control(const json_t *o, struct strbuf *why)
     };
 }
 
-/* None where another schedule was used. */
+/* Returns PLATEAU_START if the run used another schedule. */
 static struct plateau get_plateau(const json_t *o, struct strbuf *why)
 {
     struct plateau p = {number(o, "lr"), number(o, "best"), number(o, "score"),
@@ -222,7 +224,7 @@ static struct plateau get_plateau(const json_t *o, struct strbuf *why)
     return p;
 }
 
-/* None of a classifier, and before the first validation. */
+/* Returns an empty list for a classifier and before the first validation. */
 static struct class_iou get_iou(const json_t *o, const struct session *s,
                                 struct strbuf *why)
 {
@@ -250,7 +252,7 @@ static uint64_t get_digest(const json_t *o, struct strbuf *why)
     return text ? strtoull(text, NULL, 16) : 0;
 }
 
-/* A checksum tells that a file is as it was written, not that it makes sense. */
+/* Checks all values: a matching checksum does not mean that they make sense. */
 int checkpoint_state_get(const json_t *o, const struct session *s, struct run_state *r,
                          struct control *c, struct strbuf *why)
 {
@@ -276,7 +278,7 @@ int checkpoint_state_get(const json_t *o, const struct session *s, struct run_st
     };
     if (!json_object_get(o, "val_step")) /* not validated yet */
         r->val_step = -1;
-    if (isnan(r->best_score)) /* none: of NaN, nothing would be better */
+    if (isnan(r->best_score)) /* absent; no score compares better than NaN */
         r->best_score = -1;
     *c = get_control(json_object_get(o, "control"), why);
     r->loss_scales = get_scales(json_object_get(o, "control"), c, why);

@@ -1,5 +1,5 @@
 /*
- * The "trainc" object of a checkpoint: where a run stands, as JSON. Private to
+ * The "trainc" object of a checkpoint: the progress of a run, as JSON. Private to
  * checkpoint.c.
  */
 #ifndef TRAIN_CHECKPOINT_STATE_H
@@ -14,7 +14,7 @@ enum { CHECKPOINT_VERSION = 1 };
 void checkpoint_state_put(struct strbuf *text, const struct session *s,
                           const struct run_state *r);
 
-/* -1 and a reason: no run can have this state. */
+/* Returns -1 and a reason if no run can have this state. */
 int checkpoint_state_get(const json_t *o, const struct session *s, struct run_state *r,
                          struct control *c, struct strbuf *why);
 

@@ -1,6 +1,6 @@
 /*
- * The names of the classes in the order of their labels, as files of weights keep them:
- * the metadata "classes", a JSON array.
+ * Class names in the order of their labels, as weights files store them: a JSON array in
+ * the metadata "classes".
  */
 #ifndef TRAIN_CLASS_LIST_H
 #define TRAIN_CLASS_LIST_H
@@ -18,9 +18,9 @@ struct class_list {
 void class_list_put(const struct class_list *l, struct strbuf *text);
 
 /*
- * Compares those of a file, of which `text` is the metadata (NULL: it has none), with
- * what is wanted: `what`, for instance "the data set" (`want` NULL or empty: anything).
- * Other classes end the program, or if not `strict` are warned about.
+ * Compares the classes of file `path`, whose metadata is `text` (NULL if it has none),
+ * with `want` (NULL or empty: accepts any), which messages call `what`, for example "the
+ * data set". If they differ, dies, or warns unless `strict`.
  */
 void class_list_check(const char *path, const char *text, const char *what,
                       const struct class_list *want, bool strict);

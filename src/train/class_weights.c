@@ -13,7 +13,8 @@
 #include "io/safetensors.h"
 #include "train/data_config.h"
 
-/* Those in a checkpoint; false: there are none for so many classes. */
+/* Reads a checkpoint's class weights. Returns false if it has none for `classes`
+ * classes. */
 static bool read_saved(const struct safetensors *file, int64_t classes, float *weight)
 {
     const char *text = safetensors_meta(file, "class_weights");
@@ -45,8 +46,8 @@ void class_weights_compare(const struct safetensors *file, const float *weight,
     free(saved);
 }
 
-/* Those with which the weights that are evaluated were trained, if their file
- * has them. */
+/* Reads the class weights with which the evaluated model was trained; returns false if
+ * its file has none. */
 static bool from_checkpoint(const struct config *cfg, float *weight)
 {
     const char *path = *cfg->model.resume ? cfg->model.resume : cfg->model.pretrained;
@@ -55,9 +56,9 @@ static bool from_checkpoint(const struct config *cfg, float *weight)
     bool fits;
 
     if (!*path || safetensors_open(&file, path, &why)) {
-        if (*cfg->model.resume) /* before labels are counted for nothing */
+        if (*cfg->model.resume) /* fail before counting labels in vain */
             die("MODEL.RESUME: %s", why.buf);
-        strbuf_release(&why); /* a PyTorch file; whoever loads the weights says it */
+        strbuf_release(&why); /* a PyTorch file; loading the weights reports errors */
         return false;
     }
     fits = read_saved(&file, cfg->model.num_classes, weight);
@@ -68,7 +69,8 @@ static bool from_checkpoint(const struct config *cfg, float *weight)
     return fits;
 }
 
-/* Are the training labels there? An evaluation can do without. */
+/* True if the training labels exist; warns otherwise, because an evaluation does not
+ * require them. */
 static bool have_labels(const struct config *cfg)
 {
     struct problems p = {0};
@@ -101,7 +103,8 @@ static void balance(const int64_t *count, int classes, float *weight)
             count[k] ? (float)((double)total / (double)present / (double)count[k]) : 0;
 }
 
-/* From the training labels, which an evaluation opens for this alone. */
+/* Computes weights from the training labels; `train` is NULL in an evaluation, which
+ * opens the data only for this. */
 static void from_labels(const struct config *cfg, const struct dataset *train,
                         float *weight)
 {
@@ -157,7 +160,7 @@ static int64_t *count_images(const struct dataset *train)
     return count;
 }
 
-/* (1 - b) / (1 - b^n), divided by the mean of the classes that occur. */
+/* (1 - b) / (1 - b^n), divided by the mean over the classes that occur. */
 static void weigh_effective(const int64_t *count, int classes, double beta, float *weight)
 {
     double sum = 0, present = 0;
