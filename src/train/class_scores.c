@@ -43,7 +43,7 @@ static const float *probabilities(const struct image_rows *rows, int64_t i)
     return rows->value + i * rows->width + 1;
 }
 
-/* Images of each class (TP + FN), answers of each class (TP + FP), and hits (TP). */
+/* Per class: labels (TP + FN), predictions (TP + FP), and correct predictions (TP). */
 struct counts {
     int64_t *label, *answer, *hit;
     int64_t hits;
@@ -97,7 +97,7 @@ static double f1_macro(const struct counts *c, int classes)
     return sum / present;
 }
 
-/* Gorodkin 2004, as scikit-learn writes it: covariances of labels and answers. */
+/* Gorodkin 2004, in scikit-learn's form: covariances of labels and predictions. */
 static double mcc(const struct counts *c, int classes, int64_t images)
 {
     double n = (double)images, both = 0, labels = 0, answers = 0;
@@ -137,7 +137,7 @@ static double mean_auroc(const struct image_rows *rows)
     return present ? sum / present : (double)NAN;
 }
 
-/* True if a probability is NaN: then no score means anything. */
+/* True if a probability is NaN, which makes all scores meaningless. */
 static bool has_nan(const struct image_rows *rows)
 {
     for (int64_t i = 0; i < rows->n * rows->width; i++)

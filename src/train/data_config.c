@@ -24,7 +24,7 @@
 #include "train/sampling.h"
 #include "train/segment_config.h"
 
-/* Augmentations of colours are for RGB and grey images. */
+/* Color augmentations require RGB or gray images. */
 static void data_check_colours(const struct config *cfg, struct problems *p, bool policy)
 {
     const struct {
@@ -64,8 +64,8 @@ void data_check_keys(const struct config *cfg, struct problems *p)
                            "DATA.DATASET %s generates its images", cfg->data.dataset);
 }
 
-/* Warns that `key`, of random crops, has no effect where crops are padded or those of
- * evaluation. */
+/* Warns that `key`, an option of random crops, has no effect if training crops are padded
+ * or are those of evaluation. */
 static void data_check_unread(const struct config *cfg, struct problems *p,
                               const char *key)
 {
@@ -79,7 +79,7 @@ static void data_check_unread(const struct config *cfg, struct problems *p,
                       none ? "" : ", AUG.PAD_CROP");
 }
 
-/* Are the files of images kept in memory, encoded? */
+/* True if encoded image files are kept in memory. */
 static bool data_holds(const struct config *cfg)
 {
     bool zip = storage_reads(storage_find(cfg->data.dataset), "DATA.CACHE_MODE");
@@ -89,8 +89,8 @@ static bool data_holds(const struct config *cfg)
     return cfg->data.cache == CACHE_ENCODED;
 }
 
-/* DATA.CACHE_MODE part: has each of several processes its own images, the same in every
- * epoch, which it keeps in memory? */
+/* DATA.CACHE_MODE part: true if each of several processes caches its own part of the
+ * images in memory and trains on the same part in every epoch. */
 static bool data_parts(const struct config *cfg)
 {
     return dist_launched().world > 1 && data_holds(cfg) &&
@@ -188,7 +188,7 @@ static void data_check_resize(const struct config *cfg, struct problems *p)
                      "set it to 0");
 }
 
-/* MODEL.TASK multilabel needs a table, and samples without a class of their own. */
+/* MODEL.TASK multilabel requires a table, and a sampler that does not balance classes. */
 static void data_check_sets(const struct config *cfg, struct problems *p)
 {
     const struct storage *row = storage_find(cfg->data.dataset);
@@ -246,7 +246,7 @@ void data_check(const struct config *cfg, struct problems *p)
     segment_check(cfg, p);
 }
 
-/* Generated data have no folder, and nothing is found out about them. */
+/* Generated data have no folder, and no index files. */
 static struct keep data_keep(const struct config *cfg)
 {
     const struct storage *row = storage_find(cfg->data.dataset);
@@ -290,7 +290,7 @@ static struct dataset_source data_source(const struct config *cfg, enum data_spl
     };
 }
 
-/* What to do if there are no data. */
+/* Appends what the user can do if the data set is missing. */
 static void add_advice(const struct storage *row, const char *path, struct strbuf *out)
 {
     strbuf_addstr(out, ": set your data set's folder with --data-path DIR");
@@ -331,7 +331,8 @@ void data_check_split(const struct config *cfg, enum data_split split, struct pr
     strbuf_release(&advice);
 }
 
-/* Bytes that this process may have, without swap: cached images are read all the time. */
+/* Returns the bytes of memory available to this process, without swap: cached images are
+ * read all the time. */
 static int64_t data_memory(void)
 {
     int64_t bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
@@ -340,9 +341,9 @@ static int64_t data_memory(void)
     return most < (size_t)bytes ? (int64_t)most : bytes;
 }
 
-/* Bytes of this process: all processes (or threads with a GPU each) of a machine together
- * have half of the memory for images of training, and an eighth for those of
- * validation. */
+/* Returns this process's cache limit in bytes. All processes of a machine (or threads,
+ * one per GPU) together use at most half of the memory for training images and an eighth
+ * for validation images. */
 static int64_t data_memory_share(enum data_split split)
 {
     int launched = dist_launched().local_world, threads = machine_processes();
@@ -388,7 +389,8 @@ struct dataset *data_open(const struct config *cfg, enum data_split split)
     return d;
 }
 
-/* Where classes are numbers, nothing but the configuration says how many there are. */
+/* Warns if the labels use fewer classes than the default of MODEL.NUM_CLASSES: if classes
+ * are numbers, only the configuration defines how many there are. */
 static void warn_of_default(const struct config *cfg, const struct dataset *d)
 {
     int32_t most = 0;
@@ -401,7 +403,7 @@ static void warn_of_default(const struct config *cfg, const struct dataset *d)
                     d->name, d->class_name[most], (long long)cfg->model.num_classes);
 }
 
-/* The class count of the data, unless the configuration insists on one. */
+/* Sets MODEL.NUM_CLASSES to the number of classes in the data unless it is configured. */
 static void adopt_classes(struct config *cfg, const struct dataset *d)
 {
     struct strbuf n = STRBUF_INIT;
@@ -438,8 +440,8 @@ char *data_misfit(struct config *cfg, const struct dataset *train,
                      any->nclass, (long long)cfg->model.num_classes);
 }
 
-/* Damaged files that are never too many: DATA.MAX_BAD_SHARE of a small data set is less
- * than one. */
+/* Number of damaged files that is always tolerated, because DATA.MAX_BAD_SHARE of a small
+ * data set is less than one file. */
 enum { FEW_BAD = 3 };
 
 int data_workers(const struct config *cfg)

@@ -1,5 +1,5 @@
 /*
- * From the DATA, AUG and TEST keys of a configuration to data sets and loaders.
+ * Data sets and loaders from the DATA, AUG, and TEST keys of a configuration.
  */
 #ifndef TRAIN_DATA_CONFIG_H
 #define TRAIN_DATA_CONFIG_H
@@ -11,59 +11,64 @@
 
 enum data_split { DATA_TRAIN, DATA_VAL };
 
-/* What is wrong with the DATA and AUG keys: for the check() of a verb that reads data. */
+/* Reports problems of the DATA and AUG keys, for the check() of a verb that reads
+ * data. */
 void data_check(const struct config *cfg, struct problems *p);
-/* Parts of data_check, for the check() of other verbs: the names that only their tables
- * know, DATA.DATASET and DATA.CLASS_SET; keys that the storage does not read. */
+/* Parts of data_check for the check() of other verbs: unknown names in DATA.DATASET and
+ * DATA.CLASS_SET, and keys that the storage does not read. */
 void data_check_names(const struct config *cfg, struct problems *p);
 void data_check_keys(const struct config *cfg, struct problems *p);
-/* Is the split there? No sample is read; what the folder looks like is told, too. */
+/* Reports a missing split without reading samples, and suggests the storage that the
+ * folder looks like. */
 void data_check_split(const struct config *cfg, enum data_split split,
                       struct problems *p);
 
 /*
- * The split below DATA_PATH by the storage DATA.DATASET, for data_check()ed keys. Ends
- * the program if it cannot be read (dataset/table.h). The caller closes it.
+ * Opens the split below DATA_PATH with the storage DATA.DATASET; the caller closes it.
+ * Requires keys that data_check() has accepted. Dies if the split cannot be read
+ * (dataset/table.h).
  */
 struct dataset *data_open(const struct config *cfg, enum data_split split);
 
 /*
- * The class count of the data becomes MODEL.NUM_CLASSES unless the configuration insists on
- * one. Why the splits do not fit one another or the configuration, a heap string, and the
- * key to blame or NULL; NULL: they fit. `train` may be NULL, or `val`.
+ * Sets MODEL.NUM_CLASSES to the number of classes in the data unless it is configured.
+ * Returns NULL if the splits match each other and the configuration, else the reason (the
+ * caller frees it), with *key the key at fault or NULL. `train` and `val` may be NULL.
  */
 char *data_misfit(struct config *cfg, const struct dataset *train,
                   const struct dataset *val, const char **key);
 
-/* DATA.NUM_WORKERS, auto resolved. */
+/* Returns DATA.NUM_WORKERS, with auto resolved. */
 int data_workers(const struct config *cfg);
 
-/* Images of an epoch of training over so many samples: AUG.REPEATS may cut it. */
+/* Returns the number of images in a training epoch over `samples` samples, which
+ * AUG.REPEATS may reduce. */
 int64_t data_epoch_images(const struct config *cfg, int64_t samples);
 
 /*
- * Training: augmented; shuffled and without a partial batch unless DATA.SHUFFLE or
- * DROP_LAST are off. Validation: resize and centre crop in the order of the files; the
- * whole image as large as it fits IMG_WIDTH x IMG_HEIGHT, with label maps
- * (segment_config.h), else the shorter side is IMG_SIZE / CROP_PCT, cut to an integer, or
- * with TEST.CROP False the whole image becomes the input. A policy in AUG.AUTO_AUGMENT
+ * Training images are augmented, shuffled (DATA.SHUFFLE), and come in full batches only
+ * (DATA.DROP_LAST). Validation images come in file order, resized and center cropped: the
+ * shorter side becomes IMG_SIZE / CROP_PCT, truncated to an integer; with TEST.CROP False
+ * the whole image is stretched to the input. Images with label maps (segment_config.h)
+ * are scaled to fit into IMG_WIDTH x IMG_HEIGHT instead. A policy in AUG.AUTO_AUGMENT
  * replaces AUG.COLOR_JITTER, as in timm and Swin. The caller may change the result, for
- * instance to set rank and world or an allocator.
+ * example to set rank and world or an allocator.
  */
 void data_loader_options(const struct config *cfg, enum data_split split,
                          struct loader_options *o);
 
-/* How images are read: their largest size, their orientation, damage. */
+/* Returns how images are read: size limits, EXIF orientation, truncated files. */
 struct image_limits data_limits(const struct config *cfg);
 
-/* What data_loader_options() says of an image: resizing, crops, augmentation. */
+/* Returns the resizing, crops, and augmentation that data_loader_options() sets. */
 struct transform data_transform(const struct config *cfg, enum data_split split);
 /* True if training crops are cut from a padded image (AUG.PAD_CROP, AUG.CROP_MODE). */
 bool data_pads(const struct config *cfg);
 
 /*
- * The classes' pixels in the label maps of `train`, as the model sees them; kept in a
- * file in DATA_PATH. Damaged files are treated as DATA.ON_ERROR and MAX_BAD_SHARE say.
+ * Counts the pixels of each class in the label maps of `train`, at the size that the
+ * model sees; the counts are cached in a file. DATA.ON_ERROR and DATA.MAX_BAD_SHARE apply
+ * to damaged files.
  */
 void data_histogram(const struct config *cfg, const struct dataset *train,
                     struct histogram *h);

@@ -1,4 +1,4 @@
-/* Validation parts, folds and fractions: see train/data_part.h. */
+/* Validation parts, folds, and fractions: see train/data_part.h. */
 #include "train/data_part.h"
 
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 #include "dataset/split.h"
 #include "dataset/subset.h"
 
-/* DATA.FOLD "2/5": fold 2 of 5 validates. */
+/* DATA.FOLD "2/5": fold 2 of 5 is the validation set. */
 struct fold {
     int number, count; /* count 0: no folds */
 };
@@ -83,8 +83,8 @@ void data_part_check(const struct config *cfg, struct problems *p)
                            "neither DATA.VAL_FRACTION nor DATA.FOLD is set");
 }
 
-/* The group of a name: the first subexpression of the pattern, else the whole match, else
- * the name itself. */
+/* Returns a hash of the group of a name: what the pattern's first subexpression matches,
+ * else the whole match. Returns `own` if the pattern does not match. */
 static uint64_t group_of(const regex_t *re, const char *name, uint64_t own)
 {
     regmatch_t m[2];
@@ -98,7 +98,7 @@ static uint64_t group_of(const regex_t *re, const char *name, uint64_t own)
 }
 
 struct table {
-    int32_t *stratum; /* NULL: label maps */
+    int32_t *stratum; /* NULL if labels are label maps */
     uint64_t *key, *group;
 };
 
@@ -109,8 +109,8 @@ static void table_release(struct table *t)
     free(t->group);
 }
 
-/* Keys of the random order and groups of all samples, by their names where they have
- * some. */
+/* Fills the random sort key, group, and stratum of each sample; keys are hashes of file
+ * names, or of indices if there are no names. */
 static void table_fill(struct table *t, const struct config *cfg,
                        const struct dataset *all)
 {
@@ -136,21 +136,22 @@ static void table_fill(struct table *t, const struct config *cfg,
                          : XXH3_64bits_withSeed(&i, sizeof(i), seed);
         if (groups)
             t->group[i] = group_of(&re, name, XXH3_64bits(name, strlen(name)));
-        if (t->stratum) /* damaged labels are a class of their own */
+        if (t->stratum) /* invalid labels form a separate stratum */
             t->stratum[i] = label >= 0 && label < all->nclass ? label : all->nclass;
     }
     if (groups)
         regfree(&re);
 }
 
-/* Samples that are used so far, and a table of all. */
+/* The samples selected so far, and a table of all samples. */
 struct selection {
     const struct dataset *all;
     struct table table;
     int64_t *index, n;
 };
 
-/* Keeps the samples of bin `keep` (or all others) of the shares. */
+/* Divides the samples into `nbin` bins in proportion to `share`; keeps those of bin
+ * `keep`, or with `others` all except those. */
 static void choose(struct selection *c, const double *share, int nbin, int keep,
                    bool others)
 {
@@ -187,7 +188,7 @@ static void keep_share(struct selection *c, double share)
     choose(c, (double[]){share, 1 - share}, 2, 0, false);
 }
 
-/* The training or the validation part of a split that holds both. */
+/* Selects the training or validation part of a split that contains both. */
 static void divide(struct selection *c, const struct config *cfg, enum data_split which,
                    struct strbuf *part)
 {
@@ -223,7 +224,7 @@ static void reduce(struct selection *c, const struct config *cfg, enum data_spli
     }
 }
 
-/* Stratification may round up. */
+/* Drops evenly spaced samples above DATA.MAX_VAL_IMAGES: stratification may round up. */
 static void cut(struct selection *c, const struct config *cfg, enum data_split which)
 {
     int64_t most = cfg->data.max_val_images, over = c->n - most, n = 0;

@@ -1,6 +1,6 @@
 /*
  * Parts of a split: DATA.VAL_FRACTION and DATA.FOLD divide the training split into
- * training and validation images, DATA.FRACTION and DATA.MAX_VAL_IMAGES leave some out.
+ * training and validation images; DATA.FRACTION and DATA.MAX_VAL_IMAGES reduce them.
  */
 #ifndef TRAIN_DATA_PART_H
 #define TRAIN_DATA_PART_H
@@ -9,14 +9,14 @@
 #include "config/problems.h"
 #include "train/data_config.h"
 
-/* True if the validation images are part of DATA.TRAIN_SPLIT. An explicit DATA.VAL_SPLIT
- * (of evaluation on a test set, say) takes precedence. */
+/* True if the validation images are part of DATA.TRAIN_SPLIT. An explicit DATA.VAL_SPLIT,
+ * such as a test set to evaluate on, takes precedence. */
 bool data_part_is_carved(const struct config *cfg);
 
 void data_part_check(const struct config *cfg, struct problems *p);
 
-/* The part of `all`, the open split, that `which` uses: `all` itself where no key asks
- * for less, else a data set that owns it. Dies if a part would be empty. */
+/* Returns the part of the open split `all` that `which` uses: a data set that owns `all`,
+ * or `all` itself if no key selects a part. Dies if the part is empty. */
 struct dataset *data_part(const struct config *cfg, enum data_split which,
                           struct dataset *all);
 

@@ -1,4 +1,4 @@
-/* What the loader does to an image: from the DATA, AUG, and TEST keys to a transform. */
+/* The loader's transform of an image, from the DATA, AUG, and TEST keys. */
 #include <string.h>
 
 #include "base/error.h"

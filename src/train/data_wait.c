@@ -2,7 +2,7 @@
 
 static const double little_share = 0.1, little_seconds = 1;
 
-/* A cache that the run does not have yet, and what helps beside it. */
+/* For each stage: a cache to suggest if the run does not use it yet, and other advice. */
 static const struct {
     const char *cache, *more;
 } advice[STAGES] = {

@@ -1,6 +1,6 @@
 /*
- * Does training wait for data? What the log says of it after an epoch: for how long,
- * which stage of the loader is slow, and what would help.
+ * The log's message after an epoch in which training waited for data: for how long, which
+ * loader stages take the time, and what may help.
  */
 #ifndef TRAIN_DATA_WAIT_H
 #define TRAIN_DATA_WAIT_H
@@ -9,17 +9,17 @@
 #include "dataset/loader.h"
 
 struct data_wait {
-    double seconds, waited; /* of the training of an epoch, and what of it was waiting */
-    struct stage_times stages; /* work of the loader meanwhile */
+    double seconds, waited;    /* duration of the epoch's training; its wait for data */
+    struct stage_times stages; /* the loader's work during that time */
     int workers, cores;
-    bool holds_files, holds_images; /* DATA.CACHE keeps them in memory already */
+    bool holds_files, holds_images; /* True if DATA.CACHE already keeps them in memory. */
 };
 
-/* The sentence, without the epoch; nothing if the waiting is less than a tenth of the
- * time, or than a second. */
+/* Appends the message, without the epoch. Appends nothing if training waited less than a
+ * tenth of the time or less than a second. */
 void data_wait_add(struct strbuf *out, const struct data_wait *w);
 
-/* Its second half, whatever was waited: where the loader's work goes, and what helps. */
+/* Appends only the loader's time by stage and the advice, independent of the wait. */
 void data_wait_advice(struct strbuf *out, const struct data_wait *w);
 
 #endif

@@ -15,14 +15,14 @@
 #include "train/result.h"
 #include "train/signals.h"
 
-/* Samples of the validation set. */
+/* Summed predictions for the samples of the validation set. */
 struct pool {
     int64_t n;
     int classes;
     uint64_t digest;
-    double *sum;    /* [n, classes]: of probabilities */
-    int32_t *label; /* -1: not read */
-    int *seen;      /* members that have read it */
+    double *sum;    /* [n, classes]: sum of the members' probabilities */
+    int32_t *label; /* valid if `seen` is above 0 */
+    int *seen;      /* number of members that have read the sample */
 };
 
 static void pool_begin(struct pool *p, const struct dataset *d, int classes)
@@ -56,7 +56,7 @@ static void pool_add(struct pool *p, int64_t sample, int32_t label, const float 
     p->seen[sample]++;
 }
 
-/* Returns false if a signal came or the feed failed. */
+/* Adds a member's predictions. Returns false if a signal arrived or the feed failed. */
 static bool run_member(struct pool *p, struct session *s, struct feed *f,
                        const char *title)
 {
@@ -108,7 +108,7 @@ static void check_member(const struct ensemble_eval *o, const struct pool *p, in
             o->path[k], o->path[o->n - 1]);
 }
 
-/* The sums of metrics, and the report, of images that all members have read. */
+/* Computes metrics and report over the images that all members have read. */
 static void judge(const struct ensemble_eval *o, const struct pool *p,
                   struct evaluation *e, struct report *r)
 {
@@ -167,7 +167,8 @@ static void write_answer(const struct ensemble_eval *o, const struct pool *p,
     evaluate_release(&e);
 }
 
-/* Runs member k; the first to run sets up the pool, and member 0, the last, answers. */
+/* Runs member k. The first to run (n - 1) sets up the pool; the last (0) writes the
+ * results. */
 static bool member(const struct ensemble_eval *o, struct pool *p, int k, double began,
                    struct result *out)
 {

@@ -1,7 +1,7 @@
 /*
- * Evaluation of an ensemble of classifiers: the mean of the members' softmax probabilities
- * on the validation images. Members run one after the other, each with the preprocessing
- * of its own configuration, so memory holds one model, and images x classes doubles.
+ * Evaluates an ensemble of classifiers on the validation images: averages the members'
+ * softmax probabilities. Members run one after the other, each with the preprocessing of
+ * its own configuration, so memory holds one model, plus images x classes doubles.
  */
 #ifndef TRAIN_ENSEMBLE_EVAL_H
 #define TRAIN_ENSEMBLE_EVAL_H
@@ -9,14 +9,14 @@
 #include "config/config.h"
 
 struct ensemble_eval {
-    struct config *const *cfg; /* of each member */
-    const char *const *path;   /* their weights */
+    struct config *const *cfg; /* [n]: configuration of each member */
+    const char *const *path;   /* [n]: weights of each member */
     int n;
-    const char *result, *report; /* as for trainer_eval; NULL: none */
+    const char *result, *report; /* as for trainer_eval; may be NULL */
 };
 
-/* Returns the exit code. Dies if the members have other validation images or classes than
- * the first one. An image counts if all members could read it. */
+/* Returns the exit code. Dies if the members differ in their validation images or number
+ * of classes. Only images that all members could read count. */
 int ensemble_eval(const struct ensemble_eval *o);
 
 #endif

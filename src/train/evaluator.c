@@ -1,5 +1,5 @@
-/* The other side of train/beside.h: a process that evaluates what training tells it
- * of. */
+/* The evaluator's side of train/beside.h: a process that evaluates the checkpoints that
+ * training names. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -29,10 +29,10 @@ struct evaluator {
     int peer;
 };
 
-static int training = -1; /* evaluator.peer, for: */
+static int training = -1; /* evaluator.peer, for say_alive */
 
-/* Tells training that this process does not hang. A line that has no room now is not
- * missed. */
+/* Tells training at most once per second that this process is alive. A line that does not
+ * fit into the socket's buffer is dropped. */
 static void say_alive(void)
 {
     static const char line[] = BESIDE_ALIVE "\n";
@@ -57,8 +57,7 @@ static void paint(struct evaluator *v, const char *file, int64_t epoch)
     free(prefix);
 }
 
-/* Like evaluate(); what it got wrong is in report/ of the run: that of the last one
- * stays. */
+/* Like evaluate(), and replaces report/ of the run with the report on this evaluation. */
 static bool evaluate_one(struct evaluator *v, const char *file)
 {
     const struct config *cfg = v->session.cfg;
@@ -77,7 +76,8 @@ static bool evaluate_one(struct evaluator *v, const char *file)
     return whole;
 }
 
-/* False: nobody listens any more, or a signal came. */
+/* Evaluates `file` and sends the scores. Returns false if training closed the connection
+ * or a signal arrived. */
 static bool answer(struct evaluator *v, const char *file, int64_t step, int64_t epoch)
 {
     struct beside_result r = {.step = step, .epoch = epoch};
@@ -117,7 +117,7 @@ static bool obey(struct evaluator *v, const char *line)
     return goes_on;
 }
 
-/* Line after line, until training ends. */
+/* Handles one line after the other until training ends. */
 static void serve(struct evaluator *v)
 {
     struct strbuf line = STRBUF_INIT;
@@ -148,7 +148,7 @@ int trainer_eval_beside(struct config *cfg, const char *socket)
     if (v.peer < 0)
         die("--beside '%s': no training listens there: %s", socket, strerror(errno));
     signals_install(0);
-    (void)signal(SIGINT, SIG_IGN); /* Ctrl-C means training, which ends this process */
+    (void)signal(SIGINT, SIG_IGN); /* Ctrl-C is for training, which stops this process */
     progress_init(PROGRESS_OFF);
     training = v.peer;
     progress_watch(say_alive);
