@@ -1,11 +1,11 @@
 /*
- * The ring of batches and its threads.
+ * The loader's ring of batches and its threads.
  *
- * Batch k of an epoch lives in slot k % nslots. A worker takes a few samples of the
- * newest batch in work (a ticket), and starts a batch only when its slot is free. All of
- * that happens under one lock; decoding does not. Faults are kept in the slot, and
- * loader_next deals with them batch by batch, so that their outcome does not depend on
- * the order of the threads.
+ * Batch k of an epoch uses slot k % nslots. A worker takes a few samples (a ticket) of
+ * the newest batch in progress, and starts a new batch only if its slot is free.
+ * Scheduling holds one lock; decoding does not. Faults are stored in the slot, and
+ * loader_next handles them batch by batch, so the outcome does not depend on the order of
+ * the threads.
  */
 #include "dataset/loader.h"
 
@@ -15,13 +15,14 @@
 #include "dataset/hold.h"
 #include "dataset/loader_ring.h"
 
-/* Samples [from, to) of a slot's batch, in one worker's hands. */
+/* Samples [from, to) of a slot's batch, assigned to one worker. */
 struct ticket {
     struct slot *slot;
     int from, to;
 };
 
-/* The next samples to work on; false: nothing to do. Called with the lock. */
+/* Assigns the next samples to `t`. Returns false if there is no work. Requires the
+ * lock. */
 static bool loader_take(struct loader *l, struct ticket *t)
 {
     int left = l->o.batch - l->start_at, share = l->o.batch / (4 * (l->o.workers + 1));
@@ -48,7 +49,7 @@ static bool loader_take(struct loader *l, struct ticket *t)
     return true;
 }
 
-/* Makes the sample at index `at` of the slot's batch. */
+/* Loads the sample at index `at` of the slot's batch. */
 static void loader_make(struct loader *l, struct loader_worker *w, struct slot *s, int at)
 {
     struct loader_sight seen = {.worker = w->number, .at = at, .stages = &w->log};
@@ -76,8 +77,8 @@ static void loader_make(struct loader *l, struct loader_worker *w, struct slot *
     pthread_mutex_unlock(&l->lock);
 }
 
-/* Makes the ticket's samples and books them. The caller holds the lock, before and after;
- * it is released while they are made. */
+/* Loads the ticket's samples and updates the slot. Requires the lock, which is released
+ * while samples are loaded. */
 static void loader_do(struct loader *l, struct loader_worker *w, const struct ticket *t)
 {
     struct slot *s = t->slot;
@@ -133,7 +134,7 @@ void loader_start_epoch(struct loader *l, uint64_t epoch, int64_t first_batch)
             (long long)l->batches);
     pthread_mutex_lock(&l->lock);
     atomic_store(&l->hurry, true);
-    l->start = l->batches; /* nothing to take */
+    l->start = l->batches; /* no more tickets */
     l->start_at = 0;
     while (l->active > 0)
         pthread_cond_wait(&l->idle, &l->lock);
@@ -149,7 +150,7 @@ void loader_start_epoch(struct loader *l, uint64_t epoch, int64_t first_batch)
     pthread_mutex_unlock(&l->lock);
 }
 
-/* Waits for, or makes, the next batch. Called with the lock. */
+/* Waits for the next batch or, without workers, loads it. Requires the lock. */
 static void loader_await(struct loader *l, struct slot *s)
 {
     double from = clock_now();
@@ -181,7 +182,7 @@ const struct batch *loader_next(struct loader *l)
     l->next++;
     pthread_mutex_unlock(&l->lock);
     if (!loader_report(l, s))
-        return NULL; /* its slot is not needed again */
+        return NULL; /* the slot is not used again */
     s->batch.valid = 0;
     for (int i = 0; i < s->batch.size; i++) {
         s->batch.valid += s->batch.label[i] >= 0;

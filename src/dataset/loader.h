@@ -1,5 +1,5 @@
 /*
- * Batches of pixels from a data set, made ahead by threads.
+ * Loads batches of pixels from a data set, ahead of time and in threads.
  *
  *   struct loader_options o = {.transform = transform_for_training(224), .batch = 256,
  *                              .workers = 8, .prefetch = 4, .seed = 1, .shuffle = true,
@@ -12,33 +12,30 @@
  *   }
  *   loader_close(l);
  *
- * Batches come in order, and what is in batch k of an epoch depends on (seed, epoch, k)
- * and on the files alone: never on the number of workers, on `prefetch` or on the cache.
- * loader_start_epoch may be called at any time, and drops the batches under way. Called
- * for the next epoch right after the last batch, it lets the workers fill the ring while
- * the caller validates.
+ * Batches come in order. Batch k of an epoch depends only on (seed, epoch, k) and the
+ * files: never on the number of workers, `prefetch`, or the cache. loader_start_epoch may
+ * be called at any time and drops unfinished batches. If it is called for the next epoch
+ * right after the last batch, workers fill the ring while the caller validates.
  *
- * With transform.label_divisor a batch also has label maps. A pair counts as damaged if
- * either file is, if their sizes differ, or if a label's value belongs to no class.
+ * With transform.label_divisor a batch also has label maps. A pair is damaged if either
+ * file is, if their sizes differ, or if a label value belongs to no class.
  *
- * Damaged files. A sample whose file cannot be read or decoded keeps its place with black
- * pixels and the label -1, which losses and metrics leave out; with `replace` the sample
- * after it in the epoch takes the place, if one of the next 50 is sound, so that the
- * statistics of batch norms see no black images. Its file is named in the log once.
- * With LOADER_FAIL, or once more than max_bad_share of the data set has turned out to be
- * damaged, the loader has failed: loader_next has no more batches, and loader_failure
- * tells why. It does so at the same batch in every run.
+ * Damaged files: a sample that cannot be read or decoded becomes black pixels with label
+ * -1, which losses and metrics ignore. With `replace` the first valid one of the next 50
+ * samples of the epoch takes its place, so that batch norm statistics include no black
+ * images. Each file is logged once. With LOADER_FAIL, or once more than max_bad_share of
+ * the data set is damaged, the loader fails: loader_next returns NULL, and loader_failure
+ * the reason. This happens at the same batch in every run.
  *
- * An image that is decoded in spite of damage (image_decoder_warning) is a sample as any
- * other; the first ten are named once each, and all are counted.
+ * An image decoded in spite of damage (image_decoder_warning) is used like any other. The
+ * first ten are logged, all are counted.
  *
- * Failures of the machine (no memory, no descriptors, EIO, ESTALE) are tried again, with
- * pauses of several seconds in all; if they last, the loader has failed, whatever
- * on_error says. The memory that decoding takes is bounded over all loaders
- * (image/gate.h).
+ * Failures of the machine (no memory, no descriptors, EIO, ESTALE) are retried for
+ * several seconds. If they persist, the loader fails regardless of on_error. The memory
+ * for decoding is limited across all loaders (image/gate.h).
  *
- * One thread calls these functions; no call but loader_next waits for a file. With
- * workers = 0 loader_next does the work itself.
+ * One thread calls these functions; only loader_next waits for files. With workers = 0
+ * loader_next loads the samples itself.
  */
 #ifndef DATASET_LOADER_H
 #define DATASET_LOADER_H
@@ -55,11 +52,11 @@
 
 enum loader_on_error { LOADER_SKIP, LOADER_FAIL };
 
-/* What loader_options.observe is told about one sample. Valid during that call only. */
+/* Argument of loader_options.observe: one sample. Valid only during the call. */
 struct loader_sight {
     int worker; /* from 0; 0 without workers */
     uint64_t epoch;
-    int64_t batch, sample; /* of the data set; -1: the batch has none at this index */
+    int64_t batch, sample; /* sample: index in the data set, or -1: none */
     int at;                /* index in the batch */
     double from, to;       /* clock_now(), in seconds */
     const struct stage_log *stages;
@@ -69,41 +66,41 @@ struct loader_options {
     struct transform transform;
     int batch;
     int workers;  /* threads; 0: none */
-    int prefetch; /* batches that are ready or in work beside those in use; 0: 1 */
+    int prefetch; /* batches ready or in progress, besides those held; 0: 1 */
     int held;     /* batches that the caller may hold at once; 0: 1 */
     uint64_t seed;
-    bool shuffle;           /* the order of sampler.h; else that of the data set */
-    int shuffle_shards;     /* of containers: as sampler_windows.shards; 0: no windows */
-    enum sampling sampling; /* by weights: with shuffle, without the two below */
-    int repeats;            /* of each sample in an epoch, as sampler.h says; 0: 1 */
-    bool drop_last;         /* leave out a batch that cannot be filled */
-    /* This process takes positions rank, rank + world, ... of the epoch; 0, 0: alone. */
+    bool shuffle;           /* order of sampler.h; otherwise the data set's order */
+    int shuffle_shards;     /* as sampler_windows.shards; 0: no windows */
+    enum sampling sampling; /* requires shuffle; excludes windows, repeats, part */
+    int repeats;            /* copies of each sample per epoch (sampler.h); 0: 1 */
+    bool drop_last;         /* drop an incomplete last batch */
+    /* This process takes positions rank, rank + world, ... of the epoch; 0, 0: all. */
     int rank, world;
-    /* From this index of a batch on, it takes the positions of rank world - 1 - rank
-     * instead (why: ops/share.h); 0: never. */
+    /* From this index of a batch on, takes the positions of rank world - 1 - rank instead
+     * (reason: ops/share.h); 0: never. */
     int half;
-    bool part; /* it has the samples rank, rank + world, ... of the data set instead */
+    bool part; /* takes samples rank, rank + world, ... of the data set instead */
 
     struct image_limits limits;
     enum loader_on_error on_error;
-    double mosaic;        /* with label maps: share of samples made of four (mosaic.h) */
-    bool replace;         /* damaged samples by others, for training */
-    double max_bad_share; /* of the data set's samples */
-    int few_bad;          /* up to so many are never too many, unless the share is 0 */
-    double retry_seconds; /* pause before the first of several tries; 0: 0.1 */
-    int64_t cache_bytes;  /* keep decoded images, up to this size; 0: no */
-    /* Keep them in a file (cache_path.h), which several processes and later runs share;
-     * cache_bytes is then the size of a new one. Without one, the log warns and nothing is
-     * kept. */
+    double mosaic;        /* with label maps: share of mosaics (mosaic.h) */
+    bool replace;         /* replace damaged samples, for training */
+    double max_bad_share; /* of the samples in the data set */
+    int few_bad;          /* this many bad files are fine, unless the share is 0 */
+    double retry_seconds; /* pause before the first retry; 0: 0.1 */
+    int64_t cache_bytes;  /* maximum size of the cache of decoded images; 0: no cache */
+    /* Cache in a file (cache_path.h) that processes and later runs share; cache_bytes is
+     * then the size of a new file. If the file cannot be used, logs a warning and caches
+     * nothing. */
     bool cache_shared;
     struct keep keep;
 
-    /* For a profiler: called after each sample by the thread that has made it. With it
-     * every sample is measured, not one of eight. NULL: no. */
+    /* For profilers: called after each sample by the thread that loaded it; then all
+     * samples are timed, not one in eight. May be NULL. */
     void (*observe)(const struct loader_sight *s, void *arg);
     void *observe_arg;
 
-    /* Memory of the batches, for instance pinned; NULL: the heap. */
+    /* Allocator for batches, for instance of pinned memory. NULL: heap. */
     void *(*alloc)(size_t size, void *arg);
     void (*free)(void *p, void *arg);
     void *arg;
@@ -111,40 +108,41 @@ struct loader_options {
 
 struct loader;
 
-/* The data set stays the caller's and must outlive the loader. */
+/* Does not copy the data set, which must outlive the loader. */
 struct loader *loader_open(const struct dataset *d, const struct loader_options *o);
 
-/* Lets each thread finish its current sample, and frees everything. NULL is fine. */
+/* Waits for each thread to finish its sample, then frees everything. Accepts NULL. */
 void loader_close(struct loader *l);
 
-/* Batches of an epoch: n / batch / world, rounded up unless drop_last. */
+/* Returns the batches per epoch: n / batch / world, rounded up unless drop_last. */
 int64_t loader_batches(const struct loader *l);
 
 void loader_start_epoch(struct loader *l, uint64_t epoch, int64_t first_batch);
 
-/* Returns the next batch, to be released; NULL at the epoch's end or after a failure. */
+/* Returns the next batch, to be released, or NULL after the last batch or a failure. */
 const struct batch *loader_next(struct loader *l);
 void loader_release_batch(struct loader *l, const struct batch *b);
 
 /* True if `bad` of n files exceed `share` of them and, unless it is 0, also `few`. */
 bool loader_too_many(int64_t bad, int64_t n, double share, int few);
 
-/* Returns why the loader has failed for good, as a string of the loader's, or NULL. */
+/* Returns why the loader has failed, a string that it owns, or NULL. */
 const char *loader_failure(const struct loader *l);
 
 struct loader_stats {
-    double wait_seconds;  /* spent in loader_next: waiting or, without workers, working */
-    int64_t samples;      /* delivered, damaged ones included */
-    int64_t bad_files;    /* different ones, so far */
-    int64_t warned_files; /* the same of those decoded in spite of damage */
-    int64_t cached, cached_bytes; /* samples of the cache, and their size */
-    struct stage_times stages;    /* the sum over all threads, estimated from every eighth
-                                * sample; STAGE_COPY is what loader_add_copy was told */
+    double wait_seconds;  /* time in loader_next: waiting or, without workers, loading */
+    int64_t samples;      /* delivered samples, including damaged ones */
+    int64_t bad_files;    /* number of distinct damaged files so far */
+    int64_t warned_files; /* the same for files decoded in spite of damage */
+    int64_t cached, cached_bytes; /* samples in the cache, and their size */
+    struct stage_times stages;    /* sum over all threads, estimated from every eighth
+                                   * sample; STAGE_COPY is the sum of loader_add_copy */
 };
 
 struct loader_stats loader_stats(struct loader *l); /* since loader_open */
 
-/* Adds a batch's copy to the device, which only the caller can time, to STAGE_COPY. */
+/* Adds the time of copying a batch to the device, which only the caller knows, to
+ * STAGE_COPY. */
 void loader_add_copy(struct loader *l, double seconds);
 
 #endif

@@ -38,7 +38,7 @@ bool loader_too_many(int64_t bad, int64_t n, double share, int few)
     return !((double)bad <= share * (double)n) && !(share > 0 && bad <= few);
 }
 
-/* A damaged file that was not named before; sets l->failure if it is one too many. */
+/* Logs a newly found damaged file; sets l->failure if there are too many. */
 static void loader_name(struct loader *l, const struct slot_fault *f)
 {
     const struct dataset *d = l->source.data;
@@ -60,7 +60,7 @@ static void loader_name(struct loader *l, const struct slot_fault *f)
                                l->o.max_bad_share);
 }
 
-/* Counts an image that was decoded in spite of damage, and names the first ones. */
+/* Counts an image that was decoded in spite of damage; logs the first ones. */
 static void loader_warn(struct loader *l, const struct slot_fault *f)
 {
     enum { NAMED = 10 };
@@ -79,8 +79,8 @@ static void loader_warn(struct loader *l, const struct slot_fault *f)
     strbuf_release(&name);
 }
 
-/* What the machine could not do, after several tries, ends the run: to leave the sample
- * out would be another training. */
+/* A persistent failure of the machine ends the run, because leaving out the sample would
+ * change the training. */
 static void loader_give_up(struct loader *l, const struct slot_fault *f)
 {
     struct strbuf name = STRBUF_INIT;

@@ -16,7 +16,7 @@ size_t loader_label_map_size(const struct loader *l)
     return d ? (size_t)(l->o.transform.w / d) * (size_t)(l->o.transform.h / d) : 0;
 }
 
-/* Places of a batch that are filled with other samples look at so many, as timm does. */
+/* How many samples to try as replacements for a damaged one, as in timm. */
 enum { REPLACEMENTS = 50 };
 
 static struct sampler loader_order(const struct loader *l, uint64_t epoch)
@@ -34,7 +34,8 @@ static struct sampler loader_order(const struct loader *l, uint64_t epoch)
     };
 }
 
-/* The epoch of augmentation's key: the copies of a sample look different. */
+/* Returns the epoch for the augmentation key, which differs between copies of a
+ * sample. */
 static uint64_t loader_augmented(uint64_t epoch, const struct sampler *order,
                                  int64_t position)
 {
@@ -42,7 +43,8 @@ static uint64_t loader_augmented(uint64_t epoch, const struct sampler *order,
            (uint64_t)sampler_copy(order, position);
 }
 
-/* Of number `own` among those of this process, at a place of its batch. */
+/* Returns the position in the epoch of this process's sample number `own`, at index `at`
+ * of its batch. */
 static int64_t loader_position(const struct loader *l, int64_t own, int at)
 {
     bool other = l->o.half && at >= l->o.half;
@@ -52,7 +54,7 @@ static int64_t loader_position(const struct loader *l, int64_t own, int at)
     return own * l->o.world + (other ? l->o.world - 1 - l->o.rank : l->o.rank);
 }
 
-/* Sets the targets of a place: those of a sample, or unknown ones for -1. */
+/* Sets the targets at index `at`: those of a sample, or unknown ones for -1. */
 static void loader_targets(const struct loader *l, const struct batch *b, int at,
                            int64_t sample)
 {
@@ -106,7 +108,7 @@ char *loader_fill(struct loader *l, struct loader_worker *w, struct batch *b, in
         strbuf_release(&others);
         if (k)
             return strbuf_detach(&why);
-        strbuf_release(&why); /* of a failure that passed */
+        strbuf_release(&why); /* reason of a failure that was overcome */
         return NULL;
     }
     memset(pixel, 0, size);
@@ -114,6 +116,6 @@ char *loader_fill(struct loader *l, struct loader_worker *w, struct batch *b, in
         b->job[at] = (struct resize_job){0};
     if (label_map)
         memset(label_map, LABEL_IGNORE, label_map_size);
-    strbuf_release(&others); /* their own places tell what is wrong with them */
+    strbuf_release(&others); /* they are reported at their own index */
     return *sample < 0 ? NULL : strbuf_detach(&why);
 }

@@ -26,7 +26,7 @@ static void loader_heap_free(void *p, void *arg)
     free(p);
 }
 
-/* Pixels and label maps are one block, so that they may travel as one. */
+/* Pixels and label maps share one allocation, so that one copy transfers both. */
 static void slot_init(struct loader *l, struct slot *s)
 {
     size_t n = (size_t)l->o.batch, pixels = (n * loader_sample_size(l) + 63) / 64 * 64;
@@ -58,8 +58,8 @@ static void slot_release(struct loader *l, struct slot *s)
     free(s->batch.sample);
 }
 
-/* Signals are for the main thread: workers are born with all of them blocked, but for
- * that of their own accesses to a file that is mapped (base/mapped_fault.h). */
+/* Signals are for the main thread: workers block all of them except SIGBUS, which their
+ * own accesses to mapped files may raise (base/mapped_fault.h). */
 static void loader_start_threads(struct loader *l)
 {
     sigset_t all, before;
@@ -89,14 +89,15 @@ static void loader_check_options(const struct dataset *d, const struct loader_op
         BUG("'%s' has no label maps", d->name);
 }
 
-/* Threads that decode. */
+/* Returns the number of threads that decode. */
 static int loader_decoders(const struct loader *l)
 {
     return l->o.workers ? l->o.workers : 1;
 }
 
-/* In a file: the one beside the data if there is a sound one that can be written, else in
- * the folder of the user. NULL: neither can be, which the log tells. */
+/* Opens the shared cache: the file in the data set's folder if it is valid and writable,
+ * else the one in the user's folder. Logs a warning and returns NULL if neither can be
+ * used. */
 static struct cache *loader_share(const struct dataset *d, const struct loader_options *o)
 {
     struct keep_paths p = cache_paths(d, &o->transform, &o->limits, &o->keep);
@@ -149,7 +150,7 @@ static void loader_say_cache(const struct dataset *d, const struct loader_option
     strbuf_release(&s);
 }
 
-/* NULL: none is asked for. */
+/* Returns NULL if no cache is requested. */
 static struct cache *loader_cache(const struct dataset *d, const struct loader_options *o)
 {
     if (o->cache_bytes <= 0)

@@ -8,8 +8,8 @@
 #include "dataset/read.h"
 #include "image/gate.h"
 
-/* One in so many samples is measured, for all: small images take a microsecond,
- * and four looks at the clock a tenth of that. */
+/* One in MEASURED samples is timed and stands for all: a small image takes a microsecond,
+ * and reading the clock four times a tenth of that. */
 enum { MEASURED = 8 };
 
 void loader_worker_init(struct loader_worker *w, const struct image_limits *limits)
@@ -29,9 +29,9 @@ void loader_worker_release(struct loader_worker *w)
 }
 
 /*
- * Decodes the image and keeps it, if there is room: a JPEG at the scale of its smallest
- * crop, whether it is kept or not, so that no pixel depends on what the cache has room
- * for.
+ * Decodes the image and caches it if there is room. A JPEG is decoded at the scale of its
+ * smallest crop whether it is cached or not, so that pixels do not depend on the room in
+ * the cache.
  */
 static int loader_cache_fill(struct loader_worker *w, const struct loader_source *s,
                              int64_t sample, struct image *img, struct strbuf *why)
@@ -54,7 +54,7 @@ static int loader_cache_fill(struct loader_worker *w, const struct loader_source
     return rc;
 }
 
-/* What is made of the image in every epoch is smaller than the image. */
+/* Caches the result of a fixed transform, which is smaller than the image. */
 static void loader_cache_result(const struct loader_source *s, int64_t sample,
                                 uint8_t *pixel)
 {
@@ -66,7 +66,7 @@ static void loader_cache_result(const struct loader_source *s, int64_t sample,
     cache_put(s->cache, sample, &img, NULL);
 }
 
-/* A label map belongs to an image of its size. */
+/* Returns -1 and a reason if the label map's size differs from the image's. */
 static int loader_check_size(const struct loader_source *s, int64_t sample, int w, int h,
                              const struct label_reader *label, struct strbuf *why)
 {
@@ -82,8 +82,9 @@ static int loader_check_size(const struct loader_source *s, int64_t sample, int 
 }
 
 /*
- * What the cache keeps of a segmentation sample, in w->fitted and w->small: at a fixed
- * size what fits the input, which has the same pixels and is smaller; else all of it.
+ * Prepares what the cache stores of a segmentation sample, in w->fitted and w->small:
+ * with a fixed size the part that fits the input, which gives the same pixels and is
+ * smaller; otherwise everything.
  */
 static int loader_segment_fit(struct loader_worker *w, const struct loader_source *s,
                               struct strbuf *why)
@@ -115,7 +116,7 @@ static int loader_segment_fit(struct loader_worker *w, const struct loader_sourc
     return 0;
 }
 
-/* An image and its label map. */
+/* Loads an image and its label map. */
 static int loader_segment(struct loader_worker *w, const struct loader_source *s,
                           const struct augment_key *key, uint8_t *pixel,
                           uint8_t *label_map, struct strbuf *why)
@@ -161,8 +162,8 @@ static int loader_segment(struct loader_worker *w, const struct loader_source *s
 }
 
 /*
- * The other quarters come first, so that warnings of the decoder are those of the sample
- * itself, which also stays where another image is damaged.
+ * Loads a mosaic. The other quarters are loaded first, so that the decoder's warning is
+ * that of the sample itself; its pixels also replace the quarters of damaged images.
  */
 static int loader_mosaic(struct loader_worker *w, const struct loader_source *s,
                          const struct mosaic *m, uint8_t *pixel, uint8_t *label_map,
@@ -236,7 +237,7 @@ static int sample_once(struct loader_worker *w, const struct loader_source *s,
     return rc;
 }
 
-/* A large image has left large buffers. */
+/* Frees the buffers of a large image. */
 static void leave_gate(struct loader_worker *w, const struct image_limits *limits)
 {
     struct loader_worker was = *w;

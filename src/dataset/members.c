@@ -23,7 +23,7 @@ static void cls_label(struct samples *s, struct sample *to, const char *name,
     class_of_text(s, to, b->data, b->len, path_basename(name));
 }
 
-/* A text may be a caption: only a number is a class for sure. */
+/* A text may be a caption: only a number is certainly a class. */
 static void txt_label(struct samples *s, struct sample *to, const char *name,
                       const struct dataset_bytes *b)
 {
@@ -34,12 +34,13 @@ static void txt_label(struct samples *s, struct sample *to, const char *name,
         to->label = SAMPLE_NO_LABEL;
 }
 
-/* Members that belong to an image; of those with a class the first row counts. */
+/* Members that belong to an image; of several with a class, the first in this table is
+ * used. */
 static const struct member_kind {
     const char *ending;
     int64_t limit;
     void (*label)(struct samples *s, struct sample *to, const char *name,
-                  const struct dataset_bytes *b); /* NULL: it is a label map */
+                  const struct dataset_bytes *b); /* NULL for label maps */
 } kinds[] = {{".cls", CLASS_BYTES, cls_label},
              {".json", JSON_BYTES, member_json_label},
              {".txt", CLASS_BYTES, txt_label},
@@ -63,13 +64,13 @@ static const struct member_kind *kind_of(const char *name)
     return NULL;
 }
 
-/* True if the run's samples use members of the kind. */
+/* True if samples of this data set use members of the kind. */
 static bool is_used(const struct members *m, const struct member_kind *kind)
 {
     return m->samples->label_maps == (kind->label == NULL);
 }
 
-/* Does the run have an image, and lack what others have? */
+/* True if the run has an image but no class or label map of the kind that others have. */
 static bool members_lacks(const struct members *m)
 {
     bool whole = false;
@@ -79,7 +80,8 @@ static bool members_lacks(const struct members *m)
     return m->nimage && m->best && !whole && !m->damaged;
 }
 
-/* The sample that was lost is the first of this run, or one before it. */
+/* Attributes a lost member: to the run's first sample if that lacks something, else to an
+ * additional sample before it. */
 static void members_find_lost(struct members *m)
 {
     if (m->lost && members_lacks(m))
@@ -95,8 +97,8 @@ static void leave_out(struct members *m, enum left_reason why, const char *name)
     left_out_add(&m->samples->left, why, &m->samples->mem, name);
 }
 
-/* The image that a member belongs to: by its own stem, or all that is before the first
- * dot, of which then the first counts. NULL: there is none. */
+/* Returns the image that a member belongs to, or NULL: the one with the same stem, or the
+ * first image if the member's stem is the run's key. */
 static struct member_image *image_of(struct members *m, const struct member_other *o,
                                      bool *whole_run)
 {
@@ -109,7 +111,7 @@ static struct member_image *image_of(struct members *m, const struct member_othe
     return at ? &m->image[at - 1] : *whole_run ? &m->image[0] : NULL;
 }
 
-/* Gives the images what belongs to them; true if the run is one sample. */
+/* Assigns members to their images. Returns true if the run is a single sample. */
 static bool members_join(struct members *m)
 {
     bool one = false;
@@ -130,7 +132,7 @@ static bool members_join(struct members *m)
     return one;
 }
 
-/* Reads the class of an image. Fails only where the machine does. */
+/* Reads the class of an image. Returns a failure only if the machine fails. */
 static int read_label(struct members *m, struct sample *to, const struct member_other *o,
                       struct strbuf *why)
 {
@@ -294,7 +296,7 @@ static int by_hash(const void *a, const void *b)
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* Of equal names in a file the last counts, as when it is unpacked. */
+/* Of members with the same name the last one wins, as when the archive is unpacked. */
 static void drop_twice(struct members *m)
 {
     struct samples *s = m->samples;

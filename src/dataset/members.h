@@ -1,19 +1,19 @@
 /*
- * Members of an archive as samples.
+ * Converts members of an archive to samples.
  *
- * An image in a class folder is a sample by itself, whatever dots are in its name. A
- * member next to it that belongs to it gives it more, as WebDataset has it: KEY.cls,
- * KEY.json, KEY.txt a class, KEY.seg.png or KEY.mask.png a label map. KEY is the image's
- * name without its ending or up to its first dot; of several images of one such KEY the
- * first is the sample. Endings count in any case. Members of a sample follow one another:
- * those whose names up to the first dot are equal. What no sample takes is left out
+ * An image in a class folder is a sample by itself, regardless of dots in its name.
+ * Members next to it may add to it, as in WebDataset: KEY.cls, KEY.json, and KEY.txt are
+ * a class, KEY.seg.png and KEY.mask.png a label map. KEY is the image's name without its
+ * extension, or up to its first dot; if several images have such a KEY, the first is the
+ * sample. Case of extensions is ignored. The members of a sample are adjacent: their
+ * names are equal up to the first dot. Members that no sample uses are counted
  * (left_out.h).
  *
  *   struct members m = members_begin(samples, file, read);
  *   while (...) members_add(&m, name, &part, &why);
  *   members_end(&m, &why);
  *
- * Where a member cannot be found, members_lose().
+ * If a member cannot be found because of damage, call members_lose().
  *
  * Private to src/dataset.
  */
@@ -25,7 +25,7 @@
 
 struct archive_entry;
 
-/* Reads a member's bytes; a failure of base/failure.h and a reason. */
+/* Reads a member's bytes. Returns a failure of base/failure.h and a reason. */
 typedef int member_read(void *file, const struct sample_part *part, int64_t limit,
                         struct dataset_bytes *out, struct strbuf *why);
 
@@ -33,18 +33,18 @@ struct members {
     struct samples *samples;
     void *file;
     member_read *read;
-    int64_t first; /* sample of the file */
+    int64_t first; /* first sample of the file */
 
-    /* The run of members whose names are equal up to the first dot. */
+    /* The current run: adjacent members whose names are equal up to the first dot. */
     char *key;
     struct member_image {
         char *name;
         struct sample_part part, label_map;
-        struct member_other *label; /* that has its class; NULL: none */
+        struct member_other *label; /* the member with its class, or NULL */
     } * image;
     int nimage;
     size_t image_cap;
-    struct strmap stems; /* an image's name without its ending, to its index + 1 */
+    struct strmap stems; /* image name without extension -> its index + 1 */
     struct member_other {
         char *name;
         const struct member_kind *kind;
@@ -53,29 +53,30 @@ struct members {
     int nother;
     size_t other_cap;
 
-    bool damaged; /* the first sample of the run is */
-    char
-        *lost; /* what is damaged is called so, unless the next sample is that; or NULL */
-    const struct member_kind *best; /* what samples have of the kinds that tell a class,
-                                     * or of label maps; NULL: none */
+    bool damaged; /* the first sample of the run is damaged */
+    /* Name of the damaged sample to add, unless the next run proves to be it; or NULL. */
+    char *lost;
+    const struct member_kind *best; /* the kind of class members or label maps that
+                                     * samples have had so far, or NULL */
 };
 
 struct members members_begin(struct samples *s, void *file, member_read *read);
 
-/* The name of an entry that is a file and not hidden. NULL: it is passed over, and counts
- * as left out of `s` (NULL: of nothing) unless it is a folder. */
+/* Returns the entry's name if it is a regular file and not hidden, else NULL. Skipped
+ * entries other than folders are counted in `s` (unless NULL). */
 const char *members_name(struct samples *s, struct archive_entry *e);
 
-/* Fails only where the machine does: a failure of base/failure.h and a reason. */
+/* Returns a failure of base/failure.h and a reason only if the machine fails. */
 int members_add(struct members *m, const char *name, const struct sample_part *part,
                 struct strbuf *why);
 
-/* What came next is damaged: the sample whose members are being read, or the next one, if
- * they lack their class or label map and others have theirs; else one more, called `name`
- * (NULL: none). */
+/* Reports damage after the last member. The current sample or the next one is marked as
+ * damaged if it lacks the class or label map that others have; otherwise a damaged sample
+ * called `name` is added (unless NULL). */
 int members_lose(struct members *m, const char *name, struct strbuf *why);
 
-/* Adds the last samples, removes those whose names are there again later, and releases. */
+/* Adds the last samples, removes those that a later member of the same name replaces, and
+ * releases m. */
 int members_end(struct members *m, struct strbuf *why);
 
 #endif

@@ -39,7 +39,7 @@ static int pairs_read_label(const struct dataset *d, int64_t i, int64_t limit,
                            out, why);
 }
 
-/* "root/a.png (train.txt:3)" */
+/* Appends "root/a.png (train.txt:3)". */
 static void pairs_add_name(const struct pairs *p, const char *file, const char *list,
                            int line, struct strbuf *name)
 {
@@ -125,8 +125,8 @@ const char *const pairs_reads[] = {"DATA.CLASS_SET",
                                    "DATA.IGNORED_COLORS",
                                    NULL};
 
-/* The values of label files are read as others before the class set says what they
- * mean. */
+/* Applies DATA.LABEL_MAP and DATA.REDUCE_ZERO_LABEL before the class set's meaning of
+ * values. */
 static void replace_values(const struct label_options *o, uint8_t map[256])
 {
     uint8_t of[256], read[256];
@@ -235,7 +235,7 @@ void pairs_check_lossy(const struct pairs *p)
         format = format ? format : is;
         first = first || !is ? first : p->pair[i].label;
     }
-    if (n && 2 * n >= p->base.n) /* fewer count as damaged, one by one */
+    if (n && 2 * n >= p->base.n) /* fewer are reported as damaged, one by one */
         die("'%s': label maps cannot be %s files, whose lossy compression changes class "
             "values (%lld of %lld, such as '%s'): write them as PNGs from the original "
             "of",

@@ -11,8 +11,8 @@
 #include "base/checked.h"
 #include "base/failure.h"
 
-/* How much of a file is looked through for a head, how much at a time, and how far blocks
- * overlap, as a head may lie across their border. */
+/* Limit of the search for a record head, and the size and overlap of its blocks (a head
+ * may cross the border of two blocks). */
 enum { CHECK_MOST = 16 << 20, CHECK_BLOCK = 1 << 16, CHECK_OVERLAP = 16 };
 
 void *raw_file_open(const char *path, struct strbuf *why)
@@ -91,8 +91,8 @@ bool raw_file_gzipped(const struct raw_file *f, struct strbuf *why)
     return true;
 }
 
-/* Is there a head in the `n` bytes from `at`, which are read to p? A failure and a
- * reason. */
+/* Sets *found if there is a head in the `n` bytes at `at`, which are read to p. Returns a
+ * failure and a reason. */
 static int look_for_head(const struct raw_file *f, const struct raw_head *h, uint64_t at,
                          uint8_t *p, size_t n, bool *found, struct strbuf *why)
 {
@@ -133,7 +133,7 @@ int raw_file_read(const struct raw_file *f, uint64_t at, uint64_t len, int64_t l
                     (unsigned long long)len, (long long)limit);
         return -1;
     }
-    if (!checked_within(at, len, f->size)) /* before memory for it */
+    if (!checked_within(at, len, f->size)) /* before memory is allocated */
         return raw_file_get(f, at, NULL, (size_t)len, why);
     dataset_bytes_room(out, (size_t)len);
     out->len = (size_t)len;

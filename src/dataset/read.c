@@ -13,7 +13,7 @@
 #include "base/failure.h"
 #include "image/gate.h"
 
-enum { READ_DEPTH = 32 }; /* a link to a folder above would go on for ever */
+enum { READ_DEPTH = 32 }; /* stops at links to a parent folder */
 
 void dataset_check_depth(const char *path, int depth)
 {
@@ -42,7 +42,7 @@ static int read_refused(const struct stat *st, int64_t limit, struct strbuf *why
     return FAILURE_DATA;
 }
 
-/* The rest of an open file into out; its size is checked against the limit first. */
+/* Reads the rest of an open file into `out`, after comparing its size with the limit. */
 static int read_open_file(int fd, int64_t limit, struct dataset_bytes *out,
                           struct strbuf *why)
 {
@@ -70,7 +70,7 @@ static int read_open_file(int fd, int64_t limit, struct dataset_bytes *out,
 int dataset_read_at(int dir, const char *path, int64_t limit, struct dataset_bytes *out,
                     struct strbuf *why)
 {
-    /* O_NONBLOCK: to open a pipe would be to wait for its writer */
+    /* O_NONBLOCK: opening a pipe would wait for a writer */
     int fd = openat(dir, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), rc;
 
     if (fd < 0)

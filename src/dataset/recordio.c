@@ -14,8 +14,8 @@
 #include "dataset/samples.h"
 
 struct recordio {
-    struct raw_file *images, *labels; /* labels: of label maps; NULL: there are none */
-    char *index;                      /* the text of SPLIT.idx; NULL: there is none */
+    struct raw_file *images, *labels; /* labels: the file of label maps, or NULL */
+    char *index;                      /* text of SPLIT.idx, or NULL */
 };
 
 static char *other_ending(const char *path, const char *ending)
@@ -74,7 +74,7 @@ static const struct raw_head record_start = {"RecordIO", sizeof(uint32_t), 4,
 
 struct record_part {
     enum record_kind kind;
-    uint64_t at, len, next; /* offset and length of its bytes; offset of the next part */
+    uint64_t at, len, next; /* offset and length of the data; offset of the next part */
 };
 
 static int part_head(const struct raw_file *f, uint64_t at, struct record_part *p,
@@ -96,8 +96,8 @@ static int part_head(const struct raw_file *f, uint64_t at, struct record_part *
     return 0;
 }
 
-/* The length of the record at byte `at`, and where the next one is. -1 and a reason:
- * *next is then where the damage is. */
+/* Returns the length of the record at byte `at` and the offset of the next one. On
+ * failure returns -1 and a reason; *next is then the offset of the damage. */
 static int record_length(const struct raw_file *f, uint64_t at, uint64_t *len,
                          uint64_t *next, struct strbuf *why)
 {
@@ -124,7 +124,8 @@ static int record_length(const struct raw_file *f, uint64_t at, uint64_t *len,
     return 0;
 }
 
-/* The whole record, with the magic between its parts, which the writer has left out. */
+/* Reads a whole record and reinserts the magic between its parts, which the writer
+ * omits. */
 static int record_read(const struct raw_file *f, uint64_t at, int64_t limit,
                        struct dataset_bytes *out, struct strbuf *why)
 {
@@ -164,8 +165,8 @@ static int record_read(const struct raw_file *f, uint64_t at, int64_t limit,
     return 0;
 }
 
-/* Bytes of a record before the image's file, `len` if there is none; -1: the record is
- * not that long. */
+/* Returns the bytes before the image file, which is `len` if there is no image, or -1 if
+ * the record is too short. */
 static int64_t head_length(const struct record_head *h, uint64_t len)
 {
     uint64_t n = sizeof(*h) + 4 * (uint64_t)h->flag;
@@ -173,8 +174,8 @@ static int64_t head_length(const struct record_head *h, uint64_t len)
     return n <= len ? (int64_t)n : -1;
 }
 
-/* The head of the record at byte `at` of `len` bytes, its only label, and what is before
- * the image: *before, < 0 if the record is too short. */
+/* Reads the head of the record at byte `at` of `len` bytes, and its first label. *before:
+ * bytes before the image, < 0 if the record is too short. */
 static int read_head(const struct raw_file *f, uint64_t at, uint64_t len,
                      struct record_head *h, int64_t *before, struct strbuf *why)
 {
@@ -186,17 +187,17 @@ static int read_head(const struct raw_file *f, uint64_t at, uint64_t len,
     return rc;
 }
 
-/* -1: it is none, such as what is learnt by regression. */
+/* Returns -1 if the label is not a class, such as a regression target. */
 static int32_t class_of(float label)
 {
     return label >= 0 && label < 1e6f && label == (float)(int32_t)label ? (int32_t)label
                                                                         : -1;
 }
 
-/* Adds the sample whose record is at byte `at`, a SAMPLE_DAMAGED one if it is damaged. A
- * record that ends after its labels is none, as those that name the identities of faces.
- * FAILURE_DATA: where the next record is cannot be told. FAILURE_MACHINE and a reason:
- * nothing can be told of it now, and nothing is added. */
+/* Adds the sample whose record is at byte `at`, as SAMPLE_DAMAGED if it is damaged. A
+ * record without data after its labels is not a sample (face data sets store identities
+ * so). Returns FAILURE_DATA if the next record cannot be located. Returns FAILURE_MACHINE
+ * and a reason, without adding a sample, if the file cannot be read now. */
 static int add_record(const struct raw_file *f, struct samples *s, uint64_t at,
                       uint64_t *next, struct strbuf *why)
 {
@@ -226,8 +227,8 @@ static int add_record(const struct raw_file *f, struct samples *s, uint64_t at,
     return rc;
 }
 
-/* One record after the other. After a damaged head the next record cannot be found: then
- * *lost. */
+/* Adds all records in file order. Sets *lost if a damaged head prevents finding the next
+ * record. */
 static int scan_records(const struct raw_file *f, struct samples *s, bool *lost,
                         struct strbuf *why)
 {
@@ -244,7 +245,8 @@ static int scan_records(const struct raw_file *f, struct samples *s, bool *lost,
     return 0;
 }
 
-/* A number of the index; one that does not fit lies outside of any file. */
+/* Parses a number of the index. If it overflows, sets UINT64_MAX, which is outside any
+ * file. */
 static bool index_number(const char **text, uint64_t *number)
 {
     size_t digits = strspn(*text, "0123456789");
@@ -256,7 +258,7 @@ static bool index_number(const char **text, uint64_t *number)
     return true;
 }
 
-/* Those that the index names, in its order. */
+/* Adds the records in the index, in its order. */
 static int index_records(const struct recordio *f, struct samples *s, struct strbuf *why)
 {
     for (const char *p = f->index; *p;) {
@@ -276,8 +278,8 @@ static int index_records(const struct recordio *f, struct samples *s, struct str
     return 0;
 }
 
-/* Of samples [first, n) no label map can be found: what is at byte `at` is damaged, and
- * found so when it is read. */
+/* Marks samples [first, n) as damaged: their label maps cannot be located because of the
+ * damage at byte `at`. */
 static void lose_label_maps(const struct recordio *f, struct samples *s, int64_t first,
                             uint64_t at)
 {
@@ -290,7 +292,7 @@ static void lose_label_maps(const struct recordio *f, struct samples *s, int64_t
     }
 }
 
-/* The i-th record of SPLIT.labels.rec is the label map of the i-th image. */
+/* Record i of SPLIT.labels.rec is the label map of image i. */
 static int add_label_maps(const struct recordio *f, struct samples *s, int64_t first,
                           bool lost, struct strbuf *why)
 {
@@ -309,7 +311,7 @@ static int add_label_maps(const struct recordio *f, struct samples *s, int64_t f
         len = len > sizeof(struct record_head) ? len - sizeof(struct record_head) : 0;
         s->sample[i].label_map = (struct sample_part){.at = at, .len = len};
     }
-    if (lost || at >= f->labels->size) /* the last one may be cut off */
+    if (lost || at >= f->labels->size) /* the last record may be truncated */
         return 0;
     strbuf_addf(why, "'%s' has more records than there are images", f->labels->path);
     return -1;
@@ -340,7 +342,7 @@ static int recordio_read(void *file, const struct sample *at, bool label_map,
     int64_t head;
     int rc;
 
-    if (label_map && !f->labels) { /* an index of samples was forged */
+    if (label_map && !f->labels) { /* a forged sample index */
         strbuf_addstr(why, "it has no label map file (.labels.rec)");
         return -1;
     }

@@ -1,14 +1,15 @@
 /*
  * DATA.DATASET recordio: MXNet's image records (dmlc-core's recordio.h, MXNet's
- * image_recordio.h), SPLIT.rec, and SPLIT.idx with "key<tab>offset" of each record if it
- * is there. Integers and floats are little-endian.
+ * image_recordio.h) in SPLIT.rec, with an optional SPLIT.idx that has "key<tab>offset" of
+ * each record. Integers and floats are little-endian.
  *
- * A part of a record is RECORD_MAGIC, a word whose upper three bits are its kind and the
- * others its length, the bytes, and zeros up to a multiple of 4. A record that holds the
- * magic on a multiple of 4 is cut there into a first, middle and last part, without it.
+ * A part of a record consists of RECORD_MAGIC, a word with its kind (upper three bits)
+ * and length, the data, and zero padding to a multiple of 4. If the data contain the
+ * magic at a multiple of 4, the record is split there, without the magic, into a first,
+ * middle, and last part.
  *
- * A record of an image begins with struct record_head; with flag > 0 so many floats
- * follow, of which the first is the label in place of `label`. Then comes the file.
+ * An image record begins with struct record_head. With flag > 0, `flag` floats follow,
+ * the first of which replaces `label`. Then comes the image file.
  *
  * Label maps are the records of SPLIT.labels.rec, in the same order.
  */
