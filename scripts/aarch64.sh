@@ -5,12 +5,12 @@
 #   scripts/aarch64.sh build      build/aarch64/trainc
 #   scripts/aarch64.sh test       builds, then runs unit tests and a smoke run (make test-aarch64)
 #
-# Needs gcc-aarch64-linux-gnu, qemu-user-static and the folder: test says so and stops if one of
-# them is missing. Nothing is installed on the system.
+# Requires gcc-aarch64-linux-gnu, qemu-user-static, and the sysroot folder: test prints what is
+# missing and stops. Nothing is installed on the system.
 #
-#   JOBS=N         compilers at a time (default: one for each core)
+#   JOBS=N         parallel compilers (default: one per core)
 #   SYSROOT=DIR    another folder of arm64 packages
-#   TESTS="T ..."  other unit tests: ROOM/test_NAME ...
+#   TESTS="T ..."  other unit tests, each as FOLDER/test_NAME
 set -eu
 cd "$(dirname "$0")/.."
 out=build/aarch64

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Training in mixed precision against training without: the same epochs twice, one table
-# (time, memory, loss and accuracy of each epoch) and one image of the curves.
+# Compares training with and without mixed precision: trains the same epochs twice and writes one
+# table (time, memory, loss, and accuracy of each epoch) and one image of the curves.
 #
 #   scripts/amp_compare.sh [--cfg FILE] [TRAINC FLAGS...]
 #
@@ -8,13 +8,13 @@
 #   scripts/amp_compare.sh --data-path /data/camvid --device cpu
 #
 #   CFG=configs/camvid/erfnet.yaml   if no --cfg is given
-#   EPOCHS=10                        of each run
-#   OUT=output/amp_compare           runs, table.txt and curves.svg; a run that is done
-#                                    there already is not repeated
+#   EPOCHS=10                        epochs of each run
+#   OUT=output/amp_compare           runs, table.txt, and curves.svg; finished runs there
+#                                    are not repeated
 #   TRAINC=./trainc  PYTHON=python3  the interpreter draws the curves
 #
-# The first update of a process also loads kernels; TIME leaves nothing out. Memory is the
-# most that the device held at once, with that of a GPU's libraries beside it.
+# Times include the first step of a process, which also loads kernels. Memory is the device's peak
+# plus the memory of its libraries.
 set -eu
 here=$(cd "$(dirname "$0")/.." && pwd)
 trainc=${TRAINC:-$here/trainc}
@@ -26,7 +26,7 @@ for flag; do
 done
 mkdir -p "$out"
 
-# Runs of another command line are not these.
+# Rejects a folder whose runs have a different command line.
 command=$(printf '%q ' "${cfg[@]}" "$@" --epochs "$epochs")
 if [ -e "$out/command.txt" ] && [ "$(cat "$out/command.txt")" != "$command" ]; then
   echo "$0: '$out' has runs of another command line, $(cat "$out/command.txt"): choose another OUT" >&2
@@ -47,14 +47,14 @@ done
 
 dir() { dirname "$(ls -t "$out"/*/"$1"/summary.csv | head -1)"; }
 
-# Bytes: the most at once, and what the libraries of a GPU hold.
+# Prints the peak memory plus the memory of a GPU's libraries, in bytes.
 memory() {
   local library
   library=$(value "$out/$1.json" library_memory_bytes)
   echo $(($(value "$out/$1.json" peak_memory_bytes) + ${library/null/0}))
 }
 
-# A column of summary.csv by the first of its names that is there.
+# Prints columns of summary.csv; of several names the first that exists is used.
 table() {
   awk -F, -v run="$1" -v memory="$(memory "$1")" '
     NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }

@@ -1,17 +1,17 @@
 #!/bin/bash
-# Builds trainc with the libraries that it needs, for machines that have none of them and for
-# users who are not root.
+# Builds trainc with all required libraries, for machines that lack them and for users without
+# root access.
 #
 #   scripts/bundle.sh                     (make bundle) build/bundle/trainc-VERSION-linux-ARCH.tar.gz
-#   scripts/bundle.sh tree                only the folder that the tarball holds, and its path
+#   scripts/bundle.sh tree                only the folder of the tarball; prints its path
 #
-# The folder has bin, lib/trainc and share; libraries are found relative to bin/trainc. Of the
-# system it needs the C library, at least as new as the one of this machine that the binary uses,
-# libgcc and libstdc++. Bundled libraries get names of their own (libz-1a2b3c4d.so.1), so that
-# what the program opens later, MPI or curl or a driver, finds the system's.
+# The folder has bin, lib/trainc, and share; libraries are found relative to bin/trainc. It uses
+# the system's C library (at least the version that the binary requires), libgcc, and libstdc++.
+# Bundled libraries are renamed (libz-1a2b3c4d.so.1), so that whatever the program opens later,
+# such as MPI, curl, or a driver, finds the system's.
 #
-# Libraries that are opened when they are first used: LMDB, OpenJPEG and libavif are bundled if
-# this machine has them; HDF5, curl, MPI, and those of CUDA are the system's.
+# Libraries opened on first use: LMDB, OpenJPEG, and libavif are bundled if this machine has them;
+# HDF5, curl, MPI, and CUDA's are the system's.
 set -eu
 cd "$(dirname "$0")/.."
 fail() { echo "bundle.sh: $*" >&2; exit 1; }
@@ -21,7 +21,7 @@ done
 version=$(sed -n 's/^#define TRAINC_VERSION "\(.*\)"/\1/p' src/base/version.h)
 name=trainc-$version-linux-$(uname -m) root=$PWD/build/bundle
 tree=$root/$name lib=$tree/lib/trainc
-# What every distribution has, as in PEP 600.
+# Libraries that every distribution has, as in PEP 600.
 base='^(linux-vdso|ld-linux.*|libc|libm|libdl|librt|libpthread|libgcc_s|libstdc\+\+)\.so'
 opened=(liblmdb.so.0 libopenjp2.so.7 libavif.so.16 libavif.so.15)
 
@@ -29,7 +29,7 @@ rm -rf "$root"
 mkdir -p "$lib" "$tree/share/licenses/trainc"
 ${MAKE:-make} -s install DESTDIR="$tree" PREFIX= >"$root/install.log"
 
-closure() { # file: the libraries that it loads but for the system's, "NAME PATH" each
+closure() { # FILE: prints "NAME PATH" of each library that it loads, except the system's
   ldd "$1" | awk -v skip="$base" '$2 == "=>" && $1 !~ skip {
     if ($3 == "not") { print "not found: " $1 >"/dev/stderr"; exit 1 }
     print $1, $3 }'

@@ -1,28 +1,28 @@
 #!/bin/bash
-# Everything about the CUDA backend that only a run can show, in order of worth and within
-# 25 minutes: devices and their descriptions, kernels against the reference, goldens, a
-# step of ResNet-50 and of Swin-T captured and eager, images per second beside PyTorch's,
-# kill and resume, a skipped overflow, that a step waits for nothing, the EMA weights, two GPUs,
-# memory, accuracy; then memory, race and barrier checks.
+# Checks on a real GPU, most important first and within 25 minutes: devices and their
+# descriptions, kernels against the reference, golden files, a step of ResNet-50 and of Swin-T
+# captured and eager, images per second compared with PyTorch, kill and resume, a skipped
+# overflow, no synchronization in a step, EMA weights, two GPUs, memory, accuracy; then memory,
+# race, and barrier checks.
 #
 #   scripts/check_gpu.sh [ITEM...]       make check-gpu; all items if none is named
 #
-#   TRAINC=FILE      the program (default ./trainc, or bin/trainc in a bundle)
-#   TESTS=DIR        the unit tests (default build/cc/tests, or bin)
-#   RESULT=FILE      the one file that comes back (default check_gpu.json): the outcome of
-#                    each item with what it said, the table of speeds, and the JSON files
-#                    of trainc devices, summary and bench
-#   LIMIT=SECONDS    for all items (1500): none starts later, and one that it cuts off counts
-#                    as skipped
-#   ITEM_LIMIT=SECONDS   for each item (default: that of the table below)
-#   CIFAR10=DIR      CIFAR-10 as a folder with train/ and test/; else generated shapes
+#   TRAINC=FILE      the program (default: ./trainc, or bin/trainc in a bundle)
+#   TESTS=DIR        the unit tests (default: build/cc/tests, or bin)
+#   RESULT=FILE      the file to send back (default: check_gpu.json): result and output of
+#                    each item, the table of speeds, and the JSON files of trainc devices,
+#                    summary, and bench
+#   LIMIT=SECONDS    for all items (1500): later items do not start, and an interrupted one
+#                    counts as skipped
+#   ITEM_LIMIT=SECONDS   for each item (default: the table below)
+#   CIFAR10=DIR      CIFAR-10 as a folder with train/ and test/; default: generated shapes
 #   PYTHON=FILE      a Python with torch, for PyTorch's speeds (python3)
 #   EMULATED=1       the emulated build: no sanitizers, few speeds, smaller runs, no limits
 #   SANITIZER=PATH   compute-sanitizer (default: from PATH or CUDA_HOME)
 #
-# One line per item, the table of speeds, one summary, and RESULT, which is there after each
-# item, should the script be stopped. Exit 0 if something passed and nothing failed. An
-# item that cannot be tried here is "skipped", with the reason. Speeds never fail.
+# Prints one line per item, the table of speeds, and one summary. RESULT is rewritten after each
+# item, in case the script is stopped. Exits with 0 if something passed and nothing failed. An
+# item that cannot run here is "skipped", with the reason. Speeds never fail.
 set -u
 script=$(realpath "$0")
 root=$(realpath "$(dirname "$0")/..")
@@ -46,8 +46,8 @@ tests=$(realpath "$tests")
 emulated=${EMULATED:-}
 export GOMP_SPINCOUNT="${GOMP_SPINCOUNT:-3000}"
 
-# cuDNN, cuBLASLt and NCCL of a Python installation, where the linker finds none. (trainc
-# looks there itself; the unit tests in a bundle may stand elsewhere.)
+# Libraries from a Python installation, if the linker finds none. (trainc searches there itself;
+# the unit tests of a bundle may be elsewhere.)
 find_library() { # VARIABLE SONAME
   [ -z "${!1:-}" ] && ! ldconfig -p 2>/dev/null | grep -q "$2" || return 0
   [ -e "${CUDA_HOME:-/usr/local/cuda}/lib64/$2" ] && return 0
@@ -74,8 +74,8 @@ for part in correct speed sanitize; do
   . "$root/scripts/gpu/$part.sh"
 done
 
-# An item is a process of its own, so that its limit ends all that it started. Its folder
-# is that of the whole run; what it leaves in keep/ goes into RESULT.
+# Each item is a process, so that its time limit ends everything it started. It runs in the folder
+# of the whole check; files that it leaves in keep/ become part of RESULT.
 if [ "${1:-}" = --item ]; then
   dir=$CHECK_DIR
   cd "$dir" || exit 1
@@ -83,7 +83,7 @@ if [ "${1:-}" = --item ]; then
   exit
 fi
 
-# name:seconds, the most important first. Those with "measure:" report and never fail.
+# name:seconds, most important first. Items with "measure:" report and never fail.
 table=(devices:60 descriptions:120 ops:300 ops_tf32:180 goldens:180
   step_resnet50:180 step_swin_tiny:180 measure:speed:700
   resume:120 overflow:60 steady_state:60 ema:60 gpus:120 captured_is_eager:60 deterministic:60
@@ -111,7 +111,7 @@ record() { # NAME STATE SECONDS DETAIL
   write_result
 }
 
-# 0 passed, 77 skipped, else failed; 124 and 137 are timeout's own.
+# 0: passed, 77: skipped, else failed; timeout itself returns 124 and 137.
 item() { # NAME SECONDS MEASURES
   local name=$1 most=${ITEM_LIMIT:-$2} measures=$3 began=$SECONDS rc state detail log cut=
   local left=$((limit - SECONDS))
@@ -144,7 +144,7 @@ item() { # NAME SECONDS MEASURES
     python3 "$root/scripts/gpu/speed_table.py" "$CHECK_DIR/speed.jsonl" | sed 's/^/    /'
 }
 
-usable() { # whether there is a GPU that trainc can use
+usable() { # true if there is a GPU that trainc can use
   "$trainc" devices --json | python3 -c '
 import json, sys
 sys.exit(not any(d["name"] == "cuda" and d["available"] for d in json.load(sys.stdin)["devices"]))'

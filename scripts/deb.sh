@@ -1,14 +1,14 @@
 #!/bin/bash
-# Builds a Debian package of what `make install` installs: build/deb/trainc_VERSION_ARCH.deb.
+# Builds a Debian package with the files of `make install`: build/deb/trainc_VERSION_ARCH.deb.
 #
 #   scripts/deb.sh              (make deb)
 #
-#   DEB_MAINTAINER="Name <address>"   whom the package names; else git's user.name and user.email
-#   DEB_COMPRESSION=gzip              takes 3 s; xz, the default, takes a minute, and gives a file of half the size
+#   DEB_MAINTAINER="Name <address>"   maintainer (default: git's user.name and user.email)
+#   DEB_COMPRESSION=gzip              takes 3 s; xz, the default, takes a minute and halves the size
 #
-# Dependencies are those of the binary (dpkg-shlibdeps). What it opens when it is used, for
-# LMDB, HDF5, AVIF, JPEG 2000, downloads and MPI, is recommended or suggested. No licence stands in the
-# sources, and the package says so.
+# dpkg-shlibdeps finds the binary's dependencies. Libraries opened at run time, for LMDB, HDF5,
+# AVIF, JPEG 2000, downloads, and MPI, are recommended or suggested. The sources contain no
+# license, and the package says so.
 set -eu
 cd "$(dirname "$0")/.."
 for tool in dpkg-deb dpkg-shlibdeps dpkg-architecture; do
@@ -25,7 +25,7 @@ rm -rf "$out"
 mkdir -p "$out/debian" "$root/DEBIAN" "$root/usr/share/doc/trainc"
 ${MAKE:-make} -s install DESTDIR="$root" PREFIX=/usr >"$out/install.log"
 
-# Where Debian has these.
+# Debian's folders for these files.
 mkdir -p "$root/usr/share/zsh/vendor-completions"
 mv "$root/usr/share/zsh/site-functions/_trainc" "$root/usr/share/zsh/vendor-completions/"
 rmdir "$root/usr/share/zsh/site-functions"
@@ -49,7 +49,7 @@ EOF
 find "$root/usr" -type d -exec chmod 755 {} +
 find "$root/usr" -type f ! -path '*/bin/*' ! -path '*/scripts/*' -exec chmod 644 {} +
 
-# dpkg-shlibdeps wants the folder debian of a source package.
+# dpkg-shlibdeps requires the debian folder of a source package.
 printf 'Source: trainc\n\nPackage: trainc\nArchitecture: any\n' >"$out/debian/control"
 depends=$(cd "$out" && dpkg-shlibdeps -O root/usr/bin/trainc 2>shlibdeps.log | sed -n 's/^shlibs:Depends=//p')
 [ -n "$depends" ] || { cat "$out/shlibdeps.log" >&2; echo "deb.sh: dpkg-shlibdeps found no dependencies" >&2; exit 1; }

@@ -1,6 +1,6 @@
 #!/bin/bash
-# make demo: packages, build, images, training, evaluation, a table. About a minute.
-# Leaves output/demo/result.json (of training) and output/demo/eval.json.
+# make demo: installs packages, builds, generates images, trains, evaluates, and prints a table.
+# Takes about a minute. Leaves output/demo/result.json (training) and output/demo/eval.json.
 set -eu
 cd "$(dirname "$0")/.."
 scripts/deps.sh

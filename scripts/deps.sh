@@ -1,17 +1,17 @@
 #!/bin/sh
-# Installs the packages that building and testing trainc needs, those that are missing, and
-# says so: Debian 12 and 13, Ubuntu 24.04. When all are installed it does nothing, as any user.
+# Installs missing packages that are needed to build and test trainc, and says so: Debian 12 and
+# 13, Ubuntu 24.04. If all are installed, it does nothing and needs no root access.
 #
-#   deps.sh [PACKAGE ...]   these as well: libomp-dev is what SANITIZE=thread needs
+#   deps.sh [PACKAGE ...]   installs these, too: libomp-dev for SANITIZE=thread
 #
-#   DEPS_DRYRUN=1     print what would be installed, install nothing
-#   DEPS_NAMES=FILE   print what would be installed on a fresh distribution whose packages are
-#                     listed in FILE, one name per line (tests/packages/)
-#   DEPS_LIST=1       print those of the names below that this distribution has
+#   DEPS_DRYRUN=1     only print what would be installed
+#   DEPS_NAMES=FILE   print what would be installed on a fresh distribution whose packages
+#                     FILE lists, one name per line (tests/packages/)
+#   DEPS_LIST=1       print the names below that this distribution has
 set -u
 
-# One package per line; names separated by | are alternatives, best first, for distributions
-# that name the same thing differently.
+# One package per line; | separates alternatives, best first, because distributions use different
+# names.
 packages="
 gcc
 g++
@@ -62,8 +62,8 @@ installed() { # name
         [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
 }
 
-# Sets missing to one name for each package of which no alternative is installed, and unknown
-# to those that the distribution does not have.
+# Sets `missing` to one name for each package of which no alternative is installed, and `unknown`
+# to packages that the distribution does not have.
 find_missing() {
     missing= unknown=
     for p in $packages; do
@@ -115,7 +115,7 @@ log=$(mktemp) || fail "cannot create a temporary file"
 trap 'rm -f "$log"' EXIT
 say "running apt-get update"
 $as_root apt-get update >"$log" 2>&1 || { tail -n 5 "$log" >&2; fail "apt-get update failed"; }
-find_missing # a new machine knows no package before the update
+find_missing # a new machine knows no packages before apt-get update
 [ -z "$unknown" ] || fail "this distribution does not have:$unknown"
 say "installing:$missing"
 $as_root env DEBIAN_FRONTEND=noninteractive \

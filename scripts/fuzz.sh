@@ -1,20 +1,19 @@
 #!/bin/bash
-# Feeds made-up bytes to what reads foreign files (tests/fuzz), by clang's libFuzzer and
-# with the address and undefined-behaviour sanitizers.
+# Fuzzes the readers of foreign files (tests/fuzz) with clang's libFuzzer and its address and
+# undefined-behavior sanitizers.
 #
 #   scripts/fuzz.sh [SECONDS [NAME...]]     default: 60 each, all
 #
-# Needs clang with its runtime: scripts/deps.sh clang libclang-rt-14-dev installs them.
+# Requires clang with its runtime: scripts/deps.sh clang libclang-rt-14-dev installs them.
 #
-# Each starts from files of the tree and from tests/fuzz/corpus/NAME, which earlier runs
-# found. Inputs that reach new code are kept in build/fuzz/NAME, for the next run. One that
-# fails stays in build/fuzz as NAME-crash-...; build/.../tests/fuzz/NAME FILE shows again what
-# is wrong with it.
-# What is to stay, the fewest inputs that reach all that these reach:
+# Each fuzzer starts from files of the source tree and from tests/fuzz/corpus/NAME, which earlier
+# runs found. Inputs that reach new code are kept in build/fuzz/NAME for the next run. A failing
+# input is kept in build/fuzz as NAME-crash-...; build/.../tests/fuzz/NAME FILE reproduces the
+# failure. To add the smallest set of inputs with the same coverage to the corpus:
 # build/fuzzer/tests/fuzz/NAME -merge=1 tests/fuzz/corpus/NAME build/fuzz/NAME. A unit test
-# (tests/dataset/test_fuzz_corpus.c) feeds it to the readers in every build.
-# "All" leaves out hdf5: what libhdf5 does with made-up files (1.10.8 loops for ever in a
-# damaged heap of variable lengths) cannot be mended here.
+# (tests/dataset/test_fuzz_corpus.c) feeds the corpus to the readers in every build. "All"
+# excludes hdf5, because bugs of libhdf5 cannot be fixed here (1.10.8 loops forever on a damaged
+# variable-length heap).
 set -eu
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
@@ -51,7 +50,7 @@ for name in "$@"; do
   case $name in config | yaml | cmdline) words=-dict=$keys ;; esac
   echo "fuzz: $name, $seconds s"
   part=$seconds
-  case $name in list) part=40 ;; esac # what it refuses leaves its memory to the process
+  case $name in list) part=40 ;; esac # rejected lists leak until the process ends
   for ((left = seconds; left > 0; left -= part)); do
     $build/tests/fuzz/"$name" $words -max_total_time=$((left < part ? left : part)) -timeout=20 \
       -rss_limit_mb=4096 -max_len=32768 -artifact_prefix="$kept/$name-" -print_final_stats=1 \

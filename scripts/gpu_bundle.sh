@@ -1,18 +1,19 @@
 #!/bin/bash
-# Packs what scripts/check_gpu.sh needs for a GPU machine that has only CUDA, cuDNN and
-# Python: the program, the tests, configs, goldens, and the shared libraries of this
-# machine, but for those of the C library, of CUDA and cuDNN.
+# Packs what scripts/check_gpu.sh needs on a GPU machine that has only CUDA, cuDNN, and Python:
+# the program, the tests, configs, golden files, and this machine's shared libraries except the C
+# library, CUDA, and cuDNN.
 #
 #   scripts/gpu_bundle.sh [FILE.tar.xz]        default build/trainc-gpu.tar.xz
 #
-# There:  tar xf trainc-gpu.tar.xz && trainc-gpu/scripts/check_gpu.sh
-# (no xz: python3 -m tarfile -e trainc-gpu.tar.xz)
+# On the GPU machine:  tar xf trainc-gpu.tar.xz && trainc-gpu/scripts/check_gpu.sh
+# (without xz: python3 -m tarfile -e trainc-gpu.tar.xz)
 #
-# That machine's C library must not be older than this one's asks for; check_gpu.sh says so.
+# Its C library must be at least the version that this machine's binaries require; check_gpu.sh
+# reports if it is not.
 #
-#   TRAINC=FILE, TESTS=DIR   other binaries, of the emulated build say
+#   TRAINC=FILE, TESTS=DIR   other binaries, for example of the emulated build
 #   PACK=COMMAND             another compressor; cat: none
-#   PTX=1                    kernels may be PTX alone, which is compiled there
+#   PTX=1                    allow kernels in PTX only, which the driver compiles there
 #   LIMIT=BYTES              fail if the file is larger (default 64 MiB)
 set -eu
 cd "$(dirname "$0")/.."
@@ -26,7 +27,7 @@ trap 'rm -rf "$work"' EXIT
 to=$work/trainc-gpu
 mkdir -p "$to"/{bin,lib/cxx,scripts/bench,tests} "$(dirname "$out")"
 
-# What check_gpu.sh runs.
+# Programs that check_gpu.sh runs.
 programs=("$trainc")
 for t in ops/test_ops models/test_{resnet,erfnet,transformer}_golden \
   session/test_{step,accumulation,overflow,fit} train/test_checkpoint; do
@@ -39,14 +40,14 @@ for p in "${programs[@]:1}"; do
 done
 strip --strip-debug -o "$to/bin/trainc" "$trainc"
 
-# PTX alone would make every first start there compile kernels, and all timings with it.
+# With PTX only, every first start there would compile kernels, which distorts timings.
 code=$(python3 scripts/gpu/machine_code.py "$trainc") || [ -n "${PTX:-}" ] || {
   echo "$trainc has PTX alone: build it with machine code (make NVARCH='-gencode arch=compute_90,code=sm_90'," \
     "or without NVARCH), or set PTX=1" >&2
   exit 1
 }
 
-# Not the C library and the loader, which belong to the kernel that runs there.
+# Excludes the C library and the dynamic loader, which must match the GPU machine's system.
 ldd "${programs[@]}" | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u | while read -r lib; do
   case $(basename "$lib") in
     libc.so.* | libm.so.* | libdl.so.* | librt.so.* | libpthread.so.* | ld-linux*) ;;

@@ -1,11 +1,11 @@
 #!/bin/bash
-# Includes point downward: each folder of src/, and cuda/, may include what its row names
-# and nothing else. A new folder needs a row here and one in the table of docs/dev/source.md.
+# Checks that includes point downward: each folder of src/, and cuda/, may include only what its
+# row lists. A new folder needs a row here and one in the table of docs/dev/source.md.
 #
-#   scripts/includes.sh          prints each include that points elsewhere; exit code 1
+#   scripts/includes.sh          prints each forbidden include; exit code 1 if there is any
 #
-# And no two .cu files define a struct of one name: of kernels that are templates over it, or
-# have it as a parameter, the linker would keep one.
+# Also checks that no two .cu files define a struct of the same name: if kernels are templates
+# over it or take it as a parameter, the linker would keep only one of them.
 set -u
 cd "$(dirname "$0")/.."
 awk '
@@ -62,8 +62,8 @@ awk '
   }
   END { exit bad }
 ' cuda/*.cu cuda/*.h
-# Names of files and classes are foreign text: verbs print through base/say.h, which makes it
-# safe. help, manual, and completion print texts of the program alone.
+# Names of files and classes are untrusted: subcommands print them through base/say.h, which
+# escapes them. help, manual, and completion print only the program's own text.
 awk '
   FILENAME ~ /(help|manual|completion)\.c$/ { next }
   /(^|[^a-z_"])(printf|puts|putchar|vprintf) ?\(/ && !/format\(printf/ {

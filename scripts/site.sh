@@ -1,9 +1,9 @@
 #!/bin/bash
-# The documentation as a web site in build/site, which a browser opens without a server.
+# Builds the documentation site in build/site; a browser opens it without a server.
 #
 #   scripts/site.sh      (make site)
 #
-# It needs mkdocs 1.6 or newer: pip install mkdocs. MKDOCS=PROGRAM names another one.
+# Requires mkdocs 1.6 or newer: pip install mkdocs. MKDOCS=PROGRAM selects another one.
 set -eu
 cd "$(dirname "$0")/.."
 mkdocs=${MKDOCS:-mkdocs}

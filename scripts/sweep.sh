@@ -1,11 +1,11 @@
 #!/bin/sh
-# A sweep as a loop of the shell: each run has its own tag and result file. Started again,
-# finished runs say so in a second and the others go on. `trainc sweep` does the same with
-# runs side by side, successive halving and a table.
+# A sweep as a shell loop: each run has its own tag and result file. If it is started again,
+# finished runs end within a second and the others continue. `trainc sweep` does the same with
+# parallel runs, successive halving, and a table.
 #
 #   sweep.sh OUTPUT TRAINC-ARGUMENTS...        sweep.sh /tmp/runs --cfg configs/smoke/synthetic.yaml
 #
-#   RATES="0.01 0.1" SEEDS="1 2"   what to combine
+#   RATES="0.01 0.1" SEEDS="1 2"   values to combine
 set -u
 out=$1
 shift
@@ -17,7 +17,7 @@ for lr in ${RATES:-0.01 0.1}; do
             >"$out/$tag.log" 2>&1 || echo "$tag failed: $(tail -1 "$out/$tag.log")" >&2
     done
 done
-# The best first.
+# Best first.
 for f in "$out"/*.json; do
     echo "$(sed -n 's/.*"best_top1": \([^,]*\),*/\1/p' "$f") $(basename "$f" .json)"
 done | sort -rn

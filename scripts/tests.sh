@@ -1,27 +1,26 @@
 #!/bin/bash
-# Runs test programs and scripts and counts their tests: those of a cmocka program one by one,
-# a script as one. Two run at a time, and beside them one of those that mostly wait
-# (ranks*.sh). Scripts, and programs that train, get one thread (two programs with two threads
-# each on two cores wait for each other and take three times as long); the kernels' programs
-# (ops, cpu) keep all, as they test threads. The output of programs that pass is not shown.
+# Runs test programs and scripts and counts their tests: each test of a cmocka program, and a
+# script as one. Two run at a time, plus one of the scripts that mostly wait (ranks*.sh). Scripts,
+# and programs that train, get one thread (two programs with two threads each on two cores wait
+# for each other and take three times as long); the kernels' programs (ops, cpu) keep all threads
+# because they test threading. Output of passing programs is hidden.
 #
 #   scripts/tests.sh PROGRAM...
 #
-#   TESTS_COUNT=FILE  appends "PASSED FAILED" to FILE, for a caller that runs several, and the
-#                     end of what each failed test said to FILE.failed
-#   TESTS_JOBS=N      programs at a time (default 2)
-#   TESTS_LIMIT=N     seconds that one program may take (default 600)
-#   OMP_NUM_THREADS=N threads for all of them
+#   TESTS_COUNT=FILE  appends "PASSED FAILED" to FILE, for a caller that runs this several
+#                     times, and the end of each failed test's output to FILE.failed
+#   TESTS_JOBS=N      parallel programs (default 2)
+#   TESTS_LIMIT=N     seconds allowed per program (default 600)
+#   OMP_NUM_THREADS=N threads for all programs
 #
-# A script that cannot run here (it needs a program that is not installed) ends with exit code
-# 77 and is counted as skipped. The last line is "N passed, N failed"; the exit code says whether
-# all passed.
+# A script that cannot run here, because a program is not installed, exits with code 77 and counts
+# as skipped. The last line is "N passed, N failed"; the exit code is 0 if all passed.
 set -u
 export GOMP_SPINCOUNT="${GOMP_SPINCOUNT:-3000}" # see src/cpu/spin.h
-# For SANITIZE=thread: no reports of libraries that know nothing of it; children may have
-# threads.
+# For SANITIZE=thread: ignores libraries that are not instrumented, and allows threads in child
+# processes.
 export TSAN_OPTIONS="${TSAN_OPTIONS:-ignore_noninstrumented_modules=1:die_after_fork=0}"
-# What is found out about the tests' data is kept for this run alone; ccache stays where it is.
+# Indexes of test data are kept for this run only; ccache keeps its folder.
 export CCACHE_DIR="${CCACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/ccache}"
 beside=${TESTS_JOBS:-2}
 [[ $beside =~ ^[1-9][0-9]*$ ]] || {
@@ -51,8 +50,8 @@ run() { # number
   trap 'kill $child; exit' TERM
   wait $child
   rc=$?
-  # Of this subshell's children: minutes and seconds as user, and in the kernel. (In a
-  # pipe `times` would be of another subshell.)
+  # CPU time of this subshell's children, user and system. (In a pipe `times` would run in another
+  # subshell.)
   times >"$dir/$1.times"
   awk -F '[ms ]+' -v rc=$rc -v s=$((SECONDS - began)) \
     'NR == 2 { printf "%d %d %.1f\n", rc, s, 60 * ($1 + $3) + $2 + $4 }' \
@@ -74,13 +73,13 @@ report() { # number
   if [ "$rc" = 0 ]; then
     bad=0
   elif [ "${bad:-0}" = 0 ]; then
-    bad=1 # it ended in some other way
+    bad=1 # it ended without a test summary
   fi
   [ -n "$good" ] || good=$((rc == 0))
   passed=$((passed + good))
   failed=$((failed + bad))
   echo "== ${tests[$1]}: $good passed, $bad failed ($seconds s, $cpu s of CPU)"
-  if [ "$rc" = 0 ]; then # a part may need a program that is not installed
+  if [ "$rc" = 0 ]; then # parts may be skipped because a program is not installed
     skipped=$((skipped + $(grep -cE '(^|: )skipped[:,] ' "$log")))
     grep -E '(^|: )skipped[:,] ' "$log" | sed 's/^/   /'
     return
@@ -93,17 +92,17 @@ report() { # number
   } >>"$TESTS_COUNT.failed"
 }
 
-report_ended() { # in the order in which they were named
+report_ended() { # in the order of the arguments
   while [ -e "$dir/$reported.end" ]; do
     report "$reported"
     reported=$((reported + 1))
   done
 }
 
-waits() { # number: does it spend half of its time waiting for processes to start or hang?
+waits() { # INDEX: true if it waits half of its time for processes to start or hang
   [[ ${tests[$1]} == */ranks*.sh ]]
 }
-lane() { # runs those that wait, one after another, beside all others
+lane() { # runs the waiting scripts one after another, in parallel with the others
   local i child
 
   for i in "${!tests[@]}"; do

@@ -1,22 +1,22 @@
 #!/bin/bash
-# Reliability under torture: random configurations of everything are disturbed at random, started
-# again without a disturbance, and have to end with the weights, metrics, and summaries of a run
-# that was never disturbed, bit for bit. docs/dev/reliability.md has the kinds and the figures.
+# Reliability test: disturbs runs of random configurations at random, restarts them undisturbed,
+# and requires bit-exact weights, metrics, and summaries of a run that was never disturbed.
+# docs/dev/reliability.md explains the kinds and gives figures.
 #
 #   scripts/torture.sh [--seconds N | --trials N] [--seed S] [--only KIND] [--jobs J]
 #
-#   --seconds N   for so long (3600)
-#   --trials N    so many, however long they take
-#   --seed S      of the first trial (from the clock); the next one has S + 1
+#   --seconds N   time to run (3600)
+#   --trials N    number of trials, without a time limit
+#   --seed S      seed of the first trial (default: from the clock); each next one adds 1
 #   --only KIND   kill, fault, or power
-#   --jobs J      trials side by side (1)
-#   --keep DIR    where the folders of failures are kept (torture-failures)
+#   --jobs J      parallel trials (1)
+#   --keep DIR    where to keep the folders of failures (torture-failures)
 #
-#   TRAINC=PROGRAM (./trainc)   TMPDIR=FOLDER, a fast one: /dev/shm if it is not set
-#   TORTURE_PLANT=fsync|rename  plants a bug: some of these calls do nothing; it has to be found
+#   TRAINC=PROGRAM (./trainc)   TMPDIR=FOLDER, a fast one (default: /dev/shm)
+#   TORTURE_PLANT=fsync|rename  plants a bug that must be detected: some of these calls do nothing
 #
-# It needs gcc and python3. The last lines are "N trials, M failures", counts for each kind, and
-# the command that does each failure again. The exit code is 1 if there were any.
+# Requires gcc and python3. The last lines are "N trials, M failures", counts for each kind, and
+# the command that repeats each failure. Exits with 1 if there were any.
 set -u
 here=$(realpath "$(dirname "$0")/..")
 export TRAINC=${TRAINC:-$here/trainc}

@@ -1,15 +1,14 @@
 #!/bin/bash
-# One word for one thing: finds words that this project has replaced by better ones, in
-# sources, tests, scripts and documents.
+# Consistent terms: finds words that this project has replaced, in sources, tests, scripts, and
+# documents.
 #
-#   scripts/words.sh [FOLDER]     prints each line that has one, and what to say; exit code 1
+#   scripts/words.sh [FOLDER]     prints each match and its replacement; exit code 1
 #
-# Each row: what is looked for, where it is the right word (removed before the search), and
-# what to say. Both are extended regular expressions of lower case, with < and > for the
-# edges of a word.
-# Not looked for, as they are right in other places: words, numbers, jobs, found, averages,
-# masks, scenes. None of these is a choice, a float, a direction, a match, the EMA, a dropout
-# or ReLU mask by that name alone, or an image.
+# Each row: the pattern, exceptions (removed before the search), and the replacement. Both
+# patterns are lower-case extended regular expressions; < and > are word boundaries. Not in the
+# list, because they are correct in other contexts: words, numbers, jobs, found, averages, masks,
+# scenes. They must not be used for a choice, a float, a direction, a match, the EMA, a dropout or
+# ReLU mask, or an image.
 set -u
 cd "${1:-$(dirname "$0")/..}" || exit 1
 

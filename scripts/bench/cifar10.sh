@@ -1,10 +1,10 @@
 #!/bin/bash
-# Training ResNet-20 on CIFAR-10, loading included: trainc against PyTorch with the data set
-# in memory (pytorch_cifar10.py), in alternating runs of the first steps.
+# Compares the training speed of ResNet-20 on CIFAR-10, including loading, with PyTorch's with the
+# data set in memory (pytorch_cifar10.py), in alternating runs of the first steps.
 #
 #   scripts/bench/cifar10.sh DATA [ROUNDS]      DATA/train/CLASS/*, DATA/test/CLASS/*
 #
-#   PYTHON=python3   an interpreter with torch, numpy and Pillow
+#   PYTHON=python3   an interpreter with torch, numpy, and Pillow
 set -eu
 data=$(cd "$1" && pwd)
 rounds=${2:-3}

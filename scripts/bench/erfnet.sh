@@ -1,15 +1,15 @@
 #!/bin/bash
-# The training step of ERFNet against PyTorch's, on this machine, in alternating runs.
+# Compares ERFNet's training step with PyTorch's on this machine, in alternating runs.
 #
 #   scripts/bench/erfnet.sh [ROUNDS]            default 3
 #
 #   DEVICE=cpu          480x360, batch 4, 12 classes; cuda: 1024x512, batch 16, 20 classes
 #   PYTHON=python3      an interpreter with torch
 #   DTYPES="fp32 bf16"  MODES="eager compiled"  SECONDS_EACH=5
-#   RUN="taskset -c 0,1"  in front of every timed command
+#   RUN="taskset -c 0,1"  prefix of every timed command
 #
-# For each type: medians of images per second, and the ratio to the faster of PyTorch's
-# modes. Forward, weighted loss with ignored pixels, backward and Adam on made-up pixels.
+# Prints, for each type, median images per second and the ratio to the faster PyTorch mode. A step
+# is forward, weighted loss with ignored pixels, backward, and Adam, on synthetic pixels.
 set -eu
 cd "$(dirname "$0")/../.."
 rounds=${1:-3}

@@ -1,12 +1,12 @@
 #!/bin/bash
-# What each kernel of a .cu file costs by its machine code: registers, bytes of stack and
-# spills, instructions in all, loads and stores of global memory by their width, and calls
-# (divisions of 64 bits and of floats). Needs nvcc and nvdisasm, not a GPU.
+# Prints what each kernel of a .cu file compiles to: registers, bytes of stack and spills, total
+# instructions, global loads and stores by width, and calls (64-bit and float divisions). Requires
+# nvcc and nvdisasm, but no GPU.
 #
 #   scripts/bench/instructions.sh FILE.cu [PATTERN]     kernels whose name matches, or all
 #
-#   ARCH=sm_90       of which GPU
-#   NVDISASM=FILE    default: beside nvcc, from PATH, or of a Python's triton
+#   ARCH=sm_90       GPU architecture
+#   NVDISASM=FILE    default: next to nvcc, from PATH, or from a Python's triton
 set -eu
 cd "$(dirname "$0")/../.."
 file=$1 pattern=${2:-.} arch=${ARCH:-sm_90}

@@ -1,15 +1,15 @@
 #!/bin/bash
-# Inference in 8 bits against fp32 and, where the processor has it, bf16: images per second of
-# `trainc bench --inference` on made-up pixels, in turns, the best of all rounds.
+# Compares 8-bit inference with fp32 and, if the processor supports it, bf16: images per second of
+# `trainc bench --inference` on synthetic pixels, alternating, best of all rounds.
 #
 #   scripts/bench/int8.sh [MODEL...]      resnet50
 #
-#   WEIGHTS=FILE  of the model, in floats (without: those of a short training)
-#   CALIB=DIR     images to calibrate with (without: generated ones; speed does not depend on them)
+#   WEIGHTS=FILE  float weights of the model (default: those of a short training)
+#   CALIB=DIR     calibration images (default: generated ones; speed does not depend on them)
 #   THREADS=N (1)    BATCH=N (8)    ROUNDS=N (5)    SECONDS_EACH=N (5)
 #
-# Says what the processor has for 8 bits and for bf16: figures without VNNI say nothing about one
-# with it.
+# Also prints the processor's 8-bit and bf16 instructions: figures without VNNI do not apply to a
+# processor with it.
 set -eu
 trainc=$(realpath "$(dirname "$0")/../../trainc")
 dir=$(mktemp -d)

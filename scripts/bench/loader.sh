@@ -1,6 +1,6 @@
 #!/bin/sh
-# The loader against torchvision on the same folder, one thread each, taking turns; prints the
-# medians of images per second and core, and the ratios.
+# Compares the loader with torchvision on the same folder with one thread each, alternating;
+# prints the medians of images per second and core, and the ratios.
 #
 #   loader.sh DATA [ROUNDS] [FLAG...]     DATA/train/CLASS/*.jpg; FLAGs go to trainc
 #

@@ -1,20 +1,20 @@
 #!/bin/sh
-# The memory-bound steps of the op table against the machine's copy of 128 MiB, measured
-# before and after each row, and against a bare loop that loads and stores the same bytes
-# (trainc bench --ops; what is counted: src/cases/op_bench.h).
+# Compares the memory-bound steps of the op table with the machine's copy of 128 MiB, measured
+# before and after each row, and with a plain loop that loads and stores the same bytes (trainc
+# bench --ops; src/cases/op_bench.h defines the bytes).
 #
 #   scripts/bench/memory_bound.sh [GLOB...]      rows by name, default all
 #
-#   ROUNDS=3  runs of all rows; medians of each step's shares and time count, as
-#             neighbours on a shared machine come and go
-#   BAR=0.8   the share of the machine's copy that a step must reach
-#   OPS=...   the ops whose steps must reach it (a regular expression)
+#   ROUNDS=3  runs of all rows; takes medians of each step's shares and time, because the
+#             load of a shared machine varies
+#   BAR=0.8   share of the machine's copy that a step must reach
+#   OPS=...   ops whose steps must reach it (a regular expression)
 #
-# Prints the steps of 4 MiB and more, with a star where one stays below, and exits with 1
-# if any does, or if there is none; the second share is of the bare loop. Dropout is left
-# out: its Philox numbers are arithmetic (docs/dev/performance.md); so is the loss of pixels,
-# with which a cast may go. So are the parts of a batch norm, which only the GPU backend
-# makes.
+# Prints the steps of 4 MiB and more, with a star if one is below the bar, and exits with 1 if any
+# is or if there is none; the second share is relative to the plain loop. Excluded: dropout,
+# because its Philox numbers are arithmetic (docs/dev/performance.md); the segmentation loss,
+# which may include a cast, for the same reason; and the parts of a batch norm, which only the GPU
+# backend creates.
 set -eu
 cd "$(dirname "$0")/../.."
 rounds=${ROUNDS:-3}
@@ -25,7 +25,7 @@ json=$(mktemp)
 steps=$(mktemp)
 trap 'rm -f "$json" "$steps"' EXIT
 
-# number in its run, shares of copy and of the bare loop, ms, bytes, row, dtype, op
+# number within the run, shares of copy and plain loop, ms, bytes, row, dtype, op
 for round in $(seq "$rounds"); do
     first=0
     for glob in "$@"; do

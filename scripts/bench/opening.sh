@@ -1,10 +1,10 @@
 #!/bin/sh
-# How long trainc needs to open a split of a million images: CLASSES folders of 1000 hard
-# links each, as folders of classes (the first start, which reads them, and the second, from the
-# index) and as lists. Prints the wall time of each start, from the command to the first
-# batches, less that of a start on one folder.
+# Measures how long trainc takes to open a split of a million images: CLASSES folders of 1000 hard
+# links each, as class folders (first start, which reads them, and second start, from the index)
+# and as lists. Prints the wall time of each start, from the command to the first batches, minus
+# that of a start with one folder.
 #
-#   opening.sh DIR [CLASSES]      DIR: new, on a file system with hard links; CLASSES: 1000
+#   opening.sh DIR [CLASSES]      DIR: new, on a file system with hard links; CLASSES: default 1000
 set -eu
 dir=${1:?usage: opening.sh DIR [CLASSES]}
 classes=${2:-1000}
@@ -25,9 +25,9 @@ awk -v n="$classes" 'BEGIN {
 }' >lines/train.txt
 awk -F'\t' 'BEGIN { printf "[" } { printf "%s[\"%s\", %d]", (NR > 1 ? ", " : ""), $1, $2 } END { print "]" }' \
     lines/train.txt >json/train.json
-sleep 3 # an index of folders that have just been made is not kept
+sleep 3 # an index of just created folders is not kept
 
-wall() { # DATASET DIR: seconds
+wall() { # DATASET DIR: prints seconds
     start=$(date +%s.%N)
     "$trainc" bench --loader --dataset "$1" --data-path "$2" --model resnet18 --num-classes "$classes" \
         --img-size 32 --batch-size 8 --workers 1 --seconds 0.01 >log 2>&1 || { cat log >&2; exit 1; }
@@ -36,7 +36,7 @@ wall() { # DATASET DIR: seconds
 
 wall folder one >/dev/null
 none=$(wall folder one)
-ls -R folders >/dev/null # into the page cache
+ls -R folders >/dev/null # fills the page cache
 for start in "first start, folders" "second start, folders" "lines" "json"; do
     case $start in *folders) kind=folder data=folders ;; *) kind=list data=$start ;; esac
     echo "$start: $(wall $kind "$data") $none" | awk '{ printf "%s %.2f s\n", substr($0, 1, index($0, ":")), $(NF - 1) - $NF }'

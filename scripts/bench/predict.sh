@@ -1,13 +1,13 @@
 #!/bin/bash
-# trainc predict against timm on one core: a folder of JPEGs, decoded, resized, cropped and
-# through a model in fp32, with the same weights.
+# Compares trainc predict with timm on one core: a folder of JPEGs is decoded, resized, cropped,
+# and passed through a model in fp32 with the same weights.
 #
 #   scripts/bench/predict.sh DIR [MODEL...]      DIR/CLASS/*.jpg; MODEL is resnet18
 #
 #   PYTHON=FILE  with torch and timm (python3)    CORE=N  (0)    ROUNDS=N  (3)
 #
-# Prints images per second of each round, less start-up: trainc's time is that of the folder
-# less that of one image.
+# Prints images per second of each round without startup: trainc's time is that of the folder
+# minus that of one image.
 set -eu
 here=$(dirname "$0")
 trainc=$here/../../trainc

@@ -1,12 +1,12 @@
 #!/bin/bash
-# Two processes of one core each against one of two cores, and against one of one core:
-# images per second of training, in alternating rounds, with images from memory; beside them
-# PyTorch's DistributedDataParallel with gloo in two processes (pytorch_ddp.py).
+# Compares training with two processes of one core each, one process of two cores, and one process
+# of one core: images per second in alternating rounds, with images in memory; also PyTorch's
+# DistributedDataParallel with gloo in two processes (pytorch_ddp.py).
 #
 #   scripts/bench/ranks.sh [ROUNDS] [resnet50 | resnet20]...
 #
-#   PYTHON=python3   an interpreter with torch and timm; empty: without PyTorch
-#   STEPS=12         updates of a run; the first third does not count
+#   PYTHON=python3   an interpreter with torch and timm; empty: skip PyTorch
+#   STEPS=12         steps of a run; the first third does not count
 #   CORES="0 1"      the two cores
 set -eu
 rounds=${1:-5}
@@ -20,7 +20,7 @@ read -r core other <<<"${CORES:-0 1}"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
 median() { sort -n | awk '{v[NR] = $1} END {print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2}'; }
-# Model, images of an update in all processes, side of an image.
+# Model, global batch size, image size.
 settings() {
   case $1 in
   resnet20) steps=${STEPS:-60} batch=128 side=32 cfg=configs/cifar10/resnet20.yaml ;;
@@ -28,7 +28,7 @@ settings() {
   *) echo "ranks.sh: resnet50 or resnet20, not $1" >&2; exit 2 ;;
   esac
 }
-# The rate of the updates after the first third: images of the lines of the log, each over its time.
+# Prints the images per second of the steps after the first third: total images over total time.
 rate() { # FOLDER
   sed -n 's/.*"kind":"train".*"images_per_second":\([0-9.e+]*\).*/\1/p' "$1"/*/*/metrics.jsonl |
     awk -v from=$((steps / 3)) 'NR > from {t += 1 / $1; n++} END {printf "%.2f\n", n / t}'

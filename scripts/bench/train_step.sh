@@ -1,16 +1,16 @@
 #!/bin/bash
-# The training step of trainc against PyTorch's, on this machine, in alternating runs.
+# Compares trainc's training step with PyTorch's on this machine, in alternating runs.
 #
 #   scripts/bench/train_step.sh [ROUNDS]        default 3
 #
 #   PYTHON=python3     an interpreter with torch
 #   MODELS="resnet50 resnet20"  DTYPES="fp32 bf16"  MODES="eager compiled"  SECONDS_EACH=5
-#                      swin_tiny_patch4_window7_224 vit_small_patch16_224 convnext_tiny, too
+#                      also swin_tiny_patch4_window7_224 vit_small_patch16_224 convnext_tiny
 #
-# For each model and type: medians of images per second, the ratio to the faster of
-# PyTorch's modes, trainc's convolutions only, and the peak memory of both. Batch 16 at
-# 224x224 (8 for transformers and ConvNeXt), 128 at 32x32; all cores, synthetic input;
-# forward, backward and optimizer.
+# Prints, for each model and type, median images per second, the ratio to the faster PyTorch mode,
+# trainc's time for convolutions only, and the peak memory of both. Batch 16 at 224x224 (8 for
+# transformers and ConvNeXt), 128 at 32x32; all cores, synthetic input; forward, backward, and
+# optimizer.
 set -eu
 cd "$(dirname "$0")/../.."
 rounds=${1:-3}

@@ -1,8 +1,7 @@
-# Items of scripts/check_gpu.sh that pass or fail. Sourced; each runs in a process of its
-# own, in the folder of the whole run, and its last line of output is the detail.
+# Items of scripts/check_gpu.sh that pass or fail. Sourced; each item runs as a process in the
+# folder of the whole check, and its last line of output is the detail.
 
-# Compares the tensors of two checkpoints; their headers hold the configuration, which may
-# differ.
+# Compares the tensors of two checkpoints without their headers, which contain the configuration.
 same_tensors() {
   python3 - "$1" "$2" <<'EOF'
 import json, struct, sys
@@ -11,7 +10,7 @@ def tensors(path):
     n = struct.unpack("<Q", b[:8])[0]
     h = json.loads(b[8:8 + n])
     h.pop("__metadata__", None)
-    data = memoryview(b)[8 + n:] # so that a slice copies no more than itself
+    data = memoryview(b)[8 + n:] # so that slices do not copy
     return {k: bytes(data[slice(*v["data_offsets"])]) for k, v in h.items()}
 a, b = (tensors(p) for p in sys.argv[1:3])
 bad = [k for k in sorted(set(a) | set(b)) if a.get(k) != b.get(k)]
@@ -20,7 +19,7 @@ sys.exit(1 if bad else 0)
 EOF
 }
 
-# timed NAME COMMAND...: runs it with its output in NAME.log, and says how long it took.
+# NAME COMMAND...: runs it with its output in NAME.log, and prints the time it took.
 timed() {
   local name=$1 began=${EPOCHREALTIME/[.,]/} rc
   shift
@@ -35,7 +34,7 @@ make_shapes() {
     --train 48 --val 12 --size 16 >/dev/null 2>&1
 }
 
-# train OUT [FLAG...] [-- KEY=VALUE...]: two epochs of 6 updates, fp16.
+# OUT [FLAG...] [-- KEY=VALUE...]: trains two epochs of 6 steps in fp16.
 train() {
   local out=$1 flags=() keys=()
   shift
@@ -68,9 +67,8 @@ print("%s, driver %s, runtime %s, %s" % (g["name"], c["driver"], c["runtime"],
 EOF
 }
 
-# Compares `trainc summary` of this GPU itself with that of its description, which
-# `trainc devices` printed. Claims and engines may differ, as some engines are offered only
-# where there is a driver.
+# Compares `trainc summary` on this GPU with summary from the description that `trainc devices`
+# printed. Claims and engines may differ, because some engines require a driver.
 check_descriptions() {
   local json=keep/devices.json device
   [ -f $json ] || "$trainc" devices --json >$json || die "trainc devices failed"
@@ -82,7 +80,7 @@ check_descriptions() {
   python3 "$root/scripts/gpu/describe.py" $json keep/summary_{cuda,devices,h200}.json
 }
 
-ops() { # settings: the op table against the reference
+ops() { # SETTING...: runs the op table against the reference
   (cd "$root" && env "$@" TEST_DEBUG=1 TEST_BACKENDS=cuda TEST_FILTER=test_backends "$tests/ops/test_ops") >ops.log 2>&1
   local rc=$?
   cat ops.log
@@ -132,7 +130,7 @@ check_deterministic() {
   same_tensors "$(last once)" "$(last twice)"
 }
 
-one_step() { # OUT CONFIGURATION BATCH [FLAG...] [KEY=VALUE...]: two updates, fp16
+one_step() { # OUT CONFIGURATION BATCH [FLAG...] [KEY=VALUE...]: trains two steps in fp16
   local out=$1 cfg=$2 batch=$3 flags=()
   shift 3
   while [ $# -gt 0 ] && [[ $1 == -* ]]; do flags+=("$1"); shift; done
@@ -147,9 +145,9 @@ one_step() { # OUT CONFIGURATION BATCH [FLAG...] [KEY=VALUE...]: two updates, fp
   return 0
 }
 
-# A step with the engines that a GPU trains with (timed ones, in later runs from the folder of
-# plans), captured and eager: equal bit for bit. If they are not, two captured runs have to
-# differ as well, as some engines' results vary; then deterministic engines are compared.
+# Compares captured and eager steps with the engines that training uses (timed once, then loaded
+# from the plan folder): they must be bit-exact. If they are not, two captured runs must differ,
+# too, because some engines vary from run to run; then deterministic engines are compared.
 step() { # CONFIGURATION BATCH [KEY=VALUE...]
   local cfg=$1 batch=$2
   shift 2
@@ -173,7 +171,7 @@ step() { # CONFIGURATION BATCH [KEY=VALUE...]
   echo "a timed engine differs from run to run; deterministic ones, captured, eager, and with NaN between the tensors: equal bit for bit"
 }
 check_step_resnet50() {
-  rm -rf step-{captured,eager,redzones,again,strict,strict-eager,strict-redzones} # the other step's
+  rm -rf step-{captured,eager,redzones,again,strict,strict-eager,strict-redzones} # of the other model
   [ -n "$emulated" ] && step resnet18.yaml 2 DATA.IMG_SIZE=32 MODEL.NUM_CLASSES=10 && return
   step resnet50.yaml 32
 }
@@ -184,8 +182,8 @@ check_step_swin_tiny() {
   step swin.yaml 32
 }
 
-# Kills process PID, which has not ended, once FOLDER has a checkpoint of update STEP or a
-# later one; prints of which.
+# Kills the running process PID once FOLDER has a checkpoint of step STEP or later, and prints its
+# step.
 kill_at() { # PID FOLDER STEP
   python3 - "$@" <<'EOF'
 import glob, os, re, sys, time
@@ -203,8 +201,8 @@ while True:
 EOF
 }
 
-# Killed after a checkpoint within the first epoch, and half-way: the run goes on, and ends
-# with the weights of one that nobody killed.
+# The run is killed after a checkpoint in the first epoch and half-way. The resumed run ends with
+# the weights of an undisturbed run.
 check_resume() {
   make_shapes
   local epochs=20 step pid at=() run
@@ -253,14 +251,14 @@ print("update 4 skipped: scale halved, statistics and EMA without it, 11 of 12 a
 EOF
 }
 
-check_ema() { # kept on the device, and in host memory: the same bits
+check_ema() { # on the device and in host memory: the same bits
   make_shapes
   train ema-device
   train ema-cpu -- TRAIN.EMA.DEVICE=cpu
   same_tensors "$(last ema-device)" "$(last ema-cpu)"
 }
 
-# Two GPUs in one process, captured and eager, and one GPU each in two that meet by NCCL.
+# Two GPUs in one process, captured and eager, and one GPU each in two processes that use NCCL.
 check_gpus() {
   make_shapes
   local n rank port pids=()
@@ -286,9 +284,9 @@ print(sum(len(d.get("gpus", [])) for d in json.load(sys.stdin)["devices"] if d["
   echo "two of $n GPUs in one process, captured and eager, and in two: equal bit for bit"
 }
 
-# The losses of some updates in fp32, and the final accuracy, against the CPU's. After the 8
-# epochs of configs/demo.yaml top-1 differs by 3 points from seed to seed and from type to
-# type (95.3 to 98.8 % on CPUs); after 20 it has settled, at 99.7 %.
+# Compares fp32 losses of a few steps and the final accuracy with the CPU's. After the 8 epochs of
+# configs/demo.yaml, top-1 varies by 3 points with seed and type (95.3 to 98.8 % on CPUs); after
+# 20 epochs it is stable at 99.7 %.
 check_accuracy() {
   make_shapes
   local device
@@ -328,7 +326,7 @@ sys.exit(0 if cuda["val_top1"] >= cpu["val_top1"] - float(sys.argv[3]) else 1)
 EOF
 }
 
-# Ten updates of an epoch need no more synchronisations than six.
+# Ten steps of an epoch need no more synchronizations than six.
 check_steady_state() {
   make_shapes
   local n
@@ -342,7 +340,7 @@ check_steady_state() {
   echo "$a synchronisations in 6 updates and in 10"
 }
 
-check_memory() { # a run reports its peak; one that does not fit is refused before it starts
+check_memory() { # a run reports its peak memory; one that does not fit is rejected before it starts
   make_shapes
   train memory
   local peak library

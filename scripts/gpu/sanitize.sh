@@ -1,8 +1,8 @@
-# Items of scripts/check_gpu.sh: the op table under NVIDIA's compute-sanitizer, each type in
-# a process of its own at the same time. Sourced.
+# Items of scripts/check_gpu.sh: the op table under NVIDIA's compute-sanitizer, one process per
+# type, all in parallel. Sourced.
 
-# NVIDIA's own kernels are left out: they are slow to look into, and not ours to mend. The
-# flag had another name before CUDA 13.
+# Excludes NVIDIA's own kernels: they are slow to check, and not ours to fix. The flag had another
+# name before CUDA 13.
 leave_out() { # TOOL
   local flag names='kns=cudnn,kns=cutlass,kns=cublas,kns=xmma,kns=nvjet,kns=gemm,kns=cask,kns=implicit'
   for flag in --kernel-name-exclude --kernel-regex-exclude; do
@@ -10,21 +10,21 @@ leave_out() { # TOOL
   done
 }
 
-# What it finds, it says at once; a summary comes at the end.
+# Prints findings, which appear at once; the summary comes at the end.
 findings() { # LOG
   grep -v 'SUMMARY\|Internal Sanitizer Error' "$1" |
     grep '^========= *\(Invalid\|Misaligned\|Uninitialized\|Unused\|Barrier\|Divergent\|Error\|ERROR\|Warning\|WARN\|.*hazard\)'
 }
 
-# One type. The last line of TYPE.said is how it ended: clean, found, failed, unfinished or
-# nothing, and why. Some of NVIDIA's kernels the sanitizer itself cannot run ("Internal
-# Sanitizer Error"), left out or not: the table then goes on after that row.
+# Checks one type. The last line of TYPE.said is the outcome (clean, found, failed, unfinished, or
+# nothing) and its reason. The sanitizer itself fails on some of NVIDIA's kernels ("Internal
+# Sanitizer Error"), excluded or not: the table then continues after that row.
 sanitize_type() { # TYPE SECONDS TOOL [FLAG...]
   local type=$1 until=$((SECONDS + $2)) sanitizer=$3 log=$1.log rows=$PWD/$1.row lost=() after=() rc
   shift 3
   : >"$type.all"
   while :; do
-    # The folder keeps what it says if the time is over.
+    # The folder keeps the output if the time limit ends this.
     # shellcheck disable=SC2046
     (cd "$root" && env TEST_BACKENDS=cuda TEST_FILTER=test_backends TEST_ONLY_DTYPE="$type" TEST_ROW_LOG="$rows" \
       "${after[@]}" timeout --foreground $((until > SECONDS ? until - SECONDS : 1)) \
@@ -78,7 +78,7 @@ sanitize() { # TOOL [FLAG...]
   grep -q '^nothing' ./*.said && skip "$said"
   echo "0 errors: $said"
 }
-# Calls that libraries make to find out what the driver knows may fail.
+# Libraries make calls that may fail, to query the driver.
 check_memcheck() { sanitize memcheck --report-api-errors no; }
 check_synccheck() { sanitize synccheck; }
 check_initcheck() { sanitize initcheck; }

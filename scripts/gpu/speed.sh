@@ -1,6 +1,6 @@
-# Items of scripts/check_gpu.sh that measure: they tell, and never fail. Sourced.
+# Items of scripts/check_gpu.sh that measure: they report and never fail. Sourced.
 
-# model:configuration:batch:keys:the PyTorch script of scripts/bench with its flags
+# model:configuration:batch:keys:PyTorch script of scripts/bench with its flags
 models() {
   if [ -n "$emulated" ]; then
     echo "resnet20:smoke/shapes.yaml:8::pytorch_train_step.py --model resnet20"
@@ -36,8 +36,8 @@ ours() { # MODEL CONFIGURATION BATCH [KEY=VALUE...]
   row "$1" "$3" trainc "$(json_value "keep/bench_$1.json" images_per_second)"
 }
 
-# The same without fusion, each convolution alone in its plan and attention by our kernels: what
-# fused plans are worth.
+# Without fusion: each convolution in its own plan, and attention with our kernels. Shows the
+# benefit of fused plans.
 apart() { # MODEL CONFIGURATION BATCH [KEY=VALUE...]
   timeout --foreground 100 "$trainc" bench --cfg "$root/configs/$2" --device cuda -b "$3" --amp-dtype fp16 --seconds 5 \
     --json "keep/apart_$1.json" --opts CUDNN.CACHE=plans CUDNN.BENCHMARK=True CUDNN.FUSE=False "${@:4}" >apart.log 2>&1 || tail -3 apart.log
@@ -53,8 +53,8 @@ theirs() { # MODEL BATCH MODE SCRIPT [FLAG...]
     row "$1" "$2" "$3" "" "PyTorch $3, $1: $(tail -1 "$log" | cut -c1-150)"
 }
 
-# For each model predicted and measured, then without fusion, then PyTorch: what matters
-# most comes first, as the time may end.
+# Predicted and measured for each model, then without fusion, then PyTorch: most important first,
+# because the time limit may end this.
 check_speed() {
   local python=${PYTHON:-python3} line name cfg batch keys peer mode
   while IFS=: read -r name cfg batch keys peer; do
@@ -78,7 +78,7 @@ check_speed() {
   done
 }
 
-check_start() { # how long a run takes to begin, with and without its plans on disk
+check_start() { # startup time with and without plans on disk
   [ -z "$emulated" ] || skip "not timed on the emulator"
   make_shapes
   local n
@@ -98,7 +98,7 @@ print("device open after %.2f s, again %.2f s; first step after %.2f s, with its
 EOF
 }
 
-check_bandwidth() { # kernels that only move memory, against the device's own copy
+check_bandwidth() { # compares kernels that only move memory with the device's own copy
   [ -z "$emulated" ] || skip "not timed on the emulator"
   "$trainc" bench --ops --device cuda --json keep/bench_ops.json \
     --opts CUDNN.CACHE= CUDNN.BENCHMARK=False >bench.log 2>&1 || { cat bench.log; die "bench"; }
