@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks what trainc reads of CamVid against numpy: the lists, the sizes, the values of the
-labels, the class histogram and the class weights.
+"""Compares what trainc reads of CamVid with numpy: lists, image sizes, label values, class
+histogram, and class weights.
 
 usage: camvid_check.py TRAINC CAMVID_DIR
 
@@ -46,7 +46,7 @@ def count(labels):
 
 
 def by_trainc(trainc, train, val):
-    """The histogram and the weights that trainc finds."""
+    """Returns the histogram and the weights that trainc prints."""
     with tempfile.TemporaryDirectory() as root:
         for name, lines in (("train", train), ("val", val[:1])):
             with open(os.path.join(root, name + ".txt"), "w") as f:

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Do onnx.checker and onnxruntime accept what trainc exports, and do they agree with it?
+"""Checks trainc's ONNX exports with onnx.checker, and their results with onnxruntime.
 
     make build/cc/tests/onnx/test_export
     scripts/check_onnx.py [--update] [NAME...]
 
-Every net of tests/onnx/onnx_nets.c (by default the small ones) is exported with its
-images and the logits that trainc's own CPU backend makes of them. The checker has to pass
-with shape inference, and onnxruntime has to agree to 1e-5 of the largest logit, with all
-images as one batch and with the first alone (in 8 bits with trainc's reference, to 2e-2,
-since rounding has edges). --update then writes
-tests/golden/onnx/NAME.txt, which the test of every build compares with.
+Exports every model of tests/onnx/onnx_nets.c (default: the small ones) with its images and
+the logits of trainc's CPU backend. The checker must pass with shape inference, and
+onnxruntime must agree to 1e-5 of the largest logit, for all images as one batch and for the
+first image only (8-bit models with trainc's reference to 2e-2, because a value near a
+rounding boundary may round either way). --update then writes tests/golden/onnx/NAME.txt,
+which the test of every build compares with.
 
 Needs onnx and onnxruntime; no part of trainc does.
 """
@@ -27,14 +27,14 @@ import onnxruntime
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TEST = ROOT / "build/cc/tests/onnx/test_export"
 LIMIT = 1e-5
-LIMIT_8_BITS = 0.02  # a value that lies on an edge may become one number more or less
+LIMIT_8_BITS = 0.02  # a value near a rounding boundary may round either way
 
 
 def check(folder, name, limit):
     path = folder / f"{name}.onnx"
     onnx.checker.check_model(str(path), full_check=True)
     options = onnxruntime.SessionOptions()
-    if name.endswith("_q"):  # as it stands: no operators in 8 bits with a bias of int32
+    if name.endswith("_q"):  # unoptimized: there are no 8-bit operators with an int32 bias
         limit = LIMIT_8_BITS
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = 2

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Hands a run of trainc to Weights & Biases or MLflow, from metrics.jsonl and config.yaml.
+"""Copies a run of trainc from metrics.jsonl and config.yaml to Weights & Biases or MLflow.
 
     scripts/import_run.py wandb OUTPUT/NAME/TAG [PROJECT]
     scripts/import_run.py mlflow OUTPUT/NAME/TAG [EXPERIMENT]
 
-Both libraries take their server and login from the environment, as always (WANDB_MODE=offline,
-MLFLOW_TRACKING_URI). The run has the name of its folder; train/..., val/... and epoch/... have
-the number of the update as their step.
+Server and login come from the environment, as usual for both libraries (WANDB_MODE=offline,
+MLFLOW_TRACKING_URI). The run is named after its folder; train/..., val/..., and epoch/...
+use trainc's step numbers.
 """
 import json
 import math
@@ -20,7 +20,7 @@ AXES = ("kind", "seq", "step", "epoch")
 
 
 def lines(folder):
-    """(step, {"train/loss": ...}) of each line that has a step."""
+    """Yields (step, {"train/loss": ...}) for each line that has a step."""
     step = 0
     for text in (folder / "metrics.jsonl").read_text().splitlines():
         line = json.loads(text)

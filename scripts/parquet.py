@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Converts Parquet files with images inside, as Hugging Face's data sets have them, to tar files
-that trainc reads as they are (DATA.DATASET tar, WebDataset's layout).
+"""Converts Parquet files with images inside, such as Hugging Face's data sets, to tar files
+that trainc reads (DATA.DATASET tar, WebDataset's layout).
 
     scripts/parquet.py SOURCE OUT [--image COLUMN] [--label COLUMN]
 
-SOURCE is a folder or a Parquet file; a file's split is the word before the first hyphen of its name
-(train-00000-of-00004.parquet, test.parquet). An image is the bytes of a file, or a struct of
-`bytes` and `path`. A label is a number, whose name Hugging Face's metadata may have, or a text.
-Writes OUT/SPLIT-000000.tar, ..., and OUT/classes.txt if the classes have names. Needs pyarrow.
+SOURCE is a folder or a Parquet file. The split is the part of the file name before the
+first hyphen (train-00000-of-00004.parquet, test.parquet). An image is the bytes of a file,
+or a struct of `bytes` and `path`. A label is text, or a number whose name may be in Hugging
+Face's metadata. Writes OUT/SPLIT-000000.tar, ..., and OUT/classes.txt if the classes have
+names. Needs pyarrow.
 """
 import argparse
 import io
@@ -51,7 +52,7 @@ def split_of(path):
 
 
 class Writer:
-    """Tar files of a split."""
+    """Writes the tar files of a split."""
 
     def __init__(self, out, split):
         self.out, self.split, self.n, self.tar = out, split, 0, None

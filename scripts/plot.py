@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Curves of training runs as one SVG: loss on the left, accuracy on the right.
+"""Plots training runs as one SVG: loss on the left, accuracy on the right.
 
   plot.py [-o FILE.svg] [--title TEXT] RUN...
 
-A RUN is a run's folder, its summary.csv, or its metrics.jsonl, and may be named:
-"resnet20=output/resnet20/default". Without a name it has the folder's. From summary.csv
-come losses and accuracies (for segmentation val_acc, val_miou, ema_miou) against epoch; from
-metrics.jsonl train_loss or loss against epoch or step. With several runs, each has a colour;
-with one, each quantity has. Standard library only.
+A RUN is a run's folder, its summary.csv, or its metrics.jsonl, optionally with a name:
+"resnet20=output/resnet20/default". The default name is that of the folder. Losses and
+accuracies from summary.csv (for segmentation val_acc, val_miou, ema_miou) are plotted
+against the epoch, train_loss or loss from metrics.jsonl against the epoch or step. Colors
+distinguish several runs, or the quantities of one run. Standard library only.
 """
 import argparse
 import csv
@@ -17,7 +17,7 @@ import os
 import sys
 from html import escape
 
-# Okabe and Ito's colours, which the colour-blind can tell apart.
+# Okabe and Ito's colors, which color-blind people can distinguish.
 COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#666666"]
 QUANTITIES = {  # column: (panel, label, dash)
     "train_loss": ("loss", "training loss", "5 3"),
@@ -43,7 +43,7 @@ def number(text):
 
 
 def rows_of(path):
-    """The rows of a log as dictionaries of numbers (None: empty, null, no number)."""
+    """Returns the rows of a log as dicts of numbers (None if empty, null, or not a number)."""
     with open(path, newline="", encoding="utf-8") as f:
         if path.endswith(".jsonl"):
             rows = [json.loads(line) for line in f if line.endswith("\n")]
@@ -53,7 +53,7 @@ def rows_of(path):
 
 
 def read_run(argument):
-    """(name, x label, {quantity: [(x, y), ...]})"""
+    """Returns (name, x label, {quantity: [(x, y), ...]})."""
     name, equals, path = argument.partition("=")
     if not equals:
         name, path = None, argument
@@ -77,7 +77,7 @@ def read_run(argument):
 
 
 def ticks(low, high, most=6):
-    """Round numbers within [low, high]."""
+    """Returns round numbers within [low, high]."""
     step = 10 ** math.floor(math.log10((high - low) / most))
     step *= next(f for f in (1, 2, 5, 10) if (high - low) / (f * step) <= most)
     first = math.ceil(low / step - 1e-9)
@@ -88,7 +88,7 @@ def limits(values, panel):
     low, high = min(values), max(values)
     if panel == "loss":
         ordered = sorted(values)
-        high = min(high, 4 * ordered[len(ordered) // 2])  # one spike hides nothing
+        high = min(high, 4 * ordered[len(ordered) // 2])  # a spike must not flatten the rest
         low = 0 if low < high / 3 else low
     pad = (high - low) * 0.05 or 0.5
     high = high + pad
@@ -122,7 +122,8 @@ def draw_axes(box, xlim, ylim, scale, labels):
 
 
 def draw_legend(box, entries, low):
-    """Where curves seldom are: top right for losses, bottom right for accuracies."""
+    """Draws the legend where curves are rare: top right for losses, bottom right for
+    accuracies."""
     x1, rows = box[2], len(entries)
     y = box[3] - 16 * rows - 2 if low else box[1] + 12
     width = 40 + 6.2 * max(len(label) for label, _, _ in entries)
@@ -138,7 +139,7 @@ def draw_legend(box, entries, low):
 
 
 def draw_panel(panel, x_label, curves, clip):
-    """curves: [(label, colour, dash, points)]. SVG of one panel at the origin."""
+    """Returns the SVG of a panel at the origin. curves: [(label, color, dash, points)]."""
     box = (LEFT, TOP, WIDTH - RIGHT, HEIGHT - BOTTOM)
     xs = [x for c in curves for x, _ in c[3]]
     xlim = (min(xs), max(max(xs), min(xs) + 1))

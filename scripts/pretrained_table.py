@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""src/models/pretrained_table.c: what is public of the weights that the models' tags name,
-from timm's registry. Run it where timm is installed, after tags or models were added:
+"""Writes src/models/pretrained_table.c: public data about the weights that the models' tags
+name, from timm's registry. Run it where timm is installed, after tags or models were added:
 
     python3 -m pip install timm
-    curl -LO https://raw.githubusercontent.com/huggingface/pytorch-image-models/main/results/results-imagenet.csv
     python3 scripts/pretrained_table.py results-imagenet.csv >src/models/pretrained_table.c
     python3 scripts/pretrained_table.py --renamed >src/models/pretrained_renamed.c
 
-Files of other formats or with other names of their parameters (.npz of the ViTs, ConvNeXt's
-first ones) are left out: these weights are in the hub alone. Accuracies, of 50,000 images
-at the size and crop of the row, are timm's results; where it has none of these, there is none.
-With --renamed it is the table of timm's deprecated names.
+results-imagenet.csv is in the folder `results` of timm's repository. URLs of files with
+other formats or parameter names (ViT's .npz files, the original ConvNeXt files) are
+omitted: these weights come only from the Hugging Face Hub. Accuracies are timm's results
+for 50,000 images at the row's size and crop, or 0 if timm has none. --renamed writes the
+table of timm's deprecated names.
 """
 import csv
 import pathlib
@@ -29,7 +29,7 @@ NORMS = {IMAGENET: "IMAGENET", OPENAI: "OPENAI", HALF: "HALF"}
 
 
 def tags():
-    """Name and tag of each row of the models' tables, in their order."""
+    """Yields name.tag for each row of the models' tables, in their order."""
     for family in FAMILIES:
         text = (MODELS / family).read_text()
         for name, row in re.findall(r"\{ROW\((\w+)\)(.*?)(?=\{ROW|\{\.name)", text, re.S):
@@ -53,8 +53,8 @@ def row(name, accuracy):
 
 
 def renamed():
-    """Deprecated names of what is in the table, but for timm's slip: three nets of other
-    widths that its list sends to resnext101_32x8d."""
+    """Yields deprecated names of models in the table, except for an error in timm: three
+    models of other widths that its list maps to resnext101_32x8d."""
     known = set(tags())
     for old, new in sorted(get_deprecated_models().items()):
         if new in known and not re.fullmatch(r"ig_resnext101_32x(16|32|48)d", old):

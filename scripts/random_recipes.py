@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Trains random recipes in trainc and in PyTorch and compares all that can be seen.
+"""Trains random recipes with trainc and with PyTorch and compares all results.
 
     scripts/random_recipes.py [--trainc ./trainc] [--device cpu] [--dir DIR] [FIRST [LAST]]
 
-Recipe n is drawn with seed n: optimizer, schedule, warm-up, accumulation, clipping, smoothing,
-EMA, frozen layers, a stop in the middle. Images are generated PNGs of the network's size,
-without augmentation, so both sides see the same pixels; both start from the same weights.
-Compared are each update's loss, rate and gradient norm, the scores of each validation, and the
-weights, running statistics, EMAs and moments at the end. PyTorch trains in fp64 and in fp32:
-trainc may differ from fp64 by ten times what PyTorch's own fp32 does, so a chaotic recipe says
-little. A recipe that differs is repeated from up to four other initial weights, and is BAD (exit
-code 1) only if it differs with all of them.
-Needs torch, timm, safetensors and Pillow.
+Recipe n is drawn with seed n: optimizer, schedule, warmup, accumulation, clipping,
+smoothing, EMA, frozen layers, an interruption. Images are generated PNGs of the model's
+size without augmentation, so both sides see the same pixels; both start from the same
+weights. Compared are loss, learning rate, and gradient norm of each step, the scores of
+each validation, and the weights, running statistics, EMAs, and moments at the end. PyTorch
+trains in fp64 and in fp32: trainc may differ from fp64 by ten times the difference of
+PyTorch's fp32, so a chaotic recipe proves little. A recipe that differs is repeated from up
+to four other initial weights, and is BAD (exit code 1) only if it differs with all of them.
+Needs torch, timm, safetensors, and Pillow.
 """
 import argparse
 import bisect
@@ -69,7 +69,7 @@ def draw(seed):
 
 
 def philox(seed, stream, step, element):
-    """Salmon et al., SC 2011; the counter as src/base/philox.h lays it out."""
+    """Philox (Salmon et al., SC 2011); src/base/philox.h defines the layout of the counter."""
     high, mask = step ^ stream << 56, 0xFFFFFFFF
     v = [element & mask, element >> 32, high & mask, high >> 32]
     k = [seed & mask, seed >> 32]
@@ -81,7 +81,8 @@ def philox(seed, stream, step, element):
 
 
 def order(seed, epoch, n):
-    """The shuffled set: a permutation of positions by eight Feistel rounds (src/dataset/sampler.c)."""
+    """Returns the shuffled order: a permutation by eight Feistel rounds
+    (src/dataset/sampler.c)."""
     half = 1
     while half < 31 and 1 << 2 * half < n:
         half += 1
@@ -103,7 +104,7 @@ def order(seed, epoch, n):
 
 
 def images(c, folder):
-    """Writes root/{train,val}/CLASS/*.png; {split: (pixels, labels)} in the order of the files."""
+    """Writes root/{train,val}/CLASS/*.png; returns {split: (pixels, labels)} in file order."""
     g, sets = np.random.default_rng(c["seed"]), {}
     base = g.normal(0, 40, (c["classes"], 4, 4, 3))
     for split in ("train", "val"):
@@ -125,7 +126,7 @@ def network(c, attempt):
     torch.manual_seed(c["seed"] + 1000003 * attempt)
     net = timm.create_model(c["model"], num_classes=c["classes"])
     for name, p in net.named_parameters():
-        if p.ndim == 1:  # ones and zeros, as timm makes them, would hide mistakes
+        if p.ndim == 1:  # timm's ones and zeros would hide mistakes
             p.data = torch.rand_like(p) * 0.8 + 0.6 if name.endswith("weight") else torch.randn_like(p) * 0.1
     for name, b in net.named_buffers():
         if name.endswith("mean"):
@@ -136,7 +137,7 @@ def network(c, attempt):
 
 
 def rates(c, per_epoch):
-    """The learning rate of each update: from timm's schedulers, or PyTorch's formulas."""
+    """Returns each step's learning rate from timm's schedulers or PyTorch's formulas."""
     total, warm = per_epoch * c["epochs"], per_epoch * c["warmup"]
     if c["schedule"] in ("cosine", "poly"):
         opt = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=c["lr"])
@@ -154,7 +155,7 @@ def rates(c, per_epoch):
     def at(t):
         if t < warm:
             return c["warmup_lr"] + t * (c["lr"] - c["warmup_lr"]) / warm
-        if c["schedule"] == "linear":  # Swin's: to a hundredth
+        if c["schedule"] == "linear":  # as in Swin: to a hundredth
             return c["lr"] * (1 - 0.99 * (t - warm) / (total - warm))
         if c["schedule"] == "step":
             return c["lr"] * c["step_rate"] ** (t // (c["step_epochs"] * per_epoch))
@@ -177,7 +178,7 @@ def is_frozen(c, name):
 
 
 class Torch:
-    """The run in PyTorch: .update, .val and .state are what trainc must show."""
+    """Trains in PyTorch; trainc must reproduce .update, .val, and .state."""
 
     def __init__(self, c, sets, net, dtype):
         self.c, self.dtype, self.net = c, dtype, copy.deepcopy(net).to(dtype)
@@ -306,7 +307,7 @@ def differences(c, a, attempt):
     val = {q["step"]: q for q in lines if q["kind"] == "val"}
     if sorted(update) != list(range(1, updates + 1)):
         return [f"updates {sorted(update)}, not 1 to {updates}"]
-    if not val.keys() >= {(e + 1) * exact.per_epoch for e in range(c["epochs"])}:  # more: where it was stopped
+    if not val.keys() >= {(e + 1) * exact.per_epoch for e in range(c["epochs"])}:  # more: where it was interrupted
         return [f"validations after {sorted(val)}"]
 
     def check(what, got, want, other, relative):
@@ -315,7 +316,7 @@ def differences(c, a, attempt):
 
     drift = dict.fromkeys(exact.update[0], 0.0)
     for i, (want, other) in enumerate(zip(exact.update, single.update)):
-        for k in want:  # a difference stays in the weights, so the tolerance never shrinks
+        for k in want:  # a difference persists in the weights, so the tolerance never shrinks
             drift[k] = max(drift[k], abs(other[k] - want[k]))
             relative = 1e-10 if k == "lr" else 2e-5 * (i + 1)
             check(f"update {i + 1} {k}", update[i + 1][k], want[k], want[k] + drift[k], relative)

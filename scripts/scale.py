@@ -1,25 +1,26 @@
 #!/usr/bin/env python3
-"""How fast would 8 to 4,096 GPUs train? An estimate from the program and a table of links.
+"""Estimates training speed on 8 to 4,096 GPUs from the program and a table of links.
 
     scripts/scale.py [--trainc ./trainc] [--device h200] [--check]
 
-`trainc summary --world N --json -` says when each bucket of gradients is there and how many
-bytes travel, for a GPU that need not be here. A bucket then takes
+`trainc summary --world N --json -` gives the time at which each gradient bucket is ready
+and the bytes to send, for a GPU that need not be in this machine. A bucket then takes
 
     t(B) = a8 + 2 (g - 1) / g * B / nvlink                          inside a node of g GPUs
          + 2 (m - 1) / m * (B / g) / nic + 2 ceil(log2 m) * hop      between m nodes
 
-one bucket after the other, as soon as its last gradient is there (a hierarchical all-reduce,
-as NCCL's: reduce-scatter in the node, all-reduce of each GPU's share over its own network
-adapter, all-gather in the node). Links are what NCCL reaches, not what is printed on the box.
-All GPUs wait for the slowest: the time of a step without communication varies by `jitter`,
-and the slowest of n takes (1 + jitter * sqrt(2 ln n)) of it.
+Buckets are sent one after another, each as soon as its last gradient is ready (a
+hierarchical all-reduce as in NCCL: reduce-scatter in the node, all-reduce of each GPU's
+share over its own network adapter, all-gather in the node). Link speeds are what NCCL
+achieves, not nominal ones. All GPUs wait for the slowest: the time of a step without
+communication varies by `jitter`, and the slowest of n takes (1 + jitter * sqrt(2 ln n)) of
+it.
 
 --check compares rates with published ones (MLPerf Training, closed division; MXNet, fp16).
-Those trainers also load real data, and their kernels are others, so what is compared is the
-rate per GPU as a share of that of 8 GPUs at batch 400: once as above, and once with PER_KERNEL
-more seconds for each kernel: one number for all rows, fitted to the row of 64 GPUs, so only
-the other rows test it.
+Those trainers also load real data and use other kernels, so it compares the rate per GPU
+relative to that of 8 GPUs at batch 400: once as above, and once with PER_KERNEL additional
+seconds per kernel. PER_KERNEL is fitted to the row of 64 GPUs, so only the other rows test
+it.
 """
 import argparse
 import json
@@ -27,9 +28,10 @@ import math
 import subprocess
 import sys
 
-# Bytes per second and seconds. NVLink: nccl-tests, issues 212 and 272: bus bandwidth of 8 H100 370 GB/s by
-# rings, 475 by NVLS; a8: an all-reduce of few bytes in a node. Network: one 400 Gb/s adapter per
-# GPU, of which NCCL reaches 46 GB/s; hop: a stage of a tree between nodes, there or back.
+# Bytes per second and seconds. NVLink: nccl-tests, issues 212 and 272: bus bandwidth of 8 H100s,
+# 370 GB/s with rings, 475 with NVLS; a8: a small all-reduce within a node. Network: one 400 Gb/s
+# adapter per GPU, of which NCCL achieves 46 GB/s; hop: one tree stage between nodes, in either
+# direction.
 LINKS = {
     "NVLink + NDR InfiniBand": dict(gpus=8, nvlink=370e9, a8=12e-6, nic=46e9, hop=6e-6),
     "NVLink + 100 Gb/s Ethernet per node": dict(gpus=8, nvlink=370e9, a8=12e-6, nic=1.4e9, hop=25e-6),
@@ -42,7 +44,7 @@ MODELS = {
     "Swin-B": ("configs/swin/swin_base_patch4_window7_224.yaml", []),
 }
 
-# GPUs, images per GPU, images per second of all: results files of NVIDIA (eos) and Dell,
+# GPUs, images per GPU, total images per second: results files of NVIDIA (eos) and Dell,
 # mlcommons/training_results_v3.1 and _v4.0, */results/*/resnet, H100.
 MLPERF = [
     (8, 400, 57_330, "v4.0 NVIDIA eos_ngc24.04"),
@@ -76,7 +78,7 @@ def all_reduce(size, n, link):
 
 
 def step(p, n, link, overlap=True, per_kernel=0.0):
-    """Seconds of a step on n GPUs."""
+    """Returns the seconds of a step on n GPUs."""
     slow = 1 + JITTER * math.sqrt(2 * math.log(n))
     slow *= 1 + per_kernel * len(p["claims"]) / p["step_seconds"]
     idle = 0.0

@@ -38,7 +38,7 @@ Description-Content-Type: text/markdown
 
 
 def c_library(files):
-    """Returns the newest version of the C library that one of the ELF files asks for."""
+    """Returns the newest C library version that any of the ELF files requires."""
     newest = (2, 17)
     for path in files:
         text = subprocess.run(["readelf", "-V", path], check=True, capture_output=True, text=True)
@@ -48,7 +48,7 @@ def c_library(files):
 
 
 def members(tree, info, data):
-    """Yields (path in the wheel, file) of all that the wheel holds besides its metadata."""
+    """Yields (path in the wheel, file) for everything in the wheel except its metadata."""
     for path in sorted((HERE / "packaging/python/trainc").glob("*.py")):
         yield f"trainc/{path.name}", path
     for path in sorted(tree.rglob("*")):

@@ -1,23 +1,24 @@
 #!/usr/bin/env python3
-"""What runs learn that name no value: trainc's defaults against those of others.
+"""Compares trainc's defaults with other programs' defaults: runs that set no options.
 
     defaults.py --trainc ./trainc --out DIR DATA...        a row per data set and program
     defaults.py --out DIR --table                          the rows so far, as Markdown
 
-DATA is NAME=FOLDER, of train/CLASS/IMAGE and val/CLASS/IMAGE, or `digits` (scikit-learn's).
-trainc's run is `trainc init FOLDER >x.yaml; trainc --cfg x.yaml`, nothing else typed. Every
-other program then gets as many seconds of CPU time: an epoch is measured, and the number of
-epochs follows. CPU time, because a loaded machine stretches the time on the clock.
+DATA is NAME=FOLDER with train/CLASS/IMAGE and val/CLASS/IMAGE, or `digits`
+(scikit-learn's). trainc's run is `trainc init FOLDER >x.yaml; trainc --cfg x.yaml` without
+further options. Every other program then gets the same CPU time: the script times an epoch
+and derives the number of epochs. It uses CPU time because wall time depends on the load of
+the machine.
 
     timm         train.py of its repository (--timm FILE), --model resnet18
     ultralytics  classify, yolo11n-cls.yaml
     fastai       vision_learner(resnet18), aug_transforms(), fit_one_cycle
 
---programs names those to run, --limit the CPU seconds that trainc's run may take. All start from
-scratch. With --weights FILE, a state dict of akamaster's CIFAR ResNet-20, trainc runs with
-`--pretrained FILE` and `--model resnet20`, and fastai fine-tunes the same net of --net FILE (resnet.py
-of pytorch_resnet_cifar10) at 32 pixels; the others have no such net. Programs that are not installed
-are left out, and the table says so. Rows are in DIR/rows.jsonl.
+--programs selects the programs, --limit sets the CPU seconds of trainc's run. All start
+from scratch. With --weights FILE, a state dict of akamaster's CIFAR ResNet-20, trainc runs
+with `--pretrained FILE` and `--model resnet20`, and fastai fine-tunes the same model from
+--net FILE (resnet.py of pytorch_resnet_cifar10) at 32 pixels; the others have no such
+model. The table notes programs that are not installed. Rows are in DIR/rows.jsonl.
 """
 import argparse
 import csv
@@ -33,7 +34,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def digits(folder):
-    """scikit-learn's digits as 8 x 8 PNGs, every tenth of a class for validation."""
+    """Writes scikit-learn's digits as 8 x 8 PNGs; every tenth image of a class is for
+    validation."""
     import numpy
     import PIL.Image
     import sklearn.datasets
@@ -49,7 +51,7 @@ def digits(folder):
 
 
 def run(command, log, env=None, limit=None):
-    """Runs it; returns the CPU seconds of it and its children, and its output."""
+    """Runs a command; returns its output and CPU seconds, including its children's."""
     def cap():
         if limit:
             resource.setrlimit(resource.RLIMIT_CPU, (int(limit), int(limit) + 10))
@@ -82,10 +84,10 @@ def trainc(args, name, folder, out):
 
 
 def in_time(seconds, once):
-    """once(epochs) -> (CPU seconds, accuracy): as many epochs as fit, from two short runs
-    (what is not an epoch counts, too)."""
+    """Calls once(epochs) -> (CPU seconds, accuracy) with as many epochs as fit, estimated
+    from two short runs (which include the time outside of epochs)."""
     one, best = once(1)
-    if one >= seconds:  # it gets an epoch, whatever that takes
+    if one >= seconds:  # it gets one epoch, no matter how long that takes
         return {"seconds": one, "accuracy": best, "epochs": 1}
     two, _ = once(2)
     each = max(two - one, 0.05 * one)

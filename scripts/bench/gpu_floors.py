@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""What a training step costs at least, and at a guess, on a GPU that is not there.
+"""Prints lower bounds and a prediction of a training step's time on an absent GPU.
 
   trainc summary --cfg configs/resnet50.yaml --device h200 --json s.json
   scripts/bench/gpu_floors.py s.json [--copy TB/s] [--peak TFLOP/s] [--launches N] [--list]
 
-One line for each kernel: how many steps it has, the bytes of the tensors that those steps
-read and write, the operations; both floors (bytes over a copy's rate, operations over the
-peak); the predicted time: per step, the larger of bytes over 85 % of the copy and
-operations over 55 % of the peak. --list prints each step. A prediction is no measurement.
+Prints one line per kernel: the number of nodes that use it, the bytes of tensors that they
+read and write, the operations, both bounds (bytes over the copy rate, operations over the
+peak), and the predicted time: for each node, the larger of bytes over 85 % of the copy rate
+and operations over 55 % of the peak. --list prints each node. A prediction is not a
+measurement.
 """
 import argparse
 import json

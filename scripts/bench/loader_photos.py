@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""A folder of photographs for scripts/bench/loader.sh: images from a tar file, resampled to
-ImageNet's usual 500x375 and stored as JPEGs with 4:2:0 chroma.
+"""Makes a folder of photos for scripts/bench/loader.sh: images from a tar file, resampled
+to ImageNet's usual 500x375 and stored as JPEGs with 4:2:0 chroma.
 
     loader_photos.py IMAGES.tar OUT [--count 300] [--size 500x375] [--quality 90]
 
-Writes OUT/train/{0,1,2,3}/NNNN.jpg. Real photographs only: drawings compress too well.
+Writes OUT/train/{0,1,2,3}/NNNN.jpg. Use real photos only: drawings compress too well.
 """
 import argparse
 import io

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""torchvision's speed at what `trainc bench --loader` does: RandomResizedCrop and a
-horizontal flip on the JPEGs of DATA/train, one thread, pixels left as bytes.
+"""Measures torchvision on the work of `trainc bench --loader`: RandomResizedCrop and a
+horizontal flip on the JPEGs of DATA/train, one thread, pixels stay bytes.
 
     loader_torchvision.py DATA [--size 224] [--seconds 5] [--bicubic]
 
 Prints "pillow N" (the default loader) and "torchvision N" (its own JPEG decoder and tensor
-transforms): images per second of processor time.
+transforms) in images per CPU second.
 """
 import argparse
 import time

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""ERFNet on CamVid in PyTorch with the recipe of configs/camvid/erfnet.yaml, to compare with.
+"""Trains ERFNet on CamVid in PyTorch with the recipe of configs/camvid/erfnet.yaml, for
+comparison.
 
-Adam with coupled decay on all parameters, poly schedule by step, class weights
-1 / ln(1.1 + share), random scale and position, flip, colour jitter, and an EMA of the
-weights. Prints a line per epoch, and validation mIoU (11 classes; classes absent from the
-labels are left out) every --eval-freq epochs, of the weights and of their EMA.
+Adam with coupled weight decay on all parameters, poly schedule by step, class weights 1 /
+ln(1.1 + share), random scale and position, flip, color jitter, and an EMA of the weights.
+Prints a line per epoch, and every --eval-freq epochs validation mIoU of the weights and of
+their EMA (11 classes, without classes that are absent from the labels).
 
     pytorch_camvid.py --data DIR [--epochs 80] [--batch 4] [--dtype bf16] [--threads 2]
 

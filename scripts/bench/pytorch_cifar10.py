@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-r"""CIFAR ResNet-20 in PyTorch: the peer of configs/cifar10/resnet20.yaml.
+r"""Trains CIFAR ResNet-20 in PyTorch: the counterpart of configs/cifar10/resnet20.yaml.
 
-Batch 128, SGD with Nesterov momentum 0.9, cosine schedule per step with warm-up, weight
-decay 5e-4 not on BN and biases, 4-pixel crop and flip, bf16 autocast, channels_last. The
-same with trainc, whose own recipe of 30 epochs regularises otherwise:
+Batch 128, SGD with Nesterov momentum 0.9, cosine schedule per step with warmup, weight
+decay 5e-4 except on BN and biases, 4-pixel crop and flip, bf16 autocast, channels_last. The
+same with trainc, whose own recipe of 30 epochs regularizes differently:
 
     trainc --cfg configs/cifar10/resnet20.yaml --data-path DATA TRAIN.WEIGHT_DECAY=5e-4 \
       MODEL.LABEL_SMOOTHING=0 AUG.PAD_CROP=4 AUG.PAD_MODE=constant AUG.HFLIP_MODE=random
@@ -113,7 +113,7 @@ def main():
                 ema.update_parameters(model)
             step, seen, loss_sum = step + 1, seen + len(pick), loss_sum + loss.item()
             if a.max_steps and step == 10:
-                t0, seen = time.time(), 0  # warm
+                t0, seen = time.time(), 0  # after warmup
             if a.max_steps and step == a.max_steps:
                 print(f"images_per_second {seen / (time.time() - t0):.1f}")
                 return

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Training with DistributedDataParallel over gloo in two processes of one core each: the peer
-of scripts/bench/ranks.sh. Random images in memory, channels last, bf16 autocast, SGD.
+"""Trains with DistributedDataParallel over gloo in two processes of one core each: the
+counterpart of scripts/bench/ranks.sh. Random images in memory, channels last, bf16
+autocast, SGD.
 
     pytorch_ddp.py --model resnet50 --batch 16 --side 224 --steps 12 --cores 0 1
 
-Prints "images_per_second N" of both, without the first third of the steps.
+Prints "images_per_second N" of both processes, without the first third of the steps.
 """
 import argparse
 import os
@@ -19,7 +20,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 
 class Block(nn.Module):
-    """Of CIFAR's ResNet-20, with shortcuts without parameters."""
+    """Block of CIFAR's ResNet-20 with parameter-free shortcuts."""
 
     def __init__(self, cin, cout, stride):
         super().__init__()

@@ -1,6 +1,7 @@
-"""ERFNet in plain PyTorch, from the published layer table: the peer of src/models/erfnet.c.
+"""ERFNet in plain PyTorch from the published layer table: the counterpart of
+src/models/erfnet.c.
 
-Parameters have the published names; the head of the encoder stage is kept, unused.
+Parameters have the published names; the classifier of the encoder stage is kept, unused.
 """
 import torch
 from torch import nn
@@ -8,7 +9,7 @@ from torch.nn import functional as F
 
 
 class Down(nn.Module):
-    """Halves the size: a strided convolution and a max pool beside each other."""
+    """Halves the size: concatenates a strided convolution and a max pool."""
 
     def __init__(self, inputs, outputs):
         super().__init__()
@@ -20,7 +21,7 @@ class Down(nn.Module):
 
 
 class Block(nn.Module):
-    """The residual block of four one-dimensional convolutions."""
+    """Residual block of four one-dimensional convolutions."""
 
     def __init__(self, channels, drop, dilation):
         super().__init__()

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""One training step of ERFNet in PyTorch on made-up pixels: the peer of `trainc bench`.
+"""Times one training step of ERFNet in PyTorch on synthetic pixels: the counterpart of
+`trainc bench`.
 
-Forward, weighted cross-entropy with ignored pixels, backward and Adam with coupled decay,
-channels_last, half types by autocast (fp16 with a gradient scaler); eager or compiled.
-Prints one line: images per second from the median step.
+Forward, weighted cross-entropy with ignored pixels, backward, and Adam with coupled weight
+decay, channels_last, 16-bit types by autocast (fp16 with a gradient scaler); eager or
+compiled. Prints one line: images per second from the median step.
 
     pytorch_erfnet_step.py [--dtype fp32|bf16|fp16] [--mode eager|compiled] [--batch 4]
                            [--width 480] [--height 360] [--classes 12] [--seconds 5]

@@ -1,4 +1,4 @@
-"""CIFAR ResNet-20 in PyTorch, with option A shortcuts: of pytorch_cifar10.py and
+"""CIFAR ResNet-20 in PyTorch with option A shortcuts, for pytorch_cifar10.py and
 pytorch_train_step.py."""
 import torch.nn.functional as F
 from torch import nn

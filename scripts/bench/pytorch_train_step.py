@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""One training step in PyTorch on made-up pixels: the peer of `trainc bench`.
+"""Times one training step in PyTorch on synthetic pixels: the counterpart of `trainc
+bench`.
 
-Forward, loss, backward and the optimizer (SGD with Nesterov momentum; AdamW for the models
-of timm, whose attention is PyTorch's scaled_dot_product_attention), channels_last for
-convolutional nets, half types by autocast (fp16 with a gradient scaler); eager or compiled.
-Prints one line: images per second from the median step, and the peak memory, of the process
-or of the GPU. Without timm, Swin-T is torchvision's.
+Forward, loss, backward, and the optimizer (SGD with Nesterov momentum; AdamW for timm's
+models, whose attention is PyTorch's scaled_dot_product_attention), channels_last for
+convolutional models, 16-bit types by autocast (fp16 with a gradient scaler); eager or
+compiled. Prints one line: images per second from the median step, and the peak memory of
+the process or of the GPU. Without timm, Swin-T is torchvision's.
 
     pytorch_train_step.py --model resnet50|resnet20|TIMM_MODEL [--dtype fp32|bf16|fp16]
                           [--batch N] [--mode eager|compiled] [--seconds 5] [--threads 2]

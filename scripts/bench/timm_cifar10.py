@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""A small Swin on CIFAR-10 with timm and PyTorch: the peer of configs/cifar10/swin.yaml.
+"""Trains a small Swin on CIFAR-10 with timm and PyTorch: the counterpart of
+configs/cifar10/swin.yaml.
 
-Patch 2, window 4, 48 features; batch 128, AdamW, cosine schedule per step with warm-up,
-weight decay 0.05 not on vectors and position biases, gradients clipped to a norm of 5,
-drop path 0.1, smoothed labels, 4-pixel crop and flip, an EMA of the weights whose decay
-grows as TRAIN.EMA.RAMP_STEPS has it. fp32, or bf16 by autocast. The data set is one uint8
+Patch 2, window 4, 48 features; batch 128, AdamW, cosine schedule per step with warmup,
+weight decay 0.05 except on vectors and position biases, gradients clipped to a norm of 5,
+drop path 0.1, label smoothing, 4-pixel crop and flip, an EMA of the weights whose decay
+grows as with TRAIN.EMA.RAMP_STEPS. fp32, or bf16 by autocast. The data set is one uint8
 array in memory.
 
     timm_cifar10.py DATA [--epochs 20] [--dtype fp32|bf16] [--threads 2] [--seed 0]
@@ -30,7 +31,7 @@ EMA_DECAY, EMA_RAMP = 0.999, 2000
 
 
 def rate(step, warm, total):
-    """Of the update `step`, from 0: as configs/cifar10/swin.yaml has it."""
+    """Returns the learning rate of step `step`, from 0, as in configs/cifar10/swin.yaml."""
     if step < warm:
         return WARM_LR + (LR - WARM_LR) * step / warm
     return MIN_LR + (LR - MIN_LR) / 2 * (1 + math.cos(math.pi * (step - warm) / (total - warm)))
@@ -38,7 +39,7 @@ def rate(step, warm, total):
 
 @torch.no_grad()
 def follow(ema, model, update):
-    """One update of the EMA, from 1: as src/ops/control_formula.h has its decay."""
+    """Updates the EMA; steps count from 1. src/ops/control_formula.h defines the decay."""
     decay = EMA_DECAY * (1 - math.exp(-update / EMA_RAMP))
     torch._foreach_lerp_(list(ema.parameters()), list(model.parameters()), 1 - decay)
 
@@ -103,7 +104,7 @@ def main():
             follow(ema, model, step + 1)
             step, seen, loss_sum = step + 1, seen + len(pick), loss_sum + loss.item()
             if a.max_steps and step == 5:
-                t0, seen = time.time(), 0  # warm
+                t0, seen = time.time(), 0  # after warmup
             if a.max_steps and step == a.max_steps:
                 print(f"images_per_second {seen / (time.time() - t0):.1f}")
                 return

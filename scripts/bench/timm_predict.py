@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What timm's inference.py does, for scripts/bench/predict.sh: a folder of JPEGs through its
-data loader and a model, softmax and the five likeliest classes.
+"""Does the work of timm's inference.py for scripts/bench/predict.sh: passes a folder of
+JPEGs through timm's data loader and a model, with softmax and the top five classes.
 
     timm_predict.py DIR --model resnet18 --weights W.safetensors [--batch 32] [--workers 1]
     timm_predict.py --save W.safetensors --model resnet18      random weights, for both
 
-Prints "timm N": images per second of wall time, start-up left out.
+Prints "timm N": images per second of wall time without startup.
 """
 import argparse
 import time

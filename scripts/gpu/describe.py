@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""How a GPU's own description differs from the built-in one of an H200, and what follows.
+"""Prints the differences between this GPU's description and the built-in one of an H200,
+and their effects.
 
 describe.py DEVICES.json SUMMARY_REAL.json SUMMARY_DESCRIBED.json SUMMARY_H200.json
 
-Fails if a key of the built-in description is missing here (cuDNN would not take it for
-this version), or if this is an H200 and plans differ by its description.
+Fails if this GPU's description lacks a key of the built-in one (cuDNN would reject it for
+this version), or if this is an H200 and the descriptions lead to different plans.
 """
 import json
 import sys
@@ -16,7 +17,7 @@ def load(path):
 
 
 def differences(name, a, b):
-    """Prints what differs in the claims of two summaries; returns how many."""
+    """Prints differences between the claims of two summaries; returns their number."""
     def claims(s, with_detail):
         return [(c["phase"], c["layer"], c["kernel"], *c["ops"],
                  *([c.get("detail")] if with_detail else [])) for c in s["claims"]]

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""For which GPUs a program has machine code: machine_code.py FILE prints "sm_80 sm_90".
+"""Prints the GPUs that a program has machine code for: machine_code.py FILE prints "sm_80
+sm_90".
 
-Fails if its kernels are PTX alone, which the driver compiles at the first start on each
+Fails if its kernels are PTX only, which the driver compiles at the first start on each
 machine: half a minute or more. Reads the section .nv_fatbin; a file without one passes.
 """
 import struct
@@ -11,7 +12,7 @@ MAGIC, PTX, ELF = b"\x50\xed\x55\xba", 1, 2
 
 
 def section(data, name):
-    """The bytes of a section of a 64-bit ELF file, or none."""
+    """Returns the bytes of a section of a 64-bit ELF file, or b"" if there is none."""
     at, = struct.unpack_from("<Q", data, 40)
     size, count, names = struct.unpack_from("<HHH", data, 58)
     rows = [struct.unpack_from("<IIQQQQ", data, at + i * size) for i in range(count)]
@@ -23,7 +24,7 @@ def section(data, name):
 
 
 def images(data):
-    """(PTX or ELF, architecture) of each image of each fat binary."""
+    """Yields (PTX or ELF, architecture) for each image of each fat binary."""
     at = data.find(MAGIC)
     while at >= 0:
         header, = struct.unpack_from("<H", data, at + 6)

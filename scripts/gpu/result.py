@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The one file of scripts/check_gpu.sh: result.py CHECK_DIR EMULATED FILE."""
+"""Writes the result file of scripts/check_gpu.sh: result.py CHECK_DIR EMULATED FILE."""
 import json
 import os
 import sys
 
-LOG_BYTES = 60000  # of an item's log: the end
+LOG_BYTES = 60000  # end of an item's log
 
 
 def text(path):

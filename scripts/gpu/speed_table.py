@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The table of scripts/check_gpu.sh speed: speed_table.py FILE.jsonl.
+"""Prints the table of scripts/check_gpu.sh speed: speed_table.py FILE.jsonl.
 
-A row of the file is {"model", "batch", "dtype", "what", "images_per_second"} and, where
-there is no figure, "note". `what` is predicted, trainc, apart
-(with CUDNN.FUSE False), eager or compiled.
+A row of the file is {"model", "batch", "dtype", "what", "images_per_second"} and, if there
+is no figure, "note". `what` is predicted, trainc, apart (with CUDNN.FUSE False), eager, or
+compiled.
 """
 import json
 import sys

@@ -1,4 +1,5 @@
-"""A power loss: what a disk may hold after the first records of disturb.c's log."""
+"""Simulates a power failure: what a disk may hold after the first records of disturb.c's
+log."""
 import collections
 import os
 import struct
@@ -26,14 +27,14 @@ def read_log(path):
 
 
 class Disk:
-    """Contents and names as programs see them, and what of both is safe."""
+    """Contents and names as programs see them, and the parts of both that are synced."""
 
     def __init__(self, root):
         self.now = collections.defaultdict(bytearray)
         self.safe = {}
-        self.names = {root: None}  # None: a folder
+        self.names = {root: None}  # None: folder
         self.safe_names = {root: None}
-        self.pending = []  # (path, inode or None, or -1: removed) since the last sync of the folder
+        self.pending = []  # (path, inode, None, or -1 if removed) since the folder's last sync
 
     def name(self, path, what):
         if what == -1:
@@ -97,7 +98,7 @@ class Disk:
             return now
         if how == "dropped":
             return safe
-        if how == "zeroed":  # sizes are there, data is not
+        if how == "zeroed":  # the sizes are synced, the data is not
             return safe[:len(now)] + bytes(max(0, len(now) - len(safe)))
         if how == "partial":
             return now[:rng.randint(min(len(safe), len(now)), len(now))]
@@ -108,7 +109,7 @@ class Disk:
         return b"".join(pages)
 
     def leave(self, rng):
-        """Writes into the folders what is there after the loss."""
+        """Writes what survives the power failure."""
         names = dict(self.safe_names)
         keep = rng.choice(["none", "all", "prefix", "subset"])
         n = {"none": 0, "prefix": rng.randint(0, len(self.pending))}.get(keep, len(self.pending))

@@ -1,5 +1,5 @@
-"""What a run has left in its folders, without times: two runs that learned the same have the
-same state."""
+"""Contents of a run's folder without times: two runs that learned the same have
+the same state."""
 import csv
 import hashlib
 import json
@@ -10,7 +10,8 @@ TIMES = {"images_per_second", "data_share", "seconds", "img_s"}
 
 
 def weights(path):
-    """The hash of all tensors and their layout; the metadata has times."""
+    """Returns a hash of all tensors and their layout, without the metadata, which contains
+    times."""
     with open(path, "rb") as f:
         (size,) = struct.unpack("<Q", f.read(8))
         header = json.loads(f.read(size))
@@ -57,7 +58,7 @@ def of_run(folder):
 
 
 def of_output(output):
-    """Of all runs below a folder, by their names."""
+    """Returns the state of all runs below a folder, by name."""
     s = {}
     for folder, _, names in os.walk(output):
         if "derived.yaml" in names:
@@ -69,24 +70,26 @@ def of_output(output):
     return s
 
 
-# What a run says when a file could not be written, and what may then differ.
+# Messages of a run that cannot write a file, and the parts that may then differ.
 EXCUSES = {
     "lines are missing": {"metrics", "summary"},
     "log lines may be lost": {"metrics", "summary"},
     "cannot write": {"confusion", "result"},
-    "checkpoint not saved": {"best", "result", "metrics", "summary"},  # it cannot be validated beside
+    "checkpoint not saved": {"best", "result", "metrics", "summary"},  # background validation is impossible
     "checkpoint is not saved": {"best", "result"},
     "is not validated: cannot link": {"best", "result", "metrics", "summary"},
 }
 
 
 def excuses(text):
-    """Parts that may differ after a process with this log; never the last weights."""
+    """Returns the parts that may differ after a process with this log; never the last
+    weights."""
     return set().union(*(parts for words, parts in EXCUSES.items() if words in text))
 
 
 def difference(want, got, excused=()):
-    """Words for the first difference; None: there is none. `excused`: parts that may differ."""
+    """Returns a description of the first difference, or None. `excused`: parts that may
+    differ."""
     if sorted(want) != sorted(got):
         return "other runs: %s, not %s" % (sorted(got), sorted(want))
     for run in want:

@@ -1,4 +1,4 @@
-"""The trials of scripts/torture.sh, which says what they are and starts this file."""
+"""Trials of scripts/torture.sh, which explains them and starts this file."""
 import argparse
 import collections
 import concurrent.futures
@@ -15,8 +15,8 @@ import time
 import power
 import state
 
-POOL = 96  # configurations; each has one run that is not disturbed, made when it is needed
-LIMIT = 240  # seconds after which a process hangs
+POOL = 96  # configurations; each has one undisturbed run, made on first use
+LIMIT = 240  # seconds after which a process counts as hanging
 TRAINC = os.environ["TRAINC"]
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -26,7 +26,7 @@ class Failure(Exception):
 
 
 class Config:
-    """One of POOL configurations: random, and always the same of its number."""
+    """One of POOL random configurations, determined by its number."""
 
     def __init__(self, number, data):
         rng = random.Random("configuration %d" % number)
@@ -86,7 +86,7 @@ class Config:
             o.update({"DATA.BATCH_SIZE": 4, "DATA.TRAIN_NUM_SAMPLES": 10, "DATA.VAL_NUM_SAMPLES": 3, "MODEL.NUM_CLASSES": 5})
             o["DATA.CACHE"] = pick(["none", "decoded"])
         self.data = os.path.join(data, pick(["folder", "folder", "shards"]))
-        # A file beside the data that processes share: of this configuration alone.
+        # Processes share a file next to the data, so each configuration needs its own copy.
         self.own_data = o["DATA.CACHE"] == "mmap"
         self.model = "erfnet" if self.segment else "resnet20"
         self.set = "synthetic" if self.segment else {"folder": "folder", "shards": "tar"}[os.path.basename(self.data)]
@@ -111,7 +111,7 @@ class Config:
 
 
 class Run:
-    """A process in a session of its own, and all that it has started."""
+    """A process in its own session, with all its descendants."""
 
     def __init__(self, trial, command, env=None):
         self.trial = trial
@@ -129,7 +129,7 @@ class Run:
             return f.read().decode(errors="replace")
 
     def tree(self):
-        """Living processes of the run, itself first."""
+        """Returns living processes of the run, the run itself first."""
         found, todo = [], [self.p.pid]
         while todo:
             pid = todo.pop(0)
@@ -166,7 +166,7 @@ class Run:
 
 
 def marked(mark):
-    """All processes of a trial, wherever they hang."""
+    """Returns all processes of a trial, no matter who their parent is."""
     found, want = [], b"TORTURE_TRIAL=" + mark.encode() + b"\0"
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -209,7 +209,7 @@ class Torture:
         trainc("pack", "--to", "tar", "--out", d + "/shards", "--shard", "7", "--dataset", "folder", "--data-path", d + "/folder")
 
     def reference(self, config):
-        """What a run that is not disturbed leaves, and how long it takes."""
+        """Returns what an undisturbed run leaves, and its duration."""
         with self.locks[config.number]:
             if config.number not in self.references:
                 t = Trial(self, "reference", config, "reference%d" % config.number)
@@ -312,7 +312,7 @@ class Trial:
         return self.config.command(self.data)
 
     def finish(self, want, excused=frozenset()):
-        """Runs until it is done, and compares."""
+        """Runs until it is complete, and compares."""
         for _ in range(4):
             run = Run(self, self.command())
             code = run.wait("started again")
@@ -346,7 +346,7 @@ class Trial:
                 continue
             victim = tree[0] if rng.random() < .4 else rng.choice(tree)
             sig = rng.choice([signal.SIGKILL] * 6 + [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1])
-            # An interrupt of the terminal goes to all of its processes.
+            # Ctrl-C on a terminal reaches the whole process group.
             group = rng.random() < .15
             self.notes.append("%s to %s%s" % (sig.name, name_of(victim), " and its group" if group else ""))
             try:
@@ -357,7 +357,7 @@ class Trial:
             except OSError:
                 pass
             if victim == tree[0] and sig == signal.SIGKILL and rng.random() < .5:
-                run.p.wait()  # started again at once, while others leave
+                run.p.wait()  # restarted at once, while other processes still end
             else:
                 run.wait("killed: " + self.notes[-1])
                 self.nobody_left()
@@ -379,17 +379,17 @@ class Trial:
             run = Run(self, self.command(), env)
             run.wait("faults")
             excused |= state.excuses(run.text())
-            for folder, _, names in os.walk(self.out):  # the logs of the runs of a sweep
+            for folder, _, names in os.walk(self.out):  # logs of a sweep's runs
                 for name in names:
                     if name.endswith(".log"):
                         with open(os.path.join(folder, name), errors="replace") as f:
                             excused |= state.excuses(f.read())
             self.nobody_left()
-        if "best" in excused and self.config.stops_early:  # it stops after another best one
+        if "best" in excused and self.config.stops_early:  # early stopping depends on the best score
             excused |= {"last", "metrics", "summary", "confusion"}
         self.finish(want, excused)
 
-    # What a disk holds after a power loss at a random instant.
+    # The contents of a disk after a power failure at a random instant.
     def power(self, want, seconds):
         rng = self.rng
         log = os.path.join(self.dir, "record")
