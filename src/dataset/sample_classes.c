@@ -10,7 +10,7 @@
 #include "base/utf8.h"
 #include "dataset/class_names.h"
 
-/* Samples by what they have. */
+/* Number of samples by kind of label. */
 struct counts {
     int64_t number, text, remark, none, damaged;
 };
@@ -31,7 +31,7 @@ static struct counts count(const struct samples *s)
     return c;
 }
 
-/* Labels `from` become `to`. */
+/* Replaces the label `from` by `to`. */
 static void relabel(struct samples *s, int32_t from, int32_t to)
 {
     for (int64_t i = 0; i < s->base.n; i++)
@@ -41,7 +41,7 @@ static void relabel(struct samples *s, int32_t from, int32_t to)
 
 /* ---- folders ---- */
 
-/* What names have in front of them: "./", "/". */
+/* Skips leading "./" and "/". */
 static const char *skip_root(const char *name)
 {
     for (;;) {
@@ -54,7 +54,7 @@ static const char *skip_root(const char *name)
     }
 }
 
-/* True if it is the split's name, or a usual one. */
+/* True if it is the split's name or a common split name. */
 static bool is_split(const char *name, size_t n, const char *split)
 {
     static const char *const usual[] = {"train",      "training", "val", "valid",
@@ -68,7 +68,7 @@ static bool is_split(const char *name, size_t n, const char *split)
     return false;
 }
 
-/* True if all samples but damaged ones lie in folders below `prefix` of n bytes. */
+/* True if all undamaged samples are in folders below `prefix` (n bytes). */
 static bool all_below(const struct samples *s, const char *prefix, size_t n)
 {
     for (int64_t i = 0; i < s->base.n; i++) {
@@ -82,8 +82,8 @@ static bool all_below(const struct samples *s, const char *prefix, size_t n)
     return true;
 }
 
-/* Bytes of the folder of the split that all names begin with, its slash included: "train/"
- * or "imagenet/train/"; 0: there is none. */
+/* Returns the length of the split's folder that all names begin with, including its slash
+ * ("train/", "imagenet/train/"), or 0. */
 static size_t split_folder(const struct samples *s, const char *split)
 {
     const char *first = NULL, *at, *slash;
@@ -101,7 +101,8 @@ static size_t split_folder(const struct samples *s, const char *split)
     return found;
 }
 
-/* The first folder below `skip` bytes as a text of the sample; false: it is in none. */
+/* Sets the sample's text to the first folder of its name after `skip` bytes. Returns
+ * false if it is in no folder. */
 static bool set_folder(struct samples *s, struct sample *at, size_t skip)
 {
     const char *name = skip_root(at->name) + skip, *from = skip_root(name);
@@ -130,7 +131,8 @@ static bool any_in_folder(const struct samples *s)
     return false;
 }
 
-/* The folders become texts, and samples in none are left out; false if all are. */
+/* Turns folders into texts and removes samples outside folders. Returns false if all
+ * samples are. */
 static bool texts_of_folders(struct samples *s, const char *split)
 {
     size_t skip = split_folder(s, split);
@@ -154,7 +156,8 @@ static bool texts_of_folders(struct samples *s, const char *split)
 
 /* ---- texts ---- */
 
-/* Texts become indices of d->class_name; what is no class there is damaged. */
+/* Replaces texts by indices of d->class_name; marks samples with other texts as
+ * damaged. */
 static void look_up_texts(struct samples *s)
 {
     const struct dataset *d = &s->base;
@@ -175,7 +178,7 @@ static void look_up_texts(struct samples *s)
     strmap_release(&at);
 }
 
-/* The texts are the classes, in byte order. */
+/* Makes the texts the class names, in byte order. */
 static void name_by_texts(struct samples *s)
 {
     struct dataset *d = &s->base;
@@ -190,7 +193,7 @@ static void name_by_texts(struct samples *s)
     look_up_texts(s);
 }
 
-/* Numbers among more texts are names, too. */
+/* Converts numbers to texts, for a data set with more texts than numbers. */
 static void texts_of_numbers(struct samples *s)
 {
     for (int64_t i = 0; i < s->base.n; i++) {
@@ -205,7 +208,7 @@ static void texts_of_numbers(struct samples *s)
     }
 }
 
-/* Texts that nearly all differ are captions. */
+/* Ends the program if nearly all texts differ: they are captions. */
 static void check_captions(const struct samples *s, const struct counts *c)
 {
     const struct dataset *d = &s->base;
@@ -219,7 +222,7 @@ static void check_captions(const struct samples *s, const struct counts *c)
 
 /* ---- numbers ---- */
 
-/* Classes are counted from 0 from here on. */
+/* Subtracts `first` from all class numbers. */
 static void count_from(struct samples *s, int first)
 {
     for (int64_t i = 0; i < s->base.n; i++) {
@@ -233,8 +236,8 @@ static void count_from(struct samples *s, int first)
     }
 }
 
-/* Ends the program if a sample has no class, or one that is not there, and names the
- * first of them. */
+/* Ends the program if samples have no class or an invalid one; names the first of
+ * them. */
 static void check_labels(const struct samples *s, int counted_from)
 {
     const struct dataset *d = &s->base;
@@ -265,7 +268,7 @@ static void check_labels(const struct samples *s, int counted_from)
         class_names_advice(d, s->sample[first].label, counted_from));
 }
 
-/* Ends the program if no sample has a class that can be read, though its bytes can. */
+/* Ends the program if no sample has a readable class although samples can be read. */
 static void check_all_damaged(const struct samples *s)
 {
     const struct dataset *d = &s->base;
@@ -291,7 +294,7 @@ static int32_t largest_label(const struct samples *s)
     return largest;
 }
 
-/* Without classes.txt. */
+/* Assigns classes without classes.txt. */
 static void number_or_name(struct samples *s, const struct counts *c,
                            const struct label_options *l, bool folders)
 {

@@ -1,13 +1,12 @@
 /*
- * The classes of the samples of containers, from what each sample has: a number, a text,
- * or the folder that its name lies in. The rule is the same for all containers.
+ * Assigns classes to the samples of containers from what each sample has: a number, a
+ * text, or the folder of its name. All containers use the same rule.
  *
- * DATA_PATH/classes.txt names the classes, a line each, in the order of the labels; texts
- * and folders are then looked up there. Without it, texts are the classes in byte order
- * if most labels are texts, and numbers are classes below MODEL.NUM_CLASSES. If no sample
- * has a label, the class is the first folder of its name, below the split's own folder
- * ("train/") if all lie there, as in an unpacked archive; samples in no folder are left
- * out.
+ * DATA_PATH/classes.txt has the class names, one per line, in label order; texts and
+ * folders are looked up there. Without it, the classes are the texts in byte order if
+ * most labels are texts, or numbers below MODEL.NUM_CLASSES. If no sample has a label,
+ * the class is the first folder of its name, after the split's own folder ("train/") if
+ * all samples are in it, as in an unpacked archive; samples outside folders are skipped.
  *
  * Private to src/dataset.
  */
@@ -16,8 +15,8 @@
 
 #include "dataset/samples.h"
 
-/* `dir` has classes.txt. Ends the program if a sample has no class, or one that is not
- * there. */
+/* `dir` may have classes.txt. Ends the program if a sample has no class or an invalid
+ * one. */
 void sample_classes(struct samples *s, const struct dataset_source *o, const char *dir);
 
 #endif

@@ -15,10 +15,10 @@ enum { YOUNG = 2 }; /* seconds */
 
 struct index_head {
     char magic[8];
-    uint64_t sum; /* of all that follows */
+    uint64_t sum; /* checksum of all that follows */
     int64_t n;
-    uint64_t names; /* bytes of all texts with their zeros, after the rows: a sample's
-                     * name and its text, then the first name of each left[] */
+    uint64_t names; /* size in bytes of all NUL-terminated strings, which follow the rows:
+                     * name and text of each sample, then the first name of each left[] */
     int64_t left[LEFT_REASONS];
 };
 
@@ -35,7 +35,8 @@ static void add_stamp(const char *path, const struct stat *st, struct strbuf *te
                 (long long)st->st_mtim.tv_sec, st->st_mtim.tv_nsec);
 }
 
-/* Those of a file, as far as they are there. False: one was written just now. */
+/* Appends stamps of a file's companions that exist. Returns false if one was modified
+ * just now. */
 static bool add_companions(const struct samples *s, const char *file, time_t now,
                            struct strbuf *text)
 {
@@ -64,7 +65,7 @@ struct keep_paths sample_index_paths(const struct samples *s, const struct keep 
     strbuf_addf(&text, "%s %d\n", s->type->name, s->label_maps);
     for (int i = 0; good && i < s->nfile; i++) {
         struct stat st;
-        char *inner = path_join(s->path[i], "data.mdb"); /* of an LMDB that is a folder */
+        char *inner = path_join(s->path[i], "data.mdb"); /* an LMDB that is a folder */
 
         good = (stat(inner, &st) == 0 || stat(s->path[i], &st) == 0) &&
                now - st.st_mtim.tv_sec >= YOUNG;
@@ -84,8 +85,8 @@ static const char *next(const char *text)
     return text + strlen(text) + 1;
 }
 
-/* True if each label is one that list() sets: those that are texts have a text. `text`
- * begins with the first sample's name. */
+/* True if all labels are valid, and those that are texts have a text. `text`: the first
+ * sample's name. */
 static bool labels_sound(const struct index_row *row, int64_t n, const char *text)
 {
     for (int64_t i = 0; i < n; i++, text = next(text)) {
@@ -98,8 +99,8 @@ static bool labels_sound(const struct index_row *row, int64_t n, const char *tex
     return true;
 }
 
-/* True if the texts of the file are as long as it says, and it is of these containers.
- * Where samples lie, read() checks. */
+/* True if the index is consistent and is for these containers. Positions of samples are
+ * checked by read(). */
 static bool index_sound(const struct samples *s, const char *text, size_t len)
 {
     const struct index_head *h = (const struct index_head *)text;
@@ -161,7 +162,7 @@ bool sample_index_load(struct samples *s, const char *path)
     return true;
 }
 
-/* NULL as an empty text. */
+/* Stores NULL as an empty string. */
 static void add_text(struct strbuf *out, const char *text)
 {
     strbuf_add(out, text ? text : "", text ? strlen(text) + 1 : 1);

@@ -1,10 +1,9 @@
 /*
- * Where the samples of containers lie, kept in a file, so that a second start need not
- * read the containers: "index" of keep.h, its key a hash of what was asked for and of the
- * names, sizes and times of change of the containers and of their companions.
- * Files that are younger than two seconds may still change within the same tick of their
- * clock, and are indexed in memory alone. A damaged index is made anew, which the log
- * tells. Private to src/dataset.
+ * The positions of samples in containers, cached so that later runs need not read the
+ * containers: "index" of keep.h. Its key is a hash of the request and of the names,
+ * sizes, and modification times of the containers and their companions. Files less than
+ * two seconds old may change again without a new timestamp, so their index is not
+ * written. A damaged index is rebuilt, with a warning. Private to src/dataset.
  */
 #ifndef DATASET_SAMPLE_INDEX_H
 #define DATASET_SAMPLE_INDEX_H
@@ -12,10 +11,10 @@
 #include "dataset/keep.h"
 #include "dataset/samples.h"
 
-/* Where the index lies; {0}: a container cannot be looked at, or is young. */
+/* Returns the paths of the index, or {0} if a container cannot be read or is too new. */
 struct keep_paths sample_index_paths(const struct samples *s, const struct keep *k);
 
-bool sample_index_load(struct samples *s, const char *path); /* NULL: false */
+bool sample_index_load(struct samples *s, const char *path); /* path may be NULL */
 void sample_index_save(const struct samples *s, const struct keep_paths *paths);
 
 #endif

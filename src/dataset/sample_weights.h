@@ -1,10 +1,10 @@
 /*
- * How often each sample of a data set is drawn, for imbalanced classes: what torch's
- * WeightedRandomSampler(weights, n) takes, with replacement.
+ * How often each sample of a data set is drawn, for imbalanced classes: the weights of
+ * torch's WeightedRandomSampler(weights, n), with replacement.
  *
- *   balanced   1 / n_c, with n_c the samples of its class: classes are drawn equally often
- *   sqrt       1 / sqrt(n_c): between that and the data set's own shares
- *   weights    the weights that the data set brings (dataset_weight)
+ *   balanced   1 / n_c, n_c the size of the class: all classes are drawn equally often
+ *   sqrt       1 / sqrt(n_c): between balanced and the data set's own frequencies
+ *   weights    weights from the data set (dataset_weight)
  */
 #ifndef DATASET_SAMPLE_WEIGHTS_H
 #define DATASET_SAMPLE_WEIGHTS_H
@@ -13,8 +13,9 @@
 
 enum sampling { SAMPLING_UNIFORM, SAMPLING_BALANCED, SAMPLING_SQRT, SAMPLING_WEIGHTS };
 
-/* Cumulative weights [d->n], for struct sampler; a heap array. NULL for uniform. Ends the
- * program if the weights do not have a finite positive sum, or one is negative. */
+/* Returns cumulative weights [d->n] for struct sampler, a heap array, or NULL for uniform
+ * sampling. Ends the program if a weight is negative or the sum is not finite and
+ * positive. */
 double *sample_weights(const struct dataset *d, enum sampling rule);
 
 #endif

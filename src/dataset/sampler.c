@@ -8,12 +8,12 @@
 
 enum { SAMPLER_ROUNDS = 8, SAMPLER_REPEATED = 256 };
 
-/* More than there are windows. */
+/* Larger than the number of windows. */
 #define SHARDS_SALT  ((uint64_t)1 << 27)
 #define WEIGHTS_SALT (((uint64_t)1 << 28) - 1)
-#define PARTS_SALT   (SHARDS_SALT + 1) /* of rank 0; ranks have others */
+#define PARTS_SALT   (SHARDS_SALT + 1) /* for rank 0; followed by those of other ranks */
 
-/* Half the bits of the smallest power of four that holds n. */
+/* Returns half the number of bits of the smallest power of four that is at least n. */
 static int sampler_half_bits(int64_t n)
 {
     int bits = 1;
@@ -23,7 +23,8 @@ static int sampler_half_bits(int64_t n)
     return bits;
 }
 
-/* `salt`: other permutations of the same key, for bits 36 and up. */
+/* One pass of the Feistel network. `salt` selects a permutation of the same key; it
+ * occupies bits 36 and up. */
 static uint64_t sampler_scramble(const struct sampler *s, int half, uint64_t salt,
                                  uint64_t v)
 {
@@ -40,7 +41,7 @@ static uint64_t sampler_scramble(const struct sampler *s, int half, uint64_t sal
     return left << half | right;
 }
 
-/* Where a permutation of n takes v. */
+/* Returns the image of v under a permutation of 0 .. n - 1. */
 static uint64_t sampler_permute(const struct sampler *s, int64_t n, uint64_t salt,
                                 uint64_t v)
 {
@@ -88,7 +89,7 @@ void sampler_windows_release(struct sampler_windows *w)
     *w = (struct sampler_windows){0};
 }
 
-/* The sample at position v of the two-level order. */
+/* Returns the sample at position v of the two-level order. */
 static int64_t windows_at(const struct sampler *s, int64_t v)
 {
     const struct sampler_windows *w = s->windows;
@@ -113,7 +114,7 @@ static int64_t windows_at(const struct sampler *s, int64_t v)
     }
 }
 
-/* Samples of this rank's part. */
+/* Returns the number of samples in this rank's part. */
 static int64_t part_len(const struct sampler *s)
 {
     return s->world ? (s->n - s->rank + s->world - 1) / s->world : s->n;
@@ -142,7 +143,8 @@ int64_t sampler_copy(const struct sampler *s, int64_t position)
     return s->weights ? position : position % sampler_copies(s);
 }
 
-/* The first sample whose cumulative weight exceeds a uniform draw from [0, sum). */
+/* Returns the first sample whose cumulative weight exceeds a uniform draw from [0,
+ * sum). */
 static int64_t draw_at(const struct sampler *s, int64_t position)
 {
     struct philox r = philox(s->seed, PHILOX_SHUFFLE, s->epoch,

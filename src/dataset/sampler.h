@@ -1,27 +1,27 @@
 /*
- * The order of an epoch as a pure function: position -> sample. A permutation of 0 .. n-1
- * keyed by (seed, epoch), computed for one position at a time, so a run resumes in the
- * middle of an epoch at no cost, and any rank finds its own samples.
+ * The order of an epoch as a pure function from positions to samples: a permutation of 0
+ * .. n-1 keyed by (seed, epoch) and evaluated for one position at a time, so a run can
+ * resume within an epoch at no cost, and each rank finds its own samples.
  *
- * It is a Feistel network over the next power of four, whose rounds are Philox with the
- * stream PHILOX_SHUFFLE, walked again while it lands outside 0 .. n-1 (Black and Rogaway,
- * "Ciphers with arbitrary finite domains", CT-RSA 2002).
+ * The permutation is a Feistel network over the next power of four. Its rounds are Philox
+ * with the stream PHILOX_SHUFFLE, repeated while the result is outside 0 .. n-1 (Black
+ * and Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002).
  *
  * With windows the order has two levels: the files of a container (shards) in random
- * order, and the samples of so many of them at a time in random order, so that a disk
- * which is slow at jumping reads few places at once. Positions stay independent of each
- * other; what an epoch needs is a table of its shards (sampler_windows_order).
+ * order, and the samples of a few consecutive shards at a time in random order, so that
+ * slow disks read few places at once. Positions remain independent; only a table of the
+ * epoch's shards is required (sampler_windows_order).
  *
- * With parts, rank r of `world` has the samples r, r + world, ... and no others in every
- * epoch, as Swin's cache of a part has them; each rank permutes its own.
+ * With parts, rank r of `world` has samples r, r + world, ... in every epoch, as in
+ * Swin's cache of a part. Each rank permutes its own part.
  *
- * With weights, each position is a draw with replacement instead, as torch's
- * WeightedRandomSampler makes it.
+ * With weights, each position is a draw with replacement, as in torch's
+ * WeightedRandomSampler.
  *
- * Repeated augmentation (Hoffer et al. 2019, arXiv 1901.09335), as timm's
- * RepeatAugSampler: the permutation's samples come `repeats` times in a row each, and an
- * epoch is as long as before, but a multiple of 256 if there are that many; so it sees n
- * / repeats samples.
+ * Repeated augmentation (Hoffer et al. 2019, arXiv 1901.09335), as in timm's
+ * RepeatAugSampler: each sample of the permutation appears `repeats` times in a row. The
+ * epoch keeps its length, rounded down to a multiple of 256 if it is that long, and so
+ * contains n / repeats samples.
  */
 #ifndef DATASET_SAMPLER_H
 #define DATASET_SAMPLER_H
@@ -33,34 +33,35 @@ struct sampler {
     uint64_t seed, epoch;
     int64_t n;
     bool shuffle;                          /* false: position i is sample i */
-    int repeats;                           /* copies of each sample; 0: one */
-    const struct sampler_windows *windows; /* of this seed and epoch; NULL: none */
-    /* Cumulative weights [n]: positions are draws with replacement, each a function of seed,
-     * epoch, and position (sample_weights.h). NULL: a permutation. */
+    int repeats;                           /* copies of each sample; 0: 1 */
+    const struct sampler_windows *windows; /* for this seed and epoch; may be NULL */
+    /* Cumulative weights [n] (sample_weights.h): each position is a draw with
+     * replacement, a function of seed, epoch, and position. NULL: a permutation. */
     const double *weights;
-    int rank, world; /* of the part; world 0: all samples. Without windows and repeats */
+    int rank, world; /* part; world 0: all samples. Excludes windows and repeats. */
 };
 
 struct sampler_windows {
-    const int64_t *first; /* shard k has the samples first[k] .. first[k + 1] - 1 */
+    const int64_t *first; /* shard k has samples first[k] to first[k + 1] - 1 */
     int64_t nshard;
-    int shards;     /* of a window, the last one may have fewer */
-    int64_t *shard; /* in the order of the epoch */
-    int64_t *start; /* position of each window's first sample, and the end */
+    int shards;     /* shards per window; the last may have fewer */
+    int64_t *shard; /* in the epoch's order */
+    int64_t *start; /* position of each window's first sample, then the end */
     int64_t nwindow;
 };
 
-/* `first` stays the caller's, nshard + 1 numbers. */
+/* Does not copy `first`, which has nshard + 1 elements. */
 void sampler_windows_init(struct sampler_windows *w, const int64_t *first, int64_t nshard,
                           int shards);
 void sampler_windows_order(struct sampler_windows *w, uint64_t seed, uint64_t epoch);
-void sampler_windows_release(struct sampler_windows *w); /* {0} is fine */
+void sampler_windows_release(struct sampler_windows *w); /* accepts {0} */
 
-/* Positions of an epoch. */
+/* Returns the number of positions in an epoch. */
 int64_t sampler_len(const struct sampler *s);
 
-/* The sample at a position in 0 .. sampler_len() - 1, and which of its copies it is: below
- * sampler_copies(), so that no two are augmented alike. */
+/* sampler_at returns the sample at a position in 0 .. sampler_len() - 1. sampler_copy
+ * returns which copy of the sample it is, below sampler_copies(), so that copies are
+ * augmented differently. */
 int64_t sampler_at(const struct sampler *s, int64_t position);
 int64_t sampler_copy(const struct sampler *s, int64_t position);
 int64_t sampler_copies(const struct sampler *s);

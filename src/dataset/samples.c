@@ -196,7 +196,7 @@ bool samples_probe(const struct container *c, const struct dataset_source *s)
     return n > 0;
 }
 
-/* The first file's first sample tells it. */
+/* Inspects only the first sample of the first file. */
 bool samples_has_label_maps(const struct container *c, const struct dataset_source *o)
 {
     struct samples s = {.type = c, .label_maps = true};
@@ -228,8 +228,8 @@ bool samples_check(const struct container *c, const struct dataset_source *s,
     return n > 0;
 }
 
-/* All n containers stay open: the usual limit of 1024 open files is less than the shards
- * of ImageNet. */
+/* All n containers stay open, and the usual limit is 1024 open files. ImageNet has more
+ * shards. */
 static void allow_files(int n)
 {
     struct rlimit r;
@@ -254,7 +254,7 @@ static void open_files(struct samples *s)
     strbuf_release(&why);
 }
 
-/* Lists all files, or reads the index of them. */
+/* Loads the index, or lists all files and saves it. */
 static void find_samples(struct samples *s, const struct keep *k)
 {
     struct keep_paths index = sample_index_paths(s, k);
@@ -287,7 +287,7 @@ static void find_shards(struct samples *s)
         s->first[k + 1] += s->first[k];
 }
 
-/* Ends the program if a sample has no label map, and names the first of them. */
+/* Ends the program if samples have no label map; names the first of them. */
 static void check_label_maps(const struct samples *s)
 {
     const struct dataset *d = &s->base;

@@ -30,7 +30,8 @@ static void release(struct names_list *l)
     *l = (struct names_list){0};
 }
 
-/* "000..127": adds each with the pattern around it. False: it is no such range. */
+/* Expands a range such as "000..127" within a pattern. Returns false if it is not a
+ * range. */
 static bool expand_range(const char *head, int nhead, const char *in, size_t nin,
                          const char *tail, struct names_list *out)
 {
@@ -51,7 +52,7 @@ static bool expand_range(const char *head, int nhead, const char *in, size_t nin
     return true;
 }
 
-/* One pair of braces of each name opened; false: something is wrong with them. */
+/* Expands the first braces of each name. Returns false if they are malformed. */
 static bool expand_once(struct names_list *l)
 {
     struct names_list out = {0};
@@ -99,7 +100,7 @@ static bool ends_in(const char *name, const char *ending)
     return n > e && strcmp(name + n - e, ending) == 0;
 }
 
-/* "...-00003-of-00128" */
+/* True for names like "...-00003-of-00128". */
 static bool is_numbered(const char *name)
 {
     const char *of = strstr(name, "-of-");
@@ -123,7 +124,7 @@ static bool is_shard(const struct container *c, const char *name)
     return is;
 }
 
-/* "train-..." or, of TensorFlow's own data sets, "train.tfrecord-..." */
+/* True for "train-..." or, as in TensorFlow's own data sets, "train.tfrecord-...". */
 static bool is_of_split(const struct container *c, const char *name, const char *split)
 {
     size_t n = strlen(split);
@@ -135,7 +136,7 @@ static bool is_of_split(const struct container *c, const char *name, const char 
     return name[n] == '-';
 }
 
-/* The container's files in `dir` of the split; NULL: all. */
+/* Adds the split's containers in `dir`; split NULL: all. */
 static void list_dir(const struct container *c, const char *dir, const char *split,
                      struct names_list *out)
 {
@@ -148,7 +149,7 @@ static void list_dir(const struct container *c, const char *dir, const char *spl
     dir_list_free(name, n);
 }
 
-/* The one file that is called so, or with an ending. */
+/* Adds the file `base`, or the first one of that name with an ending. */
 static void find_whole(const struct container *c, const char *base,
                        struct names_list *out)
 {
@@ -167,7 +168,7 @@ static void find_whole(const struct container *c, const char *base,
     free(inside);
 }
 
-/* All names of a pattern; false and a reason if one is not there. */
+/* Adds all files of a pattern. Returns false and a reason if one is missing. */
 static bool find_pattern(const char *base, struct names_list *out, struct strbuf *why)
 {
     out->name = shards_expand(base, &out->n);

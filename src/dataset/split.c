@@ -1,4 +1,4 @@
-/* Samples divided into bins: see dataset/split.h. */
+/* Assigns samples to bins: see dataset/split.h. */
 #include "dataset/split.h"
 
 #include <stdbool.h>
@@ -10,22 +10,22 @@
 
 struct group {
     uint64_t key;
-    int64_t first, n; /* of splitter.order */
+    int64_t first, n; /* range of splitter.order */
 };
 
 struct splitter {
     const struct split_samples *s;
     const double *share;
     int nbin, nstratum;
-    int64_t *order; /* samples, those of a group in a row */
+    int64_t *order; /* samples, sorted by group */
     struct group *group;
     int64_t ngroup;
-    int64_t *size;   /* [nstratum]: samples */
-    int64_t *groups; /* [nstratum]: groups that have a sample of it, not placed yet */
-    int64_t *fill;   /* [nbin][nstratum]: samples placed */
+    int64_t *size;   /* [nstratum]: number of samples */
+    int64_t *groups; /* [nstratum]: number of unplaced groups with samples of it */
+    int64_t *fill;   /* [nbin][nstratum]: number of placed samples */
     int64_t *total;  /* [nbin] */
-    int64_t *part;   /* [nstratum]: samples of the group at hand; 0 between groups */
-    int32_t *list;   /* strata of the group at hand */
+    int64_t *part;   /* [nstratum]: samples of the current group; otherwise 0 */
+    int32_t *list;   /* strata of the current group */
     int nlist;
 };
 
@@ -74,14 +74,14 @@ static void find_groups(struct splitter *p)
         if (!more)
             p->group[p->ngroup++] = (struct group){s->key[i], k, 0};
         p->group[p->ngroup - 1].n++;
-        /* The smallest key: the order of the samples does not matter. */
+        /* The smallest key, so that the order of samples does not matter. */
         if (s->key[i] < p->group[p->ngroup - 1].key)
             p->group[p->ngroup - 1].key = s->key[i];
     }
     qsort(p->group, (size_t)p->ngroup, sizeof(*p->group), largest_first);
 }
 
-/* Counts the group's samples of each stratum in p->part. */
+/* Counts the current group's samples per stratum in p->part. */
 static void load_group(struct splitter *p, const struct group *g)
 {
     p->nlist = 0;
@@ -99,7 +99,7 @@ static void unload_group(struct splitter *p)
         p->part[p->list[k]] = 0;
 }
 
-/* True if each bin without stratum c needs one of the groups that are left. */
+/* True if no more groups of stratum c remain than there are bins without it. */
 static bool is_scarce(const struct splitter *p, int c)
 {
     int empty = 0;
@@ -123,8 +123,8 @@ static double cost(const struct splitter *p, int b)
     return sum;
 }
 
-/* The bin of the group that is loaded; ties go to the emptiest bin. `scarce`: a stratum
- * that only bins without it may get, or -1. */
+/* Returns the bin for the loaded group; ties go to the emptiest bin. `scarce`: a stratum
+ * that only bins without it may receive, or -1. */
 static int choose(const struct splitter *p, int scarce)
 {
     int best = -1;
@@ -175,7 +175,8 @@ static void count(struct splitter *p)
         }
         unload_group(p);
     }
-    /* A stratum with fewer groups than bins cannot reach all: none is kept for any. */
+    /* A stratum with fewer groups than bins cannot reach all bins, so no group is
+     * reserved. */
     for (int c = 0; c < p->nstratum; c++)
         if (p->groups[c] < p->nbin)
             p->groups[c] = INT64_MAX;

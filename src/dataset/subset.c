@@ -1,4 +1,4 @@
-/* Some of the samples of a data set: see dataset/subset.h. */
+/* A subset of a data set: see dataset/subset.h. */
 #include "dataset/subset.h"
 
 #include <stdlib.h>
@@ -8,10 +8,10 @@
 
 struct subset {
     struct dataset base;
-    struct dataset_type type; /* with the members that the whole has */
+    struct dataset_type type; /* has the optional members that the whole data set has */
     struct dataset *all;
     int64_t *index; /* [n] */
-    int64_t *first; /* [nfile + 1]; NULL: no containers */
+    int64_t *first; /* [nfile + 1], or NULL without containers */
     int64_t nfile;
 };
 
@@ -118,7 +118,7 @@ static void subset_close(struct dataset *d)
     free(s);
 }
 
-/* Containers of which no sample is left go. */
+/* Finds the containers of the subset; those without samples are dropped. */
 static void find_shards(struct subset *s)
 {
     int64_t nfile = 0, i = 0;

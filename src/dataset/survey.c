@@ -43,7 +43,7 @@ void survey_labels(struct survey *s, const struct dataset *d,
     dataset_bytes_release(&bytes);
 }
 
-/* True if label files have a value of the class: "void" of a class set has none. */
+/* True if label files have a value for the class; "void" of a class set has none. */
 static bool has_value(const struct dataset *d, int c)
 {
     for (int v = 0; v < 256; v++)
@@ -52,7 +52,8 @@ static bool has_value(const struct dataset *d, int c)
     return false;
 }
 
-/* "'a', 'b' and 7 more": the classes without a pixel or an image; how many. */
+/* Appends "'a', 'b' and 7 more", the classes without a pixel or an image; returns their
+ * number. */
 static int add_absent(const struct dataset *d, int nclass, const int64_t *count,
                       struct strbuf *out)
 {
@@ -70,7 +71,7 @@ static int add_absent(const struct dataset *d, int nclass, const int64_t *count,
     return n;
 }
 
-/* The only class that has pixels; -1: there are more; -2: none has. */
+/* Returns the only class with pixels, -1 if there are several, or -2 if there is none. */
 static int only_class(const struct survey *s, const struct dataset *d)
 {
     int only = -2;
@@ -81,7 +82,7 @@ static int only_class(const struct survey *s, const struct dataset *d)
     return only;
 }
 
-/* What to do about label maps of a class and ignored pixels alone. */
+/* Returns advice for label maps with only one class and ignored pixels. */
 static const char *binary_advice(const struct dataset *d, int only, double ignored)
 {
     return only == 0 && ignored > 0 && d->map[0] == 0 && d->map[255] == LABEL_IGNORE
@@ -133,7 +134,7 @@ static void judge_classes(const struct dataset *d, int *warnings)
 {
     int64_t *count = xcalloc((size_t)d->nclass + 1, sizeof(*count));
     struct strbuf absent = STRBUF_INIT;
-    int n, some = 0, end = 0; /* end: after the last class that has images */
+    int n, some = 0, end = 0; /* end: one more than the last class with images */
 
     for (int64_t i = 0; i < d->n; i++) {
         int32_t label = dataset_label(d, i);
@@ -142,7 +143,7 @@ static void judge_classes(const struct dataset *d, int *warnings)
             some += count[label]++ == 0;
         end = label >= end ? label + 1 : end;
     }
-    /* Where classes are numbers, MODEL.NUM_CLASSES may just be its default. */
+    /* If classes are numbers, MODEL.NUM_CLASSES may be its default. */
     n = add_absent(d, d->nclass <= 2 * end ? d->nclass : end, count, &absent);
     if (some == 1)
         log_warning("'%s' has images of only one class, so there is nothing to learn",
@@ -155,7 +156,7 @@ static void judge_classes(const struct dataset *d, int *warnings)
     free(count);
 }
 
-/* Warns of labels that all images have, or none. */
+/* Warns about labels that all images have, or none. */
 static void judge_targets(const struct dataset *d, int *warnings)
 {
     uint8_t *target = xcalloc((size_t)d->nclass + 1, 1);

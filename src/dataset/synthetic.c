@@ -16,7 +16,7 @@
 #include "image/image.h"
 
 enum { COLORS = 128, NOISE = 128 };
-enum { HEAD = 256 }; /* bytes of an image's header, at most */
+enum { HEAD = 256 }; /* maximum size of an image's header */
 
 struct synthetic {
     struct dataset base;
@@ -25,7 +25,7 @@ struct synthetic {
     bool labels;
 };
 
-enum { FIELDS = 4 }; /* of a label map, in each direction */
+enum { FIELDS = 4 }; /* of a label map, per dimension */
 
 static int32_t synthetic_label(const struct dataset *d, int64_t i)
 {
@@ -39,7 +39,7 @@ static int32_t synthetic_no_label(const struct dataset *d, int64_t i)
     return 0;
 }
 
-/* The class of pixel p of sample i. */
+/* Returns the class of pixel p of sample i. */
 static int synthetic_class(const struct synthetic *s, int64_t i, size_t p)
 {
     int x = (int)(p % (size_t)s->w), y = (int)(p / (size_t)s->w);
@@ -49,7 +49,7 @@ static int synthetic_class(const struct synthetic *s, int64_t i, size_t p)
     return (int)((i + x * FIELDS / s->w + 3 * (y * FIELDS / s->h)) % s->base.nclass);
 }
 
-/* Around the color of the class, 16 bytes of noise from each random number. */
+/* Draws noise around the color of the class, 16 bytes per random number. */
 static void synthetic_draw(const struct synthetic *s, int64_t i, uint8_t *out, size_t n)
 {
     size_t channels = (size_t)s->channels;
@@ -98,7 +98,7 @@ static size_t synthetic_tiff_head(const struct synthetic *s, uint8_t *head)
     } entry[ENTRIES] = {
         {256, LONG, 1, w},                           /* ImageWidth */
         {257, LONG, 1, h},                           /* ImageLength */
-        {258, SHORT, c, c > 2 ? BITS : 8 << 16 | 8}, /* BitsPerSample, or where it is */
+        {258, SHORT, c, c > 2 ? BITS : 8 << 16 | 8}, /* BitsPerSample, or its offset */
         {262, SHORT, 1, 1},        /* PhotometricInterpretation: black is zero */
         {273, LONG, 1, len},       /* StripOffsets */
         {277, SHORT, 1, c},        /* SamplesPerPixel */
@@ -214,7 +214,8 @@ static struct dataset *synthetic_open(const struct dataset_source *o)
     s->split = o->number;
     s->w = o->width;
     s->h = o->height;
-    s->channels = o->channels > 1 ? o->channels : IMAGE_RGB; /* gray: made from RGB */
+    s->channels = o->channels > 1 ? o->channels : IMAGE_RGB; /* gray is converted from
+                                                              * RGB */
     s->labels = o->label_maps;
     class_set_map(NULL, d->nclass, false, d->map);
     return d;

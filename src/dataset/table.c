@@ -1,4 +1,4 @@
-/* The table of all storages, and what is asked of it. */
+/* The table of all storages, and lookups in it. */
 #include "dataset/table.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/file.h"
 
-/* A row each; a new one is its file and a word here. */
+/* One word per storage. A new one is a file and a word here. */
 #define FILES(ROW)                                                                       \
     ROW(folder)                                                                          \
     ROW(list) ROW(csv) ROW(cityscapes) ROW(voc) ROW(pairs) ROW(cifar) ROW(mnist)
@@ -41,7 +41,7 @@ const struct storage *storage_find(const char *name)
     return NULL;
 }
 
-/* A row's name, then its aliases. */
+/* Enumerates each row's name, followed by its aliases. */
 static struct named storage_at(const void *table, int i)
 {
     const struct storage *const *row = table;

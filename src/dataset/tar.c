@@ -1,9 +1,9 @@
 /*
- * DATA.DATASET tar: members as samples (members.h). Hard and symbolic links to members
- * of the same file count as the files that they name.
+ * DATA.DATASET tar: members as samples (members.h). Hard and symbolic links to members of
+ * the same file count as the files that they point to.
  *
- * libarchive reads the headers, once; images are then read from where they lie, so the
- * archive must not be compressed (images are).
+ * libarchive reads the headers once. Images are then read directly at their offsets, so
+ * the archive must not be compressed (images are).
  */
 #include <archive.h>
 #include <archive_entry.h>
@@ -26,11 +26,11 @@ static int tar_part(void *file, const struct sample_part *part, int64_t limit,
     return raw_file_read(file, part->at, part->len, limit, out, why);
 }
 
-/* Of an archive with links, where the files lie that they may name. */
+/* Positions of the files that the archive's links may point to. */
 struct tar_links {
     bool met;         /* the archive has links */
-    bool listing;     /* names are being collected, and no samples */
-    struct strmap at; /* a name to its index + 1 */
+    bool listing;     /* collects names instead of samples */
+    struct strmap at; /* name -> index + 1 */
     struct sample_part *part;
     size_t n, cap;
 };
@@ -42,8 +42,8 @@ struct tar {
     struct tar_links *links;
 };
 
-/* A path from the root of the archive, "/a/b", without "." and ".."; NULL: it leaves the
- * archive. */
+/* Returns a path from the archive's root, "/a/b", without "." and "..", or NULL if it is
+ * outside the archive. */
 static char *tar_path(const char *dir, size_t ndir, const char *path)
 {
     char *from = xasprintf("%.*s/%s", (int)ndir, dir, path);
@@ -72,7 +72,7 @@ static char *tar_path(const char *dir, size_t ndir, const char *path)
     return NULL;
 }
 
-/* The member that a link names; NULL: it is not in the archive. */
+/* Returns the member that a link points to, or NULL if it is not in the archive. */
 static const struct sample_part *tar_target(const struct tar_links *l,
                                             struct archive_entry *e)
 {
@@ -88,7 +88,7 @@ static const struct sample_part *tar_target(const struct tar_links *l,
     return at ? &l->part[at - 1] : NULL;
 }
 
-/* So that links find it. */
+/* Records a member as a target of links. */
 static void tar_note(struct tar_links *l, const char *name,
                      const struct sample_part *part)
 {
@@ -102,7 +102,8 @@ static void tar_note(struct tar_links *l, const char *name,
     free(path);
 }
 
-/* The name of the entry that is a file, or a link to one, whose place is *part. */
+/* Returns the entry's name if it is a file or a link to one, and sets *part to its
+ * position; otherwise returns NULL. */
 static const char *tar_name(struct tar *t, struct archive_entry *e,
                             struct sample_part *part)
 {
@@ -123,8 +124,8 @@ static const char *tar_name(struct tar *t, struct archive_entry *e,
     return members_name(t->links->listing ? NULL : t->m.samples, e);
 }
 
-/* The member that `e` is the header of; where it is cut off, *cut, and its sample is
- * damaged. A failure of the machine and a reason. */
+/* Adds the member with the header `e`. If it is truncated, sets *cut and marks its sample
+ * as damaged. Returns a failure of the machine and a reason. */
 static int tar_member(struct tar *t, struct archive_entry *e, bool *cut,
                       struct strbuf *why)
 {
@@ -147,8 +148,8 @@ static int tar_member(struct tar *t, struct archive_entry *e, bool *cut,
     return rc;
 }
 
-/* A header is damaged, or the end is cut off: libarchive goes on with the next header if
- * there is one. */
+/* Handles a damaged header or a truncated end. libarchive continues with the next header
+ * if there is one. */
 static int tar_lose(struct tar *t, struct strbuf *why)
 {
     long long at = (long long)archive_read_header_position(t->a); /* < 0: at the end */
@@ -158,13 +159,13 @@ static int tar_lose(struct tar *t, struct strbuf *why)
         return 0;
     if (at >= 0)
         (void)snprintf(name, sizeof(name), "byte %lld", at);
-    if (!t->links->n) /* else it was told */
+    if (!t->links->n) /* otherwise already reported */
         log_warning("'%s': %s: %s", t->f->path, name, archive_error_string(t->a));
     return members_lose(&t->m, name, why);
 }
 
-/* Does the file end in zeros, as an archive does that is whole? A failure and a
- * reason. */
+/* Sets *whole if the file ends in zeros, as a complete archive does. Returns a failure
+ * and a reason. */
 static int tar_is_whole(const struct raw_file *f, bool *whole, struct strbuf *why)
 {
     uint8_t end[512];
@@ -177,7 +178,7 @@ static int tar_is_whole(const struct raw_file *f, bool *whole, struct strbuf *wh
     return rc;
 }
 
-/* All members. ARCHIVE_WARN is of names that are no UTF-8. */
+/* Adds all members. ARCHIVE_WARN means a name that is not UTF-8. */
 static int tar_members(struct tar *t, struct strbuf *why)
 {
     struct archive_entry *e;
@@ -224,8 +225,8 @@ static int tar_walk(struct raw_file *f, struct samples *s, struct tar_links *lin
     return rc ? rc : end;
 }
 
-/* Reads the headers once and, if there are links, twice more: what they name may come
- * after them. */
+/* Reads the headers once. If there are links, reads them twice more, since a link may
+ * precede its target. */
 static int tar_list(void *file, struct samples *s, struct strbuf *why)
 {
     struct raw_file *f = file;

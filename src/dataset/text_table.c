@@ -52,7 +52,7 @@ static void add_row(struct text_table *t, int line)
 
 /* ---- CSV and TSV ---- */
 
-/* What is left of the text, and the number of its first line. */
+/* The remaining text, and its line number. */
 struct cursor {
     char *at;
     int line;
@@ -60,8 +60,8 @@ struct cursor {
 };
 
 /*
- * Cuts the next field out of the text, without its quotes, and moves to what follows its
- * separator. *last is set at the end of a record. NULL if a quote is not closed.
+ * Cuts the next field out of the text, without its quotes, and moves behind its
+ * separator. Sets *last at the end of a record. Returns NULL if a quote is not closed.
  */
 static char *next_field(struct cursor *c, bool *last)
 {
@@ -91,7 +91,7 @@ static char *next_field(struct cursor *c, bool *last)
     return field;
 }
 
-/* True if the rest of the text begins with an empty line, which is skipped. */
+/* Skips an empty line. Returns false if the next line is not empty. */
 static bool skip_empty_line(struct cursor *c)
 {
     char *end = c->at + (*c->at == '\r');
@@ -103,7 +103,8 @@ static bool skip_empty_line(struct cursor *c)
     return true;
 }
 
-/* The separator that the first line has most often outside quotes; a comma if it has none. */
+/* Returns the most frequent separator outside quotes in the first line; a comma if there
+ * is none. */
 static char find_separator(const char *text)
 {
     static const char candidate[] = ",\t;|";
@@ -202,7 +203,7 @@ static const char *json_cell(struct arena *mem, const json_t *v)
     return "";
 }
 
-/* The first object's fields are the columns. */
+/* Makes the fields of the first object the columns. */
 static void json_header(struct text_table *t, json_t *object)
 {
     const char **name =
@@ -221,7 +222,7 @@ static bool json_row(struct text_table *t, const char *text, size_t len, int lin
     json_error_t e;
     json_t *object = json_loadb(text, len, 0, &e);
 
-    if (!json_object_size(object)) { /* 0 for what is no object, too */
+    if (!json_object_size(object)) { /* also 0 if it is not an object */
         strbuf_addf(why, ":%d: %s", line,
                     object ? "not a JSON object with fields" : e.text);
         json_decref(object);

@@ -1,6 +1,5 @@
 /*
- * Tables of text, as people keep labels in: CSV and TSV (RFC 4180), and JSON lines with the
- * same fields.
+ * Text tables with labels: CSV and TSV (RFC 4180), and JSON lines.
  *
  *   struct text_table t;
  *   if (!text_table_read(&t, "train.csv", &why))
@@ -9,11 +8,11 @@
  *   text_table_cell(&t, row, label)
  *   text_table_release(&t);
  *
- * The first record names the columns. Fields may stand in quotes, with "" for a quote, and
- * then hold separators and line ends. A file may begin with a byte order mark, and lines may
- * end with CR LF. The separator of a .tsv is a tab; of other files it is the one of tab,
- * comma, semicolon, and | that the header has most often. Empty lines are skipped. In JSON
- * lines (.jsonl), strings, numbers, and booleans are cells; a missing field is an empty one.
+ * The first record has the column names. Quoted fields may contain separators, line ends,
+ * and "" for a quote. A byte order mark and CR LF line ends are accepted. The separator
+ * of a .tsv is a tab; in other files it is the most frequent of tab, comma, semicolon,
+ * and | in the header. Empty lines are skipped. In JSON lines (.jsonl), strings, numbers,
+ * and booleans are cells; a missing field is an empty cell.
  */
 #ifndef DATASET_TEXT_TABLE_H
 #define DATASET_TEXT_TABLE_H
@@ -26,21 +25,22 @@
 #include "base/strbuf.h"
 
 struct text_table {
-    const char *const *header; /* columns names */
+    const char *const *header; /* column names */
     int columns;
     int64_t rows;
     const char **cell; /* rows x columns */
-    int *line;         /* of each row, from 1, where it begins */
+    int *line;         /* line where each row begins, from 1 */
     size_t cell_cap, line_cap;
-    char *text;       /* what cells of CSV point into */
-    struct arena mem; /* of the header, and of cells of JSON */
+    char *text;       /* storage of CSV cells */
+    struct arena mem; /* storage of the header and of JSON cells */
 };
 
-/* False if the file cannot be read or is no table. Nothing is to be released then. */
+/* Returns false if the file cannot be read or is not a table. Then there is nothing to
+ * release. */
 bool text_table_read(struct text_table *t, const char *path, struct strbuf *why);
 void text_table_release(struct text_table *t);
 
-/* The column of that name, in any case; -1 if there is none. */
+/* Returns the column of that name, ignoring case, or -1. */
 int text_table_column(const struct text_table *t, const char *name);
 
 static inline const char *text_table_cell(const struct text_table *t, int64_t row,
@@ -49,7 +49,7 @@ static inline const char *text_table_cell(const struct text_table *t, int64_t ro
     return t->cell[row * t->columns + column];
 }
 
-/* True for names that end in .csv, .tsv, or .jsonl, in any case. */
+/* True if the name ends in .csv, .tsv, or .jsonl, ignoring case. */
 bool text_table_has_extension(const char *path);
 
 #endif

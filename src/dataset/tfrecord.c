@@ -1,10 +1,8 @@
 /*
- * DATA.DATASET tfrecord: TensorFlow's records of tf.train.Example. A record is its length
- * (8 bytes), the masked CRC-32C of that (4), the data, and the masked CRC-32C of those;
- * both are compared. Of an example's features those with the names below are read: the
- * names that TensorFlow's own data sets have.
- *
- * The example is taken apart by protobuf-c.
+ * DATA.DATASET tfrecord: TensorFlow's records of tf.train.Example, parsed by protobuf-c.
+ * A record is its length (8 bytes), the masked CRC-32C of the length (4), the data, and
+ * the masked CRC-32C of the data; both checksums are verified. Of an example's features
+ * those with the names below are read, as in TensorFlow's own data sets.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,7 +22,7 @@
 #include "dataset/unpack_memory.h"
 
 static const char *const image_names[] = {"image/encoded", "image", "image_raw", NULL};
-/* A class as a whole number of any type, a text, or a one-hot vector. */
+/* A class as an integer of any type, a text, or a one-hot vector. */
 static const char *const label_names[] = {"image/class/label", "label", "class",
                                           "image/class/text", NULL};
 static const char *const label_map_names[] = {"image/segmentation/class/encoded",
@@ -46,7 +44,8 @@ static bool begins_record(const uint8_t *p)
 static const struct raw_head record_start = {"TFRecord", sizeof(struct record_head), 1,
                                              begins_record};
 
-/* The head of the record at `at`; its data lie in the file. -1 and a reason. */
+/* Reads the head of the record at `at`; its data are within the file. Returns -1 and a
+ * reason on failure. */
 static int head_at(const struct raw_file *f, uint64_t at, struct record_head *h,
                    struct strbuf *why)
 {
@@ -66,7 +65,7 @@ static int head_at(const struct raw_file *f, uint64_t at, struct record_head *h,
     return 0;
 }
 
-/* The record's data; -1 and a reason. */
+/* Reads the record's data. Returns -1 and a reason on failure. */
 static int record_at(const struct raw_file *f, uint64_t at, struct dataset_bytes *out,
                      struct strbuf *why)
 {
@@ -86,8 +85,8 @@ static int record_at(const struct raw_file *f, uint64_t at, struct dataset_bytes
     return -1;
 }
 
-/* The feature that is called by the first of these names that there is, *found; NULL:
- * none. */
+/* Returns the feature with the first of these names that exists, and sets *found to it;
+ * NULL if there is none. */
 static const Trainc__Feature *find(const Trainc__Example *e, const char *const *names,
                                    const char **found)
 {
@@ -114,7 +113,7 @@ static const ProtobufCBinaryData *bytes_of(const Trainc__Example *e,
     return &f->bytes_list->value[0];
 }
 
-/* *e, for free_unpacked(); or a failure and a reason. */
+/* Unpacks *e, to be released with free_unpacked(). Returns a failure and a reason. */
 static int example_of(const struct dataset_bytes *b, Trainc__Example **e,
                       struct strbuf *why)
 {
@@ -125,7 +124,7 @@ static int example_of(const struct dataset_bytes *b, Trainc__Example **e,
     return *e ? 0 : unpack_failure(&m, "the record is not a tf.train.Example", why);
 }
 
-/* The numbers of a feature, a heap array of *n; NULL: it has none. */
+/* Returns the numbers of a feature, a heap array of *n, or NULL if it has none. */
 static double *numbers_of(const Trainc__Feature *f, size_t *n)
 {
     bool ints = f->kind_case == TRAINC__FEATURE__KIND_INT64_LIST;
@@ -141,7 +140,7 @@ static double *numbers_of(const Trainc__Feature *f, size_t *n)
     return v;
 }
 
-/* "2 values of float: 0.25, 0.75" */
+/* Appends "2 values of float: 0.25, 0.75". */
 static void tell_numbers(const Trainc__Feature *f, const double *v, size_t n,
                          struct strbuf *out)
 {
@@ -183,7 +182,7 @@ static void fill_label(struct samples *s, struct sample *to, const char *name,
     free(v);
 }
 
-/* Says once which features there are. */
+/* Sets s->hint, once, to a list of the features. */
 static void tell_features(struct samples *s, const Trainc__Example *e)
 {
     struct strbuf names = STRBUF_INIT;
@@ -216,8 +215,9 @@ static void fill(struct samples *s, struct sample *to, const Trainc__Example *e)
         tell_features(s, e);
 }
 
-/* Adds the sample whose record is at byte `at`, a SAMPLE_DAMAGED one if it is damaged.
- * FAILURE_MACHINE and a reason: nothing can be told of it now, and nothing is added. */
+/* Adds the sample whose record is at byte `at`, as SAMPLE_DAMAGED if it is damaged.
+ * Returns FAILURE_MACHINE and a reason, without adding a sample, if the file cannot be
+ * read now. */
 static int add_record(const struct raw_file *f, struct samples *s, uint64_t at,
                       struct dataset_bytes *bytes, struct strbuf *why)
 {
@@ -285,7 +285,7 @@ static int tfrecord_read(void *file, const struct sample *at, bool label_map,
     if (rc < 0)
         return rc;
     part = bytes_of(e, label_map ? label_map_names : image_names);
-    if (part && part->len > (uint64_t)limit) { /* an index of samples said less */
+    if (part && part->len > (uint64_t)limit) { /* an index claimed less */
         rc = FAILURE_DATA;
         strbuf_addf(why, "%zu bytes, more than the limit of %lld", part->len,
                     (long long)limit);

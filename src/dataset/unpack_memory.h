@@ -1,13 +1,13 @@
 /*
- * Memory for messages that protobuf-c unpacks. It returns NULL for a damaged message and
- * where memory is missing; this allocator knows which.
+ * An allocator for protobuf-c, whose unpack functions return NULL both for damaged
+ * messages and if memory runs out. This allocator records which.
  *
  *   struct unpack_memory m = unpack_memory(&failed);
  *   message = trainc__example__unpack(&m.allocator, len, data);
- *   if (!message) return unpack_failure(&m, "the record is no tf.train.Example", why);
+ *   if (!message) return unpack_failure(&m, "the record is not a tf.train.Example", why);
  *   trainc__example__free_unpacked(message, NULL);
  *
- * free_unpacked() needs no allocator: memory comes from malloc.
+ * free_unpacked() needs no allocator, since memory comes from malloc.
  */
 #ifndef DATASET_UNPACK_MEMORY_H
 #define DATASET_UNPACK_MEMORY_H
@@ -19,13 +19,14 @@
 
 struct unpack_memory {
     ProtobufCAllocator allocator;
-    bool *failed; /* set where malloc returns NULL */
+    bool *failed; /* set if malloc returns NULL */
 };
 
-/* `failed` is cleared; it must live as long as the result. */
+/* Clears *failed, which must outlive the result. */
 struct unpack_memory unpack_memory(bool *failed);
 
-/* FAILURE_MACHINE if memory was missing; else FAILURE_DATA with the reason `damaged`. */
+/* Returns FAILURE_MACHINE if memory ran out, else FAILURE_DATA with the reason
+ * `damaged`. */
 int unpack_failure(const struct unpack_memory *m, const char *damaged,
                    struct strbuf *why);
 

@@ -36,7 +36,7 @@ const char *const usual_train_words[] = {"train", "training", "trn", NULL};
 const char *const usual_val_words[] = {"val", "valid", "validation", "dev", "eval", NULL};
 const char *const usual_test_words[] = {"test", "testing", "tst", NULL};
 
-/* Which words mean what, in the order in which they are looked up. */
+/* Meanings of words, in lookup order. */
 static const struct word_list {
     const char *const *word;
     enum usual_role role;
@@ -74,7 +74,7 @@ bool usual_path_is_system(const char *path)
     return is;
 }
 
-/* "train2017" is a split, too. */
+/* Returns the list with the word, or NULL. Digits may follow a split: "train2017". */
 static const struct word_list *find_word(const char *text, size_t n)
 {
     size_t letters = n;
@@ -89,7 +89,8 @@ static const struct word_list *find_word(const char *text, size_t n)
     return NULL;
 }
 
-/* False: two words of one kind, or too long; *w is then of no role. */
+/* Adds a word to *w. Returns false if there are two words for a split or `rest` is
+ * full. */
 static bool add_word(struct usual_words *w, const char *text, size_t n)
 {
     const struct word_list *l = find_word(text, n);
@@ -119,7 +120,8 @@ static bool add_word(struct usual_words *w, const char *text, size_t n)
     return true;
 }
 
-/* "trainannot" is "train" and "annot": the length of the first; 0: it is one word. */
+/* Returns the length of the first of two joined words ("trainannot": 5), or 0 if it is a
+ * single word. */
 static size_t joined_length(const char *text, size_t n)
 {
     size_t first = 0;
@@ -154,7 +156,7 @@ bool usual_words_of(const char *path, struct usual_words *w)
     return fits;
 }
 
-/* "mask_12" and "image_12" are "12". */
+/* Removes prefixes: "mask_12" and "image_12" become "12". */
 static void cut_start(char *s)
 {
     static const char *const start[] = {"image_", "img_", "mask_",
@@ -166,7 +168,7 @@ static void cut_start(char *s)
         if (strncasecmp(s, start[i], n) != 0 || !s[n])
             continue;
         memmove(s, s + n, strlen(s + n) + 1);
-        i = (size_t)-1; /* from the first again: gt_img_12 */
+        i = (size_t)-1; /* restart, as in gt_img_12 */
     }
 }
 
@@ -184,10 +186,10 @@ char *usual_stem(const char *path)
 
         if (n <= e || strcasecmp(s + n - e, ending[i]) != 0)
             continue;
-        if (e == 2 && s[n - 1] != ending[i][1]) /* x_l.jpg is the left one */
+        if (e == 2 && s[n - 1] != ending[i][1]) /* x_l.jpg is a left image */
             continue;
         s[n - e] = '\0';
-        i = (size_t)-1; /* from the first again: NAME_gtFine_labelIds */
+        i = (size_t)-1; /* restart, as in NAME_gtFine_labelIds */
     }
     cut_start(s);
     return s;

@@ -1,7 +1,6 @@
 /*
- * DATA.DATASET voc, PASCAL VOC: ImageSets/Segmentation/SPLIT.txt names the images, one
- * per line: NAME is JPEGImages/NAME.jpg and SegmentationClass/NAME.png. All must be
- * there.
+ * DATA.DATASET voc, PASCAL VOC: ImageSets/Segmentation/SPLIT.txt has one NAME per line,
+ * for JPEGImages/NAME.jpg and SegmentationClass/NAME.png. All files must exist.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,13 +1,13 @@
 /*
- * DATA.DATASET zip: SPLIT.zip and, for classes, SPLIT_map.txt beside it, Swin's layout:
- * "PATH<tab>CLASS" on each line, PATH a member's name. Samples are then those of the map,
- * in its order. Without a map the members are as in a tar (members.h). Backslashes in
- * names, which some tools of Windows write, are slashes.
+ * DATA.DATASET zip: SPLIT.zip and, for classes, SPLIT_map.txt in the same folder, as in
+ * Swin: each line is "PATH<tab>CLASS", where PATH is a member's name. The samples are
+ * then those of the map, in its order. Without a map, members are used as in a tar
+ * (members.h). Backslashes in names, which some Windows tools write, count as slashes.
  *
- * libarchive tells where members lie; libzip, which does not, tells how they are stored
- * and their CRC-32. Both read the archive's directory once. Members are then read by any
- * number of threads (libzip allows one at a time): stored ones as they are, deflated ones
- * through zlib; other methods are an error.
+ * libarchive returns the offsets of members; libzip, which does not, returns their
+ * compression and CRC-32. Both read the archive's directory once. Members are then read
+ * by any number of threads (libzip allows only one): stored ones directly, deflated ones
+ * with zlib. Other compression methods are errors.
  */
 #include <archive.h>
 #include <archive_entry.h>
@@ -27,14 +27,14 @@
 #include "dataset/members.h"
 #include "dataset/raw_file.h"
 
-/* Bytes that libarchive reads at a time, around each header. */
+/* Block size of libarchive's reads, around each header. */
 enum { ZIP_BLOCK = 4096 };
 
-/* A flag in sample_part.at: the member is deflated. `len` is its length when inflated. */
+/* Flag in sample_part.at: the member is deflated. `len` is its inflated size. */
 #define ZIP_DEFLATED ((uint64_t)1 << 63)
 
-/* Inflates the member at byte `at` into `len` bytes. Its deflated bytes, perhaps a few
- * more than those, are read into the same buffer, after the room for the result. */
+/* Inflates the member at byte `at` into `len` bytes. Its deflated bytes, and perhaps a
+ * few more, are read into the same buffer, after the result. */
 static int zip_inflate(const struct raw_file *f, uint64_t at, size_t len,
                        struct dataset_bytes *out, struct strbuf *why)
 {
@@ -87,7 +87,7 @@ static int zip_part(void *file, const struct sample_part *part, int64_t limit,
     return rc;
 }
 
-/* Adds how the member is stored, and its CRC-32, to *part; -1 and a reason. */
+/* Adds a member's compression and CRC-32 to *part. Returns -1 and a reason on failure. */
 static int zip_describe(const struct zip_stat *st, struct sample_part *part,
                         struct strbuf *why)
 {
@@ -108,12 +108,12 @@ static int zip_describe(const struct zip_stat *st, struct sample_part *part,
     return 0;
 }
 
-/* What libzip knows of an archive, by the names that libarchive gives its members: their
- * bytes with slashes for backslashes. */
+/* libzip's information on members, indexed by the names that libarchive returns: raw
+ * bytes, with slashes for backslashes. */
 struct zip_directory {
     zip_t *zip;
-    struct strmap at;   /* a name to the first index + 1 of it that was not met */
-    zip_uint64_t *next; /* by index: the next index + 1 of the same name; 0: none */
+    struct strmap at;   /* name -> first index + 1 not yet found */
+    zip_uint64_t *next; /* per index: next index + 1 of the same name; 0: none */
 };
 
 static void use_slashes(char *name)
@@ -133,7 +133,7 @@ static void zip_directory_add(struct zip_directory *d, const char *name, zip_uin
     free(key);
 }
 
-/* libzip's index of a member, each of them once; -1: it has none of that name. */
+/* Returns libzip's next index of a member, or -1 if there is none of that name. */
 static zip_int64_t zip_directory_find(struct zip_directory *d, const char *name)
 {
     uintptr_t at = (uintptr_t)strmap_get(&d->at, name);
@@ -144,8 +144,8 @@ static zip_int64_t zip_directory_find(struct zip_directory *d, const char *name)
     return (zip_int64_t)at - 1;
 }
 
-/* Where the entry that libarchive is at lies, and how it is stored; its name as text
- * replaces one that is no UTF-8. -1 and a reason. */
+/* Returns position and compression of libarchive's current entry in *part. Replaces a
+ * name that is not UTF-8. Returns -1 and a reason on failure. */
 static int zip_place(struct archive *a, struct archive_entry *e, struct zip_directory *d,
                      char **name, struct sample_part *part, struct strbuf *why)
 {
@@ -158,7 +158,7 @@ static int zip_place(struct archive *a, struct archive_entry *e, struct zip_dire
         strbuf_addf(why, "'%s' is not in the archive's central directory", *name);
         return -1;
     }
-    if (!utf8_valid(*name) && st.name) { /* of code page 437, as Windows writes them */
+    if (!utf8_valid(*name) && st.name) { /* code page 437, from Windows tools */
         free(*name);
         *name = xstrdup(st.name);
         use_slashes(*name);
@@ -166,7 +166,7 @@ static int zip_place(struct archive *a, struct archive_entry *e, struct zip_dire
     return zip_describe(&st, part, why);
 }
 
-/* Of equal names the first comes first. */
+/* Of members with the same name, the first is found first. */
 static void zip_directory_read(struct zip_directory *d)
 {
     zip_int64_t n = zip_get_num_entries(d->zip, 0);
@@ -180,7 +180,7 @@ static void zip_directory_read(struct zip_directory *d)
     }
 }
 
-/* -1 and a reason; only otherwise zip_directory_close() is due. */
+/* Returns -1 and a reason on failure; zip_directory_close() is then not needed. */
 static int zip_directory_open(struct zip_directory *d, const char *path,
                               struct strbuf *why)
 {
@@ -205,11 +205,11 @@ static void zip_directory_close(struct zip_directory *d)
     free(d->next);
 }
 
-/* Called with each member that is a file. */
+/* Called for each member that is a file. */
 typedef int zip_adder(void *arg, const char *name, const struct sample_part *part,
                       struct strbuf *why);
 
-/* Calls add() with the entry that libarchive is at. -1 and a reason. */
+/* Calls add() for libarchive's current entry. Returns -1 and a reason on failure. */
 static int zip_entry(struct archive *a, struct archive_entry *e, struct zip_directory *d,
                      struct samples *left, zip_adder *add, void *arg, struct strbuf *why)
 {
@@ -221,14 +221,13 @@ static int zip_entry(struct archive *a, struct archive_entry *e, struct zip_dire
     if (!name)
         return 0;
     use_slashes(name);
-    if (name[strlen(name) - 1] != '/') /* a folder of Windows */
+    if (name[strlen(name) - 1] != '/') /* a folder from Windows tools */
         rc = zip_place(a, e, d, &name, &part, why) < 0 ? -1 : add(arg, name, &part, why);
     free(name);
     return rc;
 }
 
-/* zip_each() of an archive that has members: of an empty one libarchive says that it is
- * none. */
+/* Implements zip_each() for non-empty archives; libarchive rejects empty ones. */
 static int zip_walk(struct zip_directory *d, const struct raw_file *f,
                     struct samples *left, zip_adder *add, void *arg, struct strbuf *why)
 {
@@ -240,7 +239,7 @@ static int zip_walk(struct zip_directory *d, const struct raw_file *f,
     rc = archive_read_open_filename(a, f->path, ZIP_BLOCK);
     while (rc == ARCHIVE_OK && !bad) {
         rc = archive_read_next_header(a, &e);
-        if (rc == ARCHIVE_WARN) /* of names that are no UTF-8 */
+        if (rc == ARCHIVE_WARN) /* a name that is not UTF-8 */
             rc = ARCHIVE_OK;
         if (rc == ARCHIVE_OK)
             bad = zip_entry(a, e, d, left, add, arg, why);
@@ -253,8 +252,8 @@ static int zip_walk(struct zip_directory *d, const struct raw_file *f,
     return bad;
 }
 
-/* Calls add() with each member; other entries are left out of `left` (NULL: of nothing).
- * -1 and a reason. */
+/* Calls add() for each member. Other entries are counted in `left` (unless NULL). Returns
+ * -1 and a reason on failure. */
 static int zip_each(const struct raw_file *f, struct samples *left, zip_adder *add,
                     void *arg, struct strbuf *why)
 {
@@ -276,9 +275,9 @@ static int zip_add_member(void *arg, const char *name, const struct sample_part 
     return members_add(arg, name, part, why);
 }
 
-/* Where each name lies. */
+/* Positions of members by name. */
 struct zip_names {
-    struct strmap at; /* to index + 1 of part */
+    struct strmap at; /* name -> index + 1 in `part` */
     struct sample_part *part;
     size_t n, cap;
 };
@@ -296,7 +295,7 @@ static int zip_add_name(void *arg, const char *name, const struct sample_part *p
     return 0;
 }
 
-/* Adds the sample of a map's line, "n01440764/n01440764_18.JPEG<tab>0". */
+/* Adds the sample of a line of the map, "n01440764/n01440764_18.JPEG<tab>0". */
 static int zip_add_line(struct samples *s, const struct zip_names *z,
                         const struct list_file *l, const struct line *at,
                         struct strbuf *why)
