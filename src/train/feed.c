@@ -79,7 +79,8 @@ struct lent_batch feed_lend(struct loader *l, const struct batch *b)
                                .jobs = b->job};
 }
 
-/* The shares of the batches that are held, from what they weigh. */
+/* Computes the shares of the update's batches from their weights, relative to the mean
+ * over all batches and processes. */
 static void share_out(struct feed_update *u, double *weight)
 {
     double mean[SHARES] = {0};
@@ -95,7 +96,8 @@ static void share_out(struct feed_update *u, double *weight)
                   u->share[u->turn] + (ptrdiff_t)k * SHARES);
 }
 
-/* Takes all batches of the update that begins. False: the loader has no more. */
+/* Fetches all batches of the next update. Returns false, keeping none of them, if the
+ * loader has too few left. */
 static bool take_update(struct feed *f, const struct session *s)
 {
     const struct accumulation *a = &s->plan.accumulation;
@@ -153,7 +155,7 @@ void feed_drop(struct feed *f)
         loader_release_batch(f->train_loader, u->batch[u->at++]);
 }
 
-/* Ends the program if nothing can be learned from the training set; warns of what is odd. */
+/* Dies if nothing can be learned from the training labels; warns about odd labels. */
 static void judge(const struct feed *f)
 {
     enum { TRAIN_MAPS = 64, VAL_MAPS = 32 };
@@ -177,7 +179,7 @@ static void judge(const struct feed *f)
     }
 }
 
-/* Returns an entry per class, or NULL if `fill` has none. */
+/* Returns an array with one entry per class, or NULL if `fill` returns false. */
 static float *factors_of(const struct feed *f, int classes,
                          bool (*fill)(const struct config *cfg, const struct dataset *d,
                                       float *factor))
@@ -190,7 +192,7 @@ static float *factors_of(const struct feed *f, int classes,
     return NULL;
 }
 
-/* Class weights and biases of the loss. Evaluations of whole images have none. */
+/* Sets the loss's class weights and biases; evaluating a classifier uses none. */
 static void open_factors(struct feed *f, const struct dataset *any)
 {
     if (dataset_has_labels(any)) {
@@ -224,7 +226,7 @@ static void open_data(struct feed *f, struct config *cfg, bool train)
     open_factors(f, any);
 }
 
-/* DATA.DECODE device; where there is no decoder, one line says so. */
+/* DATA.DECODE device: finds the device's JPEG decoder, or warns if it has none. */
 static void find_jpeg(struct feed *f, struct session *s)
 {
     struct strbuf why = STRBUF_INIT;
@@ -240,7 +242,8 @@ static void find_jpeg(struct feed *f, struct session *s)
     strbuf_release(&why);
 }
 
-/* Threads of one process have one configuration, which learns the classes here. */
+/* Locks, because threads of a process share the configuration, in which this may set
+ * MODEL.NUM_CLASSES. */
 void feed_open(struct feed *f, struct config *cfg, bool train)
 {
     static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
@@ -269,7 +272,7 @@ const char *feed_failure(const struct feed *f)
 
 bool feed_agree(struct feed *f, bool *diverged)
 {
-    /* The largest of all counts, and each is larger than any signal. */
+    /* The maximum over all processes wins; both values exceed any signal number. */
     enum { FAILED = 1 << 16, DIVERGED = 1 << 17 };
     int all = dist_max(diverged && *diverged ? DIVERGED
                        : feed_failure(f)     ? FAILED

@@ -1,8 +1,8 @@
 /*
- * What a run feeds on: its data sets, their classes and their loaders.
+ * The data of a run: data sets, classes, and loaders.
  *
  *   struct feed f;
- *   feed_open(&f, cfg, true);     lists the files; false: only those of validation
+ *   feed_open(&f, cfg, true);     lists the files; false: only validation files
  *   feed_start(&f, &session);     starts the workers
  *   feed_close(&f);
  */
@@ -16,8 +16,9 @@
 #include "session/session.h"
 #include "train/class_list.h"
 
-/* The batches of an update, all of which are taken before the first runs, and their
- * shares (session/shares.h): of this update, and of the last, which may be on its way. */
+/* The batches of an update, all of which are fetched before the first one runs, and their
+ * shares (session/shares.h). share[turn] is for this update; the other one is for the
+ * last update, which may still be copied. */
 struct feed_update {
     const struct batch **batch;
     float *share[2];
@@ -26,13 +27,13 @@ struct feed_update {
 
 struct feed {
     const struct config *cfg;
-    struct dataset *train, *val; /* train is NULL for an evaluation */
+    struct dataset *train, *val; /* train is NULL in an evaluation */
     struct loader *train_loader, *val_loader;
-    struct class_list classes; /* lives in the data sets */
-    float *class_weight;       /* NULL: each class weighs 1 */
-    float *class_bias;         /* TRAIN.LOSS.LOGIT_ADJUST; NULL: none */
-    bool other_failed;         /* a loader of another process */
-    /* For a profiler: of the loader of training; set between open and start. */
+    struct class_list classes; /* points into the data sets */
+    float *class_weight;       /* NULL: all 1 */
+    float *class_bias;         /* TRAIN.LOSS.LOGIT_ADJUST, or NULL */
+    bool other_failed;         /* True if a loader of another process failed. */
+    /* Lets a profiler observe the training loader; set between open and start. */
     void (*observe)(const struct loader_sight *s, void *arg);
     void *observe_arg;
     struct feed_update update;
@@ -40,30 +41,33 @@ struct feed {
 };
 
 /*
- * Dies if there are no such data, classes differ, or are not MODEL.NUM_CLASSES. If
- * nothing has set that key, a classifier's is set to the number of classes in the data.
+ * Dies if the data cannot be opened, or if the splits' classes differ or their number is
+ * not MODEL.NUM_CLASSES. For a classifier, an unset MODEL.NUM_CLASSES is first set to the
+ * number of classes in the data.
  */
 void feed_open(struct feed *f, struct config *cfg, bool train);
-/* What classes count in the loss; valid until feed_close(). */
+/* Returns the loss's class weights and biases; valid until feed_close(). */
 struct class_factors feed_factors(const struct feed *f);
-/* Batches lie in the session's host memory and may be lent to it: close the feed first,
- * once the session is drained. */
+/* Starts the loaders. Batches are in the session's host memory and may be lent to it, so
+ * drain the session, close the feed, and then release the session. */
 void feed_start(struct feed *f, struct session *s);
-/* What a session takes for labels: the label maps, or a class per image. */
+/* Returns the labels in the form that a session expects: label maps, or one class index
+ * per image. */
 const void *feed_labels(const struct batch *b);
-/* The next batch of training for session_step_lent, with its share in the update where
- * batches of an update may differ. False: the epoch is over, or the loader has failed. */
+/* Gets the next training batch for session_step_lent, with its share in the update if
+ * plan.shares. Returns false if the epoch is over or the loader failed. */
 bool feed_next(struct feed *f, const struct session *s, struct lent_batch *lent);
-/* Gives back what was taken for an update that does not go on. */
+/* Returns the unused batches of an unfinished update to the loader. */
 void feed_drop(struct feed *f);
-/* The batch for a _lent call; `l` gets it back. */
+/* Wraps a batch of loader `l` for a _lent call, which returns it to `l`. */
 struct lent_batch feed_lend(struct loader *l, const struct batch *b);
-/* Why one of the loaders has no more batches (loader_failure), here or in another process
- * as feed_agree() knows it; NULL: both go on. */
+/* Returns why a loader has failed (loader_failure), here or, as of the last feed_agree(),
+ * in another process. Returns NULL if none has. */
 const char *feed_failure(const struct feed *f);
 /*
- * All processes call it at the same place: what stops one, a signal, a loader that has
- * failed or, if it is no NULL, *diverged, stops them all there. True: something does.
+ * Returns true in all processes if any of them must stop: because of a signal, a failed
+ * loader, or *diverged (unless `diverged` is NULL). All processes must call it at the
+ * same place.
  */
 bool feed_agree(struct feed *f, bool *diverged);
 void feed_close(struct feed *f);

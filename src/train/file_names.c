@@ -28,8 +28,8 @@ static int count_found(const struct file_names *n, const char *const *name, int 
     return found;
 }
 
-/* What the i-th name of the file has in front of the name of the model's first weight, a
- * heap string; NULL: it is not that weight, or there is nothing. */
+/* Returns the prefix of the file's i-th name if the rest is `first`, the model's first
+ * weight; the caller frees it. Returns NULL if it is not, or if the prefix is empty. */
 static char *prefix_of(const struct file_names *n, size_t i, const char *first)
 {
     const char *name = n->file->tensor[i].name;
@@ -40,8 +40,8 @@ static char *prefix_of(const struct file_names *n, size_t i, const char *first)
     return xasprintf("%.*s", (int)(len - end), name);
 }
 
-/* Sets the prefix with which the file has the most of the model's tensors: a wrapper's or
- * any other. Returns how many. */
+/* Sets the prefix, a wrapper's or any other, with which the file has the most of the
+ * model's tensors. Returns their number. */
 static int find_prefix(struct file_names *n, const char *const *name, int count)
 {
     static const char *const usual[] = {
@@ -91,7 +91,7 @@ const char *file_names_find(struct file_names *n, const struct weights_file *fil
             return s->refuse;
         scheme_names_make(&other.by_scheme, s, file->tensor, file->n);
         found = count_found(&other, name, count);
-        /* With as many as a prefix finds it also knows what to leave out. */
+        /* Prefer a scheme on a tie: it also knows which tensors to ignore. */
         if (found > most || (found && found == most && !n->scheme)) {
             most = found;
             file_names_release(n);
@@ -140,7 +140,7 @@ bool file_names_no_bias(const struct file_names *n, const char *const *layer,
 {
     bool none = false;
 
-    if (!n->scheme) /* one with the names of the model itself is cut off */
+    if (!n->scheme) /* with the model's own names, the file is incomplete */
         return false;
     for (; *layer && !none; layer++) {
         char *weight = xasprintf("%s.weight", *layer);

@@ -1,10 +1,10 @@
 /*
- * How the names in a file of weights become those of a model: by what stands in front of
- * them ("module.", "backbone."), or by another project's scheme (train/schemes.h).
+ * Maps the names in a weights file to those of a model, by removing a prefix ("module.",
+ * "backbone.") or with another project's naming scheme (train/schemes.h).
  *
  *   struct file_names n;
  *   const char *refuse = file_names_find(&n, &file, "vit", name, count);
- *   if (refuse) ...                     the file is of a net that no model here is
+ *   if (refuse) ...                     the file is for a net that trainc does not have
  *   t = file_names_get(&n, "blocks.0.attn.qkv.weight");
  *   file_names_release(&n);
  */
@@ -19,40 +19,42 @@
 
 struct file_names {
     const struct weights_file *file;
-    char *prefix;                  /* in front of every name of the file */
-    const struct scheme *scheme;   /* whose names they are; NULL: timm's */
+    char *prefix;                  /* prefix of the names in the file */
+    const struct scheme *scheme;   /* naming scheme of the file; NULL: timm's */
     struct scheme_names by_scheme; /* the file's tensors by the model's names */
 };
 
 /*
- * The way by which the file has the most of the model's `count` tensors, name[0] being
- * the first weight. NULL, or why it is of a net that no model of the family is.
+ * Chooses the mapping with which the file has the most of the model's `count` tensors;
+ * name[0] is the first weight. Returns NULL, or the reason why no model of the family can
+ * use the file.
  */
 const char *file_names_find(struct file_names *n, const struct weights_file *file,
                             const char *family, const char *const *name, int count);
 void file_names_release(struct file_names *n);
 
-/* The tensor of the file, or the part of one, that is the model's `name`; or NULL. */
+/* Returns the tensor of the file, or the part of one, that is the model's `name`, or NULL
+ * if there is none. */
 const struct safetensors_tensor *file_names_get(const struct file_names *n,
                                                 const char *name);
 
-/* The place in the file of what file_names_get() returned. */
+/* Returns the index in the file of the tensor that file_names_get() returned. */
 size_t file_names_index(const struct file_names *n, const struct safetensors_tensor *t);
 
-/* As weights_file_read(), also of a part. `data` has room for the whole tensor. */
+/* Like weights_file_read(), but also reads parts. `data` must hold the whole tensor. */
 int file_names_read(const struct file_names *n, const struct safetensors_tensor *t,
                     char *data, struct strbuf *why);
 
-/* True if files of the family may have a tensor of this name that the model has not: what
- * the net computes, an optimizer's state, what the scheme drops. */
+/* True if files of the family may have a tensor of this name that the model lacks: one
+ * that the net computes, optimizer state, or one that the scheme drops. */
 bool file_names_extra(const struct file_names *n, const struct model_family *f,
                       const char *name);
 
-/* A name of the file as the model would call it; where a scheme is, as it is. */
+/* Returns a name of the file without the prefix; with a scheme, returns it unchanged. */
 const char *file_names_plain(const struct file_names *n, const char *name);
 
-/* Is `name` the bias of one of these layers (NULL at the end) of which the file has the
- * weight alone? Such a layer of another project has a bias of zero. */
+/* True if `name` is the bias of one of these layers (ended by NULL) and the file, which
+ * follows another project's scheme, has only the layer's weight: its bias is zero. */
 bool file_names_no_bias(const struct file_names *n, const char *const *layer,
                         const char *name);
 

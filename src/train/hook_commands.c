@@ -71,18 +71,18 @@ void hook_commands_release(struct hook_commands *h)
 /* --- the environment ---------------------------------------------------------------- */
 
 struct env {
-    char **item; /* NULL at the end */
+    char **item; /* ended by NULL */
     int n, cap;
 };
 
-/* Takes the text. */
+/* Takes ownership of `text`. */
 static void put(struct env *e, char *text)
 {
     GROW(e->item, e->n, e->cap);
     e->item[e->n++] = text;
 }
 
-/* TRAINC_PREFIXNAME in capitals; what is not known is left out. */
+/* Adds TRAINC_PREFIXNAME in capitals, unless the value is NaN. */
 static void put_number(struct env *e, const char *prefix, const char *name, double value)
 {
     char *text;
@@ -100,7 +100,7 @@ static void put_int(struct env *e, const char *name, int64_t value)
     put(e, xasprintf("TRAINC_%s=%lld", name, (long long)value));
 }
 
-/* Scripts print the values and compare them line by line: each is one clean line. */
+/* Adds the value as one clean line, because scripts print values and compare lines. */
 static void put_text(struct env *e, const char *name, const char *value)
 {
     char *text;
@@ -112,7 +112,7 @@ static void put_text(struct env *e, const char *name, const char *value)
     put(e, text);
 }
 
-/* A path that the command opens: as it is. */
+/* Adds a path unchanged, so that the command can open it. */
 static void put_path(struct env *e, const char *name, const char *path)
 {
     if (path)
@@ -225,7 +225,7 @@ static bool is_late(const struct config_hook *h, struct command *c)
     return true;
 }
 
-/* Until it ends, its time is over, or the run is to end. */
+/* Waits until the command ends, its timeout expires, or the run must stop. */
 static void wait_for(const struct config_hook *h, struct command *c)
 {
     while (!command_ended(c, fmin(1, fmax(0, c->began + h->timeout - clock_now())))) {
@@ -255,7 +255,7 @@ static void start(const struct config_hook *h, struct command *c, const struct e
     words_free(words);
 }
 
-/* Those that the run does not wait for. */
+/* Reports background commands that have ended; kills those that exceed their timeout. */
 static void look_after(const struct config *cfg, struct hook_commands *all)
 {
     for (int i = 0; i < cfg->hooks.n; i++) {

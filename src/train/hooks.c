@@ -3,10 +3,10 @@
 #include <stddef.h>
 
 /*
- * The order matters: an EMA is there before it is saved, scores are judged before the
- * rate and the checkpoints ask for the best, an evaluator has its own name of a file
- * before the file may go, its last results are waited for when all is written, and
- * commands see all files.
+ * The order matters: the EMA is computed before it is saved; scores are judged before the
+ * learning rate and the checkpoints depend on the best one; an evaluator links a file
+ * before rotation may delete it; its last results are awaited after all files are
+ * written; and commands see all files.
  */
 const struct hook *const hooks[] = {
     &hook_ema,        &hook_result,      &hook_lines,      &hook_log,

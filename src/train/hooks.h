@@ -1,21 +1,21 @@
 /*
- * What happens at the moments of a run beside training itself: a table, one row each,
- * that the trainer calls and knows nothing else of. HOOKS of the configuration adds
- * commands, which are the last row (train/hook_commands.h).
+ * A table of hooks: everything that happens at certain moments of a run besides training
+ * itself. The trainer calls them and knows nothing else about them. The last row runs the
+ * commands of HOOKS (train/hook_commands.h).
  *
- *   start        data, device and weights are there, the first batch is not
- *   step         after each update
- *   line         a line of the log is due: t->line
- *   epoch        an epoch is finished, validation included: t->epoch_line
- *   eval         a validation is whole: t->val
+ *   start        data, device, and weights are ready; before the first batch
+ *   step         after each step
+ *   line         a log line is due: t->line
+ *   epoch        an epoch is finished, including validation: t->epoch_line
+ *   eval         a validation is complete: t->val
  *   checkpoint   a file is written: t->checkpoint
- *   end          no more batches, for whatever reason but a die(): t->code
+ *   end          no more batches, for any reason except die(): t->code
  *
- * (enum HOOK_... of config/choices.h.) Rows are called in the order of the table. Of
- * several processes each calls them at the same places, but for checkpoint, which the
- * first has alone: a row of that moment may not wait for the others.
+ * (enum HOOK_... of config/choices.h.) Hooks are called in the order of the table. All
+ * processes call them at the same places, except `checkpoint`, which only the first
+ * process calls: a hook at that moment must not wait for the others.
  *
- * A new one is a file that ends with its struct hook, and a row in hooks.c.
+ * A new hook is a file that ends with its struct hook, and a row in hooks.c.
  */
 #ifndef TRAIN_HOOKS_H
 #define TRAIN_HOOKS_H
@@ -26,8 +26,8 @@ struct trainer;
 
 struct hook {
     const char *name;
-    void (*at[HOOK_MOMENTS])(struct trainer *t); /* NULL: nothing */
-    void (*any)(struct trainer *t, int moment);  /* at all of them; or NULL */
+    void (*at[HOOK_MOMENTS])(struct trainer *t); /* may be NULL */
+    void (*any)(struct trainer *t, int moment);  /* called at all moments; may be NULL */
 };
 
 /* In trainer_window.c, output_hooks.c, trainer_judge.c, trainer_saves.c, ... */
@@ -36,7 +36,7 @@ extern const struct hook hook_ema, hook_result, hook_lines, hook_log, hook_outpu
     hook_early_stop, hook_progress, hook_report, hook_commands, hook_beside,
     hook_beside_end;
 
-/* All rows, in their order; NULL at the end. */
+/* All hooks in calling order, ended by NULL. */
 extern const struct hook *const hooks[];
 
 void hooks_call(struct trainer *t, int moment);

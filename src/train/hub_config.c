@@ -15,11 +15,11 @@
 struct hub {
     struct config *cfg;
     struct problems *p;
-    const char *path;  /* of config.json */
-    const char *where; /* for keys */
+    const char *path;  /* path of config.json */
+    const char *where; /* what messages give as the source of its keys */
 };
 
-/* True if MODEL.PRETRAINED is of a repository of the hub or a folder. */
+/* True if MODEL.PRETRAINED names a hub repository or a folder; fills `r`. */
 static bool is_of_hub(const struct config *cfg, struct pretrained_request *r)
 {
     struct strbuf unused = STRBUF_INIT;
@@ -31,7 +31,8 @@ static bool is_of_hub(const struct config *cfg, struct pretrained_request *r)
     return is;
 }
 
-/* The file beside the weights; NULL: these are not of the hub, or it is not there. */
+/* Returns the config.json next to the weights, or NULL if they are not cached, not from
+ * the hub or a folder, or have none. */
 static char *find_file(const struct config *cfg)
 {
     struct pretrained_request r;
@@ -50,7 +51,7 @@ static char *find_file(const struct config *cfg)
     return NULL;
 }
 
-/* NULL with a reason. */
+/* Returns NULL and a reason on failure. */
 static json_t *read_object(const char *path, struct strbuf *why)
 {
     size_t len;
@@ -73,7 +74,7 @@ static void blame(const struct hub *h, const char *key, const char *what)
     problems_error(h->p, h->where, "'%s': \"%s\" %s", h->path, key, what);
 }
 
-/* Three numbers, or one for each channel. */
+/* Sets `key` to the list of numbers `name`: three, or one per channel. */
 static void preset_numbers(const struct hub *h, const json_t *j, const char *name,
                            const char *key)
 {
@@ -168,11 +169,12 @@ static void preset(const struct hub *h, const json_t *j)
         problems_warn(h->p, h->where,
                       "'%s': ignoring \"model_args\": --model names another model",
                       h->path);
-    /* timm's older files have all of it at the top. */
+    /* Older timm files have these keys at the top level. */
     preset_images(h, images ? images : j);
 }
 
-/* Of a repository whose weights are in no cache. */
+/* Downloads config.json of a hub repository whose weights are not cached. Returns NULL if
+ * there is nothing to download. */
 static char *fetch_file(const struct config *cfg, struct problems *p)
 {
     struct pretrained_request r;

@@ -1,7 +1,7 @@
 /*
- * The config.json that timm puts beside weights in a repository of the hub: what net they
- * are of, and how its images are prepared. For hf-hub:OWNER/NAME and local-dir:FOLDER;
- * names of the table of public weights (models/pretrained.h) need none.
+ * The config.json that timm stores next to the weights in a hub repository: it names the
+ * model and describes the preprocessing of its images. It is read for hf-hub:OWNER/NAME
+ * and local-dir:FOLDER; weights in models/pretrained.h do not need it.
  *
  *   {"architecture": "resnet50", "num_classes": 37,
  *    "pretrained_cfg": {"input_size": [3, 224, 224], "mean": [...], "std": [...],
@@ -16,18 +16,18 @@
 struct problems;
 
 /*
- * Sets MODEL.NAME, MODEL.IN_CHANS and the keys of images that nothing else has set:
- * before model_preset(). Nothing where there is no such file, which with `fetch` is
- * downloaded if the weights are going to be. What is wrong with it, or cannot be done as
- * it says, is a problem.
+ * Sets MODEL.NAME, MODEL.IN_CHANS, and the preprocessing keys unless they are already
+ * set; call before model_preset(). With `fetch`, downloads the file if the weights are
+ * not cached yet. Does nothing without a file. Reports invalid or unsupported contents to
+ * `p`.
  */
 void hub_config_preset(struct config *cfg, bool fetch, struct problems *p);
 
-/* Its "label_names", an array of strings that the caller releases; NULL: it has none, or
- * other than MODEL.NUM_CLASSES. */
+/* Returns "label_names", an array of strings that the caller releases, or NULL unless
+ * there are MODEL.NUM_CLASSES of them. */
 json_t *hub_config_labels(const struct config *cfg);
 
-/* Its number of classes; 0: it does not say. */
+/* Returns the number of classes, or 0 if the file does not give it. */
 int hub_config_classes(const struct config *cfg);
 
 #endif

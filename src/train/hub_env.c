@@ -82,7 +82,8 @@ static char *token_file(void)
     return text;
 }
 
-/* Without white space around it; NULL if it is empty or not printable ASCII. */
+/* Frees `text` and returns a copy without surrounding white space, or NULL if that is
+ * empty or has characters other than printable ASCII. */
 static char *clean(char *text)
 {
     char *from = text, *token = NULL;

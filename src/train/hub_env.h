@@ -1,14 +1,14 @@
 /*
- * What the environment says about downloads, with the names that huggingface_hub reads.
+ * Environment variables for downloads. These are the ones that huggingface_hub reads:
  *
- *   HF_ENDPOINT                          in place of https://huggingface.co
+ *   HF_ENDPOINT                          replaces https://huggingface.co
  *   HF_TOKEN, HUGGING_FACE_HUB_TOKEN     else the file HF_TOKEN_PATH, else $HF_HOME/token
- *   HF_HUB_DISABLE_IMPLICIT_TOKEN        no token is sent
- *   HF_HUB_OFFLINE, TRANSFORMERS_OFFLINE nothing is asked of the network
- *   HF_HUB_DOWNLOAD_TIMEOUT              seconds without a byte (10)
+ *   HF_HUB_DISABLE_IMPLICIT_TOKEN        sends no token
+ *   HF_HUB_OFFLINE, TRANSFORMERS_OFFLINE forbid network access
+ *   HF_HUB_DOWNLOAD_TIMEOUT              seconds without receiving data (default 10)
  *   HF_HUB_DISABLE_PROGRESS_BARS, HF_HUB_DISABLE_SYMLINKS
  *
- * and of trainc: TRAINC_MIRROR, a server with the same paths in place of https://HOST of
+ * trainc adds TRAINC_MIRROR: a server with the same paths that replaces https://HOST for
  * files outside the hub.
  */
 #ifndef TRAIN_HUB_ENV_H
@@ -16,17 +16,19 @@
 
 #include <stdbool.h>
 
-/* Without a slash at the end; heap string. It may be no good address. */
+/* Returns the hub's URL without a trailing slash, not validated; the caller frees it. */
 char *hub_endpoint(void);
-/* A heap string; NULL: none, or one that no header can hold. */
+/* Returns the token, which the caller frees, or NULL if there is none or if it is not
+ * valid in an HTTP header. */
 char *hub_token(void);
-int hub_timeout(void);
-/* The variable that forbids the network; NULL: none does. */
+int hub_timeout(void); /* Returns seconds. */
+/* Returns the variable that forbids network access, or NULL if none does. */
 const char *hub_offline(void);
 /* True if the variable is 1, on, yes, or true in any case. */
 bool hub_is_set(const char *name);
 
-/* https://HOST/PATH at TRAINC_MIRROR, if that is set; a heap string. */
+/* Returns the URL with https://HOST replaced by TRAINC_MIRROR if that is set; the caller
+ * frees it. */
 char *hub_mirrored(const char *url);
 
 #endif

@@ -18,7 +18,7 @@ static int by_number(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
-/* True if no pixel has a color, as scans and renderings of glyphs. */
+/* True if all pixels are gray, as in scans and renderings of glyphs. */
 static bool is_grey(const struct image *img)
 {
     for (int y = 0; y < img->h; y++) {
@@ -31,7 +31,8 @@ static bool is_grey(const struct image *img)
     return true;
 }
 
-/* Some images, evenly: the sizes in their headers. */
+/* Sets job->side, uniform, and glyphs from up to LOOKS evenly spaced images. Reads their
+ * headers, and the pixels only to check for color. */
 static void look_at_images(struct job *job, const struct dataset *d)
 {
     struct image_decoder *decoder = image_decoder_new(NULL);
@@ -76,7 +77,8 @@ bool job_are_glyphs(const struct dataset *d)
     return d->nclass > 0;
 }
 
-/* True if the split can be opened without ending the program for want of it. */
+/* True if the training split exists, so that opening it does not die because it is
+ * missing. */
 static bool is_there(const struct config *cfg)
 {
     struct problems p = {0};
@@ -102,7 +104,7 @@ struct job job_look(const struct config *cfg)
     }
     if (!is_there(cfg))
         return job;
-    log_mute(true); /* the run says it again */
+    log_mute(true); /* the run itself logs the same lines later */
     d = data_open(cfg, DATA_TRAIN);
     job.images = d->n;
     if (!dataset_has_labels(d)) {

@@ -1,4 +1,4 @@
-/* What of the data set the defaults of a job follow from (session/job.h). */
+/* The properties of a data set that determine a job's defaults (session/job.h). */
 #ifndef TRAIN_JOB_DATA_H
 #define TRAIN_JOB_DATA_H
 
@@ -6,9 +6,9 @@
 #include "session/job.h"
 
 /*
- * The images of DATA.TRAIN_SPLIT, and the sizes of some of them. If they cannot be found,
- * job.images is 0: the run's own checks say why. A list or a container that is damaged
- * ends the program, as it would when the run opens it. Logs nothing.
+ * Counts the images of DATA.TRAIN_SPLIT and inspects some of them. If the split is
+ * missing, job.images is 0, and the run's own checks report why. Dies if a list or
+ * container is damaged, as the run would when it opens it. Logs nothing.
  */
 struct job job_look(const struct config *cfg);
 
