@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
-"""Golden files of window attention, from timm.
+"""Writes the golden file of window attention, from timm.
 
     scripts/golden/attention.py tests/golden/ops
 
-writes attention.safetensors: for each case qkv, the parameters, y and all gradients of
-timm's Swin and SwinV2 blocks (roll, padding, partition and back included) and of its ViT
-attention. The blocks' own qkv layer is replaced by one that looks the features up: pixels
-carry their number, and padding, which is zero, gets row 0. Then what comes out of the
-block before its last layer is the result for just these features. Beside them SwinV2's
-network of coordinates, with its gradients, and Swin-MLP's mixing as PyTorch's own padding
-and grouped convolution make it. Computed in fp64 from numbers that fp32 has. Needs torch
-and timm.
+attention.safetensors has for each case qkv, the parameters, y, and all gradients of timm's
+Swin and SwinV2 blocks (including roll, padding, partition, and their inverses) and of its
+ViT attention. The block's qkv layer is replaced by a lookup of features: pixels contain
+their index, and padding, which is zero, gets row 0. So the input of the block's last layer
+is the result for exactly these features. Also contains SwinV2's coordinate network with its
+gradients, and Swin-MLP's mixing by PyTorch's padding and grouped convolution. Computed in
+fp64 from numbers that are exact in fp32. Needs torch and timm.
 """
 import os
 import sys
@@ -70,7 +69,7 @@ def block(kind, height, width, channels, heads, window, shift):
     else:
         b = SwinTransformerV2Block(channels, (height, width), heads, window_size=window,
                                    shift_size=shift, qkv_bias=False)
-    # timm takes the shift away where the window is not less than the map
+    # timm removes the shift if the window is not smaller than the map
     assert tuple(b.shift_size) == tuple(shift) and tuple(b.window_size) == tuple(window)
     return b
 
@@ -90,7 +89,7 @@ def run(out, name, kind, images, height, width, channels, heads, window, shift):
         if kind == "v1":
             torch.nn.init.normal_(attn.relative_position_bias_table)
         else:
-            with torch.no_grad():  # one of them above the clamp
+            with torch.no_grad():  # one of them is above the clamp
                 attn.logit_scale.copy_(torch.linspace(0.5, 5.5, heads).view(heads, 1, 1))
             raw = attn.cpb_mlp(attn.relative_coords_table).view(-1, heads)
             table = rounded(16 * torch.sigmoid(raw)).detach().requires_grad_()
@@ -158,7 +157,7 @@ def save(out, name, t):
 
 
 class Inverse(torch.nn.Module):
-    """In place of the coordinates' network: what 16 sigmoid() turns into the table."""
+    """Replaces the coordinate network: 16 sigmoid() of its output is the table."""
 
     def __init__(self, table):
         super().__init__()

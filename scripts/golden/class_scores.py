@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes tests/golden/scores/class_scores.txt: scikit-learn's scores of classifiers.
+"""Writes tests/golden/scores/class_scores.txt: scikit-learn's classification scores.
 
-A case per line: its name, the classes, the images; of each image the label and the logits times
-four; then balanced accuracy, macro F1, MCC, and AUROC ("nan": undefined).
+One case per line: name, number of classes, number of images; the label and four times the
+logits of each image; then balanced accuracy, macro F1, MCC, and AUROC ("nan": undefined).
 """
 import os
 import warnings
@@ -16,7 +16,7 @@ OUT = os.path.join(os.path.dirname(__file__), "../../tests/golden/scores/class_s
 
 
 def auroc(labels, p):
-    """The mean over the classes that some image has and some image has not."""
+    """Returns the mean over classes that have both positive and negative images."""
     k = p.shape[1]
     areas = [metrics.roc_auc_score(labels == c, p[:, c]) for c in ([1] if k == 2 else range(k))
              if 0 < (labels == c).sum() < len(labels)]

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Small containers as other programs write them, for tests/dataset/test_containers.c.
+"""Writes small containers as other programs do, for tests/dataset/test_containers.c.
 
-Five images of 6 x 5 pixels of three classes with label maps, as PNG files and in each
-container by the library of its format: webdataset, lmdb, tfrecord, h5py, zipfile.
-MXNet is not maintained any more; its RecordIO files are written here as
-src/io/image_recordio.h and python/mxnet/recordio.py describe them.
+Five images of 6 x 5 pixels in three classes with label maps, as PNG files and in each
+container, by the library of its format: webdataset, lmdb, tfrecord, h5py, zipfile. MXNet is
+no longer maintained, so its RecordIO files are written here as described by
+src/io/image_recordio.h and python/mxnet/recordio.py.
 
   pip install webdataset lmdb tfrecord h5py numpy pillow
   scripts/golden/containers.py tests/golden/containers
@@ -80,7 +80,8 @@ def varint(n):
 
 
 def datum(i):
-    """caffe.Datum (caffe.proto) of image i: encoded, or blue, green and red planes."""
+    """Returns the caffe.Datum (caffe.proto) of image i: encoded, or blue, green, and red
+    planes."""
     if i % 2:
         return (b"\x22" + varint(len(IMAGE[i])) + IMAGE[i] + b"\x28" + varint(LABEL[i]) +
                 b"\x38\x01")
@@ -117,7 +118,8 @@ MAGIC = struct.pack("<I", 0xCED7230A)
 
 
 def record(data):
-    """A record of dmlc-core's RecordIO: split where it holds the magic, on a multiple of 4."""
+    """Returns a record of dmlc-core's RecordIO: split where it contains the magic, padded
+    to a multiple of 4."""
     parts, at = [], 0
     for i in range(0, len(data) // 4 * 4, 4):
         if data[i:i + 4] == MAGIC:
@@ -136,12 +138,12 @@ def recordio():
     index, rec = "", b""
     for i in range(N):
         index += f"{i}\t{len(rec)}\n"
-        if i == 3:  # the labels in an array, and a comment in the PNG that holds the magic
+        if i == 3:  # labels in an array, and a PNG comment that contains the magic
             data = struct.pack("<IfQQ", 1, 0, i, 0) + struct.pack("<f", LABEL[i])
         else:
             data = struct.pack("<IfQQ", 0, LABEL[i], i, 0)
         data += IMAGE[i]
-        if i in (2, 4):  # bytes after the end of a PNG do not count
+        if i in (2, 4):  # bytes after the end of a PNG are ignored
             data += b"\0" * (-len(data) % 4) + MAGIC + b"behind" + b"\0\0" + MAGIC
         rec += record(data)
     write(os.path.join(make("recordio"), "train.rec"), rec)
@@ -180,7 +182,7 @@ def swin_zip():
 
 
 def names():
-    """Folders of classes whose names are no ASCII, and folders in them."""
+    """Class folders with non-ASCII names and nested folders."""
     import tarfile
 
     with tarfile.open(os.path.join(make("tar_names"), "train.tar"), "w") as t, \
@@ -198,7 +200,7 @@ names()
 lmdb_file("lmdb", lambda i: str(LABEL[i]).encode())
 lmdb_file("lmdb_maps", lambda i: MAP[i])
 lmdb_keys("lmdb_caffe", lambda i: b"%08d_%d.png" % (i, i), datum)
-# Keys are sorted: those with more "./" in front come first.
+# Keys are sorted: those with more leading "./" come first.
 lmdb_keys("lmdb_paths", lambda i: b"./" * (N - i) + b"n%03d/%d/x.png" % (LABEL[i], i),
           lambda i: IMAGE[i])
 tfrecord()

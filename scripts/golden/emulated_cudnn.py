@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Pooling and batch norm by PyTorch, for tests/emulator/libraries/test_cudnn_norm.c.
+"""Pooling and batch norm in PyTorch, for tests/emulator/libraries/test_cudnn_norm.c.
 
     scripts/golden/emulated_cudnn.py >tests/emulator/libraries/cudnn_numbers.h
 
-Inputs are the whole numbers that run_fill() makes of a seed; images are channels last.
+Inputs are the integers that run_fill() derives from a seed; images are channels last.
 """
 import torch
 import torch.nn.functional as F

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Golden file of tests/models/test_stages.c: the stages of small nets, as timm's
-features_only gives them, and of ERFNet those that the test names.
+"""Writes the golden file of tests/models/test_stages.c: stages of small models from timm's
+features_only, and the stages of ERFNet that the test names.
 
     python3 -m pip install torch timm numpy
     python3 scripts/golden/features.py tests/golden/models/features.json
 
-Weights and input are those of model_resnet.py. Of each stage the file has name, shape and
-reduction, and a digest: the L2 norm and six elements in timm's order.
+Weights and input are those of model_resnet.py. Each stage has a name, shape, reduction, and
+digest: the L2 norm and six elements in timm's order.
 """
 import json
 import sys
@@ -20,7 +20,7 @@ import model_resnet as common
 SWIN = dict(img_size=36, patch_size=2, embed_dim=16, depths=(2, 2, 2, 1),
             num_heads=(2, 2, 4, 8), window_size=4)
 VIT = dict(img_size=20, patch_size=4, embed_dim=24, depth=4, num_heads=3)
-# name: (timm's model, side, its arguments). The test has the same nets.
+# name: (timm's model, size, arguments). The test has the same models.
 NETS = {
     "test_resnet": ("test_resnet", 48, {}),
     "swin": ("swin_tiny_patch4_window7_224", 36, SWIN),
@@ -35,7 +35,7 @@ ERFNET = {"encoder.initial_block": 2, "encoder.layers.5": 4, "encoder.layers.14"
 
 
 def plain(name):
-    """Of the features' parameter: as the classifier calls it."""
+    """Returns the classifier model's name for a parameter of the feature model."""
     name = name.removeprefix("model.")
     for word in ("layers", "stages"):
         if name.startswith(word + "_"):

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""trainc features against timm's features_only, at real sizes.
+"""Compares trainc features with timm's features_only, at real sizes.
 
     python3 -m pip install torch timm numpy safetensors pillow
     python3 scripts/golden/features_timm.py ./trainc [MODEL...]
 
-Random weights go to a safetensors file that both read, and two images of noise of just the
-model's size, so that nothing is resized. Names, shapes, reductions and values of every
-stage are compared: the largest difference over the largest value must be at most 1e-5.
+Both read random weights from a safetensors file, and two noise images of the model's size,
+so that nothing is resized. Compares names, shapes, reductions, and values of every stage:
+the largest difference over the largest value must be at most 1e-5.
 """
 import json
 import pathlib
@@ -62,7 +62,7 @@ def check(trainc, name, indices):
         state = model.state_dict()
         if hasattr(features, "model"):
             features.model.load_state_dict(state, strict=False)
-        else:  # FeatureListNet calls layers.0 layers_0
+        else:  # FeatureListNet renames layers.0 to layers_0
             own = features.state_dict()
             features.load_state_dict({k: state[k if k in state else k.replace("_", ".", 1)]
                                       for k in own})

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Golden file of tests/train/test_remake.c: first convolutions of RGB for other channels.
+"""Writes the golden file of tests/train/test_remake.c: RGB first convolutions adapted to
+other channel counts.
 
     python3 -m pip install torch timm
     python3 scripts/golden/first_layer.py tests/golden/train/first_layer.json
 
-timm's adapt_input_conv. Weights [2, 3, 2, 2] are (7919 i mod 101) / 50 - 1.
+Uses timm's adapt_input_conv. Weights [2, 3, 2, 2] are (7919 i mod 101) / 50 - 1.
 """
 import json
 import sys

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Writes tests/golden/names/*.txt: the names and shapes of other projects' state dicts, the smallest model of each that
-has a model here. The first line has ours and its classes; then a line for each tensor: NAME DIM...
+"""Writes tests/golden/names/*.txt: names and shapes of other projects' state dicts, from
+each project's smallest model that trainc has. The first line has trainc's model and its
+classes, then one line per tensor: NAME DIM...
 
     pip install open_clip_torch mmengine mmcv-lite mmpretrain
     python3 scripts/golden/foreign_names.py DINO MAE SWIN CONVNEXT CIFAR
 
-The arguments are checkouts of github.com/facebookresearch/dino, facebookresearch/mae, microsoft/Swin-Transformer,
-facebookresearch/ConvNeXt, and akamaster/pytorch_resnet_cifar10; "-" leaves the lists of a project as they are.
+The arguments are checkouts of facebookresearch/dino, facebookresearch/mae,
+microsoft/Swin-Transformer, facebookresearch/ConvNeXt, and akamaster/pytorch_resnet_cifar10;
+"-" leaves the lists of a project unchanged.
 """
 import contextlib
 import importlib.util
@@ -28,13 +30,13 @@ def save(name, model, classes, state):
 
 @contextlib.contextmanager
 def project(root):
-    """Modules of a checkout, by path: none of them is a package."""
+    """Imports modules of a checkout by path, because none of them is a package."""
     sys.path.insert(0, root)
     before = set(sys.modules)
 
     def load(path):
         spec = importlib.util.spec_from_file_location("foreign", pathlib.Path(root) / path)
-        module = sys.modules["foreign"] = importlib.util.module_from_spec(spec)  # timm looks there
+        module = sys.modules["foreign"] = importlib.util.module_from_spec(spec)  # timm looks for it there
         spec.loader.exec_module(module)
         return module
 
@@ -60,7 +62,7 @@ def dino(root):
 def mae(root):
     import timm.models.vision_transformer as timm_vit
     block = timm_vit.Block
-    numpy.float = float  # of NumPy before 1.20; and an argument that timm has dropped
+    numpy.float = float  # of old NumPy; timm dropped the argument below
     with mock.patch.object(timm_vit, "Block", lambda *a, qk_scale=None, **k: block(*a, **k)), project(root) as load:
         net = load("models_mae.py").MaskedAutoencoderViT(embed_dim=192, depth=12, num_heads=3, decoder_embed_dim=64,
                                                          decoder_depth=1, decoder_num_heads=2)
@@ -129,7 +131,7 @@ def main():
     open_clip()
     mmpretrain()
     for make, root in zip((dino, mae, microsoft, facebook_convnext, cifar), sys.argv[1:]):
-        if root != "-":  # last: Facebook's ConvNeXt takes the place of timm's in timm's registry
+        if root != "-":  # last: Facebook's ConvNeXt replaces timm's in timm's registry
             make(root)
 
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The polynomials of src/cpu/simd/gelu.inc, by a Remez exchange with 40 digits.
+"""Computes the polynomials of src/cpu/simd/gelu.inc with a Remez exchange in 40 digits.
 
     scripts/golden/gelu.py        prints the coefficients and their relative errors
 
-R(u) = Phi(-u) exp(u^2 / 2) falls slowly from 1/2. With t = (u - A) / (u + A), R (u + A)
+R(u) = Phi(-u) exp(u^2 / 2) decreases slowly from 1/2. With t = (u - A) / (u + A), R (u + A)
 is a smooth function of t on [-1, 1). Needs mpmath.
 """
 import mpmath as mp
@@ -18,12 +18,12 @@ def tail(t):
 
 
 def nodes(low, high, n):
-    """n + 1 points, denser towards both ends."""
+    """Returns n + 1 points, denser towards both ends."""
     return [(low + high) / 2 - (high - low) / 2 * mp.cos(mp.pi * i / n) for i in range(n + 1)]
 
 
 def solve(f, degree, x):
-    """The polynomial whose relative error at the points of x is +e, -e, +e, ..."""
+    """Returns the polynomial whose relative error at the points of x is +e, -e, +e, ..."""
     a = mp.matrix(degree + 2, degree + 2)
     for i, p in enumerate(x):
         for k in range(degree + 1):
@@ -34,7 +34,7 @@ def solve(f, degree, x):
 
 
 def extrema(error, low, high, n):
-    """The n points at which the error is largest, of alternating sign."""
+    """Returns the n points with the largest error, with alternating signs."""
     found = []
     for p in nodes(low, high, 60 * n):
         e = error(p)

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Golden file of TRAIN.OPTIMIZER.GROUPS and AMP.NUM_LOSSES: a small net in PyTorch.
+"""Writes the golden file of TRAIN.OPTIMIZER.GROUPS and AMP.NUM_LOSSES: a small model in
+PyTorch.
 
     scripts/golden/groups.py tests/golden/train
 
-writes groups.json. Two layers, a classifier, and an auxiliary classifier of the first layer; in
-each case several updates by two or more of PyTorch's and timm's optimizers, each over the
-parameters that its group names, or with a loss scaler for each of two losses by Apex's rule
-(apex/amp/scaler.py and handle.py): each loss is scaled by its own scale and has a backward pass of
-its own, whose gradients are unscaled and added; an overflow halves the scale of that loss and
-skips the update. `keys` is the configuration of the same. Needs torch and timm.
+writes groups.json. The model has two layers, a classifier, and an auxiliary classifier of
+the first layer. Each case takes several steps with two or more of PyTorch's and timm's
+optimizers, each for the parameters that its group names, or with one loss scaler for each
+of two losses by Apex's rule (apex/amp/scaler.py and handle.py): each loss has its own scale
+and backward pass, whose gradients are unscaled and added; an overflow halves the scale of
+that loss and skips the step. `keys` is the equivalent configuration. Needs torch and timm.
 """
 import json
 import math
@@ -41,7 +42,7 @@ def losses(p, x, y):
 
 
 def groups(name, keys, make, clip=0.0):
-    """`make`: the optimizers, from the parameters by name."""
+    """`make` returns the optimizers for the parameters by name."""
     params, x, y = start()
     first = {n: floats(p) for n, p in params.items()}
     optimizers = make(params)
@@ -77,7 +78,7 @@ def adamw_and_sgd(p):
 
 
 def adam_by_betas(p):
-    """The first match counts; weights of layer1 keep the optimizer's own betas."""
+    """The first match wins; weights of layer1 keep the optimizer's betas."""
     own = ["layer1.0.bias"]
     slow = ["layer1.0.weight"]
     rest = [n for n in p if n not in own + slow]
@@ -89,7 +90,8 @@ def adam_by_betas(p):
 
 
 def lars_and_lamb(p):
-    """With layer decay 0.5: layer1 a quarter of the rate, layer2 half; aux and fc all."""
+    """With layer decay 0.5, layer1 has a quarter of the learning rate, layer2 half, aux and
+    fc all."""
     scale = lambda n: 0.25 if n.startswith("layer1") else 0.5 if n.startswith("layer2") else 1
     group = lambda n, wd: dict(params=[p[n]], lr=LR * scale(n), weight_decay=wd if p[n].ndim > 1 else 0.0)
     lamb = [n for n in p if n.startswith("layer2.")]
@@ -105,7 +107,7 @@ def num_losses(name, keys, weights, init, growth_interval, accumulate=1):
     for i in range(STEPS * 2 // accumulate):
         total = {n: torch.zeros_like(p) for n, p in params.items()}
         overflow = [False, False]
-        for k in range(2):  # a backward pass for each loss, as amp.scale_loss(..., loss_id=k)
+        for k in range(2):  # one backward pass per loss, as amp.scale_loss(..., loss_id=k)
             got = {n: torch.zeros_like(p) for n, p in params.items()}
             for m in range(accumulate):
                 for p in params.values():
@@ -152,7 +154,7 @@ def main():
                ["TRAIN.OPTIMIZER.NAME", "lars", "TRAIN.OPTIMIZER.TRUST_COEFF", "0.2", "TRAIN.WEIGHT_DECAY", "0.3",
                 "TRAIN.LAYER_DECAY", "0.5", "TRAIN.CLIP_GRAD", "0.5", "TRAIN.OPTIMIZER.GROUPS",
                 "[{match: 'layer2.*', name: LAMB, eps: 1.0e-6}]"], lars_and_lamb, clip=0.5),
-        # the second loss weighs 8: its gradients are infinite until its scale is 2^124
+        # the second loss has weight 8: its gradients are infinite until its scale is 2^124
         num_losses("two scales", sgd + amp + ["AMP.GROWTH_INTERVAL", "4"],
                    [1 / 16, 8], 2.0 ** 126, 4),
         num_losses("two scales, two batches an update",

@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""Golden files for tests/image/test_augment_list.c and test_augmix.c: torchvision's operations,
-its AugMix, and OpenCV's CLAHE on one image.
+"""Writes golden files for tests/image/test_augment_list.c and test_augmix.c: torchvision's
+operations, its AugMix, and OpenCV's CLAHE on one image.
 
 usage: image_augment.py FOLDER
 
-torchvision.bin: first 24 x 18 pixels of RGB, the same smoothed, and of a label map, then a
-sequence of cases: the operation (16 bytes), four values as float64 (of its fields; perspective: the corners' shifts inward in
-pixels, x + 1000 y), int32 bicubic and label, then the pixels: RGB, or if label the map.
+torchvision.bin: 24 x 18 pixels of RGB, a smoothed copy, and a label map, then a sequence of
+cases: the operation (16 bytes), four float64 values of its fields (perspective: the
+corners' inward shifts in pixels, x + 1000 y), int32 bicubic and label, then the pixels, RGB
+or label.
 
 augmix.bin: 24 x 18 pixels of RGB, then cases of int32 chains, float32 weight of the image,
 and for each chain float32 weight, int32 depth, and int32 operation, level, and sign of each
-step; then the pixels.
+operation; then the pixels.
 
 clahe.bin: cases of float64 limit, int32 tiles, w, h, and gray, and the pixels before and
 after, RGB or gray.
@@ -113,7 +114,7 @@ def clahe(out):
 
 def main():
     noisy = formula_image(W, H)
-    # Smooth: the formula's noise would hide where the interpolation looks.
+    # Smooth, because the formula's noise would mask errors of the sampling positions.
     smooth = noisy.resize((W // 3, H // 3)).resize((W, H), Image.BICUBIC)
     label = Image.new("L", (W, H))
     label.putdata([(x // 3 + 5 * (y // 4)) % 19 for y in range(H) for x in range(W)])

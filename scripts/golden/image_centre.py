@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Golden file for tests/image/test_transform.c: torchvision's Resize and CenterCrop on an
-image made by a formula.
+"""Writes the golden file for tests/image/test_transform.c: torchvision's Resize and
+CenterCrop on a synthetic image.
 
 usage: image_centre.py OUT.bin
 

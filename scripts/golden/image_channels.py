@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Golden files for tests/image/test_channels.c: images of other channels than RGB.
+"""Writes golden files for tests/image/test_channels.c: images with other channels than RGB.
 
 usage: image_channels.py OUT_DIR
 
-Writes NAME (the file) and NAME.bin (three little-endian int32, width, height and channels, then the
-bytes). One channel is Pillow's convert("L").
+Writes NAME (the file) and NAME.bin (three little-endian int32, width, height, and channels,
+then the bytes). One channel is Pillow's convert("L").
 """
 import io
 import os

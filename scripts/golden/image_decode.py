@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Golden files for tests/image/test_decode.c: small images of many kinds, with the RGB that
-Pillow makes of them.
+"""Writes golden files for tests/image/test_decode.c: small images of many kinds, with their
+RGB as decoded by Pillow.
 
 usage: image_decode.py OUT_DIR
 
 Writes NAME (the file) and NAME.rgb (two little-endian int32, width and height, then RGB).
-16-bit PNG is written by hand, and its RGB are the high bytes.
+16-bit PNG files are written by hand, and their RGB are the high bytes.
 """
 import os
 import struct
@@ -37,7 +37,7 @@ def png16(path, channels, color):
 
 
 def png_short(path):
-    """Indices beyond the palette."""
+    """Writes a PNG with indices beyond the palette."""
     rows = b"".join(b"\0" + bytes((x + y) % 6 for x in range(W)) for y in range(H))
     with open(path, "wb") as f:
         f.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", W, H, 8, 3, 0, 0, 0))
@@ -46,7 +46,7 @@ def png_short(path):
 
 
 def segments(jpeg):
-    """Marker and all bytes of each segment up to the scan; then ("scan", the rest)."""
+    """Yields marker and bytes of each segment up to the scan; then ("scan", the rest)."""
     at = 2
     yield "start", jpeg[:2]
     while jpeg[at + 1] != 0xda:
@@ -57,12 +57,12 @@ def segments(jpeg):
 
 
 def without_huffman(jpeg):
-    """As frames of Motion JPEG: the tables are the standard's."""
+    """Like Motion JPEG frames, which rely on the standard Huffman tables."""
     return b"".join(s for marker, s in segments(jpeg) if marker != 0xc4)
 
 
 def odd_scan(jpeg):
-    """The scan says that it ends with coefficient 0; sequential ones have all 64."""
+    """Sets the last coefficient of the scan to 0; sequential JPEGs always have all 64."""
     out = b""
     for marker, s in segments(jpeg):
         if marker == "scan":
@@ -81,7 +81,7 @@ def riff(kind, data):
 
 
 def webp_chunks(path):
-    """Kind and all bytes of each chunk."""
+    """Yields kind and bytes of each chunk."""
     with open(path, "rb") as f:
         data = f.read()
     at = 12
@@ -92,14 +92,15 @@ def webp_chunks(path):
 
 
 def webp_frame(path, x, y, w, h):
-    """The image in the file as a frame that lies at x, y."""
+    """Returns the image in the file as a frame at x, y."""
     pixels = b"".join(c for kind, c in webp_chunks(path) if kind in (b"ALPH", b"VP8 ", b"VP8L"))
     place = b"".join(struct.pack("<I", v)[:3] for v in (x // 2, y // 2, w - 1, h - 1, 100))
     return riff(b"ANMF", place + b"\0" + pixels)
 
 
 def animation(path, frames):
-    """On a canvas of W x H that the first frame does not fill; the background is no colour of it."""
+    """Writes a W x H canvas that the first frame does not cover; the background is a color
+    that it does not use."""
     head = struct.pack("<I", 0x12) + struct.pack("<I", W - 1)[:3] + struct.pack("<I", H - 1)[:3]
     chunks = riff(b"VP8X", head) + riff(b"ANIM", b"\x50\x60\x70\xff\0\0") + b"".join(frames)
     with open(path, "wb") as f:
@@ -118,7 +119,8 @@ def webp_animations(rgba):
 
 
 def gif_offset(source, path, rows):
-    """The same frame, without its last rows: the canvas below it is not covered."""
+    """Writes the same frame without its last rows, so it does not cover the bottom of the
+    canvas."""
     image = Image.open(source)
     part = image.crop((0, 0, W, H - rows))
     part.save(path, transparency=image.info["transparency"], optimize=False)
@@ -141,7 +143,7 @@ def main():
     rgb = rgba.convert("RGB")
     cmyk = Image.merge("CMYK", rgba.split())
     exif = Image.Exif()
-    exif[0x0112] = 6  # rotate by 90 degrees: ignored, here and by Image.open
+    exif[0x0112] = 6  # rotation by 90 degrees: ignored here and by Image.open
     saved = {
         "rgb.jpg": (rgb, {"quality": 90}),
         "rgb444.jpg": (rgb, {"quality": 90, "subsampling": 0}),

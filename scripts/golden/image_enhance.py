@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Golden file for tests/image/test_enhance.c: Pillow's colour operations on one image.
+"""Writes the golden file for tests/image/test_enhance.c: Pillow's color operations on one
+image.
 
 usage: image_enhance.py OUT.bin
 
@@ -41,7 +42,7 @@ ARGUMENTS = [
 
 def main():
     image = formula_image(W, H)
-    # A narrower range, so that autocontrast and equalize have something to do.
+    # A narrower range, so that autocontrast and equalize have an effect.
     image = image.point([20 + v * 180 // 255 for v in range(256)] * 3)
     with open(sys.argv[1], "wb") as out:
         for i, (operation, arguments) in enumerate(zip(OPERATIONS, ARGUMENTS)):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Golden files for tests/image/test_exif.c: images with an EXIF orientation, with the RGB
-that Pillow's ImageOps.exif_transpose makes of them.
+"""Writes golden files for tests/image/test_exif.c: images with an EXIF orientation, with
+their RGB from Pillow's ImageOps.exif_transpose.
 
 usage: image_exif.py OUT_DIR
 
@@ -40,7 +40,7 @@ def main():
 
 def keep(name):
     image = Image.open(name)
-    if name.endswith(".tif"):  # Pillow has oriented it already when it is loaded
+    if name.endswith(".tif"):  # Pillow orients TIFF files when it loads them
         image.load()
     shown = ImageOps.exif_transpose(image).convert("RGB")
     with open(name + ".rgb", "wb") as f:
@@ -48,7 +48,7 @@ def keep(name):
 
 
 def elsewhere(rgb):
-    """In the text of a PNG as ImageMagick writes it, and in XMP."""
+    """EXIF in PNG text, as ImageMagick writes it, and in XMP."""
     def profile(k):
         block = b"Exif\0\0" + struct.pack("<4sIHHHIHHI", b"II*\0", 8, 1, 0x112, 3, 1, k, 0, 0)
         hex_ = block.hex()
@@ -80,7 +80,7 @@ def elsewhere(rgb):
     for name in ("6_xmp.jpg", "8_xmp.webp", "6_xmp.avif"):
         keep(name)
     exif = Image.Exif()
-    exif[0x010f] = "a maker"  # EXIF without an orientation: XMP's counts
+    exif[0x010f] = "a maker"  # EXIF without an orientation: XMP's applies
     rgb.save("4_xmp.jpg", exif=exif, xmp=xmp(4).encode())
     keep("4_xmp.jpg")
     rgb.save("2_xmp.tif", tiffinfo={700: xmp(2).encode()})

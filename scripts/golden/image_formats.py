@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Golden files for tests/image/test_decode.c: BMP, GIF, TGA, ICO, and PNM as programs other
-than Pillow write them, by hand, with the RGB that Pillow makes of them.
+"""Writes golden files for tests/image/test_decode.c: BMP, GIF, TGA, ICO, and PNM files like
+those of programs other than Pillow, by hand, with their RGB as decoded by Pillow.
 
 usage: image_formats.py OUT_DIR
 
@@ -109,7 +109,7 @@ def bmps():
         keep("win%d.bmp" % bits, bmp(info(40, bits), quads(n), rows(bits, value)))
         keep("os2_%d.bmp" % bits, bmp(old(bits), triples(n), rows(bits, value)))
     few = lambda x, y: index(x, y, 8)
-    keep("few.bmp", bmp(info(40, 8, colors=5), quads(5), rows(8, few)))  # indices beyond it
+    keep("few.bmp", bmp(info(40, 8, colors=5), quads(5), rows(8, few)))  # indices beyond the palette
     ramp = b"".join(bytes((i, i, i, 0)) for i in range(100))
     keep("ramp.bmp", bmp(info(40, 8, colors=100), ramp, rows(8, lambda x, y: x * 11)))
     keep("gap.bmp", bmp(info(40, 8, colors=16), quads(16), rows(8, few), gap=b"gap" * 7))
@@ -137,7 +137,7 @@ def bmps():
 # ---- GIF ----
 
 def lzw(indices, least, clear_first=True, clear_every=10 ** 9):
-    """Codes of `least` + 1 bits and more, in blocks."""
+    """Returns codes of `least` + 1 bits and more, in blocks."""
     clear, out, bits, have = 1 << least, bytearray(), 0, 0
 
     def put(code, size):
@@ -218,7 +218,7 @@ def plain(bits, value):
 
 
 def packets(bits, value):
-    """Each row a run of 5 pixels of its first color and literals."""
+    """Returns rows of a run of 5 pixels in the row's first color, then literals."""
     size, out = (bits + 7) // 8, b""
     for y in reversed(range(H)):
         out += bytes((0x80 | 4,)) + value(0, y).to_bytes(size, "little")

@@ -1,10 +1,10 @@
-"""The image that the golden files of src/image start from; tests/image/image_formula.c has the
+"""The source image of the golden files of src/image; tests/image/image_formula.c has the
 same formula."""
 from PIL import Image
 
 
 def pixel(x, y, c):
-    """Smooth parts, edges and noise."""
+    """Smooth parts, edges, and noise."""
     v = (x * 7 + y * 13 + c * 50) & 255
     if (x // 5 + y // 3) % 2:
         v = 255 - v

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Golden files for tests/image/test_label.c: label maps with 1, 2, 4 and 8 bits per
-pixel, grey (gN.png) and with a palette (pN.png), and interlaced (pNi.png). Their values
-are a formula that the test knows too.
+"""Writes golden files for tests/image/test_label.c: label maps with 1, 2, 4, and 8 bits per
+pixel, gray (gN.png), with a palette (pN.png), and interlaced (pNi.png). The test computes
+their values with the same formula.
 
 usage: image_label.py OUT_DIR
 
-The files are written by hand, since Pillow interlaces nothing; it checks the palettes.
+The files are written by hand because Pillow cannot write interlaced PNGs; it verifies the
+palettes.
 """
 import os
 import struct
@@ -31,7 +32,7 @@ def chunk(kind, data):
 
 
 def pack(v, bits):
-    """Rows with `bits` per pixel, most significant first, each after the filter type 0."""
+    """Packs rows with `bits` per pixel, most significant first, each after filter type 0."""
     rows = b""
     for row in v:
         text = "".join(format(p, "0%db" % bits) for p in row)
@@ -46,7 +47,7 @@ def png(path, bits, palette, interlaced):
     if interlaced:
         rows = b"".join(pack(v[y::dy, x::dx], bits) for x, y, dx, dy in ADAM7)
     colours = b""
-    if palette:  # nothing like the indices
+    if palette:  # different from the indices
         colours = chunk(b"PLTE", bytes((i * 77 + 200 + c * 31) & 255
                                        for i in range(1 << bits) for c in range(3)))
     with open(path, "wb") as f:

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Golden files for tests/image/test_policy.c: AutoAugment's pairs as timm has them, and
+"""Writes golden files for tests/image/test_policy.c: timm's AutoAugment pairs and
 torchvision's TrivialAugmentWide on one image.
 
 usage: image_policies.py FOLDER
 
 pairs.txt: policy, pair, member, operation (the order of enum policy_op), probability, and
 the argument on an image of 200 x 100 for either sign. torchvision.bin: 19 x 15 pixels of
-RGB, then cases of int32 choice, bin and sign with the pixels that come of it.
+RGB, then cases of int32 choice, bin, and sign with the resulting pixels.
 """
 import struct
 import sys

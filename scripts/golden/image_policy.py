@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Golden file for tests/image/test_policy.c: timm's RandAugment operations on one image.
+"""Writes the golden file for tests/image/test_policy.c: timm's RandAugment operations on
+one image.
 
 usage: image_policy.py OUT.bin
 
 A sequence of cases: int32 operation (the order of enum policy_op), increasing, sign (1 or
--1), bicubic, float32 magnitude, then 19 x 15 pixels of RGB. The sign is forced upon timm's
-coin.
+-1), bicubic, float32 magnitude, then 19 x 15 pixels of RGB. The script overrides timm's
+random sign.
 """
 import struct
 import sys
@@ -24,7 +25,7 @@ PLAIN = [name.replace("Increasing", "") for name in INCREASING]
 
 
 def main():
-    # Smooth: the formula's noise would hide where the interpolation looks.
+    # Smooth, because the formula's noise would mask errors of the sampling positions.
     image = formula_image(W, H).resize((W // 3, H // 3)).resize((W, H), Image.BICUBIC)
     with open(sys.argv[1], "wb") as out:
         out.write(image.tobytes())

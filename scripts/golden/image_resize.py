@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Golden file for tests/image/test_resize.c: Pillow's resize on images made by a formula.
+"""Writes the golden file for tests/image/test_resize.c: Pillow's resize on synthetic
+images.
 
 usage: image_resize.py OUT.bin
 
 The file is a sequence of cases: nine little-endian int32 (filter, source width, source
 height, box x0, y0, x1, y1, output width, output height), then the output, RGB. The box is
 cut out first (as in a random resized crop), then resized. Sizes are chosen so that no
-centre falls on the edge of two pixels, where Pillow's nearest depends on its rounding,
-and none shrinks much more in height than in width, where Pillow 13 takes the vertical pass
-first, unlike all versions before it.
+center falls on the edge of two pixels, where the result of Pillow's nearest depends on
+rounding, and none shrinks much more in height than in width, where only Pillow 13 does the
+vertical pass first.
 """
 import struct
 import sys

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Golden file for tests/image/test_segment.c: images and their labels resized, flipped,
-cropped, padded and shifted together, by Pillow.
+"""Writes the golden file for tests/image/test_segment.c: images and their labels resized,
+flipped, cropped, padded, and shifted together by Pillow.
 
 usage: image_segment.py OUT.bin
 
 A sequence of cases: int32 seed, epoch, sample, width, height, out width, out height, label
-divisor, shift, 0; float64 least factor, largest factor, flip; then the image's RGB and
+divisor, shift, 0; float64 smallest factor, largest factor, flip; then the image's RGB and
 the labels. Random numbers are those of src/base/philox.h and src/image/augment.h.
 """
 import struct
@@ -78,7 +78,7 @@ def segmentation_sample(key, w, h, W, H, d, shift, factors, flip):
     y = place(r[2], rh - H, random) - integer(s[1], -shift, shift)
     image = formula_image(w, h).resize((rw, rh), Image.BILINEAR)
     label = labels(w, h)[nearest(h, rh)][:, nearest(w, rw)]
-    if (rw - w) % 2 == 0:  # else Pillow's sums may fall short of a whole number
+    if (rw - w) % 2 == 0:  # otherwise Pillow's sums may fall short of an integer
         pillow = Image.fromarray(labels(w, h)).resize((rw, rh), Image.NEAREST)
         print("labels that are not Pillow's:", (np.array(pillow) != label).sum())
     if draw(key, FLIP, 0)[0] / 2**32 < flip:

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Golden files for tests/image/test_decode.c and tests/image/test_tiff.c: small TIFFs of many kinds, with
-the RGB that Pillow makes of them.
+"""Writes golden files for tests/image/test_decode.c and tests/image/test_tiff.c: small
+TIFFs of many kinds, with their RGB as decoded by Pillow.
 
 usage: image_tiff.py OUT_DIR
 
-Writes NAME (the file) and NAME.rgb (two little-endian int32, width and height, then RGB), as
-image_decode.py does. Tiles, planes, odd bits and the like, which Pillow reads but does not write, are
-written by hand. Pillow rotates by the tag for orientation; NAME.rgb has the pixels as they are stored.
+Writes NAME (the file) and NAME.rgb (two little-endian int32, width and height, then RGB),
+as image_decode.py does. Tiles, planes, unusual bit depths, and so on, which Pillow reads
+but does not write, are written by hand. Pillow applies the orientation tag; NAME.rgb has
+the pixels as stored.
 """
 import io
 import os
@@ -30,7 +31,7 @@ def pixel(x, y):
 
 
 def tiff(blocks, tags, order="<", big=False, pages=1):
-    """A TIFF of 16-bit tags whose blocks are `blocks`; each page is the same."""
+    """Returns a TIFF with 16-bit tags and the blocks `blocks`; all pages are the same."""
     if tags.get(COMPRESSION) == DEFLATE:
         blocks = [zlib.compress(b, 9) for b in blocks]
     word, count = ("Q", "Q") if big else ("I", "H")
@@ -65,13 +66,13 @@ def tiff(blocks, tags, order="<", big=False, pages=1):
 
 
 def rows(sample, x0, x1, y0, y1):
-    """sample(x, y), a tuple, of a rectangle; outside the image 77."""
+    """Returns sample(x, y), a tuple, for each pixel of a rectangle; 77 outside the image."""
     return b"".join(bytes(sample(x, y)) if x < W and y < H else b"\x4d" * len(sample(0, 0))
                     for y in range(y0, y1) for x in range(x0, x1))
 
 
 def packed(sample, bits):
-    """sample(x, y), one number, in so many bits, the first pixel in the high ones."""
+    """Packs sample(x, y), one number, into `bits` bits, the first pixel in the high bits."""
     out = b""
     for y in range(H):
         v = 0
@@ -99,7 +100,7 @@ def reverse_bits(data):
 
 
 def colours(n):
-    """16 bits each, whose low byte counts for nothing: all reds, all greens, all blues."""
+    """Returns 16-bit values whose low byte is ignored: all reds, all greens, all blues."""
     return [(i * step + 13) * 256 % 65536 + 200 for step in (31, 57, 99) for i in range(n)]
 
 
@@ -162,7 +163,7 @@ def saved():
 
 
 def stored(data):
-    """The image before Pillow rotates it."""
+    """Returns the image before Pillow rotates it."""
     orientation = struct.pack("<HHIHH", ORIENTATION, 3, 1, 6, 0)
     return Image.open(io.BytesIO(data.replace(orientation, orientation[:8] + b"\1\0\0\0"))).convert("RGB")
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes src/models/imagenet22k.c: which rows of Microsoft's classifiers of ImageNet-22k
-are the classes of ImageNet-1k.
+"""Writes src/models/imagenet22k.c: the rows of Microsoft's ImageNet-22k classifiers that
+are classes of ImageNet-1k.
 
     python3 scripts/golden/imagenet22k.py map22kto1k.txt
 
-from data/map22kto1k.txt of microsoft/Swin-Transformer: their checkpoints have the classes
-in an order of their own, which no other list has.
+The input is data/map22kto1k.txt of microsoft/Swin-Transformer: their checkpoints order the
+classes like no other list.
 """
 import pathlib
 import sys

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes src/models/imagenet_names.c: what the classes of ImageNet-1k are called, in their
-order, as torchvision's weights tell (meta["categories"]).
+"""Writes src/models/imagenet_names.c: the names of ImageNet-1k's classes, in order, from
+torchvision's weights (meta["categories"]).
 
     python3 scripts/golden/imagenet_names.py
 """

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Writes src/models/imagenet_synsets.inc: the WordNet ids of the classes of ImageNet-21k as
-Google's weights have them, and which of them are in fall11 (22k) and in timm's 12k, from
-timm's lists. Each is sorted, so a difference to the id before and two bits tell all.
+"""Writes src/models/imagenet_synsets.inc: the WordNet ids of ImageNet-21k's classes in the
+order of Google's weights, and which of them are in fall11 (22k) and in timm's 12k, from
+timm's lists. Each list is sorted, so the difference from the previous id and two bits
+suffice.
 
     python3 scripts/golden/imagenet_synsets.py
 """

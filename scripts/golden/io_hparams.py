@@ -1,5 +1,5 @@
-"""What TensorBoard's HPARAMS tab makes of runs below a folder, by its own plugin: for each run
-its hyperparameters and metrics. Fails if a run has none.
+"""Prints the hyperparameters and metrics that the plugin of TensorBoard's HPARAMS tab finds
+for each run below a folder. Fails if a run has none.
 
   io_hparams.py OUTPUT       needs tensorboard
 """
@@ -15,7 +15,7 @@ from tensorboard.plugins.hparams import (api_pb2, backend_context, get_experimen
 
 
 def ask(handler, backend, request):
-    """Of the handlers of any version."""
+    """Calls the handlers, in any version."""
     request = request or api_pb2.GetExperimentRequest()
     named = {"request_context": context.RequestContext(), "backend_context": backend,
              "experiment_id": "", "request": request, "experiment": ""}

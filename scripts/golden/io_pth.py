@@ -1,4 +1,4 @@
-"""Golden files of tests/io/test_pth.c: what torch.save writes.
+"""Writes the golden files of tests/io/test_pth.c with torch.save.
 
   io_pth.py           makes tests/golden/io/*.pth
 
@@ -16,7 +16,7 @@ FOLDER = "tests/golden/io/"
 
 
 def weights(start):
-    """All that the reader has to know: types, views, shared storages, parameters."""
+    """Covers what the reader supports: types, views, shared storages, parameters."""
     shared = torch.arange(24, dtype=torch.float32) + start
     w = collections.OrderedDict()
     w["f32"] = (torch.arange(6, dtype=torch.float32) / 4 + start).reshape(2, 3)
@@ -39,7 +39,7 @@ def save(name, what, **how):
 
 
 def deflate(name):
-    """The same archive with its entries compressed, which torch.save never does."""
+    """Compresses the entries of the archive, which torch.save never does."""
     with zipfile.ZipFile(FOLDER + name) as old:
         entries = [(i.filename, old.read(i)) for i in old.infolist()]
     with zipfile.ZipFile(FOLDER + name, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as new:
@@ -60,7 +60,8 @@ def checkpoint(weights_key, ema_key, prefix):
 
 
 def negative_stride(name):
-    """torch has none; in the pickle the stride (3, 1) is K 03, K 01, of which the first becomes -3."""
+    """Makes a stride of -3, which torch does not support: the pickle has the stride (3, 1) as K 03,
+    K 01."""
     with zipfile.ZipFile(FOLDER + name) as old:
         entries = [(i.filename, old.read(i)) for i in old.infolist()]
     with zipfile.ZipFile(FOLDER + name, "w") as new:

@@ -1,9 +1,9 @@
-"""Golden file of tests/io/test_safetensors.c, and the other direction.
+"""Writes the golden file of tests/io/test_safetensors.c, and checks a file of trainc.
 
   io_safetensors.py write        makes tests/golden/io/python.safetensors
-  io_safetensors.py check FILE   reads a file of ours with Python's safetensors, and
-                                 recomputes its checksum (the test leaves its file behind
-                                 when KEEP is set to a path)
+  io_safetensors.py check FILE   reads a file of trainc with Python's safetensors and
+                                 recomputes its checksum (the test keeps its file
+                                 if KEEP is set to a path)
 
 Needs safetensors, numpy, xxhash.
 """

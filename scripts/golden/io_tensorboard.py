@@ -1,6 +1,6 @@
-"""Golden file of tests/io/test_tensorboard.c: the same events, written with TensorBoard's
-own protocol buffers and record writer. After that, reads the file that the test leaves in
-the directory KEEP with TensorBoard's reader, if one is given.
+"""Writes the golden file of tests/io/test_tensorboard.c: the same events, written with
+TensorBoard's own protocol buffers and record writer. If KEEP is given, then reads the file
+that the test left in that folder with TensorBoard's reader.
 
   io_tensorboard.py [KEEP]       needs tensorboard
 """
@@ -81,7 +81,7 @@ def main():
         acc = EventAccumulator(sys.argv[1])
         acc.Reload()
         print(acc.Tags())
-        # The first file said steps 1 to 5, the second starts again at 4.
+        # The first file has steps 1 to 5, the second starts again at 4.
         assert [e.step for e in acc.Scalars("loss")] == [1, 2, 3, 4, 5], acc.Scalars("loss")
         assert [e.value for e in acc.Scalars("loss")] == [1, 2, 3, 104, 105]
         print("ok")

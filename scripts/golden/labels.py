@@ -1,9 +1,9 @@
-"""Makes tests/golden/labels: containers whose labels are of every kind, four images each.
+"""Writes tests/golden/labels: containers with labels of every kind, four images each.
 
     scripts/golden/labels.py OUT
 
-needs numpy, h5py and Pillow. TFRecord and RecordIO are written by hand, as TensorFlow's and
-MXNet's documentation describes them.
+Needs numpy, h5py, and Pillow. TFRecord and RecordIO are written by hand, as documented by
+TensorFlow and MXNet.
 """
 import io
 import os
@@ -111,7 +111,7 @@ with h5py.File(path("h5_group", "train.h5"), "w", libver=("earliest", "v110")) a
 
 
 def recordio():
-    """As insightface's: record 0 and one of each identity have labels and no image."""
+    """As in insightface: record 0 and one record per identity have labels and no image."""
     def record(flag, label, more, image):
         data = struct.pack("<IfQQ", flag, label, 0, 0) + more + image
         return (struct.pack("<II", 0xced7230a, len(data)) + data +

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Golden file of tests/models/test_layers.c: which layer each parameter belongs to.
+"""Writes the golden file of tests/models/test_layers.c: the layer of each parameter.
 
     python3 -m pip install torch timm numpy
     python3 scripts/golden/layer_decay.py tests/golden/models
 
-The factor of the learning rate and whether there is weight decay, for each parameter of
-models, by timm's param_groups_layer_decay. Names depend on the depth alone, so the models
-are narrow. What timm does not have has a group_matcher here.
+For each parameter of the models, it has the factor of the learning rate and whether weight
+decay applies, from timm's param_groups_layer_decay. Names depend only on the depth, so the
+models are narrow. Models that timm lacks have a group_matcher here.
 """
 import json
 import pathlib

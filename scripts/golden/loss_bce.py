@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Golden file of the binary cross entropy: timm's, with its gradient.
+"""Writes the golden file of the binary cross entropy: timm's, with its gradient.
 
     scripts/golden/loss_bce.py tests/golden/train
 
@@ -16,7 +16,8 @@ N, CLASSES = 4, 5
 
 
 def one(z, labels, lam, smoothing, threshold, total):
-    """timm's Mixup gives soft targets, smoothed already; else the loss smooths labels."""
+    """timm's Mixup returns soft targets that are already smoothed; otherwise the loss
+    smooths them."""
     loss = BinaryCrossEntropy(smoothing=smoothing, target_threshold=threshold,
                               sum_classes=total)
     target = labels
@@ -34,7 +35,7 @@ def one(z, labels, lam, smoothing, threshold, total):
 def main():
     torch.manual_seed(5)
     z = torch.randn(N, CLASSES, dtype=torch.float64) * 3
-    z[1, 2], z[2, 0] = 90, -90  # beyond where exp overflows in fp32
+    z[1, 2], z[2, 0] = 90, -90  # exp overflows in fp32
     z = z.float().double()
     labels = torch.tensor([3, 2, 0, 3])
     lam = torch.tensor([0.75, 0.25, 1.0, 0.5], dtype=torch.float64)

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Golden file of the losses of rows: focal, Dice, OHEM, distillation, with their gradients.
+"""Writes the golden file of per-row losses: focal, Dice, OHEM, distillation, with their
+gradients.
 
     scripts/golden/losses.py tests/golden/train
 
-writes losses.json. Needs torch. Focal is torchvision's formula with a softmax in the place of
-its sigmoid, Dice V-Net's, OHEM BiSeNet's OhemCELoss, distillation DeiT's DistillationLoss.
+writes losses.json. Needs torch. Focal is torchvision's formula with softmax instead of
+sigmoid, Dice is V-Net's, OHEM is BiSeNet's OhemCELoss, and distillation is DeiT's
+DistillationLoss.
 """
 import json
 import sys
@@ -16,7 +18,7 @@ IGNORE = 255
 
 
 def rows(z):
-    """Logits [N,K] or [N,K,H,W] as [rows, K]."""
+    """Reshapes logits [N,K] or [N,K,H,W] to [rows, K]."""
     return z if z.ndim == 2 else z.permute(0, 2, 3, 1).reshape(-1, z.shape[1])
 
 
@@ -89,7 +91,7 @@ def main():
     images, labels = draw(5, 6), torch.tensor([3, 0, 5, -1, 2])
     lam = torch.tensor([0.75, 0.25, 1.0, 0.5, 0.125], dtype=torch.float64)
     pixels = draw(2, 5, 3, 4)
-    images[1] += 100  # beyond where exp overflows in fp32
+    images[1] += 100  # exp overflows in fp32
     images = images.float().double()
     maps = torch.randint(0, 5, (2, 3, 4))
     maps[0, 0, :3] = IGNORE

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Golden file of mixup, CutMix and the losses, from timm and PyTorch.
+"""Writes the golden file of mixup, CutMix, and the losses, from timm and PyTorch.
 
     scripts/golden/mix.py tests/golden/train
 
-writes mix.json: what timm's Mixup makes of a small batch, its SoftTargetCrossEntropy of
-the mixed targets, and the losses with label smoothing, ignored labels and class weights,
-each with its gradient. timm draws its random numbers from NumPy; here it is given those
-of src/ops/mix_formula.h, so the boxes, the blends, lam and the targets are timm's own.
-Needs torch and timm.
+writes mix.json: a small batch after timm's Mixup, timm's SoftTargetCrossEntropy of the
+mixed targets, and the losses with label smoothing, ignored labels, and class weights, each
+with its gradient. timm draws its random numbers from NumPy; here it receives those of
+src/ops/mix_formula.h, so boxes, blends, lam, and targets are timm's own. Needs torch and
+timm.
 """
 import json
 import math
@@ -21,13 +21,13 @@ from timm.data.mixup import Mixup
 from timm.loss import LabelSmoothingCrossEntropy, SoftTargetCrossEntropy
 
 MASK = 0xFFFFFFFF
-MIXUP = 3  # the stream
+MIXUP = 3  # stream of random numbers
 TRIES, FIRST_BETA = 16, 2
 N, C, H, W, CLASSES = 4, 2, 5, 4, 5
 
 
 def philox(seed, run, i, draw):
-    """Philox4x32-10 (Salmon et al. 2011) as src/base/philox.h keys it."""
+    """Philox4x32-10 (Salmon et al. 2011) with the keys of src/base/philox.h."""
     high = run ^ (MIXUP << 56)
     c, k = [i & MASK, draw, high & MASK, high >> 32], [seed & MASK, seed >> 32]
     for _ in range(10):
@@ -59,14 +59,14 @@ def log_gamma_variate(seed, run, i, a, which):
 
 
 class Draws:
-    """numpy.random, as far as timm's Mixup uses it, for one batch."""
+    """The part of numpy.random that timm's Mixup uses, for one batch."""
 
     def __init__(self, c, run):
         self.seed, self.run, self.elem = c["seed"], run, c["mode"] != "batch"
         self.drawers = {"batch": [0], "pair": range(N // 2), "elem": range(N)}[c["mode"]]
         between, words = "minmax" in c, []
         both = c["mixup"] > 0 and (c["cutmix"] > 0 or between)
-        # with "pair" and "elem" timm draws the kind first, with "batch" whether to mix at all
+        # with "pair" and "elem" timm first draws the kind, with "batch" whether to mix at all
         self.asked = ([1, 0] if both else [0]) if self.elem else [0, 1]
         for i in self.drawers:
             w = philox(self.seed, run, i, 0)

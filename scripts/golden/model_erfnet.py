@@ -1,23 +1,25 @@
 #!/usr/bin/env python3
-"""Golden files of tests/models/test_erfnet_golden.c: ERFNet in PyTorch, both stages.
+"""Writes the golden files of tests/models/test_erfnet_golden.c: ERFNet in PyTorch, both
+stages.
 
     python3 -m pip install torch timm numpy
     python3 scripts/golden/model_erfnet.py tests/golden/models
 
-Weights, input and digests are those of model_resnet.py; of the weights after one step and after
-three the file has how far they moved. Labels are hashed, every fifth
-pixel is ignored, and the loss is weighted by class. The optimizer is Adam with coupled
-decay on all parameters, as in the published recipe. Dropout is off: its masks are
-not PyTorch's.
+Weights, input, and digests are those of model_resnet.py; for the weights after one and
+three steps the file has their changes. Labels are hashed, every fifth pixel is ignored, and
+the loss has class weights. The optimizer is Adam with coupled weight decay on all
+parameters, as in the published recipe. Dropout is off because its masks differ from
+PyTorch's.
 
-The weights of each block's second batch norm are a quarter of what the formula says.
-With whole ones, 25 residual blocks make a net whose gradients a rounding changes by a
-percent, and after three steps fp32 and fp64 are up to 0.25 apart, at any size of
-batch and image: a value that rounding moves over a relu's kink is enough. With
-BRANCH they agree as closely as the script prints.
+The weights of each block's second batch norm are a quarter of the formula's. With the full
+weights, rounding changes the gradients of the 25 residual blocks by a percent, and after
+three steps fp32 and fp64 differ by up to 0.25, at any batch and image size: a single value
+that rounding moves over the kink of a ReLU is enough. With BRANCH they agree as closely as
+the script prints.
 
-Images are nine deep pixels long, one net's across and the other's down, so that all four
-dilations differ: in a shorter one all but the middle tap of the larger would be padding.
+Images are nine deep pixels long, across for one model and down for the other, so that all
+four dilations differ: in a shorter image only the middle tap of the larger ones would not
+be padding.
 """
 import json
 import pathlib
@@ -140,7 +142,7 @@ def pixels(batch, height, width, number):
 
 
 def pool_gap(x):
-    """The least distance of a window's largest value to the next one."""
+    """Returns the smallest gap between a window's largest and second largest value."""
     top = F.unfold(x.flatten(0, 1)[:, None], 2, stride=2).topk(2, dim=1).values
     return (top[:, 0] - top[:, 1])[top[:, 0] > 0].min().item()
 
@@ -191,14 +193,14 @@ def golden(model, batch, height, width, number, dtype):
 
 
 def apart(a, b, floor):
-    """The largest difference of two digests that is not rounding alone, of the norm. The
-    floor is for biases in front of a batch norm, which have no gradient but rounding."""
+    """Returns the largest difference of two digests, relative to the norm, beyond `floor`.
+    The floor is for biases before a batch norm, whose gradients are rounding errors only."""
     gap = np.abs(np.array(a) - np.array(b)).max() - floor
     return max(gap, 0) / (np.abs(b).max() + 1e-30)
 
 
 def check(name, a, b):
-    """Prints how far fp32 (a) and fp64 (b) are apart; is it little?"""
+    """Prints the differences between fp32 (a) and fp64 (b); True if they are small."""
     figures = {"loss": max(abs(x / y - 1) for x, y in zip(a["loss_adam"], b["loss_adam"]))}
     for key, floor in (("grad", 1e-6), ("adam_first", 3e-8), ("adam", 3e-8)):
         figures[key] = max(apart(a[key][n], b[key][n], floor) for n in b[key])

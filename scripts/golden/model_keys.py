@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The entries of timm's state dicts, for tests/models/test_models.c.
+"""Writes the entries of timm's state dicts, for tests/models/test_models.c.
 
     python3 -m pip install torch timm
     python3 scripts/golden/model_keys.py tests/golden/models
 
-Writes resnet18.keys and resnet50.keys in full, one "name 64x3x7x7" per line (a scalar has
-no dims), and keys.txt: for each net the FNV-1a hash of such a list and its name.
+resnet18.keys and resnet50.keys are complete, with one "name 64x3x7x7" per line (a scalar
+has no dims); keys.txt has for each model the FNV-1a hash of such a list and the name.
 """
 import pathlib
 import sys

@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
-"""Golden files of tests/models/test_resnet_golden.c: ResNets and a RegNet in PyTorch, one JSON file per net.
+"""Writes the golden files of tests/models/test_resnet_golden.c: ResNets and a RegNet in
+PyTorch, one JSON file per model.
 
     python3 -m pip install torch timm numpy
     python3 scripts/golden/model_resnet.py tests/golden/models [NET...]
 
-Weights, input and labels come from an integer hash that the test computes too, so a file
-holds results alone: the loss, the logits, and for each parameter a digest of its
-gradient and of its value after three steps of SGD, of AdamW, and of AdamW with timm's
-layer-wise decay of the learning rate. A digest is the L2 norm
-and SAMPLES elements at hashed indices, in PyTorch's (logical) order. Everything is fp32.
+Weights, input, and labels come from an integer hash that the test also computes, so a file
+contains only results: the loss, the logits, and for each parameter a digest of its gradient
+and of its value after three steps of SGD, of AdamW, and of AdamW with timm's layer-wise
+learning rate decay. A digest is the L2 norm and SAMPLES elements at hashed indices, in
+PyTorch's (logical) order. Everything is fp32.
 
-If rounding moves one value over the kink of a ReLU, or past its neighbour in a max pool,
-small gradients change by a percent. The script therefore takes the first input for which no
-value comes closer than MARGIN to a kink, and checks its fp32 results against fp64, also of
-inputs that differ by a few rounding errors: later steps have kinks, too.
+If rounding moves a value over the kink of a ReLU or past its neighbor in a max pool, small
+gradients change by a percent. The script therefore uses the first input for which no value
+is closer than MARGIN to a kink, and compares its fp32 results with fp64, also for inputs
+that differ by a few rounding errors, because later steps have kinks, too.
 """
 import json
 import pathlib
@@ -36,8 +37,8 @@ SGD_DECAY = 0.5
 ADAMW = dict(lr=1e-3, betas=(0.9, 0.999), eps=1e-4)
 ADAMW_DECAY = 5.0
 LAYER_DECAY = 0.6
-# The gradient of a bias before a 1x1 convolution and a batch norm is zero but for rounding;
-# AdamW's eps is large enough to keep that from becoming a whole step.
+# The gradient of a bias before a 1x1 convolution and a batch norm is zero except for rounding;
+# AdamW's eps is large enough to keep that from becoming a full step.
 
 
 def hash32(x):
@@ -56,7 +57,7 @@ def name_hash(name):  # FNV-1a
 
 
 def uniform(name, count):
-    """count numbers in [-1, 1), multiples of 2^-23: exact in fp32."""
+    """Returns count numbers in [-1, 1), multiples of 2^-23: exact in fp32."""
     i = np.arange(count, dtype=np.uint32) * np.uint32(0x9E3779B9)
     bits = hash32(i + np.uint32(name_hash(name))) >> np.uint32(8)
     return bits.astype(np.float32) * np.float32(2.0**-23) - np.float32(1)
@@ -116,7 +117,7 @@ class CifarNet(nn.Module):
         return self.fc(x.mean((2, 3)))
 
 
-# name: (model, batch, side). The test has the same nets under the same names.
+# name: (model, batch, size). The test has the same models under the same names.
 def nets():
     yield "resnet20", CifarNet(3, 10), 4, 16
     yield "test_resnet", timm.create_model("test_resnet", num_classes=10), 6, 48
@@ -178,7 +179,8 @@ def pixels(batch, side, number):
 
 
 def pool_gap(x):
-    """The least gap between the two largest values of a window, where the largest is > 0."""
+    """Returns the smallest gap between a window's two largest values where the largest is >
+    0."""
     windows = F.unfold(x.flatten(0, 1)[:, None], 3, padding=1, stride=2)
     top = windows.topk(2, dim=1).values
     gap = (top[:, 0] - top[:, 1])[top[:, 0] > 0]
@@ -186,7 +188,7 @@ def pool_gap(x):
 
 
 def margin(model, x):
-    """How close the first forward pass comes to a kink."""
+    """Returns the distance of the first forward pass from the nearest kink."""
     least = []
     hooks = []
     for m in model.modules():
@@ -230,7 +232,7 @@ def golden(model, batch, side, number, dtype, scale=1):
 
 
 def same(a, b):
-    """The fp32 and the fp64 results differ by rounding alone."""
+    """True if the fp32 and the fp64 results differ only by rounding."""
     if isinstance(a, dict):
         return all(same(a[key], b[key]) for key in a)
     a, b = np.array(a), np.array(b)

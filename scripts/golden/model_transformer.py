@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""Golden files of tests/models/test_transformer_golden.c: Swin v1, v2 and MLP, ViT, DeiT
-and ConvNeXt in PyTorch, one JSON file per net.
+"""Writes the golden files of tests/models/test_transformer_golden.c: Swin v1, v2, and MLP,
+ViT, DeiT, and ConvNeXt in PyTorch, one JSON file per model.
 
     python3 -m pip install torch timm numpy
     python3 scripts/golden/model_transformer.py tests/golden/models
 
-Weights, input and digests are those of model_resnet.py; the file has the loss and the
-logits, the gradients, and the parameters after three steps of AdamW. Dropout and drop
-path are off: their masks are not PyTorch's.
+Weights, input, and digests are those of model_resnet.py; the file has the loss, the logits,
+the gradients, and the parameters after three steps of AdamW. Dropout and drop path are off
+because their masks differ from PyTorch's.
 
-Maps are small, of sizes that windows do not divide, so that there are shifted and padded
-windows, padded merges, and a stage smaller than its window. Class counts are odd.
+Maps are small and not divisible into windows, so there are shifted and padded windows,
+padded merges, and a stage smaller than its window. Class counts are odd.
 
-Swin-MLP is not in timm: it is written here from its description (appendix A3.3 of the
-paper), with the parameters named as timm names those of Swin.
+timm does not have Swin-MLP: it is written here from its description (appendix A3.3 of the
+paper), with parameters named like those of timm's Swin.
 """
 import json
 import pathlib
@@ -34,9 +34,9 @@ import model_resnet as common
 STEPS = 3
 ADAMW = dict(lr=1e-3, betas=(0.9, 0.999), eps=1e-4)
 DECAY = 5.0
-# The gradient of the bias of k is zero but for rounding; eps as in model_resnet.py.
+# The gradient of the bias of k is zero except for rounding; eps as in model_resnet.py.
 
-# Never decayed, whatever their dims.
+# Never decayed, no matter how many dims they have.
 NO_DECAY = {
     "swin": ("absolute_pos_embed", "relative_position_bias_table", "cpb_mlp", "logit_scale"),
     "vit": ("pos_embed", "cls_token", "dist_token"),
@@ -45,7 +45,7 @@ NO_DECAY = {
 
 
 class SpatialMlp(nn.Module):
-    """One matrix of tokens for each head, on zero-padded windows where they are shifted."""
+    """Mixes tokens with one matrix per head, on zero-padded windows if they are shifted."""
 
     def __init__(self, dim, heads, window, shift):
         super().__init__()
@@ -125,8 +125,8 @@ class SwinMlp(nn.Module):
 
 
 def other_keys(Base):
-    """What configurations can also ask for: no norm of patches and no bias of q, k and v,
-    an absolute position embedding, narrower MLPs, and in v1 another scale of q k."""
+    """Other options of configurations: no norm of patches and no bias of q, k, and v, an
+    absolute position embedding, narrower MLPs, and in v1 another scale of q k."""
 
     class Net(Base):
         def __init__(self, scale=None, **args):
@@ -146,7 +146,7 @@ def other_keys(Base):
     return Net
 
 
-# name: (family, model, batch, side, classes). The test has the same nets under the names.
+# name: (family, model, batch, size, classes). The test has the same models and names.
 def nets():
     swin = dict(patch_size=2, embed_dim=16, depths=(2, 2, 2, 1), num_heads=(2, 2, 4, 8),
                 window_size=4, drop_path_rate=0)

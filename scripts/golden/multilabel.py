@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes tests/golden/scores/multilabel.txt: scikit-learn's scores of several labels per image.
+"""Writes tests/golden/scores/multilabel.txt: scikit-learn's multi-label scores.
 
-A case per line: its name, the classes, the images; of each image the logits times four and the
-targets (255: unknown); then mAP, AUROC, micro F1, and macro F1; then average precision, AUROC, F1,
-and the best F1 of each class ("nan": undefined).
+One case per line: name, number of classes, number of images; four times the logits and the
+targets of each image (255: unknown); then mAP, AUROC, micro F1, and macro F1; then average
+precision, AUROC, F1, and the best F1 of each class ("nan": undefined).
 """
 import os
 import warnings
@@ -18,7 +18,8 @@ NAN = float("nan")
 
 
 def of_class(y, z):
-    """Average precision, AUROC, F1 at 0.5, and the best F1 of the known images of a class."""
+    """Returns average precision, AUROC, F1 at 0.5, and the best F1 of a class's known
+    images."""
     z, y = z[y != 255], y[y != 255]
     ap = metrics.average_precision_score(y, z) if y.sum() else NAN
     auroc = metrics.roc_auc_score(y, z) if 0 < y.sum() < len(y) else NAN

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Golden files of the optimizers and schedules, from PyTorch and timm.
+"""Writes the golden files of the optimizers and schedules, from PyTorch and timm.
 
     scripts/golden/optim.py tests/golden/train
 
-writes optim.json (a few updates of two small tensors, one with weight decay and one
-without), schedule.json (rates at some updates) and plateau.json (rates of epochs). Needs torch and timm.
+writes optim.json (a few steps of two small tensors, one with weight decay and one without),
+schedule.json (learning rates at some steps), and plateau.json (learning rates of epochs).
+Needs torch and timm.
 """
 import json
 import math
@@ -55,7 +56,7 @@ def optimizer(c, groups):
         kind = torch.optim.Adam if c["op"] == "adam" else torch.optim.AdamW
         return kind(groups, betas=(c["beta1"], c["beta2"]), eps=c["eps"])
     trust = dict(trust_clip=c.get("trust_clip", False), always_adapt=c.get("always_adapt", False))
-    if c["op"] == "lamb":  # clips by itself
+    if c["op"] == "lamb":  # it clips gradients itself
         return Lamb(groups, betas=(c["beta1"], c["beta2"]), eps=c["eps"], max_grad_norm=c.get("norm"),
                     **trust)
     if c["op"] == "lars":
@@ -156,7 +157,7 @@ def schedules():
 
 
 def plateau():
-    """The rate of each epoch, as a loop over epochs with timm's scheduler has it."""
+    """Returns the learning rate of each epoch from timm's scheduler."""
     rng = np.random.default_rng(3)
     rising = [float(x) for x in 70 - 60 * 0.8 ** np.arange(40) + rng.normal(0, 1.5, 40)]
     flat = [50.0] * 5 + [50.004, 50.006, 50.02] + [math.nan] * 3 + [49.0] * 29

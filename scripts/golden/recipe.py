@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""Golden file of a whole recipe: timm's Swin on the very random numbers of trainc.
+"""Writes the golden file of a whole recipe: timm's Swin with trainc's random numbers.
 
     scripts/golden/recipe.py TRAINC tests/golden/train
 
-writes recipe.json: loss and gradient norm of each update of tests/e2e/recipe.sh. That trains
-configs/cifar10/swin.yaml, smaller, on generated images: order of the epochs, padded crops and
-flips, drop path, smoothed labels, clipping, parameter groups, AdamW, cosine with warm-up. Here
-the net and its gradients are timm's and the update is PyTorch's, while order (dataset/
-sampler.c), crops and flips (base/augment_formula.h) and drop path masks (ops/dropout_formula.h)
-are computed anew from Philox, and the first weights are those of TRAINC. So a difference from
-timm does not come from the numbers drawn. Needs torch, timm, safetensors, numpy and Pillow.
+writes recipe.json: loss and gradient norm of each step of tests/e2e/recipe.sh, which trains
+a smaller configs/cifar10/swin.yaml on generated images: order of the epochs, padded crops
+and flips, drop path, label smoothing, clipping, parameter groups, AdamW, cosine schedule
+with warmup. Here the model and its gradients are timm's and the optimizer is PyTorch's,
+while order (dataset/sampler.c), crops and flips (base/augment_formula.h), and drop path
+masks (ops/dropout_formula.h) are recomputed from Philox, and the initial weights are
+TRAINC's. So a difference from timm cannot come from random numbers. Needs torch, timm,
+safetensors, numpy, and Pillow.
 """
 import json
 import math
@@ -28,7 +29,7 @@ from torch.nn import functional as F
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SCRIPT = os.path.join(HERE, "../../tests/e2e/recipe.sh")
-SEED, BATCH, EPOCHS, WARMUP, DROP_PATH, CLIP = 5, 16, 3, 1, 0.3, 1.5  # as recipe.sh has them
+SEED, BATCH, EPOCHS, WARMUP, DROP_PATH, CLIP = 5, 16, 3, 1, 0.3, 1.5  # as in recipe.sh
 LR, WARM_LR, MIN_LR, DECAY, SMOOTHING = 1e-3, 1e-6, 1e-5, 0.05, 0.1
 MEAN = torch.tensor([0.4914, 0.4822, 0.4465]).view(1, 3, 1, 1)
 STD = torch.tensor([0.2470, 0.2435, 0.2616]).view(1, 3, 1, 1)
@@ -37,7 +38,7 @@ WORD = (1 << 32) - 1
 
 
 def philox(stream, step, element):
-    """Four words for each element: base/philox.h."""
+    """Returns four words per element: base/philox.h."""
     high, k0, k1 = step ^ stream << 56, SEED & WORD, SEED >> 32
     c = [element & WORD, element >> 32, high & WORD, high >> 32]
     for _ in range(10):
@@ -48,7 +49,7 @@ def philox(stream, step, element):
 
 
 def order(n, epoch):
-    """A Feistel network of eight rounds over the next power of four."""
+    """Permutes with a Feistel network of eight rounds over the next power of four."""
     half = next(b for b in range(1, 32) if 1 << 2 * b >= n)
 
     def scramble(v):
@@ -144,7 +145,7 @@ def train(model, images, labels):
 def main():
     trainc, folder = os.path.abspath(sys.argv[1]), sys.argv[2]
     with tempfile.TemporaryDirectory() as dir_:
-        # after one update with a tiny rate: the first weights
+        # after one step with a tiny learning rate: the initial weights
         subprocess.run([SCRIPT, trainc, "--first", dir_], check=True)
         images, labels = load(os.path.join(dir_, "shapes/train"))
         out = train(net(os.path.join(dir_, "first.safetensors")), images, labels)

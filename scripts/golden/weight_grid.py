@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Golden file of tests/train/test_weight_grid.c: tables for another window or image size.
+"""Writes the golden file of tests/train/test_weight_grid.c: tables resampled to other
+window or image sizes.
 
     python3 -m pip install torch timm
     python3 scripts/golden/weight_grid.py tests/golden/train/weight_grid.json
 
-With antialias it is timm's resample_abs_pos_embed, without it the bicubic interpolation of
+With antialias it is timm's resample_abs_pos_embed, otherwise the bicubic interpolation of
 torch.nn.functional that Swin's loader uses. Values are (7919 i mod 101) / 50 - 1.
 """
 import json
