@@ -41,7 +41,8 @@ bool argword_is_bare_pair(const char *text)
     return isupper((unsigned char)*text) && argword_is_pair(text);
 }
 
-/* The quote that ends the Python string that starts at `c`; NULL: none does. */
+/* Returns the closing quote of the Python string that starts at `c`, or NULL if it is not
+ * closed. */
 static const char *last_quote(const char *c)
 {
     char q;
@@ -56,7 +57,8 @@ static const char *last_quote(const char *c)
 bool argword_is_open(const char *text)
 {
     const char *c = text + strspn(text, " \t");
-    bool item = true; /* what stands here is one: in it's the quote is a letter */
+    bool item = true; /* true at the start of an item: the quote in "it's" does not begin
+                       * a string */
     int depth = 0;
 
     if (*c != '[' && *c != '(')

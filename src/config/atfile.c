@@ -13,7 +13,7 @@ enum { BYTES_MAX = 4 << 20 };
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
 
 struct splitter {
-    const char *p, *line; /* line: where the present one starts */
+    const char *p, *line; /* line: start of the current line */
     int nline;
 };
 
@@ -25,7 +25,8 @@ static void step(struct splitter *s)
     }
 }
 
-/* Passes over a backslash at the end of a line, and the end. */
+/* Skips a backslash at the end of a line, and the line end. Returns false if there is
+ * none. */
 static bool joined(struct splitter *s)
 {
     size_t end = *s->p == '\\' ? 1 + strspn(s->p + 1, "\r") : 0;
@@ -51,7 +52,8 @@ static void skip_blanks(struct splitter *s)
     }
 }
 
-/* Inside "..." a backslash protects only " and \ ; inside '...' nothing. */
+/* Appends a quoted part. Inside "..." a backslash escapes only " and \ ; inside '...'
+ * nothing. Returns false if the quote is not closed. */
 static bool quoted(struct splitter *s, struct strbuf *word)
 {
     char q = *s->p;

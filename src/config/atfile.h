@@ -1,6 +1,6 @@
 /*
- * Arguments from a file, for @FILE: words as in a shell ('...', "...", \, also at the end
- * of a line), from # to the end of the line a comment.
+ * Arguments from a file, for @FILE: words as in a shell ('...', "...", and \, also at the
+ * end of a line); # starts a comment.
  */
 #ifndef CONFIG_ATFILE_H
 #define CONFIG_ATFILE_H
@@ -8,7 +8,7 @@
 #include "base/arena.h"
 #include "config/problems.h"
 
-/* A file that is being read, for the check of cycles; NULL: the command line itself. */
+/* A file that is being read, for detecting cycles; NULL: the command line itself. */
 struct atfile {
     const char *path, *real;
     const struct atfile *parent;
@@ -20,8 +20,9 @@ struct atword {
 };
 
 /*
- * The words of file `path`, relative to the file that names it. The array is the
- * caller's to free; all else is in `mem`. NULL: reported, with *n = 0.
+ * Returns the words of file `path`, which is relative to the file that names it. The
+ * caller frees the array; everything else is in `mem`. On failure reports the error, sets
+ * *n = 0, and returns NULL.
  */
 struct atword *atfile_read(const char *path, const struct atfile *parent,
                            const char *where, struct arena *mem, struct problems *p,

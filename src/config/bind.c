@@ -1,4 +1,4 @@
-/* Values of a checked tree into the fields of struct config. */
+/* Copies the values of a checked tree to the fields of struct config. */
 #include <string.h>
 
 #include "base/error.h"
@@ -41,7 +41,7 @@ static struct int_table bind_table(const struct value *v, struct arena *mem)
     return (struct int_table){item, v->list.n};
 }
 
-/* Keys that an item does not have are at their default. */
+/* Fills a record; keys that the item lacks get their default. */
 static void bind_record(const struct schema *record, const struct value *map, char *to,
                         struct arena *mem)
 {

@@ -1,4 +1,4 @@
-/* Each key by itself: choices, ranges, None, and what its row says of it. */
+/* Checks each key by itself: choices, ranges, None, and the rules of its row. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +28,7 @@ static bool check_number(const struct schema *row, const struct value *v, double
 static bool check_value(const struct schema *row, const struct value *v,
                         struct strbuf *why);
 
-/* An item of a list of mappings: its keys are known, and of the right type. */
+/* Checks an item of a list of mappings. Keys are known and have the right type. */
 static bool check_map(const struct schema *row, const struct value *v, struct strbuf *why)
 {
     for (const struct schema *r = row->record; r->key; r++) {
@@ -122,8 +122,8 @@ static bool check_value(const struct schema *row, const struct value *v,
     }
 }
 
-/* What None stands for: of a bool False, as in Swin's `if config.X`; of a text whose
- * default is empty, that: RESUME: null. */
+/* Replaces None: with False for a bool, as Swin's `if config.X` does; with the row's
+ * .none; or with the default of a text if that is empty (RESUME: null). */
 static void replace_none(const struct schema *row, struct value *v)
 {
     const struct value *def = config_default(row->key);
@@ -140,7 +140,7 @@ static void replace_none(const struct schema *row, struct value *v)
         *v = *def;
 }
 
-/* float16 is fp16: the first word of a value stands for all of them. */
+/* Replaces a choice by the first word with the same value: float16 becomes fp16. */
 static void first_word(const struct schema *row, struct value *v)
 {
     const struct choice *is = row->choices, *c = row->choices;
@@ -154,7 +154,7 @@ static void first_word(const struct schema *row, struct value *v)
     v->s = c->name;
 }
 
-/* No shell has seen the ~ of a file, or of --data-path=~/data. */
+/* Expands ~ in paths, which no shell has done in a file or in --data-path=~/data. */
 static void expand_home(const struct schema *row, struct value *v, struct arena *mem)
 {
     char *path;
@@ -166,7 +166,7 @@ static void expand_home(const struct schema *row, struct value *v, struct arena 
     free(path);
 }
 
-/* The same of the items of a list of mappings. */
+/* Applies first_word and expand_home to the items of a list of mappings. */
 static void settle_records(const struct schema *row, struct value *v, struct arena *mem)
 {
     for (int i = 0; row->record && i < v->list.n; i++)

@@ -14,7 +14,7 @@ const struct choice choices_amp_dtypes[] = {
     {"auto", AMP_DTYPE_AUTO, NULL},
     {"fp16", AMP_DTYPE_FP16, NULL},
     {"bf16", AMP_DTYPE_BF16, NULL},
-    {"float16", AMP_DTYPE_FP16, NULL}, /* timm's words */
+    {"float16", AMP_DTYPE_FP16, NULL}, /* as in timm */
     {"bfloat16", AMP_DTYPE_BF16, NULL},
     {0},
 };

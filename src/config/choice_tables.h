@@ -1,7 +1,7 @@
 /*
- * The words that a user may write for keys with choices, and the values that they stand
- * for (config/choices.h). Keys that are texts have words without values: the list says
- * what is allowed. Each table ends with a row without name; the schema reads them.
+ * The words of keys with choices, and their values (config/choices.h). Words of keys that
+ * are texts have no values; the list only says what is allowed. Each table ends with a
+ * row without a name. The schema reads them.
  */
 #ifndef CONFIG_CHOICE_TABLES_H
 #define CONFIG_CHOICE_TABLES_H

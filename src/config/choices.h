@@ -1,6 +1,6 @@
 /*
- * The values of keys with choices. A name is the key's last part and the word that the
- * user writes; config/choice_tables.c maps the words to these values.
+ * The values of keys with choices. A constant's name is the last part of the key and the
+ * user's word; config/choice_tables.c maps words to values.
  */
 #ifndef CONFIG_CHOICES_H
 #define CONFIG_CHOICES_H
@@ -8,10 +8,10 @@
 struct choice {
     const char *name; /* NULL ends the array */
     int value;
-    const char *refuse; /* a word that is known and not supported: why */
+    const char *refuse; /* why a known word is not supported, or NULL */
 };
 
-enum { /* AMP_OPT_LEVEL; '' leaves it to AMP_ENABLE */
+enum { /* AMP_OPT_LEVEL; '': see AMP_ENABLE */
        AMP_OPT_LEVEL_EMPTY = -1,
        AMP_OPT_LEVEL_O0,
        AMP_OPT_LEVEL_O1,
@@ -22,7 +22,7 @@ enum { /* AMP_OPT_LEVEL; '' leaves it to AMP_ENABLE */
 /* AMP.DTYPE */
 enum { AMP_DTYPE_AUTO, AMP_DTYPE_FP16, AMP_DTYPE_BF16 };
 
-/* HOOKS, at: the moments of train/hooks.h */
+/* HOOKS, at: as in train/hooks.h */
 enum {
     HOOK_START,
     HOOK_STEP,
@@ -37,10 +37,10 @@ enum {
 /* DATA.INTERPOLATION */
 enum { INTERPOLATION_BILINEAR, INTERPOLATION_BICUBIC };
 
-/* DATA.ON_ERROR: a damaged file is left out, or ends the run */
+/* DATA.ON_ERROR: skip a damaged file, or end the run */
 enum { ON_ERROR_SKIP, ON_ERROR_FAIL };
 enum {
-    BEST_AUTO, /* then the order of enum score in train/scores.h */
+    BEST_AUTO, /* others in the order of enum score in train/scores.h */
     BEST_LOSS,
     BEST_TOP1,
     BEST_TOP5,
@@ -58,17 +58,17 @@ enum {
 };
 enum { SAMPLER_UNIFORM, SAMPLER_BALANCED, SAMPLER_SQRT, SAMPLER_WEIGHTS };
 
-/* DATA.CACHE: keep nothing in memory, the files of the images, or decoded images; those
- * in a file that processes share */
+/* DATA.CACHE: nothing, encoded image files, decoded images, or decoded images in a file
+ * that processes share */
 enum { CACHE_NONE, CACHE_ENCODED, CACHE_DECODED, CACHE_MMAP };
 
-/* DATA.DECODE: who does it */
+/* DATA.DECODE: where */
 enum { PLACEMENT_HOST, PLACEMENT_DEVICE };
 
-/* DATA.CACHE_MODE, Swin's cache of zip files: none, all, the share of this process */
+/* DATA.CACHE_MODE, Swin's cache of zip files: none, all, or this process's share */
 enum { CACHE_MODE_NO, CACHE_MODE_FULL, CACHE_MODE_PART };
 
-/* DATA.LABELS: what the values of Cityscapes' label files are */
+/* DATA.LABELS: values of Cityscapes' label files */
 enum { LABELS_IDS, LABELS_TRAIN_IDS };
 
 /* MODEL.PRETRAINED_TABLES */
@@ -79,7 +79,7 @@ enum { VALIDATE_INLINE, VALIDATE_BESIDE };
 /* TRAIN.CLIP_MODE */
 enum { CLIP_MODE_NORM, CLIP_MODE_VALUE };
 
-/* TRAIN.CLASS_WEIGHTS, where it is no list */
+/* TRAIN.CLASS_WEIGHTS, unless it is a list */
 enum {
     CLASS_WEIGHTS_NONE,
     CLASS_WEIGHTS_AUTO,
@@ -106,7 +106,7 @@ enum { TASK_CLASSIFY, TASK_MULTILABEL };
 enum { /* AUG.CROP_MODE; AUTO: PAD if AUG.PAD_CROP > 0, else RRC */
        CROP_MODE_AUTO,
        CROP_MODE_RRC,  /* RandomResizedCrop */
-       CROP_MODE_PAD,  /* pad by AUG.PAD_CROP pixels, crop DATA.IMG_SIZE at random */
+       CROP_MODE_PAD,  /* pad by AUG.PAD_CROP pixels, then crop DATA.IMG_SIZE at random */
        CROP_MODE_NONE, /* as in validation */
 };
 
@@ -114,8 +114,8 @@ enum { /* AUG.CROP_MODE; AUTO: PAD if AUG.PAD_CROP > 0, else RRC */
 enum { PAD_MODE_CONSTANT, PAD_MODE_EDGE, PAD_MODE_REFLECT, PAD_MODE_SYMMETRIC };
 
 enum {                       /* AUG.HFLIP_MODE */
-       HFLIP_MODE_RANDOM,    /* each epoch draws for itself */
-       HFLIP_MODE_ALTERNATE, /* odd epochs flip what even ones do not */
+       HFLIP_MODE_RANDOM,    /* drawn independently in each epoch */
+       HFLIP_MODE_ALTERNATE, /* odd epochs flip the images that even ones do not */
 };
 
 enum {                         /* AUG.INTERPOLATION */

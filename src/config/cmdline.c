@@ -30,7 +30,8 @@ static void unrecognized(struct parser *ps)
     strbuf_release(&s);
 }
 
-/* What would be the value of a flag that is not known is no argument of its own. */
+/* Skips what would be the value of an unknown flag, so that it is not taken as an
+ * argument. */
 static void unknown_flag(struct parser *ps, struct atword w)
 {
     struct cmdline *line = ps->line;
@@ -47,7 +48,8 @@ static void unknown_flag(struct parser *ps, struct atword w)
         cmdline_add_word(&line->rest, &line->nrest, w, &line->mem);
 }
 
-/* --amp false: what is not taken for the switch's value would be no argument, either. */
+/* Reports --amp false: a value that is not attached to its switch would be an
+ * argument. */
 static bool say_switch(struct parser *ps, const struct flag_name *on, const char *text)
 {
     if (ps->only_args ||
@@ -86,7 +88,7 @@ static void word(struct parser *ps)
         cmdline_add_word(&line->rest, &line->nrest, w, &line->mem);
 }
 
-/* As a file of arguments may have it: in quotes, but for plain words. */
+/* Appends an argument as in a file of arguments: in quotes, unless it is a plain word. */
 static void add_quoted(struct strbuf *s, const char *text)
 {
     char quote = strchr(text, '\'') ? '"' : '\'';

@@ -1,20 +1,20 @@
 /*
- * The command line: flags, --cfg files, --opts, positional arguments, @files.
+ * Parses the command line: flags, --cfg files, --opts, positional arguments, @files.
  *
- *   --batch-size 3, --batch_size=3, -b3, --batch-s 3 (a unique beginning; a note says so)
+ *   --batch-size 3, --batch_size=3, -b3, --batch-s 3 (a unique prefix, with a note)
  *   --amp, --no-amp, --amp=false
  *   --opts KEY VALUE KEY=VALUE ...    any key of the schema; may be repeated
  *   KEY=VALUE                         the same
- *   --opts KEY [1, 2] KEY VALUE ...   a list may be cut into words, if KEY is no text
- *   -c, --cfg FILE                    may be repeated, later files win; -: the input
+ *   --opts KEY [1, 2] KEY VALUE ...   a list may be several words, unless KEY is a text
+ *   -c, --cfg FILE                    may be repeated, later files win; -: standard input
  *   @FILE                             arguments from a file: words as in a shell, with
  *                                     comments after #
  *
- * The caller may let flags start with other characters beside or in place of -, and may
- * keep what it does not know for later, as argparse's prefix_chars and parse_known_args.
+ * The caller may select other prefix characters for flags, and may collect unknown
+ * arguments for later, as with argparse's prefix_chars and parse_known_args.
  *
- * A flag of the schema sets its key and beats --opts wherever it stands. Mistakes go to
- * `problems`, all of them; nothing is printed and nothing is read but @files.
+ * A flag of the schema sets its key and overrides --opts regardless of the order. All
+ * errors go to `problems`. Nothing is printed, and only @files are read.
  */
 #ifndef CONFIG_CMDLINE_H
 #define CONFIG_CMDLINE_H
@@ -26,10 +26,10 @@
 
 struct schema;
 
-/* A flag that is no key of the schema. */
+/* A flag that is not a key of the schema. */
 struct cmd_flag {
     const char *flag;    /* "--json", or "-q, --quiet"; NULL ends the array */
-    const char *metavar; /* of its value; NULL: a switch */
+    const char *metavar; /* name of its value; NULL for a switch */
     const char *help;
 };
 
@@ -39,33 +39,34 @@ struct cmd_word {
 };
 
 struct cmdline {
-    /* --cfg files; positionals; what was not known, in the order of the command line. */
+    /* --cfg files; positional arguments; unknown arguments. In the order of the command
+     * line. */
     struct cmd_word *cfg, *arg, *rest;
     int ncfg, narg, nrest;
-    /* --opts; flags of the schema, by the names of their keys; the verb's own, as the
-     * verb spells them, their text NULL if they are switches. */
+    /* --opts; flags of the schema, by key; the verb's own flags, as the verb spells them,
+     * with text NULL for switches. */
     struct cfgnode_pair *opt, *flag, *own;
     int nopt, nflag, nown;
-    /* YAML that comes before all files, and what to call it in messages; NULL: none. Not
-     * of the command line: a verb finds it in a checkpoint. */
+    /* YAML merged before all files, and its name in messages; NULL: none. Set by verbs,
+     * from a checkpoint. */
     const char *saved, *saved_name;
-    const char *print;  /* --print-config: "" or "diff"; else NULL */
-    const char *words;  /* all arguments, @files by their words, to be read as one */
-    bool help, version; /* -h, --version came before any mistake; nothing else counts */
+    const char *print;  /* --print-config: "" or "diff"; otherwise NULL */
+    const char *words;  /* all arguments, @files expanded, as one string */
+    bool help, version; /* -h or --version came before any error; ignore everything
+                         * else */
     struct arena mem;
 };
 
-/* What is known on this command line. */
+/* The flags and arguments of a command. */
 struct cmd_spec {
     const struct schema *schema;
     const struct cmd_flag *flags; /* may be NULL */
-    int max_args;                 /* positional arguments */
-    /* What a flag starts with: "-+" lets +b 3 and ++batch-size 3 set what -b 3 sets, and
-     * `flags` may have names like "+f, ++file" of their own; with "+", -b is an argument.
+    int max_args;                 /* maximum number of positional arguments */
+    /* Characters that start a flag. With "-+", +b 3 and ++batch-size 3 mean the same as
+     * -b 3, and `flags` may have names like "+f, ++file"; with "+", -b is an argument.
      * NULL: "-". */
     const char *prefixes;
-    /* Flags, arguments and KEY=VALUE that are not known are no mistakes, but stay in
-     * `rest`, for a caller that hands them on. */
+    /* Unknown flags, arguments, and KEY=VALUE are not errors, but collected in `rest`. */
     bool keep_unknown;
 };
 
@@ -74,17 +75,18 @@ void cmdline_parse(struct cmdline *line, const struct cmd_spec *spec, int argc,
                    char **argv, struct problems *problems);
 void cmdline_release(struct cmdline *line);
 
-/* Is the origin `where` of a pair --opts, or a KEY=VALUE of its own? */
+/* True if the origin `where` of a pair is --opts or a bare KEY=VALUE. */
 bool cmdline_is_opts(const char *where);
 
-/* Before parsing, of a flag that says how to parse: is it among the words before "--"?
- * What follows its =, or the next word; NULL: it is not there. */
+/* For a flag that affects parsing: returns its value (after = or in the next word),
+ * looking only before "--", or NULL if it is absent. */
 const char *cmdline_peek(int argc, char **argv, const char *flag);
 
-/* The last value of one of the verb's flags; NULL if it was not given. */
+/* Returns the last value of one of the verb's flags, or NULL if it is absent. */
 const char *cmdline_value(const struct cmdline *line, const char *flag);
-bool cmdline_has(const struct cmdline *line, const char *flag); /* of a switch, too */
-/* What --opts or, stronger, a flag says of a key of the schema, as it stands; or NULL. */
+bool cmdline_has(const struct cmdline *line, const char *flag); /* also for switches */
+/* Returns the unparsed value of a schema key from a flag or, failing that, from --opts;
+ * or NULL. */
 const char *cmdline_key(const struct cmdline *line, const char *key);
 
 #endif

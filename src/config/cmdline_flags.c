@@ -5,7 +5,7 @@
 #include "config/argword.h"
 #include "config/foreign.h"
 
-/* `value` is what followed =, or NULL. */
+/* Processes a flag. `value` is the text after =, or NULL. */
 static void use_flag(struct parser *ps, const struct flag_name *name, const char *value,
                      struct atword at)
 {
@@ -65,7 +65,7 @@ static void use_flag(struct parser *ps, const struct flag_name *name, const char
     }
 }
 
-/* ++amp as --amp, and +b3 as -b3, unless there are flags ++amp and +b. */
+/* Converts ++amp to --amp, and +b3 to -b3, unless flags ++amp and +b exist. */
 static struct atword dashed(struct parser *ps, struct atword w)
 {
     bool word = parser_is_prefix(ps, w.text[1]);
@@ -81,7 +81,8 @@ static struct atword dashed(struct parser *ps, struct atword w)
     return w;
 }
 
-/* -b3, -b=3, -qb3: letters of one dash. false: the first is no flag. */
+/* Parses -b3, -b=3, or -qb3: letters after one dash. Returns false if the first is not a
+ * flag. */
 static bool short_flags(struct parser *ps, struct atword at)
 {
     const char *c = at.text + 1;
@@ -110,7 +111,8 @@ static bool short_flags(struct parser *ps, struct atword at)
     return true;
 }
 
-/* A flag of another trainer, with the values after it: what there is instead is said. */
+/* Reports a flag of another trainer, with its values and what to use instead. Returns
+ * false if it is not known. */
 static bool say_foreign(struct parser *ps, const struct atword *at, const char *here,
                         bool value)
 {
@@ -145,7 +147,8 @@ static bool flag(struct parser *ps, struct atword at)
     if (name)
         use_flag(ps, name, at.text[len] ? at.text + len + 1 : NULL, at);
     else if (several && !at.text[len])
-        (void)parser_next_value(ps, &at); /* of the ambiguous flag: no second mistake */
+        (void)parser_next_value(ps, &at); /* skip the ambiguous flag's value, to avoid a
+                                           * second error */
     if (name || several)
         return true;
     here = foreign_key(ps->spec->schema, at.text, &ps->line->mem);

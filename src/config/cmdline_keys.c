@@ -41,8 +41,8 @@ static bool next_item(struct parser *ps, struct atword *w)
 }
 
 /*
- * [2, 2] that the shell has cut into words is put together again, unless the key wants a
- * text. NULL: it does not end, and that is reported.
+ * Joins a list such as [2, 2] that the shell has split into words, unless the key is a
+ * text. Reports an unclosed list and returns NULL.
  */
 static const char *whole_value(struct parser *ps, const char *key, const char *text,
                                const char *where)
@@ -67,7 +67,7 @@ static const char *whole_value(struct parser *ps, const char *key, const char *t
     return text;
 }
 
-/* ${KEY} and no more: what it stands for may be a list. */
+/* True if the text is only ${KEY}, which may stand for a list. */
 static bool is_reference(const char *text)
 {
     const char *end = strchr(text, '}');
@@ -75,7 +75,7 @@ static bool is_reference(const char *text)
     return !strncmp(text, "${", 2) && end && !end[1];
 }
 
-/* True for a word that stands in place of a list: TRAIN.CLASS_WEIGHTS auto. */
+/* True if the word is allowed in place of a list: TRAIN.CLASS_WEIGHTS auto. */
 static bool is_choice(const struct schema *row, const char *text)
 {
     for (const struct choice *c = row->choices; c && c->name; c++)
@@ -133,7 +133,7 @@ void parser_pair(struct parser *ps, struct atword w, bool bare)
     set_opt(ps, key, w.text + len + 1, &w, bare);
 }
 
-/* The next key of --opts, after @FILE there was replaced by its words. */
+/* Reads the next key of --opts, after expanding @FILE. */
 static bool next_key(struct parser *ps, struct atword *w)
 {
     while (ps->i < ps->n && parser_expand(ps))
@@ -144,7 +144,7 @@ static bool next_key(struct parser *ps, struct atword *w)
 void parser_opts(struct parser *ps, const struct flag *flag, const char *value)
 {
     struct atword w = {value, ps->word[ps->i - 1].where, ps->word[ps->i - 1].file}, v;
-    const char *taken = NULL; /* "TAG SEED": a key has become the value of the first */
+    const char *taken = NULL; /* "TAG SEED": the first key that was taken as a value */
     int n = 0;
 
     for (bool more = value || next_key(ps, &w); more; more = next_key(ps, &w), n++) {

@@ -1,7 +1,7 @@
 /*
- * What the parts of the command line's parser share: the words (cmdline_words.c), keys
- * and their values (cmdline_keys.c), flags (cmdline_flags.c), and the whole line
- * (cmdline.c). Private to src/config.
+ * Shared by the parts of the command line parser: words (cmdline_words.c), keys and
+ * values (cmdline_keys.c), flags (cmdline_flags.c), and the whole line (cmdline.c).
+ * Private to src/config.
  */
 #ifndef CONFIG_CMDLINE_PARSER_H
 #define CONFIG_CMDLINE_PARSER_H
@@ -17,46 +17,51 @@ struct parser {
     struct flags flags;
     struct atword *word;
     int n, cap, i, nopts;
-    int nfiles;                 /* @files that were read */
-    int nforeign;               /* mistakes that are flags of other trainers */
-    const struct flag_name *on; /* the switch of the word before, alone; or NULL */
-    bool only_args;             /* after -- */
+    int nfiles;                 /* number of @files read */
+    int nforeign;               /* number of errors about flags of other trainers */
+    const struct flag_name *on; /* the switch, without a value, in the previous word; or
+                                 * NULL */
+    bool only_args;             /* true after -- */
 };
 
-/* The word comes to stand at place `at` of all. */
+/* Inserts a word at index `at`. */
 void parser_put(struct parser *ps, int at, struct atword w);
-/* @FILE at the present place becomes the words of the file; false: there is none. */
+/* Replaces @FILE at the current index by the words of the file. Returns false if the
+ * current word is not @FILE. */
 bool parser_expand(struct parser *ps);
 
-/* Into the arrays of the line. */
+/* Append to arrays of the command line. */
 void cmdline_add_word(struct cmd_word **array, int *n, struct atword w,
                       struct arena *mem);
 void cmdline_add_set(struct cfgnode_pair **array, int *n, struct cfgnode_pair set,
                      struct arena *mem);
 
 bool parser_is_prefix(const struct parser *ps, char c);
-/* Whether a word is an argument, or the value of a flag, rather than a flag. */
+/* True if a word is an argument or the value of a flag, not a flag. */
 bool parser_is_value(struct parser *ps, const struct atword *w);
-/* The present word, if it is a value, and past it. */
+/* Returns the current word and advances, if it is a value; otherwise returns false. */
 bool parser_next_value(struct parser *ps, struct atword *w);
 
-/* A key of the schema, alone or before a =: what comes before it ends there. */
+/* True if the text is a key of the schema, or such a key before =. It ends preceding
+ * lists. */
 bool parser_is_key(struct parser *ps, const char *text);
-/* The flag `name` at the word `at` sets its key. */
+/* Sets the key of the flag `name` at the word `at`. */
 void parser_set_key(struct parser *ps, const struct flag_name *name, const char *text,
                     const struct atword *at);
 /*
- * Of a list flag a b c, with `more` in the next words, as [a, b, c]; one value that is no
- * list, as a list of it; [a, b] in words, as one. NULL: reported.
+ * Returns the text of a list flag: a b c becomes [a, b, c] (the words after `first` only
+ * if `more`); a single value becomes a list; [a, b] in several words is joined. Reports
+ * errors and returns NULL.
  */
 const char *parser_list_text(struct parser *ps, const struct flag *flag,
                              const char *first, bool more);
-/* KEY=VALUE; bare: not of --opts. */
+/* Processes KEY=VALUE; bare: outside --opts. */
 void parser_pair(struct parser *ps, struct atword w, bool bare);
-/* --opts and its keys; `value` is what followed its =, or NULL. */
+/* Processes --opts and its keys; `value` is the text after =, or NULL. */
 void parser_opts(struct parser *ps, const struct flag *flag, const char *value);
 
-/* A word that starts as a flag, with its values; false: it is none that is known. */
+/* Processes a word that looks like a flag, and its values. Returns false if it is
+ * unknown. */
 bool parser_flag(struct parser *ps, struct atword at);
 
 #endif

@@ -39,7 +39,8 @@ bool parser_expand(struct parser *ps)
     return true;
 }
 
-/* The array with room for one more than `n` items: it doubles at each power of two. */
+/* Returns a copy of the array with room for more than `n` items. Called when n is a power
+ * of two or 0; doubles the size. */
 static void *roomy(struct arena *mem, const void *array, int n, size_t size)
 {
     void *grown = arena_new(mem, (size_t)(n ? 2 * n : 1) * size);

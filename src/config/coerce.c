@@ -14,7 +14,7 @@
 #include "config/schema.h"
 #include "config/yaml.h"
 
-enum { SHOWN = 200 }; /* bytes of a value in a message */
+enum { SHOWN = 200 }; /* maximum length of a value in a message */
 
 static const double exact = 9007199254740992.0; /* 2^53 */
 
@@ -23,13 +23,13 @@ static const char *article(enum value_type type)
     return type == VALUE_INT || type == VALUE_OTHER ? "an " : "a ";
 }
 
-/* What a text means to a key that wants something other than text. */
+/* Returns the literal that a text stands for, for keys other than texts. */
 static struct value meaning(struct arena *a, const struct value *in)
 {
     return in->type == VALUE_STR ? literal_parse(a, in->s) : *in;
 }
 
-/* "an int, not 3.5 (a float)", "an int, not 'x'" */
+/* Appends "an int, not 3.5 (a float)" or "an int, not 'x'"; returns false. */
 static bool refuse(const char *wanted, const struct value *in, struct strbuf *why)
 {
     struct arena mem = {0};
@@ -51,7 +51,7 @@ static bool refuse(const char *wanted, const struct value *in, struct strbuf *wh
     return false;
 }
 
-/* One layer of quotes goes, as Python's reading of the text would take it. */
+/* Removes one layer of quotes, as Python's literal_eval would. */
 static struct value unquote(struct arena *a, const struct value *in)
 {
     size_t len = strlen(in->text);
@@ -106,7 +106,7 @@ static bool to_int(struct arena *a, const struct decl *d, const struct value *in
     return word || v.type == VALUE_INT;
 }
 
-/* nan, inf, infinity in any case and with a sign, as Python's float() reads them */
+/* Parses nan, inf, and infinity in any case and with a sign, as Python's float() does. */
 static bool named_float(const char *s, double *f)
 {
     char *end;
@@ -133,7 +133,7 @@ static bool to_float(struct arena *a, const struct value *in, struct value *out,
     return true;
 }
 
-/* The bytes of a text in quotes, quotes included; 0: it does not end. */
+/* Returns the length of a quoted text including its quotes, or 0 if it is not closed. */
 static size_t quoted(const char *s, const char *end)
 {
     for (const char *c = s + 1; c < end; c++) {
@@ -145,7 +145,8 @@ static size_t quoted(const char *s, const char *end)
     return 0;
 }
 
-/* The item of a list that starts at *s, up to its comma; *s moves after that. */
+/* Parses the list item at *s, up to its comma, and moves *s behind the comma. Returns
+ * false if it is not a single word. */
 static bool word(struct arena *a, const char **s, const char *end, struct value *out)
 {
     const char *from = *s + strspn(*s, " \t"), *to, *next;
@@ -168,8 +169,8 @@ static bool word(struct arena *a, const char **s, const char *end, struct value 
 }
 
 /*
- * a,b or [a, b] or [a, 'b c']: words without quotes, some or all, which Python would not
- * read. Texts only; a comma or a bracket is what makes it a list.
+ * Parses a,b or [a, b] or [a, 'b c'], in which words may lack quotes, unlike in Python.
+ * Only for texts; a comma or bracket makes it a list.
  */
 static bool words(struct arena *a, const char *s, struct value *out)
 {
@@ -190,7 +191,7 @@ static bool words(struct arena *a, const char *s, struct value *out)
         if (!word(a, &s, end, &list.list.item[n]))
             return false;
         if (!*list.list.item[n].text && (s <= end || !n))
-            return false; /* but after the last comma nothing need stand */
+            return false; /* only a trailing comma may have nothing after it */
         n -= !*list.list.item[n].text;
     }
     list.list.n = n;
@@ -198,7 +199,8 @@ static bool words(struct arena *a, const char *s, struct value *out)
     return true;
 }
 
-/* A text of the command line: [{at: epoch, run: x}]. What is none stays as it is. */
+/* Parses a list of mappings on the command line, [{at: epoch, run: x}]. Returns other
+ * texts unchanged. */
 static struct value mappings(struct arena *a, const struct value *in)
 {
     char *text = xasprintf("x: %s", in->s);
@@ -259,7 +261,7 @@ static bool to_map(struct arena *a, const struct decl *d, const struct value *in
     return true;
 }
 
-/* [1, 2] as "1 2"; false: it is no list of numbers. */
+/* Converts [1, 2] to "1 2". Returns false if it is not a list of ints. */
 static bool to_numbers(struct arena *a, const struct value *in, struct value *out)
 {
     struct strbuf s = STRBUF_INIT;
@@ -332,7 +334,8 @@ static bool to_list(struct arena *a, const struct decl *d, const struct value *i
     return true;
 }
 
-/* To a key of texts None is that word alone; to others what Python reads as None. */
+/* True if a value means None: for a text key only the word None, for others whatever
+ * Python reads as None. */
 static bool is_none(struct arena *a, const struct decl *d, const struct value *in)
 {
     if (in->type != VALUE_STR)

@@ -1,9 +1,9 @@
 /*
  * Finds the files of a split. For the split "train" and the ending ".tar" these are the
  * first of: PATH/train.tar; files in PATH that start with "train-" (or "train.tfrecord-",
- * as in TensorFlow's own data sets); files in PATH/train. They are in byte order. The split may
- * also be a file name, with braces for several as in WebDataset: train-{000..127}.tar,
- * {a,b}.tar. Private to src/dataset.
+ * as in TensorFlow's own data sets); files in PATH/train. They are in byte order. The
+ * split may also be a file name, with braces for several as in WebDataset:
+ * train-{000..127}.tar, {a,b}.tar. Private to src/dataset.
  */
 #ifndef DATASET_SHARDS_H
 #define DATASET_SHARDS_H

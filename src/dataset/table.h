@@ -86,9 +86,9 @@ struct storage {
     /* STORAGE_CLASSES: true if images appear to have sets of labels; for init. Never ends
      * the program. NULL: false. */
     bool (*has_label_sets)(const struct dataset_source *s);
-    /* Returns false if the split does not exist, and appends what is missing: "'/data' has
-     * no folder 'train'". Called before hours of work, with an existing path; does not read
-     * files. */
+    /* Returns false if the split does not exist, and appends what is missing: "'/data'
+     * has no folder 'train'". Called before hours of work, with an existing path; does
+     * not read files. */
     bool (*check)(const struct dataset_source *s, struct strbuf *why);
     /* Opens the data set; ends the program if it cannot be read. Close with
      * dataset_close(). */
