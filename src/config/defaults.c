@@ -1,4 +1,4 @@
-/* The schema as a tree: a typed leaf for each row, at its default. */
+/* Converts the schema to a tree: a typed leaf with the default for each row. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,8 @@
 #include "config/cfgnode.h"
 #include "config/schema.h"
 
-/* The section that the key stands in, made where it is not there. */
+/* Returns the section of a key, created if missing, and sets *last to the key's last
+ * part. */
 static struct cfgnode *section_of(struct cfgnode *root, const char *key,
                                   const char **last)
 {

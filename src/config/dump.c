@@ -7,9 +7,9 @@
 #include "config/literal.h"
 #include "config/scalar.h"
 
-/* --- what a text must look like to come back ---------------------------------------- */
+/* --- texts that must read back unchanged --------------------------------------------- */
 
-/* One more layer of Python quotes for a text that has some, since reading drops one. */
+/* Adds a layer of Python quotes to a quoted text, since reading removes one. */
 static void add_layer(struct strbuf *s, const char *text)
 {
     size_t len = strlen(text);
@@ -32,7 +32,7 @@ static void add_layer(struct strbuf *s, const char *text)
     strbuf_addch(s, q);
 }
 
-/* Whether the text, not in quotes, would be read as something else. */
+/* True if the unquoted text would be read as another type. */
 static bool looks_typed(const char *text)
 {
     struct arena mem = {0};
@@ -43,7 +43,7 @@ static bool looks_typed(const char *text)
     return typed;
 }
 
-/* 1.0e-08, .inf: Python's digits, with the dot that YAML 1.1 wants. */
+/* Appends 1.0e-08 or .inf: Python's digits, with the dot that YAML 1.1 requires. */
 static void add_yaml_double(struct strbuf *s, double f)
 {
     struct strbuf d = STRBUF_INIT;
@@ -74,8 +74,8 @@ static void add_plain(struct strbuf *s, const struct value *v)
 
 /* --- one line ----------------------------------------------------------------------- */
 
-/* What ends a line in YAML 1.1, what may not stand in a file as it is, and what a terminal
- * that shows the file would obey. */
+/* True for characters that end a line in YAML 1.1, are not allowed in files, or control a
+ * terminal. */
 static bool is_special(uint32_t c)
 {
     return utf8_unsafe(c) || c == 0xfffe || c == 0xffff;
@@ -89,7 +89,8 @@ static void add_escape(struct strbuf *s, uint32_t c)
         strbuf_addf(s, c < 256 ? "\\x%02X" : "\\u%04X", (unsigned)c);
 }
 
-/* The next character as it is or escaped; bytes that are none count as one each. */
+/* Appends the next character, escaped if necessary; an invalid byte counts as a
+ * character. Returns the rest of the text. */
 static const char *add_char(struct strbuf *s, const char *text)
 {
     size_t len = utf8_len((const unsigned char *)text);

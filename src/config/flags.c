@@ -12,7 +12,7 @@ static void add_name(struct flags *f, const char *name, const struct flag *flag,
     f->name[f->n++] = (struct flag_name){name, flag, no};
 }
 
-/* Each of "-b, --batch-size", and --no-x of a long x if it is a bool. */
+/* Adds each name of "-b, --batch-size", and --no-x for a long name of a bool. */
 static void add_names(struct flags *f, const char *names, const struct flag *flag,
                       bool no)
 {
@@ -136,7 +136,7 @@ const struct flag_name *flags_find(const struct flags *f, const char *text, size
     for (int i = 0; i < f->n; i++) {
         const struct flag_name *name = &f->name[i];
 
-        /* What takes something away is not guessed. */
+        /* Flags that disable something are not guessed. */
         if (!flag_same_name(text, name->name, len) || !strncmp(name->name, "--no-", 5))
             continue;
         if (found && !same_meaning(found, name)) {
@@ -194,7 +194,7 @@ const char *flag_argument(const struct flag *flag, struct arena *mem)
     return arena_printf(mem, "argument %s", slashed(flag, mem));
 }
 
-/* -007 as -7; digits with a leading zero alone, so 0x10 and 0.5 stay. */
+/* Removes leading zeros of decimal digits: -007 is -7, but 0x10 and 0.5 do not change. */
 static const char *without_zeros(const char *text, struct arena *mem)
 {
     const char *digits = text + (*text == '-' || *text == '+');

@@ -1,4 +1,4 @@
-/* A row per thing: its names, what follows them, and what trainc has for it. */
+/* One row per flag: its names, its values, and the equivalent in trainc. */
 #include "config/foreign.h"
 
 #include <ctype.h>
@@ -10,7 +10,7 @@
 
 /* clang-format off */
 static const struct foreign table[] = {
-    /* where things are */
+    /* paths */
     {"--config, --config-file", "FILE", "-c, --cfg FILE"},
     {"-d, --data-root, --root", "DIR", "--data-path DIR"},
     {"--class-map", "FILE", "classes are the folders, in byte order of their names"},
@@ -113,7 +113,7 @@ static const struct foreign table[] = {
     {"--multiprocessing-distributed", "", "mpirun -n N trainc ...: docs/scale.md"},
     {"--use-deterministic-algorithms", "", "--deterministic"},
 
-    /* what is printed and kept */
+    /* logging and checkpoints */
     {"-p, --log-freq, --log-every", "N", "--print-freq N"},
     {"-e, --evaluate, --test-only, --validate", "", "--eval, with --resume FILE or --pretrained FILE"},
     {"--recovery-interval", "N", "--save-steps N"},
@@ -135,7 +135,8 @@ bool foreign_at(int i, struct foreign *row)
     return true;
 }
 
-/* Whether the first len bytes of text, _ being -, are one of "-a, --arch". */
+/* True if the first `len` bytes of text, with _ as -, are one of the names "-a,
+ * --arch". */
 static bool is_one_of(const char *names, const char *text, size_t len)
 {
     while (*names) {
@@ -151,7 +152,7 @@ static bool is_one_of(const char *names, const char *text, size_t len)
     return false;
 }
 
-/* Whether key, or what follows its last dot, is the len bytes of name. */
+/* True if `key`, or its last part, equals the `len` bytes of name. */
 static bool names_key(const char *key, const char *name, size_t len)
 {
     const char *dot = memchr(name, '.', len) ? NULL : strrchr(key, '.');
@@ -199,7 +200,7 @@ const char *foreign_key(const struct schema *schema, const char *text, struct ar
     for (const struct schema *row = schema; row->key; row++) {
         if (!names_key(row->key, text + 2, len - 2))
             continue;
-        if (found) /* several sections have one of that name */
+        if (found) /* ambiguous: several sections have such a key */
             return NULL;
         found = row;
     }

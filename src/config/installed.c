@@ -1,4 +1,5 @@
-/* Finds PREFIX by the program's own path, PREFIX/bin/trainc, with symbolic links resolved. */
+/* PREFIX is found from the program's own path, PREFIX/bin/trainc, with symbolic links
+ * resolved. */
 #include "config/installed.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* ${KEY}, ${env:NAME} and ${env:NAME,default} in the texts of a tree; $${ is ${. */
+/* Replaces ${KEY}, ${env:NAME}, and ${env:NAME,default} in the texts of a tree; $${ gives
+ * ${. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +10,7 @@ enum { DEPTH_MAX = 20, TEXT_MAX = 65536 };
 struct interpolation {
     struct cfgnode *tree;
     struct problems *p;
-    const char *open[DEPTH_MAX]; /* the keys that are being resolved */
+    const char *open[DEPTH_MAX]; /* keys that are being resolved */
     int depth;
 };
 
@@ -61,7 +62,7 @@ static bool add_key(struct interpolation *ip, const struct cfgnode_entry *e,
     return true;
 }
 
-/* The text between ${ and }. */
+/* Appends the value for the text between ${ and }. */
 static bool add_name(struct interpolation *ip, const struct cfgnode_entry *e,
                      const char *text, size_t len, struct strbuf *out)
 {
@@ -103,7 +104,7 @@ static bool substitute(struct interpolation *ip, const struct cfgnode_entry *e,
     return ok && out->len <= TEXT_MAX;
 }
 
-/* A copy with every text substituted; where there was none it is *v itself. */
+/* Sets *to to a copy of *v with every text substituted. */
 static bool substitute_value(struct interpolation *ip, const struct cfgnode_entry *e,
                              const struct value *v, struct value *to)
 {

@@ -13,7 +13,7 @@ enum { DEPTH_MAX = 100 };
 struct lit {
     struct arena *mem;
     const char *p;
-    int depth; /* of brackets: inside them a newline is a blank */
+    int depth; /* depth of brackets: within them newlines are blanks */
 };
 
 static bool lit_value(struct lit *l, struct value *v);
@@ -62,7 +62,7 @@ static bool is_digit(char c, int base)
     return d < base;
 }
 
-/* Digits of `base` with single underscores between them, appended without those. */
+/* Appends digits of `base`, without the single underscores that may separate them. */
 static bool digits(struct lit *l, int base, struct strbuf *out)
 {
     size_t before = out->len;
@@ -92,7 +92,8 @@ static bool prefixed(struct lit *l, struct value *v, int base, struct strbuf *bu
     return digits(l, base, buf) && !is_name(*l->p) && integer(v, buf->buf, base);
 }
 
-/* fraction and exponent after the digits in buf; then buf is a float */
+/* Appends the fraction and exponent, if any, to the digits in buf; sets *is_float
+ * then. */
 static bool fraction(struct lit *l, struct strbuf *buf, bool *is_float)
 {
     if (*l->p == '.') {
@@ -127,7 +128,7 @@ static bool decimal(struct lit *l, struct value *v, struct strbuf *buf)
         *v = value_float(strtod(buf->buf, NULL));
     } else {
         if (buf->buf[0] == '0' && strspn(buf->buf, "0") != buf->len)
-            return false; /* 010 is no literal */
+            return false; /* 010 is not a literal */
         integer(v, buf->buf, 10);
     }
     return !is_name(*l->p);
@@ -150,7 +151,7 @@ static bool number(struct lit *l, struct value *v)
     return ok;
 }
 
-/* A sign stands before a number only: --5 and -True are no literals. */
+/* Parses a sign and a number: --5 and -True are not literals. */
 static bool signed_number(struct lit *l, struct value *v)
 {
     bool minus = *l->p++ == '-';
@@ -171,7 +172,7 @@ static bool signed_number(struct lit *l, struct value *v)
     return true;
 }
 
-/* Items up to `close`, after an item that is already there if first is not NULL. */
+/* Parses items up to `close`, preceded by `first` unless NULL. */
 static bool items(struct lit *l, struct value *v, char close, enum value_type type,
                   const struct value *first)
 {
@@ -225,7 +226,7 @@ static bool parenthesis(struct lit *l, struct value *v)
     return eat(l, ',') && items(l, v, ')', VALUE_TUPLE, &first);
 }
 
-/* A dict or a set: understood, and of no use. */
+/* Parses a dict or set, which no key can hold. */
 static bool braces(struct lit *l, struct value *v)
 {
     struct value x;
@@ -314,7 +315,7 @@ static bool lit_value(struct lit *l, struct value *v)
     return ok;
 }
 
-/* \r and \r\n are \n to Python, in quotes, too. */
+/* Converts \r and \r\n to \n, as Python does, including in quotes. */
 static const char *with_newlines(struct arena *a, const char *text)
 {
     char *copy, *to;

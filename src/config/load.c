@@ -1,4 +1,4 @@
-/* The path of a configuration, from the defaults to struct config. */
+/* Loads a configuration, from the defaults to struct config. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +14,8 @@ static const char *path_of(const char *cfg)
     return !strcmp(cfg, "-") ? "/dev/stdin" : cfg;
 }
 
-/* Merges a file of --cfg: that of the current folder, or else the installed one. */
+/* Merges a file of --cfg: from the current folder or, if missing there, the installed
+ * one. */
 static void merge_cfg(struct cfgnode *tree, const char *cfg, struct problems *p)
 {
     char *installed = installed_config(path_of(cfg));
@@ -26,7 +27,8 @@ static void merge_cfg(struct cfgnode *tree, const char *cfg, struct problems *p)
     free(installed);
 }
 
-/* A flag beats --opts wherever it stands; say so if they differ. */
+/* Warns if a flag overrides a different value of --opts, which it does regardless of
+ * their order. */
 static void warn_if_beaten(const struct cfgnode_entry *was,
                            const struct cfgnode_entry *is,
                            const struct cfgnode_pair *flag, struct problems *p)

@@ -1,5 +1,4 @@
-/* Merges of config/cfgnode.h: another tree, or a list of pairs, into a tree
- * with types. */
+/* Merges of config/cfgnode.h: another tree, or a list of pairs, into a typed tree. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +14,8 @@ struct merge {
     struct problems *p;
 };
 
-/* The key that was meant, if that is known, will be blamed for nothing else. */
+/* Reports an unknown key. The key that was probably meant is marked as bad, which
+ * suppresses further errors about it. */
 static void unknown_key(struct merge *m, const char *key, const char *where, bool flat,
                         bool section)
 {
@@ -43,7 +43,7 @@ static void unknown_key(struct merge *m, const char *key, const char *where, boo
     }
 }
 
-/* Does the value, or an item of the list, hold ${...}? */
+/* True if the value, or an item of the list, contains ${...}. */
 static bool is_pending(const struct value *v)
 {
     bool list = value_has_items(v);
@@ -94,7 +94,7 @@ static void unknown_below(struct merge *m, const char *section,
     free(name);
 }
 
-/* `section` is the name of `into`; NULL: it is the root. */
+/* `section` is the name of `into`; NULL for the root. */
 static void merge_tree(struct merge *m, struct cfgnode *into, const struct cfgnode *from,
                        const char *section)
 {

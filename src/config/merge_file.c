@@ -1,4 +1,4 @@
-/* cfgnode_merge_file: a file, after the files that its BASE names. */
+/* cfgnode_merge_file: merges a file, after the files in its BASE. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,10 +13,10 @@ struct chain {
     struct cfgnode *into;
     struct problems *p;
     struct {
-        char *real;       /* the file's one true name */
-        const char *path; /* as it was given */
+        char *real;       /* absolute path without symbolic links */
+        const char *path; /* path as given */
     } open[DEPTH_MAX];
-    int depth, nfile; /* open, read */
+    int depth, nfile; /* number of open files, and of files read */
 };
 
 static void chain_load(struct chain *c, const char *path, const char *where);
@@ -42,7 +42,8 @@ static bool is_cycle(struct chain *c, const char *path, const char *real,
     return true;
 }
 
-/* The folder of an open file's name is none that anyone means: the present one is. */
+/* Returns the folder that BASE is relative to: for a pipe the current folder, since the
+ * folder of its name is meaningless. */
 static char *folder_of(const char *file)
 {
     static const char *const open[] = {"/dev/stdin", "/dev/fd/", "/proc/"};
@@ -77,7 +78,8 @@ static void load_base(struct chain *c, const char *file, const struct value *bas
     strbuf_release(&name);
 }
 
-/* BASE, and _BASE_, which becomes BASE. What the bases set for it does not count. */
+/* Loads BASE, or _BASE_, which is renamed to BASE. Values of BASE in the bases do not
+ * count. */
 static void load_bases(struct chain *c, const char *file, struct cfgnode *from)
 {
     const struct cfgnode_entry *first = NULL;
@@ -94,7 +96,7 @@ static void load_bases(struct chain *c, const char *file, struct cfgnode *from)
         if (e->node)
             continue;
         e->key = "BASE";
-        if (e->value.type != VALUE_LIST) { /* one name is a list of one */
+        if (e->value.type != VALUE_LIST) { /* a single name is a list with one item */
             struct value list =
                 value_list(from->mem, VALUE_LIST, e->value.type != VALUE_NONE);
 
@@ -116,7 +118,8 @@ static void chain_load(struct chain *c, const char *path, const char *where)
         free(real);
         return;
     }
-    if (++c->nfile > FILES_MAX) { /* two files that name the next two twice, and so on */
+    if (++c->nfile > FILES_MAX) { /* for instance if each of two files names the next
+                                   * two */
         problems_error(c->p, where, "BASE leads to more than %d files", FILES_MAX);
         free(real);
         return;

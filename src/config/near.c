@@ -1,4 +1,4 @@
-/* cfgnode_near: the key that was meant by one that is not there. */
+/* cfgnode_near: finds the key that an unknown name most likely means. */
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>
@@ -6,11 +6,11 @@
 #include "base/suggest.h"
 #include "config/cfgnode.h"
 
-/* What is looked for, and what has been found so far. */
+/* What to search for, and the results so far. */
 struct search {
-    const char *key, *last; /* as given, and what follows its last dot */
+    const char *key, *last; /* as given, and the part after the last dot */
     const char *found;
-    int n; /* keys that fit */
+    int n; /* number of matching keys */
 };
 
 typedef bool fits(const struct search *s, const struct cfgnode_entry *e);
@@ -22,7 +22,8 @@ static const char *last_part(const char *name)
     return dot ? dot + 1 : name;
 }
 
-/* Is one of "-b, --batch-size" `word`, with _ for -, in any case? */
+/* True if `word` is one of "-b, --batch-size" without dashes; ignores case, and _ counts
+ * as -. */
 static bool is_flag(const char *flags, const char *word)
 {
     size_t len = strlen(word);
@@ -39,19 +40,19 @@ static bool is_flag(const char *flags, const char *word)
     return false;
 }
 
-/* batch_size, lr, LR: flags without their dashes, as timm has keys. */
+/* batch_size, lr, LR: flags without dashes, as keys in timm. */
 static bool is_flag_of(const struct search *s, const struct cfgnode_entry *e)
 {
     return is_flag(e->flags, s->key);
 }
 
-/* TRAIN.LR: the flag of the last part. */
+/* TRAIN.LR: the last part is a flag. */
 static bool is_last_flag_of(const struct search *s, const struct cfgnode_entry *e)
 {
     return is_flag(e->flags, s->last);
 }
 
-/* EMA.DECAY of TRAIN.EMA.DECAY: the first sections were forgotten. */
+/* EMA.DECAY for TRAIN.EMA.DECAY: leading sections are missing. */
 static bool is_tail_of(const struct search *s, const struct cfgnode_entry *e)
 {
     size_t len = strlen(s->key), n = strlen(e->name);
@@ -60,13 +61,13 @@ static bool is_tail_of(const struct search *s, const struct cfgnode_entry *e)
            !strcasecmp(e->name + n - len, s->key);
 }
 
-/* SOLVER.BASE_LR: another section. */
+/* SOLVER.BASE_LR: wrong section. */
 static bool has_last(const struct search *s, const struct cfgnode_entry *e)
 {
     return strlen(s->last) > 2 && !strcasecmp(last_part(e->name), s->last);
 }
 
-/* DATA.PATH of DATA.DATA_PATH: in the same section, a word of the name. */
+/* DATA.PATH for DATA.DATA_PATH: a word of a name in the same section. */
 static bool has_word(const struct search *s, const struct cfgnode_entry *e)
 {
     size_t section = (size_t)(s->last - s->key), len = strlen(s->last);
@@ -94,7 +95,7 @@ static void walk(struct search *s, const struct cfgnode *n, fits *fit)
     }
 }
 
-/* Near in the last part, too: MODEL.DEPTH is not MODEL.TYPE. */
+/* The last parts must be similar, too: MODEL.DEPTH is not MODEL.TYPE. */
 static void try_names(struct suggest *s, const struct cfgnode *n, bool sections)
 {
     for (int i = 0; i < n->n; i++) {

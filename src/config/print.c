@@ -10,11 +10,13 @@ struct printer {
     struct strbuf *s;
     int flags;
     names_of_key *names_of;
-    const char *section; /* of the line before: "MODEL.SWIN" of MODEL.SWIN.APE, ... */
+    const char *section; /* section of the previous line: "MODEL.SWIN" for
+                          * MODEL.SWIN.APE */
     size_t section_len;
 };
 
-/* MODEL: and below it SWIN: where the key's sections differ from those before. */
+/* Writes the section lines (MODEL:, and SWIN: below) that differ from the previous
+ * key's. */
 static int open_sections(struct printer *pr, const char *key)
 {
     const char *last = strrchr(key, '.');
@@ -55,7 +57,7 @@ static void add_comment(struct printer *pr, const struct schema *row, int indent
     strbuf_addf(pr->s, "%s)\n", schema_use(row));
 }
 
-/* A text that is ${ now must not be read as a key: $${. */
+/* Escapes ${ in texts as $${, so that it is not read as a reference. */
 static struct value escaped(struct arena *mem, const struct value *v)
 {
     bool list = value_has_items(v);

@@ -10,9 +10,9 @@
 #include "base/log.h"
 #include "base/strbuf.h"
 
-enum { TEXT_MOST = 1000 }; /* bytes: who gives a book as a value need not read it again */
+enum { TEXT_MOST = 1000 }; /* maximum length of a message in bytes */
 
-/* "FILE:LINE:COLUMN", unlike "--lr" or "--opts #3". */
+/* True for "FILE:LINE:COLUMN", unlike "--lr" or "--opts #3". */
 static bool is_in_file(const char *where)
 {
     const char *colon = where ? strrchr(where, ':') : NULL;

@@ -1,7 +1,7 @@
 /*
- * The mistakes and warnings found so far, in order, so that all of them can be told at
- * once. A message starts with where it is: "configs/a.yaml:3:5: unknown key TRAIN.X".
- * The same message twice counts once; after the first hundred they are only counted.
+ * Collects errors and warnings, in order, so that all can be reported at once. A message
+ * starts with its origin: "configs/a.yaml:3:5: unknown key TRAIN.X". Repeated messages
+ * are dropped; those beyond the first hundred are only counted.
  */
 #ifndef CONFIG_PROBLEMS_H
 #define CONFIG_PROBLEMS_H
@@ -16,14 +16,14 @@ struct problems {
     struct problem {
         char *text;
         int kind;  /* PROBLEM_... */
-        bool file; /* it is about a line of a file */
+        bool file; /* the origin is a line of a file */
     } * item;
     int n, cap, nerror;
-    int nmore; /* errors and warnings beyond PROBLEMS_MOST, which are only counted */
-    int nkey;  /* of the errors, those in a key that is known and marked as bad */
+    int nmore; /* errors and warnings beyond PROBLEMS_MOST, which are not stored */
+    int nkey;  /* number of errors in known keys, which are marked as bad */
 };
 
-/* `where` may be NULL or empty: then the message stands alone. */
+/* `where` may be NULL or empty: then the message has no prefix. */
 __attribute__((format(printf, 3, 4))) void
 problems_error(struct problems *p, const char *where, const char *fmt, ...);
 __attribute__((format(printf, 3, 4))) void
@@ -38,10 +38,10 @@ __attribute__((format(printf, 4, 5))) void problems_unread(struct problems *p,
 __attribute__((format(printf, 3, 4))) void
 problems_note(struct problems *p, const char *where, const char *fmt, ...);
 
-/* Forgets warnings of keys that a file sets and that have no effect. */
+/* Removes warnings about keys without effect that were set in files. */
 void problems_drop_unread(struct problems *p);
 
-/* Prints all, as "trainc: error: ..." (or warning, note), then forgets them. */
+/* Prints all as "trainc: error: ..." (or warning, note), then clears the list. */
 void problems_print(struct problems *p);
 void problems_release(struct problems *p);
 

@@ -34,7 +34,7 @@ static void add_utf8(struct strbuf *s, unsigned c)
     }
 }
 
-/* `want` hex digits (\x, \u, \U) */
+/* Parses `want` hex digits (of \x, \u, or \U). */
 static bool escape_hex(const char **p, int want, struct strbuf *out)
 {
     unsigned c = 0;
@@ -66,7 +66,7 @@ static bool escape_octal(const char **p, struct strbuf *out)
     return true;
 }
 
-/* *p is after the backslash */
+/* Parses an escape; *p is after the backslash. */
 static bool escape(const char **p, struct strbuf *out)
 {
     static const char from[] = "\\'\"abfnrtv", to[] = "\\'\"\a\b\f\n\r\t\v";
@@ -119,7 +119,7 @@ static bool one_string(const char **p, bool raw, struct strbuf *out)
     return true;
 }
 
-/* u and ur are not the same to Python: only r, u, b, rb and br are prefixes. */
+/* Only r, u, b, rb, and br are prefixes in Python; ur is not. */
 static bool prefix_ok(const char *p, size_t n, bool *raw, bool *bytes)
 {
     size_t r = 0, u = 0, b = 0;

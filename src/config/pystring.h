@@ -1,4 +1,5 @@
-/* Python string literals: 'x', "x", triple quotes, r and u prefixes, 'a' 'b' joined. */
+/* Parses Python string literals: 'x', "x", triple quotes, r and u prefixes, and adjacent
+ * literals 'a' 'b'. */
 #ifndef CONFIG_PYSTRING_H
 #define CONFIG_PYSTRING_H
 
@@ -6,13 +7,13 @@
 
 #include "config/value.h"
 
-/* A quote, or a prefix letter or two and a quote. */
+/* True if the text starts with a quote, or one or two prefix letters and a quote. */
 bool pystring_starts(const char *p);
 
 /*
- * Reads at *p and moves it past it. Adjacent literals join, also across lines if
- * `in_brackets`. Bytes become VALUE_OTHER. false: not a literal (open string, bad escape,
- * f-string, a NUL).
+ * Parses a literal at *p and moves *p behind it. Adjacent literals are joined, across
+ * lines only if `in_brackets`. Bytes become VALUE_OTHER. Returns false if it is not a
+ * valid literal (open string, bad escape, f-string, a NUL).
  */
 bool pystring_parse(struct arena *a, const char **p, bool in_brackets, struct value *v);
 

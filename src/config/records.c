@@ -4,8 +4,8 @@
 
 #include "config/choice_tables.h"
 
-/* .type and .offset both come from the member, so the row and the struct cannot
- * differ. */
+/* .type and .offset are both derived from the member, so the row cannot contradict the
+ * struct. */
 #define FIELD(KEY, s, f, ...)                                                              \
     {                                                                                      \
         .key = KEY, .offset = offsetof(s, f),                                            \
@@ -83,7 +83,7 @@ void config_loss_default(struct config_loss *c)
     arena_release(&mem);
 }
 
-/* The ranges are those of the operation: session/augment_items.h. */
+/* Ranges are those of each operation (session/augment_items.h). */
 #define AUGMENT(KEY, f, ...)                                                             \
     FIELD(KEY, struct config_augment, f, .def = "None", .nullable = true, __VA_ARGS__)
 

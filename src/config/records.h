@@ -1,6 +1,6 @@
 /*
- * What an item of a list of dicts may have: a struct, and a row for each of its fields as
- * the schema has one for each key. A list is read with RECORD (base/fields.h):
+ * Items of lists of dicts: a struct for each kind of item, and a schema row for each of
+ * its fields. Lists are accessed with RECORD (base/fields.h):
  *
  *   for (int i = 0; i < cfg->hooks.n; i++)
  *       RECORD(cfg->hooks, struct config_hook, i)->run
@@ -31,10 +31,10 @@ struct config_loss {
     double gamma, smooth, thresh, min_share, temperature;
 };
 extern const struct schema record_loss[];
-void config_loss_default(struct config_loss *c); /* but for the type */
+void config_loss_default(struct config_loss *c); /* all fields except the type */
 
-/* AUG.LIST: an operation of image/augment_ops.h, and the fields of all of them; NULL: the
- * operation's default. A list has one number or two. */
+/* AUG.LIST: an operation of image/augment_ops.h, and the fields of all operations; None:
+ * the operation's default. Lists have one or two numbers. */
 struct config_augment {
     const char *name;
     struct float_opt p;
@@ -43,7 +43,7 @@ struct config_augment {
 };
 extern const struct schema record_augment[];
 
-/* TRAIN.OPTIMIZER.GROUPS: what is None is as the keys outside of the list say. */
+/* TRAIN.OPTIMIZER.GROUPS: for None, the keys outside the list apply. */
 struct config_group {
     const char *match, *name;
     double lr_scale;

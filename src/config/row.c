@@ -1,4 +1,4 @@
-/* One row of the schema: find it, and say what it is. */
+/* Finds and describes a row of the schema. */
 #include <string.h>
 
 #include "base/error.h"

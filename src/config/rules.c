@@ -1,10 +1,10 @@
-/* Rules between keys. Each names the key that is to blame and what set it. */
+/* Rules across keys. Each reports the offending key and its origin. */
 #include <string.h>
 
 #include "config/config.h"
 #include "config/problems.h"
 
-/* config_settle() has left what one source says. */
+/* Contradictions that config_settle() left: those within a source. */
 static void check_amp(const struct config *cfg, struct problems *p)
 {
     const char *enable = config_where(cfg, "AMP_ENABLE");
@@ -17,7 +17,7 @@ static void check_amp(const struct config *cfg, struct problems *p)
                      enable ? enable : "default");
 }
 
-/* An overflow would raise the scale. */
+/* MIN_SCALE above INIT_SCALE would make an overflow raise the scale. */
 static void check_scale(const struct config *cfg, struct problems *p)
 {
     if (cfg->amp.min_scale > cfg->amp.init_scale)
@@ -43,7 +43,7 @@ static void check_epochs(const struct config *cfg, struct problems *p)
                      (long long)cfg->train.epochs);
 }
 
-/* At 1 nothing new is ever taken, and 1 - beta is divided by. */
+/* With a decay of 1, averages never change, and 1 - beta is a divisor. */
 static void check_decays(const struct config *cfg, struct problems *p)
 {
     const struct float_list *betas = &cfg->train.optimizer.betas;

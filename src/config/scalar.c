@@ -11,7 +11,8 @@
 
 enum { NULL_, TRUE_, FALSE_, INT, FLOAT, TIME, KINDS };
 
-/* The regular expressions of YAML 1.1 as PyYAML has them: no 1e3, no -.5, no 1.0e3. */
+/* The regular expressions of YAML 1.1 as in PyYAML: 1e3, -.5, and 1.0e3 are not
+ * floats. */
 static const char *const pattern[KINDS] = {
     [NULL_] = "^(~|null|Null|NULL|)$",
     [TRUE_] = "^(yes|Yes|YES|true|True|TRUE|on|On|ON)$",
@@ -47,7 +48,7 @@ static int kind_of(const char *text)
     return KINDS;
 }
 
-/* 1:30 is 90, 1:30.5 is 90.5 */
+/* Parses base 60: 1:30 is 90, 1:30.5 is 90.5. */
 static double base60(const char *digits)
 {
     double v = 0;

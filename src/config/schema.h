@@ -1,6 +1,6 @@
 /*
- * The schema: a row per key, and everything that is known about the key. YAML, flags,
- * checks, --help, `trainc config` and the saved config.yaml are made from it.
+ * The schema: one row per key, with everything known about it. YAML, flags, checks,
+ * --help, `trainc config`, and the saved config.yaml are generated from it.
  */
 #ifndef CONFIG_SCHEMA_H
 #define CONFIG_SCHEMA_H
@@ -33,79 +33,86 @@ enum schema_type {
 
 struct schema {
     const char *key;
-    const char *field; /* the C field as text; lower case of the key, a test checks;
-                        * NULL: a key that a model family alone reads, by its name */
+    const char *field; /* name of the C field, the key in lower case (a test checks it);
+                        * NULL: a key that only a model family reads, by name */
     size_t offset;
     enum schema_type type;
-    int len;                      /* items of a list, if fixed */
-    double min, max;              /* of each number; both 0: no limit */
-    bool above, nullable;         /* min itself is out; may be None */
-    const char *none;             /* what None stands for, a number or a text: NULL,
-                                   * None is a mistake, or a value if nullable */
-    const char *word;             /* an int key: a text that it takes too, */
-    int64_t word_value;           /* and what is then in the field, outside of min..max */
-    const char *def;              /* in YAML; NULL: the empty text */
-    const struct choice *choices; /* also for texts: the words that are allowed; for a
-                                   * list of floats: instead of a list */
-    bool single;                  /* of a list of floats: a number is a list of one */
-    bool numbers;                 /* of a list of texts: [1, 2] in it is the text "1 2" */
-    const char *(*check)(const char *text); /* NULL if good, else what it must be */
-    bool path;                              /* a text: ~/ is $HOME */
-    const char *flag;    /* "--epochs", or "-b, --batch-size": all its names */
-    const char *no_flag; /* another name of its --no- form */
-    const char *set_flag, *set_value; /* a flag without a value that sets this one */
-    const char *bare;                 /* a text: what its flag without a value means */
-    const char *metavar;              /* of the flag; NULL: made from the type */
+    int len;                      /* fixed length of a list, or 0 */
+    double min, max;              /* range of each number; both 0: no limit */
+    bool above, nullable;         /* above: excludes min; nullable: accepts None */
+    const char *none;             /* what None stands for, a number or a text; NULL: None
+                                   * is an error, unless nullable */
+    const char *word;             /* for an int: a text that is also accepted, */
+    int64_t word_value;           /* and the field's value for it, outside min..max */
+    const char *def;              /* in YAML; NULL: empty text */
+    const struct choice *choices; /* also for texts: the allowed words; for a list of
+                                   * floats: words in place of a list */
+    bool single;                  /* list of floats: accepts a single number */
+    bool numbers;                 /* list of texts: an item [1, 2] is the text "1 2" */
+    const char *(*check)(const char *text); /* returns NULL, or what the text must be */
+    bool path;                              /* a text: ~/ is expanded to $HOME */
+    const char *flag;    /* all its names: "--epochs", or "-b, --batch-size" */
+    const char *no_flag; /* another name of the --no- form */
+    const char *set_flag, *set_value; /* a flag without value, and what it sets this key
+                                       * to */
+    const char *bare;                 /* a text: meaning of its flag without a value */
+    const char *metavar;              /* of the flag; NULL: derived from the type */
     const char *help;
-    const char *no_effect;       /* a warning when it differs from the default: why */
-    const char *unsupported;     /* an error when it differs from the default: why */
-    const struct schema *record; /* of SCHEMA_RECORDS: keys without dots, and fields of a
-                                  * struct of so many bytes; a row without key ends it */
+    const char *no_effect;       /* why a value other than the default has no effect (a
+                                  * warning), or NULL */
+    const char *unsupported;     /* why a value other than the default is an error, or
+                                  * NULL */
+    const struct schema *record; /* SCHEMA_RECORDS: rows for the items' keys, without
+                                  * dots, whose fields are in a struct of record_size
+                                  * bytes; terminated by a row without key */
     size_t record_size;
-    bool required; /* a key of a record that has no default */
-    bool neutral;  /* does not change what is learned, only how that is watched,
-                              * stored or fed: a run may go on with another value */
+    bool required; /* a key of a record without a default */
+    bool neutral;  /* does not affect what is learned, only monitoring, storage, or input:
+                    * a resumed run may change it */
 };
 
-extern const struct schema schema_table[]; /* a row without key ends it */
+extern const struct schema schema_table[]; /* terminated by a row without key */
 
 const struct schema *schema_find(const struct schema *table, const char *key);
 
-/* What the key may hold, for coerce(); choices are texts until they are bound. */
+/* Returns the type for coerce(). Choices are texts until they are bound. */
 struct decl schema_decl(const struct schema *row);
 
-/* All keys as a tree, each at its default: frozen, to be cloned. One of its values. */
+/* config_defaults returns all keys as a tree with default values: frozen, to be cloned.
+ * config_default returns one of its values. */
 const struct cfgnode *config_defaults(void);
 const struct value *config_default(const char *key);
 
 /*
- * Choices, ranges, None, and what a row says of a value beside its default (no effect,
- * unsupported). A value that is not allowed, and one that has ${...} still, is marked as
- * bad and becomes the default.
+ * Checks choices, ranges, and None, and reports values other than the default as the row
+ * says (no effect, unsupported). A value that is invalid or still contains ${...} is
+ * marked as bad and replaced by the default.
  */
 void config_check(struct cfgnode *tree, struct problems *p);
 
-/* A checked value into a field, whose type is the row's; lists are copied to `mem`, texts
- * are not. */
+/* Stores a checked value in a field, whose type is the row's. Copies lists to `mem`, but
+ * not texts. */
 void schema_bind(const struct schema *row, const struct value *v, void *field,
                  struct arena *mem);
 
-/* A struct of a record with every key at its default. */
+/* Fills a record's struct with the defaults of its keys. */
 void schema_bind_default(const struct schema *record, void *to, struct arena *mem);
 
-/* The words of a key, "a, b, c"; the nearest of them, or NULL. */
+/* schema_add_choices appends a key's words, "a, b, c"; schema_near_choice returns the one
+ * most similar to `word`, or NULL. */
 void schema_add_choices(struct strbuf *s, const struct choice *choices);
 const char *schema_near_choice(const struct choice *choices, const char *word);
 
-/* "int", "float or None", "list of int", "one of a, b": for help and comments. */
+/* Appends "int", "float or None", "list of int", or "one of a, b", for help and
+ * comments. */
 void schema_add_type(struct strbuf *s, const struct schema *row);
 
-/* For help and comments: "; no effect", "; not supported", or nothing. */
+/* Returns "; no effect", "; not supported", or "", for help and comments. */
 const char *schema_use(const struct schema *row);
 
-/* The upper limit is so far off that only those who meet it are told. */
+/* True if the upper limit is so large that only errors mention it. */
 bool schema_is_open(const struct schema *row);
-/* "[0, 1]", "(0, 10]", "at least 1"; nothing if there is no limit. */
+/* Appends "[0, 1]", "(0, 10]", or "at least 1"; nothing without a limit. */
 void schema_add_range(struct strbuf *s, const struct schema *row);
 
 #endif

@@ -1,17 +1,17 @@
-/* Two keys that say the same: the later source counts. */
+/* Resolves redundant keys: the later source wins. */
 #include <string.h>
 
 #include "config/cfgnode.h"
 #include "config/cmdline.h"
 #include "config/config.h"
 
-/* The command line is two sources: --opts with KEY=VALUE, and the flags. */
+/* True for --opts, KEY=VALUE, and flags. The first two are one source, flags another. */
 static bool on_command_line(const char *where)
 {
     return *where == '-' || cmdline_is_opts(where);
 }
 
-/* The length of what names the file of "a.yaml:13:1" */
+/* Returns the length of the file name in "a.yaml:13:1". */
 static size_t source_len(const char *where)
 {
     const char *end = where + strlen(where);
@@ -40,7 +40,7 @@ bool config_is_later(const struct config *cfg, const char *key, const char *othe
     return a->order > b->order && !same_source(a, b);
 }
 
-/* A flag beats --opts wherever it stands; say so, as for any other key. */
+/* Warns if a flag overrides --opts, which it does regardless of their order. */
 static void warn_if_beaten(const struct cfgnode_entry *later,
                            const struct cfgnode_entry *earlier, struct problems *p)
 {
@@ -50,7 +50,7 @@ static void warn_if_beaten(const struct cfgnode_entry *later,
                       earlier->name, earlier->where);
 }
 
-/* DATA.ZIP_MODE says how the folders of DATA.DATASET imagenet are stored. */
+/* DATA.ZIP_MODE: the folders of DATA.DATASET imagenet are stored in zip files. */
 static void settle_zip(struct cfgnode *tree, struct problems *p)
 {
     const struct cfgnode_entry *zip = cfgnode_find(tree, "DATA.ZIP_MODE");

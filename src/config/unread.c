@@ -1,4 +1,4 @@
-/* Keys that somebody has set and that other keys keep from being read. */
+/* Warns about keys that are set but not read because of other keys. */
 #include <string.h>
 
 #include "config/config.h"

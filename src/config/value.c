@@ -114,7 +114,8 @@ const char *value_type_name(enum value_type type)
     return name[type];
 }
 
-/* Digits as repr(float): the shortest that read back, exponent from 1e16 and 1e-5 on. */
+/* Appends digits as repr(float) does: the shortest that read back; exponents below 1e-4
+ * and from 1e16. */
 void value_add_double(struct strbuf *s, double f)
 {
     char buf[40];

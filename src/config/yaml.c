@@ -63,7 +63,7 @@ static bool extension_ok(const char *path, const char *where, struct problems *p
     return false;
 }
 
-/* JSON escapes what is beyond 16 bits as two \u, YAML as one \U: a heap text. */
+/* Converts JSON's surrogate pairs (two \u) to YAML's \U. Returns a heap string. */
 static char *join_surrogates(char *text, size_t *len)
 {
     struct strbuf s = STRBUF_INIT;
@@ -86,7 +86,7 @@ static char *join_surrogates(char *text, size_t *len)
     return strbuf_detach(&s);
 }
 
-/* A file that is not there, with the nearest name beside it. */
+/* Reports a missing file, and suggests a similar name in its folder. */
 static void missing(const char *path, const char *where, struct problems *p)
 {
     char *dir = path_dirname(path);

@@ -1,9 +1,9 @@
 /*
- * YAML 1.1 to a tree of keys, with libyaml. Scalars mean what PyYAML's SafeLoader says
- * (config/scalar.h); every leaf knows its place, "file:line:col". Anchors, aliases and
- * the merge key `<<` work. Errors, all with their place: what is not YAML, a key twice in
- * one section, tags beyond YAML's own scalars, dates, a second document, aliases that
- * expand to more than 10,000 values, items of lists apart, of which 100,000 may be.
+ * Reads YAML 1.1 into a tree, with libyaml. Scalars are as in PyYAML's SafeLoader
+ * (config/scalar.h). Every leaf has its origin, "file:line:col". Anchors, aliases, and
+ * the merge key `<<` are supported. Errors, reported with their place: invalid YAML,
+ * duplicate keys in a section, tags other than YAML's own scalars, dates, a second
+ * document, and, after expanding aliases, more than 10,000 values or 100,000 list items.
  */
 #ifndef CONFIG_YAML_H
 #define CONFIG_YAML_H
@@ -13,13 +13,14 @@
 #include "config/cfgnode.h"
 
 /*
- * The caller frees the tree. It has what could be read, so that its keys can be checked
- * too; NULL if that is nothing. p->nerror tells whether all is well. `where` says who
- * named the file (NULL: nobody). Its name must end in .yaml, .yml, .json or nothing.
+ * Returns the tree, to be freed by the caller. After an error it has what could be read,
+ * so that its keys can be checked as well, or is NULL; p->nerror tells. `where` is what
+ * named the file, or NULL. The file name must end in .yaml or .yml or .json, or have no
+ * extension.
  */
 struct cfgnode *yaml_read_file(const char *path, const char *where, struct problems *p);
 
-/* `name` stands for the file in messages. */
+/* `name` is used in place of a file name in messages. */
 struct cfgnode *yaml_read_text(const char *text, size_t len, const char *name,
                                struct problems *p);
 

@@ -23,7 +23,7 @@ void yaml_fail(struct yaml_reader *r, const struct yaml_item *at, const char *fm
     free(text);
 }
 
-/* Bytes that are no text: libyaml knows their offset alone. */
+/* Reports bytes that are not text. libyaml only returns their offset. */
 static void fail_bytes(struct yaml_reader *r, const yaml_parser_t *y)
 {
     size_t at = y->problem_offset < r->len ? y->problem_offset : r->len, start = at;
@@ -42,7 +42,7 @@ static void fail_bytes(struct yaml_reader *r, const yaml_parser_t *y)
                        "not valid UTF-8: %s", y->problem);
 }
 
-/* Does the line begin with a tab? */
+/* True if the line is indented with a tab. */
 static bool has_tab(const struct yaml_reader *r, size_t line)
 {
     const char *c = r->text;
@@ -52,8 +52,8 @@ static bool has_tab(const struct yaml_reader *r, size_t line)
     return c && c[strspn(c, " ")] == '\t';
 }
 
-/* For what does not end (a quote, a bracket, a key without its colon) the place is where
- * it begins: the end of the file tells nobody anything. */
+/* Reports a syntax error. For something unclosed (a quote, a bracket, a key without
+ * colon) its start is reported, since libyaml's place is the end of the file. */
 static void fail_yaml(struct yaml_reader *r, const yaml_parser_t *y)
 {
     static const char *const begun[] = {"quoted scalar", "flow", "simple key"};
@@ -169,7 +169,7 @@ static bool compose_subs(struct yaml_reader *r, struct yaml_item *it,
     }
 }
 
-/* The item that starts with `e`; NULL after an error. */
+/* Returns the item that starts with `e`, or NULL after an error. */
 static struct yaml_item *compose(struct yaml_reader *r, yaml_event_t *e, int depth)
 {
     struct yaml_item *it;

@@ -1,6 +1,6 @@
 /*
- * The two steps of reading YAML: libyaml's events to items (yaml_items.c), and items to
- * the values of a tree (yaml_values.c). Private to src/config.
+ * Reads YAML in two steps: libyaml's events to items (yaml_items.c), and items to values
+ * of a tree (yaml_values.c). Private to src/config.
  */
 #ifndef CONFIG_YAML_ITEMS_H
 #define CONFIG_YAML_ITEMS_H
@@ -13,7 +13,7 @@
 
 enum { YAML_DEPTH_MAX = 100 };
 
-/* What libyaml's events compose: shared where aliases are, so a graph. */
+/* A node of the document. Aliases share nodes, so the document is a graph. */
 struct yaml_item {
     enum { ITEM_SCALAR, ITEM_LIST, ITEM_MAP } kind;
     int line, col; /* from 1 */
@@ -31,21 +31,23 @@ struct yaml_reader {
     struct arena mem;
     struct strmap anchors;
     struct problems *p;
-    int nvalues, nitems; /* aliases expanded; texts and numbers of lists apart */
+    int nvalues, nitems; /* nvalues: values, after expanding aliases; nitems: scalars in
+                          * lists, counted separately */
 };
 
-/* "file:line:col", the reader's. */
+/* Returns "file:line:col", which the reader owns. */
 const char *yaml_place(struct yaml_reader *r, int line, int col);
-/* An error at the item's place. */
+/* Reports an error at the item's place. */
 __attribute__((format(printf, 3, 4))) void
 yaml_fail(struct yaml_reader *r, const struct yaml_item *at, const char *fmt, ...);
 
-/* The one document's top item in *top, NULL if the file is empty. False: reported. */
+/* Sets *top to the top item of the only document, or to NULL if the file is empty.
+ * Returns false if it reported an error. */
 bool yaml_compose(struct yaml_reader *r, struct yaml_item **top);
 
 /*
- * The keys of a mapping into n. All mistakes are reported, not only the first. Of its
- * merge keys the last wins, of the mappings in the list of one the first, as in PyYAML.
+ * Adds the keys of a mapping to n. Reports all errors, not only the first. Of several
+ * merge keys the last wins, within a merge key's list the first mapping, as in PyYAML.
  */
 bool yaml_fill(struct yaml_reader *r, struct cfgnode *n, const struct yaml_item *map,
                int depth);

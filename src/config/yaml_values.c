@@ -7,8 +7,8 @@
 enum { VALUES_MAX = 10000, ITEMS_MAX = 100000 };
 
 /*
- * Aliases make a small file large, and deeper than it is written. What stands in a list
- * costs little, and names of classes may be many.
+ * Limits values, because aliases can make a small file large and deep. List items are
+ * cheap, and there may be many class names, so their limit is higher.
  */
 static bool affordable(struct yaml_reader *r, const struct yaml_item *at, int depth,
                        bool item)
@@ -40,7 +40,7 @@ static const char *short_tag(const struct yaml_item *it)
                                                     : it->tag + sizeof(yaml) - 1;
 }
 
-/* !!float 5, !!str 5, ! 5 */
+/* Resolves a tagged scalar: !!float 5, !!str 5, ! 5. */
 static bool tagged(struct yaml_reader *r, struct arena *mem, const struct yaml_item *it,
                    struct value *v)
 {
@@ -87,7 +87,7 @@ static bool list_of(struct yaml_reader *r, struct arena *mem, const struct yaml_
 
 static bool key_of(struct yaml_reader *r, const struct yaml_item *map, int i);
 
-/* An item of a list: texts and what they stand for. */
+/* Converts a mapping that is an item of a list. */
 static bool map_of(struct yaml_reader *r, struct arena *mem, const struct yaml_item *it,
                    int depth, struct value *v)
 {
@@ -146,7 +146,7 @@ static bool is_merge(const struct yaml_item *key)
                     : !key->quoted && !strcmp(key->text, "<<");
 }
 
-/* Keys that a merge key brings yield to keys that are there. */
+/* Adds the keys of a merge key that do not exist yet. */
 static bool fill_merged(struct yaml_reader *r, struct cfgnode *n,
                         const struct yaml_item *from, int depth)
 {
@@ -183,7 +183,7 @@ static const struct yaml_item *earlier(const struct yaml_item *map, int i)
     return NULL;
 }
 
-/* A text, and the first of its name in the mapping? */
+/* Returns false and reports an error if the key is not a text or is a duplicate. */
 static bool key_of(struct yaml_reader *r, const struct yaml_item *map, int i)
 {
     const struct yaml_item *key = map->sub[i], *first;
