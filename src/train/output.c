@@ -59,13 +59,13 @@ static void write_derived(const struct output *o, const struct session *s)
     strbuf_release(&t);
 }
 
-/* The name of what trainer_right() returns. */
+/* Returns the name of the score that trainer_right() computes. */
 static const char *right_name(const struct output *o)
 {
     return score_name(o->task == MODEL_SEGMENT ? SCORE_ACC : SCORE_TOP1);
 }
 
-/* The columns of summary.csv: the last are iou_CLASS of a segmentation. */
+/* Columns of summary.csv; for segmentation, the last ones are iou_CLASS. */
 enum { COLUMNS_MOST = 8 + 2 * SCORES + LABEL_CLASSES };
 
 struct columns {
@@ -119,7 +119,8 @@ static void open_summary(struct output *o, int64_t last)
     free(path);
 }
 
-/* "seq" of a line grows with the updates tried: by it a resumed run cuts the file. */
+/* Returns "seq" of a line, which grows with the steps tried; a resumed run truncates the
+ * file by it. */
 static int64_t sequence(const struct output *o, int64_t step, bool validated)
 {
     return 2 * (step + o->ahead) + validated;
@@ -130,15 +131,15 @@ int64_t output_axis(const struct output *o, int64_t step)
     return step + o->shift;
 }
 
-/* After each line, so that TensorBoard has the last one of a run that is killed, too. */
+/* Flushes after each line, so that TensorBoard also has the last line of a killed run. */
 static void flush_events(struct output *o)
 {
     if (o->tensorboard)
         tensorboard_flush(&o->events);
 }
 
-/* TensorBoard gets the configuration as a text, and what differs from defaults as
- * hyperparameters. */
+/* Writes the configuration to TensorBoard: as text, and keys that differ from their
+ * defaults as hyperparameters. */
 static void put_config(struct output *o, const struct config *cfg)
 {
     struct tensorboard_hparams h = {
@@ -171,7 +172,7 @@ static void put_config(struct output *o, const struct config *cfg)
 void output_open(struct output *o, const struct session *s, const struct run_state *state,
                  const struct class_list *classes, int64_t step, bool resumed)
 {
-    bool validated = state->val_step == step; /* else it is validated again */
+    bool validated = state->val_step == step; /* false: this step is validated again */
     char *metrics = path_join(o->dir, "metrics.jsonl");
     struct control c = session_control(s);
 
@@ -181,7 +182,7 @@ void output_open(struct output *o, const struct session *s, const struct run_sta
     o->classes = classes;
     if (o->silent)
         return;
-    open_summary(o, resumed ? state->epoch - 1 : -1); /* may refuse: before all others */
+    open_summary(o, resumed ? state->epoch - 1 : -1); /* first, because it may die */
     write_derived(o, s);
     write_text(o, "config.yaml", o->config);
     write_text(o, "overrides.txt", o->words);
@@ -191,7 +192,7 @@ void output_open(struct output *o, const struct session *s, const struct run_sta
     if (o->tensorboard && !resumed)
         put_config(o, s->cfg);
     flush_events(o);
-    (void)file_fsync_dir_of(metrics); /* files that are new */
+    (void)file_fsync_dir_of(metrics); /* for new files */
     o->open = true;
     free(metrics);
 }
@@ -225,7 +226,7 @@ void output_close(struct output *o)
     *o = (struct output){0};
 }
 
-/* One number into metrics.jsonl and TensorBoard; the latter gets no NaN. */
+/* Writes a number to metrics.jsonl and, unless it is NaN, to TensorBoard. */
 static void put(struct output *o, struct json_writer *w, const char *group,
                 const char *name, int64_t step, double value)
 {
@@ -250,7 +251,7 @@ static struct json_writer *begin(struct output *o, const char *kind, int64_t ste
     return w;
 }
 
-/* Of each loss, where each has one: loss_scale_0, ... */
+/* Writes loss_scale_0, ... if each loss has its own scale. */
 static void put_scales(struct output *o, struct json_writer *w,
                        const struct train_line *l)
 {
@@ -282,7 +283,7 @@ void output_train(struct output *o, const struct train_line *l)
     flush_events(o);
 }
 
-/* Was anything scored? The loss alone may be NaN, of weights that have diverged. */
+/* True if any score is known: the loss may be NaN because the weights have diverged. */
 static bool is_known(const struct scores *s)
 {
     bool known = false;
@@ -304,7 +305,8 @@ static void put_scores(struct output *o, struct json_writer *w, const char *pref
     }
 }
 
-/* The IoU of each class; of an absent one null, and nothing for TensorBoard. */
+/* Writes the IoU of each class; an absent class is null and is not sent to
+ * TensorBoard. */
 static void put_classes(struct output *o, struct json_writer *w, int64_t step,
                         const struct segmentation *g)
 {
@@ -341,7 +343,7 @@ void output_epoch(struct output *o, const struct epoch_line *l)
     columns_release(&c);
 }
 
-/* Has metrics.jsonl a validation of update `step`? */
+/* True if metrics.jsonl has a validation of step `step`. */
 static bool has_val(const struct output *o, int64_t step)
 {
     char *text = file_read(o->metrics.lines.path, NULL);

@@ -1,18 +1,18 @@
 /*
- * The folder of a run, OUTPUT/NAME/TAG, and what is written into it as it goes:
+ * The folder of a run, OUTPUT/NAME/TAG, and the files that the run writes into it:
  *
- *   config.yaml     the configuration, as given: it can be run again
- *   overrides.txt   the command line that asked for it: trainc train @overrides.txt
- *   derived.yaml    what it means: scaled rates, steps per epoch, sizes, device
- *   log.txt         every line of the log
- *   metrics.jsonl   one object per log line, validation and epoch
- *   summary.csv     a row per epoch
+ *   config.yaml     the configuration as given, which can be run again
+ *   overrides.txt   its command line: trainc train @overrides.txt
+ *   derived.yaml    derived values: scaled learning rates, steps per epoch, sizes, device
+ *   log.txt         the log
+ *   metrics.jsonl   one object per training log line and per validation
+ *   summary.csv     one row per epoch
  *   events.*        the same for TensorBoard (LOG.TENSORBOARD)
- *   report.html     a page of all that, and what else it is made of: train/run_files.h
+ *   report.html     a page about the run, with its other files: train/run_files.h
  *   *.safetensors   checkpoints (train/saves.h)
  *
- * A resumed run takes all of them up where its checkpoint was. Of several processes the
- * first writes them; in the others, calls write nothing.
+ * A resumed run continues all of them from its checkpoint. Only the first of several
+ * processes writes them; in the others, calls write nothing.
  */
 #ifndef TRAIN_OUTPUT_H
 #define TRAIN_OUTPUT_H
@@ -27,78 +27,83 @@
 
 struct output {
     char *dir;
-    int lock;     /* the folder itself, open and locked */
-    char *config; /* the text of config.yaml */
-    char *words;  /* and of overrides.txt */
+    int lock;     /* locked descriptor of the folder */
+    char *config; /* text of config.yaml */
+    char *words;  /* text of overrides.txt */
     struct jsonl metrics;
     struct csv summary;
     struct tensorboard events;
-    int64_t ahead; /* updates tried (run_state_done) less the step */
-    int64_t shift; /* of output_axis: what the checkpoint's x was beyond its step */
+    int64_t ahead; /* steps tried (run_state_done) - step */
+    int64_t shift; /* output_axis - step; from the checkpoint */
     bool open, tensorboard;
-    bool silent; /* another process writes the outputs of the run */
+    bool silent; /* True if another process writes the run's files. */
     enum model_task task;
-    const struct class_list *classes; /* the caller's */
+    const struct class_list *classes; /* borrowed */
 };
 
-/* The first line of derived.yaml: by it a folder that trainc made is known. */
+/* The first line of derived.yaml, which identifies a folder that trainc made. */
 #define OUTPUT_DERIVED_FIRST "# What config.yaml means here; not a configuration.\n"
 
 /*
- * Finds or makes the folder, and locks it. Ends the program before anything is written if
- * the folder holds checkpoints of a run whose config.yaml differs in a key that changes
- * the result (it names the keys), or any with TRAIN.AUTO_RESUME off, unless MODEL.RESUME
- * says that this is meant; and if another process has the folder.
+ * Creates the folder if necessary, and locks it. Dies before anything is written if
+ * another process holds the lock, or if the folder has checkpoints and MODEL.RESUME is
+ * not set: any checkpoints with TRAIN.AUTO_RESUME off, else those of a run whose
+ * config.yaml differs in a key that changes the result (the message lists the keys).
  */
 void output_prepare(struct output *o, const struct config *cfg);
 
-/* Logs the keys in which this run differs from the one that wrote `checkpoint`, if the
- * config.yaml of that lies beside it: with a longer cosine, for one, the rate jumps. */
+/* Warns about keys in which this run differs from the one that wrote `checkpoint`, if
+ * that run's config.yaml is next to it: a longer cosine schedule, for example, makes the
+ * learning rate jump. */
 void output_compare(const struct config *cfg, const char *checkpoint);
 
-/* Does the folder have checkpoints of this very configuration, MODEL.RESUME included?
- * Then they are further than the one that MODEL.RESUME names. */
+/* True if the folder has checkpoints of exactly this configuration, including
+ * MODEL.RESUME: these are then newer than the one that MODEL.RESUME names. */
 bool output_again(const struct output *o, const struct config *cfg);
 
-/* OUTPUT/NAME/TAG, which need not be there; a heap string. */
+/* Returns OUTPUT/NAME/TAG, which need not exist; the caller frees it. */
 char *output_dir(const struct config *cfg);
 
-/* Files that grow are cut after update `step` and the epoch of `state`. */
+/* Opens the files. If `resumed`, truncates those that grow after step `step` and the last
+ * finished epoch of `state`. */
 void output_open(struct output *o, const struct session *s, const struct run_state *state,
                  const struct class_list *classes, int64_t step, bool resumed);
 void output_close(struct output *o);
 
-/* Files that a checkpoint relies on, for saves.h: metrics.jsonl, summary.csv, events. */
+/* Returns the descriptor of file i on which a checkpoint depends (saves.h), or -1 if it
+ * is not open: metrics.jsonl, summary.csv, events. */
 int output_log(const void *output, int i);
 
 /*
- * The x of an update in TensorBoard: the update, or what follows state->axis where a run
- * with other epochs went beyond that. It never goes back: points after it would be lost.
+ * Returns the x coordinate of a step in TensorBoard. It is the step, shifted if the
+ * resumed run had longer epochs, so that it continues after state->axis: x must never
+ * decrease, or TensorBoard drops the later points.
  */
 int64_t output_axis(const struct output *o, int64_t step);
 
-/* A window of training that ends with update `step`. */
+/* A window of training steps that ends with step `step`. */
 struct train_line {
     int64_t step, epoch;
-    double loss, right; /* of the window: the mean loss, and top1 or acc of scores.h */
-    double epoch_loss;  /* of the epoch so far */
-    double lr, grad_norm, loss_scale; /* the least of `scale` */
-    double scale[CONTROL_LOSSES];     /* one, or one for each loss */
+    double loss, right; /* window: mean loss, and top1 or acc (scores.h) in percent */
+    double epoch_loss;  /* mean loss of the epoch so far */
+    double lr, grad_norm, loss_scale; /* loss_scale: minimum of `scale` */
+    double scale[CONTROL_LOSSES];     /* one for all losses, or one per loss */
     int nscale;
-    double images_per_second, data_share; /* share of the time spent waiting for data */
-    int64_t skipped;                      /* updates skipped since the run began */
+    double images_per_second, data_share; /* fraction of time spent waiting for data */
+    int64_t skipped;                      /* steps skipped since the run began */
 };
 void output_train(struct output *o, const struct train_line *l);
 
 struct val_line {
     int64_t step, epoch;
-    struct scores val, ema;             /* NaN: not validated, no EMA */
-    const struct segmentation *classes; /* of the weights; NULL: none */
+    struct scores val, ema;             /* NaN without a validation or an EMA */
+    const struct segmentation *classes; /* scores of the weights, or NULL */
 };
 void output_val(struct output *o, const struct val_line *l);
 
-/* The same for an epoch that is over (TRAIN.VALIDATE beside): fills its row of
- * summary.csv, too. A line that a killed run had written already is not written again. */
+/* The same for an epoch that is already finished (TRAIN.VALIDATE beside); also completes
+ * its row in summary.csv. Skips the line if a run that was killed has already written
+ * it. */
 void output_late(struct output *o, const struct val_line *l);
 
 struct epoch_line {

@@ -1,6 +1,6 @@
 /*
- * The folder of a run before anything is written into it: whose it is, which
- * configuration the run in it had, and that no other process writes to it.
+ * Checks the folder of a run before anything is written into it: who made it, the
+ * configuration of the run in it, and that no other process writes to it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,7 +35,8 @@ static void add_key(struct strbuf *s, const struct schema *row, const struct con
     strbuf_addstr(s, " here)");
 }
 
-/* Appends the keys in which the saved configuration differs, of neutral ones `also`. */
+/* Appends the keys in which the saved configuration differs; ignores keys that do not
+ * change the result, except `also`. */
 static void compare_config(struct strbuf *s, const char *path, const struct config *cfg,
                            const char *also)
 {
@@ -111,8 +112,8 @@ char *output_dir(const struct config *cfg)
                      cfg->tag);
 }
 
-/* A config.yaml without checkpoints, and without the derived.yaml that a run writes
- * before it, is somebody's own. */
+/* Dies if config.yaml is the user's own file: there are no checkpoints, and no
+ * derived.yaml, which a run writes first. */
 static void check_config(const struct output *o)
 {
     char *config = path_join(o->dir, "config.yaml");
@@ -130,9 +131,9 @@ static void check_config(const struct output *o)
 }
 
 /*
- * Two runs would overwrite each other's files. A run that was killed or asked to leave may
- * be on its way out, so its folder is waited for, but less long than the other processes
- * of this run wait for this one. Not every file system can lock.
+ * Returns the locked folder, so that two runs do not overwrite each other's files. Waits
+ * for a run that is about to exit, but less long than the other processes of this run
+ * wait for this one. Ignores file systems that do not support locks.
  */
 static int lock_dir(const char *dir, const struct config *cfg)
 {
@@ -164,7 +165,7 @@ void output_prepare(struct output *o, const struct config *cfg)
         return;
     if (dir_make_all(o->dir))
         die("cannot make the folder '%s': %s", o->dir, strerror(errno));
-    o->lock = lock_dir(o->dir, cfg); /* first: who has it may still write */
+    o->lock = lock_dir(o->dir, cfg); /* first: the lock's owner may still be writing */
     check_config(o);
     check_reuse(o, cfg);
     log = path_join(o->dir, "log.txt");

@@ -24,19 +24,19 @@ struct loading {
     struct weights_file file;
     const struct model_family *family;
     struct file_names names;
-    const char *const *head; /* layers of the classifier, NULL at the end */
+    const char *const *head; /* layers of the classifier, ended by NULL */
     float *flat;
     bool *used;                  /* for each tensor of the file */
-    int loaded, fresh, missing;  /* tensors; fresh: that start afresh */
-    int surplus;                 /* of the missing: tensors of the file alone */
-    char *first_missing;         /* its name and the reason, a heap string */
-    struct strbuf skipped_names; /* the first three that patterns let pass */
+    int loaded, fresh, missing;  /* numbers of tensors; fresh: reinitialized */
+    int surplus;                 /* number of `missing` that only the file has */
+    char *first_missing;         /* name of the first mismatch, with the reason */
+    struct strbuf skipped_names; /* the first three that patterns skip */
     int nskipped;
-    bool skipped; /* a pattern was needed */
-    bool all;     /* every weight is needed: nothing may start afresh */
+    bool skipped; /* True if a pattern was needed. */
+    bool all;     /* True if every weight must be in the file. */
 };
 
-/* The layer that makes the logits. */
+/* Returns the layer that computes the logits. */
 static const char *classifier(const struct session *s)
 {
     int which = s->program[SESSION_TRAIN] ? SESSION_TRAIN : SESSION_EVAL;
@@ -56,7 +56,7 @@ static bool of_head(const struct loading *l, const char *name)
     return false;
 }
 
-/* Is it a parameter that no node reads, as the encoder's classifier in a whole ERFNet? */
+/* True for a parameter that no node reads, such as the encoder's classifier in ERFNet. */
 static bool unread(const struct loading *l, const struct tensor *t)
 {
     int which = l->s->program[SESSION_TRAIN] ? SESSION_TRAIN : SESSION_EVAL;
@@ -89,7 +89,7 @@ static void add_dims(struct strbuf *s, int ndim, const int64_t *dim)
         strbuf_addstr(s, "scalar");
 }
 
-/* "the file has 4x3, the model 5x3" */
+/* Appends "the file has 4x3, the model 5x3". */
 static void add_shapes(struct strbuf *s, const struct tensor *t,
                        const struct safetensors_tensor *file)
 {
@@ -111,8 +111,8 @@ static void report_shape(const struct tensor *t, const struct safetensors_tensor
     strbuf_release(&s);
 }
 
-/* Counts a tensor that does not fit and keeps the first for the error; the debug log has
- * all. Names are the file's: control characters are replaced. */
+/* Counts a mismatch and keeps the first for the error message; the debug log lists all.
+ * Replaces control characters, because names come from the file. */
 static void miss(struct loading *l, const char *name, const char *why)
 {
     char *text = xasprintf("%s: %s", name, why);
@@ -136,7 +136,7 @@ static void miss_shape(struct loading *l, const struct tensor *t,
     strbuf_release(&s);
 }
 
-/* Is the classifier of the file for another number of classes, or is there none? */
+/* True if the file's classifier is missing or has another number of classes. */
 static bool other_classes(const struct loading *l)
 {
     char *bias = xasprintf("%s.bias", l->head[0]),
@@ -150,8 +150,8 @@ static bool other_classes(const struct loading *l)
     return !t || !t->ndim || t->dims[0] != session_classes(l->s);
 }
 
-/* Warns of values that are not finite, and loads them: a loss of NaN would come late and
- * name no tensor. */
+/* Warns about values that are not finite: the NaN loss that they cause comes later and
+ * names no tensor. */
 static void report_not_finite(const struct loading *l, const struct segment *seg)
 {
     int64_t n = 0;
@@ -174,7 +174,8 @@ static const struct remake *remake_of(const struct loading *l, const struct tens
     return r && (r->always || !l->all) ? r : NULL;
 }
 
-/* True if Swin's tables for another window are made as Microsoft's loader makes them. */
+/* True if Swin's bias tables are resized to another window like Microsoft's loader
+ * does. */
 static bool by_microsoft(const struct loading *l)
 {
     int64_t tables = l->s->cfg->model.pretrained_tables;
@@ -184,7 +185,7 @@ static bool by_microsoft(const struct loading *l)
     return l->names.scheme && l->names.scheme->microsoft;
 }
 
-/* A pattern can skip a whole decoder: the log has the first names and the number. */
+/* Keeps only the first names for the log: a pattern may skip a whole decoder. */
 static void skip(struct loading *l, const char *name, const char *what)
 {
     log_debug("pretrained: %s: %s", name, what);
@@ -245,15 +246,15 @@ static void load_one(struct loading *l, const struct segment *seg, void *packed)
     strbuf_release(&why);
 }
 
-/* True if a state dict may have this name besides the model's. */
+/* True if a state dict may have this name even though the model lacks it. */
 static bool expected_extra(const struct loading *l, const char *name)
 {
     return losses_is_aux(file_names_plain(&l->names, name)) ||
            file_names_extra(&l->names, l->family, name);
 }
 
-/* Tensors of the file that nothing has used. Nothing is missing from a net that ends with
- * a stage: it has no place for the rest of a file. */
+/* Reports unused tensors of the file, except for a net that ends with a stage, which does
+ * not need the rest of the file. */
 static void report_unused(struct loading *l)
 {
     for (size_t i = 0; i < l->file.n && !l->s->plan.nout; i++) {
@@ -294,7 +295,7 @@ static void report_patterns(const struct loading *l)
                 list->item[i], l->file.path);
 }
 
-/* Sets l->names. Dies if the file is of a net that no model here is. */
+/* Sets l->names. Dies if no model of the family can use the file. */
 static void find_names(struct loading *l)
 {
     const struct flat *f = session_flat(l->s);
@@ -323,7 +324,8 @@ static void *packed_room(const struct weights_file *file)
     return xmalloc(most);
 }
 
-/* " from the EMA weights of state_dict": which of the file's. */
+/* Appends which of the file's weights were loaded: " from the EMA weights of
+ * state_dict". */
 static void add_source(struct strbuf *text, const struct loading *l)
 {
     bool ema = !strcmp(l->names.prefix, "ema.");

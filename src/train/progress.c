@@ -13,12 +13,12 @@
 #include "dist/group.h"
 
 static bool active;
-static atomic_bool drawn; /* who writes a line of the log wipes it, on any thread */
+static atomic_bool drawn; /* any thread that logs a line may wipe the bar */
 static double drawn_at;
 
 void progress_init(int mode)
 {
-    if (dist_thread()) /* the line is the first one's */
+    if (dist_thread()) /* only the first thread draws */
         return;
     active = mode == PROGRESS_ON || (mode == PROGRESS_AUTO && isatty(STDERR_FILENO));
     drawn = false;
@@ -36,7 +36,7 @@ bool progress_is_enough(void)
     return active && isatty(STDOUT_FILENO);
 }
 
-/* "01:23", "1:02:03" */
+/* Appends a duration such as "01:23" or "1:02:03". */
 static void add_clock(struct strbuf *s, double seconds)
 {
     long long t = seconds > 0 ? (long long)(seconds + 0.5) : 0;
@@ -58,7 +58,8 @@ static void add_bar(struct strbuf *s, double share, int room)
     strbuf_addch(s, '|');
 }
 
-/* What a narrow terminal leaves out; the loss, the first of the postfix, goes last. */
+/* What is dropped on a narrow terminal; the loss, which starts the postfix, is dropped
+ * last. */
 enum { NO_BAR = 1, NO_SPEED, NO_CLOCK };
 
 static void add_done(struct strbuf *s, const struct progress *p)
@@ -104,7 +105,7 @@ static void add_tail(struct strbuf *s, const struct progress *p, int level, int 
     strbuf_addf(s, "%.*s]", postfix, p->postfix);
 }
 
-/* The postfix without its last part; an only one stays. */
+/* Returns the length of the postfix without its last part; a single part stays. */
 static int shorter(const char *postfix, int len)
 {
     int n = len - 1;
@@ -116,7 +117,7 @@ static int shorter(const char *postfix, int len)
 
 void progress_text(struct strbuf *s, const struct progress *p, int width)
 {
-    enum { BAR = 6 }; /* the shortest, with its ends */
+    enum { BAR = 6 }; /* width of the shortest bar, with its ends */
     double share = p->total > 0 ? (double)p->done / (double)p->total : 0;
     int level = 0, room, postfix = (int)strlen(p->postfix), cut;
     struct strbuf tail = STRBUF_INIT;
@@ -129,7 +130,7 @@ void progress_text(struct strbuf *s, const struct progress *p, int width)
         if (room >= 0 || level == NO_CLOCK)
             break;
         cut = level < NO_SPEED ? postfix : shorter(p->postfix, postfix);
-        level += cut == postfix; /* the end of the postfix before the clock */
+        level += cut == postfix; /* shorten the postfix before dropping the clock */
         postfix = cut;
     }
     if (level < NO_BAR)
@@ -174,5 +175,5 @@ void progress_show(const struct progress *p)
 void progress_wipe(void)
 {
     if (atomic_exchange(&drawn, false))
-        fputs("\r\033[K", stderr); /* unbuffered: it is done before the log's line */
+        fputs("\r\033[K", stderr); /* unbuffered, so it precedes the log's line */
 }

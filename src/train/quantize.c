@@ -15,11 +15,11 @@
 #include "session/state.h"
 #include "train/statedict.h"
 
-/* The flat weights of both nets, and where each name lies in the new one. */
+/* The flat weights of both nets, and a map from names to segments of the new net. */
 struct move {
     const float *from;
     float *to;
-    struct strmap at; /* name: its segment */
+    struct strmap at; /* name -> segment */
 };
 
 static const float *old_at(const struct move *m, const struct tensor *t)
@@ -38,7 +38,8 @@ static float *new_at(const struct move *m, const char *layer, const char *suffix
     return m->to + s->offset;
 }
 
-/* Factor and summand of a channel by the batch norm, if there is one. */
+/* Computes the scale and shift that batch norm applies to channel o; 1 and 0 if `bn` is
+ * NULL. */
 static void norm_of(const struct move *m, const struct node *bn, int64_t o, double *scale,
                     double *shift)
 {
@@ -54,7 +55,8 @@ static void norm_of(const struct move *m, const struct node *bn, int64_t o, doub
              (double)old_at(m, bn->in[BATCHNORM_INFERENCE_MEAN])[o] * *scale;
 }
 
-/* Channels come first in memory, so the order within one does not matter. */
+/* Folds batch norm into a layer and quantizes its weight per output channel. The channel
+ * is the first dimension in memory, so the order of the others does not matter. */
 static void move_layer(const struct move *m, const struct quantized_layer *l)
 {
     const struct node *n = l->node;
@@ -81,7 +83,7 @@ static void move_layer(const struct move *m, const struct quantized_layer *l)
     }
 }
 
-/* What both nets have. */
+/* Copies the tensors that both nets have. */
 static void move_same(const struct move *m, const struct flat *from)
 {
     for (int i = 0; i < from->nsegment; i++) {

@@ -1,6 +1,6 @@
 /*
- * Post-training quantisation: from the weights of a net in floats, and the ranges that
- * calibration found, to those of the same net in 8 bits (session/quantized.h).
+ * Post-training quantization: converts the weights of a float net to those of the same
+ * net in 8 bits (session/quantized.h), with the ranges from calibration.
  */
 #ifndef TRAIN_QUANTIZE_H
 #define TRAIN_QUANTIZE_H
@@ -9,16 +9,17 @@
 #include "io/weights_file.h"
 #include "session/session.h"
 
-/* The weights of `to`, a session with QUANT.ENABLE, from those of `from`, the same
- * without. input[i] is the scale of the input of layer list[i]. */
+/* Sets the weights of `to`, a session with QUANT.ENABLE, from those of `from`, the same
+ * session without it. input[i] is the scale of the input of layer list[i]. */
 void quantize_weights(struct session *to, const struct session *from,
                       const struct quantized_layer *list, int n, const double *input);
 
-/* All of `s`: parameters in 8 bits as I8. `classes` may be NULL. -1 with the reason. */
+/* Writes all weights of `s`, 8-bit parameters as I8. `classes` may be NULL. Returns -1
+ * and the reason on failure. */
 int quantize_write(const struct session *s, const char *path, const char *config,
                    const char *classes, struct strbuf *why);
 
-/* Ends the program if either the file or the net (`enable`) is in 8 bits alone. */
+/* Dies if only one of the file and the net (`enable`) is in 8 bits. */
 void quantize_check_file(const struct weights_file *f, bool enable);
 
 #endif

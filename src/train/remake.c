@@ -22,7 +22,7 @@ static const struct model_grid *grid_of(const struct model_family *f, const char
     return NULL;
 }
 
-/* A grid in the file that differs in its side alone: dims [..., rows, channels]. */
+/* True if the file's grid differs only in its side; dims: [..., rows, channels]. */
 static bool grid_takes(const struct model_family *f, bool head, const struct tensor *t,
                        const struct safetensors_tensor *file)
 {
@@ -51,7 +51,7 @@ static void grid_make(const struct model_family *f, const struct tensor *t,
                        microsoft ? g->microsoft : g->timm);
 }
 
-/* Are all dims but the i-th the same? */
+/* True if all dimensions except the i-th are equal. */
 static bool same_but(const struct tensor *t, const struct safetensors_tensor *file, int i)
 {
     if (file->ndim != t->ndim)
@@ -62,7 +62,7 @@ static bool same_but(const struct tensor *t, const struct safetensors_tensor *fi
     return true;
 }
 
-/* The classifier of ImageNet-22k, and ours is of 1k. */
+/* True if the file has a classifier of ImageNet-22k and the model one of ImageNet-1k. */
 static bool rows_take(const struct model_family *f, bool head, const struct tensor *t,
                       const struct safetensors_tensor *file)
 {
@@ -83,7 +83,7 @@ static void rows_make(const struct model_family *f, const struct tensor *t,
                (size_t)len * sizeof(*dst));
 }
 
-/* A convolution of three channels in the file is the first of its net. */
+/* True for the first convolution of a net, which has three input channels in the file. */
 static bool is_first(const struct tensor *t, const struct safetensors_tensor *file)
 {
     return t->layout == LAYOUT_IMAGE && t->ndim == 4 && same_but(t, file, WEIGHT_I) &&
