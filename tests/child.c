@@ -17,7 +17,7 @@ static void leave(const char *message, int code, void *arg)
     _exit(code);
 }
 
-/* cmocka's handlers would go on with the next test, in the child. */
+/* cmocka's handlers would run the next test in the child. */
 static void forget_handlers(void)
 {
     static const int caught[] = {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV};

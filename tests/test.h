@@ -1,4 +1,4 @@
-/* cmocka and the standard headers that it wants before it: what every test includes. */
+/* cmocka and the standard headers that it requires first; every test includes this. */
 #ifndef TESTS_TEST_H
 #define TESTS_TEST_H
 

@@ -1,7 +1,8 @@
 /*
- * The check of debug builds that no step allocates, in a test of any build: the program's
- * own base/alloc.c, instead of the library's. The sanitizers bring a malloc of their own,
- * and there is nothing to check: then OTHER_MALLOC is defined. Included first, once.
+ * Enables the debug check that no step allocates, in a test of any build: compiles
+ * base/alloc.c into the test instead of using the library's. Sanitizers bring their own
+ * malloc, so nothing can be checked: then OTHER_MALLOC is defined. Include it first,
+ * once.
  */
 #ifndef TESTS_BASE_ALLOC_DEBUG_H
 #define TESTS_BASE_ALLOC_DEBUG_H

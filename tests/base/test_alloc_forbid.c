@@ -1,5 +1,5 @@
-/* The check of debug builds that no step allocates, in every build but those of
- * sanitizers, which bring a malloc of their own. */
+/* The debug check that no step allocates, in every build except sanitizer builds, which
+ * bring their own malloc. */
 #include "tests/base/alloc_debug.h"
 
 #include <malloc.h>
@@ -12,7 +12,7 @@
 #include "tests/child.h"
 #include "tests/test.h"
 
-static void *volatile sink; /* so that no call is optimised away */
+static void *volatile sink; /* keeps calls from being optimized away */
 
 static void by_malloc(void)
 {
@@ -88,7 +88,7 @@ static void make_attempt(void *arg)
     a->fn();
 }
 
-/* True if fn ends as a BUG; it otherwise ends with 0. */
+/* True if fn ends with a BUG; otherwise it ends with 0. */
 static bool is_bug(void (*fn)(void), bool forbid)
 {
     int code;

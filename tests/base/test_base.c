@@ -1,4 +1,4 @@
-/* base: memory, strings, the map, the log, and the ways to leave. */
+/* base: memory, strings, the map, the log, and program exit. */
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
@@ -25,7 +25,7 @@ static void end_as_programs_do(void *arg)
     (*fn)(NULL);
 }
 
-/* fn ends the program with that code, and says no more than that. */
+/* Checks that fn ends the program with this code and prints only `want`. */
 static void check_ends(void (*fn)(void *arg), int code, const char *want)
 {
     int got;
@@ -48,7 +48,7 @@ static void test_alloc(void **state)
     assert_string_equal(s, "7-x");
     assert_memory_equal(copy, "7-", 2);
     assert_int_equal((uintptr_t)aligned % 64, 0);
-    for (int i = 0; i < 128; i++) /* rounded up to lines, and zero */
+    for (int i = 0; i < 128; i++) /* the rest of the cache line is zero */
         assert_int_equal(aligned[i], 0);
     for (int i = 0; i < 1000; i++) {
         GROW(v, n, cap);
@@ -136,7 +136,7 @@ static void test_strbuf(void **state)
     assert_memory_equal(text, "a\0bc", 5);
     assert_string_equal(s.buf, "");
     free(text);
-    text = strbuf_detach(&s); /* of an empty one: still the caller's */
+    text = strbuf_detach(&s); /* for an empty one: the caller's own string */
     assert_string_equal(text, "");
     free(text);
     strbuf_release(&s);
@@ -211,7 +211,7 @@ static void test_strmap(void **state)
         (void)snprintf(key, sizeof(key), "layer%d.weight", i);
         assert_true(strmap_has(&m, key));
         assert_ptr_equal(strmap_get(&m, key), i % 3 ? &value[i] : NULL);
-        assert_string_equal(m.entry[i].key, key); /* in the order of putting */
+        assert_string_equal(m.entry[i].key, key); /* in insertion order */
     }
     assert_false(strmap_has(&m, "layer10000.weight"));
     assert_false(strmap_has(&m, ""));
@@ -262,7 +262,7 @@ static int count(const char *text, const char *what)
     return n;
 }
 
-/* Escapes, C1 controls as a character and as a byte, directions, what is no UTF-8. */
+/* Escapes, C1 controls as a character and as a byte, bidi controls, invalid UTF-8. */
 static void test_one_line(void **state)
 {
     static const char *const row[][2] = {
@@ -318,7 +318,7 @@ static void test_log(void **state)
     free(path);
 }
 
-/* --- leaving --- */
+/* --- exit --- */
 
 static void leave_die(void *arg)
 {
@@ -326,7 +326,7 @@ static void leave_die(void *arg)
     die("cannot open '%s'", arg ? "y" : "x");
 }
 
-/* What a name may hold: an end of a line, a terminal's escape, UTF-8. */
+/* What a name may contain: a line break, a terminal escape, UTF-8. */
 static void leave_odd_name(void *arg)
 {
     (void)arg;
@@ -356,7 +356,7 @@ static void leave_handler(void *arg)
     usage("bad");
 }
 
-/* As a driver would that takes away memory which other threads use. */
+/* Like a driver that frees memory which other threads use. */
 static void pull_the_rug(void)
 {
     abort();

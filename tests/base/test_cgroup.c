@@ -1,4 +1,4 @@
-/* The limits of control groups, of trees of files like the kernel's. */
+/* Limits of control groups, read from file trees like the kernel's. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "tests/make_folder.h"
 #include "tests/test.h"
 
-/* Files below a new folder, "PATH text", and what /proc/self/cgroup says, or NULL. */
+/* Files in a new folder, "PATH text", and the contents of /proc/self/cgroup or NULL. */
 struct tree {
     const char *name, *file[8], *self;
     size_t memory;
@@ -108,7 +108,7 @@ static void test_trees(void **state)
     }
 }
 
-/* Of this process: whatever they are, something is left. */
+/* The limits of this process are unknown, but positive. */
 static void test_own(void **state)
 {
     struct cgroup_limits l = cgroup_of_process();
@@ -118,7 +118,7 @@ static void test_own(void **state)
     assert_true(l.cpus > 0);
 }
 
-/* Of several processes on a machine each plans with its part. */
+/* Several processes on a machine each get their share. */
 static void test_shared(void **state)
 {
     size_t memory = host_memory();

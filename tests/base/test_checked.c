@@ -1,4 +1,4 @@
-/* base/checked: what is at a limit, and what is beyond it. */
+/* base/checked: values at a limit and beyond it. */
 #include "base/checked.h"
 #include "tests/test.h"
 
@@ -56,7 +56,7 @@ static void numbers(void **state)
     assert_string_equal(text, ",7");
     text = "00256";
     assert_false(checked_number(&text, 255, &v));
-    assert_string_equal(text, "00256"); /* it stays where it was */
+    assert_string_equal(text, "00256"); /* unchanged */
     assert_true(checked_number(&text, 256, &v) && v == 256 && !*text);
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         text = bad[i];

@@ -1,4 +1,4 @@
-/* Words of a command, and commands that run next to a training run: base/words.h,
+/* Words of a command, and commands that run in parallel with training: base/words.h,
  * base/command.h. */
 #include <signal.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 static void test_words(void **state)
 {
     static const struct {
-        const char *text, *want; /* NULL: a quote is not closed */
+        const char *text, *want; /* NULL if a quote is not closed */
     } rows[] = {
         {"", ""},
         {" \t ", ""},
@@ -88,7 +88,7 @@ static void test_status(void **state)
     strbuf_release(&why);
 }
 
-/* Many may be under way, and all can be killed. */
+/* Many may run at once, and all can be killed. */
 static void test_kill(void **state)
 {
     struct command c[COMMANDS_MOST], more;

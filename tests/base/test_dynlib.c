@@ -1,4 +1,4 @@
-/* Libraries that are opened when they are needed. */
+/* Libraries that are opened on demand. */
 #include "base/dynlib.h"
 
 #include <math.h>
@@ -27,7 +27,7 @@ static void *open_math(void *arg)
     return dynlib_open(&row, &lib, &why) == 0 && lib.cosine(0) == 1 ? arg : NULL;
 }
 
-/* All threads come while it is opened: each finds it whole. */
+/* All threads arrive while it is being opened; each finds it complete. */
 static void test_threads(void **state)
 {
     enum { THREADS = 8 };
@@ -44,7 +44,7 @@ static void test_threads(void **state)
     }
 }
 
-/* What was found stays as it is. */
+/* The second call does not look up symbols again. */
 static void test_once(void **state)
 {
     struct dynlib row = {.names = names, .package = "libc6", .symbols = symbols};
@@ -73,7 +73,8 @@ static void test_missing(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
-        for (int again = 0; again < 2; again++) { /* a failure is no opening */
+        for (int again = 0; again < 2; again++) { /* a failed call does not count as open
+                                                   * */
             struct dynlib lib = {
                 .names = row[i].names, .package = "nowhere1", .symbols = row[i].symbols};
             struct strbuf why = STRBUF_INIT;

@@ -1,4 +1,4 @@
-/* base: paths, files that appear whole, and folders. */
+/* base: paths, atomic file writes, and folders. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -88,7 +88,7 @@ static void test_files(void **state)
     assert_false(file_exists(tmp));
     assert_int_equal(file_fsync_dir_of(path), 0);
     (void)unlink(path);
-    text = file_read("/proc/self/stat", &len); /* claims to have no bytes */
+    text = file_read("/proc/self/stat", &len); /* its size is reported as 0 */
     assert_true(text && len > 20 && strlen(text) == len);
     free(text);
     free(data);
@@ -96,7 +96,8 @@ static void test_files(void **state)
     free(tmp);
 }
 
-/* A pipe is written to and stays a pipe; a link to a file stays a link. */
+/* Writing to a pipe keeps the pipe; writing through a link keeps the link if its target
+ * exists. */
 static void test_write_special(void **state)
 {
     char *pipe = path_join(dir, "pipe"), *link = path_join(dir, "link"),
@@ -117,7 +118,7 @@ static void test_write_special(void **state)
     assert_int_equal(unlink(pipe), 0);
 
     assert_int_equal(symlink("linked", link), 0);
-    for (int i = 0; i < 2; i++) { /* leads nowhere; leads to a file */
+    for (int i = 0; i < 2; i++) { /* a dangling link; a link to a file */
         if (i)
             assert_int_equal(atomic_write_file(file, "old", 3), 0);
         assert_int_equal(atomic_write_file(link, "new", 3), 0);
@@ -138,8 +139,8 @@ static void test_write_special(void **state)
     free(file);
 }
 
-/* A name in a data set may lead to an endless device or to a pipe without a writer:
- * neither is read, opened, or waited for. */
+/* A name in a data set may refer to an endless device or a pipe without a writer: neither
+ * is read, opened, or waited for. */
 static void test_not_regular(void **state)
 {
     char *pipe = path_join(dir, "pipe"), *link = path_join(dir, "link");
@@ -156,7 +157,7 @@ static void test_not_regular(void **state)
         assert_null(file_open(names[i]));
     }
     assert_string_equal(file_strerror(FILE_NOT_REGULAR), "it is not a regular file");
-    assert_null(file_read_stream(link, 100, NULL)); /* bounded all the same */
+    assert_null(file_read_stream(link, 100, NULL)); /* also bounded */
     assert_int_equal(errno, EFBIG);
     assert_int_equal(unlink(pipe), 0);
     assert_int_equal(unlink(link), 0);
@@ -164,8 +165,7 @@ static void test_not_regular(void **state)
     free(link);
 }
 
-/* A file that another program has created in place of the temporary file is not written
- * to. */
+/* A file that another program created in place of the temporary file is not written. */
 static void test_planted(void **state)
 {
     char *path = path_join(dir, "file"), *tmp = xasprintf("%s.tmp", path);
@@ -196,7 +196,7 @@ static void test_planted(void **state)
     free(victim);
 }
 
-/* A failed write leaves the old file and gives the reason. */
+/* A failed write keeps the old file and reports the reason. */
 static void test_write_fails(void **state)
 {
     char *path = path_join(dir, "d"), *file = path_join(path, "f"),

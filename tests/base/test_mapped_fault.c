@@ -1,4 +1,4 @@
-/* A file that is made shorter under a mapping: one line names it, instead of a signal. */
+/* If a mapped file is truncated, one line names it instead of a signal. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +46,8 @@ static void the_file_is_named(void **state)
 {
     static const char content[PAGES * PAGE] = {7};
     char *dir = make_temp_dir(), *path = xasprintf("%s/a file", dir);
-    char *line = xasprintf("trainc: error: cannot read '%s', which is mapped into memory", path);
+    char *line =
+        xasprintf("trainc: error: cannot read '%s', which is mapped into memory", path);
 
     (void)state;
     make_file(dir, "a file", content, sizeof(content));

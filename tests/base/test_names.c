@@ -1,4 +1,4 @@
-/* Names of a table's rows: found, listed, and told where a text is none of them. */
+/* Names of table rows: lookup, lists, and the message for an unknown name. */
 #include <string.h>
 
 #include "base/names.h"

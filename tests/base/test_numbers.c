@@ -30,7 +30,7 @@ static void test_philox_vectors(void **state)
     }
 }
 
-/* Each argument matters, and a stream is not a step. */
+/* Each argument changes the result, and stream and step are not interchangeable. */
 static void test_philox_arguments(void **state)
 {
     const struct philox r[] = {
@@ -101,7 +101,7 @@ static uint16_t half_infinity(const struct format *f)
     return (uint16_t)(((1 << f->exponent_bits) - 1) << f->mantissa_bits);
 }
 
-/* The value of a finite pattern, by the definition of the format. */
+/* The value of a finite bit pattern, by definition of the format. */
 static double half_value(const struct format *f, uint16_t h)
 {
     int mantissa = h & ((1 << f->mantissa_bits) - 1);
@@ -125,7 +125,8 @@ static void test_half_patterns(void **state)
             float x = f->to_float(h);
 
             back = f->from_float(x);
-            if (magnitude > half_infinity(f)) { /* a NaN stays one, sign and all */
+            if (magnitude > half_infinity(f)) { /* a NaN remains a NaN and keeps its sign
+                                                 * */
                 assert_true(isnan(x));
                 assert_true((back & 0x7fff) > half_infinity(f));
                 assert_int_equal(back & 0x8000, h & 0x8000);
@@ -152,7 +153,7 @@ static uint16_t both_signs(const struct format *f, float x)
     return h;
 }
 
-/* Halfway between neighbours goes to the even one, and a hair off to the nearer. */
+/* A tie rounds to even, and anything beside it to the nearer neighbor. */
 static void test_half_rounding(void **state)
 {
     (void)state;
@@ -188,7 +189,7 @@ static void test_half_edges(void **state)
     assert_int_equal(fp16_from_float(-ldexpf(1, -140)), 0x8000);
     assert_int_equal(bf16_from_float(3.40282347e38f), 0x7f80); /* FLT_MAX rounds up */
     assert_int_equal(bf16_from_float(1), 0x3f80);
-    for (int i = 0; i < 23; i++) { /* NaNs whose payload is in the bits that are cut */
+    for (int i = 0; i < 23; i++) { /* NaNs whose payload is in the truncated bits */
         float nan = float_from_bits(0x7f800000u | 1u << i);
 
         assert_true((fp16_from_float(nan) & 0x7fff) > 0x7c00);

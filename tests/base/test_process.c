@@ -1,4 +1,4 @@
-/* Children that end with the process that started them: base/process.h, base/command.h. */
+/* Children end with the process that started them: base/process.h, base/command.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -12,8 +12,8 @@
 #include "base/process.h"
 #include "tests/test.h"
 
-/* The end of the process that holds the other ends of the pipe, and of all its children
- * that do; what they said before. */
+/* Waits until the process and all its children have closed their end of the pipe; returns
+ * their output. */
 static char *hear_until_gone(int fd, double seconds)
 {
     double until = clock_now() + seconds;
@@ -36,8 +36,8 @@ static char *hear_until_gone(int fd, double seconds)
     return strbuf_detach(&said);
 }
 
-/* In a process of its own: starts a child by `start`, and is killed once that has
- * spoken. The child has the pipe as its output, so it is gone when that is closed. */
+/* A separate process starts a child with `start` and is killed once the child has
+ * written. The child holds the pipe as its output, so the pipe closes when it ends. */
 static void check_killed(void (*start)(int out))
 {
     int ends[2], status;
@@ -72,7 +72,7 @@ static void start_plain(int out)
     (void)process_start(&p, &why);
 }
 
-/* Children of the command that know nothing of us. */
+/* The command's children do not know about us. */
 static void start_command(int out)
 {
     const char *words[] = {"/bin/sh", "-c", "sleep 1000 & sleep 1000 & echo here; wait",
@@ -96,9 +96,9 @@ static void test_killed(void **state)
     check_killed(start_command);
 }
 
-/* Only three descriptors, default signals, and its own environment. Signals from 32 on
- * are not checked: make may start its children with those of the C library ignored, which
- * cannot be changed. */
+/* The command gets only three descriptors, default signals, and its own environment.
+ * Signals from 32 on are not checked: make may start its children with the C library's
+ * own ignored, which cannot be changed. */
 static void test_clean(void **state)
 {
     const char *words[] = {"sh", "-c",
@@ -137,7 +137,7 @@ static void test_clean(void **state)
     (void)close(open_for_all);
 }
 
-/* One that takes no SIGTERM, or is stopped. */
+/* A command that ignores SIGTERM, or is stopped. */
 static void test_end(void **state)
 {
     static const char *const stubborn[] = {"trap '' TERM; sleep 1000 & wait; sleep 1000",

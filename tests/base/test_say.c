@@ -1,4 +1,4 @@
-/* What verbs print: names cannot add lines or reach the terminal, formats can. */
+/* What subcommands print: names cannot add lines or control the terminal; formats can. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -30,7 +30,7 @@ static void names_are_made_safe(void **state)
     SAYS("a?b? ?[31m\n", "%s\n", "a\nb\t \033[31m");
     SAYS("x?y?z?\n", "%s\n", "x\xe2\x80\xaey\x07z\x7f"); /* U+202E, BEL, DEL */
     SAYS("?\n", "%s\n", "\xc2\x9b");                     /* CSI as one character */
-    SAYS("\xc3\xa9?\n", "%s\n", "\xc3\xa9\xff");         /* no UTF-8 */
+    SAYS("\xc3\xa9?\n", "%s\n", "\xc3\xa9\xff");         /* invalid UTF-8 */
     SAYS("a?  |b\n", "%-4s|%.1s\n", "a\n", "bc");
     SAYS("\t\n", "\t\n");
 }

@@ -31,7 +31,7 @@ static void test_vectors(void **state)
           "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
-/* Of 55, 56, 63, 64, 119 and 120 letters: Python's hashlib. */
+/* 55, 56, 63, 64, 119, and 120 letters, from Python's hashlib. */
 static void test_padding(void **state)
 {
     (void)state;

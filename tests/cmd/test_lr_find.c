@@ -1,4 +1,4 @@
-/* What --lr-find makes of losses whose answer is known. */
+/* --lr-find on losses with a known answer. */
 #include <math.h>
 
 #include "cmd/lr_find.h"
@@ -6,8 +6,8 @@
 
 enum { N = 101 };
 
-/* Rates from 1e-7 to 10, a loss that falls from 2.3 along a logistic curve around `middle`
- * and rises from `end` on. */
+/* Learning rates from 1e-7 to 10; the loss falls from 2.3 along a logistic curve around
+ * `middle` and rises from `end` on. */
 static void make(struct lr_find_point *p, double middle, double end)
 {
     for (int i = 0; i < N; i++) {

@@ -1,6 +1,6 @@
 /*
- * The verbs that speak of models and devices without training: what they write for
- * machines, and that every recipe of the table loads and builds its own model.
+ * Subcommands that describe models and devices: their machine-readable output. Also
+ * checks that every recipe of the table loads and builds its own model.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static int64_t number(const json_t *j, const char *key)
     return json_integer_value(n);
 }
 
-/* How often an op stands in the claims. */
+/* Returns how often an op occurs in the claims. */
 static int claimed(const json_t *claims, const char *op)
 {
     const json_t *claim, *name;
@@ -71,7 +71,7 @@ static void test_summary(void **state)
         fail_msg("%s", why.buf);
     strbuf_release(&why);
     assert_int_equal(number(j, "params"), 11689512);
-    /* The convolutions of 64x64 pixels and the classifier, of one image. */
+    /* Convolutions at 64x64 pixels and the classifier, for one image. */
     assert_int_equal(number(j, "macs"), (INT64_C(1814073344) - 512000) * 4 / 49 + 512000);
     assert_true(number(j, "lower_bound_bytes") > 4 * 64 * 32 * 32 * 4);
     assert_true(number(j, "arena_bytes") >= number(j, "lower_bound_bytes"));
@@ -79,7 +79,7 @@ static void test_summary(void **state)
     claims = json_object_get(j, "claims");
     assert_int_equal(claimed(claims, "conv2d"), 20);
     assert_int_equal(claimed(claims, "conv2d_weight_grad"), 20);
-    assert_int_equal(claimed(claims, "conv2d_data_grad"), 19); /* not of the pixels */
+    assert_int_equal(claimed(claims, "conv2d_data_grad"), 19); /* none for the images */
     assert_int_equal(claimed(claims, "batchnorm"), 20);
     assert_int_equal(claimed(claims, "linear"), 1);
     json_decref(j);
@@ -105,7 +105,7 @@ static void test_lists(void **state)
     assert_int_equal(verb_run(&cmd_devices, (const char *const[]){NULL}), 0);
 }
 
-/* A file below configs/ loads without a word and names a model. */
+/* Loads a file of configs/; it must give no messages and name a model. */
 static void load_file(struct config *cfg, const char *file)
 {
     char *words[] = {xstrdup("--cfg"), xasprintf("configs/%s", file)};
@@ -124,7 +124,7 @@ static void load_file(struct config *cfg, const char *file)
     free(words[1]);
 }
 
-/* Images are squares for a classifier: the loader makes no others. */
+/* A classifier's images must be square, because the loader makes only squares. */
 static void test_squares(void **state)
 {
     struct problems p = {0};
@@ -146,7 +146,7 @@ static void test_squares(void **state)
     config_release(&cfg);
 }
 
-/* The model can be built as the file says, for images as large as it says. */
+/* Builds the model as the file says, for images of its size. */
 static struct model_count check_build(const struct config *cfg)
 {
     struct arena mem = {0};
@@ -160,7 +160,8 @@ static struct model_count check_build(const struct config *cfg)
     return c;
 }
 
-/* Microsoft's files have names of their own: what they describe is that model. */
+/* Microsoft's files have their own names: they must describe the model of the same size.
+ * */
 static void check_same_net(const struct model *m, const struct config *cfg)
 {
     struct model_options o = {.classes = cfg->model.num_classes};
@@ -182,7 +183,8 @@ static int check_recipes(const struct model_family *f)
         if (!m->recipe)
             continue;
         load_file(&cfg, m->recipe);
-        if (config_where(&cfg, "MODEL.NUM_CLASSES")) /* else the folders say it */
+        if (config_where(&cfg, "MODEL.NUM_CLASSES")) /* otherwise the class folders
+                                                      * determine it */
             assert_int_equal(cfg.model.num_classes, m->classes);
         if (f->custom_keys)
             check_same_net(m, &cfg);

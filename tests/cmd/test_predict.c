@@ -1,6 +1,6 @@
 /*
- * trainc predict of a segmentation: which pixel of the image gets which of the net's
- * labels. The net's weights are chosen so that its labels are known.
+ * trainc predict for segmentation: which pixel of the image gets which label of the
+ * model. The model's weights are chosen so that its labels are known.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,8 +24,8 @@
 static char dir[] = "/tmp/trainc-predict-XXXXXX", *weights, *image;
 
 /*
- * All is zero but for the last block, which gives 1 everywhere, and the last layer, in
- * which each of the 2 x 2 pixels that one becomes has a class of its own.
+ * All weights are zero except the last block's bias, which makes every value 1, and the
+ * last layer, where each of the 2 x 2 pixels made from one has its own class.
  */
 static void fill(const char *name, const struct statedict_shape *shape, float *w)
 {
@@ -34,7 +34,7 @@ static void fill(const char *name, const struct statedict_shape *shape, float *w
             w[i] = 1;
     if (!strcmp(name, "decoder.output_conv.weight"))
         for (int i = 0; i < 4; i++)
-            w[i * 4 + i] = 1; /* [in, class, y, x], of the first input alone */
+            w[i * 4 + i] = 1; /* [in, class, y, x], of the first input only */
 }
 
 static int label_of_net(int x, int y)
@@ -106,7 +106,7 @@ static void write_image(int w, int h)
     assert_int_equal(fclose(f), 0);
 }
 
-/* Its label map, as predict makes it; for label_reader_release. */
+/* Returns the image's label map as predict writes it; free with label_reader_release. */
 static struct label_reader predict(const char *flag)
 {
     struct label_reader r = {0};
@@ -128,7 +128,7 @@ static struct label_reader predict(const char *flag)
     return r;
 }
 
-/* The net sees 24 x 16 pixels, of which the image has fw x fh in the middle. */
+/* The model sees 24 x 16 pixels with the image, fw x fh, in the center. */
 static void test_pixels(void **state)
 {
     static const struct {
@@ -195,7 +195,7 @@ static void predict_again(void)
     label_reader_release(&r);
 }
 
-/* Files of others stay, and what is predicted is not written over what is looked at. */
+/* Other programs' files are kept, and predictions do not overwrite the input. */
 static void test_overwrites_nothing(void **state)
 {
     char *labels = path_join(dir, "image_labels.png"), *text, *data;
@@ -203,7 +203,7 @@ static void test_overwrites_nothing(void **state)
 
     (void)state;
     write_image(W, H);
-    predict_again(); /* over its own */
+    predict_again(); /* over the input */
     data = file_read(labels, &len);
     assert_true(written_is(labels, WRITTEN_IMAGE));
     assert_int_equal(atomic_write_file(labels, "mine", 4), 0);
@@ -216,7 +216,7 @@ static void test_overwrites_nothing(void **state)
     free(labels);
 }
 
-/* What an earlier predict left in a folder is no image to look at. */
+/* Output files of an earlier predict in a folder are not input images. */
 static void test_own_answers(void **state)
 {
     char *again = path_join(dir, "image_labels_labels.png");

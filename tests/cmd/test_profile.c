@@ -1,6 +1,5 @@
 /*
- * trainc profile on data that are made while they are read: what its tables add up to,
- * and that a viewer can draw its trace.
+ * trainc profile on synthetic data: its tables add up, and a viewer can draw its trace.
  */
 #include <math.h>
 #include <stdio.h>
@@ -60,7 +59,7 @@ static void assert_near(double a, double b, double share)
         fail_msg("%g is not %g", a, b);
 }
 
-/* Each step counts as often as it runs in an update; so do the layers. */
+/* Checks that each node and layer counts once per execution in an update. */
 static double check_steps(const json_t *j, double *all_runs)
 {
     double runs = 0;
@@ -76,7 +75,7 @@ static double check_steps(const json_t *j, double *all_runs)
         assert_true(number(s, "bytes") >= 0);
         assert_near(number(s, "gflop_per_second"), number(s, "flops") / ms * 1e-6, 1e-9);
         assert_near(number(s, "gb_per_second"), number(s, "bytes") / ms * 1e-6, 1e-9);
-        /* That of micro-batches runs for all but the last. */
+        /* Micro-batch nodes run for all batches but the last. */
         assert_true(fabs(times - (GROUP - 1)) < 1e-9 || fabs(times - 1) < 1e-9);
         runs += times;
         sum += times * ms;
@@ -93,7 +92,7 @@ static double check_steps(const json_t *j, double *all_runs)
     return sum;
 }
 
-/* In the order of what they lose. */
+/* Sorted by lost time, largest first. */
 static void check_worst(const json_t *j)
 {
     const json_t *worst = json_object_get(j, "worst"), *s;
@@ -103,7 +102,8 @@ static void check_worst(const json_t *j)
     assert_int_equal(json_array_size(worst), 10);
     json_array_foreach(worst, i, s)
     {
-        double lost = (number(s, "ms") - number(s, "floor_ms")) * number(s, "times_an_update");
+        double lost =
+            (number(s, "ms") - number(s, "floor_ms")) * number(s, "times_an_update");
 
         assert_true(lost <= last);
         last = lost;
@@ -138,13 +138,13 @@ struct lane {
     int depth, spans, updates, waits, images, stages;
 };
 
-/* Each span lies within the one that is open, or begins after it; what may lie in
- * what. */
+/* Checks that the span lies within the open one or starts after it, and that its kind may
+ * be nested there. */
 static void take_span(struct lane *l, const json_t *e)
 {
     static const char *const inside[][2] = {
         {"data", "step"},   {"program", "step"}, {"forward", "program"},
-        {"image", "batch"},   {"stage", "image"},
+        {"image", "batch"}, {"stage", "image"},
     };
     struct span s = {number(e, "ts"), number(e, "ts") + number(e, "dur"), text(e, "cat")};
 
@@ -202,7 +202,7 @@ static void read_trace(struct lane *lane, json_t *t)
     free(span);
 }
 
-/* `runs`: of steps in an update. */
+/* `runs`: executed nodes per update. */
 static void check_trace(const json_t *figures, bool host, double runs)
 {
     struct lane lane[LANES] = {0};

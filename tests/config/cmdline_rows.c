@@ -61,7 +61,7 @@ void cmdline_show(struct strbuf *s, const struct cmdline *line)
         strbuf_addf(s, " PRINT%s", line->print);
 }
 
-/* overrides.txt of a run: its words mean the same again. */
+/* Words written to overrides.txt must parse to the same settings. */
 static void compare_again(const char *want, const struct cmdline *first,
                           const struct cmd_spec *spec)
 {

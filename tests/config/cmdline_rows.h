@@ -1,11 +1,11 @@
-/* Command lines in a table, for tests of the parser. */
+/* Tables of command lines, for tests of the parser. */
 #ifndef TESTS_CONFIG_CMDLINE_ROWS_H
 #define TESTS_CONFIG_CMDLINE_ROWS_H
 
 #include "base/strbuf.h"
 #include "config/cmdline.h"
 
-/* Words are separated by |. `want`: as cmdline_show has it; `says`: its mistakes. */
+/* Words are separated by |. `want`: output of cmdline_show; `says`: messages. */
 struct cmdline_row {
     const char *words, *want, *says;
 };
@@ -16,12 +16,12 @@ extern const struct cmd_flag cmdline_own[];
 void cmdline_parse_words(struct cmdline *line, const struct cmd_spec *spec,
                          const char *words, struct problems *p);
 
-/* What the line holds: "cfg:FILE opt:KEY=VALUE KEY=VALUE own:--json=FILE arg:A
- * rest:B". */
+/* Adds the parsed line: "cfg:FILE opt:KEY=VALUE KEY=VALUE own:--json=FILE arg:A rest:B".
+ * */
 void cmdline_show(struct strbuf *s, const struct cmdline *line);
 
-/* Fails unless the row says and sets what it should, also when its words are read again
- * from a file, as overrides.txt of a run. */
+/* Fails unless the row gives its settings and messages, also when its words are read from
+ * a file such as a run's overrides.txt. */
 void cmdline_compare(const struct cmdline_row *row, const struct cmd_spec *spec);
 
 #endif

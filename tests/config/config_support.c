@@ -28,8 +28,8 @@ static struct decl decl_of(const struct value *v)
 }
 
 /*
- * Makes a tree that was read one with types: each leaf has that of its value, once texts
- * that Python would read as something else have become that: (1, 2), None.
+ * Gives types to a tree without: each leaf gets the type of its value, after text that
+ * Python would parse, such as (1, 2) and None, is parsed.
  */
 static void declare(struct cfgnode *n, const char *section, struct arena *mem)
 {

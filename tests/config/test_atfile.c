@@ -44,7 +44,7 @@ static void test_at_file(void **state)
     support_file("sub/b.args", "@c.args --seed 1");
     (void)snprintf(want, sizeof(want), "TRAIN.EPOCHS=3 SEED=1 %s", both);
     at_file(support_file("d.args", "@sub/b.args"), want, NULL);
-    /* in --opts, where a key stands */
+    /* in --opts, in the place of a key */
     (void)snprintf(want, sizeof(want), "opt:A=1 opt:B=@x %s", both);
     support_file("o.args", "A 1 B @x");
     at_file(support_file("p.args", "--opts @o.args"), want, NULL);
@@ -52,7 +52,7 @@ static void test_at_file(void **state)
             "own:-q, --quiet own:-v, --verbose arg:a#b "
             "arg:a b",
             NULL);
-    /* lines that go on, and the mark of a byte order in front */
+    /* continued lines, and a byte order mark */
     (void)snprintf(want, sizeof(want), "DATA.BATCH_SIZE=3 SEED=1 %s arg:ab", both);
     at_file(support_file("r.args", "\xef\xbb\xbf"
                                    "--batch-size \\\n 3 \\\r\n--seed 1 a\\\nb \\\n"),
@@ -60,7 +60,7 @@ static void test_at_file(void **state)
     support_cleanup();
 }
 
-/* With an argument after a zero byte, where reading a text ends. */
+/* An argument after a zero byte, which would end a C string. */
 static const char *binary_file(void)
 {
     const char *path = support_file("zero.args", "");

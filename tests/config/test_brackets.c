@@ -1,4 +1,4 @@
-/* Lists of --opts that the shell has cut into words, and brackets that do not end. */
+/* Lists in --opts that the shell split into words, and unbalanced brackets. */
 #include <string.h>
 
 #include "config/argword.h"
@@ -30,10 +30,10 @@ static void test_is_open(void **state)
 static const struct {
     const char *words, *want, *says; /* words and settings are separated by | */
 } rows[] = {
-    {"--opts|A|[1,|2]|B|3", "A=[1, 2]|B=3", ""}, /* no key: it could be a list */
+    {"--opts|A|[1,|2]|B|3", "A=[1, 2]|B=3", ""}, /* unknown key: it could be a list */
     {"--opts|A|['a]',|\"b\\\"[\"]|B|1", "A=['a]', \"b\\\"[\"]|B=1", ""},
     {"--opts|A|(u')',|-inf,|-2)|B|1", "A=(u')', -inf, -2)|B=1", ""},
-    {"--opts|A|[1,|TAG|3", "A=[1,|TAG=3", ""}, /* that A is no key is told later */
+    {"--opts|A|[1,|TAG|3", "A=[1,|TAG=3", ""}, /* unknown key A is reported later */
     {"--opts|AUG.SCALE|[-1,|-2]|SEED|1", "AUG.SCALE=[-1, -2]|SEED=1", ""},
     {"--opts|AUG.SCALE|[1,|-b2|SEED=1", "SEED=1|DATA.BATCH_SIZE=2",
      "error: --opts #1: AUG.SCALE: a bracket or a quote does not end in '[1,'\n"},
@@ -44,13 +44,13 @@ static const struct {
     {"--opts|TRAIN.FREEZE|[a,|b,", "",
      "error: --opts #1: TRAIN.FREEZE: a bracket or a quote does not end in '[a, b,'\n"},
     {"--opts|TRAIN.FREEZE|[a,|b=c]|TAG=x", "TRAIN.FREEZE=[a, b=c]|TAG=x", ""},
-    {"--opts|TAG|[x|SEED|3", "TAG=[x|SEED=3", ""}, /* a text may start so */
+    {"--opts|TAG|[x|SEED|3", "TAG=[x|SEED=3", ""}, /* a string may start like this */
     {"TAG=(x|SEED=3", "TAG=(x|SEED=3", ""},
     {"--opts|MODEL.NAME|[a|b]|SEED=3", "MODEL.NAME=[a",
      "error: argument --opts: key b] has no value before SEED=3 (b]=SEED=3, if that is "
      "it)\n"},
-    {"--opts|SEED|[1,|2]|TAG|3", "SEED=[1, 2]|TAG=3", ""}, /* one mistake, not two */
-    /* the same for flags of lists, which take words without brackets, too */
+    {"--opts|SEED|[1,|2]|TAG|3", "SEED=[1, 2]|TAG=3", ""}, /* one error, not two */
+    /* also for list flags, which take words without brackets, too */
     {"--scale|[0.5,|1]|--freeze|[a,|'b|c']|--seed|3",
      "AUG.SCALE=[0.5, 1]|TRAIN.FREEZE=[a, 'b c']|SEED=3", ""},
     {"--scale|[0.5|--seed|3|TAG=a", "TAG=a|SEED=3",

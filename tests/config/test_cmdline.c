@@ -1,6 +1,6 @@
 /*
- * The command line, row by row as argparse's users know it, with trainc's answer where
- * trainc is kinder (folded _, numbers with exponents, --x=true) or stricter.
+ * The command line, row by row as in argparse, and where trainc differs: it is more
+ * lenient (folded _, numbers with exponents, --x=true) or stricter.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static const struct cmdline_row rows[] = {
     {"--batch|3", "DATA.BATCH_SIZE=3", "note: --batch is short for --batch-size\n"},
     {"--batch=3", "DATA.BATCH_SIZE=3", "note: --batch is short for --batch-size\n"},
     {"--batch_s=3", "DATA.BATCH_SIZE=3", "note: --batch_s is short for --batch-size\n"},
-    {"--mixup|0.5", "AUG.MIXUP=0.5", ""}, /* exact, beside --mixup-prob */
+    {"--mixup|0.5", "AUG.MIXUP=0.5", ""}, /* exact, despite --mixup-prob */
     {"--mixup-p|0.5", "AUG.MIXUP_PROB=0.5",
      "note: --mixup-p is short for --mixup-prob\n"},
     {"--mixup-|1", "",
@@ -87,13 +87,13 @@ static const struct cmdline_row rows[] = {
     {"--batch-size|1_000", "DATA.BATCH_SIZE=1_000", ""},
     {"--batch-size| 3 ", "DATA.BATCH_SIZE= 3 ", ""},
     {"--batch-size|0", "DATA.BATCH_SIZE=0",
-     ""}, /* given is given; the range is checked later */
+     ""}, /* syntax only; the range is checked later */
     {"--lr|nan", "TRAIN.BASE_LR=nan", ""},
     {"--lr|1_0.5", "TRAIN.BASE_LR=1_0.5", ""},
     {"--lr|1e-3", "TRAIN.BASE_LR=1e-3", ""},
     {"--lr|-1", "TRAIN.BASE_LR=-1", ""},
     {"--lr|-.5", "TRAIN.BASE_LR=-.5", ""},
-    {"--lr|-1e-3", "TRAIN.BASE_LR=-1e-3", ""}, /* argparse: only from 3.14 on */
+    {"--lr|-1e-3", "TRAIN.BASE_LR=-1e-3", ""}, /* argparse: only since 3.14 */
     {"--lr|-10.", "TRAIN.BASE_LR=-10.", ""},
     {"--lr|-inf", "TRAIN.BASE_LR=-inf", ""},
     {"--lr=-1e-3", "TRAIN.BASE_LR=-1e-3", ""},
@@ -108,7 +108,7 @@ static const struct cmdline_row rows[] = {
      "elem), maybe you meant 'batch'?\n"},
     {"--tag|5", "TAG=5", ""},
     {"--tag|@home", "TAG=@home", ""},
-    /* quotes are of the text, here as repr() has it for the merge */
+    /* quotes belong to the string; shown as repr() for the merge */
     {"--tag|'5'", "TAG=\"'5'\"", ""},
     {"--tag|\"", "TAG='\"'", ""},
     {"--mixup-mode|'pair'", "AUG.MIXUP_MODE='pair'", ""},
@@ -133,7 +133,7 @@ static const struct cmdline_row rows[] = {
     {"--cfg", "", "error: argument -c/--cfg: expected one argument\n"},
     /* --opts */
     {"--opts|A|1|B=2", "opt:A=1 opt:B=2", ""},
-    {"--opts|A|1|--opts|B|2", "opt:A=1 opt:B=2", ""}, /* argparse: the last replaces */
+    {"--opts|A|1|--opts|B|2", "opt:A=1 opt:B=2", ""}, /* in argparse, the last one wins */
     {"--opts=A=1|B|2", "opt:A=1 opt:B=2", ""},
     {"--opts|AUG.COLOR_JITTER|-1e-3|A|-1.0", "opt:AUG.COLOR_JITTER=-1e-3 opt:A=-1.0", ""},
     {"--opts|A|[2,|2]|B|1", "opt:A=[2, 2] opt:B=1", ""},
@@ -155,11 +155,11 @@ static const struct cmdline_row rows[] = {
     {"--opts|TAG|SEED", "opt:TAG=SEED", ""},
     {"--opts|A|1|--amp|B=2", "opt:A=1 opt:B=2 AMP_ENABLE=True", ""},
     {"TRAIN.EPOCHS=3", "opt:TRAIN.EPOCHS=3", ""},
-    /* what is not known */
+    /* unknown arguments */
     {"foo|--xyz", "rest:foo rest:--xyz", "error: unrecognized arguments: foo --xyz\n"},
     {"--epochz|7", "rest:--epochz rest:7",
      "error: unrecognized arguments: --epochz 7 (did you mean --epochs?)\n"},
-    /* flags of other trainers: with their values, and what there is instead */
+    /* flags of other trainers, with their values: the message names the equivalent */
     {"--experiment|a|--lr|1", "TRAIN.BASE_LR=1",
      "error: unrecognized arguments: --experiment a (here: --tag NAME)\n"},
     {"--initial_checkpoint=a.pth", "",
@@ -185,21 +185,21 @@ static const struct cmdline_row rows[] = {
      "--cfg FILE?) ('b.pth' is weights: --resume FILE or --pretrained FILE?) ('/no/such' "
      "is a path: --data-path DIR?)\n"},
     {"--|--amp", "rest:--amp", "error: unrecognized arguments: --amp\n"},
-    /* every mistake, not only the first */
+    /* all errors, not only the first */
     {"--lr|x|--epochz|-b|y|--opts", "rest:--epochz",
      "error: argument --lr: invalid float value: 'x'\n"
      "error: argument -b/--batch-size: invalid int value: 'y'\n"
      "error: argument --opts: expected at least one argument\n"
      "error: unrecognized arguments: --epochz (did you mean --epochs?)\n"},
-    /* the same mistake twice is one, and makes no other */
+    /* a repeated error is reported once and causes no other */
     {"--mix|1|--mix=2|--mix", "",
      "error: ambiguous option: --mix could match --mixup, --mixup-prob, "
      "--mixup-switch-prob, --mixup-mode, --mixup-off-epoch\n"},
     {"-b|x|-b|x", "", "error: argument -b/--batch-size: invalid int value: 'x'\n"},
-    /* -h and --version act where they stand */
+    /* -h and --version take effect in order */
     {"-h|-b|x", " HELP", ""},
     {"--nonsense|--help", "rest:--nonsense HELP", ""},
-    {"--dry-run|--help", " HELP", /* which the caller prints, and no mistakes */
+    {"--dry-run|--help", " HELP", /* the caller prints help instead of the errors */
      "error: unrecognized arguments: --dry-run (here: trainc config --check, or trainc "
      "summary)\n"},
     {"--help=1", "", "error: argument -h/--help: ignored explicit argument '1'\n"},
@@ -226,7 +226,7 @@ static void test_rows(void **state)
         compare(&rows[i], 0);
 }
 
-/* A verb with positional arguments; numbers and texts with blanks are some. */
+/* A subcommand with positional arguments, including numbers and strings with spaces. */
 static void test_positionals(void **state)
 {
     static const struct cmdline_row some[] = {
@@ -240,11 +240,11 @@ static void test_positionals(void **state)
          "not '[0.1, 1.0, /data]'\n"}, /* greedy */
         {"--scale|0.1|1.0|--|/data", "AUG.SCALE=[0.1, 1.0] arg:/data", ""},
         {"--|--amp|-b3", "arg:--amp arg:-b3", ""},
-        {"a=b", "arg:a=b", ""}, /* no key looks so */
+        {"a=b", "arg:a=b", ""}, /* keys do not look like this */
         {"A=b", "opt:A=b", ""},
         {"--|A=b", "arg:A=b", ""},
         {"a|b|c", "arg:a arg:b rest:c", "error: unrecognized arguments: c\n"},
-        /* what would be the value of an unknown flag */
+        /* possible values of an unknown flag */
         {"--epochz|a|b", "arg:b rest:--epochz rest:a",
          "error: unrecognized arguments: --epochz a (did you mean --epochs?)\n"},
         {"--epochz=3|b", "arg:b rest:--epochz=3",
@@ -264,7 +264,7 @@ static void test_positionals(void **state)
         compare(&some[i], 2);
 }
 
-/* No flag that there is counts as another trainer's. */
+/* No flag of trainc counts as another trainer's. */
 static void test_foreign(void **state)
 {
     const struct schema *row = schema_table;
@@ -302,7 +302,8 @@ static void test_own_values(void **state)
     assert_int_equal(p.n, 0);
 }
 
-/* As many images as trainc predict may get take no more memory than their names. */
+/* The command line of trainc predict with as many images as possible takes no more memory
+ * than their names. */
 static void test_many(void **state)
 {
     enum { MANY = 20000 };
@@ -326,7 +327,7 @@ static void test_many(void **state)
     free(argv);
 }
 
-/* Where a setting came from. */
+/* Origins of settings. */
 static void test_where(void **state)
 {
     struct problems p = {0};

@@ -1,5 +1,5 @@
-/* Command lines whose caller wants other characters before a flag, or what is not known
- * to be kept (argparse's prefix_chars and parse_known_args). */
+/* Command lines with other flag prefixes, or that keep unknown arguments (argparse's
+ * prefix_chars and parse_known_args). */
 #include "config/schema.h"
 #include "tests/config/cmdline_rows.h"
 #include "tests/test.h"
@@ -34,7 +34,7 @@ static void test_prefixes(void **state)
     spec.prefixes = "+";
     for (size_t i = 0; i < sizeof(only) / sizeof(*only); i++)
         cmdline_compare(&only[i], &spec);
-    /* - alone, unless the caller says so */
+    /* only -, by default */
     spec.flags = cmdline_own;
     spec.prefixes = NULL;
     cmdline_compare(&(struct cmdline_row){"+b|--tag|+b", "TAG=+b arg:+b", ""}, &spec);
@@ -49,11 +49,11 @@ static void test_keep_unknown(void **state)
          "rest:FOO=4",
          ""},
         {"-qx", "own:-q, --quiet rest:-x", ""},
-        /* of other trainers */
+        /* flags of other trainers */
         {"--experiment|a|--train.epochs|5",
          "rest:--experiment rest:a rest:--train.epochs rest:5", ""},
         {"-q|--|--lr|x", "own:-q, --quiet rest:--lr rest:x", ""},
-        /* what is known has to be right */
+        /* known arguments are still checked */
         {"--foo|-b|x|--opts|A", "rest:--foo",
          "error: argument -b/--batch-size: invalid int value: 'x'\n"
          "error: argument --opts: key A has no value\n"},

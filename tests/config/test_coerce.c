@@ -1,6 +1,6 @@
 /*
- * Values read by the type of their key: yacs's table of conversions, with trainc's
- * answer where trainc differs.
+ * Values are converted to the type of their key: yacs's conversions, and where trainc
+ * differs.
  */
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "tests/config/config_support.h"
 #include "tests/test.h"
 
-/* The columns: a new value of each type, as a value (not as text). */
+/* Returns the new value of a column, as a typed value (not as text). */
 static struct value sample(struct arena *a, enum value_type type)
 {
     struct value v = value_list(a, type, 1);
@@ -36,9 +36,8 @@ static struct value sample(struct arena *a, enum value_type type)
 }
 
 /*
- * Rows: declared type; columns: type of the new value. `=` taken as it is, `x` refused,
- * l and t become a list or a tuple, f a float (yacs refuses: nobody means an error by
- * LR 1).
+ * Rows: declared type; columns: type of the new value. `=` unchanged, `x` rejected, l and
+ * t become a list or a tuple, f a float (yacs rejects LR 1).
  */
 static const enum value_type column[] = {VALUE_INT,  VALUE_FLOAT, VALUE_BOOL, VALUE_STR,
                                          VALUE_LIST, VALUE_TUPLE, VALUE_NONE, VALUE_NODE};
@@ -85,11 +84,11 @@ static void test_matrix(void **state)
 
 enum { PLAIN, QUOTED, ARGUMENT };
 
-/* How a text reads: as a plain or quoted scalar of YAML, or on the command line. */
+/* How text is parsed: as a plain or quoted YAML scalar, or on the command line. */
 static const struct {
     enum value_type type, item;
     int from;
-    const char *text, *want; /* repr; NULL: refused */
+    const char *text, *want; /* repr, or NULL if rejected */
 } texts[] = {
     {VALUE_INT, 0, PLAIN, "0o10", "8"},
     {VALUE_INT, 0, PLAIN, "010", "8"},
@@ -145,7 +144,7 @@ static const struct {
     {VALUE_STR, 0, ARGUMENT, "(1, 2)", "'(1, 2)'"},
     {VALUE_STR, 0, ARGUMENT, "", "''"},
     {VALUE_STR, 0, ARGUMENT, " None ", "' None '"},
-    /* None for a key of something else: whatever Python reads as None */
+    /* None for a key of another type: all spellings that Python reads as None */
     {VALUE_INT, 0, ARGUMENT, " None\t", "None"},
     {VALUE_BOOL, 0, ARGUMENT, "(None) # no", "None"},
     {VALUE_FLOAT, 0, QUOTED, "None", "None"},
@@ -169,7 +168,7 @@ static const struct {
     {VALUE_LIST, VALUE_FLOAT, ARGUMENT, "1,2", "[1.0, 2.0]"},
     {VALUE_LIST, VALUE_STR, ARGUMENT, "a,b", "['a', 'b']"},
     {VALUE_LIST, VALUE_STR, ARGUMENT, "[a, b*]", "['a', 'b*']"},
-    /* as trainc config prints them: quotes where they are needed */
+    /* as printed by trainc config, with quotes where necessary */
     {VALUE_LIST, VALUE_STR, ARGUMENT, "[a, 'b c']", "['a', 'b c']"},
     {VALUE_LIST, VALUE_STR, ARGUMENT, "[ \"b, [c]\" ,a ]", "['b, [c]', 'a']"},
     {VALUE_LIST, VALUE_STR, ARGUMENT, "a, 'b\\'c',", "['a', \"b'c\"]"},
@@ -240,7 +239,7 @@ static void test_reasons(void **state)
     arena_release(&mem);
 }
 
-/* Lists of numbers in a list of texts, where the key has them. */
+/* Lists of numbers within a list of strings, if the key has them. */
 static void test_numbers(void **state)
 {
     static const struct {

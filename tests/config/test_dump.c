@@ -1,12 +1,12 @@
-/* Values as YAML: how they look, and that they read back as what they were. */
+/* Values as YAML: their form, and that they read back unchanged. */
 #include <string.h>
 
 #include "config/dump.h"
 #include "tests/config/config_support.h"
 #include "tests/test.h"
 
-/* What yaml.safe_dump writes on one line, but for the texts that it would not
- * get back. */
+/* Output of yaml.safe_dump on one line, except for strings that would not survive the
+ * round trip. */
 static const struct {
     const char *yaml, *line;
 } lines[] = {
@@ -36,7 +36,8 @@ static const struct {
     {"\"x\\ty\"", "\"x\\ty\""},
     {"\"x\\ny\"", "\"x\\ny\""},
     {"'2001-01-01'", "'2001-01-01'"},
-    /* quoted beyond PyYAML, or they would come back as numbers, None and tuples */
+    /* quoted, unlike in PyYAML, because they would read back as numbers, None, and tuples
+     * */
     {"'5'", "'5'"},
     {"'1e-3'", "'1e-3'"},
     {"'None'", "'None'"},
@@ -61,7 +62,7 @@ static void test_lines(void **state)
     }
 }
 
-/* U+0080, 85, 9F, 2028, 2029, FEFF, FFFE, FFFF, and between them such as may stand. */
+/* U+0080, 85, 9F, 2028, 2029, FEFF, FFFE, FFFF, and printable characters among them. */
 #define SPECIAL                                                                          \
     "\302\200\302\205\302\237\302\240\342\200\250\342\200\251\342\200\252\357\273\277"   \
     "\357\277\276\357\277\277\357\277\275\360\237\277\276\177\r\t\""
@@ -84,7 +85,7 @@ static const char *const texts[] = {
     "'a\rb'",   NBSP,   NEL,    LINE,         QUOTED_BOM,
 };
 
-/* Whether `was`, written and read into a key of its type, is the same. */
+/* Checks that `was`, written and read into a key of its type, is unchanged. */
 static void check_back(const struct value *was, struct decl decl, const char *what)
 {
     struct cfgnode *n = support_tree("K: 1");
@@ -107,7 +108,7 @@ static void check_back(const struct value *was, struct decl decl, const char *wh
     cfgnode_free(n);
 }
 
-/* A text, alone and in a list, whatever it looks like. */
+/* Any string, by itself and in a list. */
 static void test_fixed_point(void **state)
 {
     struct arena mem = {0};
@@ -126,7 +127,8 @@ static void test_fixed_point(void **state)
     arena_release(&mem);
 }
 
-/* No reader takes a line's end or an unprintable character for part of a text. */
+/* Line separators and unprintable characters are escaped, so that no reader alters them.
+ * */
 static void test_special(void **state)
 {
     struct strbuf s = STRBUF_INIT;
@@ -142,11 +144,11 @@ static void test_special(void **state)
     value_add_yaml(&s, &v);
     assert_string_equal(s.buf, "'\302\240\342\200\213'");
     strbuf_reset(&s);
-    v.s = "cat\342\200\256gpj\330\234\342\201\246"; /* what turns the direction */
+    v.s = "cat\342\200\256gpj\330\234\342\201\246"; /* bidi controls */
     value_add_yaml(&s, &v);
     assert_string_equal(s.buf, "\"cat\\u202Egpj\\u061C\\u2066\"");
     strbuf_reset(&s);
-    v.s = "layer?.*"; /* in a list PyYAML takes ? for a key's mark */
+    v.s = "layer?.*"; /* PyYAML reads ? in a list as the mark of a key */
     value_add_yaml(&s, &v);
     assert_string_equal(s.buf, "'layer?.*'");
     strbuf_reset(&s);

@@ -1,4 +1,4 @@
-/* ${...} in values: keys, the environment, and what leads nowhere. */
+/* ${...} in values: keys, the environment, and errors. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +28,7 @@ static void test_interpolation(void **state)
     assert_string_equal(cfg.data.data_path, "/data/x");
     assert_int_equal(cfg.train.warmup_epochs, 7);
     assert_true(cfg.train.min_lr == cfg.train.warmup_lr);
-    config_print(&text, &cfg, CONFIG_PRINT_DIFF); /* the text as it was written */
+    config_print(&text, &cfg, CONFIG_PRINT_DIFF); /* prints the original text */
     assert_non_null(strstr(text.buf, "TAG: '${MODEL.NAME}-${TRAIN.EPOCHS}'\n"));
     config_release(&cfg);
     strbuf_release(&s);
@@ -36,7 +36,7 @@ static void test_interpolation(void **state)
     support_cleanup();
 }
 
-/* In lists, in BASE, and not where it is meant literally. */
+/* In lists and in BASE, and escaped as $${...}. */
 static void test_in_lists(void **state)
 {
     struct strbuf s = STRBUF_INIT;
@@ -83,7 +83,7 @@ static void test_mistakes(void **state)
                  "OUTPUT: ${TAG} refers to itself\n");
     support_says("SEED=${TAG}", NULL,
                  "error: argument 1: SEED must be an int, not 'default'\n");
-    /* eight copies of eight copies of ... */
+    /* each key repeats the one before */
     support_says(
         "TAG=xxxxxxxxxxxxxxxx "
         "OUTPUT=${TAG}${TAG}${TAG}${TAG}${TAG}${TAG}${TAG}${TAG}${TAG}${TAG}${TAG} "
@@ -96,7 +96,7 @@ static void test_mistakes(void **state)
         NULL, "error: argument 5: MODEL.RESUME grows to 68992 bytes, more than 65536\n");
 }
 
-/* What stands in quotes is a text, whatever comes in its place. */
+/* A quoted value remains a string after the substitution. */
 static void test_quotes(void **state)
 {
     struct strbuf s = STRBUF_INIT;

@@ -1,6 +1,6 @@
 /*
- * What texts mean without a declared type: Python's literals and YAML 1.1's plain
- * scalars. The expected values are CPython 3.11's and PyYAML 6's.
+ * The meaning of text without a declared type: Python's literals and YAML 1.1's plain
+ * scalars. Expected values are from CPython 3.11 and PyYAML 6.
  */
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "tests/test.h"
 
 struct row {
-    const char *text, *want; /* type and repr; NULL: a str with the text itself */
+    const char *text, *want; /* type and repr; NULL: a str with the same text */
 };
 
 static const struct row literals[] = {
@@ -245,7 +245,7 @@ static void test_yaml(void **state)
     arena_release(&mem);
 }
 
-/* [[[[...]]]]: as deep as it likes, it does not take the stack along. */
+/* [[[[...]]]] must not overflow the stack, no matter how deep it is. */
 static void test_deep(void **state)
 {
     struct arena mem = {0};

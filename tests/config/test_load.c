@@ -1,7 +1,6 @@
 /*
- * From argv and files to a checked configuration: what beats what, where values came
- * from, every mistake at once, and rules between keys. ${...} is in
- * test_interpolation.c.
+ * From argv and files to a checked configuration: precedence, origins of values, all
+ * errors at once, and rules between keys. test_interpolation.c tests ${...}.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +12,7 @@
 #include "tests/config/config_support.h"
 #include "tests/test.h"
 
-/* defaults < BASE < --cfg, left to right < --opts < flags, wherever they stand */
+/* defaults < BASE < --cfg, left to right < --opts < flags, in any order */
 static void test_precedence(void **state)
 {
     struct strbuf s = STRBUF_INIT;
@@ -39,7 +38,7 @@ static void test_precedence(void **state)
     assert_int_equal(cfg.data.img_size, 5);
     assert_int_equal(cfg.threads, 0);
 
-    /* and where each came from */
+    /* and the origin of each */
     assert_non_null(strstr(config_where(&cfg, "SEED"), "/base.yaml:1:1"));
     assert_non_null(strstr(config_where(&cfg, "TAG"), "/a.yaml:2:1"));
     assert_non_null(strstr(config_where(&cfg, "OUTPUT"), "/b.yaml:1:1"));
@@ -47,7 +46,7 @@ static void test_precedence(void **state)
     assert_string_equal(config_where(&cfg, "DATA.IMG_SIZE"), "--img-size");
     assert_null(config_where(&cfg, "THREADS"));
 
-    /* the tree says the same as the fields, and stays as it is */
+    /* the tree agrees with the fields and is frozen */
     assert_int_equal(config_get(&cfg, "DATA.IMG_SIZE")->i, 5);
     assert_true(config_is_default(&cfg, "THREADS"));
     assert_false(config_is_default(&cfg, "SEED"));
@@ -70,11 +69,11 @@ static void test_flag_beats_opts(void **state)
         "override KEY=VALUE\n");
 }
 
-/* Of the level and the switch of mixed precision the later source counts. */
+/* If both the level and the switch of mixed precision are set, the later source wins. */
 static void test_amp_sources(void **state)
 {
     static const struct {
-        const char *words, *file, *base; /* with a file: its text and its BASE's */
+        const char *words, *file, *base; /* text of the file and of its BASE, or NULL */
         bool enable;
         int level;
     } row[] = {
@@ -124,7 +123,7 @@ static void test_amp_sources(void **state)
     support_cleanup();
 }
 
-/* Every mistake of every source in one go. */
+/* All errors of all sources at once. */
 static void test_all_at_once(void **state)
 {
     const char *file;
@@ -158,9 +157,9 @@ static void test_all_at_once(void **state)
 }
 
 /*
- * A mistake hides no other: the rules between keys are checked beside wrong values. But a
- * key that is wrong, or meant by one that is unknown, counts for no rule, and nothing is
- * concluded from what was not given while something was not understood.
+ * An error hides no other: rules between keys are checked although values are wrong. But
+ * rules ignore a key with a wrong value or a key that an unknown one probably means, and
+ * nothing is concluded from missing keys if something was not understood.
  */
 static void test_rules_beside(void **state)
 {
@@ -192,7 +191,7 @@ static void test_rules_beside(void **state)
     strbuf_release(&s);
 }
 
-/* One row for each kind of check. */
+/* One row per kind of check. */
 static void test_checks(void **state)
 {
     static const char *const rows[][2] = {
@@ -229,8 +228,10 @@ static void test_checks(void **state)
         {"OPTIMIZER.NAME=x",
          "unknown key OPTIMIZER.NAME (did you mean TRAIN.OPTIMIZER.NAME?)"},
         {"SOLVER.BASE_LR=1", "unknown key SOLVER.BASE_LR (did you mean TRAIN.BASE_LR?)"},
-        {"MODEL.DEPTH=1", "unknown key MODEL.DEPTH\n"}, /* of several families; no TYPE */
-        {"TRAIN.AMP=1", "unknown key TRAIN.AMP (did you mean AMP_ENABLE?)"}, /* no EMA */
+        {"MODEL.DEPTH=1", "unknown key MODEL.DEPTH\n"}, /* in several families, and TYPE
+                                                         * is not set */
+        {"TRAIN.AMP=1",
+         "unknown key TRAIN.AMP (did you mean AMP_ENABLE?)"}, /* not the EMA's */
         {"--opts learning_rate 1",
          "unknown key learning_rate (here: --lr LR (see TRAIN.SCALE_LR))"},
         {"MODEL.SWIN=3", "MODEL.SWIN is a section: name one of its keys"},
@@ -272,7 +273,7 @@ static void test_good(void **state)
         support_says(good[i], NULL, "");
 }
 
-/* A text that may be empty takes None as empty; nullable keys keep it. */
+/* A string that may be empty reads None as empty; nullable keys keep it. */
 static void test_none(void **state)
 {
     struct strbuf s = STRBUF_INIT;
@@ -292,7 +293,7 @@ static void test_none(void **state)
     support_cleanup();
 }
 
-/* Several words for one value are one word in the tree, so that they compare equal. */
+/* Synonyms become one word in the tree, so that they compare equal. */
 static void test_first_word(void **state)
 {
     struct strbuf s = STRBUF_INIT;
@@ -306,7 +307,7 @@ static void test_first_word(void **state)
     strbuf_release(&s);
 }
 
-/* Keys that are known and do nothing say so, once they are changed. */
+/* Known keys without effect give a warning if they are changed. */
 static void test_no_effect(void **state)
 {
     (void)state;
@@ -316,7 +317,7 @@ static void test_no_effect(void **state)
     support_says("FUSED_LAYERNORM=False DATA.CACHE_MODE=part", NULL, "");
 }
 
-/* DATA.ZIP_MODE is where the folders of imagenet lie, and of nothing else. */
+/* DATA.ZIP_MODE applies only to the folders of imagenet. */
 static void test_zip(void **state)
 {
     static const struct {

@@ -1,12 +1,12 @@
 /*
- * CfgNode: yacs's operations, statement by statement (numbers as in the list of yacs's
- * observed behaviour, 1 to 58), with trainc's answer where it differs on purpose.
+ * CfgNode: yacs's operations, statement by statement (numbers are those of the list of
+ * yacs's observed behavior, 1 to 58), and where trainc differs on purpose.
  *
- * Without a row, because C has no such thing: 1 to 8 and 11 (constructors, attributes,
- * internal names, aliases), 20's first half (a dict as a value), 52 (equality, pickling).
- * What no configuration of trainc uses it does not have: new_allowed (17, 42 to 46), keys
- * that were deprecated or renamed (18, 19, 29 to 32, 53 to 56), clear (51), dump of a
- * tree (57, 58; see print.h). 34 to 41 are in test_yaml.c.
+ * Without a row, because C has no equivalent: 1 to 8 and 11 (constructors, attributes,
+ * internal names, aliases), the first half of 20 (a dict as a value), 52 (equality,
+ * pickling). Not implemented, because no configuration of trainc uses it: new_allowed
+ * (17, 42 to 46), deprecated and renamed keys (18, 19, 29 to 32, 53 to 56), clear (51),
+ * dump of a tree (57, 58; see print.h). 34 to 41 are in test_yaml.c.
  */
 #include <string.h>
 
@@ -21,13 +21,13 @@ struct row {
     int statement;
     char how;          /* l: merge_from_list, y: merge_from_file with this YAML */
     const char *input; /* l: K=V|K=V */
-    const char *key;   /* to look at afterwards; NULL: nothing may have changed */
+    const char *key;   /* what to check; NULL if nothing may have changed */
     const char *want;  /* its repr */
     const char *says;  /* all problems */
 };
 
 static const struct row rows[] = {
-    /* 9: case counts; a flat key with a dot is no path */
+    /* 9: case matters; a flat key with a dot is not a path */
     {9, 'y', "i: 5", NULL, NULL, "error: f.yaml:1:1: unknown key i (did you mean I?)\n"},
     {9, 'y', "a.b: 5", NULL, NULL, "error: f.yaml:1:1: unknown key a.b\n"},
     {9, 'y', "SUB.X: 5", NULL, NULL,
@@ -36,7 +36,7 @@ static const struct row rows[] = {
     {9, 'y', "a-\303\251: 5", NULL, NULL, "error: f.yaml:1:1: unknown key a-\303\251\n"},
     {12, 'l', "", "I", "1", ""},
     {13, 'l', "I=5|I=6", "I", "6", ""},
-    /* 14: every mistake is reported, and what is none is taken */
+    /* 14: every error is reported, and the rest is merged */
     {14, 'l', "I=3|F=bad|S=x|B=3", "S", "'x'",
      "error: F must be a float, not 'bad'\n"
      "error: B must be a bool (True or False), not 3 (an int)\n"},
@@ -59,7 +59,7 @@ static const struct row rows[] = {
     {21, 'l', "S=null", "S", "'null'", ""},
     {21, 'l', "I=null", NULL, NULL, "error: I must be an int, not 'null'\n"},
     {21, 'l', "SUB=None", NULL, NULL, "error: SUB is a section: name one of its keys\n"},
-    /* 21: the type is not forgotten with the value */
+    /* 21: assigning a value keeps the type */
     {21, 'l', "I=None|I=abc", "I", "None", "error: I must be an int, not 'abc'\n"},
     {23, 'y', "SUB: {Y: 1}", NULL, NULL, "error: f.yaml:1:7: unknown key SUB.Y\n"},
     {25, 'y', "I: 3\nF: bad\nS: x\n", "S", "'x'",
@@ -73,16 +73,16 @@ static const struct row rows[] = {
     {26, 'y', "SUB:", NULL, NULL,
      "error: f.yaml:1:1: SUB is a section: write its keys indented below it\n"},
     {26, 'y', "SUB: {}", "SUB", "{X: 1}", ""},
-    /* 27: a str key takes the text */
+    /* 27: a str key keeps the text */
     {27, 'y', "S: 5", "S", "'5'", ""},
     {27, 'y', "S: '5'", "S", "'5'", ""},
     {27, 'y', "T: (7,8)", "T", "(7, 8)", ""},
-    /* 28: items follow the rules of their list (yacs leaves '1e-3') */
+    /* 28: items are converted like the list's (yacs leaves '1e-3') */
     {28, 'y', "LF: [1e-3]", "LF", "[0.001]", ""},
     {28, 'y', "L: [(1,2)]", NULL, NULL,
      "error: f.yaml:1:1: L must be a list: item 0 must be an int, not '(1'\n"},
     {33, 'y', "5: 1", NULL, NULL, "error: f.yaml:1:1: unknown key 5\n"},
-    /* scalars of YAML on the fixture */
+    /* YAML scalars for the fixture */
     {0, 'y', "I: 0o10", "I", "8", ""},
     {0, 'y', "I: 010", "I", "8", ""},
     {0, 'y', "I: '5'", "I", "5", ""},
@@ -147,7 +147,7 @@ static void test_statements(void **state)
     }
 }
 
-/* By full name, and one level at a time. */
+/* By full name, and level by level. */
 static void test_find(void **state)
 {
     struct cfgnode *n = cfgnode_new();
@@ -165,8 +165,8 @@ static void test_find(void **state)
 }
 
 /*
- * Unlike yacs, a merge goes on after a mistake, and tells the same mistake to whoever
- * asks: nothing is kept from the first time.
+ * Unlike yacs, a merge continues after an error and keeps no state: the same error is
+ * reported again for another tree.
  */
 static void test_repeated(void **state)
 {
@@ -182,7 +182,7 @@ static void test_repeated(void **state)
         assert_true(cfgnode_find(n, "F")->bad);
         assert_false(cfgnode_find(n, "I")->bad);
         assert_int_equal(p.nerror, 1);
-        support_merge_list(n, "F=2", &p); /* what comes later may mend it */
+        support_merge_list(n, "F=2", &p); /* a later value replaces the wrong one */
         assert_false(cfgnode_find(n, "F")->bad);
         cfgnode_free(n);
     }
@@ -191,7 +191,7 @@ static void test_repeated(void **state)
     strbuf_release(&says);
 }
 
-/* 24: what was merged is a copy. 50: so is a clone. */
+/* 24: merged values are copies. 50: a clone is a copy. */
 static void test_copies(void **state)
 {
     struct cfgnode *a = support_tree(fixture), *b = cfgnode_clone(a), *from;
@@ -216,7 +216,7 @@ static void test_copies(void **state)
     cfgnode_free(b);
 }
 
-/* 47, 48: frozen refuses every change, merges included (yacs lets them by). */
+/* 47, 48: a frozen tree rejects every change, including merges (yacs allows them). */
 static void test_frozen(void **state)
 {
     struct cfgnode *n = support_tree(fixture);

@@ -1,5 +1,5 @@
-/* The printed form of a configuration: it loads again, and says what differs and from
- * where. */
+/* The printed configuration: it can be loaded again, and lists differences and their
+ * origins. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "tests/config/config_support.h"
 #include "tests/test.h"
 
-/* What is printed loads again, and prints the same. */
+/* Checks that printing, loading, and printing again gives the same text. */
 static void fixed_point(const char *words, const char *file, int flags)
 {
     struct strbuf s = STRBUF_INIT, first = STRBUF_INIT, again = STRBUF_INIT;
@@ -51,10 +51,10 @@ static void test_print(void **state)
         (void)snprintf(yaml, sizeof(yaml), "TAG: \"%s\"\n", tags[i]);
         fixed_point("--cfg %s", support_file("t.yaml", yaml), all | CONFIG_PRINT_DIFF);
     }
-    /* the file's name stands in the comments, and so does the value of ${...} */
+    /* comments contain the file's name and the value of ${...} */
     fixed_point("--cfg %s --tag ${OUTPUT}",
                 support_file("a\nb\302\205.yaml", "OUTPUT: \"\\u2028\\x85\""), all);
-    /* a text that is ${ is no key when it is read again, in a list neither */
+    /* a literal ${ is not a key when it is read again, also in a list */
     fixed_point("--cfg %s TAG=$${b} DATA.CLASS_NAMES=[$${TAG},${TAG},0]",
                 support_file("t.yaml", "TRAIN: {FREEZE: ['$${x}', '${SEED}', \"\"]}\n"),
                 all);
@@ -78,7 +78,7 @@ static void test_print_diff(void **state)
     strbuf_release(&s);
 }
 
-/* BASE is merged into what is printed, which therefore needs no other file. */
+/* BASE is merged into the printed text, which therefore needs no other file. */
 static void test_print_base(void **state)
 {
     struct strbuf s = STRBUF_INIT;

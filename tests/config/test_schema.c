@@ -1,5 +1,5 @@
-/* The schema table: every row is sound, and Swin's keys have Swin's types
- * and defaults. */
+/* The schema table: every row is valid, and Swin's keys have Swin's types and defaults.
+ * */
 #include <ctype.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "tests/config_init.h"
 #include "tests/test.h"
 
-/* TRAIN.BASE_LR is spelled train.base_lr, and a key has one row, a flag one key. */
+/* Each key has one row, in upper case, and each flag one key. */
 static void test_rows(void **state)
 {
     int n = 0;
@@ -79,7 +79,7 @@ static void test_config_init(void **state)
     config_release(&cfg);
 }
 
-/* An int key that also takes a word: into the field and back. */
+/* An int key that also accepts a word: stored in the field and converted back. */
 static void test_word(void **state)
 {
     const struct schema *row = schema_find(schema_table, "DATA.BATCH_SIZE");
@@ -103,7 +103,7 @@ static void test_word(void **state)
     config_release(&cfg);
 }
 
-/* Keys that two runs may differ in and still be one: a checkpoint of theirs goes on. */
+/* Keys that may change when a run is resumed. */
 static void test_neutral(void **state)
 {
     static const struct {
@@ -135,7 +135,7 @@ static void test_neutral(void **state)
         if (schema_find(schema_table, rows[i].key)->neutral != rows[i].neutral)
             fail_msg("%s", rows[i].key);
     for (const struct schema *row = schema_table; row->key; row++) {
-        /* Augmented in the loader or on the device, an image has the same bytes. */
+        /* AUG.ON_DEVICE does not change the bytes of an image. */
         if (!strncmp(row->key, "AUG.", 4) || !strncmp(row->key, "TRAIN.OPTIMIZER.", 16))
             assert_int_equal(row->neutral, !strcmp(row->key, "AUG.ON_DEVICE"));
         if (!strncmp(row->key, "LOG.", 4) && ++n)

@@ -1,6 +1,6 @@
 /*
- * Swin's 130 keys with their types and defaults, and Swin's 46 configurations, which
- * must load as they are.
+ * Swin's 130 keys with their types and defaults, and Swin's 46 configurations, which must
+ * load unchanged.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 
 #define GOLDEN "tests/golden/config/"
 
-/* Calls `row` with the tab-separated fields of each line that is no comment. */
+/* Calls `row` with the tab-separated fields of each line that is not a comment. */
 static int each_line(const char *path, int nfields, void (*row)(char **field))
 {
     char *text = file_read(path, &(size_t){0}), *save = NULL;
@@ -43,7 +43,7 @@ static int each_line(const char *path, int nfields, void (*row)(char **field))
     return n;
 }
 
-/* Lists and tuples are one to us; None has no type of its own. */
+/* Lists and tuples are one type here; None has no type of its own. */
 static bool same_type(const struct schema *row, enum value_type type)
 {
     enum value_type ours = schema_decl(row).type;
@@ -83,8 +83,8 @@ static void test_defaults(void **state)
     assert_int_equal(each_line(GOLDEN "defaults.tsv", 2, default_row), 130);
 }
 
-/* yacs takes None for any leaf. Where Swin then goes on, so do we: a switch is off, a
- * text empty, and the rest is listed. Elsewhere Swin ends in a TypeError. */
+/* yacs accepts None for any leaf. If Swin then continues, so does trainc: a switch is
+ * off, a string empty, and the rest is listed. Otherwise Swin ends with a TypeError. */
 static void none_row(char **field)
 {
     static const char *const listed[][2] = {{"MODEL.SWIN.QK_SCALE", "None"},
@@ -103,7 +103,7 @@ static void none_row(char **field)
 
     for (size_t i = 0; i < sizeof(listed) / sizeof(*listed); i++)
         want = strcmp(row->key, listed[i][0]) ? want : listed[i][1];
-    if (strcmp(row->key, "BASE") != 0) /* which is of files alone */
+    if (strcmp(row->key, "BASE") != 0) /* works only in files */
         cfgnode_merge_list(tree, &pair, 1, &p);
     config_check(tree, &p);
     value_add_repr(&got, &cfgnode_find(tree, row->key)->value);
@@ -154,7 +154,7 @@ enum {
     FIELDS
 };
 
-/* The defaults with what the table says of the file. */
+/* The defaults with the table's settings of the file. */
 static void expected(struct config *want, char **f)
 {
     char *save = NULL;
@@ -178,7 +178,7 @@ static void expected(struct config *want, char **f)
         char *eq = strchr(w, '=');
 
         if (!eq)
-            continue; /* "-": nothing else */
+            continue; /* "-": no other settings */
         *eq = '\0';
         config_set(want, w, eq + 1);
     }

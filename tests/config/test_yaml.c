@@ -11,7 +11,7 @@
 #include "tests/test.h"
 
 static const struct {
-    const char *yaml, *want; /* NULL: nothing could be read, or not all */
+    const char *yaml, *want; /* NULL if reading fails, even in part */
     const char *says;
 } rows[] = {
     /* 35 */
@@ -40,7 +40,7 @@ static const struct {
      "error: f:1:4: invalid YAML: found character that cannot start any token while "
      "scanning "
      "for the next token\n"},
-    /* of what does not end the place is where it begins */
+    /* a missing end is reported at the start */
     {"a: \"b\nc: 1\nd: 2\n", NULL,
      "error: f:1:4: invalid YAML: found unexpected end of stream up to line 4, while "
      "scanning "
@@ -75,14 +75,15 @@ static const struct {
     {"<<: {c: {d: 1}}\n<<: {c: {e: 1}}\na: 5\n", "{a: 5, c: {e: 1}}", ""},
     {"a: {\"<<\": 1}\nb: {!!str <<: 2}\nc: {!!merge x: {<<: {y: 3}}}\n",
      "{a: {<<: 1}, b: {<<: 2}, c: {y: 3}}", ""},
-    /* and what they bring is not decoded on the way */
+    /* and imported values are not decoded */
     {"<<:\n  a:\n    b: (1, 2)\n    c: {d: 1e-3, e: None}\n",
      "{a: {b: '(1, 2)', c: {d: '1e-3', e: 'None'}}}", ""},
     {"b: {<<: 5}", NULL, "error: f:1:9: << needs a mapping or a list of mappings\n"},
     {"a: &x [*x]", NULL, "error: f:1:8: alias *x is inside its own anchor\n"},
-    /* 38: yacs takes the last silently */
+    /* 38: yacs silently uses the last one */
     {"a: 1\nb: 2\na: 3\n", NULL, "error: f:3:1: duplicate key a, first on line 1\n"},
-    {"T:\n  a: 1\nT:\n  b: 1\n", NULL, "error: f:3:1: duplicate key T, first on line 1\n"},
+    {"T:\n  a: 1\nT:\n  b: 1\n", NULL,
+     "error: f:3:1: duplicate key T, first on line 1\n"},
     {"a: {p: 1}\nb: {p: 1}\n", "{a: {p: 1}, b: {p: 1}}", ""},
     /* 39: all of them, not only the first */
     {"a: 2001-01-01\nb: !!set {x}\nc: !!binary aGk=\nd: 2001-12-14t21:59:43.10-05:00\n",
@@ -131,7 +132,7 @@ static void test_texts(void **state)
     }
 }
 
-/* Every leaf and section knows its line and column. */
+/* Every leaf and section records its line and column. */
 static void test_places(void **state)
 {
     static const char yaml[] = "A: 1\nSUB:\n  X: 2\n  Y: {Z: 3}\n<<: {M: {N: 1}}\n";
@@ -170,7 +171,7 @@ static void test_bomb(void **state)
     strbuf_release(&says);
 }
 
-/* As many names as ImageNet has classes with all its synsets. */
+/* As many names as ImageNet classes with all their synsets. */
 static void test_names(void **state)
 {
     struct strbuf yaml = STRBUF_INIT;
@@ -190,7 +191,8 @@ static void test_names(void **state)
     strbuf_release(&yaml);
 }
 
-/* `n` lists, each in the next by an alias; then `end`. They stand in a key: unused. */
+/* `n` lists, each nested in the next by an alias, then `end`. An unused key holds them.
+ * */
 static void add_nest(struct strbuf *s, int n, const char *leaf, const char *end)
 {
     strbuf_addf(s, "? [&a0 %s", leaf);
@@ -199,7 +201,7 @@ static void add_nest(struct strbuf *s, int n, const char *leaf, const char *end)
     strbuf_addf(s, "]\n: 0\n%s*a%d\n", end, n - 1);
 }
 
-/* What is small and flat to read, and deep or large with its aliases. */
+/* Small and flat text that becomes deep or large with its aliases. */
 static void test_alias_bombs(void **state)
 {
     struct strbuf yaml = STRBUF_INIT, says = STRBUF_INIT;
@@ -218,7 +220,7 @@ static void test_alias_bombs(void **state)
     assert_non_null(strstr(says.buf, "nested more than 100 levels deep"));
     strbuf_reset(&yaml);
     strbuf_reset(&says);
-    strbuf_addstr(&yaml, "a0: &a0 {}\n"); /* merges of merges, and not one value */
+    strbuf_addstr(&yaml, "a0: &a0 {}\n"); /* nested merges without any value */
     for (int i = 1; i < 12; i++) {
         strbuf_addf(&yaml, "a%d: &a%d {<<: [", i, i);
         for (int j = 0; j < 10; j++)
@@ -232,7 +234,7 @@ static void test_alias_bombs(void **state)
     strbuf_release(&says);
 }
 
-/* A file that is something else altogether: told soon, and in not too many lines. */
+/* A file of a different kind is reported early, with few messages. */
 static void test_flood(void **state)
 {
     struct strbuf yaml = STRBUF_INIT;
@@ -282,7 +284,7 @@ static void expect(const char *text, const char *what)
         fail_msg("'%s' does not say '%s'", text, what);
 }
 
-/* 34, 40: what kind of file it is, by its name; files that cannot be read. */
+/* 34, 40: the file name tells the kind of file; unreadable files. */
 static void test_files(void **state)
 {
     static const struct {
@@ -333,7 +335,7 @@ static struct cfgnode *load_chain(const char *path, struct strbuf *says)
     return n;
 }
 
-/* The four values, and the messages with the folder's name taken out. */
+/* The four values, and the messages without the folder's name. */
 static void check_chain(const char *path, const char *want, const char *says)
 {
     struct strbuf got = STRBUF_INIT, text = STRBUF_INIT;
@@ -361,7 +363,7 @@ static void test_base(void **state)
     (void)state;
     support_file("b.yaml", "B: 2\nC: 2\n");
     check_chain(a, "1110", NULL);
-    /* several, in order, the file itself last; '' is skipped */
+    /* several, in order, the file itself last; '' is ignored */
     check_chain(support_file("c.yaml", "BASE: ['', a.yaml, b.yaml]\nC: 3\n"), "1230",
                 NULL);
     check_chain(support_file("d.yaml", "BASE: [b.yaml, a.yaml]\n"), "1110", NULL);
@@ -373,13 +375,13 @@ static void test_base(void **state)
     check_chain(support_file("sub/h.yaml", "BASE: ['../c.yaml']\nD: 4\n"), "1234", NULL);
     (void)snprintf(absolute, sizeof(absolute), "BASE: ['%s']\n", a);
     check_chain(support_file("sub/i.yaml", absolute), "1110", NULL);
-    /* the same file twice is no cycle; an empty file is fine */
+    /* a repeated file is not a cycle; an empty file is valid */
     check_chain(support_file("j.yaml", "BASE: [e.yaml, d.yaml]\n"), "1114", NULL);
     check_chain(support_file("k.yaml", ""), "0000", NULL);
     support_cleanup();
 }
 
-/* What an open file names is looked for in the present folder. */
+/* Names in an open file are relative to the current folder. */
 static void test_base_piped(void **state)
 {
     static const char yaml[] = "BASE: [b.yaml, ./sub/c.yaml]\nD: 4\n";
@@ -403,7 +405,7 @@ static void test_base_piped(void **state)
     support_cleanup();
 }
 
-/* Each file names the next one twice: 2^30 files to read. */
+/* Each file names the next one twice: 2^30 reads. */
 static void test_base_bomb(void **state)
 {
     char name[20], text[60];
@@ -436,7 +438,7 @@ static void test_base_mistakes(void **state)
                 "BASE must be a file name or a list of file names");
     check_chain(support_file("t.yaml", "BASE: []\n_BASE_: []\n"), "0000",
                 "_BASE_ and BASE are the same key");
-    /* a mistake in a base has the base's name, and does not hide the next */
+    /* an error in a base names the base and does not hide the next */
     support_file("u.yaml", "X: 1\nA: x\nB: 1\n");
     check_chain(support_file("v.yaml", "BASE: u.yaml\nC: x\n"), "0100",
                 "u.yaml:1:1: unknown key X");
@@ -445,7 +447,7 @@ static void test_base_mistakes(void **state)
     support_cleanup();
 }
 
-/* BASE holds what the outermost file says. */
+/* BASE keeps the value of the outermost file. */
 static void test_base_value(void **state)
 {
     struct strbuf says = STRBUF_INIT, got = STRBUF_INIT;

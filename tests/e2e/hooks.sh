@@ -61,8 +61,8 @@ has "hook 'kill -SEGV \$\$' at epoch was killed by SIGSEGV" log
 epoch" ] || fail "shell: $(cat told)"
 [ "$(cut -d, -f1-5 $run/summary.csv)" = "$learned" ] || fail "hooks change what is learned"
 
-# A command that exceeds its time limit is killed with its children; children that it leaves
-# behind are killed, too.
+# A command that exceeds its time limit is killed with its children, and so are children that
+# outlive it.
 rm -rf out told
 began=$(date +%s)
 train "[{at: start, run: 'sleep 1000 & echo \$! >child1; sleep 1000', shell: True, timeout: 0.3},
