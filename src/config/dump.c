@@ -7,7 +7,7 @@
 #include "config/literal.h"
 #include "config/scalar.h"
 
-/* --- texts that must read back unchanged --------------------------------------------- */
+/* --- texts that must read back unchanged --------------------------------------------*/
 
 /* Adds a layer of Python quotes to a quoted text, since reading removes one. */
 static void add_layer(struct strbuf *s, const char *text)

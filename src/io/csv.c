@@ -43,8 +43,8 @@ static bool keep_all(const char *line, void *arg)
     return true;
 }
 
-/* True if a spreadsheet would evaluate the cell as a formula (OWASP, "CSV injection"). A
- * number is no formula. */
+/* True if a spreadsheet would evaluate the cell as a formula (OWASP, "CSV injection").
+ * Numbers are not formulas. */
 static bool is_formula(const char *text)
 {
     char *end;
@@ -85,8 +85,8 @@ void csv_add_name(struct strbuf *s, const char *name)
     add_cell(s, name, true);
 }
 
-/* Writes the header to an empty file. Returns false if that fails now: without a header,
- * a row would be taken for one. */
+/* Writes the header to an empty file. Returns false if that fails, since without a header
+ * a row would be taken for it. */
 static bool add_header(struct csv *c)
 {
     struct strbuf line = STRBUF_INIT;
@@ -145,7 +145,8 @@ static void amend_row(struct strbuf *to, const char *row, const double *value,
     strbuf_addch(to, '\n');
 }
 
-/* Returns the file with all late values in their rows; false if it cannot be read. */
+/* Appends the file's text with all late values in their rows. Returns false if it cannot
+ * be read. */
 static bool amend_rows(struct strbuf *all, const struct csv *c)
 {
     char *text = file_read(c->lines.path, NULL);

@@ -20,34 +20,33 @@
 #include "base/strbuf.h"
 #include "io/lines.h"
 
-/* Appends one of our own texts as a cell: quoted if necessary (RFC 4180), and on one
- * line. */
+/* Appends trusted text as a cell: quoted if necessary (RFC 4180), and on one line. */
 void csv_add_text(struct strbuf *s, const char *text);
-/* Same for foreign text (a name of a file, class, or layer, a configuration value, words
- * of a command line, a message that quotes one): a cell that a spreadsheet would evaluate
- * as a formula (=, +, -, or @ first, and no number) gets a leading apostrophe, as OWASP
- * advises. */
+/* The same for untrusted text (names of files, classes, or layers, configuration values,
+ * command lines, messages that quote them). A cell that a spreadsheet would evaluate as a
+ * formula (it begins with =, +, -, or @ and is not a number) gets a leading apostrophe,
+ * as OWASP recommends. */
 void csv_add_name(struct strbuf *s, const char *name);
 
 struct csv {
     struct lines lines;
     int columns;
     char *header;
-    double *late; /* `columns` values for each row to be amended */
+    double *late; /* `columns` values for each row to amend */
     int lates;
-    bool failed; /* writing them failed */
+    bool failed; /* true if writing late values failed */
 };
 
 /*
- * The first column is a counter; a run that resumes after row `last` keeps the rows up to
- * there. -1: new run, empty file. Dies if a kept file has other columns.
+ * The first column is a counter. A run that resumes after row `last` keeps the rows up to
+ * it; -1 starts a new file. Dies if an existing file has other columns.
  */
 void csv_open(struct csv *c, const char *path, const char *const *column, int columns,
               int64_t last);
 void csv_row(struct csv *c, const double *value);
-/* Sets the values of the row whose first cell is value[0]; NaN keeps a value. Does
- * nothing if the row does not exist. If the file cannot be written now (full disk), the
- * next row or csv_close tries again. */
+/* Sets the values of the row whose first cell is value[0]; NaN keeps the old value. Does
+ * nothing if the row does not exist. If the file cannot be written (full disk), the next
+ * csv_row or csv_close tries again. */
 void csv_amend(struct csv *c, const double *value);
 void csv_close(struct csv *c);
 

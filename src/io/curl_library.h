@@ -1,4 +1,5 @@
-/* libcurl, opened when something is downloaded. Each handle belongs to one thread. */
+/* libcurl, loaded at run time for the first download. Each handle belongs to one
+ * thread. */
 #ifndef IO_CURL_LIBRARY_H
 #define IO_CURL_LIBRARY_H
 
@@ -18,7 +19,7 @@ struct curl_library {
     void (*slist_free_all)(struct curl_slist *list);
 };
 
-/* Returns NULL and the reason if libcurl is missing. */
+/* Returns NULL and a reason if libcurl is missing. */
 const struct curl_library *curl_library(struct strbuf *why);
 
 #endif

@@ -51,7 +51,7 @@ static void wait_for(double seconds)
         ;
 }
 
-/* Logs that another try follows, and pauses. */
+/* Announces a retry, then pauses. */
 static void pause_before_retry(const struct request *r, int tries, struct strbuf *why)
 {
     double seconds = pause_after(r, tries);
@@ -96,7 +96,7 @@ static char *read_etag(const struct download *d)
     return text;
 }
 
-/* Without a stored ETag the next call starts from the beginning. */
+/* If no ETag is stored, the next call starts from the beginning. */
 void request_keep_etag(const struct download *d, const char *etag)
 {
     char *path = xasprintf("%s.etag", d->file);
@@ -125,7 +125,7 @@ static int64_t bytes_kept(const struct download *d, int fd, const char *etag)
     return st.st_size;
 }
 
-/* After a try: decides what the next one continues. */
+/* After a try: decides what the next one resumes. */
 static void settle(struct request *r, char **etag)
 {
     if (!r->d->same && r->at > 0) {
@@ -159,7 +159,7 @@ static enum download_end fetch(struct request *r, struct strbuf *why)
     return end;
 }
 
-/* Returns DOWNLOAD_FAILED and empties the file if the checksum is wrong. */
+/* Compares the checksum. If it is wrong, empties the file and returns DOWNLOAD_FAILED. */
 static enum download_end compare(const struct request *r, struct strbuf *why)
 {
     const struct download *d = r->d;

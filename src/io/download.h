@@ -54,32 +54,33 @@ struct download {
     int nheader;
 
     const char *file;
-    bool same;          /* bytes in `file` are known to be a part of this very file */
-    const char *sha256; /* leading hexadecimal digits; NULL: unknown */
+    bool same;          /* the bytes in `file` are known to be part of the requested
+                         * file */
+    const char *sha256; /* leading hexadecimal digits, or NULL */
     int64_t size;       /* -1: unknown */
     int64_t most;       /* maximum bytes if the size is unknown */
-    void (*tell)(void *arg, int64_t done, int64_t total); /* progress; total is -1 if
-                                                           * unknown */
+    void (*tell)(void *arg, int64_t done, int64_t total); /* reports progress; total is -1
+                                                           * if unknown */
     void (*retry)(void *arg, const char *why, double seconds);
     void *arg;
 };
 
-/* Returns false with the reason if libcurl is missing. */
+/* Returns false and a reason if libcurl is missing. */
 bool download_available(struct strbuf *why);
 
-/* Requests only the headers. Follows redirects until a reply has the first header of the
- * list, and from there only those within one host. `why` receives the reason on failure. */
+/* Requests only headers. Follows redirects until a reply has the first header in the
+ * list, then only those within a host. Sets `why` to the reason on failure. */
 enum download_end download_head(struct download *d, struct strbuf *why);
 
-/* Writes `file`; its folder exists. On failure keeps the received bytes, unless the
+/* Writes `file`, whose folder must exist. On failure keeps the received bytes, unless the
  * SHA-256 is wrong. */
 enum download_end download_file(struct download *d, struct strbuf *why);
 
-/* True if a request to `to` may carry the token of `from`: scheme, host, and port are
+/* True if a request to `to` may carry the token for `from`: scheme, host, and port are
  * equal. */
 bool download_same_origin(const char *from, const char *to);
 
-/* True if it is https://HOST..., or with `plain` http://HOST..., in printable ASCII and
+/* True for https://HOST... (or http://HOST... with `plain`) in printable ASCII and
  * without a user name. */
 bool download_url_is_good(const char *url, bool plain);
 

@@ -14,7 +14,7 @@
 
 enum {
     REDIRECTS = 10,
-    MOST_ERROR_BYTES = 1 << 16, /* of a redirect's body */
+    MOST_ERROR_BYTES = 1 << 16, /* of the body of a redirect */
 };
 
 /* The reply of one server. */
@@ -24,9 +24,9 @@ struct exchange {
     long status;
     int64_t length, range_start, range_total; /* -1: not announced */
     int64_t limit, total;                     /* of the file; total -1: unknown */
-    int64_t passed;                           /* bytes of a body that is discarded */
-    bool begun, hub;                          /* hub: the first requested header was
-                                               * present */
+    int64_t passed;                           /* bytes of a discarded body */
+    bool begun, hub;                          /* hub: the reply has the first requested
+                                               * header */
     curl_off_t seen;                          /* bytes received at `heard` */
     double heard;                             /* time of the last bytes */
     enum download_end end;                    /* reason for aborting, or DOWNLOAD_OK */
@@ -78,7 +78,8 @@ static bool fail_errno(struct exchange *x)
     return fail(x, DOWNLOAD_LOCAL, "");
 }
 
-/* If the file system does not report its space, writing will. */
+/* If the file system does not report its free space, a full disk is noticed when
+ * writing. */
 static bool has_space(struct exchange *x)
 {
     struct statvfs fs;
@@ -96,7 +97,7 @@ static bool has_space(struct exchange *x)
     return fail(x, DOWNLOAD_LOCAL, "");
 }
 
-/* Keeps the bytes in the file if the server continues after them. */
+/* Keeps the bytes in the file if the server continues after them, else restarts. */
 static bool continue_or_restart(struct exchange *x)
 {
     struct request *r = x->r;
@@ -187,7 +188,7 @@ static int64_t number(const char **text)
     return errno ? -1 : v;
 }
 
-/* "bytes 100-199/200" */
+/* Parses "bytes 100-199/200". */
 static void read_range(struct exchange *x, const char *text)
 {
     if (strncasecmp(text, "bytes ", 6) != 0)
@@ -233,7 +234,7 @@ static void take(struct exchange *x, const char *name, const char *value)
     }
 }
 
-/* A new reply, possibly after "100 Continue". */
+/* Starts a new reply, possibly after "100 Continue". */
 static void take_status(struct exchange *x, const char *line)
 {
     const char *code = line + strcspn(line, " ");
@@ -266,7 +267,7 @@ static size_t on_header(char *data, size_t size, size_t n, void *arg)
     return len;
 }
 
-/* Called about once a second: aborts a transfer that is silent for too long. */
+/* Called about once per second: aborts a transfer that has been silent for too long. */
 static int on_time(void *arg, curl_off_t total, curl_off_t now, curl_off_t up_total,
                    curl_off_t up)
 {
@@ -360,7 +361,8 @@ static enum download_end of_status(struct exchange *x, const char *url)
     return x->status == 401 || x->status == 403 ? DOWNLOAD_DENIED : DOWNLOAD_FAILED;
 }
 
-/* A request that reached no server is not repeated: there is no network or no such host. */
+/* A request that did not reach a server is not retried: there is no network or no such
+ * host. */
 static enum download_end of_code(struct exchange *x, CURL *curl, CURLcode code,
                                  const char *message)
 {
@@ -383,7 +385,7 @@ static bool is_whole(const struct exchange *x)
     return x->r->head || x->total < 0 || x->r->at == x->total;
 }
 
-/* Sends the request to one server. *next receives the URL of a redirect, a heap string. */
+/* Sends the request to one server. Sets *next to the URL of a redirect, a heap string. */
 static enum download_end ask(struct exchange *x, CURL *curl, const char *url,
                              const char *token, char **next)
 {
@@ -421,7 +423,8 @@ static enum download_end ask(struct exchange *x, CURL *curl, const char *url,
     return x->end;
 }
 
-/* A redirect to another host after the requested headers leads to the file itself. */
+/* True if redirects end here. Once the requested headers are present, a redirect to
+ * another host leads to the file itself. */
 static bool ends_here(const struct exchange *x, const char *url, const char *next)
 {
     return !next || (x->r->head && x->hub && !download_same_origin(url, next));

@@ -11,19 +11,19 @@ struct request {
     bool head;
     int fd;               /* of the file */
     int64_t from;         /* bytes in the file; if > 0, requests only the rest */
-    const char *if_range; /* ETag for which the bytes in the file are valid, or NULL */
+    const char *if_range; /* ETag of the bytes in the file, or NULL */
 
-    int64_t at;     /* bytes in the file afterwards */
+    int64_t at;     /* bytes in the file after the request */
     char etag[128]; /* of the reply with the body, if it is strong */
     bool again;     /* another try may succeed: */
     bool anew;      /* immediately, without the bytes in the file, */
     int seconds;    /* or after this many seconds; 0: not specified */
 };
 
-/* `why` receives the reason if the result is not DOWNLOAD_OK. */
+/* Sets `why` to the reason if the result is not DOWNLOAD_OK. */
 enum download_end request_run(struct request *r, struct strbuf *why);
 
-/* Stores the ETag of the file to which the bytes in d->file belong; "": none. */
+/* Stores the ETag of the version that the bytes in d->file belong to; "" removes it. */
 void request_keep_etag(const struct download *d, const char *etag);
 
 #endif

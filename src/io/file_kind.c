@@ -8,7 +8,7 @@
 
 enum { LOOK = 1024, SHOWN = 40 };
 
-/* Bytes at an offset of a file; a string literal may contain NULs. */
+/* Matches bytes at an offset of a file. The literal may contain NULs. */
 #define MAGIC(at, bytes) .where = (at), .magic = (bytes), .len = sizeof(bytes) - 1
 
 static const struct kind {
@@ -56,15 +56,15 @@ static bool is_torch_tar(const char *start, size_t n)
     return false;
 }
 
-/* True for a protocol buffer that begins with ir_version and the producer's name. */
+/* True for a protocol buffer that begins with ir_version, then the producer's name. */
 static bool is_onnx(const char *start, size_t n)
 {
     return n > 8 && start[0] == 8 && start[1] > 0 && start[1] < 32 &&
            (start[2] == 0x12 || start[2] == 0x3a);
 }
 
-/* True for UTF-8 without control characters except white space; the last character may be
- * incomplete. */
+/* True for UTF-8 without control characters other than white space. The last character
+ * may be incomplete. */
 static bool is_text(const char *start, size_t n)
 {
     const unsigned char *c = (const unsigned char *)start, *end = c + n;
@@ -81,7 +81,7 @@ static bool is_text(const char *start, size_t n)
     return true;
 }
 
-/* Appends the kind of a text by its first word. */
+/* Appends the kind of a text, from its first word. */
 static void text_kind(const char *s, struct strbuf *what)
 {
     char line[SHOWN + 1] = "";

@@ -30,18 +30,17 @@ void input_close(struct input *in);
 int input_read(const struct input *in, void *data, uint64_t len, uint64_t offset,
                struct strbuf *why);
 
-/* Returns how often an open or a read of this thread failed because of the machine (EIO,
- * no descriptors: base/failure.h), which says nothing about the file. */
+/* Returns how many opens and reads in this thread failed because of the machine (EIO, no
+ * descriptors: base/failure.h), which says nothing about the file. */
 long input_machine_failures(void);
 
 /* Appends "'PATH': reason" and returns -1. */
 __attribute__((format(printf, 3, 4))) int
 input_refuse(const struct input *in, struct strbuf *why, const char *fmt, ...);
 
-/* Checks a file's first 8 bytes: files of torch.save begin as a zip archive or, before
- * PyTorch 1.6, as a pickle of protocol 2, or of another one that the caller checks. Read
- * as the length of a safetensors header, those of a pickle exceed the maximum; the caller
- * checks that. */
+/* True if the first 8 bytes are those of torch.save: a zip archive or, before PyTorch
+ * 1.6, a pickle of protocol 2 (or 3 to 5). As the length of a safetensors header, the
+ * bytes of a pickle exceed the maximum, which the caller must check. */
 static inline bool input_is_torch(const void *start)
 {
     const unsigned char *c = start;

@@ -57,13 +57,13 @@ void json_put_null(struct json_writer *w, const char *key);
 void json_put_known(struct json_writer *w, const char *key, int64_t value, int64_t least);
 
 /*
- * The writer's number format, for other formats: the fewest digits that strtod reads back
- * as the same double, or strtof as the same float.
+ * Appends a number in the writer's format: the fewest digits that strtod reads back as
+ * the same double, or strtof as the same float.
  */
 void json_add_double(struct strbuf *s, double value);
 void json_add_float(struct strbuf *s, float value);
 
-/* Returns NULL with the reason (line and column) appended to `why` on errors. */
+/* Returns NULL and appends the reason, with line and column, on errors. */
 json_t *json_parse(const char *text, size_t len, struct strbuf *why);
 json_t *json_parse_file(const char *path, struct strbuf *why);
 

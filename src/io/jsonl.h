@@ -27,7 +27,7 @@ struct jsonl {
 };
 
 /*
- * A run that resumes after `last` (for example a step) keeps the lines whose integer
+ * A run that resumes after `last` (a step, for example) keeps the lines whose integer
  * `key` is at most `last` and drops the others, which will be written again. A new run
  * passes -1 and starts with an empty file.
  */

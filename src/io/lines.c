@@ -57,7 +57,7 @@ void lines_add(struct lines *l, struct strbuf *line)
             log_warning("cannot write '%s': %s; the run goes on, and lines are missing "
                         "there",
                         l->path, strerror(errno));
-        if (st.st_size >= 0) /* removes the part of a line */
+        if (st.st_size >= 0) /* remove the incomplete line */
             (void)!ftruncate(l->fd, st.st_size);
     }
     strbuf_reset(line);

@@ -12,7 +12,7 @@
 
 enum { NPY_DIMS = 4 };
 
-#define NPY_MARK "# trainc\n" /* end of our headers: a comment in Python */
+#define NPY_MARK "# trainc\n" /* end of trainc's headers: a Python comment */
 
 struct npy_array {
     const char *name; /* in .npz, without .npy */

@@ -1,4 +1,4 @@
-/* One handler per group of opcodes; `opcode`, after them, is the table. */
+/* One handler per group of opcodes, followed by `opcode`, their table. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ static void op_proto(struct pickle_reader *r, int arg)
         pickle_fail(r, "it has a protocol above 5");
 }
 
-/* The length of a frame, which only a stream reader needs. */
+/* Skips the length of a frame, which only stream readers need. */
 static void op_frame(struct pickle_reader *r, int arg)
 {
     (void)arg;
@@ -78,7 +78,7 @@ static void add_string(struct pickle_reader *r, enum pickle_kind kind, int bytes
         pickle_set_text(r, pickle_push(r, pickle_new(r, kind)), s, len);
 }
 
-/* Pushes a str that follows its length in `arg` bytes; also a string of Python 2. */
+/* Pushes a str, or a Python 2 string, that follows its length in `arg` bytes. */
 static void op_text(struct pickle_reader *r, int arg)
 {
     add_string(r, PICKLE_TEXT, arg);
@@ -127,8 +127,8 @@ static void op_tuple(struct pickle_reader *r, int arg)
     pickle_push(r, v);
 }
 
-/* Moves items [from, end of the stack) to the value below them; `pairs`: keys and values.
- * An object drops them. */
+/* Moves items [from, end of the stack) to the value below them; `pairs`: they are keys
+ * and values. An object discards them. */
 static void extend(struct pickle_reader *r, size_t from, bool pairs)
 {
     size_t end = r->n;
@@ -147,7 +147,8 @@ static void extend(struct pickle_reader *r, size_t from, bool pairs)
         pickle_fail(r, "something is put into a value that holds nothing");
 }
 
-/* Moves everything above the mark to the value below it; `arg`: keys and values. */
+/* Moves everything above the mark to the value below it; `arg`: true for keys and
+ * values. */
 static void op_extend(struct pickle_reader *r, int arg)
 {
     size_t from = pickle_pop_mark(r);
@@ -273,7 +274,8 @@ static struct pickle_value *ordered_dict(struct pickle_reader *r,
     return d;
 }
 
-/* A call: a function and its arguments; `arg`: also named ones, which are dropped. */
+/* Replaces a function and its arguments by the result of the call; `arg`: drops keyword
+ * arguments. */
 static void op_call(struct pickle_reader *r, int arg)
 {
     struct pickle_value *args, *what, *v;
@@ -293,7 +295,7 @@ static void op_call(struct pickle_reader *r, int arg)
     pickle_push(r, v);
 }
 
-/* The state of an object, such as the values of a NumPy array, becomes its item 2. */
+/* Adds the state of an object, such as the values of a NumPy array, as its item 2. */
 static void op_build(struct pickle_reader *r, int arg)
 {
     struct pickle_value *state = pickle_pop(r), *v = state ? pickle_top(r) : NULL;

@@ -1,14 +1,14 @@
 /*
- * Python's pickles as data. Nothing in them is called or constructed: where a pickle
- * calls a class or a function, we store an object with its name and arguments. Protocols
- * 2 to 5 (PEP 307, 3154, 574; opcodes as in CPython's Lib/pickletools.py), without
- * out-of-band buffers.
+ * Reads Python's pickles as data. Nothing in them is called or constructed: a call of a
+ * class or function becomes an object with its name and arguments. Protocols 2 to 5 (PEP
+ * 307, 3154, 574; opcodes as in CPython's Lib/pickletools.py), without out-of-band
+ * buffers.
  *
  *   struct pickle p;
  *   if (pickle_read(&p, data, len, &why)) ...      p.root, p.used
  *   pickle_release(&p);                            also after a failed read
  *
- * As in Python, values may contain themselves: code that descends must limit the depth.
+ * As in Python, values may contain themselves, so recursive code must limit the depth.
  */
 #ifndef IO_PICKLE_H
 #define IO_PICKLE_H
@@ -32,8 +32,8 @@ enum pickle_kind {
     PICKLE_DICT,   /* item: key, value, key, value; also for an OrderedDict */
     PICKLE_GLOBAL, /* text: "collections OrderedDict" */
     PICKLE_REF,    /* item: one, the persistent id */
-    PICKLE_OBJECT  /* item: the function, the tuple of its arguments, and its state if
-                    * there is one */
+    PICKLE_OBJECT  /* item: the function, the tuple of its arguments, and its state, if
+                    * any */
 };
 
 struct pickle_value {
@@ -60,12 +60,12 @@ struct pickle {
     size_t nref, ref_cap;
 };
 
-/* Returns -1 with the reason appended if the pickle is damaged or has more than 16
- * million values. */
+/* Returns -1 and appends a reason if the pickle is damaged or has more than 16 million
+ * values. */
 int pickle_read(struct pickle *p, const void *data, size_t len, struct strbuf *why);
 void pickle_release(struct pickle *p);
 
-/* Returns the value of a text key, or NULL if there is none or if d is no dict. d may be
+/* Returns the value of a text key, or NULL if there is none or d is not a dict. d may be
  * NULL. */
 const struct pickle_value *pickle_get(const struct pickle_value *d, const char *key);
 /* Returns item i of a list, a tuple, or an object, or NULL if there is none. */

@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 
-/* Limits memory: maximum values, and maximum items of containers, per pickle. */
+/* Limits of memory per pickle: maximum number of values, and of items in containers. */
 enum { VALUES = 1 << 24 };
 
 void pickle_fail(struct pickle_reader *r, const char *wrong)
@@ -116,7 +116,7 @@ void pickle_set_text(struct pickle_reader *r, struct pickle_value *v, const void
         memcpy(v->text.s, s, len);
 }
 
-/* Removes the last mark and returns the height of the stack there. */
+/* Pops the last mark and returns the stack height it recorded. */
 size_t pickle_pop_mark(struct pickle_reader *r)
 {
     if (r->nmark)
@@ -129,7 +129,7 @@ void pickle_memo_put(struct pickle_reader *r, uint64_t i)
 {
     struct pickle_value *v = pickle_top(r);
 
-    /* Each entry takes at least one byte of the pickle, so a larger index is a fault. */
+    /* Each entry takes at least one byte of the pickle, so a larger index is invalid. */
     if (i >= (uint64_t)(r->end - r->start)) {
         pickle_fail(r, "an entry of its memo is out of range");
         return;

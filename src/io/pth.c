@@ -9,11 +9,11 @@
 
 /* ---- tensors ---- */
 
-/* The functions of torch._utils that make tensors, and where their arguments are. */
+/* Functions of torch._utils that build tensors, and the positions of their arguments. */
 static const struct rebuild {
     const char *name;
-    int dtype;   /* index of the argument that is the dtype; 0: it is the storage's */
-    int wrapped; /* 1 + index of the argument that is another such call; 0: none */
+    int dtype;   /* index of the dtype argument; 0: same as the storage */
+    int wrapped; /* 1 + index of an argument that is another such call; 0: none */
 } rebuild[] = {
     {"torch._utils _rebuild_tensor", 0, 0},
     {"torch._utils _rebuild_tensor_v2", 0, 0},
@@ -32,7 +32,8 @@ static const struct rebuild *find_rebuild(const struct pickle_value *callee)
     return NULL;
 }
 
-/* The arguments of the call that makes a tensor; NULL: v is none. */
+/* Returns the arguments of the call that builds a tensor, or NULL if v is not a
+ * tensor. */
 static const struct pickle_value *tensor_call(const struct pickle_value *v,
                                               const struct rebuild **how)
 {
@@ -54,7 +55,8 @@ static const struct pickle_value *tensor_call(const struct pickle_value *v,
     return NULL;
 }
 
-/* The dtype of a tensor on an untyped storage: above all those that have no typed one. */
+/* Sets the dtype of a tensor on an untyped storage; most of these have no typed
+ * storage. */
 static bool dtype_of(const struct pickle_value *v, enum safetensors_dtype *dtype)
 {
     static const struct {
@@ -80,8 +82,8 @@ static bool dtype_of(const struct pickle_value *v, enum safetensors_dtype *dtype
     return false;
 }
 
-/* Copies a tuple of ints to `to`. Returns how many; -1: it is none, or has more than
- * SAFETENSORS_MAX_DIMS; -2: one is negative. */
+/* Copies a tuple of ints to `to`. Returns their number, -1 if it is not such a tuple or
+ * has more than SAFETENSORS_MAX_DIMS, or -2 if one is negative. */
 static int numbers(const struct pickle_value *v, int64_t *to)
 {
     if (!v || v->kind != PICKLE_TUPLE || v->item.n > SAFETENSORS_MAX_DIMS)
@@ -96,8 +98,8 @@ static int numbers(const struct pickle_value *v, int64_t *to)
     return (int)v->item.n;
 }
 
-/* How many elements a view has, and the index in the storage of the last, counted from
- * its first. False: they overflow. */
+/* Sets *elements to the number of elements in a view, and *last to the index of its last
+ * one in the storage, relative to its first. Returns false on overflow. */
 static bool extent(const struct safetensors_tensor *t, const struct pth_view *v,
                    uint64_t *elements, uint64_t *last)
 {
@@ -114,8 +116,8 @@ static bool extent(const struct safetensors_tensor *t, const struct pth_view *v,
     return true;
 }
 
-/* Fills t and view from the arguments of a call. Returns NULL, or why it is no tensor
- * that we read. */
+/* Fills t and view from the arguments of a call. Returns NULL, or why the tensor cannot
+ * be read. */
 static const char *parse_tensor(const struct pth *p, const struct pickle_value *args,
                                 const struct rebuild *how, struct safetensors_tensor *t,
                                 struct pth_view *view)
@@ -154,9 +156,9 @@ static const char *parse_tensor(const struct pth *p, const struct pickle_value *
     return NULL;
 }
 
-/* ---- the state dict in what was saved ---- */
+/* ---- finding the state dict ---- */
 
-/* Is v a whole module, or something else that only Python can make? */
+/* True if v is a whole module, or another object that only Python can construct. */
 static bool only_python(const struct pickle_value *v)
 {
     const struct rebuild *how;
@@ -174,8 +176,9 @@ static bool has_tensors(const struct pickle_value *d)
     return false;
 }
 
-/* Of a training by self-distillation (DINO, iBOT) the teacher, which is the average of the
- * student, or the student. NULL: there are not both. */
+/* For training by self-distillation (DINO, iBOT), returns the teacher, which is the
+ * average of the student, or without `ema` the student. Returns NULL unless both
+ * exist. */
 static const struct pickle_value *of_pair(struct pth *p, bool ema)
 {
     const struct pickle_value *root = p->file.object.root,
@@ -206,8 +209,8 @@ static const struct pickle_value *state_dict(struct pth *p, bool ema)
     return v ? v : root;
 }
 
-/* The only dict of tensors in d, whatever its name; d if there is none. NULL, with the
- * reason: there are several. */
+/* Returns the only dict of tensors in d, whatever its name, or d if there is none.
+ * Returns NULL and a reason if there are several. */
 static const struct pickle_value *
 only_state_dict(struct pth *p, const struct pickle_value *d, struct strbuf *why)
 {
@@ -231,13 +234,13 @@ only_state_dict(struct pth *p, const struct pickle_value *d, struct strbuf *why)
     return found;
 }
 
-/* The function that makes a tensor of a kind that is not read (sparse, quantized), or
- * NULL. */
+/* Returns the function that builds a tensor of an unsupported kind (sparse, quantized),
+ * or NULL. */
 static const char *torch_object(const struct pickle_value *v)
 {
     const char *name;
 
-    if (v->kind == PICKLE_TUPLE) /* packed: a quantized tensor, and its bias */
+    if (v->kind == PICKLE_TUPLE) /* packed: a quantized tensor and its bias */
         v = pickle_item(v, 0);
     name = v && v->kind == PICKLE_OBJECT ? pickle_global(pickle_item(v, 0)) : NULL;
     return name && !strncmp(name, "torch.", 6) ? name : NULL;
@@ -287,13 +290,13 @@ static void add_class(struct strbuf *s, const struct pickle_value *object)
         *c = '.';
 }
 
-/* Is d what the state_dict() of an optimizer returns? */
+/* True if d is an optimizer's state_dict(). */
 static bool is_optimizer(const struct pickle_value *d)
 {
     return pickle_get(d, "state") && pickle_get(d, "param_groups");
 }
 
-/* Appends what d, which is no dict of tensors, is instead. */
+/* Appends a description of d, which is not a dict of tensors. */
 static void add_what(struct strbuf *s, const struct pickle_value *d)
 {
     static const char *const kinds[] = {
@@ -393,7 +396,8 @@ static bool row_major(const struct safetensors_tensor *t, const struct pth_view 
 }
 
 /* Copies elements of `each` bytes from a strided view to row-major order. The stride of a
- * dimension of 1 is any number: added and subtracted again, modulo 2^64. */
+ * dimension of size 1 may be any number: it is added and subtracted again, modulo
+ * 2^64. */
 static void gather(const struct safetensors_tensor *t, const struct pth_view *v,
                    size_t each, const char *from, char *to)
 {

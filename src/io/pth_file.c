@@ -35,7 +35,7 @@ static int read_entry(const struct pth_file *f, uint64_t index, uint64_t offset,
         size -= (uint64_t)got;
     }
     if (!rc && got > 0)
-        got = zip_fread(z, &last, 1); /* its end, where the sum is compared */
+        got = zip_fread(z, &last, 1); /* the end, where the checksum is compared */
     if (!rc && (got < 0 || size))
         rc = input_refuse(&f->in, why, "cannot read %s: %s", name,
                           got < 0 ? zip_file_strerror(z) : "it is cut off");
@@ -52,8 +52,8 @@ static int64_t find_entry(const struct pth_file *f, const char *name)
     return i;
 }
 
-/* Bytes of an entry. One that is stored has no more than the file, whatever the directory
- * of the archive says. */
+/* Returns the size of an entry. A stored entry is never larger than the file, whatever
+ * the archive's directory claims. */
 static uint64_t entry_size(const struct pth_file *f, int64_t i)
 {
     zip_stat_t st;
@@ -63,7 +63,8 @@ static uint64_t entry_size(const struct pth_file *f, int64_t i)
     return st.comp_method == ZIP_CM_STORE && st.size > f->in.size ? f->in.size : st.size;
 }
 
-/* Bytes of a compressed entry when inflated; 0: it is stored, as torch.save does it. */
+/* Returns the inflated size of a compressed entry; 0 if it is stored, as torch.save
+ * does. */
 static uint64_t entry_inflated(const struct pth_file *f, int64_t i)
 {
     zip_stat_t st;
@@ -86,7 +87,7 @@ static bool ends_with(const char *name, const char *end)
     return len >= n && !strcmp(name + len - n, end);
 }
 
-/* Refuses a zip archive without a pickle; says what it is, by the names of its files. */
+/* Refuses a zip archive without a pickle, and describes it by its file names. */
 static int refuse_zip(const struct pth_file *f, zip_int64_t n, struct strbuf *why)
 {
     static const struct {
@@ -111,7 +112,7 @@ static int refuse_zip(const struct pth_file *f, zip_int64_t n, struct strbuf *wh
     return input_refuse(&f->in, why, "a zip archive without data.pkl, not of PyTorch");
 }
 
-/* Sets f->folder, in which all entries lie: that of data.pkl. */
+/* Sets f->folder to the folder of data.pkl, which contains all entries. */
 static int find_folder(struct pth_file *f, struct strbuf *why)
 {
     static const char end[] = "data.pkl";
@@ -167,7 +168,7 @@ static int open_zip(struct pth_file *f, struct strbuf *why)
         zip_error_fini(&e);
         return -1;
     }
-    f->in.fd = -1; /* it is the archive's now */
+    f->in.fd = -1; /* now owned by the archive */
     if (find_folder(f, why) || check_zip(f, why))
         return -1;
     at = find_entry(f, "data.pkl");
@@ -214,7 +215,7 @@ static int place_in_zip(struct pth_file *f, const char *key, struct pth_storage 
 /* ---- the stream of pickles ---- */
 
 struct stream {
-    char *text; /* the file's first bytes */
+    char *text; /* start of the file */
     size_t len, at;
 };
 
@@ -232,7 +233,8 @@ static int next_pickle(const struct pth_file *f, struct stream *s, struct pickle
     return rc;
 }
 
-/* Checks the first three pickles of the old format: magic number, version, machine. */
+/* Checks the first three pickles of the old format: magic number, version, and
+ * machine. */
 static int check_stream(const struct pth_file *f, struct stream *s, struct strbuf *why)
 {
     static const char magic[] = "\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
@@ -279,7 +281,7 @@ static int place_in_stream(const struct pth_file *f, const struct pickle_value *
             return input_refuse(&f->in, why,
                                 "storage %s has %" PRId64 " elements instead of %" PRId64,
                                 name, n, s->n);
-        s->at = at + sizeof(n); /* which are there: n was read */
+        s->at = at + sizeof(n); /* within the file, since n was read */
         bytes = (uint64_t)s->n * safetensors_dtype_size(s->dtype);
         if (!checked_within(s->at, bytes, size))
             return input_refuse(&f->in, why, "the file ends in storage %s", name);
@@ -306,8 +308,8 @@ static const struct {
     {"ComplexFloatStorage", SAFETENSORS_C64}, {"UntypedStorage", SAFETENSORS_U8},
 };
 
-/* Parses a persistent id, ('storage', type, key, device, elements, view). False: it is no
- * reference to a storage of a type that we know. */
+/* Parses a persistent id, ('storage', type, key, device, elements, view). Returns false
+ * if it is not a storage of a known type. */
 static bool parse_ref(const struct pickle_value *ref, const char **key,
                       struct pth_storage *s)
 {
@@ -330,7 +332,7 @@ static bool parse_ref(const struct pickle_value *ref, const char **key,
     return false;
 }
 
-/* Collects the storages that the pickle refers to, without those of unknown types. */
+/* Collects the storages that the pickle refers to, except those of unknown types. */
 static int list_storages(struct pth_file *f, struct strbuf *why)
 {
     for (size_t i = 0; i < f->object.nref; i++) {

@@ -39,8 +39,8 @@ size_t safetensors_dtype_size(enum safetensors_dtype dtype)
     return dtype_table[dtype].size;
 }
 
-/* Returns the error in `len` (the length of the header) or in the header's first byte, or
- * NULL if both are valid. */
+/* Returns what is wrong with `len` (the length of the header) or with the header's first
+ * byte, or NULL. */
 static const char *wrong_start(const struct safetensors *s, uint64_t len)
 {
     char first;
@@ -58,7 +58,7 @@ static const char *wrong_start(const struct safetensors *s, uint64_t len)
     return wrong;
 }
 
-/* Refuses the file with its kind if that is known, otherwise with `wrong`. */
+/* Refuses the file. The reason is its kind if known, otherwise `wrong`. */
 static int refuse_start(const struct safetensors *s, const char *wrong,
                         struct strbuf *why)
 {
@@ -73,7 +73,7 @@ static int refuse_start(const struct safetensors *s, const char *wrong,
     return rc;
 }
 
-/* Reads the header's text into s->header and sets the sizes of header and data. */
+/* Reads the header's text to s->header and sets the sizes of header and data. */
 static int read_header(struct safetensors *s, const char *path, struct strbuf *why)
 {
     uint64_t len = 0;
@@ -109,7 +109,8 @@ static int parse_dtype(struct safetensors_tensor *t, const json_t *value)
     return -1;
 }
 
-/* Parses the entry of one tensor. Returns NULL, or the error; overlaps are checked later. */
+/* Parses the entry of one tensor. Returns NULL, or the error. Overlaps are checked
+ * later. */
 static const char *parse_tensor(struct safetensors_tensor *t, const json_t *entry)
 {
     const json_t *shape = json_object_get(entry, "shape");

@@ -62,9 +62,9 @@ enum { SAFETENSORS_MAX_DIMS = 8 };
 struct safetensors_tensor {
     char *name;
     enum safetensors_dtype dtype;
-    int ndim; /* 0: a scalar */
+    int ndim; /* 0: scalar */
     int64_t dims[SAFETENSORS_MAX_DIMS];
-    uint64_t offset, size; /* in bytes; the offset counts from the first data byte */
+    uint64_t offset, size; /* in bytes; offset: from the first data byte */
 };
 
 const char *safetensors_dtype_name(enum safetensors_dtype dtype); /* "BF16" */
@@ -72,10 +72,10 @@ size_t safetensors_dtype_size(enum safetensors_dtype dtype);      /* bytes */
 
 struct safetensors {
     struct input in;
-    struct safetensors_tensor *tensor; /* in the order of their data */
+    struct safetensors_tensor *tensor; /* in the order of the data */
     size_t n;
-    struct strmap meta;  /* char *: the file's __metadata__ */
-    struct strmap index; /* name to tensor */
+    struct strmap meta;  /* values are char *; the file's __metadata__ */
+    struct strmap index; /* name -> tensor */
     char *header;
     uint64_t header_size, data_size;
 };
@@ -83,7 +83,7 @@ struct safetensors {
 int safetensors_open(struct safetensors *s, const char *path, struct strbuf *why);
 void safetensors_close(struct safetensors *s);
 
-/* Returns NULL if there is no such tensor or key. Both are valid until close. */
+/* Return NULL if there is no such tensor or key. Results are valid until close. */
 const struct safetensors_tensor *safetensors_find(const struct safetensors *s,
                                                   const char *name);
 const char *safetensors_meta(const struct safetensors *s, const char *key);
@@ -104,7 +104,7 @@ typedef const void *safetensors_source(const struct safetensors_tensor *t, void 
 struct safetensors_writer {
     struct safetensors_writer_item {
         struct safetensors_tensor tensor;
-        const void *data; /* or, if NULL: */
+        const void *data; /* if NULL, source(arg) is called */
         safetensors_source *source;
         void *arg;
     } * item;
@@ -113,7 +113,7 @@ struct safetensors_writer {
     uint64_t data_size;
 };
 
-/* Strings are copied. A repeated name or key is a BUG. */
+/* Copies strings. A repeated name or key is a BUG. */
 void safetensors_writer_meta(struct safetensors_writer *w, const char *key,
                              const char *value);
 /* `data` must stay valid until commit. */

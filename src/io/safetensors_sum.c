@@ -14,7 +14,7 @@ struct safetensors_sum {
     XXH3_state_t *state;
 };
 
-/* A quote inside a JSON string is escaped, so this text can only be the key. */
+/* Quotes inside JSON strings are escaped, so this text can only be the key. */
 char *safetensors_sum_find(char *header)
 {
     static const char key[] = "\"" SAFETENSORS_SUM_KEY "\":\"";

@@ -19,7 +19,7 @@ void safetensors_writer_meta(struct safetensors_writer *w, const char *key,
     strmap_put(&w->meta, key, xstrdup(value));
 }
 
-/* Adds an item, without its data. */
+/* Adds an item without data. */
 static struct safetensors_writer_item *add(struct safetensors_writer *w, const char *name,
                                            enum safetensors_dtype dtype, int ndim,
                                            const int64_t *dims)
@@ -76,7 +76,7 @@ static void put_tensor(struct json_writer *json, const struct safetensors_tensor
     json_end(json);
 }
 
-/* Builds the header with zeros as checksum, padded so that the data begin at a multiple
+/* Builds the header with a checksum of zeros, padded so that the data begin at a multiple
  * of 64 bytes. */
 static void put_header(const struct safetensors_writer *w, struct strbuf *header)
 {

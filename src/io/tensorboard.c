@@ -227,7 +227,7 @@ static void put_double(struct strbuf *s, int field, double v)
     strbuf_add(s, &v, sizeof(v));
 }
 
-/* Adds a hyperparameter: its type to the experiment, its value to the run. */
+/* Adds a hyperparameter: its type goes to the experiment, its value to the run. */
 static void put_hparam(struct tensorboard_hparams *h, const char *name, int type,
                        struct strbuf *value)
 {
@@ -269,7 +269,7 @@ void tensorboard_hparam_text(struct tensorboard_hparams *h, const char *name,
     put_hparam(h, name, INFO_TEXT, &s);
 }
 
-/* Writes a value with metadata only: `message` as field `field`. */
+/* Writes a value that only has metadata: `message` as field `field`. */
 static void put_plugin_data(struct tensorboard *t, const char *tag, int field,
                             struct strbuf *message)
 {
@@ -307,8 +307,8 @@ void tensorboard_hparams(struct tensorboard *t, struct tensorboard_hparams *h)
     strbuf_release(&metric);
 }
 
-/* Creates a file with a new name, because two runs may start in one second. Returns -1
- * with errno on errors. */
+/* Creates a file with a unique name, since two runs may start in the same second. Returns
+ * -1 and sets errno on failure. */
 static int create_file(struct tensorboard *t, const char *dir)
 {
     char host[256] = "localhost";

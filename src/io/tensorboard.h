@@ -30,8 +30,8 @@ struct tensorboard {
 
 /*
  * Opens a new event file in `dir`. `first_step` is the first step that a resumed run will
- * log again, or 0 for a new run: TensorBoard discards what older files have from there
- * on.
+ * log again, or 0 for a new run; TensorBoard discards the events of older files from that
+ * step on.
  */
 void tensorboard_open(struct tensorboard *t, const char *dir, int64_t first_step);
 void tensorboard_close(struct tensorboard *t);
@@ -58,8 +58,8 @@ void tensorboard_image(struct tensorboard *t, const char *tag, int64_t step, int
 enum { TENSORBOARD_METRICS = 4 };
 
 struct tensorboard_hparams {
-    const char *metric[TENSORBOARD_METRICS]; /* tags of scalars, ended by NULL */
-    struct strbuf infos, values;             /* filled by the calls below */
+    const char *metric[TENSORBOARD_METRICS]; /* tags of scalars, terminated by NULL */
+    struct strbuf infos, values;             /* filled by the functions below */
 };
 
 void tensorboard_hparam_number(struct tensorboard_hparams *h, const char *name, double v);

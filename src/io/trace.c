@@ -16,7 +16,7 @@ void trace_init(struct trace *t, double zero)
     json_begin_array(&t->w, "traceEvents");
 }
 
-/* The name and position of a lane are events without a time. */
+/* Starts an event that sets the name or position of a lane; it has no time. */
 static void begin_meta(struct trace *t, const char *name, int lane)
 {
     json_begin_object(&t->w, NULL);
@@ -44,7 +44,7 @@ void trace_lane(struct trace *t, int lane, const char *name)
     end_event(t);
 }
 
-/* Whole nanoseconds since zero. */
+/* Returns whole nanoseconds since zero. */
 static int64_t ns(const struct trace *t, double at)
 {
     return (int64_t)floor((at - t->zero) * 1e9);

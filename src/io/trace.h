@@ -28,11 +28,11 @@ struct trace {
 void trace_init(struct trace *t, double zero);
 /* Lanes are sorted by number, from 1. */
 void trace_lane(struct trace *t, int lane, const char *name);
-/* Values put into the writer before trace_span_end are shown with the span. */
+/* Values written before trace_span_end are shown with the span. */
 struct json_writer *trace_span(struct trace *t, int lane, const char *category,
                                const char *name, double from, double to);
 void trace_span_end(struct trace *t);
-/* Ends the trace, writes it, and frees it; "-" is the standard output. */
+/* Completes, writes, and frees the trace; "-" is standard output. */
 int trace_write(struct trace *t, const char *path);
 
 #endif

@@ -2,12 +2,12 @@
 
 #include "io/safetensors_sum.h"
 
-/* Unreadable files are refused by safetensors. */
+/* Returns false for unreadable files, which safetensors then refuses. */
 static bool is_torch(const char *path)
 {
     struct strbuf ignored = STRBUF_INIT;
     struct input in;
-    uint64_t start; /* safetensors: length of the header */
+    uint64_t start; /* in safetensors: length of the header */
     bool torch = !input_open(&in, path, &ignored) &&
                  !input_read(&in, &start, sizeof(start), 0, &ignored) &&
                  (start > SAFETENSORS_HEADER_MAX || !memcmp(&start, "PK", 2)) &&

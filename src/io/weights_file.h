@@ -1,6 +1,6 @@
 /*
- * A file of named tensors from which weights are read: safetensors (any writer) or
- * PyTorch's torch.save (io/pth.h).
+ * A file of named tensors to read weights from: safetensors (of any writer) or PyTorch's
+ * torch.save (io/pth.h).
  *
  *   struct weights_file f;
  *   if (weights_file_open(&f, path, true, &why)) ...
@@ -20,7 +20,7 @@ struct weights_file {
     const char *path;
     const struct safetensors_tensor *tensor;
     size_t n;
-    const char *part; /* part of a PyTorch checkpoint that is read: "state_dict_ema";
+    const char *part; /* the part of a PyTorch checkpoint that is read: "state_dict_ema";
                        * "": the whole file */
     bool ours;        /* written by trainc */
     bool torch;
@@ -28,16 +28,16 @@ struct weights_file {
     struct pth pth;
 };
 
-/* `ema`: reads the EMA weights of a PyTorch checkpoint if it has them. */
+/* `ema`: reads the EMA weights of a PyTorch checkpoint, if present. */
 int weights_file_open(struct weights_file *f, const char *path, bool ema,
                       struct strbuf *why);
 void weights_file_close(struct weights_file *f);
 
-/* Reads the whole file and compares its checksum if trainc wrote it; other files have
- * none. */
+/* Reads the whole file and compares its checksum. Succeeds without reading if the file has
+ * none, unless trainc wrote it. */
 int weights_file_verify(const struct weights_file *f, struct strbuf *why);
 
-/* Returns NULL if there is no such tensor or key (PyTorch's files have no keys). */
+/* Return NULL if there is no such tensor or key. PyTorch files have no keys. */
 const struct safetensors_tensor *weights_file_find(const struct weights_file *f,
                                                    const char *name);
 const char *weights_file_meta(const struct weights_file *f, const char *key);

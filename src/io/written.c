@@ -10,7 +10,7 @@
 #include "io/npy.h"
 #include "io/safetensors_sum.h"
 
-enum { START = 4096 }; /* bytes of a file that are checked; a palette has 768 */
+enum { START = 4096 }; /* number of bytes checked; a palette takes 768 */
 
 static bool is_json(const char *s, size_t len)
 {
@@ -39,14 +39,14 @@ static bool is_weights(const char *s, size_t len)
     return len > 8 + sizeof(start) && !memcmp(s + 8, start, sizeof(start) - 1);
 }
 
-/* True for .npy, or .npz whose first member is one. */
+/* True for .npy, or for .npz whose first member is an array of trainc's. */
 static bool is_arrays(const char *s, size_t len)
 {
     return len > 6 && (!memcmp(s, "\x93NUMPY", 6) || !memcmp(s, "PK\3\4", 4)) &&
            memmem(s, len, NPY_MARK, sizeof(NPY_MARK) - 1) != NULL;
 }
 
-/* ModelProto of ONNX: ir_version (field 1), then producer_name (field 2). */
+/* True for an ONNX ModelProto with ir_version (field 1), then producer_name (field 2). */
 static bool is_onnx(const char *s, size_t len)
 {
     static const char name[] = "\x12\6"
@@ -85,7 +85,7 @@ static const struct {
     [WRITTEN_ONNX] = {is_onnx, "a file that is no ONNX model of trainc's lies there"},
 };
 
-/* Returns -1 if there is no file or if it is empty. */
+/* Reads the start of a file. Returns -1 if it does not exist or is empty. */
 static ssize_t read_start(const char *path, char start[START])
 {
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
