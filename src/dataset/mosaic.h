@@ -16,8 +16,8 @@ struct mosaic {
     struct augment_key key[MOSAIC_QUARTERS]; /* of the image in each quarter */
 };
 
-/* Draws a mosaic of n images; returns false if the sample is none. x and y are multiples
- * of t->label_divisor. */
+/* Draws a mosaic from a data set of n images. Returns false if the sample is not a
+ * mosaic. x and y are multiples of t->label_divisor. */
 bool mosaic_draw(struct mosaic *m, const struct augment_key *k, double probability,
                  const struct transform *t, int64_t n);
 

@@ -33,8 +33,8 @@ int weights_file_open(struct weights_file *f, const char *path, bool ema,
                       struct strbuf *why);
 void weights_file_close(struct weights_file *f);
 
-/* Reads the whole file and compares its checksum. Succeeds without reading if the file has
- * none, unless trainc wrote it. */
+/* Reads the whole file and compares its checksum. Succeeds without reading if the file
+ * has none, unless trainc wrote it. */
 int weights_file_verify(const struct weights_file *f, struct strbuf *why);
 
 /* Return NULL if there is no such tensor or key. PyTorch files have no keys. */
