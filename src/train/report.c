@@ -64,7 +64,8 @@ void report_take_matrix(struct report *r, const int64_t *matrix)
             count(r, y, p, matrix[(int64_t)y * k + p]);
 }
 
-/* What an item travels as; of an image that nobody looked at all are 0. */
+/* The numbers of an item in a message; ITEM_LABEL is the label + 1, and 0 if no rank has
+ * the image. */
 enum { ITEM_LABEL, ITEM_ANSWER, ITEM_CONFIDENCE, ITEM_OF_LABEL, ITEM_LOSS, ITEM_NUMBERS };
 
 static void put_items(const struct report *r, double *x)

@@ -1,17 +1,18 @@
 /*
- * trainc eval --report: what an evaluation got wrong.
+ * trainc eval --report: a report on the errors of an evaluation.
  *
- *   report.json    the means, and the bins of the calibration error
- *   classes.csv    a row per class: images (pixels), right ones, recall, precision, F1, IoU
- *   confusion.csv  a row per class of the labels, a column per class of the answers
- *   confusion.png  the same; the darker, the larger the share of the row. It has no text:
- *                  rows and columns have the order of classes.csv, 720 / K pixels each,
- *                  or 1
- *   pairs.csv      the classes that are taken for each other most often
+ *   report.json    means, and the bins of the calibration error
+ *   classes.csv    a row per class: images (pixels), correct, recall, precision, F1, IoU
+ *   confusion.csv  a row per label class, a column per predicted class
+ *   confusion.png  the same as an image; darker means a larger fraction of the row. Rows and
+ *                  columns have the order of classes.csv, max(720 / K, 1) pixels each, and
+ *                  no text
+ *   pairs.csv      the pairs of classes that are confused most often
  *   worst.csv      the images with the largest loss
  *
- * Of a segmentation pixels are counted, and there are neither calibration nor worst
- * images. Of more than REPORT_CLASSES classes there is no confusion matrix.
+ * Segmentation counts pixels, without calibration and worst images. MODEL_MULTILABEL has
+ * only report.json and labels.csv. There is no confusion matrix with more than
+ * REPORT_CLASSES classes.
  *
  * Calibration: the expected calibration error of Guo et al. 2017 (1706.04599), equation
  * 3, with REPORT_BINS bins of equal width, (m - 1) / M < confidence <= m / M.
@@ -28,7 +29,7 @@ enum { REPORT_BINS = 15, REPORT_CLASSES = 4096, REPORT_PAIRS = 100, REPORT_WORST
 
 struct report_bin {
     int64_t n, right;
-    double confidence; /* their mean; 0 if there are none */
+    double confidence; /* mean; 0 for an empty bin */
 };
 
 struct multilabel_scores;
@@ -36,17 +37,16 @@ struct multilabel_scores;
 struct report {
     const struct dataset *data; /* names the images */
     const struct class_list *classes;
-    const struct multilabel_scores *sets; /* of MODEL_MULTILABEL, which has only labels.csv;
-                                           * NULL: other tasks */
-    const char *model, *weights; /* for report.json; which weights: "EMA" */
-    int64_t *matrix;             /* [label * K + answer]; NULL: too many classes */
+    const struct multilabel_scores *sets; /* NULL unless MODEL_MULTILABEL */
+    const char *model, *weights; /* for report.json; weights: "EMA" or "as they are" */
+    int64_t *matrix;             /* [label * K + answer]; NULL if too many classes */
     struct report_class {
         int64_t n, taken, right;
     } * of;
     struct report_item {
         int64_t sample;
         int32_t label, answer;
-        float confidence, of_label; /* the answer's probability, and the label's */
+        float confidence, of_label; /* probabilities of the answer and of the label */
         double loss;
     } * item;
     int64_t n, cap;
@@ -56,19 +56,20 @@ void report_init(struct report *r, const struct dataset *d,
                  const struct class_list *classes);
 void report_release(struct report *r);
 
-/* An image with its K logits. */
+/* Adds an image; logits: one per class. */
 void report_add(struct report *r, int64_t sample, int32_t label, const float *logits);
-/* In place of images: the pixels of a segmentation. */
+/* Adds the pixels of a segmentation, instead of images. */
 void report_take_matrix(struct report *r, const int64_t *matrix);
 
-/* Of several processes, each with its part of the images: what all of them added, in the
- * order of the data set, in each. All call it. */
+/* Gives every process the images that all processes added, in the order of the data set.
+ * All must call it. */
 void report_gather(struct report *r);
 
+/* Fills the bins. Returns the expected calibration error, or NaN without images. */
 double report_calibration(const struct report *r, struct report_bin bin[REPORT_BINS]);
 
-/* Before the evaluation: can `dir` be such a folder? NULL, or why not. It may be new,
- * empty, or have a report. */
+/* Returns NULL if a report can be written to `dir`, which is missing, empty, or has a
+ * report, else the reason. Call before the evaluation. */
 const char *report_refuse(const char *dir);
 void report_write(struct report *r, const char *dir);
 

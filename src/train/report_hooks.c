@@ -1,5 +1,5 @@
-/* The row of train/hooks.h that makes the report of a run, and its parts elsewhere: the
- * last validation, and the page once the result is known. */
+/* The hook that starts the report of a run, and functions that training calls elsewhere:
+ * for the last validation, and for the page when the result is known. */
 #include <stdlib.h>
 
 #include "base/file.h"
@@ -27,7 +27,7 @@ static void begin(struct trainer *t)
 
 const struct hook hook_report = {.name = "report", .at = {[HOOK_START] = begin}};
 
-/* Is there no validation of the run after this one, as far as one can know? */
+/* True if this is probably the run's last validation. */
 static bool is_last(const struct trainer *t)
 {
     const struct config_train *c = &t->cfg->train;

@@ -1,19 +1,20 @@
-/* What training calls for its report (train/run_files.h), beside the row hook_report. */
+/* Functions that training calls for its report (train/run_files.h), besides
+ * hook_report. */
 #ifndef TRAIN_REPORT_HOOKS_H
 #define TRAIN_REPORT_HOOKS_H
 
 #include "train/trainer_run.h"
 
-/* Validates. The last validation of a run also says what it got wrong, in report/. False:
- * cut off. */
+/* Validates; the last validation of a run also writes report/. Returns false if it was
+ * interrupted. */
 bool report_evaluate(struct trainer *t);
 
-/* After the last hook. A run that was done already, whose report/ a power loss or a full disk
- * has cost, is validated for it. */
+/* Call after the last hook. If the resumed run was already finished, but report/ is
+ * missing because of a power failure or a full disk, validates again to write it. */
 void report_catch_up(struct trainer *t);
 
-/* Once t->result is whole: result.json and report.html. Of a run that ends in die() both
- * are written then (struct result). */
+/* Writes result.json and report.html; call when t->result is complete. If the run dies,
+ * die() writes them (struct result). */
 void report_end(const struct trainer *t);
 
 #endif

@@ -99,7 +99,7 @@ static void write_matrix(const struct report *r, const char *dir)
     put_file(dir, "confusion.csv", &s);
 }
 
-/* White to dark blue; the square root, as small shares are what one looks for. */
+/* White to dark blue; the square root makes small fractions visible. */
 static void colour(double part, uint8_t rgb[3])
 {
     static const double dark[3] = {8, 48, 107};
@@ -112,7 +112,7 @@ static void colour(double part, uint8_t rgb[3])
 static void paint_matrix(const struct report *r, const char *dir)
 {
     int k = r->classes->n, cell = k >= 720 ? 1 : 720 / k, side = k * cell;
-    int line = cell >= 8; /* a grid between the cells */
+    int line = cell >= 8; /* width of the grid lines between cells */
     uint8_t *image = xmalloc((size_t)side * (size_t)side * 3);
     char *path = path_join(dir, "confusion.png");
 
@@ -171,7 +171,7 @@ static void write_pairs(const struct report *r, const char *dir)
     free(pair);
 }
 
-/* The largest loss first; NaN before all. */
+/* Largest loss first; NaN counts as infinite. */
 static int by_loss(const void *a, const void *b)
 {
     const struct report_item *x = a, *y = b;
@@ -251,7 +251,7 @@ static void write_summary(const struct report *r, const char *dir)
     put_file(dir, summary, &s);
 }
 
-/* Several labels per image: report.json and labels.csv. */
+/* Writes report.json and labels.csv of MODEL_MULTILABEL. */
 static void write_sets(const struct report *r, const char *dir)
 {
     struct strbuf s = STRBUF_INIT;
@@ -280,7 +280,7 @@ void report_write(struct report *r, const char *dir)
         write_sets(r, dir);
         return;
     }
-    write_summary(r, dir); /* first: it marks the folder as ours */
+    write_summary(r, dir); /* first, because it marks the folder as trainc's */
     write_classes(r, dir);
     if (r->matrix) {
         write_matrix(r, dir);

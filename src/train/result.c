@@ -108,8 +108,8 @@ static void on_failure(const char *message, int code, void *arg)
 }
 
 /*
- * Before hours of work, not after them. What an earlier run left goes: a run that is
- * killed must not look like that one.
+ * Checks that `path` can be written before the run starts. Deletes an earlier result, so
+ * that a killed run does not seem to have its result.
  */
 static void make_way(const char *path)
 {
@@ -146,12 +146,13 @@ void result_write_refused(const char *path, int code, const char *error)
     struct result r;
 
     if (written_refuse(path, WRITTEN_JSON))
-        return; /* what lies there is more than one mistake more */
+        return; /* keep a file that is not a result */
     reset(&r, path);
     (void)write_result(&r, code, error);
 }
 
-/* What a signal in the start leaves behind: a handler can only write what is ready. */
+/* Prepares the result that a signal handler writes before the first batch: a handler can
+ * only write text that is ready. */
 static void leave_word(struct result r, int signal_code)
 {
     bool out = !strcmp(result_path, "-");

@@ -21,7 +21,7 @@
 
 enum { WORST = 12, QUALITY = 85 };
 
-/* False: it could not be, which the log tells. */
+/* Writes a file; on failure, warns and returns false. */
 static bool put_file(const char *dir, const char *name, struct strbuf *s)
 {
     char *path = path_join(dir, name);
@@ -101,7 +101,7 @@ struct painter {
     uint8_t *pixel, *rgb;
 };
 
-/* The first three channels as RGB; of fewer the first as grey. */
+/* Converts the first three channels to RGB, or the first to gray if there are fewer. */
 static void paint_rgb(struct painter *p)
 {
     int channels = transform_channels(&p->o.transform);
@@ -112,7 +112,7 @@ static void paint_rgb(struct painter *p)
             p->rgb[3 * i + c] = p->pixel[channels * i + (channels < 3 ? 0 : c)];
 }
 
-/* As the model sees it: what comes from the loader of validation. */
+/* Writes the image as the model sees it, with the transform of validation. */
 static void paint_worst(struct painter *p, const struct dataset *d, int64_t sample,
                         const char *path)
 {
@@ -148,7 +148,7 @@ static void write_worst(const char *dir, const struct report *r, const struct co
     for (int i = 0; i < WORST; i++) {
         char *path = xasprintf("%s/worst_%02d.jpg", dir, i);
 
-        (void)unlink(path); /* of an earlier evaluation */
+        (void)unlink(path); /* from an earlier evaluation */
         if (i < r->n)
             paint_worst(&p, r->data, r->item[i].sample, path);
         free(path);
@@ -163,7 +163,7 @@ void run_files_report(const char *dir, struct report *r, const struct config *cf
 {
     char *path = path_join(dir, "report");
 
-    report_write(r, path); /* the items are in order then */
+    report_write(r, path); /* sorts the items by loss */
     if (r->n)
         write_worst(path, r, cfg);
     free(path);
@@ -192,7 +192,7 @@ static void write_page(const char *dir)
     free(above);
 }
 
-/* True if the number `key` is x; of NaN, if there is none. */
+/* True if the number `key` is x, or if it is absent and x is NaN. */
 static bool is_number(const json_t *o, const char *key, double x)
 {
     const json_t *v = json_object_get(o, key);
@@ -200,7 +200,7 @@ static bool is_number(const json_t *o, const char *key, double x)
     return json_is_number(v) ? json_number_value(v) == x : isnan(x);
 }
 
-/* True if it tells of the same step, scores, and end. */
+/* True if the result file has the same step, scores, and exit code. */
 static bool is_current(const char *path, const struct result *r, int code)
 {
     json_t *o = json_load_file(path, 0, NULL);

@@ -14,7 +14,7 @@
 
 enum { READ_TRIES = 5 };
 
-/* Is it `start`, then digits if `number`, then `ending`? */
+/* True if `name` is `start`, digits if `number`, and `ending`. */
 static bool is_called(const char *name, const char *start, bool number,
                       const char *ending)
 {
@@ -34,7 +34,7 @@ bool save_is_named(const char *name, const char *ending, bool *numbered)
            is_called(name, "best", false, ending);
 }
 
-/* Newest first; files that cannot be read come last. */
+/* Newest first; damaged files come last. */
 static int by_age(const void *a, const void *b)
 {
     const struct save *x = a, *y = b;
@@ -55,7 +55,8 @@ void save_die_of_machine(const char *why)
     die("%s; the checkpoint may be intact: try again, or move it away", why);
 }
 
-/* False: damaged, or with `*unknown` not readable for now. */
+/* Returns false if the file is damaged or, with *unknown true, cannot be read at the
+ * moment. */
 static bool read_mark(const char *path, struct checkpoint_mark *mark, bool *unknown,
                       struct strbuf *why)
 {

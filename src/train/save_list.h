@@ -1,6 +1,6 @@
 /*
- * The checkpoints that lie in an output folder, newest first: what a run goes on from, and
- * what may be deleted. train/saves.h has their names.
+ * Lists the checkpoints in an output folder, newest first, to resume from one or to
+ * delete some. train/saves.h describes their names.
  */
 #ifndef TRAIN_SAVE_LIST_H
 #define TRAIN_SAVE_LIST_H
@@ -17,7 +17,7 @@ struct save {
     struct checkpoint_mark mark;
     bool numbered; /* ckpt_epoch_E or ckpt_step_S, not last or best */
     bool damaged;  /* sorted last */
-    dev_t dev;     /* and ino: names of one file have them in common */
+    dev_t dev;     /* dev and ino are equal for names of the same file */
     ino_t ino;
 };
 
@@ -27,20 +27,21 @@ struct save_list {
     int unknown; /* errno of a folder that cannot be read */
 };
 
-/* True for a name that saves give, and no other: ckpt_good.safetensors, a copy that somebody
- * made, is not the run's. */
+/* True for names that saves.h assigns. Other names, such as ckpt_good.safetensors, belong
+ * to the user. */
 bool save_is_named(const char *name, const char *ending, bool *numbered);
 
-/* `tell`: damaged files are named in the log, and the program ends at one that the machine
- * cannot read for now. Free it with save_list_free. */
+/* Returns a list for save_list_free. `tell`: logs damaged files, and dies at a file that
+ * cannot be read at the moment. */
 struct save_list save_list_read(const char *dir, bool tell);
-/* The same at the start, where a folder that cannot be read ends the program: it must not be
- * taken for an empty one, whose checkpoints would be overwritten. */
+/* The same, for the start of a run: dies if the folder cannot be read, because treating
+ * it as empty would overwrite its checkpoints. */
 struct save_list save_list_all(const char *dir, bool tell);
 void save_list_free(struct save_list *l);
 
-/* Ends the program. A newer checkpoint that a disk error hides must not be passed over: the
- * logs would be cut to the older one, and be short when the newer one is read again. */
+/* Dies because of a read error. A newer checkpoint must not be skipped for that reason:
+ * the logs would be truncated to an older one, and lack lines when the newer one is
+ * readable again. */
 _Noreturn void save_die_of_machine(const char *why);
 
 #endif

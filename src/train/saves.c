@@ -21,14 +21,14 @@
 #include "session/state.h"
 #include "train/save_list.h"
 
-/* The checkpoint under way, and the thread that writes it. */
+/* The checkpoint being saved, and the thread that writes it. */
 struct saves_writer {
     struct checkpoint copy;
-    char name[64];       /* of the numbered file */
-    bool best;           /* write `best`, too */
-    bool busy;           /* saves_wait() is due */
-    bool threaded;       /* there is a thread to join */
-    int log[SAVES_LOGS]; /* descriptors of our own; -1: none */
+    char name[64];       /* name of the numbered file */
+    bool best;           /* True if `best` is written, too. */
+    bool busy;           /* True until saves_wait(). */
+    bool threaded;       /* True if there is a thread to join. */
+    int log[SAVES_LOGS]; /* duplicated descriptors, or -1 */
     pthread_t thread;
     atomic_bool done;
     struct saves_end end;
@@ -73,7 +73,7 @@ void saves_sweep(const char *dir)
     dir_list_free(name, n);
 }
 
-/* Bytes that deleting all numbered files but the newest would free. */
+/* Returns the bytes that deleting all numbered files except the newest would free. */
 static double reclaimable(const struct saves *v)
 {
     struct save_list l = save_list_read(v->dir, false);
@@ -116,9 +116,9 @@ void saves_check_room(const struct saves *v, const struct session *s)
 }
 
 /*
- * Deletes the oldest numbered file if there are at least two sound ones; else false. If
- * it shares its file with `best` or `last`, that frees nothing, and the caller asks
- * again.
+ * Deletes the oldest numbered file, or returns false if there are fewer than two sound
+ * ones. This frees nothing if `best` or `last` is a link to the same file; the caller
+ * then tries again.
  */
 static bool drop_oldest(const struct saves *v)
 {
@@ -139,7 +139,7 @@ static bool drop_oldest(const struct saves *v)
     return sound > 1;
 }
 
-/* Writes `name`; if the disk is full, the oldest ones go to make room. */
+/* Writes `name`; deletes the oldest checkpoints if the disk is full. */
 static int store(const struct saves *v, const char *name, struct strbuf *why)
 {
     char *path = path_join(v->dir, name);
@@ -152,7 +152,7 @@ static int store(const struct saves *v, const char *name, struct strbuf *why)
     return rc;
 }
 
-/* `name` becomes another name of `path`. */
+/* Atomically makes `name` a hard link to `path`. */
 static int link_as(const struct saves *v, const char *path, const char *name)
 {
     char *target = path_join(v->dir, name), *tmp = xasprintf("%s" ATOMIC_ENDING, target);
@@ -162,7 +162,7 @@ static int link_as(const struct saves *v, const char *path, const char *name)
     rc = link(path, tmp);
     if (!rc) {
         rc = rename(tmp, target);
-        (void)unlink(tmp); /* rename leaves it if both are one file already */
+        (void)unlink(tmp); /* rename keeps it if both are links to the same file */
     }
     if (!rc)
         rc = file_fsync_dir_of(target);
@@ -171,7 +171,7 @@ static int link_as(const struct saves *v, const char *path, const char *name)
     return rc;
 }
 
-/* The same, or where there are no links, a file of its own. */
+/* The same, but writes a separate file if hard links are not supported. */
 static int also_as(const struct saves *v, const char *path, const char *name,
                    struct strbuf *why)
 {
@@ -198,8 +198,8 @@ void saves_rotate(const struct saves *v)
     free(newest);
 }
 
-/* Makes the folder again if somebody has removed it, so that later checkpoints are not
- * lost, too. True: it was made. */
+/* Recreates the folder if it was removed, so that later checkpoints are not lost, too.
+ * Returns true if it was recreated. */
 static bool find_folder(const struct saves *v)
 {
     if (file_is_dir(v->dir))
@@ -214,7 +214,8 @@ static bool find_folder(const struct saves *v)
     return true;
 }
 
-/* Only after the first checkpoint: config.yaml alone would be taken for a user's file. */
+/* Call after the first checkpoint: without one, config.yaml would be considered the
+ * user's file. */
 static void put_config(const struct saves *v)
 {
     char *path = path_join(v->dir, "config.yaml");
@@ -224,7 +225,7 @@ static void put_config(const struct saves *v)
     free(path);
 }
 
-/* Writes `best`, before any checkpoint that tells of it. */
+/* Writes `best`, before any checkpoint that records its score. */
 static bool write_best(const struct saves *v, bool best)
 {
     struct strbuf why = STRBUF_INIT;
@@ -238,7 +239,7 @@ static bool write_best(const struct saves *v, bool best)
     return written;
 }
 
-/* What was said of updates is on the disk before a checkpoint that goes on after them. */
+/* Syncs the logs, so that lines about earlier steps are on disk before the checkpoint. */
 static void sync_logs(struct saves_writer *w)
 {
     for (int i = 0; i < SAVES_LOGS; i++)
@@ -314,8 +315,8 @@ struct saves_end saves_wait(struct saves *v)
     return w->end;
 }
 
-/* Duplicates, as the run may replace its files meanwhile. If there are too many open, they
- * are synced now. */
+/* Duplicates the descriptors of the logs, because the run may replace its files
+ * meanwhile. Syncs a file at once if that fails. */
 static void take_logs(struct saves *v)
 {
     for (int i = 0; i < SAVES_LOGS; i++) {
@@ -327,8 +328,8 @@ static void take_logs(struct saves *v)
     }
 }
 
-/* All signals are blocked in the thread: the main thread takes them. If there can be no
- * thread, it writes at once. */
+/* Blocks all signals in the thread, so that the main thread handles them. Writes
+ * synchronously if no thread can be created. */
 static void start_writer(struct saves *v)
 {
     struct saves_writer *w = v->writer;
@@ -377,8 +378,8 @@ void saves_release(struct saves *v)
     v->writer = NULL;
 }
 
-/* `last` becomes what is resumed, which a killed process may have left without that name;
- * predict, eval, and export are given it. */
+/* Makes `last` the resumed checkpoint, for predict, eval, and export: a killed process
+ * may not have done so. */
 static void name_last(const struct saves *v, const char *path)
 {
     char *last = path_join(v->dir, last_name), *tmp = xasprintf("%s" ATOMIC_ENDING, last);
@@ -393,7 +394,7 @@ static void name_last(const struct saves *v, const char *path)
     free(tmp);
 }
 
-/* Is item i another name of a file that came before it in the list? */
+/* True if item i is the same file as an earlier item of the list. */
 static bool seen_before(const struct save_list *l, int i)
 {
     for (int k = 0; k < i; k++)

@@ -1,23 +1,23 @@
 /*
  * The checkpoints of one output folder.
  *
- *   ckpt_epoch_E.safetensors   after epoch E (the first is 0)
+ *   ckpt_epoch_E.safetensors   after epoch E (counted from 0)
  *   ckpt_step_S.safetensors    in the middle of an epoch
  *   last.safetensors           a hard link to the newest of them
- *   best.safetensors           a hard link to the one that validated best
+ *   best.safetensors           a hard link to the one with the best validation
  *
- * A save copies the run's arrays and leaves the rest to a thread, which writes the whole
- * new file and moves `last` to it; saves_rotate() then deletes numbered files beyond the
- * KEEP_CHECKPOINTS newest. If the process is killed meanwhile, the older files are
- * intact; `last` is then made the one that is resumed. Lines of metrics.jsonl and others
- * are synced before a checkpoint that goes on after them. `best` is written before its
- * numbered name: a run that is killed between the two goes on from `best`, and a checkpoint
- * that tells of a best one never lies without it. Where there are no hard links, `last` and
- * `best` are files of their own. Other files stay as they are, whatever their names.
+ * A save copies the run's arrays; a thread then writes the new file and links `last` to
+ * it, and saves_rotate() deletes all but the KEEP_CHECKPOINTS newest numbered files. If
+ * the process is killed meanwhile, the older files are intact, and resuming links `last`
+ * to the resumed one. metrics.jsonl and other logs are synced before a checkpoint is
+ * written. `best` is written before its numbered name: a run that is killed between the
+ * two resumes from `best`, and no checkpoint records a best score without `best`. If hard
+ * links are not supported, `last` and `best` are separate files. Files with other names
+ * are never touched.
  *
  * Arrays that are not finite are not written: a run that has diverged keeps its older
- * checkpoints. Where the disk is full, the oldest numbered file is deleted, as long as
- * another sound one stays. A folder that was removed is made again.
+ * checkpoints. If the disk is full, the oldest numbered file is deleted, as long as
+ * another sound one remains. A removed folder is recreated.
  */
 #ifndef TRAIN_SAVES_H
 #define TRAIN_SAVES_H
@@ -29,55 +29,57 @@
 enum { SAVES_LOGS = 3 };
 
 struct saves {
-    const char *dir; /* the caller's */
+    const char *dir; /* borrowed */
     const struct class_list *classes;
     const char *config; /* YAML */
     int keep;           /* TRAIN.KEEP_CHECKPOINTS */
-    bool reads_only;    /* another process writes the folder */
-    /* Returns a file that has to be on the disk before a checkpoint, i < SAVES_LOGS; -1: no
-     * such one. NULL: there are none. */
+    bool reads_only;    /* True if another process writes the folder. */
+    /* Returns the descriptor of log i < SAVES_LOGS, which is synced before a checkpoint,
+     * or -1 if there is none. May be NULL. */
     int (*log)(const void *arg, int i);
     const void *log_arg;
     struct saves_writer *writer; /* NULL at first */
 };
 
-/* How the last save ended; its warnings are in the log. */
+/* The outcome of the last save; warnings are already logged. */
 struct saves_end {
-    bool any;       /* false: none was under way */
-    bool failed;    /* a file could not be written; older ones are intact */
-    bool best_lost; /* `best` was not written, and is still the older one */
-    char *diverged; /* the first tensor that is not finite, the caller's; NULL: none */
+    bool any;       /* False if there was no save. */
+    bool failed;    /* True if a file could not be written; older ones are intact. */
+    bool best_lost; /* True if `best` could not be written and is still the older one. */
+    char *diverged; /* first tensor that is not finite (the caller frees it), or NULL */
 };
 
-/* Dies if the folder has no room for one checkpoint; warns if not for all of them. */
+/* Dies if there is no room for one checkpoint; warns if there is none for v->keep of
+ * them. */
 void saves_check_room(const struct saves *v, const struct session *s);
 
-/* Removes half-written files of a process that was killed. No save may be under way. */
+/* Deletes incomplete files of a killed process. Must not be called during a save. */
 void saves_sweep(const char *dir);
 
 /*
- * Copies, and starts to write; no save may be under way. `epoch_end`: state->epoch epochs
- * are finished. `before`: NULL if these weights are not the best so far; else the state
- * to store if best.safetensors cannot be written.
+ * Copies the arrays and starts writing. Must not be called during a save. `epoch_end`:
+ * state->epoch epochs are finished. `before`: NULL unless these weights are the best so
+ * far; then the state to store if best.safetensors cannot be written.
  */
 void saves_start(struct saves *v, const struct session *s, const struct run_state *state,
                  const struct run_state *before, bool epoch_end);
 
-/* Has the save ended, so that saves_wait does not wait? */
+/* True if the save is complete, so that saves_wait returns at once. */
 bool saves_ready(const struct saves *v);
 struct saves_end saves_wait(struct saves *v);
 
-/* The numbered file of the last save; a heap string. NULL: there was none. */
+/* Returns the numbered file of the last save (the caller frees it), or NULL if there was
+ * none. */
 char *saves_path(const struct saves *v);
 
-/* Deletes numbered files beyond v->keep; no save may be under way. */
+/* Deletes all but the v->keep newest numbered files. Must not be called during a save. */
 void saves_rotate(const struct saves *v);
 
-void saves_release(struct saves *v); /* waits */
+void saves_release(struct saves *v); /* Waits for a save. */
 
 /*
- * Loads the newest checkpoint that is sound, naming each one that it passes over. False:
- * there is none at all. Dies if there are some and none can be loaded: training again
+ * Loads the newest sound checkpoint, and warns about each one that it skips. Returns
+ * false if there are no checkpoints. Dies if none of them can be loaded, because training
  * from the start would overwrite them.
  */
 bool saves_resume(const struct saves *v, struct session *s, struct run_state *state);
@@ -86,7 +88,7 @@ void saves_say_resumed(const char *path, const struct session *s,
 
 bool saves_exist(const char *dir);
 
-/* run_state_done() of the newest sound checkpoint; -1: there is none. */
+/* Returns run_state_done() of the newest sound checkpoint, or -1 if there is none. */
 int64_t saves_newest(const char *dir);
 
 #endif
