@@ -89,7 +89,7 @@ void golden_expect_image(const struct dataset *d, int i)
     golden_expect_image_of(d, i, i);
 }
 
-/* The pixels of sample i, and those of a golden file. */
+/* Decodes sample i and a golden file. */
 static void read_both(const struct dataset *d, int i, int file, uint8_t got[H * W * 3],
                       uint8_t want[H * W * 3])
 {

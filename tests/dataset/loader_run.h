@@ -6,18 +6,20 @@
 
 enum { IMAGES = 37, SIDE = 24 };
 
-/* A temporary folder of 37 images of three classes and several sizes; its heap name. */
+/* Creates a temporary folder with 37 images in three classes and several sizes; returns
+ * its name, for free(). */
 char *make_images(void);
 
-/* Makes two of them unreadable: one empty, one a text. */
+/* Makes two of them unreadable: one empty, one with text. */
 void damage_images(const char *dir);
 
-/* Batches of 8 with random crops and colours, shuffled; half of the files may be bad. */
+/* Batches of 8 with random crops and colors, shuffled; half of the files may be damaged.
+ * */
 struct loader_options training_options(int workers);
 
 uint64_t hash_batch(const struct batch *b);
 
-/* Hashes of an epoch's batches from `first` on, in order; returns how many. */
+/* Hashes an epoch's batches from `first` on, in order; returns their number. */
 int run_epoch(struct loader *l, uint64_t epoch, int64_t first, uint64_t *hash);
 
 #endif

@@ -47,7 +47,7 @@ void segment_run(struct run *r, const char *const *more)
     run_init(r, keys);
 }
 
-/* Scene i: four patches of noisy grey that tells the class, a column that is ignored. */
+/* Scene i: four patches whose noisy gray shows the class, and an ignored column. */
 static void scene(int i, int divisor, uint8_t *pixels, uint8_t *labels)
 {
     for (int y = 0; y < H; y++)

@@ -1,5 +1,5 @@
 /*
- * ERFNet in training on small scenes, for tests of segmentation (see train_run.h).
+ * Trains ERFNet on small scenes, for tests of segmentation (see train_run.h).
  */
 #ifndef TESTS_DATASET_SEGMENT_RUN_H
 #define TESTS_DATASET_SEGMENT_RUN_H
@@ -8,14 +8,14 @@
 
 enum { W = 24, H = 16, K = 4, IMAGES = 8 };
 
-/* erfnet, Adam, 4 classes, batch 2, 24x16 pixels; then keys and values up to NULL. */
+/* erfnet, Adam, 4 classes, batch 2, 24x16 pixels, plus keys and values up to NULL. */
 void segment_run(struct run *r, const char *const *more);
 
-/* Scenes first, first + 1, ...; those from `end` on are padding. For free(). */
+/* Returns scenes first, first + 1, ..., for free(); those from `end` on are padding. */
 void segment_batch(struct run *r, int first, int end, int64_t batch, void **pixels,
                    void **labels);
 
-/* n micro-batches of the IMAGES scenes, one after the other. */
+/* Returns n micro-batches that cycle through the IMAGES scenes. */
 void segment_steps(struct run *r, int n);
 
 #endif

@@ -1,4 +1,4 @@
-/* CIFAR and MNIST as they are downloaded: values, classes, splits, and damage. */
+/* CIFAR and MNIST in their original files: values, classes, splits, and damage. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,7 +30,7 @@ static void put_pixels(struct strbuf *s, int i)
         strbuf_addch(s, (char)value(i, p));
 }
 
-/* n images, of the classes first, first + 1, ...; `coarse`: a superclass precedes it. */
+/* n images of classes first, first + 1, ...; `coarse`: preceded by a superclass. */
 static void make_binary(const char *dir, const char *name, int n, int first, bool coarse)
 {
     struct strbuf s = STRBUF_INIT;
@@ -52,7 +52,7 @@ static void put_short(struct strbuf *s, const char *text)
     strbuf_addstr(s, text);
 }
 
-/* As Python 2's cPickle writes it with protocol 2: what the archives contain. */
+/* In the format of Python 2's cPickle with protocol 2, as in the archives. */
 static void make_pickle(const char *dir, const char *name, const char *labels, int n,
                         int first)
 {
@@ -105,7 +105,7 @@ static void make_names(const char *dir, const char *name, const char *key, int n
     strbuf_release(&s);
 }
 
-/* Sample i is the image and the class `number`. */
+/* Fails unless sample i is image `number` of this class. */
 static void check_image(const struct dataset *d, int64_t i, int number, int class)
 {
     static const char head[] = "P6 32 32 255\n";
@@ -132,7 +132,8 @@ static struct dataset *open_split(const char *storage, const char *dir, const ch
     return dataset_open(storage, &s);
 }
 
-/* Five files and one, each with two images; the folder itself, or the one above it. */
+/* Five training files and one test file, with two images each; opens the folder itself or
+ * its parent. */
 static void check_cifar10(const char *above, const char *dir, const char *last_name)
 {
     struct dataset *d = open_split("cifar", dir, "train");
@@ -182,7 +183,7 @@ static void cifar10(void **state)
     free(above_p);
 }
 
-/* The class is the second byte; without names, classes are numbers. */
+/* The class is the second byte; without a file of names, numbers are the names. */
 static void cifar100(void **state)
 {
     char *dir = make_temp_dir(), *python = xasprintf("%s/cifar-100-python", dir);
@@ -248,7 +249,8 @@ static void put_big(struct strbuf *s, uint32_t v)
         strbuf_addch(s, (char)(v >> shift));
 }
 
-/* n images of 4 x 2 pixels (width x height), or n labels; `extra` bytes follow, or lack. */
+/* n images of 4 x 2 pixels (width x height), or n labels; the file is `extra` bytes too
+ * long or too short. */
 static void make_idx(const char *dir, const char *name, bool images, int n, int extra)
 {
     struct strbuf s = STRBUF_INIT;

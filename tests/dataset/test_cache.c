@@ -1,6 +1,6 @@
 /*
- * The cache of decoded images: what it holds is what was put, and never more than its
- * limit, counted by what it gives back.
+ * The cache of decoded images: it returns what was put, and its contents stay within its
+ * limit.
  */
 #include <pthread.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static uint8_t shade(int64_t sample, int64_t i)
     return (uint8_t)(sample * 37 + i % 251);
 }
 
-/* Sample i, whose rows are further apart than they are long; some are smaller. */
+/* Puts sample i, whose stride is larger than its rows; some samples are smaller. */
 static void put(struct cache *c, int64_t sample, bool labels)
 {
     enum { STRIDE = SIDE * 3 };
@@ -32,7 +32,8 @@ static void put(struct cache *c, int64_t sample, bool labels)
         labels ? label : NULL);
 }
 
-/* Bytes of pixels and labels that the cache holds; all of them are what was put. */
+/* Returns the bytes of pixels and labels in the cache, after comparing them with what was
+ * put. */
 static int64_t held(struct cache *c, int64_t *n)
 {
     int64_t bytes = 0;
@@ -67,7 +68,8 @@ static void test_limit(void **state)
         for (int64_t i = 0; i < SAMPLES; i++)
             put(c, i, labels);
         bytes = held(c, &n);
-        assert_in_range(bytes, LIMIT * 8 / 10, LIMIT); /* the rest is what items need */
+        assert_in_range(bytes, LIMIT * 8 / 10, LIMIT); /* the rest is the overhead of
+                                                        * items */
         assert_in_range(cache_used(c), bytes, LIMIT);
         assert_int_equal(cache_held(c), n);
         assert_in_range(n, 1, SAMPLES - 1);
@@ -75,7 +77,7 @@ static void test_limit(void **state)
     }
 }
 
-/* One that has no room leaves what there is to smaller ones. */
+/* An image that does not fit leaves the space to smaller ones. */
 static void test_too_large(void **state)
 {
     struct cache *c = cache_new(SAMPLES, W / 2 * H * 3 + 150);
@@ -91,7 +93,7 @@ static void test_too_large(void **state)
     cache_free(c);
 }
 
-/* What is there already takes no room again. */
+/* Putting an image again takes no more space. */
 static void test_twice(void **state)
 {
     struct cache *c = cache_new(SAMPLES, LIMIT);

@@ -1,5 +1,5 @@
-/* Decoded images in a file: batches are those without it, whoever else uses it, whatever
- * has changed or is damaged; and what is there is not decoded again. */
+/* The cache file of decoded images: batches are the same with it, no matter who else uses
+ * it and what has changed or is damaged; cached images are not decoded again. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 
 enum { BYTES = 1 << 24, BATCHES = 5 };
 
-/* Two epochs; a hash of each batch. Returns the seconds of decoding. */
+/* Runs two epochs and hashes each batch. Returns the seconds of decoding. */
 static double run(const char *dir, const char *cache, int64_t bytes, uint64_t *hash)
 {
     struct dataset *d = open_folder(dir);
@@ -50,7 +50,7 @@ static void expect(const char *dir, const char *cache, int64_t bytes)
     assert_memory_equal(got, want, sizeof(want));
 }
 
-/* The path of the one cache file, a heap string; NULL: there is none. */
+/* Returns the path of the only cache file, for free(), or NULL. */
 static char *file_in(const char *dir)
 {
     int n;
@@ -90,13 +90,13 @@ static void a_small_file_holds_some(void **state)
     assert_int_equal(stat(path, &st), 0);
     assert_in_range(st.st_size, 10000, 31000);
     assert_true(run(dir, cache, 30000, hash) > 0);
-    expect(dir, cache, BYTES); /* of what it was made for */
+    expect(dir, cache, BYTES); /* the size that the file was created for */
     free(path);
     remove_temp_dir(dir);
     remove_temp_dir(cache);
 }
 
-/* Another image under the same name. */
+/* A different image under the same name. */
 static void a_changed_file_is_decoded(void **state)
 {
     char *dir = make_images(), *cache = make_temp_dir();
@@ -133,7 +133,7 @@ static void damage_does_no_harm(void **state)
     for (int64_t at = 0; at < 150000; at += at < 400 ? 13 : 4999) {
         int fd;
 
-        if (at >= 400) { /* of a new file, whose pixels all count */
+        if (at >= 400) { /* a new file, in which all pixels are used */
             assert_int_equal(unlink(path), 0);
             run(dir, cache, BYTES, got);
         }
@@ -200,7 +200,7 @@ static void without_a_folder_images_are_decoded(void **state)
     remove_temp_dir(dir);
 }
 
-/* A link in the place of the file, shipped with the data, names a file of the user. */
+/* A link in place of the file, shipped with the data, that points to a user's file. */
 static void a_link_is_not_followed(void **state)
 {
     char *dir = make_temp_dir(), *link = path_join(dir, "link"),

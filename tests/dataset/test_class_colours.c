@@ -1,4 +1,4 @@
-/* DATA.CLASS_COLORS: colours and files of colours as class sets, and label files. */
+/* DATA.CLASS_COLORS: colors and color files as class sets, and label files. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,7 +66,7 @@ static void files_have_colours_and_names(void **state)
         assert_string_equal(s->row[2].name, "class2");
         assert_memory_equal(s->row[0].rgb, ((uint8_t[]){64, 128, 64}), 3);
         assert_memory_equal(s->row[2].rgb, ((uint8_t[]){255, 0, 7}), 3);
-        assert_ptr_equal(s, set_of(&name, 1, dir, NULL, &why)); /* made once */
+        assert_ptr_equal(s, set_of(&name, 1, dir, NULL, &why)); /* created once */
     }
     remove_temp_dir(dir);
 }
@@ -105,7 +105,8 @@ static void mistakes_are_named(void **state)
     remove_temp_dir(dir);
 }
 
-/* A label file of three pixels in P6; what is read of it, or why it is not. */
+/* Writes three pixels as a P6 label file and reads them; returns the values or the reason
+ * of failure. */
 static int read_pixels(const struct class_set *s, const uint8_t rgb[9], uint8_t value[3],
                        struct strbuf *why)
 {
@@ -163,7 +164,7 @@ static void label_files_are_mapped(void **state)
     strbuf_release(&why);
 }
 
-/* Kept counts and caches are of one meaning of the colours. */
+/* Stored counts and caches depend on the meaning of the colors. */
 static void meanings_differ(void **state)
 {
     static const char *const colour[] = {"#804080", "#000000", "0 0 1"};

@@ -1,4 +1,4 @@
-/* Class sets: the values of label maps that they map, their names and colours. */
+/* Class sets: the label map values that they map, their names, and colors. */
 #include <string.h>
 
 #include "base/strbuf.h"
@@ -6,7 +6,7 @@
 #include "dataset/label.h"
 #include "tests/test.h"
 
-/* The ids of the classes that Cityscapes evaluates, in the order of their train ids. */
+/* Ids of the classes that Cityscapes evaluates, in the order of their train ids. */
 static const int evaluated[19] = {7,  8,  11, 12, 13, 17, 19, 20, 21, 22,
                                   23, 24, 25, 26, 27, 28, 31, 32, 33};
 
@@ -67,7 +67,7 @@ static void maps_of_others(void **state)
     class_set_add_values(map, &s);
     assert_string_equal(s.buf, "0 to 253 and 255");
     strbuf_release(&s);
-    for (int c = 0; c < 21; c++) { /* VOC's colours by rule and by the table */
+    for (int c = 0; c < 21; c++) { /* VOC's colors by rule and in the table */
         uint8_t row[3];
 
         class_set_colour(NULL, c, rgb);
@@ -76,7 +76,7 @@ static void maps_of_others(void **state)
     }
 }
 
-/* Each row of the table by itself. */
+/* Checks each row of the table. */
 static void rows_are_whole(void **state)
 {
     struct strbuf why = STRBUF_INIT;
@@ -86,7 +86,7 @@ static void rows_are_whole(void **state)
     for (const struct class_set *s = class_set_table; s->name; s++) {
         int classes = 0, valued = 0;
 
-        assert_ptr_equal(class_set_find(s->name), s); /* of no row before it */
+        assert_ptr_equal(class_set_find(s->name), s); /* no earlier row has this name */
         assert_true(names_known(&class_set_names, s->name, &why));
         assert_true(s->help && *s->help);
         class_set_map(s, s->n, false, map);

@@ -1,5 +1,5 @@
-/* Containers as other programs write them (scripts/golden/containers.py), and the names of
- * their files. */
+/* Containers as other programs write them (scripts/golden/containers.py), and their file
+ * names. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,8 +15,8 @@
 #include "tests/test.h"
 
 static const struct foreign {
-    const char *storage, *classes, *label_maps;     /* folders; NULL: none */
-    void (*expect)(const struct dataset *d, int i); /* NULL: golden_expect_image */
+    const char *storage, *classes, *label_maps;     /* folders, or NULL */
+    void (*expect)(const struct dataset *d, int i); /* default: golden_expect_image */
 } foreign[] = {
     {"tar", "tar", "tar", NULL},
     {"zip", "zip", NULL, NULL},
@@ -107,7 +107,7 @@ static void a_split_may_name_files(void **state)
     remove_temp_dir(dir);
 }
 
-/* As other programs call them. */
+/* Names that other programs use. */
 static void files_have_several_names(void **state)
 {
     static const struct {
@@ -144,7 +144,7 @@ static void files_have_several_names(void **state)
     }
 }
 
-/* Without .cls, without classes.txt. */
+/* Neither .cls nor classes.txt. */
 static void folders_in_a_tar_are_classes(void **state)
 {
     char *dir = make_temp_dir(), *path = path_join(dir, "train.tar");
@@ -178,7 +178,7 @@ static void folders_in_a_tar_are_classes(void **state)
     remove_temp_dir(dir);
 }
 
-/* Three records of the classes 1, 1 + step, ... */
+/* Three records with classes 1, 1 + step, ... */
 static void make_from_one(const char *dir, float step)
 {
     struct {

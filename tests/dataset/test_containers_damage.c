@@ -1,4 +1,4 @@
-/* Containers that are damaged. */
+/* Damaged containers. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "tests/pack/pack_dir.h"
 #include "tests/test.h"
 
-/* A tar that is cut off loses the sample in which it ends, and no other changes. */
+/* A truncated tar loses only the sample in which it ends. */
 static void a_cut_tar_has_a_damaged_sample(void **state)
 {
     char *dir = golden_copy("tar"), *path = path_join(dir, "train-01.tar");
@@ -44,8 +44,8 @@ static void a_cut_tar_has_a_damaged_sample(void **state)
     remove_temp_dir(dir);
 }
 
-/* Images that come before their classes, as trainc pack and tar have them: the class of the
- * image that is cut off, or cut off itself, is lost, and that is damage. */
+/* Images that precede their classes, as trainc pack and tar write them: if the tar ends
+ * before or within a class, that sample is damaged. */
 static void a_cut_class_is_a_damaged_sample(void **state)
 {
     static const struct {
@@ -53,9 +53,9 @@ static void a_cut_class_is_a_damaged_sample(void **state)
         int n;
         const char *why;
     } rows[] = {
-        {2 * 1024 + 512 + 20, 2, "truncated"}, /* in the second image */
+        {2 * 1024 + 512 + 20, 2, "truncated"}, /* within the second image */
         {3 * 1024, 2, "is cut off"},           /* before the header of its class */
-        {3 * 1024 + 100, 2, "is cut off"},     /* in that */
+        {3 * 1024 + 100, 2, "is cut off"},     /* within it */
         {3 * 1024 + 512, 2, "is cut off"},     /* before its class */
     };
     char *from = golden_copy("files"),
@@ -94,7 +94,7 @@ static void a_cut_class_is_a_damaged_sample(void **state)
     remove_temp_dir(from);
 }
 
-/* Pixels that changed on the disk are not taken. */
+/* Pixels that changed on disk are detected. */
 static void damaged_pixels_are_found(void **state)
 {
     char *from = make_classes(), *dir = make_temp_dir();
@@ -109,7 +109,7 @@ static void damaged_pixels_are_found(void **state)
     pack_to("decoded", d, dir, 0, NULL);
     dataset_close(d);
     fd = open(path, O_RDWR);
-    assert_int_equal(pwrite(fd, "x", 1, 200), 1); /* of the first image */
+    assert_int_equal(pwrite(fd, "x", 1, 200), 1); /* in the first image */
     close(fd);
     s.path = dir;
     d = dataset_open("decoded", &s);
@@ -128,7 +128,7 @@ static void damaged_pixels_are_found(void **state)
     remove_temp_dir(dir);
 }
 
-/* Which of the samples cannot be read, a bit each; the others are what they were. */
+/* Returns the unreadable samples as bits; the others must be unchanged. */
 static unsigned damaged(const char *storage, const char *dir)
 {
     struct dataset_source s = pack_source(dir, false);
@@ -162,17 +162,17 @@ static void damage_stays_where_it_is(void **state)
         int64_t at;
         unsigned bad;
     } rows[] = {
-        /* the second record's data; its length, after which nothing is found */
+        /* the second record's data; its length, which hides all later records */
         {"tfrecord", "train-00000-of-00001.tfrecord", NULL, 446 + 300, 2},
         {"tfrecord", "train-00000-of-00001.tfrecord", NULL, 446, 2},
-        /* the second record's magic, with the index and without it */
+        /* the second record's magic, with and without the index */
         {"recordio", "train.rec", NULL, 196, 2},
         {"recordio", "train.rec", "train.idx", 196, 2},
-        /* headers of the second sample: of its class, of its JSON, of its image */
+        /* headers of the second sample: class, JSON, image */
         {"tar", "train-00.tar", NULL, 4096, 2},
         {"tar", "train-00.tar", NULL, 5120, 2},
         {"tar", "train-00.tar", NULL, 6144, 2},
-        /* the first one: the file is of its kind for the others in it */
+        /* the first record: later ones still identify the format */
         {"tfrecord", "train-00000-of-00001.tfrecord", NULL, 0, 1},
         {"recordio", "train.rec", NULL, 0, 1},
         {"recordio", "train.rec", "train.idx", 0, 1},
@@ -196,8 +196,8 @@ static void damage_stays_where_it_is(void **state)
     }
 }
 
-/* Pages of an LMDB that liblmdb would trust. Its file has three: two heads, whose newer one
- * has the root at byte 4096 + 128, and a leaf; byte offsets as in lmdb_check.c. */
+/* Pages that liblmdb would trust. The file has three: two meta pages, the newer with the
+ * root at byte 4096 + 128, and a leaf; offsets as in lmdb_check.c. */
 static void a_damaged_lmdb_is_refused(void **state)
 {
     static const struct {
@@ -205,7 +205,7 @@ static void a_damaged_lmdb_is_refused(void **state)
         const char *bytes, *why;
     } rows[] = {
         {16, "x", "it is not an LMDB that this machine can read"},
-        {4096 + 16 + 24, "\xff", "it is not an LMDB"}, /* the size of a page */
+        {4096 + 16 + 24, "\xff", "it is not an LMDB"}, /* page size */
         {4096 + 128, "\xff", "page 255 is damaged: it lies outside the file"},
         {8192, "\x07", "page 2 is damaged: it is neither a branch nor a leaf"},
         {8192 + 10, "\x05", "page 2 is damaged: it is neither a branch nor a leaf"},
@@ -226,7 +226,7 @@ static void a_damaged_lmdb_is_refused(void **state)
     }
 }
 
-/* And not taken for damage. */
+/* They are not reported as damage. */
 static void foreign_files_are_told(void **state)
 {
     static const char gzip[] =
@@ -257,7 +257,7 @@ static void foreign_files_are_told(void **state)
     }
 }
 
-/* What is damaged up to a head that lies across two of the blocks that are looked through. */
+/* The first valid header crosses the boundary of two search blocks. */
 static void a_far_record_tells_the_kind(void **state)
 {
     static char data[(1 << 16) + 100];
@@ -280,7 +280,7 @@ static void a_far_record_tells_the_kind(void **state)
     remove_temp_dir(dir);
 }
 
-/* The labels' file alone is a foreign one. */
+/* Only the label file has another format. */
 static void foreign_label_maps_are_told(void **state)
 {
     char *dir = golden_copy("recordio");

@@ -1,4 +1,4 @@
-/* The index of where the samples of containers lie. */
+/* The index of the samples' positions in containers. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,14 +41,15 @@ static void flip_byte(const char *dir, const char *name, int from_end)
     free(path);
 }
 
-/* It is used, made anew if it or a container changed, and not made of young files. */
+/* The index is used, rebuilt if it or a container has changed, and not written for
+ * recently changed files. */
 static void an_index_is_kept_and_checked(void **state)
 {
     char *dir = golden_copy("tar"), *index, *second;
 
     (void)state;
     expect_tar(dir);
-    assert_null(index_in(dir)); /* files of this second may still change */
+    assert_null(index_in(dir)); /* files changed in this second may still change */
     make_old(dir, "train-00.tar", 100);
     make_old(dir, "train-01.tar", 100);
     expect_tar(dir);
@@ -57,9 +58,9 @@ static void an_index_is_kept_and_checked(void **state)
     expect_tar(dir);
     for (int from_end = 1; from_end < 300; from_end += 37) {
         flip_byte(dir, index, from_end);
-        expect_tar(dir); /* made anew, and so whole again */
+        expect_tar(dir); /* rebuilt, and therefore intact */
     }
-    make_old(dir, "train-00.tar", 90); /* as if it were written anew */
+    make_old(dir, "train-00.tar", 90); /* as if it were rewritten */
     remove_file(dir, index);
     expect_tar(dir);
     second = index_in(dir);
@@ -69,8 +70,8 @@ static void an_index_is_kept_and_checked(void **state)
     remove_temp_dir(dir);
 }
 
-/* A second start reads the index, not the container: it does not see that a header is
- * gone, as long as the container's size and time say that nothing has changed. */
+/* The second start reads the index instead of the container: it cannot notice a destroyed
+ * header as long as the container's size and time are unchanged. */
 static void the_index_is_what_is_read(void **state)
 {
     char *dir = golden_copy("tar"), *one = path_join(dir, "train-00.tar");
@@ -104,7 +105,8 @@ static void expect_recordio(const char *dir, int first)
     dataset_close(d);
 }
 
-/* The order of the records is that of their .idx: another one is another list. */
+/* The order of the records is that of the .idx file, so a changed .idx changes the list.
+ * */
 static void an_index_is_of_the_companions_too(void **state)
 {
     char *dir = golden_copy("recordio"), *path = path_join(dir, "train.idx"), *text,
@@ -127,7 +129,7 @@ static void an_index_is_of_the_companions_too(void **state)
     remove_temp_dir(dir);
 }
 
-/* So is the list of label maps, of which those after damage are lost, and they alone. */
+/* So does the list of label maps, of which only those after the damage are lost. */
 static void an_index_is_of_the_label_maps_too(void **state)
 {
     char *from = make_label_maps(), *dir = make_temp_dir();
@@ -172,7 +174,7 @@ static void an_index_is_of_the_label_maps_too(void **state)
 
 extern const struct container container_decoded, container_recordio;
 
-/* An index, with a right checksum, that has `at` as the one sample of dir/name. */
+/* Writes an index with a valid checksum and `at` as the only sample of dir/name. */
 static void forge_index(const struct container *c, char *dir, const char *name,
                         bool label_maps, struct sample at)
 {
@@ -206,8 +208,8 @@ static void expect_refused(struct dataset *d, bool label_map, const char *reason
     dataset_close(d);
 }
 
-/* Whoever ships a container can ship an index of it: places that are not there are told
- * when they are read, and labels that list() does not set make it damaged. */
+/* An index may come with a downloaded container: reading reports invalid positions, and
+ * labels that list() never sets make the index invalid. */
 static void a_forged_index_is_harmless(void **state)
 {
     char *from = make_classes(), *dir = golden_copy("recordio"),
@@ -228,7 +230,7 @@ static void a_forged_index_is_harmless(void **state)
     s = pack_source(decoded, false);
     forge_index(&container_decoded, decoded, "train.decoded", false, far);
     expect_refused(dataset_open("decoded", &s), false, "no sample 99");
-    text.label = SAMPLE_TEXT; /* and there is none */
+    text.label = SAMPLE_TEXT; /* but there is no text */
     forge_index(&container_decoded, decoded, "train.decoded", false, text);
     d = dataset_open("decoded", &s);
     assert_int_equal(d->n, PACK_IMAGES);
@@ -238,7 +240,7 @@ static void a_forged_index_is_harmless(void **state)
     remove_temp_dir(decoded);
 }
 
-/* Labels that stand for a text or for damage elsewhere, or that fit no int. */
+/* Labels with a special meaning elsewhere (text or damage), or that do not fit an int. */
 static void labels_of_decoded_are_classes(void **state)
 {
     static const int64_t label[] = {SAMPLE_TEXT, SAMPLE_DAMAGED, (int64_t)1 << 32};

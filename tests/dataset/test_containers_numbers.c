@@ -1,5 +1,5 @@
-/* Containers with impossible numbers of samples, bytes or pixels: one line says so, or
- * the sample cannot be read; no memory of that size is asked for. */
+/* Containers with impossible numbers of samples, bytes, or pixels: one line says so, or
+ * the sample is unreadable; no memory of that size is allocated. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,8 +23,8 @@
 
 enum { ROOM = 256 << 20 }; /* bytes */
 
-/* From now on the process may allocate ROOM more (not under a sanitizer, which needs its
- * own). */
+/* Limits further allocations of this process to ROOM (except under a sanitizer, which
+ * needs more). */
 static void limit_memory(void)
 {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -46,7 +46,7 @@ struct opened {
     bool label_maps;
 };
 
-/* Opens the storage and reads all samples; reasons of failures go to stderr. */
+/* Opens the storage and reads all samples; prints reasons of failures to stderr. */
 static void read_all(void *arg)
 {
     const struct opened *o = arg;
@@ -73,7 +73,7 @@ struct numbers {
     const char *name;
     int rank;
     hdf5_size dims[6];
-    char type; /* of its elements: 'i' int64, 'r' a double, 0 uint8 */
+    char type; /* element type: 'i' int64, 'r' double, 0 uint8 */
 };
 
 /* Adds a dataset without data: the library reads absent chunks as zeros. */
@@ -188,7 +188,7 @@ static void expect(const char *storage, const char *name, const void *data, size
     remove_temp_dir(dir);
 }
 
-/* Lengths beyond the file, with the right checksum. */
+/* Lengths beyond the file, with a valid checksum. */
 static void tfrecord_numbers(void **state)
 {
     struct {
@@ -205,7 +205,7 @@ static void tfrecord_numbers(void **state)
     }
 }
 
-/* An example whose feature says that it has 2 GiB. */
+/* An example whose feature claims 2 GiB. */
 static void example_numbers(void **state)
 {
     static const char example[] = "\x0a\x80\x80\x80\x80\x08";
@@ -283,10 +283,10 @@ static void recordio_numbers(void **state)
     }
 }
 
-/* An LMDB of these keys and values; NULL ends them. */
+/* An LMDB with these keys and values; NULL ends the list. */
 struct entry {
     const char *key, *value;
-    size_t key_len, value_len; /* 0: of the text */
+    size_t key_len, value_len; /* 0: strlen() */
 };
 
 static void make_lmdb(const char *dir, const struct entry *e)
@@ -316,7 +316,7 @@ static void make_lmdb(const char *dir, const struct entry *e)
 }
 
 #define PNG "\x89PNG\r\n\x1a\n"
-/* A Datum of one grey pixel and class 2; one that says it has 2^31 - 1 of them. */
+/* A Datum of one gray pixel and class 2, and one that claims 2^31 - 1 pixels. */
 #define DATUM "\x08\x01\x10\x01\x18\x01\x22\x01x\x28\x02"
 #define LARGE "\x08\x01\x10\xff\xff\xff\xff\x07\x18\x01\x22\x01x\x28\x02"
 
@@ -358,8 +358,8 @@ static void lmdb_numbers(void **state)
     }
 }
 
-/* An index that says that there are 2^61 samples more, of 40 bytes each, which is none modulo
- * 2^64, or bytes of names, and whose checksum is right, is made anew. */
+/* An index with a valid checksum that claims 2^61 more samples (of 40 bytes each, 0
+ * modulo 2^64) or bytes of names is rebuilt. */
 static void index_numbers(void **state)
 {
     (void)state;

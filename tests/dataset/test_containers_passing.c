@@ -1,7 +1,6 @@
 /*
- * Containers whose disk fails for a moment: that is no damage, neither of a sample nor of
- * what is listed at the start. The reads are caught by defining pread here, in front of the
- * C library's.
+ * Temporary disk failures are not damage, neither of a sample nor of what is listed at
+ * the start. This file's pread() replaces the C library's.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -18,7 +17,7 @@
 #include "tests/pack/pack_dir.h"
 #include "tests/test.h"
 
-static atomic_int reads, failing = -1; /* the number of the read that fails; -1: none */
+static atomic_int reads, failing = -1; /* number of the read that fails, or -1 */
 
 ssize_t pread(int fd, void *to, size_t len, off_t at)
 {
@@ -69,7 +68,8 @@ static void open_it(void *arg)
     open_and_close(arg);
 }
 
-/* Whichever read of the start fails: it ends, and no list of damaged samples stays. */
+/* No matter which read fails at the start, it ends the program and leaves no list of
+ * damaged samples. */
 static void a_list_is_not_made_of_it(void **state)
 {
     (void)state;
@@ -87,7 +87,7 @@ static void a_list_is_not_made_of_it(void **state)
     }
 }
 
-/* libhdf5 keeps what it has read: only its first read of a sample is one of the disk. */
+/* libhdf5 caches what it reads: only the first read of a sample reaches the disk. */
 static void a_row_is_read_again(void **state)
 {
     static const char *const folders[] = {"hdf5", "hdf5_pixels"};
@@ -112,7 +112,7 @@ static void a_row_is_read_again(void **state)
     }
 }
 
-static int gets, get_failing = -1, get_code; /* as reads, failing and errno */
+static int gets, get_failing = -1, get_code; /* like reads, failing, and errno */
 static int (*library_get)(MDB_txn *txn, MDB_dbi dbi, MDB_val *key, MDB_val *data);
 
 static int get_or_fail(MDB_txn *txn, MDB_dbi dbi, MDB_val *key, MDB_val *data)
@@ -150,7 +150,7 @@ static void open_lmdb(void *arg)
     dataset_close(dataset_open("lmdb", arg));
 }
 
-/* liblmdb maps its file: what can fail is told by its codes. */
+/* liblmdb maps its file, so failures show only in its return codes. */
 static void not_all_of_lmdb_is_damage(void **state)
 {
     struct strbuf why = STRBUF_INIT;
@@ -195,7 +195,7 @@ static void not_all_of_lmdb_is_damage(void **state)
     remove_temp_dir(dir);
 }
 
-/* Nor is a sample left out of what is packed. */
+/* A pack does not drop a sample either. */
 static void a_pack_reads_again(void **state)
 {
     char *dir = golden_copy("recordio"), *out = make_temp_dir();

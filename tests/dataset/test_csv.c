@@ -1,4 +1,5 @@
-/* Tables of images and classes: CSV, TSV, JSON lines; what they may look like, and mistakes. */
+/* Tables of images and classes: supported forms of CSV, TSV, and JSON lines, and errors.
+ * */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 #include "tests/make_folder.h"
 #include "tests/test.h"
 
-/* Images a, b b, c in images/, d in train/, and 0042 without a folder. Contents are a
+/* Images a, b b, and c in images/, d in train/, and 0042 in no folder. Contents are one
  * letter. */
 static char *make_data(const char *table, const char *text)
 {
@@ -27,7 +28,7 @@ static char *make_data(const char *table, const char *text)
     return dir;
 }
 
-/* "a1 c0 ?2 | cat dog": content and label of each sample, and the classes. */
+/* "a1 c0 ?2 | cat dog": content and label of each sample, then the classes. */
 static char *shown(const struct dataset *d)
 {
     struct strbuf out = STRBUF_INIT, why = STRBUF_INIT;
@@ -71,15 +72,15 @@ static void tables_are_read(void **state)
     } rows[] = {
         {"train.csv", "image,label\nimages/a.jpg,dog\nimages/c.png,cat\n",
          "a1 c0 | cat dog"},
-        /* Kaggle: ids, in a folder called train or images; numbers in their order */
+        /* Kaggle: ids, in a folder train or images; classes in numeric order */
         {"train.csv", "id,breed\nd,10\nd,9\n", "d1 d0 | 9 10"},
         {"train.csv", "label,image_id\n1,a\n0,b b\n", "a1 b0 | 0 1"},
         {"train.csv", "id_code,diagnosis\n0042,3\n", "e0 | 3"},
-        /* any order of columns, more columns, BOM, CR LF, no newline at the end */
+        /* any order of columns, additional columns, BOM, CR LF, no newline at the end */
         {"train.csv",
          "\xef\xbb\xbfwidth,Label,Image\r\n3,x,images/a.jpg\r\n4,y,images/c.png",
          "a0 c1 | x y"},
-        /* quotes, with separators, quotes, and line ends in fields */
+        /* quoted fields with separators, quotes, and line breaks */
         {"train.csv",
          "\"file_name\",\"class\",note\n\"images/b b.jpg\",\"a, "
          "\"\"b\"\"\",\"two\nlines\"\n"
@@ -88,7 +89,7 @@ static void tables_are_read(void **state)
         {"train.csv", "image;label\nimages/a.jpg;x,y\n", "a0 | x,y"},
         {"train.tsv", "image\tlabel\nimages/a.jpg\tx, y\n", "a0 | x, y"},
         {"train.csv", "image|label\n\nimages/a.jpg|x\n\r\n", "a0 | x"},
-        /* one of two columns names images */
+        /* one of two columns contains images */
         {"train.csv", "foo,bar\nimages/a.jpg,x\n", "a0 | x"},
         {"train.jsonl",
          "{\"file_name\": \"images/a.jpg\", \"label\": \"x\"}\n\n"
@@ -98,11 +99,11 @@ static void tables_are_read(void **state)
         {"train/metadata.csv", "file_name,label\nd.jpg,x\n", "d0 | x"},
         {"train/metadata.jsonl", "{\"file_name\": \"d.jpg\", \"label\": \"x\"}\n",
          "d0 | x"},
-        /* a table of all splits: classes are those of all */
+        /* a table of all splits has the classes of all of them */
         {"labels.csv", "image,label,split\nimages/a.jpg,x,val\nimages/c.png,y,Train\n",
          "c1 | x y"},
         {"metadata.csv", "image,label\nimages/a.jpg,x\n", "a0 | x"},
-        /* what is not there is found when it is read */
+        /* missing files are found when they are read */
         {"train.csv", "image,label\nimages/a.jpg,x\nimages/gone.jpg,x\n", "a0 ?0 | x"},
     };
 
@@ -173,7 +174,7 @@ static void mistakes_are_told(void **state)
     }
 }
 
-/* A single table without a split column needs a part of it for validation. */
+/* A single table without a split column requires a validation fraction. */
 static void validation_needs_a_part(void **state)
 {
     char *dir = make_data("labels.csv", "image,label\nimages/a.jpg,x\nimages/c.png,y\n");
@@ -191,7 +192,7 @@ static void validation_needs_a_part(void **state)
     remove_temp_dir(dir);
 }
 
-/* Shares of classes that balanced, half-balanced, and weighted draws aim at. */
+/* Target shares of classes for balanced, half-balanced, and weighted sampling. */
 static void samples_have_weights(void **state)
 {
     static const struct {

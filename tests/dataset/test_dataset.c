@@ -1,4 +1,4 @@
-/* Class folders as torchvision's ImageFolder has them, class lists, synthetic images. */
+/* Class folders as in torchvision's ImageFolder, class lists, synthetic images. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static void folder_finds_classes_and_files(void **state)
     for (size_t i = 0; i < 9; i++)
         make_file(dir, want[i], want[i], strlen(want[i]));
     make_file(dir, ".ipynb_checkpoints/x.jpg", "", 0);
-    make_file(dir, "__MACOSX/a/._2.jpeg", "", 0); /* as zips made on a Mac have it */
+    make_file(dir, "__MACOSX/a/._2.jpeg", "", 0); /* as in zips made on a Mac */
     make_file(dir, "@eaDir/2.jpeg", "", 0);
     make_file(dir, "a/@eaDir/2.jpeg/SYNOFILE_THUMB_M.jpg", "", 0);
     make_file(dir, "a/Thumbs.db", "", 0);
@@ -39,7 +39,7 @@ static void folder_finds_classes_and_files(void **state)
     d = open_folder(slash);
     assert_int_equal(d->nclass, 4);
     assert_string_equal(d->class_name[0],
-                        "B"); /* byte order: capitals first, 10 before 2 */
+                        "B"); /* in byte order: capitals first, 10 before 2 */
     assert_string_equal(d->class_name[2], "class10");
     assert_int_equal(d->n, 9);
     for (int64_t i = 0; i < 9; i++) {
@@ -84,11 +84,11 @@ static void folder_mistakes_are_named(void **state)
     make_file(dir, "dog/readme.txt", "", 0);
     make_file(dir, "cow/.x.jpg", "", 0);
     check_dies(open_and_leave, dir, "no images in the class folders 'cow', 'dog'");
-    check_dies(open_and_leave, dir, "such as 'dog/readme.txt'"); /* what there is */
+    check_dies(open_and_leave, dir, "such as 'dog/readme.txt'"); /* existing folders */
     remove_temp_dir(dir);
 }
 
-/* A link that leads nowhere counts as an image that cannot be read. */
+/* A dangling link counts as an unreadable image. */
 static void folder_counts_dead_links(void **state)
 {
     char *dir = make_temp_dir(), *link = xasprintf("%s/a/dead.jpg", dir);
@@ -167,7 +167,7 @@ static void class_lists_are_compared(void **state)
     strbuf_release(&why);
 }
 
-/* A sample is a function of split and index; its mean colour depends on its class. */
+/* A sample is a function of split and index; its mean color depends on its class. */
 static void synthetic_has_no_files(void **state)
 {
     const struct dataset_source o = {.split = "train",
@@ -212,7 +212,7 @@ static void synthetic_has_no_files(void **state)
     dataset_close(e);
 }
 
-/* Other channels than gray and RGB: the decoder returns the bytes after the header. */
+/* Channels other than gray and RGB: the decoder returns the bytes after the header. */
 static void synthetic_has_any_channels(void **state)
 {
     static const int channels[] = {2, 4, 32};

@@ -1,5 +1,5 @@
-/* The index of a folder of classes: it is what a second start reads, as long as nothing
- * has changed, and changes are seen. */
+/* The index of class folders: the second start reads it unless something has changed, and
+ * changes are detected. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +35,7 @@ static char *make_data(void)
     return dir;
 }
 
-/* The contents of all files in order, a letter each: "1234". */
+/* Returns the contents of all files in order, one letter each: "1234". */
 static void expect(const char *dir, const char *want)
 {
     struct dataset_source s = pack_source(dir, false);
@@ -61,7 +61,7 @@ static void an_index_is_kept_of_old_folders(void **state)
     char *dir = make_data(), *index;
 
     (void)state;
-    make_file(dir, "train/b/4.jpg", "4", 1); /* not another name: no change */
+    make_file(dir, "train/b/4.jpg", "4", 1); /* the same name: no change */
     make_old(dir, "train/a/deep", 0);
     expect(dir, "1234");
     assert_null(index_in(dir));
@@ -74,8 +74,7 @@ static void an_index_is_kept_of_old_folders(void **state)
     remove_temp_dir(dir);
 }
 
-/* A second start does not see that a file is gone, where the folder's time says that
- * nothing has changed. */
+/* The second start cannot notice a missing file if the folder's time is unchanged. */
 static void the_index_is_what_is_read(void **state)
 {
     char *dir = make_data(), *path = below(dir, "train/a");
@@ -103,14 +102,14 @@ static void changes_are_seen(void **state)
 
     (void)state;
     expect(dir, "1234");
-    make_file(dir, "train/a/deep/0.png", "0", 1); /* a time of now */
+    make_file(dir, "train/a/deep/0.png", "0", 1); /* changes the folder's time */
     expect(dir, "12034");
     make_old(dir, "train/a/deep", 80);
     expect(dir, "12034");
     remove_file(dir, "train/a/deep/0.png");
     make_old(dir, "train/a/deep", 70);
     expect(dir, "1234");
-    make_file(dir, "train/0/5.jpg", "1", 1); /* a class more, before the others */
+    make_file(dir, "train/0/5.jpg", "1", 1); /* a new class before the others */
     d = dataset_open("folder", &s);
     assert_int_equal(d->nclass, 3);
     assert_int_equal(d->n, 5);
@@ -132,7 +131,7 @@ static void damage_is_seen(void **state)
     for (size_t at = 0; at < len; at += 7) {
         data[at] ^= 1;
         make_file(dir, index, data, len);
-        expect(dir, "1234"); /* made anew, and so whole again */
+        expect(dir, "1234"); /* rebuilt, and therefore intact */
         data[at] ^= 1;
     }
     for (size_t n = 0; n < len; n += 11) {

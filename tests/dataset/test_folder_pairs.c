@@ -1,4 +1,4 @@
-/* DATA.DATASET pairs: which folders and files belong together. */
+/* DATA.DATASET pairs: pairs of folders and of files. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ static void make_pair(const char *dir, const char *image, const char *label)
     make_label(dir, label, 3, 2, value);
 }
 
-/* "IMAGE LABEL\n" of each sample of the split, below dir. */
+/* Checks "IMAGE LABEL\n" for each sample of the split, relative to dir. */
 static char *samples_of(const char *dir, const char *split)
 {
     struct dataset_source s = {.path = dir, .split = split, .labels = {.classes = 2}};
@@ -58,7 +58,8 @@ static void names_join_folders_and_files(void **state)
     remove_temp_dir(dir);
 }
 
-/* The same name wins over one with an ending: a.png is a's, a_mask.png nobody's. */
+/* An exact name wins over one with a suffix: a.png belongs to a, and a_mask.png to no
+ * image. */
 static void same_names_come_first(void **state)
 {
     char *dir = make_temp_dir();
@@ -101,7 +102,7 @@ static void images_of_a_split_alone(void **state)
 
     (void)state;
     make_pair(dir, "train/a.jpg", "train_masks/a_mask.png");
-    make_image(dir, "train/thumbs/a.jpg", 3, 2, 1); /* not of train's own */
+    make_image(dir, "train/thumbs/a.jpg", 3, 2, 1); /* in a subfolder of train */
     check_samples(dir, "train", "train/a.jpg train_masks/a_mask.png\n");
     remove_temp_dir(dir);
 }

@@ -1,8 +1,8 @@
 /*
- * What fuzzing has found of each reader of foreign files (tests/fuzz/corpus,
- * scripts/fuzz.sh) once more, in every build: with sanitizers, too. The program of
- * tests/fuzz that feeds a reader is linked in as fuzz_NAME (Makefile). One that fails
- * names its input last.
+ * Feeds the fuzzers' findings (tests/fuzz/corpus, scripts/fuzz.sh) to each reader of
+ * foreign files again, in every build, including those with sanitizers. The program of
+ * tests/fuzz for a reader is linked in as fuzz_NAME (Makefile). If one fails, the last
+ * line names its input.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,9 +16,10 @@
 #define READERS(ROW)                                                                     \
     ROW(cache)                                                                           \
     ROW(decoded)                                                                         \
-    ROW(histogram) ROW(image) ROW(label) ROW(lmdb) ROW(recordio) ROW(sample_index)       \
-        ROW(tar) ROW(text_table) ROW(tfrecord) ROW(weights) ROW(zip)                     \
-            ROW(list) /* last, in the folder of the others */
+    ROW(histogram)                                                                       \
+    ROW(image) ROW(label) ROW(lmdb) ROW(recordio) ROW(sample_index) ROW(tar)             \
+        ROW(text_table) ROW(tfrecord) ROW(weights) ROW(zip)                              \
+            ROW(list) /* comes last within its folder */
 #define DECLARE(name) int fuzz_##name(const uint8_t *data, size_t size);
 #define ROW(name)     {#name, fuzz_##name},
 
@@ -53,7 +54,8 @@ static void feed_all(void *arg)
     free(dir);
 }
 
-/* Lists end the call where they refuse, and lose its memory: in a child. */
+/* Lists leave the call when they reject an input and leak its memory, so they run in a
+ * child. */
 static void readers_take_anything(void **state)
 {
     (void)state;
@@ -63,7 +65,7 @@ static void readers_take_anything(void **state)
     check_leaves(feed_all, (void *)(uintptr_t)&readers[COUNT - 1], 0, "list: ");
 }
 
-/* A reader whose inputs are kept has a row here, and it has some. */
+/* Each reader with a corpus has a row here. */
 static void each_corpus_has_a_row(void **state)
 {
     int n;

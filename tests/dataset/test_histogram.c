@@ -1,4 +1,4 @@
-/* Class histograms: counts, weights, and the file that keeps them. */
+/* Class histograms: counts, weights, and their file. */
 #include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ enum { N = 12, W = 40, H = 24 };
 
 static const struct label_options nine = {.classes = 9};
 
-/* The value of pixel p in label map i, of W x H. */
+/* Returns the value of pixel p in label map i, of W x H. */
 static uint8_t value(int i, int p)
 {
     int v = (p % W * 3 + p / W * 7 + i) % 11;
@@ -71,7 +71,7 @@ static struct histogram count(const char *dir, const struct histogram_options *o
     return h;
 }
 
-/* Counts one by one, at the centres of pixels of w x h_ divided by d. */
+/* Counts pixel by pixel, at the centers of w x h_ pixels divided by d. */
 static void expect(const struct histogram *h, int w, int h_, int d)
 {
     int64_t want[256] = {0}, total = 0;
@@ -102,7 +102,7 @@ static void counts_are_right(void **state)
     h = count(dir, &o);
     expect(&h, W, H, 8);
     o.divisor = 1;
-    o.w = 20; /* fits to 20 x 12, whatever the height */
+    o.w = 20; /* fits to 20 x 12 for any height */
     h = count(dir, &o);
     expect(&h, 20, 12, 1);
     remove_temp_dir(dir);
@@ -134,11 +134,11 @@ static void kept_beside_the_data(void **state)
     assert_int_equal(first.total, again.total);
     assert_int_equal(files_in(dir), 1);
 
-    o.divisor = 8; /* another question, another file */
+    o.divisor = 8; /* different options, different file */
     assert_false(count(dir, &o).cached);
     assert_int_equal(files_in(dir), 2);
     o.divisor = 1;
-    d = open_labels("list", dir, &ten); /* other meaning */
+    d = open_labels("list", dir, &ten); /* other meaning of values */
     histogram_count(&other, d, &o);
     assert_false(other.cached);
     dataset_close(d);
@@ -148,7 +148,7 @@ static void kept_beside_the_data(void **state)
     assert_false(other.cached);
     assert_true(memcmp(other.count, first.count, sizeof(first.count)) != 0);
     assert_true(count(dir, &o).cached);
-    path = path_join(dir, "05.png"); /* only its time */
+    path = path_join(dir, "05.png"); /* only its time changes */
     assert_int_equal(utimensat(AT_FDCWD, path, (struct timespec[]){{1, 2}, {3, 4}}, 0),
                      0);
     assert_false(count(dir, &o).cached);
@@ -156,7 +156,7 @@ static void kept_beside_the_data(void **state)
     remove_temp_dir(dir);
 }
 
-/* A kept file that is cut off, or of another key, is not used. */
+/* A stored file that is truncated or has another key is not used. */
 static void damaged_files_are_not_believed(void **state)
 {
     char *dir = make_data(), *path = NULL, *text;
@@ -188,8 +188,8 @@ static void damaged_files_are_not_believed(void **state)
     remove_temp_dir(dir);
 }
 
-/* A kept file with impossible counts, whose total is right, is not used: `line` takes the
- * place of the line "0 COUNT". */
+/* A stored file with impossible counts but the right total is not used: `line` replaces
+ * the line "0 COUNT". */
 static void impossible_counts_are_not_believed(void **state)
 {
     static const char *const line[] = {"\n0 -5\n", "\n0 9223372036854775807\n",
@@ -225,7 +225,7 @@ static void impossible_counts_are_not_believed(void **state)
     remove_temp_dir(dir);
 }
 
-/* Lines beyond the last class, whose counts would lie past the array. */
+/* Lines beyond the last class, whose counts would be outside the array. */
 static void lines_of_no_class_are_not_believed(void **state)
 {
     char *dir = make_temp_dir(), *path = path_join(dir, "kept.txt");
@@ -280,7 +280,7 @@ static void said_and_gone_on(void **state)
     text = child_run(count_damaged, dir, &code);
     assert_int_equal(code, 0);
     assert_non_null(strstr(text, "03.jpg (train.txt:4)': cannot decode it: its label"));
-    assert_int_equal(files_in(dir), 0); /* it would hide the damage next time */
+    assert_int_equal(files_in(dir), 0); /* the file would hide the damage next time */
     free(text);
     make_file(dir, "04.png", "x", 1);
     make_file(dir, "05.png", "x", 1);
@@ -289,7 +289,7 @@ static void said_and_gone_on(void **state)
     remove_temp_dir(dir);
 }
 
-/* From the shares of Cityscapes' classes come the weights in ERFNet's scripts. */
+/* The shares of Cityscapes' classes give the weights of ERFNet's scripts. */
 static void weights_of_erfnet(void **state)
 {
     struct histogram h = {.total = 100000};

@@ -1,5 +1,5 @@
-/* Files of samples in memory: what is read once comes from there, what has no room from
- * the storage, and limits hold as they do without. */
+/* Files of samples in memory: repeated reads come from memory, samples that do not fit
+ * from the storage, and limits still apply. */
 #include <string.h>
 #include <unistd.h>
 
@@ -10,9 +10,9 @@
 #include "tests/pack/pack_dir.h"
 #include "tests/test.h"
 
-enum { LIMIT = 1 << 20, EXTRA = 64 /* of an item, at most */ };
+enum { LIMIT = 1 << 20, EXTRA = 64 /* overhead per item, at most */ };
 
-/* Reads all; the number of those that cannot be read. */
+/* Reads all samples; returns the number of unreadable ones. */
 static int read_all(const struct dataset *d, int64_t limit)
 {
     struct dataset_bytes bytes = {0};
@@ -53,7 +53,7 @@ static void what_was_read_is_held(void **state)
     assert_int_equal(dataset_read_label(d, 0, LIMIT, &b, &why), 0);
     assert_int_equal(map.len, b.len);
     assert_memory_equal(map.data, b.data, b.len);
-    assert_int_equal(read_all(d, 10), 2 * d->n); /* the limit of a caller holds */
+    assert_int_equal(read_all(d, 10), 2 * d->n); /* the caller's limit still applies */
     dataset_bytes_release(&a);
     dataset_bytes_release(&b);
     dataset_bytes_release(&map);
@@ -79,7 +79,7 @@ static void what_has_no_room_is_read(void **state)
         assert_int_equal(read_all(d, LIMIT), 0);
     assert_int_equal(hold_count(d->hold), 1);
     assert_in_range(hold_used(d->hold), a.len, most);
-    remove_file(dir, "train/class0/00.jpg"); /* held */
+    remove_file(dir, "train/class0/00.jpg"); /* in memory */
     remove_file(dir, "train/class0/03.jpg");
     assert_int_equal(read_all(d, LIMIT), 1);
     dataset_bytes_release(&a);

@@ -1,5 +1,5 @@
-/* Where trainc keeps what it finds out about data: not beside them, unless it is told to,
- * and what lies there from earlier is still found. */
+/* Where trainc stores what it computes about data: not in the data folder unless
+ * configured, but files that are already there are used. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -72,7 +72,7 @@ static void open_data(const char *dir, const char *keep)
     dataset_close(dataset_open("folder", &s));
 }
 
-/* An index of the folder that lies beside it is used, and no second one is made. */
+/* An index in the data folder is used, and no second one is written. */
 static void an_old_index_is_found(void **state)
 {
     char *dir = make_temp_dir(), *keep = make_temp_dir(), *index;

@@ -1,4 +1,4 @@
-/* Labels of every kind in containers of others: scripts/golden/labels.py. */
+/* Labels of every kind in other programs' containers: scripts/golden/labels.py. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -11,8 +11,8 @@
 
 static const struct {
     const char *folder, *storage;
-    const char *labels; /* the classes by name; NULL: it cannot be opened */
-    const char *why;    /* what is said; NULL: nothing is expected */
+    const char *labels; /* classes by name, or NULL if it cannot be opened */
+    const char *why;    /* expected message, or NULL */
 } rows[] = {
     {"tf_int", "tfrecord", "1 0 2 1 ", NULL},
     {"tf_float", "tfrecord", "1 0 2 1 ", NULL},
@@ -45,7 +45,7 @@ static const struct {
 struct opening {
     const char *storage;
     struct dataset_source source;
-    char text[256]; /* the labels */
+    char text[256]; /* expected labels */
 };
 
 static void open_it(void *arg)

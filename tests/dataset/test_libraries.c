@@ -1,6 +1,5 @@
-/* Libraries that only some data sets need, where they are missing or of another version:
- * the program ends with the library, the format and the package. dlopen() is this
- * program's own. */
+/* Optional libraries that are missing or have another version: the message names the
+ * library, the format, and the package. This file replaces dlopen(). */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +11,7 @@
 #include "tests/pack/pack_dir.h"
 #include "tests/test.h"
 
-static const char *other; /* what is opened for any library; NULL: none is there */
+static const char *other; /* opened in place of any library; NULL if none exists */
 
 void *dlopen(const char *name, int flags)
 {

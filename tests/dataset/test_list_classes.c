@@ -1,4 +1,4 @@
-/* Lists of files with a class each: what they may look like, and their mistakes. */
+/* Lists of files with one class each: supported forms, and errors. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 #include "tests/pack/pack_dir.h"
 #include "tests/test.h"
 
-/* Three images below images/, and one below train/. Contents are a letter. */
+/* Three images in images/, and one in train/. Contents are one letter. */
 static char *make_data(const char *list, const char *text, const char *classes)
 {
     char *dir = make_temp_dir();
@@ -34,7 +34,7 @@ static struct dataset *open_list(const char *dir)
     return dataset_open("list", &s);
 }
 
-/* "a1 c0 ?2": each sample's content and label. */
+/* "a1 c0 ?2": content and label of each sample. */
 static void show(const struct dataset *d, struct strbuf *out)
 {
     struct dataset_bytes bytes = {0};
@@ -68,7 +68,7 @@ static void lists_are_read(void **state)
          "cat dog"},
         {list, "images/a.jpg dog\nimages/c.jpg cat\n", "emu\ndog\ncat\n", "a1 c2",
          "emu dog cat"},
-        {list, "d.jpg 0\nd.jpg 1\n", NULL, "d0 d1", "0 1 2"}, /* below train/ */
+        {list, "d.jpg 0\nd.jpg 1\n", NULL, "d0 d1", "0 1 2"}, /* in train/ */
         {map,
          " [[\"images/a.jpg\", 2, 7, [\"x\"]],\n [\"images/b b.jpg\", 0], "
          "[\"images/c.jpg\",1]]\n",
@@ -166,7 +166,7 @@ static void classes_may_count_from_one(void **state)
     remove_temp_dir(dir);
 }
 
-/* The split may be the list's own name. */
+/* The split may be the name of the list itself. */
 static void a_split_may_be_a_file(void **state)
 {
     char *dir = make_data("lists/some", "images/c.jpg 1\n", NULL);

@@ -1,4 +1,4 @@
-/* The loader: the same batches whatever the workers, resume, shutdown. */
+/* The loader: the same batches for any number of workers, resume, shutdown. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -17,8 +17,8 @@
 #include "tests/make_folder.h"
 #include "tests/test.h"
 
-/* The clock, in front of the C library's: as it is, or one that each look sets on by a
- * second: any thread's, or those of all but the consumer. */
+/* Replaces the C library's clock: real time, or a clock that advances by a second per
+ * call, of any thread or of all threads except the consumer. */
 static atomic_int looks, ticks;
 static pthread_t consumer;
 enum { LOOKS_REAL, LOOKS_OF_ALL, LOOKS_OF_OTHERS };
@@ -73,14 +73,14 @@ static void an_epoch_resumes_in_the_middle(void **state)
 
     (void)state;
     run_epoch(l, 5, 0, want);
-    loader_start_epoch(l, 9, 0); /* abandoned at once, */
-    loader_start_epoch(l, 4, 1); /* after one batch, */
+    loader_start_epoch(l, 9, 0); /* abandoned at once */
+    loader_start_epoch(l, 4, 1); /* after one batch */
     loader_release_batch(l, loader_next(l));
     for (int64_t first = 0; first <= 4; first++) {
         assert_int_equal(run_epoch(l, 5, first, got), 4 - first);
         assert_memory_equal(got, want + first, (size_t)(4 - first) * sizeof(got[0]));
     }
-    loader_start_epoch(l, 5, 0); /* and with a batch still held */
+    loader_start_epoch(l, 5, 0); /* while a batch is in use */
     const struct batch *held = loader_next(l);
     loader_start_epoch(l, 5, 2);
     assert_true(hash_batch(held) == want[0]);
@@ -93,7 +93,7 @@ static void an_epoch_resumes_in_the_middle(void **state)
     remove_temp_dir(dir);
 }
 
-/* AUG.REPEATS: copies of a sample are neighbours, each augmented in its own way. */
+/* AUG.REPEATS: copies of a sample are consecutive and augmented differently. */
 static void copies_look_different(void **state)
 {
     struct loader_options o = training_options(2);
@@ -124,7 +124,7 @@ static void copies_look_different(void **state)
     remove_temp_dir(dir);
 }
 
-/* Validation: every sample once, in order; the rest of the last batch is zeros. */
+/* Validation: every sample once, in order; the rest of the last batch is zero. */
 static void the_last_batch_is_padded(void **state)
 {
     char *dir = make_images();
@@ -164,7 +164,8 @@ static void the_last_batch_is_padded(void **state)
     remove_temp_dir(dir);
 }
 
-/* Of each place in an epoch the sample, or -1, and a hash of its pixels. How many. */
+/* Stores for each position of an epoch the sample, or -1, and a hash of its pixels.
+ * Returns their number. */
 static int places_of(struct loader *l, int64_t *sample, uint64_t *pixels)
 {
     const struct batch *b;
@@ -181,7 +182,8 @@ static int places_of(struct loader *l, int64_t *sample, uint64_t *pixels)
     return n;
 }
 
-/* Two processes with batches of 4 see the samples of one with batches of 8, in turns. */
+/* Two processes with batches of 4 see alternating samples of one process with batches of
+ * 8. */
 static void ranks_share_an_epoch(void **state)
 {
     char *dir = make_images();
@@ -211,7 +213,7 @@ static void ranks_share_an_epoch(void **state)
     remove_temp_dir(dir);
 }
 
-/* Epochs abandoned at any time leave no trace in the next one. */
+/* Abandoned epochs do not affect the next one. */
 static void abandoned_epochs_leave_no_trace(void **state)
 {
     char *dir = make_images();
@@ -249,7 +251,7 @@ static void count_free(void *p, void *arg)
     free(p);
 }
 
-/* Closed with work under way, with batches ready, or never started. */
+/* Closed while working, with batches ready, or before the start. */
 static void closing_stops_at_once(void **state)
 {
     char *dir = make_images();
@@ -263,7 +265,7 @@ static void closing_stops_at_once(void **state)
     for (int i = 0; i < 30; i++) {
         struct loader *l = loader_open(d, &o);
 
-        assert_int_equal(allocated, 9); /* three slots: pixels, labels and keys */
+        assert_int_equal(allocated, 9); /* three slots: pixels, labels, and keys */
         if (i % 3 > 0)
             loader_start_epoch(l, 0, 0);
         if (i % 3 > 1)
@@ -278,7 +280,7 @@ static void closing_stops_at_once(void **state)
     remove_temp_dir(dir);
 }
 
-static atomic_int seen; /* samples that are made */
+static atomic_int seen; /* finished samples */
 
 static void count_sight(const struct loader_sight *s, void *arg)
 {
@@ -287,8 +289,8 @@ static void count_sight(const struct loader_sight *s, void *arg)
     atomic_fetch_add(&seen, 1);
 }
 
-/* The consumer's wait is measured: with a clock that goes on by a second when a thread
- * looks at it that makes samples. */
+/* Measures the consumer's wait with a clock that advances by a second when a thread that
+ * makes samples reads it. */
 static void waiting_is_measured(void **state)
 {
     char *dir = make_images();
@@ -302,7 +304,7 @@ static void waiting_is_measured(void **state)
     consumer = pthread_self();
     o.observe = count_sight;
     l = loader_open(d, &o);
-    atomic_store(&looks, LOOKS_OF_ALL); /* the consumer makes them itself */
+    atomic_store(&looks, LOOKS_OF_ALL); /* the consumer makes samples itself */
     run_epoch(l, 0, 0, hash);
     waited = loader_stats(l).wait_seconds;
     assert_true(waited >= 4 * (1 + 2 * 8) && waited < 4 * 8 * 20);
@@ -324,8 +326,7 @@ static void waiting_is_measured(void **state)
     remove_temp_dir(dir);
 }
 
-/* Stages sum up to the work of the threads; what is cached is neither read nor
- * decoded. */
+/* Stages add up to the threads' work; cached images are neither read nor decoded. */
 static void stages_are_measured(void **state)
 {
     char *dir = make_images();
@@ -347,7 +348,7 @@ static void stages_are_measured(void **state)
         first = loader_stats(l).stages;
         for (int i = 0; i < STAGE_COPY; i++)
             assert_true(first.seconds[i] > 0);
-        assert_true(first.seconds[STAGE_COPY] == 0); /* the caller's to tell */
+        assert_true(first.seconds[STAGE_COPY] == 0); /* set by the caller */
         loader_add_copy(l, 0.5);
         assert_true(loader_stats(l).stages.seconds[STAGE_COPY] == 0.5);
         assert_true(stage_times_sum(&first) <=
@@ -363,7 +364,7 @@ static void stages_are_measured(void **state)
     remove_temp_dir(dir);
 }
 
-/* Pages of this process that are in memory. */
+/* Returns the number of resident pages of this process. */
 static long resident(void)
 {
     long all = 0, pages = 0;
@@ -375,7 +376,7 @@ static long resident(void)
     return pages;
 }
 
-/* After the first epochs, in which buffers grow to their size. */
+/* Starts after the first epochs, in which buffers grow. */
 static void memory_does_not_grow(void **state)
 {
     char *dir;
@@ -387,7 +388,7 @@ static void memory_does_not_grow(void **state)
 
     (void)state;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    skip(); /* they keep what is freed for a while */
+    skip(); /* sanitizers delay free() */
 #endif
     dir = make_images();
     d = open_folder(dir);

@@ -1,6 +1,6 @@
-/* Buffers are reused: once they have grown to the size of the images, an epoch allocates
- * nothing of ours, whatever the storage. The functions of base/alloc.h are this program's
- * own; what libraries allocate for themselves is not counted. */
+/* Buffers are reused: once they fit the images, an epoch allocates nothing with
+ * base/alloc.h, in any storage. This file replaces those functions; allocations of
+ * libraries are not counted. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ void *xrealloc(void *p, size_t size)
     return realloc(p, size ? size : 1);
 }
 
-/* Allocations of the same epoch, when it is done for the third time. */
+/* Returns the number of allocations when an epoch is run for the third time. */
 static int count(const char *storage, const char *dir)
 {
     struct dataset_source s = pack_source(dir, false);
@@ -75,7 +75,7 @@ static void nothing_is_allocated_per_image(void **state)
     remove_temp_dir(from);
 }
 
-/* And the counter sees what there is: the first epoch. */
+/* The counter works: the first epoch allocates. */
 static void the_first_epoch_allocates(void **state)
 {
     char *from = make_classes();

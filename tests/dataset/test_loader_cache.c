@@ -1,4 +1,4 @@
-/* The loader's cache in memory: it changes no pixel, and keeps what it can. */
+/* The loader's cache in memory: it changes no pixel, and stores what fits. */
 #include <stdint.h>
 
 #include "tests/dataset/loader_run.h"
@@ -6,7 +6,7 @@
 #include "tests/make_folder.h"
 #include "tests/test.h"
 
-/* Two epochs twice, with a cache of at most `bytes`. */
+/* Runs two epochs twice, with a cache of at most `bytes`. */
 static void run_cached(struct dataset *d, int64_t bytes, double gap, uint64_t got[2][8])
 {
     struct loader_options o = training_options(2);
@@ -27,7 +27,7 @@ static void run_cached(struct dataset *d, int64_t bytes, double gap, uint64_t go
     loader_close(l);
 }
 
-/* No cache, one for some of the images, one for all. */
+/* No cache, a cache for some images, and one for all. */
 static void the_cache_changes_nothing(void **state)
 {
     char *dir = make_images();
@@ -48,8 +48,8 @@ static void the_cache_changes_nothing(void **state)
     remove_temp_dir(dir);
 }
 
-/* JPEGs that are decoded smaller are kept smaller, and no pixel depends on which images
- * the cache had room for. */
+/* JPEGs that are decoded at reduced size are cached like this, and no pixel depends on
+ * which images were cached. */
 static void the_cache_keeps_shrunken_images(void **state)
 {
     char *dir = make_images();
@@ -80,7 +80,7 @@ static void the_cache_keeps_shrunken_images(void **state)
     remove_temp_dir(dir);
 }
 
-/* A transform without random numbers: its results are cached, not the images. */
+/* A transform without random numbers: its results are cached instead of the images. */
 static void the_cache_keeps_results(void **state)
 {
     char *dir = make_images();

@@ -1,5 +1,5 @@
-/* Files that cannot be read: left out or replaced, reported in an order that does not
- * depend on the workers, and too many of them. */
+/* Unreadable files: skipped or replaced, reported in an order that does not depend on the
+ * workers, and too many of them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +20,8 @@
 #include "tests/pack/pack_dir.h"
 #include "tests/test.h"
 
-/* Runs an epoch over images of which two are damaged, the same with 0 and 2 workers, and
- * then `check` in a second epoch. */
+/* Runs an epoch with two damaged images, which must not depend on the number of workers
+ * (0 or 2), then calls `check` in a second epoch. */
 static void with_damage(bool replace,
                         void (*check)(const struct dataset *d,
                                       const struct loader_options *o, struct loader *l))
@@ -97,7 +97,8 @@ static void check_replaced(const struct dataset *d, const struct loader_options 
                 assert_int_equal(b->sample[i], -1);
                 continue;
             }
-            while (sampler_at(&order, (at + k) % d->n) < 2) /* the damaged ones */
+            while (sampler_at(&order, (at + k) % d->n) < 2) /* positions of the damaged
+                                                             * samples */
                 k++;
             replaced += k > 0;
             assert_int_equal(b->sample[i], sampler_at(&order, (at + k) % d->n));
@@ -108,14 +109,14 @@ static void check_replaced(const struct dataset *d, const struct loader_options 
     assert_int_equal(replaced, 2);
 }
 
-/* In training a damaged sample is replaced by the next sound one of the epoch. */
+/* In training, the next intact sample of the epoch replaces a damaged one. */
 static void damaged_files_are_replaced(void **state)
 {
     (void)state;
     with_damage(true, check_replaced);
 }
 
-/* Three in a row: all of them are replaced by the next one. */
+/* The next intact sample replaces three consecutive damaged ones. */
 static void many_are_replaced(void **state)
 {
     char *dir = make_images();
@@ -156,7 +157,7 @@ static void run_child_epoch(void *arg)
 
     run_epoch(l, 0, 0, hash);
     if (loader_failure(l)) {
-        loader_start_epoch(l, 1, 0); /* no epoch has more batches */
+        loader_start_epoch(l, 1, 0); /* no further epoch has batches */
         assert_null(loader_next(l));
         die("%s", loader_failure(l));
     }
@@ -170,7 +171,7 @@ static char *child_epoch(const char *dir, const struct loader_options *o, int *c
     return child_run(run_child_epoch, &(struct child_epoch){dir, *o}, code);
 }
 
-/* Messages come in the order of the batches, whichever thread finds something first. */
+/* Messages are in the order of batches, no matter which thread is first. */
 static void damage_is_told_in_order(void **state)
 {
     char *dir = make_images(), *want = NULL;
@@ -180,7 +181,7 @@ static void damage_is_told_in_order(void **state)
     for (int i = 0; i < IMAGES; i += 2) {
         char *name = xasprintf("class%d/%02d.jpg", i % 3, i);
 
-        make_file(dir, name, "GIF89a", i % 4 ? 2 : 6); /* one costs more time */
+        make_file(dir, name, "GIF89a", i % 4 ? 2 : 6); /* one of them takes longer */
         free(name);
     }
     o.max_bad_share = 0.3;
@@ -201,7 +202,7 @@ static void damage_is_told_in_order(void **state)
     remove_temp_dir(dir);
 }
 
-/* Each damaged file is reported once, with its own reason, also if it was tried as a
+/* Each damaged file is reported once with its own reason, even if it was tried as a
  * replacement. */
 static void replaced_files_are_told_the_same(void **state)
 {
@@ -229,7 +230,7 @@ static void replaced_files_are_told_the_same(void **state)
     remove_temp_dir(dir);
 }
 
-static int failures_left; /* of the read of sample 5 */
+static int failures_left; /* of reading sample 5 */
 static int (*real_read)(const struct dataset *d, int64_t i, int64_t limit,
                         struct dataset_bytes *out, struct strbuf *why);
 
@@ -243,7 +244,7 @@ static int flaky_read(const struct dataset *d, int64_t i, int64_t limit,
     return FAILURE_MACHINE;
 }
 
-/* A failure that passes changes nothing; one that stays ends the run. Neither counts as a
+/* A temporary failure changes nothing; a persistent one ends the run. Neither counts as a
  * damaged file. */
 static void failures_of_the_machine(void **state)
 {
@@ -350,7 +351,8 @@ static void too_much_damage_ends_the_run(void **state)
     remove_temp_dir(dir);
 }
 
-/* A loader fails at the same batch with any number of workers; those before are whole. */
+/* A loader fails at the same batch with any number of workers; earlier batches are
+ * complete. */
 static void a_failed_loader_is_closed(void **state)
 {
     char *dir = make_images(), *reason[2];
@@ -383,7 +385,7 @@ static void a_failed_loader_is_closed(void **state)
     remove_temp_dir(dir);
 }
 
-/* By a thread of the loader, from a mapped file. */
+/* A thread of the loader reads a truncated mapped file. */
 static void read_what_is_cut(void *arg)
 {
     struct dataset_source s = pack_source(arg, false);
@@ -412,7 +414,8 @@ static void a_mapped_file_is_named(void **state)
     remove_temp_dir(dir);
 }
 
-/* A JPEG whose scan ends early with the mark of its end: a sample as any other, named and counted once. */
+/* A JPEG whose scan ends early with an end marker: used like any other sample, reported,
+ * and counted once. */
 static void what_is_decoded_in_spite_of_damage_is_counted(void **state)
 {
     char *dir = make_images();

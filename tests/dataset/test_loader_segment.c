@@ -1,5 +1,5 @@
-/* The loader with label maps gives what the transforms give, with any number of workers
- * and any cache; padding, damage. */
+/* The loader with label maps returns what the transforms compute, for any number of
+ * workers and any cache; padding, damage. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ enum { N = 11, W = 40, H = 24, CLASSES = 9, MASK = W * H, PIXELS = MASK * 3 };
 
 static const struct label_options nine = {.classes = CLASSES};
 
-/* Images of several sizes, whose labels are a formula with some ignored pixels. */
+/* Images of several sizes, with labels by a formula and some ignored pixels. */
 static char *make_data(void)
 {
     char *dir = make_temp_dir();
@@ -46,7 +46,7 @@ static char *make_data(void)
     return dir;
 }
 
-static int mosaics; /* that were expected */
+static int mosaics; /* expected mosaics */
 
 static struct loader_options training(int workers, int divisor)
 {
@@ -67,7 +67,7 @@ static struct loader_options training(int workers, int divisor)
     return o;
 }
 
-/* The image as the transforms alone make it. */
+/* Computes the image with the transforms only. */
 static void expect_image(const struct dataset *d, const struct loader_options *o,
                          struct augment_key key, uint8_t *pixel, uint8_t *label_map)
 {
@@ -89,7 +89,7 @@ static void expect_image(const struct dataset *d, const struct loader_options *o
     dataset_bytes_release(&bytes);
 }
 
-/* The same of a sample, which a mosaic makes of four images. */
+/* Computes a sample, which is a mosaic of four images if it is chosen for one. */
 static void expect_sample(const struct dataset *d, const struct loader_options *o,
                           uint64_t epoch, int64_t sample, uint8_t *pixel,
                           uint8_t *label_map)
@@ -159,7 +159,7 @@ static void batches_are_the_transforms(void **state)
         struct loader *l;
 
         memcpy(o.transform.factor, factors[c % 4], sizeof(o.transform.factor));
-        o.cache_bytes = c / 4 % 2 ? 60000 : 0; /* for some, not for all */
+        o.cache_bytes = c / 4 % 2 ? 60000 : 0; /* fits some images */
         o.mosaic = c % 3 / 2.0;
         l = loader_open(d, &o);
         for (uint64_t epoch = 0; epoch < 3; epoch++)
@@ -173,7 +173,8 @@ static void batches_are_the_transforms(void **state)
     remove_temp_dir(dir);
 }
 
-/* An image large enough to be decoded at half its size is the same with a cache. */
+/* An image that is large enough to be decoded at half its size is the same with a cache.
+ * */
 static void large_images_in_the_cache(void **state)
 {
     char *dir = make_temp_dir();
@@ -198,7 +199,7 @@ static void large_images_in_the_cache(void **state)
             o.cache_bytes = c ? 1 << 20 : 0;
             l = loader_open(d, &o);
             loader_start_epoch(l, 0, 0);
-            if (c == 2) { /* now it is in the cache */
+            if (c == 2) { /* now it is cached */
                 loader_release_batch(l, loader_next(l));
                 loader_start_epoch(l, 0, 0);
             }
@@ -219,9 +220,10 @@ static void damage(const char *dir)
 {
     uint8_t v[64 * 64] = {0};
 
-    v[30 * 3 + 7] = CLASSES; /* no class */
+    v[30 * 3 + 7] = CLASSES; /* not a class */
     make_label(dir, "lab/00.png", 30, 26, v);
-    make_label(dir, "lab/01.png", 30, 26, v + 30 * 4); /* the image has another size */
+    make_label(dir, "lab/01.png", 30, 26, v + 30 * 4); /* the image has a different size
+                                                        * */
     make_file(dir, "lab/02.png", "\x89PNG\r\n\x1a\nx", 9);
     make_file(dir, "im/03.jpg", "no image", 8);
 }
@@ -269,7 +271,7 @@ static void damaged_pairs_are_left_out(void **state)
     remove_temp_dir(dir);
 }
 
-/* A sound sample keeps its own pixels in the quarters of damaged images. */
+/* An intact sample keeps its own pixels in the quarters of damaged images. */
 static void damaged_quarters_are_the_samples(void **state)
 {
     char *dir = make_data();
@@ -320,7 +322,7 @@ static void run_in_order(void *dir)
     struct loader *l;
 
     o.shuffle = false;
-    o.max_bad_share = 0.3; /* 3 of 11, not 4 */
+    o.max_bad_share = 0.3; /* 3 of 11 are allowed, 4 are not */
     l = loader_open(d, &o);
     loader_start_epoch(l, 0, 0);
     while ((b = loader_next(l)))

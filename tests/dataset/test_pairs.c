@@ -1,4 +1,4 @@
-/* Segmentation samples: Cityscapes' and VOC's folders, list files, mistakes. */
+/* Segmentation samples: folders of Cityscapes and VOC, list files, errors. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -244,7 +244,7 @@ static void voc_is_read(void **state)
     remove_temp_dir(dir);
 }
 
-/* Without a class set, classes have the names that the options give. */
+/* Without a class set, the options name the classes. */
 static void classes_are_named(void **state)
 {
     static const char *const names[] = {"sky", "the road", "rest"};
@@ -279,13 +279,13 @@ static void list_mistakes(void **state)
     make_text(dir, "train.txt",
               "images/a.jpg labels/a_L.png\nimages/b.jpg labels/x.png\n");
     check_dies(open_list, dir, "train.txt:2: file 'labels/x.png' not found in");
-    /* shifted by one: positions fit, names do not */
+    /* shifted by one: the number of lines is right, the names are not */
     make_text(dir, "train.txt",
               "images/a.jpg labels/b_L.png\nimages/b.jpg labels/c_L.png\n");
     check_dies(open_list, dir,
                "train.txt:2: 'labels/c_L.png' is paired with 'images/b.jpg', but its "
                "label map by name, 'labels/b_L.png', is on line 1");
-    make_text(dir, "train.txt", "images/a.jpg labels/b_L.png\n"); /* cannot be known */
+    make_text(dir, "train.txt", "images/a.jpg labels/b_L.png\n"); /* could be intended */
     open_list(dir);
     remove_temp_dir(dir);
 }
@@ -321,14 +321,15 @@ static void names_tell_the_kind_of_labels(void **state)
     remove_temp_dir(dir);
 }
 
-/* A file that exists, but cannot be read, is not reported as missing. */
+/* A file that exists but cannot be read is not reported as missing. */
 static void unreadable_is_not_missing(void **state)
 {
     char *dir = make_temp_dir(), *path = path_join(dir, "images/loop.jpg");
 
     (void)state;
     make_files(dir);
-    assert_int_equal(symlink("loop.jpg", path), 0); /* as root may read everything */
+    assert_int_equal(symlink("loop.jpg", path), 0); /* a link to itself, because root can
+                                                     * read every file */
     make_text(dir, "train.txt", "images/loop.jpg labels/a_L.png\n");
     check_dies(open_list, dir, "cannot read 'images/loop.jpg' below");
     free(path);
@@ -389,7 +390,7 @@ static void label_values_are_checked(void **state)
     remove_temp_dir(dir);
 }
 
-/* A pipe among the images: an error of that sample, and nobody waits for a writer. */
+/* A pipe among the images: the sample is an error, and nothing waits for a writer. */
 static void pipes_are_refused(void **state)
 {
     char *dir = make_temp_dir(), *pipe = path_join(dir, "a.png");
@@ -410,7 +411,7 @@ static void pipes_are_refused(void **state)
     remove_temp_dir(dir);
 }
 
-/* Names match without their suffixes: NAME_gtFine_labelIds and NAME_leftImg8bit. */
+/* Names match without suffixes: NAME_gtFine_labelIds and NAME_leftImg8bit. */
 static void shifted_cityscapes_lists(void **state)
 {
     char *dir = make_temp_dir();

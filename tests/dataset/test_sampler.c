@@ -54,8 +54,8 @@ static void the_key_is_seed_and_epoch(void **state)
     assert_int_equal(sampler_at(&plain, 123), 123);
 }
 
-/* With r repeats copies are neighbours; an epoch has whole groups of 256 positions, as
- * many as fit its length (all if fewer), and so 1 / r of the samples. */
+/* With r repeats, copies are consecutive; an epoch has complete groups of 256 positions,
+ * as many as fit its length (all if there are fewer), so it uses 1 / r of the samples. */
 static void samples_are_repeated(void **state)
 {
     struct sampler s = {7, 3, 1000, true, 3, NULL, NULL, 0, 0}, once = s, few = s;
@@ -76,8 +76,8 @@ static void samples_are_repeated(void **state)
     assert_int_equal(different, 256);
 }
 
-/* Each rank has every world-th sample, once per epoch and the same ones in each epoch, in
- * an order that differs between epochs and between ranks. */
+/* Each rank has every world-th sample once per epoch, the same ones in each epoch, in an
+ * order that differs between epochs and ranks. */
 static void parts_stay_with_their_rank(void **state)
 {
     enum { N = 1001, WORLD = 3 };
@@ -118,8 +118,8 @@ static void the_order_is_fixed(void **state)
         assert_int_equal(sampler_at(&s, i), want[i]);
 }
 
-/* Over many epochs every sample is at every place equally often, and follows every other
- * one equally often: chi-square, far tail. */
+/* Over many epochs every sample is at every position equally often, and follows every
+ * other one equally often: chi-square, far tail. */
 static void orders_are_fair(void **state)
 {
     enum { N = 12, EPOCHS = 24000 };
@@ -168,7 +168,7 @@ static void all_orders_occur(void **state)
     assert_int_equal(orders, 120);
 }
 
-/* The first sample of each shard, then the end: shards of several sizes, one is empty. */
+/* First sample of each shard, then the end: shards of several sizes, one empty. */
 static const int64_t first[] = {0, 5, 5, 30, 31, 60, 61, 100, 240, 250, 251};
 
 enum { SHARDS = sizeof(first) / sizeof(first[0]) - 1 };
@@ -182,7 +182,8 @@ static int64_t shard_of(int64_t i)
     return k;
 }
 
-/* Each sample once, and at no place more shards under way than a window has. */
+/* Each sample occurs once, and no position has more shards in progress than the window.
+ * */
 static void windows_mix_some_shards(void **state)
 {
     (void)state;
@@ -240,8 +241,9 @@ static void windows_differ_by_epoch(void **state)
         sampler_windows_release(&w[i]);
 }
 
-/* Draws by weight: as often as the weights say, within three standard deviations; positions
- * and epochs are independent, so every rank and every restart finds the same. */
+/* Weighted sampling: frequencies match the weights within three standard deviations;
+ * positions and epochs are independent, so every rank and every restart draws the same.
+ * */
 static void weights_are_frequencies(void **state)
 {
     static const double weight[] = {1, 0, 3, 0.5, 5.5, 0};
@@ -273,7 +275,7 @@ static void weights_are_frequencies(void **state)
 
         assert_true(fabs(off) <= 3 * sqrt(drawn * p * (1 - p)));
     }
-    /* Neighbours are independent: equal ones come with the sum of p squared, 0.405. */
+    /* Neighbors are independent: they are equal with the sum of p squared, 0.405. */
     assert_true(fabs((double)same / (5.0 * EPOCHS) - 0.405) < 0.01);
 }
 

@@ -1,4 +1,4 @@
-/* Folds and parts: every sample once, each class in its share, groups whole. */
+/* Folds and fractions: every sample once, classes in proportion, groups kept together. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,7 +97,7 @@ static void groups_stay_whole_and_are_spread(void **state)
     }
 }
 
-/* Another seed is another choice; another order of the samples is not. */
+/* Another seed changes the choice; another order of the samples does not. */
 static void the_choice_is_of_the_keys(void **state)
 {
     static const double share[] = {.2, .8};

@@ -92,7 +92,7 @@ static void make_mnist(const char *dir)
     make_file(dir, "train-labels-idx1-ubyte", "\0\0\10\1\0\0\0\2\0\1", 10);
 }
 
-/* Two images in the split "train" of each storage that has files. */
+/* Makes two images in the split "train" of each storage that has files. */
 static const struct tiny {
     const char *name;
     void (*make)(const char *dir);
@@ -107,7 +107,7 @@ static const struct tiny {
     {"mnist", make_mnist},
 };
 
-/* A container is made by packing class folders. */
+/* Packs class folders as a container. */
 static void make_container(const char *name, const char *dir)
 {
     char *from = make_temp_dir();
@@ -148,7 +148,7 @@ static struct dataset_source source_of(const char *dir, bool label_maps)
                                    .label_maps = label_maps};
 }
 
-/* Opens, and reads each sample. */
+/* Opens the data set and reads each sample. */
 static void read_all(const struct storage *row, const struct dataset_source *s,
                      bool label_maps)
 {
@@ -189,7 +189,7 @@ static void rows_are_whole(void **state)
         assert_non_null(row->open);
         assert_int_equal(!row->probe, row->generated);
         assert_int_equal(!row->check, row->generated);
-        assert_ptr_equal(storage_find(row->name), row); /* of no row before it */
+        assert_ptr_equal(storage_find(row->name), row); /* no earlier row has this name */
         for (const char *const *a = row->alias; *a; a++)
             assert_ptr_equal(storage_find(*a), row);
         for (const char *const *key = row->reads; key && *key; key++)
@@ -206,7 +206,7 @@ static void rows_are_whole(void **state)
     strbuf_release(&why);
 }
 
-/* Only its own row recognizes a data set, and what is missing is named. */
+/* Only its own row recognizes a data set, and messages name what is missing. */
 static void files_are_of_one_storage(void **state)
 {
     (void)state;
@@ -265,7 +265,7 @@ static void generated_data_need_no_files(void **state)
     assert_true(n > 0);
 }
 
-/* If the path is that of the list file, the message names the folder and the split. */
+/* If the path is the list file's, the message names the folder and the split. */
 static void a_list_file_is_known(void **state)
 {
     char *dir = make_temp_dir(), *path = path_join(dir, "train.txt");
@@ -278,7 +278,7 @@ static void a_list_file_is_known(void **state)
     storage_add_guess(storage_find("list"), &s, &guess);
     assert_string_equal(guess.buf, want.buf);
     strbuf_reset(&guess);
-    make_text(dir, "train.txt", "train/1.jpg 0\ntrain/2.jpg 1\n"); /* of classes */
+    make_text(dir, "train.txt", "train/1.jpg 0\ntrain/2.jpg 1\n"); /* number of classes */
     storage_add_guess(NULL, &s, &guess);
     assert_string_equal(guess.buf, want.buf);
     strbuf_reset(&guess);

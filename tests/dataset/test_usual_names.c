@@ -1,4 +1,4 @@
-/* What names of folders and files say: systems' entries, roles, splits, common names. */
+/* Meanings of folder and file names: system files, roles, splits, common names. */
 #include <stdlib.h>
 #include <string.h>
 

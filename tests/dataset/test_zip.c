@@ -1,5 +1,5 @@
-/* Zip files and their maps (tests/golden/containers/zip, by Python's zipfile): mistakes
- * in a map, archives without one, damage. test_containers.c checks what is read. */
+/* Zip files and their maps (tests/golden/containers/zip, by Python's zipfile): errors in
+ * a map, archives without a map, damage. test_containers.c checks the contents. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -24,7 +24,8 @@ static char *read_golden(const char *name, size_t *len)
     return data;
 }
 
-/* A folder with the golden archive and `map` in place of its own; NULL: without a map. */
+/* Makes a folder with the golden archive and `map` instead of its own; NULL: without a
+ * map. */
 static char *make_zip(const char *map)
 {
     char *dir = make_temp_dir();
@@ -88,8 +89,8 @@ static void expect_bytes(const struct dataset *d, int i, const char *file)
     free(want);
 }
 
-/* Order and classes are those of the map, not of the folders; a member may be listed
- * twice, and further columns are ignored. */
+/* The map determines order and classes, not the folders; it may list a member twice, and
+ * further columns are ignored. */
 static void a_map_says_what_counts(void **state)
 {
     char *dir = make_zip("n002/2.png\t0\nn001/0.png\t2\tmore\nn002/2.png\t1\r\n");
@@ -123,8 +124,8 @@ static void folders_are_classes_without_a_map(void **state)
     remove_temp_dir(dir);
 }
 
-/* Sets the byte `skip` bytes after the start of the nth (from 0) header with this magic:
- * "PK\1\2" of the directory, "PK\3\4" of a member. */
+/* Sets the byte at offset `skip` of the nth (from 0) header with this magic: "PK\1\2" of
+ * the directory, "PK\3\4" of a member. */
 static void patch(const char *dir, const char *magic, int nth, int skip, int value)
 {
     char *path = path_join(dir, "train.zip");
@@ -146,8 +147,8 @@ static void patch_name(const char *dir, int at, char byte)
     patch(dir, "PK\3\4", 0, 30 + at, byte);
 }
 
-/* Names as Windows writes them, of code page 437 and with backslashes, by tools that say
- * they are of MS-DOS or of Unix; a control character. */
+/* Names from Windows (code page 437, backslashes), by tools that claim MS-DOS or Unix; a
+ * control character. */
 static void names_of_any_bytes_are_found(void **state)
 {
     static const struct {
@@ -177,14 +178,14 @@ static void names_of_any_bytes_are_found(void **state)
         }
 }
 
-/* The kept index of an archive is not used after its map has changed. */
+/* The stored index of an archive is not used after its map has changed. */
 static void a_changed_map_is_read(void **state)
 {
     char *dir = make_zip("n001/0.png\t1\nn000/1.png\t0\n");
     struct dataset *d;
 
     (void)state;
-    for (int i = 0; i < 2; i++) { /* the second by the index */
+    for (int i = 0; i < 2; i++) { /* the second time from the index */
         make_old(dir, "train.zip", 100);
         make_old(dir, "train_map.txt", 100);
         d = open_zip(dir);
@@ -199,7 +200,7 @@ static void a_changed_map_is_read(void **state)
     remove_temp_dir(dir);
 }
 
-/* Which samples cannot be read: bit i for sample i. Reasons must contain `say`. */
+/* Returns the unreadable samples as bits. Reasons must contain `say`. */
 static unsigned damaged(const char *dir, const char *say)
 {
     struct dataset *d = open_zip(dir);
@@ -225,12 +226,13 @@ static void damage_stays_where_it_is(void **state)
 
     (void)state;
     assert_int_equal(damaged(dir, ""), 0);
-    patch(dir, "PK\3\4", 1, 30 + 10 + 2, 0xff); /* of the second one's deflated bytes */
+    patch(dir, "PK\3\4", 1, 30 + 10 + 2, 0xff); /* within the second one's deflated bytes
+                                                 * */
     assert_int_equal(damaged(dir, "damaged: "), 2);
     remove_temp_dir(dir);
 }
 
-/* A stored member with another byte, and a deflated one with another checksum. */
+/* A stored member with a changed byte, and a deflated one with a changed checksum. */
 static void sums_of_members_are_compared(void **state)
 {
     char *dir = make_zip("n001/0.png\t1\nn000/1.png\t0\nn002/2.png\t2\n");
@@ -238,7 +240,7 @@ static void sums_of_members_are_compared(void **state)
     (void)state;
     patch(dir, "PK\3\4", 0, 30 + 10 + 40, 0x5a);
     assert_int_equal(damaged(dir, "damaged: wrong checksum"), 1);
-    patch(dir, "PK\1\2", 1, 16, 0x5a); /* the sum of the second, which is deflated */
+    patch(dir, "PK\1\2", 1, 16, 0x5a); /* checksum of the second, deflated member */
     patch(dir, "PK\3\4", 1, 14, 0x5a);
     assert_int_equal(damaged(dir, "damaged: wrong checksum"), 3);
     remove_temp_dir(dir);
@@ -255,7 +257,7 @@ static void encryption_and_doubles_are_told(void **state)
     remove_temp_dir(dir);
 
     dir = make_zip(NULL);
-    for (int i = 0; i < 10; i++) { /* the second is called as the first */
+    for (int i = 0; i < 10; i++) { /* the second gets the name of the first */
         patch(dir, "PK\1\2", 1, 46 + i, "n001/0.png"[i]);
         patch(dir, "PK\3\4", 1, 30 + i, "n001/0.png"[i]);
     }
@@ -306,7 +308,7 @@ static void a_cut_archive_is_told(void **state)
     remove_temp_dir(dir);
 }
 
-/* Bit 11 of a member's flags: else others take the names for those of an old PC. */
+/* Sets bit 11 of a member's flags; otherwise others decode names with a DOS code page. */
 static void a_packed_zip_says_that_names_are_utf8(void **state)
 {
     char *from = make_temp_dir(), *to = make_temp_dir(),

@@ -31,7 +31,7 @@ static int clear(void **state)
     return 0;
 }
 
-/* Variables, and the expected result. */
+/* Environment variables, and the expected result. */
 struct launched {
     const char *set[4][2], *by;
     int world, rank, local_rank, local_world;
@@ -104,7 +104,7 @@ static void test_launchers(void **state)
     }
 }
 
-/* A group of one opens nothing, and sums stay. */
+/* A group of one opens nothing, and sums are unchanged. */
 static void test_alone(void **state)
 {
     int64_t n = 7;

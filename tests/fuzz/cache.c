@@ -1,7 +1,7 @@
-/* The file of decoded images, which lies beside the data: its head is read, then each item,
- * and images are put in. Inputs of an even size get a right head's start and right
- * checksums, or nothing made up would get past them; a size with its second bit set is of
- * a data set with label maps. No file asks for more than 1 MiB. */
+/* The cache file of decoded images: reads its header, then each item, and puts images.
+ * Inputs of even size get the start of a valid header and valid checksums, otherwise no
+ * fuzzed input would get past them; a size with its second bit set is a data set with
+ * label maps. No file needs more than 1 MiB. */
 #include "fuzz.h"
 
 #include <stdlib.h>

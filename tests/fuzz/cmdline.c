@@ -1,4 +1,4 @@
-/* A command line, an argument per line; files are not read. */
+/* A command line, one argument per line; files are not read. */
 #include "fuzz.h"
 
 #include <stdlib.h>

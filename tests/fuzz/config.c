@@ -1,4 +1,5 @@
-/* A configuration file: what loads is printed, and loads again as the same. */
+/* A configuration file: if it loads, its printed form loads again as the same
+ * configuration. */
 #include "fuzz.h"
 
 #include <string.h>

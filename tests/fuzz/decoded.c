@@ -1,5 +1,5 @@
-/* Decoded pixels. Checksums of what lies in the file are made right, or nothing made up
- * would get past them; inputs of an odd size are left as they are. */
+/* Decoded pixels. Checksums within the file are corrected, otherwise no fuzzed input
+ * would get past them; inputs of odd size are left unchanged. */
 #include "fuzz.h"
 
 #include <stdlib.h>

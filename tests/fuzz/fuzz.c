@@ -41,7 +41,7 @@ static void remove_folder(void)
     (void)rmdir(folder);
 }
 
-/* The one before is overwritten: a program that fails leaves no more than that. */
+/* Overwrites the previous file, so that a failing program leaves only one. */
 char *fuzz_train(const char *ending, const void *data, size_t size)
 {
     static int made;
@@ -52,7 +52,7 @@ char *fuzz_train(const char *ending, const void *data, size_t size)
         fuzz_expect(mkdtemp(folder) != NULL && atexit(remove_folder) == 0, "a folder");
     made = 1;
     path = xasprintf("%s/train%s", folder, ending);
-    (void)unlink(path); /* a mapping of the last one keeps its bytes */
+    (void)unlink(path); /* a mapping of the previous file keeps its bytes */
     fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     fuzz_expect(fd >= 0 && write(fd, data, size) == (ssize_t)size && close(fd) == 0,
                 "a file");
@@ -61,7 +61,7 @@ char *fuzz_train(const char *ending, const void *data, size_t size)
 
 enum { SAMPLES = 32, LIMIT = 1 << 20 };
 
-/* A part that is refused has a reason. */
+/* Fails if a part is rejected without a reason. */
 static void read_part(const struct container *c, void *file, const struct sample *at,
                       bool label_map)
 {

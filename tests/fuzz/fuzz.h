@@ -1,6 +1,6 @@
 /*
- * What the programs of this folder share. Each feeds bytes that clang's libFuzzer makes
- * up to one reader of foreign files; scripts/fuzz.sh builds and runs them.
+ * Shared code of the programs in this folder. Each feeds libFuzzer's bytes to one reader
+ * of foreign files; scripts/fuzz.sh builds and runs them.
  */
 #ifndef TESTS_FUZZ_H
 #define TESTS_FUZZ_H
@@ -12,21 +12,22 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* A file with these bytes, in memory; its path is good until the next call. */
+/* Returns the path of an in-memory file with these bytes, valid until the next call. */
 const char *fuzz_file(const void *data, size_t size);
 
-/* A file `train` with an ending, in a folder in memory; a heap string. */
+/* Returns the path of a file `train` with an extension in an in-memory folder, for
+ * free(). */
 char *fuzz_train(const char *ending, const void *data, size_t size);
 
 /*
- * A file of a container: its samples are listed as classes and as label maps, and the
- * first of them read. `beside`, if it is no NULL, is the ending of a file beside it,
- * which gets the bytes up to the first zero, and the container those after it.
+ * Lists a container's samples as classes and as label maps, and reads the first of them.
+ * If `beside` is not NULL, it is the extension of a second file next to it, which gets
+ * the bytes up to the first zero; the container gets the bytes after it.
  */
 void fuzz_container(const struct container *c, const char *beside, const uint8_t *data,
                     size_t size);
 
-/* Ends the program, and with that names the input, unless `good`. */
+/* Ends the program, which prints the input, unless `good`. */
 void fuzz_expect(int good, const char *what);
 
 #endif

@@ -1,4 +1,4 @@
-/* HDF5. */
+/* HDF5 files. */
 #include "fuzz.h"
 
 extern const struct container container_hdf5;

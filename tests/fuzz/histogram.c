@@ -1,5 +1,5 @@
-/* The kept counts of classes. Inputs of an even size get the line that begins a file, with
- * the right key. */
+/* Stored class counts. Inputs of even size get the file's first line with the right key.
+ * */
 #include "fuzz.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* An image: a part of it has the pixels that it has in the whole. */
+/* An image: a decoded part has the same pixels as in the whole image. */
 #include "fuzz.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Lists of files: lines with classes, JSON, ImageNet-22K's map, and pairs with label
- * maps. What they refuse ends the program; here the call that is under way, whose memory
- * is lost and whose files are closed. */
+ * maps. A rejected list would end the program; here it ends the call, which leaks its
+ * memory but closes its files. */
 #include "fuzz.h"
 
 #include <limits.h>
@@ -16,7 +16,7 @@
 
 static jmp_buf refused;
 
-/* The leak sanitizer need not look for it. */
+/* Disables the leak sanitizer. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
@@ -37,7 +37,7 @@ static void open_list(const char *path, bool label_maps)
                                .split = "train",
                                .labels = {.classes = 7},
                                .label_maps = label_maps};
-    int first = dup(STDERR_FILENO); /* the descriptors from here on are the call's */
+    int first = dup(STDERR_FILENO); /* descriptors from here on belong to the call */
     struct dataset *d;
 
     (void)close(first);
@@ -48,8 +48,8 @@ static void open_list(const char *path, bool label_maps)
 
             dataset_describe(d, i, &name);
             fuzz_expect(name.len > 0, "a sample has a name");
-            fuzz_expect(label_maps || (dataset_label(d, i) >= 0 &&
-                                       dataset_label(d, i) < d->nclass),
+            fuzz_expect(label_maps ||
+                            (dataset_label(d, i) >= 0 && dataset_label(d, i) < d->nclass),
                         "a label is a class");
             strbuf_release(&name);
         }

@@ -1,4 +1,4 @@
-/* An LMDB. */
+/* LMDB files. */
 #include "fuzz.h"
 
 extern const struct container container_lmdb;

@@ -1,4 +1,4 @@
-/* Image records of MXNet, and their index in front. */
+/* MXNet's image records, preceded by their index. */
 #include "fuzz.h"
 
 extern const struct container container_recordio;

@@ -1,6 +1,6 @@
-/* The index of the samples of containers, and that of a folder's files. Their checksums
- * are made right, or nothing made up would get past them; inputs of an odd size are left
- * as they are. */
+/* The index of samples in containers, and that of a folder's files. Checksums are
+ * corrected, otherwise no fuzzed input would get past them; inputs of odd size are left
+ * unchanged. */
 #include "fuzz.h"
 
 #include <stdlib.h>

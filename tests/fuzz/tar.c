@@ -1,4 +1,4 @@
-/* A tar. */
+/* Tar archives. */
 #include "fuzz.h"
 
 extern const struct container container_tar;

@@ -1,5 +1,5 @@
-/* TFRecords. Where a record fits, its checksums are made right, or nothing made up would
- * get past them; inputs of an odd size are left as they are. */
+/* TFRecords. If a record fits, its checksums are corrected, otherwise no fuzzed input
+ * would get past them; inputs of odd size are left unchanged. */
 #include "fuzz.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* A file of weights: each tensor is read. */
+/* A weights file: reads each tensor. */
 #include "fuzz.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "io/weights_file.h"
 
-enum { MOST = 1 << 20 }; /* bytes of a tensor: one of a storage's views can be large */
+enum { MOST = 1 << 20 }; /* bytes of a tensor: a view of a small storage can be large */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,11 +1,11 @@
-/* YAML as a tree: each value is written on a line that reads back as the same value. */
+/* YAML as a tree: each value is written on one line that reads back as the same value. */
 #include "fuzz.h"
 
 #include "config/cfgnode.h"
 #include "config/dump.h"
 #include "config/yaml.h"
 
-/* What a key must be declared as to hold the value. false: no key can. */
+/* Finds the type that a key needs to hold the value; returns false if there is none. */
 static bool declare(const struct value *v, struct decl *d)
 {
     struct decl item;

@@ -1,4 +1,4 @@
-/* A zip, and Swin's map of it in front. */
+/* A zip archive, preceded by Swin's map of it. */
 #include "fuzz.h"
 
 extern const struct container container_zip;
