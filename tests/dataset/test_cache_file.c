@@ -225,7 +225,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(
-            without_a_folder_images_are_decoded), /* first: no child may inherit threads */
+            without_a_folder_images_are_decoded), /* first: children inherit no threads */
         cmocka_unit_test(processes_share_a_file),
         cmocka_unit_test(what_is_there_is_not_decoded),
         cmocka_unit_test(a_small_file_holds_some),
