@@ -148,7 +148,7 @@ static void casts_are_shared_and_gradients_stay_wide(void **unused)
     precision(g, AMP_O1, DTYPE_F16);
     assert_int_equal(h->dtype, DTYPE_F16);
     assert_int_equal(y->dtype, DTYPE_F16);
-    /* x, w and seed once each; and the gradient of w back to fp32 */
+    /* one cast each for x, w, and seed, and one for the gradient of w back to fp32 */
     assert_int_equal(count(g, &toy_cast, PHASE_FORWARD), 2);
     assert_int_equal(count(g, &toy_cast, PHASE_BACKWARD), 2);
     for (int i = 0; i < g->ntensor; i++)
@@ -212,7 +212,8 @@ static void layers_have_their_own_precision(void **unused)
     graph_free(g);
 }
 
-/* A chain of blocks h = h h + h, each a scope. Returns the gradient of the weight. */
+/* Builds a chain of blocks h = h h + h, each a scope. Returns the gradient of the weight.
+ * */
 static void chain(int use_checkpoint, float dw[TOY_LEN], size_t *lower, size_t *arena)
 {
     struct graph *g = graph_new(&toy_ops, true);

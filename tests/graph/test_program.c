@@ -89,8 +89,8 @@ static void updates_come_last_and_refresh_follows(void **unused)
 }
 
 /*
- * Derived buffers: products read twice the weight and a constant vector; the update
- * writes the double itself, unless `packed`.
+ * Derived buffers: products read the doubled weight and a constant vector; the update
+ * writes the doubled weight itself, unless `packed`.
  */
 struct packs {
     int twice, table;
@@ -161,7 +161,7 @@ static const struct kernel deriving = {
 static const struct backend derived_backend = {
     .name = "derived", .kernels = (const struct kernel *const[]){&deriving, NULL}};
 
-/* `readers`: other nodes than the update request the buffers. */
+/* `readers`: nodes outside of the update phase request the buffers. */
 static void derived(bool packed, bool readers)
 {
     struct graph *g = graph_new(&toy_ops, true);
@@ -210,7 +210,8 @@ static void derived_buffers_are_packed_or_written(void **unused)
     derived(false, false);
 }
 
-/* Random graphs: the plan never lets two live tensors overlap, seen by their values. */
+/* Random graphs: the plan never lets two live tensors overlap, as seen by their values.
+ * */
 static void random_graphs_equal_without_reuse(void **unused)
 {
     (void)unused;

@@ -1,6 +1,6 @@
 /*
- * Captured programs: what is recorded when, on a toy backend whose kernel can note down
- * what it would do instead of doing it.
+ * Captured programs: when a program is recorded and what the recording contains, on a toy
+ * backend whose kernel can note what it would do instead of doing it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 enum { LEN = 4, MOST = 64 };
 
-/* y = x + 1: three in a row, the last into the weights. */
+/* y = x + 1 three times in a row; the last one writes to the weights. */
 static const char *next_shape(struct node *n)
 {
     if (n->nout)
@@ -121,7 +121,7 @@ struct trial {
     char arena[1024];
 };
 
-/* `share`: of another trial, or NULL. */
+/* `share`: program of another trial whose weights are shared, or NULL. */
 static void trial_init(struct trial *t, struct program *share)
 {
     const struct compile_options o = {.share = share};
@@ -152,7 +152,7 @@ static void trial_bind(struct trial *t, int weights)
     program_bind(t->program, base);
 }
 
-/* Runs with a new input and checks that these weights, and no others, have moved. */
+/* Runs with a new input and checks that only these weights have changed. */
 static void trial_run(struct trial *t, int weights)
 {
     float before[8][LEN];
@@ -186,11 +186,12 @@ static void test_second_run(void **state)
         trial_run(&t, 0);
     assert_int_equal(t.dev.begun, 1);
     assert_int_equal(t.dev.replayed, 5);
-    assert_int_equal(t.dev.runs, 3 + 3); /* once for real, once to record */
+    assert_int_equal(t.dev.runs, 3 + 3); /* once eagerly, once to record */
     trial_release(&t);
 }
 
-/* To and fro between a few bindings costs one capture each; of many, the oldest goes. */
+/* Alternating between a few bindings costs one capture each; with many, the oldest is
+ * dropped. */
 static void test_bindings(void **state)
 {
     struct trial t;
@@ -211,7 +212,7 @@ static void test_bindings(void **state)
     trial_run(&t, 6);
     assert_int_equal(t.dev.freed, 1);
     for (int k = PROGRAM_CAPTURES - 1; k > 0;
-         k--) { /* all but the first are still there */
+         k--) { /* all but the first are still captured */
         trial_bind(&t, k);
         trial_run(&t, k);
     }
@@ -222,7 +223,7 @@ static void test_bindings(void **state)
     trial_release(&t);
 }
 
-/* The oldest is the one that rested longest, not the one that was recorded first. */
+/* The oldest is the least recently used one, not the first recorded one. */
 static void test_oldest(void **state)
 {
     struct trial t;
@@ -232,7 +233,8 @@ static void test_oldest(void **state)
     trial_bind(&t, 0);
     trial_run(&t, 0);
     for (int k = 0; k <= PROGRAM_CAPTURES + 1; k++) {
-        int next = k == PROGRAM_CAPTURES ? 0 : k; /* all, the first again, a new one */
+        int next = k == PROGRAM_CAPTURES ? 0 : k; /* all of them, the first one again,
+                                                   * then a new one */
 
         trial_bind(&t, next);
         trial_run(&t, next);
@@ -247,7 +249,7 @@ static void test_oldest(void **state)
     trial_release(&t);
 }
 
-/* What is recorded also packs weights of the program that it shares them with. */
+/* The recording also packs the weights that the program shares. */
 static void test_shared_bindings(void **state)
 {
     static const int binding[] = {0, 0, 1, 1, 0}, begun[] = {0, 1, 2, 2, 2};

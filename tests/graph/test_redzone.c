@@ -1,5 +1,5 @@
-/* Redzones around the tensors of an arena: stray reads are NaN, stray writes end the
- * run. */
+/* Redzones around the tensors of an arena: a stray read returns NaN, a stray write ends
+ * the run. */
 #include <math.h>
 #include <string.h>
 
@@ -8,8 +8,8 @@
 #include "tests/graph/toy_graph.h"
 #include "tests/test.h"
 
-/* y = x[i] y[i], with a stray read or write of the element after x. Only in the arena:
- * other memory has no redzones. */
+/* y = x[i] y[i], with a stray read or write of the element after x. Only the arena has
+ * redzones. */
 static int stray_read, stray_write;
 
 static void stray_run(struct step *s, struct device *dev)
@@ -31,7 +31,8 @@ static const struct kernel stray = {
 static const struct backend strays = {
     .name = "strays", .kernels = (const struct kernel *const[]){&stray, NULL}};
 
-/* x^8 in three steps of an arena; the first element of the result, after two runs. */
+/* x^8 in three nodes of an arena; returns the first element of the result after two runs.
+ * */
 static float run(bool redzones)
 {
     struct graph *g = graph_new(&toy_ops, false);
@@ -90,7 +91,7 @@ static void writes(void **state)
                  "the byte 4 before 'mul:mul' was overwritten");
 }
 
-/* What each tensor costs, and nothing where no redzones are asked for. */
+/* The size of redzones per tensor, and none if they are not enabled. */
 static void sizes(void **state)
 {
     struct graph *g = graph_new(&toy_ops, false);

@@ -1,6 +1,6 @@
 /*
- * Views: they have the bytes of their base, in every pass that counts bytes or readers,
- * and are copied only where two places are asked for. On toy ops and kernels.
+ * Views: every pass that counts bytes or readers counts them as the base, and they are
+ * copied only if a second place is requested. On toy ops and kernels.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "tests/graph/toy_graph.h"
 #include "tests/test.h"
 
-/* As [TOY_LEN / 2, 2], and back. */
+/* Views as [TOY_LEN / 2, 2] and back. */
 static struct tensor *square(struct builder *b, struct tensor *x)
 {
     return view_plain(b, x, "square", 2, (const int64_t[]){TOY_LEN / 2, 2});
@@ -100,7 +100,7 @@ static void nothing_runs_for_a_view(void **unused)
     run_release(&r);
 }
 
-/* The add may write over its first input, but not while a view of that is still read. */
+/* The add may overwrite its first input, but not before the last read of its view. */
 static void nothing_is_written_over_a_view(void **unused)
 {
     (void)unused;
@@ -131,7 +131,8 @@ static void nothing_is_written_over_a_view(void **unused)
     }
 }
 
-/* Two outputs of one tensor: a second place is a copy, and so is an input's. */
+/* Two outputs with one tensor: the second place is a copy; so is an output that is an
+ * input. */
 static void two_places_are_a_copy(void **unused)
 {
     struct run r;
@@ -157,8 +158,7 @@ static void two_places_are_a_copy(void **unused)
     run_release(&r);
 }
 
-/* y = view(x) view(w): the gradient of w is written where it belongs, through
- * the view. */
+/* y = view(x) view(w): the gradient of w is written to its place through the view. */
 static void gradients_are_views(void **unused)
 {
     struct run r;
@@ -190,7 +190,7 @@ static void gradients_are_views(void **unused)
     run_release(&r);
 }
 
-/* "mul then add" with views between them, which the claim looks through. */
+/* "mul then add" with views between them, which the claim ignores. */
 static const char *through_claim(struct region *r, struct graph *g, struct node *n,
                                  struct device *dev)
 {
@@ -260,8 +260,8 @@ static void views_keep_their_type(void **unused)
     graph_free(r.g);
 }
 
-/* What is read through a view in the backward phase is computed again, unless
- * it stays. */
+/* Values read through a view in the backward phase are recomputed, unless they are kept.
+ * */
 static void views_are_recomputed(void **unused)
 {
     (void)unused;
@@ -288,7 +288,7 @@ static void views_are_recomputed(void **unused)
     }
 }
 
-/* Random graphs with views in all places: the values are those without an arena. */
+/* Random graphs with views in all places: the values equal those without an arena. */
 static void random_graphs_equal_without_reuse(void **unused)
 {
     enum { NODES = 40 };

@@ -30,7 +30,7 @@ static void add_ref(const struct step *s)
     float *y = s->out[0];
 
     for (int i = 0; i < TOY_LEN; i++) {
-        float sum = 0; /* y may lie on in[0] */
+        float sum = 0; /* y may share memory with in[0] */
 
         for (int k = 0; k < s->nin; k++)
             sum += ((const float *)s->in[k])[i];
@@ -101,7 +101,7 @@ static void mul_grad(struct builder *b, const struct node *n)
 
 const struct graph_ops toy_ops = {.add = &toy_add, .cast = &toy_cast};
 
-/* Kernels: one node at a time; and one that takes "mul then add" as a whole. */
+/* Kernels: one for single nodes; and one that claims "mul then add" as a whole. */
 const char *toy_single_claim(struct region *r, struct graph *g, struct node *n,
                              struct device *dev)
 {
@@ -191,7 +191,7 @@ struct tensor *toy_two(struct builder *b, const struct op *op, struct tensor *x,
     return node(b, op, op->name, NULL, (struct tensor *[]){x, y}, 2);
 }
 
-/* Memory for a program, filled with a value that must not leak into results. */
+/* Memory for a program, filled with a value that must not appear in results. */
 void **toy_bind(struct program *p)
 {
     void **base = xcalloc(MEMORY_COUNT, sizeof(void *));

@@ -1,4 +1,4 @@
-/* A decoder's two calls in one, and checks for the images of every format. */
+/* Combines the two calls of a decoder, and checks images of every format. */
 #ifndef TESTS_IMAGE_DECODE_IMAGE_H
 #define TESTS_IMAGE_DECODE_IMAGE_H
 

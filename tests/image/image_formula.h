@@ -1,4 +1,4 @@
-/* The image of scripts/golden/image_formula.py: smooth parts, edges and noise. */
+/* The image of scripts/golden/image_formula.py: smooth parts, edges, and noise. */
 #ifndef TESTS_IMAGE_IMAGE_FORMULA_H
 #define TESTS_IMAGE_IMAGE_FORMULA_H
 

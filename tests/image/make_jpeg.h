@@ -7,10 +7,10 @@
 
 struct make_jpeg {
     int w, h;
-    int quality;            /* 0: 90 */
-    int h_factor, v_factor; /* of the luma; 0: 2 and 2 (4:2:0) */
+    int quality;            /* 0 means 90 */
+    int h_factor, v_factor; /* of luma; 0 means 2 and 2 (4:2:0) */
     int progressive, arithmetic;
-    int cmyk; /* 1: CMYK, 2: the same as YCCK */
+    int cmyk; /* 1: CMYK; 2: CMYK stored as YCCK */
     int seed; /* selects another image */
 };
 

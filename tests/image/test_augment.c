@@ -32,14 +32,14 @@ static void resized_crop_has_its_distribution(void **state)
     }
     assert_true(fabs(aspect) < 0.01);
     assert_true(fabs(left - 0.5) < 0.01);
-    /* U(0.08, 1), but one try in seven is too wide or too high, mostly a large one: the
+    /* U(0.08, 1), but one try in seven, mostly a large one, is too wide or too tall:
      * means of 400,000 tries drawn with NumPy. */
     assert_true(fabs(area - 0.4777) < 0.006);
     assert_true(fabs(small / (double)n - 0.1528) < 0.008);
     assert_true(edges > 0);
 }
 
-/* A crop may be as wide or as high as the image. */
+/* A crop may be as wide or as tall as the image. */
 static void resized_crop_reaches_the_edges(void **state)
 {
     const double scale[2] = {0.5, 1}, ratio[2] = {3.0 / 4, 4.0 / 3};

@@ -32,7 +32,7 @@ static struct augment_item item_of(const char *name, double p)
     return item;
 }
 
-/* The corners of a case, which no range of the operation gives. */
+/* Sets the corners of a case, which no range of the operation could produce. */
 static void perspective(const struct golden *g, double m[9])
 {
     double corner[4][2];
@@ -278,7 +278,8 @@ static void words_differ(void **state)
             assert_true(word[i] != word[k]);
 }
 
-/* Items are applied in order, each by its own chance; the same key gives the same image. */
+/* Items are applied in order, each with its own probability; the same key gives the same
+ * image. */
 static void items_are_drawn(void **state)
 {
     enum { N = 2000 };
@@ -388,7 +389,7 @@ static void holes_are_boxes(void **state)
     transformer_release(&m);
 }
 
-/* Images of every size can be blurred and moved. */
+/* Images of every size can be blurred and shifted. */
 static void small_images(void **state)
 {
     struct augment_list l = {0};

@@ -1,4 +1,4 @@
-/* AugMix: with its draws given, against torchvision's; its draws. */
+/* AugMix: compared with torchvision's for given draws; its own draws. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

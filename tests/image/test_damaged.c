@@ -1,4 +1,5 @@
-/* Decoding files that are damaged, cut off, no images at all, or larger than allowed. */
+/* Decoding files that are damaged, truncated, not images at all, or larger than allowed.
+ * */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -223,7 +224,7 @@ static uint8_t *indexed_png(size_t ncolour, size_t after, size_t *len)
     return xmemdup(png, *len); /* so that reading past the end is detected */
 }
 
-/* Data after a PNG's end count neither as its palette nor as damage. */
+/* Data after a PNG's end are ignored: they are no palette and no damage. */
 static void png_ends_at_its_end(void **state)
 {
     static const struct {

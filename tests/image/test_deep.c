@@ -1,4 +1,4 @@
-/* TIFFs and PNGs of more than 8 bits, and the values that become black and white. */
+/* TIFFs and PNGs with more than 8 bits, and the values that become black and white. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ static void put(uint8_t *p, uint32_t v, int bytes)
         p[i] = (uint8_t)(v >> 8 * i);
 }
 
-/* A TIFF of N x 1 grey samples, little-endian; returns its length. */
+/* Writes a TIFF of N x 1 gray samples, little-endian; returns its length. */
 static size_t make_tiff(uint8_t *d, const void *samples, int bits, int format)
 {
     const uint32_t tag[TAGS][2] = {{256, N},
@@ -121,7 +121,7 @@ static void tiles_are_in_proportion(void **state)
     image_decoder_free(d);
 }
 
-/* Unreadable files are refused, and parts equal parts of the whole. */
+/* Unreadable files are rejected, and parts equal parts of the whole. */
 static void parts_and_cut_files(void **state)
 {
     static const float f[N] = {-1, 0, 1, 2, 3};

@@ -1,4 +1,4 @@
-/* Memory of decoding over all threads: when threads wait, and what is refused. */
+/* Decoding memory of all threads: when threads wait, and what is rejected. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -11,7 +11,7 @@ enum { MIB = 1 << 20 };
 
 static atomic_int running, most_running, entered;
 
-/* Stays in the lane for a while. */
+/* Occupies the lane for a while. */
 static void *large(void *arg)
 {
     struct strbuf why = STRBUF_INIT;

@@ -1,4 +1,4 @@
-/* Label maps: indices and grays of every depth, refused files, damaged files. */
+/* Label maps: indices and grays of every depth, rejected files, damaged files. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +60,7 @@ static void refuse(const char *path, const char *reason)
     free(data);
 }
 
-/* The refusal names the kind of file. */
+/* The message names the kind of file. */
 static void refuse_colours(void **state)
 {
     (void)state;

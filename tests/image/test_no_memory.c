@@ -1,7 +1,7 @@
 /*
- * Decoding without memory, at any allocation of our code or of a library: it ends the
- * program, or is a failure of the machine, and never a damaged file. This file defines
- * malloc, in front of the C library's, to refuse memory.
+ * Decoding when an allocation of trainc or a library fails: the program ends, or it is a
+ * failure of the machine, but never a damaged file. This file's malloc() replaces the C
+ * library's to refuse memory.
  */
 #include <errno.h>
 #include <stdbool.h>

@@ -314,7 +314,7 @@ static void boxes_of_one_colour(void **state)
                                     3);
         memcpy(seen, rgb + (b->y * 40 + b->x) * 3, 3);
     }
-    assert_int_equal(seen[0], 124); /* the mean: 0 after normalisation */
+    assert_int_equal(seen[0], 124); /* the mean: 0 after normalization */
     assert_int_equal(seen[1], 116);
     assert_int_equal(seen[2], 104);
 }

@@ -1,4 +1,4 @@
-/* Images and labels through one geometry: against Pillow, against each other. */
+/* Images and labels with one geometry: compared with Pillow and with each other. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -172,7 +172,7 @@ static void vertical_flip(void **state)
     transformer_release(&m);
 }
 
-/* Any shift leaves a part of the image. */
+/* After any shift, a part of the image remains visible. */
 static void far_shift(void **state)
 {
     struct transform t = transform_for_segmentation(8, 8);

@@ -1,4 +1,4 @@
-/* Whole transforms: against torchvision, against slow code, and against themselves. */
+/* Whole transforms: compared with torchvision, with slow code, and with themselves. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,7 +107,7 @@ static void file_equals_image(void **state)
     transformer_release(&m);
 }
 
-/* Shrunken decoding happens where it may, and changes little. */
+/* Images are decoded at reduced size where allowed, with small differences. */
 static void shrinking_changes_little(void **state)
 {
     struct make_jpeg jpeg = {.w = 640, .h = 480};

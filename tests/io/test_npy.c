@@ -1,4 +1,4 @@
-/* .npy and .npz: the bytes of the header, and what a zip reader finds. */
+/* .npy and .npz: the bytes of the header, and the contents as a zip reader sees them. */
 #include "io/npy.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* io/pickle: values of each kind, and streams that no pickler writes. */
+/* io/pickle: values of each kind, and streams that no pickler would write. */
 #include <string.h>
 
 #include "io/pickle.h"

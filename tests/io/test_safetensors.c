@@ -83,7 +83,7 @@ static void test_round_trip(void **state)
     assert_string_equal(safetensors_meta(&s, "note"), "caf\xc3\xa9 \"x\"\n");
     assert_null(safetensors_meta(&s, "f32"));
     assert_null(safetensors_find(&s, "epoch"));
-    assert_string_equal(s.tensor[0].name, "f32"); /* data in the order of adding */
+    assert_string_equal(s.tensor[0].name, "f32"); /* data in insertion order */
     check_tensor(&s, "f32", SAFETENSORS_F32, 2, dim_23, f32, sizeof(f32));
     check_tensor(&s, "bf16", SAFETENSORS_BF16, 1, dim_3, bf16, sizeof(bf16));
     check_tensor(&s, "i64", SAFETENSORS_I64, 1, dim_2, i64, sizeof(i64));

@@ -10,7 +10,7 @@
 #include "io/tensorboard.h"
 #include "tests/test.h"
 
-/* Replaces the C library's: events have the time of the golden file. */
+/* Replaces the C library's: events get the time of the golden file. */
 static double now = 1700000000.25;
 
 time_t time(time_t *t)

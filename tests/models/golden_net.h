@@ -1,7 +1,7 @@
 /*
- * Whole nets against PyTorch: helpers of the golden tests. Weights and inputs are an
- * integer hash that the scripts in scripts/golden compute, too, so a golden file holds
- * only results.
+ * Compares whole models with PyTorch: helpers of the golden tests. Weights and inputs
+ * come from an integer hash that the scripts in scripts/golden also compute, so a golden
+ * file contains only results.
  *
  *   t.backend, t.dev and t.g are set, t.g is built and flattened
  *   golden_open(&t, golden);          compiles, allocates, fills weights and t.x

@@ -1,5 +1,5 @@
 /*
- * The first training step of whole models in a session: with the last gammas at zero the
+ * The first training step of whole models in a session: if the last gammas are zero, the
  * loss is that of a linear model, close to log(classes); otherwise it is not.
  */
 #include <math.h>

@@ -52,14 +52,15 @@ static void test_tags(void **state)
         assert_string_equal(pretrained_now(r->old), r->name);
         assert_string_equal(pretrained_now(r->name), r->name);
     }
-    /* At the size of the row, 160 instead of 224. */
+    /* At the row's size, 160 instead of 224. */
     assert_true(pretrained_find("resnet50.a3_in1k", 16)->top1 == 75.994);
 }
 
 static void test_texts(void **state)
 {
     static const struct {
-        const char *text, *row, *hub, *revision, *why; /* no row, hub, or why: a file */
+        const char *text, *row, *hub, *revision, *why; /* no row, hub, or why: it is a
+                                                        * file */
     } rows[] = {
         {"resnet50.a1_in1k", "resnet50.a1_in1k", NULL, NULL, NULL},
         {"resnet50", "resnet50.a1_in1k", NULL, NULL, NULL},
