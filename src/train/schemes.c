@@ -14,7 +14,8 @@
 
 enum { NUMBERS = 8, PARTS = 3 };
 
-/* The merging of a stage's patches is at its end, and at the start of the next in timm. */
+/* Patch merging is at the end of a stage here, and at the start of the next one in
+ * timm. */
 static const struct scheme_row microsoft_swin[] = {
     {"^layers.6.downsample.", "layers.7.downsample."},
     {"^layers.5.downsample.", "layers.6.downsample."},
@@ -123,7 +124,7 @@ static const struct scheme_row mmpretrain_vit[] = {
         "^auxiliary_head.", NULL                                                         \
     }
 
-/* V1d has no pooling at the stride of 1. */
+/* V1d has no pooling if the stride is 1. */
 static const struct scheme_row mmpretrain_resnet_d[] = {
     {"^backbone.layer1.0.downsample.1.", "backbone.layer1.0.downsample.2."},
     {"^backbone.layer1.0.downsample.0.", "backbone.layer1.0.downsample.1."},
@@ -131,13 +132,13 @@ static const struct scheme_row mmpretrain_resnet_d[] = {
     END,
 };
 
-/* The tower of a CLIP model that timm makes, alone or beside the one for texts. */
+/* The vision tower of a CLIP model, built by timm, with or without the text tower. */
 static const struct scheme_row open_clip_convnext[] = {
     {"^visual.", ""}, {"^trunk.", ""}, {"^head.proj.", "head.fc."}, END};
 static const struct scheme_row open_clip_vit[] = {
     {"^visual.", ""}, {"^trunk.", ""}, {"^head.proj.", "head."}, END};
 
-/* The head of the training without labels goes. */
+/* Drops the head of self-supervised training. */
 static const struct scheme_row facebook_dino[] = {
     {"^backbone.", ""}, {"^head.", NULL}, END};
 
@@ -227,7 +228,8 @@ const struct scheme schemes[] = {
     {.name = NULL},
 };
 
-/* The end of the match of `from` at `s`, its numbers added; NULL: none. */
+/* Returns the end of the match of `from` at `s`, and adds the positions of its numbers.
+ * Returns NULL if it does not match. */
 static const char *match_here(const char *from, const char *s, const char **number,
                               int *n)
 {
@@ -250,7 +252,7 @@ static const char *match_here(const char *from, const char *s, const char **numb
     return s;
 }
 
-/* `text` with the row applied, or as it is. */
+/* Applies the row to `text` if it matches. */
 static void apply_row(const struct scheme_row *row, struct strbuf *text)
 {
     bool start = *row->from == '^';
@@ -298,7 +300,7 @@ static bool drops(const struct scheme_row *row, const char *name)
     return false;
 }
 
-/* What wrappers of modules put in front. */
+/* Skips the prefixes of module wrappers. */
 static const char *unwrapped(const char *name)
 {
     static const char *const wrapper[] = {"module.", "_orig_mod.", "model.", "module."};
@@ -334,7 +336,8 @@ static bool cuts_evenly(const struct safetensors_tensor *t, int parts)
     return t->ndim > 0 && t->dims[0] % parts == 0;
 }
 
-/* "attn.q_bias,,v_bias": attn.q_bias and attn.v_bias, the outer parts of three. */
+/* Adds the parts of a tensor: for "attn.q_bias,,v_bias", attn.q_bias and attn.v_bias, the
+ * first and last of three parts. */
 static void add_parts(struct scheme_names *names, struct scheme_item item,
                       const char *text)
 {

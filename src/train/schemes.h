@@ -1,7 +1,8 @@
 /*
- * Names of parameters in files of others, as timm's names: one table, a row per scheme
- * (official ConvNeXt, torchvision, ...), which says by which tensor it is recognized and
- * what replaces what in a name. timm's checkpoint_filter_fn functions have the same facts.
+ * Converts parameter names in other projects' files to timm's names. The table has a row
+ * per naming scheme (official ConvNeXt, torchvision, ...) with the tensor that identifies
+ * it and the replacements in its names. timm's checkpoint_filter_fn functions do the
+ * same.
  *
  *   struct scheme_names names = {0};
  *   if (scheme_marks(&schemes[i], tensor, n))
@@ -18,10 +19,11 @@
 #include "io/safetensors.h"
 
 /*
- * Rows apply in order, each to the first place where it matches. In `from` a '#' is a
- * number, '^' the start and '$' the end of a name. In `to` a '#' is the next number;
- * commas cut a tensor into equal parts along its first dim; each names the last word of a
- * part, and without one the part is dropped. NULL drops the tensor.
+ * Rows apply in order, each at the first place where it matches. In `from`, '#' matches a
+ * number, '^' the start, and '$' the end of a name. In `to`, '#' is the next number that
+ * matched. Commas split a tensor into equal parts along its first dimension and separate
+ * the last words of the parts' names; a part without a name is dropped. NULL drops the
+ * tensor.
  */
 struct scheme_row {
     const char *from, *to;
@@ -30,38 +32,37 @@ struct scheme_row {
 struct scheme {
     const char *name;   /* "torchvision"; NULL ends the table */
     const char *family; /* MODEL.TYPE */
-    const char *mark;   /* a name that only its files have; if it is refused, the end of
-                       * a name */
-    const struct scheme_row *row; /* from == NULL ends them; NULL if refused */
-    const char *only;   /* names without this in front are dropped; NULL: none */
-    const char *refuse; /* why no model of the family is that net; NULL */
-    const char *note;   /* a warning: what such names do not tell; NULL */
-    bool cut_ones;      /* [768, 1, 1] is [768] */
-    bool microsoft;     /* bias tables are resized as Microsoft's loader does */
+    const char *mark;   /* a name that only its files have; or, if refused, a suffix */
+    const struct scheme_row *row; /* ended by from == NULL; NULL if refused */
+    const char *only;             /* names without this prefix are dropped; may be NULL */
+    const char *refuse; /* reason why no model of the family can use the file, or NULL */
+    const char *note;   /* warning about facts that the names do not reveal, or NULL */
+    bool cut_ones;      /* [768, 1, 1] becomes [768] */
+    bool microsoft;     /* resizes bias tables like Microsoft's loader */
 };
 
 extern const struct scheme schemes[];
 
-/* A tensor of a file, or a part of it: `of` is its index, t.offset the bytes in front. */
+/* A tensor of a file, or a part of one that begins t.offset bytes into it. */
 struct scheme_item {
-    struct safetensors_tensor t; /* the name is timm's; first member */
-    size_t of;
+    struct safetensors_tensor t; /* first member; name is timm's */
+    size_t of;                   /* index of the tensor in the file */
 };
 
 struct scheme_names {
     struct scheme_item *item;
     size_t n;
-    struct strmap index; /* timm's name to item */
+    struct strmap index; /* timm's name -> item */
 };
 
-/* Does a file of these tensors have the scheme's mark? */
+/* True if a file with these tensors has the scheme's mark. */
 bool scheme_marks(const struct scheme *s, const struct safetensors_tensor *tensor,
                   size_t n);
 
-/* Of a scheme that is not refused. */
+/* Fills `names`; the scheme must not be a refused one. */
 void scheme_names_make(struct scheme_names *names, const struct scheme *s,
                        const struct safetensors_tensor *tensor, size_t n);
-/* NULL if there is none. */
+/* Returns NULL if there is no such tensor. */
 const struct safetensors_tensor *scheme_names_find(const struct scheme_names *names,
                                                    const char *name);
 void scheme_names_release(struct scheme_names *names);

@@ -66,7 +66,7 @@ bool score_is_better(enum score k, double a, double b)
 {
     if (isnan(a))
         return false;
-    if (isnan(b) || (b < 0 && k != SCORE_MCC)) /* MCC: from -1 on */
+    if (isnan(b) || (b < 0 && k != SCORE_MCC)) /* MCC may be negative */
         return true;
     return k == SCORE_LOSS ? a < b : a > b;
 }
@@ -96,7 +96,7 @@ void score_check(const struct config *cfg, enum model_task task, struct problems
 const char *scores_add_top(struct strbuf *out, const struct scores *s)
 {
     if (isnan(s->value[SCORE_TOP1]) && isnan(s->value[SCORE_MAP]))
-        return out->buf; /* of several labels, with an EMA that has the scores */
+        return out->buf; /* multilabel: only the EMA weights have these scores */
     if (!isnan(s->value[SCORE_MAP])) {
         strbuf_addf(out, "mAP %.4f micro F1 %.4f macro F1 %.4f AUROC %.4f",
                     s->value[SCORE_MAP], s->value[SCORE_F1_MICRO],

@@ -1,12 +1,12 @@
 /*
- * What an evaluation measures, as a list of numbers with names. A name follows
- * "val_" or "ema_" (the EMA weights) in logs, files and checkpoints.
+ * The scores of an evaluation, a list of named numbers. In logs, files, and checkpoints,
+ * the prefix of a name is "val_" or, for the EMA weights, "ema_".
  *
- * Classification: loss, top1 and top5 in percent; for up to CLASS_SCORES_MOST classes
- * balanced_acc, f1_macro, mcc, and auroc as shares of 1, see train/class_scores.h, of the
- * EMA weights if there are some, else of the raw ones. Segmentation: loss, acc, class_acc,
- * miou, mdice, and fwiou as shares of 1, see train/segmentation.h. Several labels per
- * image: loss, map, f1_micro, f1_macro, and auroc, see train/multilabel.h.
+ * Classification: loss; top1 and top5 in percent; with up to CLASS_SCORES_MOST classes
+ * also balanced_acc, f1_macro, mcc, and auroc (train/class_scores.h) as fractions, of the
+ * EMA weights if there are any, else of the weights. Segmentation: loss, and acc,
+ * class_acc, miou, mdice, and fwiou (train/segmentation.h) as fractions. Several labels
+ * per image: loss, map, f1_micro, f1_macro, and auroc (train/multilabel.h).
  */
 #ifndef TRAIN_SCORES_H
 #define TRAIN_SCORES_H
@@ -35,24 +35,26 @@ enum score {
 };
 
 struct scores {
-    double value[SCORES]; /* NaN: not known */
+    double value[SCORES]; /* NaN if unknown */
 };
 
 struct scores scores_unknown(void);
 const char *score_name(enum score k); /* "top1" */
 bool score_of_task(enum score k, enum model_task task);
-/* The score that chooses the best checkpoint: TRAIN.BEST_METRIC, or that of the task. */
+/* Returns the score that selects the best checkpoint: TRAIN.BEST_METRIC, or the
+ * task's. */
 enum score score_best(const struct config *cfg, enum model_task task);
 /* True if a is better than b: larger, or smaller for a loss. NaN is never better, and any
  * number is better than NaN or a negative b, which stands for no score. */
 bool score_is_better(enum score k, double a, double b);
-/* Reports a TRAIN.BEST_METRIC of the other task. */
+/* Reports a TRAIN.BEST_METRIC that the task does not have. */
 void score_check(const struct config *cfg, enum model_task task, struct problems *p);
 
-/* Appends "Acc@1 87.210 Acc@5 99.500", the second if it is known. Returns out->buf. */
+/* Appends "Acc@1 87.210 Acc@5 99.500" (Acc@5 only if known), or for several labels per
+ * image "mAP ..." with the other scores. Returns out->buf. */
 const char *scores_add_top(struct strbuf *out, const struct scores *s);
 
-/* PREFIXname of all scores; what is not known is null. Missing keys are not known. */
+/* Writes or reads PREFIXname for all scores: null for NaN, and NaN for missing keys. */
 void scores_put(struct json_writer *w, const char *prefix, const struct scores *s);
 struct scores scores_get(const json_t *object, const char *prefix);
 

@@ -9,7 +9,7 @@
 #include "session/augment_items.h"
 #include "session/model_config.h"
 
-/* NULL if there is no such model: model_check says so. */
+/* Returns NULL if the model does not exist, which model_check() reports. */
 static const struct model *find_model(const struct config *cfg)
 {
     struct strbuf unused = STRBUF_INIT;
@@ -19,7 +19,7 @@ static const struct model *find_model(const struct config *cfg)
     return m;
 }
 
-/* Keys of label maps; without them they must have their defaults. */
+/* Keys for label maps; they must have their defaults if there are none. */
 static const char *const label_keys[] = {"DATA.CLASS_SET",
                                          "DATA.CLASS_NAMES",
                                          "DATA.LABELS",
@@ -40,14 +40,15 @@ void segment_by_data(void)
     by_data = true;
 }
 
-/* True if no model is named, so that the data are asked. */
+/* True if no model is named, so that the data decide whether there are label maps. */
 static bool asks_data(const struct config *cfg)
 {
     return by_data && !config_where(cfg, "MODEL.NAME") &&
            !config_where(cfg, "MODEL.TYPE");
 }
 
-/* Asks the data once. */
+/* True if the data have label maps or a key for them is set; looks at the data only
+ * once. */
 static bool data_has_label_maps(const struct config *cfg, const struct storage *row)
 {
     static int known = -1;
@@ -79,7 +80,8 @@ bool segment_config(const struct config *cfg)
     return m && m->family->task == MODEL_SEGMENT;
 }
 
-/* The set of DATA.CLASS_COLORS; NULL without a reason: the key is empty. */
+/* Returns the class set of DATA.CLASS_COLORS, NULL if the key is empty, or NULL and a
+ * reason on failure. */
 static const struct class_set *colour_set(const struct config *cfg, struct strbuf *why)
 {
     const struct config_data *d = &cfg->data;
@@ -104,7 +106,7 @@ static bool reads(const struct config *cfg, const char *key)
     return storage_reads(storage_find(cfg->data.dataset), key);
 }
 
-/* Can it be a line's part, in a table or a file name? */
+/* True if `text` can be part of a line, a table, or a file name. */
 static bool is_name(const char *text)
 {
     const char *c = text;
@@ -196,7 +198,8 @@ static void check_label_map(const struct config *cfg, struct problems *p)
     }
 }
 
-/* Defaults mean classifiers; what somebody has changed must not be passed over. */
+/* Rejects a key that is set but does not work with label maps. Defaults are for
+ * classifiers and are ignored. */
 static void check_unused(const struct config *cfg, struct problems *p, const char *key,
                          bool used)
 {
@@ -261,7 +264,8 @@ static void say_no_labels(const struct config *cfg, const struct model *m,
     strbuf_release(&others);
 }
 
-/* The other way round: the data are whole images' labels. */
+/* Reports keys for label maps, and a segmentation model, if the data have no label
+ * maps. */
 static void check_images(const struct config *cfg, const struct model *m,
                          struct problems *p)
 {

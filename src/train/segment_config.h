@@ -1,5 +1,5 @@
 /*
- * What data_config.h does for data with label maps.
+ * The parts of data_config.h for data with label maps.
  */
 #ifndef TRAIN_SEGMENT_CONFIG_H
 #define TRAIN_SEGMENT_CONFIG_H
@@ -9,24 +9,25 @@
 #include "dataset/class_set.h"
 #include "image/transform.h"
 
-/* Does the configuration describe label maps? Those of a storage that has no others, or
- * of one that has both if the model segments. */
+/* True if the data have label maps: the storage has nothing else, or it may have them and
+ * the model is for segmentation. */
 bool segment_config(const struct config *cfg);
 
-/* For a verb without a model: from here on the data, or keys of label maps, say whether
- * there are label maps, unless the configuration names a model. */
+/* For a verb without a model: afterwards, unless the configuration names a model, the
+ * data or the keys for label maps decide whether there are label maps. */
 void segment_by_data(void);
 
-/* The set of DATA.CLASS_SET or DATA.CLASS_COLORS; NULL: none. Ends the program if the
- * colours cannot be read, which segment_check tells before. */
+/* Returns the class set of DATA.CLASS_SET or DATA.CLASS_COLORS, or NULL if both are
+ * empty. Dies if the colors cannot be read, which segment_check() reports before. */
 const struct class_set *segment_class_set(const struct config *cfg);
 
-/* What is wrong with the keys of label maps, or that they are set without label maps. */
+/* Reports mistakes in the keys for label maps, or that they are set without label
+ * maps. */
 void segment_check(const struct config *cfg, struct problems *p);
-/* Without label maps: is it a key that segment_check wants to be left at its default? */
+/* True if the data have no label maps and the key is one for label maps. */
 bool segment_refuses(const struct config *cfg, const char *key);
 
-/* For training or, with `train` false, for validation. */
+/* Returns the transform for training or, if `train` is false, for validation. */
 struct transform segment_transform(const struct config *cfg, bool train);
 
 #endif

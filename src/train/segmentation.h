@@ -1,20 +1,21 @@
 /*
- * The scores of a segmentation from its confusion matrix n[y][p], pixels of class y that
- * were taken for p (Long et al. 2015, arXiv 1411.4038), all of them shares of 1:
+ * The scores of a segmentation, computed from its confusion matrix n[y][p], the number of
+ * pixels of class y that are predicted as p (Long et al. 2015, arXiv 1411.4038). All are
+ * fractions; t_k is the number of pixels of class k, p_k that of pixels predicted as k:
  *
  *   acc        sum_k n[k][k] / all pixels
- *   class_acc  mean over classes of n[k][k] / t_k, t_k the pixels of class k
- *   iou_k      n[k][k] / (t_k + pixels taken for k - n[k][k])
+ *   class_acc  mean over classes of n[k][k] / t_k
+ *   iou_k      n[k][k] / (t_k + p_k - n[k][k])
  *   miou       mean over classes of iou_k
- *   mdice      mean over classes of 2 n[k][k] / (t_k + pixels taken for k): Dice, which
- *              is the F1 score
+ *   mdice      mean over classes of 2 n[k][k] / (t_k + p_k), the Dice or F1 score
  *   fwiou      sum_k t_k / all pixels * iou_k
  *
  * mmsegmentation calls acc aAcc, class_acc mAcc, and mdice mDice or mFscore.
  *
- * A class without a pixel in the labels is absent and left out of the means: what is
- * taken for it counts against the classes that it was taken from. So a void class
- * (ERFNet's twentieth) needs no rule of its own. Ignored pixels are in no cell.
+ * A class that does not occur in the labels is absent and excluded from the means; pixels
+ * predicted as such a class count as errors of their true classes. Therefore a void class
+ * (ERFNet's twentieth) needs no special treatment. The matrix does not count ignored
+ * pixels.
  */
 #ifndef TRAIN_SEGMENTATION_H
 #define TRAIN_SEGMENTATION_H
@@ -27,27 +28,27 @@
 struct segmentation {
     int classes, absent;
     int64_t pixels;
-    double acc, class_acc, miou, mdice, fwiou; /* NaN without a pixel */
+    double acc, class_acc, miou, mdice, fwiou; /* NaN without pixels */
     struct segmentation_class {
         int64_t pixels, taken, right;
-        double acc, iou, dice; /* NaN: absent */
+        double acc, iou, dice; /* NaN if absent */
     } of[LABEL_CLASSES];
 };
 
-/* What is kept of it, in checkpoints and results: the IoU of each class. */
+/* The IoU of each class, as stored in checkpoints and results. */
 struct class_iou {
-    int n; /* 0: nothing was segmented */
+    int n; /* number of classes; 0 without a segmentation */
     double of[LABEL_CLASSES];
 };
 
 void segmentation_init(struct segmentation *s, const int64_t *matrix, int classes);
 
-struct class_iou segmentation_iou(const struct segmentation *s); /* NULL: none */
+struct class_iou segmentation_iou(const struct segmentation *s); /* `s` may be NULL. */
 
-/* A table with a line per class; lines end with \n. */
+/* Appends a table with a line per class; lines end with \n. */
 void segmentation_add_table(struct strbuf *text, const struct segmentation *s,
                             const char *const *name);
-/* "a, b": the absent classes. */
+/* Appends the absent classes: "a, b". */
 void segmentation_add_absent(struct strbuf *text, const struct segmentation *s,
                              const char *const *name);
 

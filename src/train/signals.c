@@ -20,7 +20,8 @@ void signals_leave_word(const struct signals_word *w)
     word = *w;
 }
 
-/* In a handler: calls that POSIX allows there, and no file that could make us wait. */
+/* Runs in a signal handler: makes only calls that POSIX allows there, and never
+ * blocks. */
 static void write_word(const char *text, size_t len)
 {
     int flags = O_WRONLY | O_APPEND | O_NONBLOCK | O_CLOEXEC;
@@ -30,7 +31,7 @@ static void write_word(const char *text, size_t len)
         (void)rename(word.tmp, word.path);
 }
 
-/* One of several threads that are told to ends the run. */
+/* Ends the process; if several threads get a signal, only the first of them does. */
 static _Noreturn void leave_start(int sig)
 {
     static atomic_flag leaving = ATOMIC_FLAG_INIT;
@@ -59,7 +60,7 @@ void signals_install(int exit_code)
 {
     struct sigaction a = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, now;
 
-    if (dist_thread()) /* the first one does it for all */
+    if (dist_thread()) /* the first thread does it for all */
         return;
     start_code = exit_code;
     sigemptyset(&a.sa_mask);

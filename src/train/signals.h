@@ -1,11 +1,11 @@
 /*
- * SIGTERM, SIGINT, SIGHUP and SIGUSR1 (a batch system's warning before its time limit)
- * ask a run to save and leave: a flag that is looked at after every batch, in training
- * and in evaluation. A SIGINT after any of them ends the program at once, and so does any
- * of them before signals_started(): there is nothing to save yet, but
- * signals_leave_word() may have prepared a file that tells of it. SIGHUP stays ignored
- * where it was (nohup). SIGPIPE is ignored: who reads the log may go before the run does,
- * as tee does at Ctrl-C, and the run still has to save.
+ * SIGTERM, SIGINT, SIGHUP, and SIGUSR1 (a batch system's warning before its time limit)
+ * tell a run to save and exit. They set a flag, which training and evaluation check after
+ * every batch. A SIGINT after any of them ends the program at once, and so does any of
+ * them before signals_started(): there is nothing to save yet, but the handler writes the
+ * file that signals_leave_word() has prepared. SIGHUP stays ignored if it was (nohup).
+ * SIGPIPE is ignored, because the reader of the log may exit first, as tee does at
+ * Ctrl-C, and the run must still save.
  */
 #ifndef TRAIN_SIGNALS_H
 #define TRAIN_SIGNALS_H
@@ -15,18 +15,19 @@
 enum { SIGNALS = 4 };
 extern const int signals_all[SIGNALS]; /* SIGTERM, ... */
 
-void signals_install(int exit_code); /* of a start that is cut off; 0: 128 + signal */
+/* `exit_code`: exit code after a signal before signals_started(); 0: 128 + signal. */
+void signals_install(int exit_code);
 void signals_started(void);
-int signals_pending(void);         /* the first signal that came, or 0 */
+int signals_pending(void);         /* Returns the first signal that arrived, or 0. */
 const char *signals_name(int sig); /* "SIGTERM" */
-void signals_raise(int sig);        /* as if it had come: another process got it */
+void signals_raise(int sig);       /* Acts like the signal, which another process got. */
 
 /*
- * Before signals_install: what `path` shall hold if signals_all[i] cuts the start off.
- * Names and texts must stay for ever.
+ * The contents of `path` after signal signals_all[i] before signals_started(). Set it
+ * before signals_install; names and texts must stay valid forever.
  */
 struct signals_word {
-    char *path, *tmp; /* as atomic_names() gives them */
+    char *path, *tmp; /* from atomic_names() */
     char *text[SIGNALS];
     size_t len[SIGNALS];
 };

@@ -5,7 +5,7 @@
 #include "base/half.h"
 #include "ops/qlayer.h"
 
-#define COUNTER_MOST 9.2e18f /* below 2^63: what a float is cast from */
+#define COUNTER_MOST 9.2e18f /* below 2^63, so that the cast from float is defined */
 
 static bool ends_with(const char *name, const char *end)
 {
@@ -19,7 +19,7 @@ bool statedict_is_counter(const struct tensor *t)
     return ends_with(t->name, "num_batches_tracked");
 }
 
-/* Integers in [-127, 127]: ops/qlayer.h. */
+/* True for an 8-bit weight (ops/qlayer.h). */
 static bool is_bytes(const struct tensor *t)
 {
     return ends_with(t->name, "." QLAYER_WEIGHT_NAME);
@@ -42,7 +42,7 @@ size_t statedict_size(const struct tensor *t)
     return (size_t)tensor_len(t) * safetensors_dtype_size(statedict_shape(t).dtype);
 }
 
-/* Calls for element i of the file with its place in memory: both orders at once. */
+/* Maps element i in the file's order to its place in memory. */
 struct walk {
     int64_t dim[4], stride[4];
 };

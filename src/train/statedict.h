@@ -1,10 +1,11 @@
 /*
- * Flat arrays as state dicts: timm's names, logical dims (OIHW), row-major. Memory is
- * channels last, so image-shaped weights are reordered on the way; batch norm's
- * num_batches_tracked is fp32 in memory and an int64 scalar in files, weights in 8 bits
- * are fp32 integers in memory and int8 in files.
+ * Converts flat arrays to state dicts and back: timm's names, logical dimensions (OIHW),
+ * row-major. Memory is channels last, so image-shaped weights are reordered. Batch norm's
+ * num_batches_tracked is fp32 in memory and an int64 scalar in files; 8-bit weights are
+ * fp32 integers in memory and int8 in files.
  *
- * `flat` is the start of a flat array in host memory (graph/flat.h) that holds `t`.
+ * `flat` is the start of a flat array in host memory (graph/flat.h) that contains the
+ * tensor.
  */
 #ifndef TRAIN_STATEDICT_H
 #define TRAIN_STATEDICT_H
@@ -18,20 +19,21 @@ struct statedict_shape {
     int64_t dims[TENSOR_DIMS];
 };
 
-/* How `t` looks in a file, and how many bytes that is. */
+/* Return the dtype and shape of `t` in a file, and its size in bytes. */
 struct statedict_shape statedict_shape(const struct tensor *t);
 size_t statedict_size(const struct tensor *t);
 
 void statedict_pack(const struct segment *s, const float *flat, void *dst);
 
 /*
- * Reads `src`, which has the dims of `t`, into its place. F32, F16, BF16 and F64 are
- * taken, any integer for a counter, I8 for what is in 8 bits; false: another dtype.
+ * Converts `src`, which has the shape of the segment's tensor, into its place in `flat`.
+ * Returns false if the dtype is not supported: F32, F16, BF16, and F64 are, 32-bit and
+ * 64-bit integers too for a counter, and only I8 for an 8-bit weight.
  */
 bool statedict_unpack(const struct segment *s, float *flat, const void *src,
                       enum safetensors_dtype dtype);
 
-/* Does a tensor of a file fit `t`? A scalar counter may also have the dims [1]. */
+/* True if a tensor of a file has the shape of `t`. A counter may also have shape [1]. */
 bool statedict_fits(const struct tensor *t, const struct safetensors_tensor *file);
 
 bool statedict_is_counter(const struct tensor *t);

@@ -16,12 +16,12 @@
 struct loading {
     const struct flat *flat;
     const char *path;
-    const char *const *head; /* layers of the classifier, NULL at the end */
+    const char *const *head; /* layers of the classifier, ended by NULL */
     struct weights_file file;
     struct file_names names;
     float *to; /* the constants */
     void *packed;
-    char *missing; /* the first; NULL */
+    char *missing; /* the first mismatch, or NULL */
     int nmissing;
 };
 
@@ -30,7 +30,7 @@ static const struct segment *constant(const struct flat *f, int i)
     return &f->segment[f->nsegment + i];
 }
 
-/* Its name without that of the net beside. */
+/* Returns the tensor's name without the teacher's prefix. */
 static const char *own_name(const struct tensor *t)
 {
     return strchr(t->name, '.') + 1;
@@ -52,7 +52,7 @@ static void load_one(struct loading *l, const struct segment *seg)
     at.offset -= l->flat->weights_len;
     if (!file && (statedict_is_counter(seg->tensor) ||
                   file_names_no_bias(&l->names, l->head, own_name(seg->tensor))))
-        return; /* zero */
+        return; /* stays zero */
     if (!file)
         miss(l, seg->tensor, "is missing in the file");
     else if (!statedict_fits(seg->tensor, file))

@@ -1,6 +1,6 @@
 /*
- * MODEL.TEACHER: the weights of the net that a loss learns from. They are constants of
- * the training program: read at every start, and in no checkpoint.
+ * MODEL.TEACHER: the weights of the teacher that a distillation loss uses. They are
+ * constants of the training program: loaded at every start, and not saved in checkpoints.
  */
 #ifndef TRAIN_TEACHER_H
 #define TRAIN_TEACHER_H
@@ -8,8 +8,8 @@
 #include "session/session.h"
 
 /*
- * After session_alloc, if the run has a teacher: its EMA weights if the file has some.
- * Dies if the file cannot be read, or lacks one of the net's tensors, naming it.
+ * Loads the teacher, if the run has one, with its EMA weights if the file has them; call
+ * after session_alloc. Dies if the file cannot be read or lacks one of the net's tensors.
  */
 void teacher_load(struct session *s);
 
