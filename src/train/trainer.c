@@ -27,7 +27,7 @@ bool trainer_asked_to_stop(struct trainer *t)
     return asked;
 }
 
-/* The loader begins at this batch; asking twice for the same one costs nothing. */
+/* Makes the loader start at this batch; a second call for the same batch does nothing. */
 static void load_from(struct trainer *t, int64_t epoch, int64_t batch)
 {
     int64_t place = epoch * loader_batches(t->feed.train_loader) + batch;
@@ -37,13 +37,14 @@ static void load_from(struct trainer *t, int64_t epoch, int64_t batch)
     t->loading = place;
 }
 
-/* Is the run to end here: by a signal, a failure, or TRAIN.MAX_STEPS? */
+/* True if the run must stop here because of a signal, a failure, or TRAIN.MAX_STEPS. */
 static bool stopped(struct trainer *t)
 {
     return trainer_asked_to_stop(t) || trainer_out_of_steps(t, t->step);
 }
 
-/* Trains on one batch. True: it ended an update. False, too, if the loader has failed. */
+/* Trains on one batch. Returns true if it completed a step; false also if the loader
+ * failed. */
 static bool train_batch(struct trainer *t)
 {
     struct lent_batch lent;
@@ -52,7 +53,7 @@ static bool train_batch(struct trainer *t)
     int64_t before = t->train_images;
 
     if (!taken && feed_failure(&t->feed) && dist_world() > 1)
-        die("%s", feed_failure(&t->feed)); /* the others wait for this batch's gradient */
+        die("%s", feed_failure(&t->feed)); /* others wait for this batch's gradients */
     if (!taken && feed_failure(&t->feed))
         return false;
     if (!taken)
@@ -70,7 +71,7 @@ static bool train_batch(struct trainer *t)
     return update;
 }
 
-/* False: stopped within the epoch. */
+/* Returns false if training stopped within the epoch. */
 static bool train_epoch(struct trainer *t)
 {
     const struct plan *p = &t->session.plan;
@@ -81,7 +82,7 @@ static bool train_epoch(struct trainer *t)
     t->epoch_end = first + p->updates_per_epoch;
     t->epoch_from = t->step - first;
     if (t->state.epoch == p->mix_off_epoch)
-        trainer_collect(t); /* its writer reads the layout of programs that go now */
+        trainer_collect(t); /* the writer reads the layout of programs released here */
     session_mix(&t->session, t->state.epoch < p->mix_off_epoch);
     if (t->step < t->epoch_end)
         load_from(t, t->state.epoch, accumulation_micro(&p->accumulation, t->epoch_from));
@@ -101,7 +102,7 @@ static bool train_epoch(struct trainer *t)
     trainer_say_waits(t, seconds);
     t->epoch_rate = (double)(t->train_images - images) / (seconds + 1e-9);
     if (t->step == t->epoch_end && t->state.epoch + 1 < t->cfg->train.epochs)
-        load_from(t, t->state.epoch + 1, 0); /* while we validate */
+        load_from(t, t->state.epoch + 1, 0); /* prefetch during validation */
     return t->step == t->epoch_end;
 }
 
@@ -135,7 +136,7 @@ static void finish_epoch(struct trainer *t)
     hooks_call(t, HOOK_EPOCH);
 }
 
-/* Sets t->diverged if nothing was learned from the epoch, or from what was done of it. */
+/* Sets t->diverged if the epoch so far has no valid sample, or none with a finite loss. */
 static void check_losses(struct trainer *t)
 {
     struct metrics all = metrics_of_all(&t->state.train), *m = &all;
@@ -153,7 +154,7 @@ static void check_losses(struct trainer *t)
                                 epoch_shown(t->state.epoch));
 }
 
-/* False: the run is over before its last epoch. */
+/* Returns false if the run must end before its last epoch. */
 static bool run_epoch(struct trainer *t)
 {
     const struct config *cfg = t->cfg;
@@ -175,7 +176,7 @@ static bool run_epoch(struct trainer *t)
     return !stopped(t);
 }
 
-/* The validation of a run that TRAIN.MAX_STEPS ends within an epoch. */
+/* Validates a run that TRAIN.MAX_STEPS ends within an epoch. */
 static void validate_late(struct trainer *t)
 {
     if (!trainer_validates_beside(t))
@@ -195,7 +196,7 @@ static void leave(struct trainer *t)
         validate_late(t);
     hooks_call(t, HOOK_END);
     report_catch_up(t);
-    dist_barrier(); /* the last checkpoint is there before any process ends */
+    dist_barrier(); /* the last checkpoint is written before any process exits */
 }
 
 static void close_all(struct trainer *t)
@@ -212,7 +213,7 @@ static void close_all(struct trainer *t)
     dist_close();
 }
 
-/* Why a run that was started is over at once. */
+/* Logs why there is nothing to do, if so. */
 static void log_done(const struct trainer *t)
 {
     const struct config_train *c = &t->cfg->train;

@@ -1,4 +1,5 @@
-/* Rows of train/hooks.h: what an evaluator finds beside a run becomes part of the run. */
+/* Hooks for TRAIN.VALIDATE beside: merge the results of the background evaluator into the
+ * run. */
 #include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -26,8 +27,8 @@ bool trainer_beside_due(const struct trainer *t)
            (epoch % t->cfg->train.eval_freq == 0 || epoch == t->cfg->train.epochs);
 }
 
-/* The run was killed after the checkpoint that it goes on from was written, and before it
- * had another name. */
+/* Adds the resumed checkpoint if the run was killed after writing it and before linking
+ * it for the evaluator. */
 static void add_newest(struct trainer *t)
 {
     int64_t epochs = t->state.epoch;
@@ -74,7 +75,7 @@ static void say(const struct trainer *t, const struct beside_result *r)
     strbuf_release(&s);
 }
 
-/* The classes as output_val wants them. */
+/* Converts the IoU of the classes to the form that output_val expects. */
 static struct segmentation classes_of(const struct class_iou *iou)
 {
     struct segmentation s = {.classes = iou->n};
@@ -109,7 +110,7 @@ static void merge(struct trainer *t, const struct beside_result *r)
     hook_commands.any(t, HOOK_EVAL);
 }
 
-/* Results that have come; waits for nothing. */
+/* Merges the results that have arrived, without waiting. */
 static void hear(struct trainer *t)
 {
     struct beside_result r;
@@ -118,7 +119,7 @@ static void hear(struct trainer *t)
         merge(t, &r);
 }
 
-/* What the first process knows of scores, all know. */
+/* Sends the first process's scores to all processes. */
 static void tell(struct trainer *t)
 {
     struct {
@@ -162,7 +163,8 @@ static void say_waiting(const struct trainer *t, double *said)
              left, left == 1 ? " is" : "s are");
 }
 
-/* For what is left, unless the run is asked to stop. All processes come here. */
+/* Waits for the remaining results, unless the run must stop. All processes must call
+ * it. */
 static void wait_for_results(struct trainer *t)
 {
     double said = -HUGE_VAL;
@@ -182,7 +184,7 @@ static void wait_for_results(struct trainer *t)
     tell(t);
 }
 
-/* With a checkpoint that knows all results. */
+/* Waits for the results and writes a checkpoint that contains them. */
 static void at_end(struct trainer *t)
 {
     if (!trainer_validates_beside(t) || t->diverged)
@@ -196,7 +198,7 @@ static void at_end(struct trainer *t)
         return;
     if (beside_gave_up(&t->beside))
         t->code = EXIT_FAILED;
-    else if (signals_pending()) /* trained, but not done */
+    else if (signals_pending()) /* trained, but not completely validated */
         t->code = trainer_signal_code(t);
 }
 

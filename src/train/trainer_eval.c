@@ -54,7 +54,7 @@ static void fill_result(struct result *r, const struct evaluation *e,
     r->images_per_second = evaluate_rate(e);
 }
 
-/* images/eval_0.png, ... in the folder of the run */
+/* Writes images/eval_0.png, ... to the run's folder. */
 static void paint(struct session *s, const struct feed *f)
 {
     char *run = output_dir(s->cfg), *dir = path_join(run, "images");
@@ -66,7 +66,7 @@ static void paint(struct session *s, const struct feed *f)
     free(dir);
 }
 
-/* Evaluates, and reports if `dir` is no NULL. */
+/* Evaluates; writes a report to `dir` unless it is NULL. */
 static bool run_eval(struct session *s, struct feed *f, struct evaluation *e,
                      const char *dir)
 {

@@ -1,5 +1,5 @@
-/* Rows of train/hooks.h that ask whether scores grow better: the best checkpoint, the
- * rate of a schedule that waits for them, and early stopping. */
+/* Hooks that depend on improving scores: the best checkpoint, the learning rate of the
+ * plateau schedule, and early stopping. */
 #include <math.h>
 
 #include "base/log.h"
@@ -33,7 +33,7 @@ bool trainer_judge(struct trainer *t, double score, int64_t epoch)
         t->state.best_epoch = epoch;
     }
     if (t->state.best_score < 0)
-        return false; /* no validation has had anything to count */
+        return false; /* no validation had valid samples */
     if (which == SCORE_MIOU)
         log_info("Max mIoU: %.4f (epoch %lld)", t->state.best_score,
                  epoch_shown(t->state.best_epoch));
@@ -46,14 +46,14 @@ bool trainer_judge(struct trainer *t, double score, int64_t epoch)
     return best;
 }
 
-/* Is this the best so far, with the weights or with their EMA? */
+/* Sets t->is_best if the weights or the EMA weights have the best score so far. */
 static void judge(struct trainer *t)
 {
-    trainer_collect(t); /* it may have to take back what was best */
+    trainer_collect(t); /* may restore the previous best score */
     t->is_best = trainer_judge(t, trainer_score(t), t->state.epoch);
 }
 
-/* A schedule that waits for better scores has seen another epoch. */
+/* Updates the plateau schedule at the end of an epoch. */
 static void judge_rate(struct trainer *t)
 {
     const struct plan *p = &t->session.plan;
@@ -63,7 +63,7 @@ static void judge_rate(struct trainer *t)
 
     if (!p->lr_schedule->judge)
         return;
-    if (t->val.step == t->step) /* plateau waits for a larger one */
+    if (t->val.step == t->step) /* plateau expects larger scores to be better */
         now->score =
             trainer_best(t) == SCORE_LOSS ? 1 / trainer_score(t) : trainer_score(t);
     if (isnan(now->score) || t->step <= p->schedule.warmup ||
@@ -77,8 +77,8 @@ static void judge_rate(struct trainer *t)
              (long long)p->schedule.patience, now->lr, before);
 }
 
-/* Since so many epochs nothing was better (TRAIN.EARLY_STOP). An epoch without a score
- * decides nothing: its weights may be the best. */
+/* Stops the run if the score has not improved for TRAIN.EARLY_STOP epochs. An epoch
+ * without a score never stops it, because its weights may be the best. */
 static void stop_early(struct trainer *t)
 {
     int64_t most = t->cfg->train.early_stop;

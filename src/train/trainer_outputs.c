@@ -1,5 +1,5 @@
-/* Rows of train/hooks.h that write the files of a run and its result, and that compute the
- * EMA where no program does. */
+/* Hooks that write the files of a run and its result, and that compute the EMA if no
+ * program does. */
 #include <stdlib.h>
 
 #include "base/file.h"
@@ -38,7 +38,8 @@ const struct hook hook_outputs = {
            [HOOK_EPOCH] = write_epoch},
 };
 
-/* Those of epochs to come; the one under way may have been validated (MAX_STEPS). */
+/* Deletes images of later epochs; the current epoch may have been validated
+ * (MAX_STEPS). */
 static void drop_images(struct trainer *t)
 {
     const struct run_state *s = &t->state;
@@ -73,7 +74,7 @@ const struct hook hook_images = {
     .at = {[HOOK_START] = drop_images, [HOOK_EVAL] = paint},
 };
 
-/* What the result says at any time: a run may die, and a sweep reads how far it came. */
+/* Keeps the result current: a run may die at any time, and a sweep reads its progress. */
 static void fill_progress(struct trainer *t)
 {
     struct result *r = &t->result;

@@ -1,4 +1,4 @@
-/* Rows of train/hooks.h: when a run saves, and which of its files stay. */
+/* Hooks that save checkpoints and delete old ones. */
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -10,13 +10,14 @@
 #include "train/signals.h"
 #include "train/trainer_run.h"
 
-/* Gradients that are not finite, and no loss scale to blame: nothing new to keep. */
+/* True if the last gradients were not finite and no dynamic loss scale explains it: there
+ * is nothing new to save. */
 static bool is_stuck(const struct trainer *t)
 {
     return !t->session.plan.scaler.dynamic && session_control(&t->session).skipped_row;
 }
 
-/* What a checkpoint tells is of all processes, and the first one writes it. */
+/* Sums the metrics over all processes; the first process writes the checkpoint. */
 static void save_state(struct trainer *t, struct run_state state, bool epoch_end)
 {
     struct run_state before;
@@ -63,7 +64,7 @@ static void at_step(struct trainer *t)
 {
     if (saves_ready(&t->saves))
         trainer_collect(t);
-    if (!step_due(t) || t->step >= t->epoch_end) /* at the end: with the epoch */
+    if (!step_due(t) || t->step >= t->epoch_end) /* at_epoch saves at the end */
         return;
     trainer_settle(t);
     t->is_best = false;
@@ -96,7 +97,7 @@ static int exit_code(const struct trainer *t)
     return !signals_pending() || done ? EXIT_OK : trainer_signal_code(t);
 }
 
-/* What an epoch under way has done, and all that is still on its way to the disk. */
+/* Saves an unfinished epoch and waits for the checkpoint being written. */
 static void at_end(struct trainer *t)
 {
     bool done = t->state.epoch >= t->cfg->train.epochs;
@@ -108,7 +109,7 @@ static void at_end(struct trainer *t)
     if (sig && !done && !t->diverged)
         log_info("%s: %sstopping at step %lld", signals_name(sig),
                  unsaved ? "saving and " : "", (long long)t->step);
-    /* what was validated after its checkpoint takes the name of that */
+    /* A validation after the checkpoint overwrites it under the same name. */
     if (!t->diverged && (unsaved || t->late_val))
         trainer_save(t, t->late_val && t->step == epoch_end);
     trainer_collect(t);

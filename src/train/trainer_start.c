@@ -1,4 +1,4 @@
-/* From a configuration, and perhaps a checkpoint, to a run that is ready to step. */
+/* Prepares a run from a configuration and possibly a checkpoint. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,7 @@ struct val_line trainer_no_val(void)
         .step = -1, .val = scores_unknown(), .ema = scores_unknown()};
 }
 
-/* Tells the learning rates, which may be scaled and so not those that were given. */
+/* Logs the learning rates, which may be scaled and differ from the configured ones. */
 static void log_rates(const struct trainer *t)
 {
     const struct plan *p = &t->session.plan;
@@ -51,7 +51,7 @@ static void log_rates(const struct trainer *t)
     strbuf_release(&why);
 }
 
-/* Tells of the images that are left after the whole batches of an epoch. */
+/* Logs the number of images in the incomplete last batch of an epoch. */
 static void log_rest(const struct trainer *t)
 {
     const struct plan *p = &t->session.plan;
@@ -71,7 +71,7 @@ static void log_rest(const struct trainer *t)
                     (long long)left, (long long)images);
 }
 
-/* Tells over how many processes' batches the norms take their statistics. */
+/* Logs over how many processes' batches batch norms compute their statistics. */
 static void log_norms(const struct trainer *t)
 {
     const struct plan *p = &t->session.plan;
@@ -91,7 +91,7 @@ static void log_norms(const struct trainer *t)
                  n, p->norms->world);
 }
 
-/* Tells which keys of DIST have no effect in this run. */
+/* Logs which keys of DIST have no effect in this run. */
 static void log_unshared(const struct trainer *t)
 {
     const struct config_dist *d = &t->cfg->dist;
@@ -143,7 +143,7 @@ static void log_start(const struct trainer *t)
                  p->lr_schedule->name, p->lr_schedule->warms_up_by);
 }
 
-/* Lets the run go on after so many updates of that epoch. */
+/* Makes the run continue after `updates` steps of epoch `epoch`. */
 static void go_on_at(struct trainer *t, int64_t epoch, int64_t updates)
 {
     struct session *s = &t->session;
@@ -163,16 +163,16 @@ static void begin_at(struct trainer *t, int64_t epoch)
     t->state.train = t->state.window = (struct metrics){0};
 }
 
-/* Images of an update, of all processes. */
+/* Returns the number of images per step, over all processes. */
 static int64_t update_images(const struct plan *p)
 {
     return p->batch * p->world * p->accumulation.group;
 }
 
 /*
- * An epoch has another number of updates than in the checkpoint, as with another number
- * of processes: it goes on with its next image or, if no update begins there, a few
- * images earlier, where one does.
+ * Adapts a checkpoint with a different number of steps per epoch, for example because of
+ * a different number of processes: the epoch continues with its next image, or a few
+ * images earlier, where a step begins.
  */
 static void adopt_updates(struct trainer *t, int64_t step)
 {
@@ -193,7 +193,7 @@ static void adopt_updates(struct trainer *t, int64_t step)
         begin_at(t, t->state.epoch);
 }
 
-/* Keeps the loss scale if both runs find it dynamically; else sets that of a new run. */
+/* Keeps the loss scale if it is dynamic in both runs; else sets that of a new run. */
 static void adopt_scale(const struct trainer *t, struct control *c)
 {
     const struct plan *p = &t->session.plan;
@@ -205,9 +205,9 @@ static void adopt_scale(const struct trainer *t, struct control *c)
 }
 
 /*
- * Fits what was loaded to this run. One that left in the middle of an update does the
- * batches of that again (t->replay); as the metrics count them already, they are set back
- * when those are done.
+ * Adapts the loaded state to this run. If the earlier run stopped in the middle of a
+ * step, its batches are repeated (t->replay); the metrics already count them and are
+ * reset afterwards.
  */
 static void adopt(struct trainer *t, uint64_t data)
 {
@@ -216,7 +216,7 @@ static void adopt(struct trainer *t, uint64_t data)
     int64_t begun = c.micro - accumulation_micro(a, c.step);
 
     c.seed = (uint64_t)t->cfg->seed;
-    if (!dist_is_first()) /* what a checkpoint counts is of all, and counted once */
+    if (!dist_is_first()) /* what a checkpoint counts is of all processes */
         t->state.train = t->state.window = (struct metrics){0};
     c.plateau_lr = t->state.plateau.lr;
     c.micro -= begun;
@@ -234,8 +234,8 @@ static void adopt(struct trainer *t, uint64_t data)
     t->skipped = c.skipped;
 }
 
-/* Refuses MODEL.RESUME if the folder has later checkpoints: at its next start, this run
- * would take them for its own. */
+/* Refuses MODEL.RESUME if the folder has later checkpoints, from which this run would
+ * resume at its next start. */
 static void check_later(const struct trainer *t)
 {
     struct control c = session_control(&t->session);
@@ -250,7 +250,8 @@ static void check_later(const struct trainer *t)
                       (long long)later);
 }
 
-/* Loads what the run begins with, if anything. True: it goes on from a checkpoint. */
+/* Loads a checkpoint or pretrained weights, if any. Returns true if the run resumes from
+ * a checkpoint. */
 static bool load_start(struct trainer *t)
 {
     const struct config *cfg = t->cfg;
@@ -292,7 +293,7 @@ static bool load_start(struct trainer *t)
     return resumed;
 }
 
-/* Ends the program unless all processes have the same program, configuration and data. */
+/* Dies unless all processes have the same program version, configuration, and data. */
 static void agree(const struct trainer *t)
 {
     dist_agree("version of trainc", XXH3_64bits(TRAINC_VERSION, strlen(TRAINC_VERSION)));

@@ -1,5 +1,4 @@
-/* What is said about training while it goes on: lines of the log and the
- * progress line. */
+/* Reports the progress of training: log lines and the progress line. */
 #include <math.h>
 
 #include "base/clock.h"
@@ -14,7 +13,7 @@
 #include "train/progress.h"
 #include "train/trainer_run.h"
 
-/* Appends "TITLE 65536", or of several losses "TITLE 65536 1024". */
+/* Appends "TITLE 65536", or with several losses "TITLE 65536 1024". */
 static void add_scales(struct strbuf *s, const char *title, const double *scale, int n)
 {
     strbuf_addstr(s, title);
@@ -22,7 +21,7 @@ static void add_scales(struct strbuf *s, const char *title, const double *scale,
         strbuf_addf(s, " %g", scale[k]);
 }
 
-/* Fills `scale`; returns how many loss scales there are. */
+/* Fills `scale`; returns the number of loss scales. */
 static int scales_of(const struct trainer *t, const struct control *c,
                      double scale[CONTROL_LOSSES])
 {
@@ -43,7 +42,7 @@ static double least(const double *scale, int n)
     return x;
 }
 
-/* True if losses are scaled: in fp16, as a rule. */
+/* True if losses are scaled, as usual in fp16. */
 static bool scales_loss(const struct trainer *t, const struct train_line *l)
 {
     bool scaled = t->session.plan.scaler.dynamic;
@@ -53,7 +52,7 @@ static bool scales_loss(const struct trainer *t, const struct train_line *l)
     return scaled;
 }
 
-/* Remembers which updates were skipped since the last line. */
+/* Records steps skipped since the last line. */
 static void note_skip(struct trainer *t, const struct control *c)
 {
     if (c->skipped == t->skipped)
@@ -65,7 +64,7 @@ static void note_skip(struct trainer *t, const struct control *c)
     t->skipped = c->skipped;
 }
 
-/* Warns of the updates that were skipped since the last line. */
+/* Warns about steps skipped since the last line. */
 static void report_skips(struct trainer *t)
 {
     bool scaled = scales_loss(t, &t->line);
@@ -92,14 +91,14 @@ static void report_skips(struct trainer *t)
     t->nskipped = 0;
 }
 
-/* Ends the program after AMP.MAX_SKIPS skipped updates in a row. */
+/* Dies after AMP.MAX_SKIPS skipped steps in a row. */
 static void check_skips(struct trainer *t, const struct control *c)
 {
     double scale[CONTROL_LOSSES], lowest = least(scale, scales_of(t, c, scale));
 
     if (c->skipped_row < t->cfg->amp.max_skips)
         return;
-    trainer_collect(t); /* one that is being written is of before, and sound */
+    trainer_collect(t); /* a checkpoint being written is older, and sound */
     dist_barrier();
     die("non-finite gradients in each of the last %lld steps (step %lld, loss scale %g): "
         "%s",
@@ -112,8 +111,8 @@ static void check_skips(struct trainer *t, const struct control *c)
               "TRAIN.CLIP_GRAD, or AMP.DTYPE bf16");
 }
 
-/* Beside a progress line, lines go to log.txt alone, but the last of an epoch to the
- * terminal, too, where the progress line is wiped. */
+/* Logs the line. If there is a progress line on the terminal, only the last line of an
+ * epoch goes there, the others only to log.txt. */
 static void log_train(struct trainer *t)
 {
     const struct train_line *l = &t->line;
@@ -172,7 +171,7 @@ double trainer_right(const struct trainer *t, const struct metrics *m)
 {
     if (t->session.plan.model->family->task == MODEL_SEGMENT)
         return m->count ? (double)m->top1 / (double)m->count : (double)NAN;
-    if (t->session.plan.task == MODEL_MULTILABEL) /* its labels are no classes */
+    if (t->session.plan.task == MODEL_MULTILABEL) /* top1 is not defined */
         return (double)NAN;
     return metrics_percent(m, m->top1);
 }
@@ -217,10 +216,10 @@ bool trainer_out_of_steps(const struct trainer *t, int64_t step)
 }
 
 /*
- * Looks at the results of updates, one after the other: writes a line where a window
- * ends, and ends the program after too many skipped updates. On a GPU the newest results
- * may still be on their way: lines come later then, but say the same, as a snapshot knows
- * how long its update took.
+ * Reads the snapshots of steps in order: writes a line at the end of a window, and dies
+ * after too many skipped steps. On a GPU, the latest snapshots may not be ready; lines
+ * are then written later with the same contents, because a snapshot has the duration of
+ * its step.
  */
 static void observe(struct trainer *t)
 {

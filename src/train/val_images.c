@@ -13,7 +13,7 @@
 #include "image/encode.h"
 #include "train/paint.h"
 
-/* The first three channels as RGB; of fewer the first as grey. */
+/* Converts the first three channels to RGB, or the first to gray if there are fewer. */
 static void paint_pixels(const uint8_t *pixel, int channels, int64_t n, uint8_t *rgb)
 {
     for (int64_t i = 0; i < n; i++, pixel += channels, rgb += 3)
@@ -21,7 +21,8 @@ static void paint_pixels(const uint8_t *pixel, int channels, int64_t n, uint8_t 
             rgb[c] = pixel[channels < 3 ? 0 : c];
 }
 
-/* Pixels, labels and prediction side by side; the caller free()s it. */
+/* Returns RGB pixels, labels, and prediction side by side [h, 3 * w]; the caller frees
+ * it. */
 static uint8_t *triple(const struct class_set *set, const uint8_t *pixel, int channels,
                        const uint8_t *truth, const uint8_t *guess, int w, int h,
                        int scale)
@@ -39,7 +40,7 @@ static uint8_t *triple(const struct class_set *set, const uint8_t *pixel, int ch
     return rgb;
 }
 
-/* An image that cannot be written is no reason to end a run. */
+/* Writes an image; on failure, warns and returns false. */
 static bool put(const struct val_images *p, int number, const uint8_t *rgb, int w, int h)
 {
     struct png_bitmap g = {.pixel = rgb, .w = w, .h = h, .channels = 3};
@@ -89,7 +90,7 @@ static int put_batch(const struct val_images *p, struct session *s, const struct
     return written;
 }
 
-/* PREFIX_0.png, PREFIX_17.png */
+/* True for names such as PREFIX_0.png and PREFIX_17.png. */
 static bool is_of(const char *name, const char *prefix)
 {
     size_t len = strlen(prefix), digits;
@@ -109,7 +110,7 @@ static void drop(const char *dir, const char *name)
     free(path);
 }
 
-/* What was there may be of other weights, and more than will be written. */
+/* Deletes old images, which may be of other weights and more than are written now. */
 static void make_way(const struct val_images *p)
 {
     int n;
