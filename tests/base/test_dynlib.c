@@ -73,8 +73,8 @@ static void test_missing(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
-        for (int again = 0; again < 2; again++) { /* a failed call does not count as open
-                                                   * */
+        for (int again = 0; again < 2; again++) { /* a failed call does not count as
+                                                   * open */
             struct dynlib lib = {
                 .names = row[i].names, .package = "nowhere1", .symbols = row[i].symbols};
             struct strbuf why = STRBUF_INIT;

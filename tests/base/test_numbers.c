@@ -125,8 +125,8 @@ static void test_half_patterns(void **state)
             float x = f->to_float(h);
 
             back = f->from_float(x);
-            if (magnitude > half_infinity(f)) { /* a NaN remains a NaN and keeps its sign
-                                                 * */
+            if (magnitude > half_infinity(f)) { /* a NaN remains a NaN and keeps its
+                                                 * sign */
                 assert_true(isnan(x));
                 assert_true((back & 0x7fff) > half_infinity(f));
                 assert_int_equal(back & 0x8000, h & 0x8000);

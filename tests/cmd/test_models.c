@@ -160,8 +160,8 @@ static struct model_count check_build(const struct config *cfg)
     return c;
 }
 
-/* Microsoft's files have their own names: they must describe the model of the same size.
- * */
+/* Microsoft's files have their own names: they must describe the model of the same
+ * size. */
 static void check_same_net(const struct model *m, const struct config *cfg)
 {
     struct model_options o = {.classes = cfg->model.num_classes};

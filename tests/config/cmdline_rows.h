@@ -16,8 +16,8 @@ extern const struct cmd_flag cmdline_own[];
 void cmdline_parse_words(struct cmdline *line, const struct cmd_spec *spec,
                          const char *words, struct problems *p);
 
-/* Adds the parsed line: "cfg:FILE opt:KEY=VALUE KEY=VALUE own:--json=FILE arg:A rest:B".
- * */
+/* Adds the parsed line: "cfg:FILE opt:KEY=VALUE KEY=VALUE own:--json=FILE arg:A
+ * rest:B". */
 void cmdline_show(struct strbuf *s, const struct cmdline *line);
 
 /* Fails unless the row gives its settings and messages, also when its words are read from

@@ -34,8 +34,8 @@ struct config;
 bool support_load(struct config *cfg, struct strbuf *says, const char *words,
                   const char *file);
 
-/* Fails unless the messages are exactly `want`; names of temporary folders are removed.
- * */
+/* Fails unless the messages are exactly `want`; names of temporary folders are
+ * removed. */
 void support_says(const char *words, const char *file, const char *want);
 
 #endif

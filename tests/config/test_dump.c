@@ -36,8 +36,8 @@ static const struct {
     {"\"x\\ty\"", "\"x\\ty\""},
     {"\"x\\ny\"", "\"x\\ny\""},
     {"'2001-01-01'", "'2001-01-01'"},
-    /* quoted, unlike in PyYAML, because they would read back as numbers, None, and tuples
-     * */
+    /* quoted, unlike in PyYAML, because they would read back as numbers, None, and
+     * tuples */
     {"'5'", "'5'"},
     {"'1e-3'", "'1e-3'"},
     {"'None'", "'None'"},
@@ -127,8 +127,8 @@ static void test_fixed_point(void **state)
     arena_release(&mem);
 }
 
-/* Line separators and unprintable characters are escaped, so that no reader alters them.
- * */
+/* Line separators and unprintable characters are escaped, so that no reader alters
+ * them. */
 static void test_special(void **state)
 {
     struct strbuf s = STRBUF_INIT;

@@ -1,5 +1,5 @@
-/* The schema table: every row is valid, and Swin's keys have Swin's types and defaults.
- * */
+/* The schema table: every row is valid, and Swin's keys have Swin's types and
+ * defaults. */
 #include <ctype.h>
 #include <string.h>
 

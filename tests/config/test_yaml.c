@@ -191,8 +191,8 @@ static void test_names(void **state)
     strbuf_release(&yaml);
 }
 
-/* `n` lists, each nested in the next by an alias, then `end`. An unused key holds them.
- * */
+/* `n` lists, each nested in the next by an alias, then `end`. An unused key holds
+ * them. */
 static void add_nest(struct strbuf *s, int n, const char *leaf, const char *end)
 {
     strbuf_addf(s, "? [&a0 %s", leaf);

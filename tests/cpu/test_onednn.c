@@ -160,7 +160,8 @@ static void run(const struct onednn_conv *c, struct onednn_prim *p, struct sides
     free(scratch);
 }
 
-/* Returns the largest error relative to the rounding error that the sum may have; NaN stays. */
+/* Returns the largest error relative to the rounding error that the sum may have; NaN
+ * stays. */
 static double compare(const struct onednn_conv *c, const struct side *got,
                       const double *want)
 {

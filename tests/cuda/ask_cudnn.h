@@ -7,7 +7,8 @@
 
 #include "graph/program.h"
 
-/* Returns an H200, for backend_cuda.close(); skips the test, with a message, without cuDNN. */
+/* Returns an H200, for backend_cuda.close(); skips the test, with a message, without
+ * cuDNN. */
 struct device *ask_open(void);
 
 /* Compiles with only our convolution kernels, and with their reasons for declining. */
@@ -18,10 +19,12 @@ struct asked {
     size_t workspace; /* largest workspace */
 };
 
-/* Counts the convolutions, all of which cuDNN must have claimed; prints each plan once. */
+/* Counts the convolutions, all of which cuDNN must have claimed; prints each plan
+ * once. */
 struct asked ask_convs(const struct program *p, const char *what);
 
-/* True if there is a driver or a stub of one: cuDNN then offers run-time compiled engines. */
+/* True if there is a driver or a stub of one: cuDNN then offers run-time compiled
+ * engines. */
 bool ask_driver(void);
 
 #endif

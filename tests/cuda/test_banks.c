@@ -6,7 +6,8 @@
 
 enum { BANKS = 32, WARP = 32, LEAST = 2, MOST = 256 };
 
-/* Returns the most addresses in one bank when lanes first to first + n read `floats` each. */
+/* Returns the most addresses in one bank when lanes first to first + n read `floats`
+ * each. */
 static int bank_conflicts(int first, int n, int floats, int lanes, int pitch)
 {
     int most = 0;

@@ -242,7 +242,8 @@ static void test_filled(void **state)
     backend_cuda.close(dev);
 }
 
-/* A bias of 20 does not fit a result with space for 24 channels, so it is not requested. */
+/* A bias of 20 does not fit a result with space for 24 channels, so it is not
+ * requested. */
 static void test_bias(void **state)
 {
     for (int d = DTYPE_F16; d <= DTYPE_BF16; d++) {

@@ -165,7 +165,8 @@ static void test_without_ema(void **state)
     release(&c);
 }
 
-/* The second EMA must not delay the optimizer until after the first, which reads weights. */
+/* The second EMA must not delay the optimizer until after the first, which reads
+ * weights. */
 static void test_reader_between(void **state)
 {
     struct compiled c;

@@ -12,8 +12,8 @@ enum { GOLDEN_N = 5, GOLDEN_CLASSES = 3, GOLDEN_LIMIT = 1 << 20 };
 
 extern const int32_t golden_label[GOLDEN_N];
 
-/* Returns a temporary copy of a folder of golden files, so that nothing is written there.
- * */
+/* Returns a temporary copy of a folder of golden files, so that nothing is written
+ * there. */
 char *golden_copy(const char *folder);
 void golden_copy_file(const char *from, const char *dir, const char *name);
 

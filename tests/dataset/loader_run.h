@@ -13,8 +13,8 @@ char *make_images(void);
 /* Makes two of them unreadable: one empty, one with text. */
 void damage_images(const char *dir);
 
-/* Batches of 8 with random crops and colors, shuffled; half of the files may be damaged.
- * */
+/* Batches of 8 with random crops and colors, shuffled; half of the files may be
+ * damaged. */
 struct loader_options training_options(int workers);
 
 uint64_t hash_batch(const struct batch *b);

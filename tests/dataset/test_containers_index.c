@@ -105,8 +105,8 @@ static void expect_recordio(const char *dir, int first)
     dataset_close(d);
 }
 
-/* The order of the records is that of the .idx file, so a changed .idx changes the list.
- * */
+/* The order of the records is that of the .idx file, so a changed .idx changes the
+ * list. */
 static void an_index_is_of_the_companions_too(void **state)
 {
     char *dir = golden_copy("recordio"), *path = path_join(dir, "train.idx"), *text,

@@ -1,5 +1,5 @@
-/* Tables of images and classes: supported forms of CSV, TSV, and JSON lines, and errors.
- * */
+/* Tables of images and classes: supported forms of CSV, TSV, and JSON lines, and
+ * errors. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

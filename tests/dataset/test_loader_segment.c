@@ -173,8 +173,8 @@ static void batches_are_the_transforms(void **state)
     remove_temp_dir(dir);
 }
 
-/* An image that is large enough to be decoded at half its size is the same with a cache.
- * */
+/* An image that is large enough to be decoded at half its size is the same with a
+ * cache. */
 static void large_images_in_the_cache(void **state)
 {
     char *dir = make_temp_dir();
@@ -222,8 +222,8 @@ static void damage(const char *dir)
 
     v[30 * 3 + 7] = CLASSES; /* not a class */
     make_label(dir, "lab/00.png", 30, 26, v);
-    make_label(dir, "lab/01.png", 30, 26, v + 30 * 4); /* the image has a different size
-                                                        * */
+    make_label(dir, "lab/01.png", 30, 26, v + 30 * 4); /* the image has a different
+                                                        * size */
     make_file(dir, "lab/02.png", "\x89PNG\r\n\x1a\nx", 9);
     make_file(dir, "im/03.jpg", "no image", 8);
 }

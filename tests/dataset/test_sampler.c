@@ -182,8 +182,8 @@ static int64_t shard_of(int64_t i)
     return k;
 }
 
-/* Each sample occurs once, and no position has more shards in progress than the window.
- * */
+/* Each sample occurs once, and no position has more shards in progress than the
+ * window. */
 static void windows_mix_some_shards(void **state)
 {
     (void)state;
@@ -242,8 +242,8 @@ static void windows_differ_by_epoch(void **state)
 }
 
 /* Weighted sampling: frequencies match the weights within three standard deviations;
- * positions and epochs are independent, so every rank and every restart draws the same.
- * */
+ * positions and epochs are independent, so every rank and every restart draws the
+ * same. */
 static void weights_are_frequencies(void **state)
 {
     static const double weight[] = {1, 0, 3, 0.5, 5.5, 0};

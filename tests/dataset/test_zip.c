@@ -226,8 +226,8 @@ static void damage_stays_where_it_is(void **state)
 
     (void)state;
     assert_int_equal(damaged(dir, ""), 0);
-    patch(dir, "PK\3\4", 1, 30 + 10 + 2, 0xff); /* within the second one's deflated bytes
-                                                 * */
+    patch(dir, "PK\3\4", 1, 30 + 10 + 2, 0xff); /* within the second one's deflated
+                                                 * bytes */
     assert_int_equal(damaged(dir, "damaged: "), 2);
     remove_temp_dir(dir);
 }

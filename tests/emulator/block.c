@@ -43,7 +43,8 @@ static unsigned warp_waits[MAX_THREADS / LANES], warp_done[MAX_THREADS / LANES];
 static unsigned at_barrier;
 static int barrier_sum, barrier_result, barrier_line;
 
-/* Queue of ready threads, each at most once: a ring of nready entries from ready_first on. */
+/* Queue of ready threads, each at most once: a ring of nready entries from ready_first
+ * on. */
 static unsigned ready[MAX_THREADS], ready_first, nready;
 
 static struct fiber *on; /* the running fiber */

@@ -80,7 +80,8 @@ static bool is_ready(const struct node *node, const bool *done)
     return true;
 }
 
-/* Runs every node once: of the nodes that may run next, the first in the configured order. */
+/* Runs every node once: of the nodes that may run next, the first in the configured
+ * order. */
 static void run_graph(void *arg)
 {
     struct CUgraph_st *g = *(struct CUgraph_st **)arg;

@@ -9,7 +9,8 @@
 
 #include "tests/emulator/block.h"
 
-/* Lanes wait with `job`; its first member is the function that one of them runs for all. */
+/* Lanes wait with `job`; its first member is the function that one of them runs for
+ * all. */
 static inline void emulator_meet(const emulator_together_t *job, int line)
 {
     (void)emulator_warp(EMULATOR_TOGETHER, ~0u, (uint64_t)(uintptr_t)job, 0, warpSize,

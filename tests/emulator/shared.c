@@ -194,7 +194,8 @@ unsigned char *emulator_shared(void)
     return dynamic;
 }
 
-/* The ranges may contain red zones of the address sanitizer, so they are filled by hand. */
+/* The ranges may contain red zones of the address sanitizer, so they are filled by
+ * hand. */
 __attribute__((no_sanitize("address"))) static void fill(const struct ranges *r)
 {
     for (int i = 0; i < r->n; i++) {

@@ -323,7 +323,8 @@ cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s)
     return emulator_return(submit_mark(s, e->mark, run_record));
 }
 
-/* Joins s to the capture of the event: later work on s depends on the work before the event. */
+/* Joins s to the capture of the event: later work on s depends on the work before the
+ * event. */
 static cudaError_t wait_captured(cudaStream_t s, cudaEvent_t e)
 {
     if (e->capture->ended)

@@ -1,5 +1,5 @@
-/* Stored class counts. Inputs of even size get the file's first line with the right key.
- * */
+/* Stored class counts. Inputs of even size get the file's first line with the right
+ * key. */
 #include "fuzz.h"
 
 #include <stdlib.h>

@@ -212,8 +212,8 @@ static void layers_have_their_own_precision(void **unused)
     graph_free(g);
 }
 
-/* Builds a chain of blocks h = h h + h, each a scope. Returns the gradient of the weight.
- * */
+/* Builds a chain of blocks h = h h + h, each a scope. Returns the gradient of the
+ * weight. */
 static void chain(int use_checkpoint, float dw[TOY_LEN], size_t *lower, size_t *arena)
 {
     struct graph *g = graph_new(&toy_ops, true);

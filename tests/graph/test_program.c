@@ -210,8 +210,8 @@ static void derived_buffers_are_packed_or_written(void **unused)
     derived(false, false);
 }
 
-/* Random graphs: the plan never lets two live tensors overlap, as seen by their values.
- * */
+/* Random graphs: the plan never lets two live tensors overlap, as seen by their
+ * values. */
 static void random_graphs_equal_without_reuse(void **unused)
 {
     (void)unused;

@@ -31,8 +31,8 @@ static const struct kernel stray = {
 static const struct backend strays = {
     .name = "strays", .kernels = (const struct kernel *const[]){&stray, NULL}};
 
-/* x^8 in three nodes of an arena; returns the first element of the result after two runs.
- * */
+/* x^8 in three nodes of an arena; returns the first element of the result after two
+ * runs. */
 static float run(bool redzones)
 {
     struct graph *g = graph_new(&toy_ops, false);

@@ -260,8 +260,8 @@ static void views_keep_their_type(void **unused)
     graph_free(r.g);
 }
 
-/* Values read through a view in the backward phase are recomputed, unless they are kept.
- * */
+/* Values read through a view in the backward phase are recomputed, unless they are
+ * kept. */
 static void views_are_recomputed(void **unused)
 {
     (void)unused;

@@ -15,8 +15,8 @@ extern const struct op toy_add, toy_cast, toy_mul; /* on vectors; mul may be 16-
 extern const struct op toy_decay;                  /* an update: w -= g / 2 */
 extern const struct graph_ops toy_ops;
 
-/* Kernels: one for each node; one that also claims "mul then add"; one that never claims.
- * */
+/* Kernels: one for each node; one that also claims "mul then add"; one that never
+ * claims. */
 extern const struct backend toy_plain, toy_fusing, toy_refusing;
 
 /* Claim function of the first of them. */

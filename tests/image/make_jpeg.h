@@ -1,4 +1,5 @@
-/* JPEGs for tests, made by libjpeg from a formula: any size, sampling, and color space. */
+/* JPEGs for tests, made by libjpeg from a formula: any size, sampling, and color
+ * space. */
 #ifndef TESTS_IMAGE_MAKE_JPEG_H
 #define TESTS_IMAGE_MAKE_JPEG_H
 

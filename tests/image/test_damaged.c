@@ -1,5 +1,5 @@
-/* Decoding files that are damaged, truncated, not images at all, or larger than allowed.
- * */
+/* Decoding files that are damaged, truncated, not images at all, or larger than
+ * allowed. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -407,7 +407,8 @@ static void noise_does_no_harm(void **state)
     image_decoder_free(d);
 }
 
-/* The components that a JPEG 2000 header claims are refused before memory is allocated. */
+/* The components that a JPEG 2000 header claims are rejected before memory is
+ * allocated. */
 static void many_components_fail(void **state)
 {
     enum { SIZ_LENGTH = 4, COUNT = 40, FIRST = 42, MORE = 9000 };

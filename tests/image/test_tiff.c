@@ -1,4 +1,5 @@
-/* TIFF: parts against the whole, refused files and the reasons, limits, damage, threads. */
+/* TIFF: parts against the whole, refused files and the reasons, limits, damage,
+ * threads. */
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>

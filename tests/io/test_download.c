@@ -1,4 +1,5 @@
-/* Checks URLs and who receives the token. The rest needs a server: tests/e2e/download.sh. */
+/* Checks URLs and who receives the token. The rest needs a server:
+ * tests/e2e/download.sh. */
 #include "io/download.h"
 
 #include "tests/test.h"

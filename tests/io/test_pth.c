@@ -276,7 +276,8 @@ static void test_damaged(void **state)
     }
 }
 
-/* A wrong bit in a tensor that fills an entry of the archive is detected by its checksum. */
+/* A wrong bit in a tensor that fills an entry of the archive is detected by its
+ * checksum. */
 static void test_sum(void **state)
 {
     static const float value[] = {0, 0.25f, 0.5f, 0.75f, 1, 1.25f};

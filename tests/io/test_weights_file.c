@@ -1,4 +1,5 @@
-/* io/weights_file: both kinds of files through one interface, and files without weights. */
+/* io/weights_file: both kinds of files through one interface, and files without
+ * weights. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Public weights by name: every tag of every model has a row; and the parsing of names. */
+/* Public weights by name: every tag of every model has a row; and the parsing of
+ * names. */
 #include "models/pretrained.h"
 
 #include <stdlib.h>

@@ -61,7 +61,8 @@ static double element(const Onnx__TensorProto *t, size_t i)
     }
 }
 
-/* Name, type, dims, and a sum that depends on order and sign but not on the last digits. */
+/* Name, type, dims, and a sum that depends on order and sign but not on the last
+ * digits. */
 static void add_tensor(struct strbuf *s, const Onnx__TensorProto *t)
 {
     size_t len = 1;

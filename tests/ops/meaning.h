@@ -1,5 +1,5 @@
-/* A row of the op table on the reference, whose inputs a test sets: for tests of what ops
- * mean. */
+/* Opens a row of the op table on the reference with inputs set by a test, for tests of
+ * the meaning of ops. */
 #ifndef TESTS_OPS_MEANING_H
 #define TESTS_OPS_MEANING_H
 

@@ -64,7 +64,8 @@ static const struct golden_case cases[] = {
     {"mix_large_shift", case_window_mix, SIZE(2, 4, 8, 2, 1), MIX(4, 4, 3)},
 };
 
-/* Reads the tensor CASE.what, or CASE.dwhat of gradients (d: "d"). How many numbers. */
+/* Reads the tensor CASE.what, or CASE.dwhat for gradients (d: "d"). Returns its number of
+ * elements. */
 static int64_t read_golden(const struct golden_case *c, const char *d, const char *what,
                            float to[MOST])
 {

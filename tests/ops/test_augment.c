@@ -1,6 +1,6 @@
-/* flip, color_jitter and erase of the program against what the loader makes of the same
- * images: an oracle that the kernels of the CPU and the reference, which share their
- * code, do not have in one another. */
+/* flip, color_jitter, and erase of the program compared with the loader's results for the
+ * same images. The CPU and the reference share their code, so they cannot check each
+ * other. */
 #include <string.h>
 
 #include "base/philox.h"
@@ -17,7 +17,7 @@ static void fill(uint8_t *p, int64_t sample)
         p[i] = (uint8_t)philox(3, PHILOX_TEST, (uint64_t)sample, (uint64_t)i).v[0];
 }
 
-/* Of every second epoch; the last one is no sample. */
+/* Keys of every second epoch; the last one is padding. */
 static struct augment_key key_of(int s)
 {
     return (struct augment_key){

@@ -1,6 +1,6 @@
 /*
- * What the losses of image labels mean: cross entropy against its definition, and weights
- * and sets of labels against PyTorch 2 in double.
+ * The meaning of image label losses: cross entropy compared with its definition, and
+ * weights and sets of labels with PyTorch 2 in double.
  */
 #include "ops/cross_entropy.h"
 #include "ops/multilabel_loss.h"
@@ -44,7 +44,7 @@ static void test_cross_entropy(void **state)
     close_to(run_loss(&row, (const int32_t[]){-1, -1, -1, -1}, NULL), 0, 0);
     close_to(run_loss(&row, (const int32_t[]){-1, 1, -1, -1}, NULL), log(3), 1e-6);
 
-    /* (1 - e) nll + e mean(-log p): what timm and PyTorch do */
+    /* (1 - e) nll + e mean(-log p), as in timm and PyTorch */
     row.attrs = &smooth;
     want = 0.7 * -log_softmax(logits + 6, 1);
     for (int k = 0; k < 3; k++)
@@ -73,7 +73,7 @@ static void test_cross_entropy_weights(void **state)
     a.smoothing = 0;
     memset(a.of.bias, 0, sizeof(a.of.bias));
     close_to(run_loss(&row, label, NULL), 0.9858531345111607, 1e-6);
-    a.of.weight[2] = 0; /* labels that weigh nothing alone: 0, not NaN */
+    a.of.weight[2] = 0; /* a batch whose labels all have weight 0: 0, not NaN */
     close_to(run_loss(&row, (const int32_t[]){-1, -1, 2, 2}, NULL), 0, 0);
 }
 
@@ -143,7 +143,7 @@ static void test_multilabel(void **state)
     a = (struct multilabel_loss_attrs){
         .sum_classes = 1, .rule = {.gamma_pos = 1, .gamma_neg = 4, .clip = 0.05f}};
     close_to(multilabel(&a, all, y, NULL), 1.3715581877314658, 1e-6);
-    /* an unknown target adds nothing, and the divisor stays */
+    /* an unknown target adds nothing, and the divisor is unchanged */
     a = (struct multilabel_loss_attrs){0};
     memcpy(unknown, y, sizeof(y));
     unknown[4] = MULTILABEL_UNKNOWN;
@@ -163,7 +163,7 @@ static void test_multilabel_lam(void **state)
     (void)state;
     close_to(multilabel(&a, all, y, lam), 0.8000792922117984, 1e-6);
     close_to(multilabel(&a, all, y, none), 1.0709126255451318, 1e-6);
-    /* samples 0 and 3 are partners: both are out */
+    /* samples 0 and 3 are partners: both are ignored */
     close_to(multilabel(&a, holes, y, none),
              (log1p(exp(0.5)) + log(2) + log1p(exp(1)) + log1p(exp(1)) + log1p(exp(-3)) +
               log1p(exp(1))) /

@@ -20,14 +20,14 @@
 #include "tests/ops/backends.h"
 #include "tests/test.h"
 
-enum { MOST = 512, INPUTS = 4 }; /* elements per tensor, input tensors; at most */
+enum { MOST = 512, INPUTS = 4 }; /* maximum elements per tensor, and input tensors */
 
 struct trial {
     const json_t *want;
     struct builder b;
     struct tensor *logits, *loss;
     struct tensor *in[INPUTS];
-    float value[INPUTS][MOST]; /* as they are stored */
+    float value[INPUTS][MOST]; /* in stored order */
     int n;
 };
 
@@ -38,7 +38,7 @@ static double number(const json_t *o, const char *key, double otherwise)
     return json_is_number(v) ? json_number_value(v) : otherwise;
 }
 
-/* Where logical element i of t is stored. */
+/* Returns the stored index of logical element i of t. */
 static int64_t place(const struct tensor *t, int64_t i)
 {
     const int64_t *d = t->dim;
@@ -84,7 +84,7 @@ static struct tensor *loss_of(struct trial *t, struct tensor *labels, int ndim,
     const char *type = json_string_value(json_object_get(w, "loss_type"));
     bool has_lam = json_is_array(json_object_get(w, "lam"));
 
-    /* as session/losses.c builds the smoothed loss of pixels */
+    /* as session/losses.c builds the smoothed segmentation loss */
     if (!strcmp(type, "cross_entropy"))
         return focal(&t->b, t->logits, labels, NULL, "loss", .gamma = 0,
                      .smoothing = (float)number(w, "smoothing", 0), .ignore = 255);

@@ -1,6 +1,6 @@
 /*
- * Batch norm in parts means what the whole means: every row of the op table on the
- * reference, once as it is and once lowered.
+ * A lowered batch norm equals the whole one: every row of the op table on the reference,
+ * once unchanged and once lowered.
  */
 #include <math.h>
 #include <stdio.h>
@@ -29,7 +29,8 @@ static int count(const struct graph *g, const struct op *op)
     return n;
 }
 
-/* The graph is whole: each node sees its inputs made before it, by who says so. */
+/* Checks that the graph is consistent: each node follows the nodes that compute its
+ * inputs. */
 static void check_graph(const struct graph *g)
 {
     for (int i = 0; i < g->nnode; i++) {

@@ -1,5 +1,6 @@
 /*
- * What single ops mean, against numbers worked out by hand or by counting: exact metrics, mixing, masks, ties, and 16-bit floats that overflow.
+ * The meaning of single ops, compared with numbers worked out by hand or by counting:
+ * exact metrics, mixing, masks, ties, and 16-bit floats that overflow.
  */
 #include <math.h>
 #include <stdio.h>
@@ -28,12 +29,12 @@ static void test_metrics(void **state)
     const float
         nan = NAN,
         z[] = {
-            9,   1, 2, 3,   4, 5, 6, /* label 0: first */
-            1,   1, 1, 1,   1, 1, 1, /* label 4: four ties with lower indices: fifth */
-            1,   1, 1, 1,   1, 1, 1, /* label 5: sixth */
-            9,   9, 9, 9,   9, 9, 9, /* no label */
+            9,   1, 2, 3,   4, 5, 6, /* label 0: rank 1 */
+            1,   1, 1, 1,   1, 1, 1, /* label 4: four ties with lower indices: rank 5 */
+            1,   1, 1, 1,   1, 1, 1, /* label 5: rank 6 */
+            9,   9, 9, 9,   9, 9, 9, /* ignored */
             nan, 1, 9, 0,   0, 0, 0, /* label 2: the NaN counts as larger */
-            0,   0, 0, nan, 0, 0, 0, /* label 3: a NaN is never right */
+            0,   0, 0, nan, 0, 0, 0, /* label 3: a NaN is never correct */
         };
     const int32_t label[] = {0, 4, 5, -1, 2, 3};
     const struct metrics *m;
@@ -66,7 +67,7 @@ static void test_metrics(void **state)
     case_run_release(&r);
 }
 
-/* A run with an infinite loss is counted apart and leaves the mean finite. */
+/* A run with an infinite loss is counted separately and leaves the mean finite. */
 static void test_metrics_infinite(void **state)
 {
     struct metrics m = {0};
@@ -103,7 +104,7 @@ static void test_beta(void **state)
     }
 }
 
-/* The box of CutMix, its share of the area (1 - lam), how often each kind is drawn. */
+/* The box of CutMix, its share of the area (1 - lam), and the frequency of each kind. */
 static void test_mix_draws(void **state)
 {
     const struct mix_rule both = {
@@ -186,8 +187,8 @@ static void test_mix(void **state)
 
 /* ---- dropout masks ---- */
 
-/* How many of 600 ones are kept, each as `factor` = 1 / (1 - rate). *where: a sum over
- * the positions kept, which differs between dropout masks. */
+/* Returns how many of 600 ones are kept, each as `factor` = 1 / (1 - rate). *where: a sum
+ * over the kept positions, which differs between dropout masks. */
 static int kept(const struct op_case *row, int64_t micro, float factor, int64_t *where)
 {
     struct case_run r;
@@ -314,7 +315,7 @@ static float stored(const struct case_run *r)
     return r->build.out[0]->dtype == DTYPE_F16 ? fp16_to_float(h) : bf16_to_float(h);
 }
 
-/* One pixel times one weight in the type d, by a convolution. */
+/* One pixel times one weight in type d, by a convolution. */
 static float product(enum dtype d, float x, float w)
 {
     static const struct conv2d_attrs a = {.kernel = 1};

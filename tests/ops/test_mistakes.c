@@ -1,4 +1,5 @@
-/* Errors that ops report when a graph is built, and the completeness of the table of ops. */
+/* Errors that ops report when a graph is built, and the completeness of the table of
+ * ops. */
 #include "ops/batchnorm.h"
 #include "ops/conv2d.h"
 #include "ops/dropout.h"
@@ -65,7 +66,7 @@ static void twice(struct builder *b, struct tensor *x)
     batchnorm(b, x, "bn1");
 }
 
-/* So many values that the bytes or multiplications overflow int64. */
+/* Too many values: their bytes or multiplications overflow int64. */
 static void too_large(struct builder *b, struct tensor *x)
 {
     x = graph_input(b, "large", DTYPE_F32, LAYOUT_IMAGE, 4,
@@ -115,7 +116,7 @@ static void test_table(void **state)
 
     (void)state;
     for (; op_table[n]; n++) {
-        for (int i = 0; i < n; i++) /* no name twice */
+        for (int i = 0; i < n; i++) /* names are unique */
             assert_string_not_equal(op_table[i]->name, op_table[n]->name);
         assert_non_null(op_table[n]->shape);
         assert_non_null(op_table[n]->ref);

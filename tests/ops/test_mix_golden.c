@@ -25,7 +25,7 @@ static double number(const json_t *o, const char *key)
     return json_number_value(json_object_get(o, key));
 }
 
-/* Reads a list in logical order into the memory order of t. Returns how many numbers. */
+/* Reads a list in logical order into the memory order of t. Returns its length. */
 static size_t read(const json_t *o, const char *key, const struct tensor *t, float *to)
 {
     const json_t *list = json_object_get(o, key);
@@ -95,8 +95,8 @@ static void read_labels(const json_t *o, int32_t *wide, uint8_t *narrow)
 }
 
 /*
- * Loss and gradient of `logits` by `loss` and `grad`, compared with those of `want`.
- * `lam` may be NULL.
+ * Compares loss and gradient of `logits`, computed by `loss` and `grad`, with those of
+ * `want`. `lam` may be NULL.
  */
 static size_t check_loss(const json_t *want, const char *name, struct builder *b,
                          const struct op *loss, const struct op *grad, const void *attrs,

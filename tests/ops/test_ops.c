@@ -1,20 +1,20 @@
 /*
- * The op table: every row on every backend, in every dtype it takes, against the fp32
- * reference. Comparisons are written so that a NaN fails them; what was compared is
- * counted. The reference itself is checked by test_differences.c (its gradients) and by
- * the tests of whole models against PyTorch.
+ * The op table: every row on every backend, in every supported dtype, compared with the
+ * fp32 reference. Comparisons are written so that a NaN fails them, and the test counts
+ * what it compared. The reference itself is checked by test_differences.c (its gradients)
+ * and by the tests of whole models against PyTorch.
  *
- *   TEST_BACKENDS="cuda"  backends by name; without it all that this machine has
+ *   TEST_BACKENDS="cuda"  backends by name; default: all that this machine has
  *   TEST_VALUES=FILE      writes a hash of each result, to compare two runs bit for bit
  *   TEST_FILTER="*name"   some tests of this program only
- *   TEST_DTYPES=bf16      a type that the device has no instructions for, too: the CPU's
- *                         loops for AVX2 take it
- *   TEST_ONLY_DTYPE=fp32  one type alone: then there are fewer values
- *   TEST_DEBUG=1          says which engines of cuDNN were passed over, too
- *   TEST_NCCL=1           rows for which GPUs need NCCL, too
- *   TEST_ROWS="relu*"     some rows only, TEST_AFTER=relu those after one
+ *   TEST_DTYPES=bf16      also a type that the device has no instructions for: the CPU's
+ *                         loops for AVX2 support it
+ *   TEST_ONLY_DTYPE=fp32  one type only; then fewer values are compared
+ *   TEST_DEBUG=1          also prints the cuDNN engines that were rejected
+ *   TEST_NCCL=1           also rows for which GPUs need NCCL
+ *   TEST_ROWS="relu*"     some rows only; TEST_AFTER=relu those after one
  *                         (tests/ops/backends.h)
- *   TEST_ROW_LOG=FILE     holds the name of the row that is under way
+ *   TEST_ROW_LOG=FILE     holds the name of the current row
  */
 #include <math.h>
 #include <stdio.h>
@@ -68,17 +68,17 @@ static bool may_flip(const struct op_case *row, enum dtype d, bool forward)
 
 /*
  * Allowed error as normalized mean square. Chains of ops round after each, and batch norm
- * enlarges earlier errors. A flip loses the square of one element, so the error is the
+ * amplifies earlier errors. A flip loses the square of one element, so the error is the
  * share of flips: the kink's input is normalized, its density is at most 0.4, and a chain
- * moves it by less than 10 roundoffs u to each side, hence 0.4 * 20 u. The CPU's worst row
- * has 4 u.
+ * moves it by less than 10 roundoffs u to each side, hence 0.4 * 20 u. The CPU's worst
+ * row has 4 u.
  */
 static double tolerance_nmse(const struct op_case *row, enum dtype d, bool tiles,
                              bool forward)
 {
     if (may_flip(row, d, forward))
         return 8 * roundoff(d);
-    /* On tiles attention's weights are rounded, too, that other kernels have in fp32. */
+    /* AMX tiles also round attention's weights, which other kernels keep in fp32. */
     return (row->chain                 ? 100
             : tiles && d == DTYPE_BF16 ? 8
                                        : 4) *
@@ -92,7 +92,8 @@ static double tolerance_max(const struct op_case *row, enum dtype d, bool forwar
     return (may_flip(row, d, forward) ? 1 : 0) + (row->chain ? 40 : 8) * roundoff(d);
 }
 
-/* `forward`: the value is an output of the row, not a gradient or what an update makes. */
+/* `forward`: the value is an output of the row, not a gradient or a result of an
+ * update. */
 static void compare_value(const struct op_case *row, enum dtype d, const char *who,
                           const struct case_value *want, const struct case_value *got,
                           bool forward, struct tally *t)
@@ -130,7 +131,7 @@ static void compare_value(const struct op_case *row, enum dtype d, const char *w
     }
 }
 
-/* Fills with NaN the memory whose old contents no step may need. */
+/* Fills with NaN the memory whose old contents no step may use. */
 static void forget(struct case_run *r)
 {
     static const enum memory memory[] = {MEMORY_ARENA, MEMORY_OUTPUT};
@@ -393,7 +394,7 @@ static void test_backends(void **state)
 static void check_loops(bool streamed)
 {
     static const struct loops *const tables[] = {
-        &loops_base, /* from the least to the best */
+        &loops_base, /* from oldest to newest */
 #ifdef __x86_64__
         &loops_avx2,
         &loops_avx512,

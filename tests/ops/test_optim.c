@@ -1,9 +1,10 @@
 /*
- * The optimizers on every backend: against PyTorch and timm
- * (tests/golden/train/optim.json), and what must hold for each: a skipped update changes
- * nothing, frozen elements stay, weights are rounded where a segment says so.
+ * The optimizers on every backend: compared with PyTorch and timm
+ * (tests/golden/train/optim.json), and common properties: a skipped update changes
+ * nothing, frozen elements are unchanged, weights are rounded in segments that request
+ * it.
  *
- *   TEST_BACKENDS="cuda"  backends by name; without it all that this machine has
+ *   TEST_BACKENDS="cuda"  backends by name; default: all that this machine has
  */
 #include <math.h>
 #include <string.h>
@@ -23,7 +24,7 @@
 /* Two tensors in a flat region: 3x4 elements, a gap, 5 elements, a gap. */
 enum { FLAT = 32, FIRST = 12, SECOND_AT = 16, SECOND = 5 };
 
-/* Copies of what is on the device. */
+/* Copies of the device's arrays. */
 struct arrays {
     struct control control;
     float grads[FLAT], weights[FLAT], moment1[FLAT], moment2[FLAT];
@@ -291,7 +292,7 @@ static bool is_case(const char *name)
     return false;
 }
 
-/* Rows are complete, each is in the op table, and names are found in any case. */
+/* Rows are complete, each is in the op table, and names are found ignoring case. */
 static void test_rows(void **state)
 {
     const struct hyperparameters some = {.momentum = 0.9}, none = {0};
@@ -299,7 +300,7 @@ static void test_rows(void **state)
 
     (void)state;
     for (const struct optimizer *o = optimizer_table; o->name; o++) {
-        assert_ptr_equal(optimizer_find(o->name), o); /* no name twice */
+        assert_ptr_equal(optimizer_find(o->name), o); /* names are unique */
         assert_non_null(o->op);
         assert_true(o->flops > 0 && *o->help && o->reads[0]);
         assert_true(optimizer_moments(o, &some) >= 1);
@@ -316,7 +317,7 @@ static void test_rows(void **state)
     strbuf_release(&why);
 }
 
-/* ---- what must hold for each ---- */
+/* ---- common properties ---- */
 
 static void fill(float *x, float first)
 {
@@ -334,7 +335,7 @@ static void fill_memory(struct arrays *m)
     m->control.grad_multiplier = 1;
 }
 
-/* A property that every optimizer has with such an update. */
+/* A property that every optimizer has for such an update. */
 struct property {
     void (*check)(struct fixture *f);
     struct update update;
@@ -398,7 +399,7 @@ static void check_rounded(struct fixture *f)
         assert_true(rounded || i >= FIRST);
         more += !rounded;
     }
-    assert_true(more >= SECOND - 1); /* those of the other segment keep their bits */
+    assert_true(more >= SECOND - 1); /* those of the other segment are unchanged */
 }
 
 static void test_skipped(void **state)
@@ -429,7 +430,8 @@ static void test_rounded(void **state)
                       &(struct property){check_rounded, {seg, 2, UPDATE_ROUND_BF16, 0}});
 }
 
-/* lr_scale of a segment multiplies the rate: twice as far in one step of plain SGD. */
+/* lr_scale of a segment multiplies the learning rate: twice the distance in one step of
+ * plain SGD. */
 static void check_lr_scale(struct fixture *f, const void *arg)
 {
     static const struct update_segment seg[] = {

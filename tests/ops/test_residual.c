@@ -1,7 +1,7 @@
 /*
- * Residual sums that the GPU's layer norms take along (cuda/residual.h): they are taken
- * where the op table has them, and every result has the bits of kernels apart (CUDNN.FUSE
- * False).
+ * Residual sums that the GPU's layer norms include (cuda/residual.h): they are fused
+ * wherever the op table has them, and every result has the same bits as with separate
+ * kernels (CUDNN.FUSE False).
  */
 #include <string.h>
 
@@ -12,7 +12,7 @@
 
 static const char prefix[] = "residual norms";
 
-/* Steps of the program that are this kernel's. */
+/* Returns the number of program steps that use this kernel. */
 static int steps_of(const struct case_run *r, const char *kernel)
 {
     int n = 0;
@@ -31,7 +31,7 @@ static void run_row(const struct op_case *row, const struct backend *backend,
     case_fetch(r, v);
 }
 
-/* The last drop_path's gradient reads only the norm's dx, so it stays a step. */
+/* The last drop_path's gradient reads only the norm's dx, so it remains a step. */
 static void check_steps(const struct case_run *fused, const struct case_run *apart)
 {
     bool training = !fused->row->inference;

@@ -1,6 +1,6 @@
 /*
- * Learning-rate schedules against timm's and PyTorch's own values (tests/golden/train),
- * the vectors of Swin-T and of ERFNet, and what has to hold at the ends.
+ * Learning rate schedules compared with timm's and PyTorch's values (tests/golden/train),
+ * the values of Swin-T and of ERFNet, and the boundary conditions.
  */
 #include <math.h>
 
@@ -100,7 +100,7 @@ static void check_vector(const struct schedule *s, const struct vector *v, int n
     }
 }
 
-/* 300 epochs of 1251 updates, the first 20 epochs are warm-up. */
+/* 300 epochs of 1251 steps; the first 20 epochs are warmup. */
 static void test_swin_tiny(void **state)
 {
     const struct schedule s = {
@@ -121,7 +121,7 @@ static void test_swin_tiny(void **state)
     check_vector(&s, v, 6, 1e-12);
 }
 
-/* 5e-4 (1 - (e - 1) / 150)^0.9 in epoch e from 1, as one update per epoch. */
+/* 5e-4 (1 - (e - 1) / 150)^0.9 in epoch e from 1, with one step per epoch. */
 static void test_erfnet(void **state)
 {
     const struct schedule s = {
@@ -139,7 +139,7 @@ static void test_erfnet(void **state)
     check_vector(&s, v, 5, 1e-6);
 }
 
-/* Swin's linear: from B after the warm-up to 1 % of B. */
+/* Swin's linear schedule: from B after warmup to 1 % of B. */
 static void test_linear(void **state)
 {
     const struct schedule s = {
@@ -158,7 +158,7 @@ static void test_linear(void **state)
     check_vector(&s, v, 7, 1e-12);
 }
 
-/* No schedule leaves its range, and none is NaN, whatever the lengths. */
+/* No schedule leaves its range or returns NaN, for any lengths. */
 static void test_range(void **state)
 {
     static const int64_t length[] = {1, 2, 3, 10, 97};

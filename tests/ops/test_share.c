@@ -1,6 +1,6 @@
 /*
- * Random numbers of a batch do not depend on how many processes share it: the results for
- * an image are the same bits in each share and in the whole batch.
+ * Random numbers of a batch do not depend on the number of processes that share it: the
+ * results for an image have the same bits in each share and in the whole batch.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,7 @@ struct kind {
     struct tensor *(*make)(struct builder *b, struct tensor *x);
     int64_t dim[4]; /* of the whole batch: NCHW, or [B, H, W, C] if plain */
     enum layout layout;
-    bool pairs; /* image i is mixed with image n - 1 - i: one process has both */
+    bool pairs; /* image i is mixed with image n - 1 - i: one process holds both */
 };
 
 static struct tensor *dropped(struct builder *b, struct tensor *x)
@@ -89,8 +89,8 @@ static const struct kind kinds[] = {
     {"mix elem", mixed_elem, {IMAGES, 3, 6, 5}, LAYOUT_IMAGE, true},
 };
 
-/* Fills x with the images of its share of the batch, each with the values that it has in
- * the whole batch; then runs. */
+/* Fills x with the images of this share, which have the same values as in the whole
+ * batch; then runs. */
 static void run(struct program *p, const struct tensor *x, const struct tensor *y,
                 enum dtype t, struct share s, float *out)
 {
@@ -119,7 +119,7 @@ static void run(struct program *p, const struct tensor *x, const struct tensor *
     free(v);
 }
 
-/* The results of one process in `out`. Returns the elements per image. */
+/* Stores the results of one process in `out`. Returns the elements per image. */
 static int64_t share(const struct kind *k, const struct backend *backend,
                      struct device *dev, enum dtype t, const struct collective *group,
                      float *out)
@@ -156,7 +156,8 @@ static int64_t share(const struct kind *k, const struct backend *backend,
     return len;
 }
 
-/* Each image is in one of `world` processes, and its results are those of one process. */
+/* Each image is in one of `world` processes, and its results equal those of a single
+ * process. */
 static void compare(const struct kind *k, const struct backend *backend,
                     struct device *dev, enum dtype t, int world)
 {

@@ -1,7 +1,7 @@
 /*
- * Batch norms that share their statistics: a batch that several processes (threads here)
- * share gives what it gives in one, forward and backward: on the reference, there also
- * lowered into parts (ops/batchnorm_parts.h), and on the CPU.
+ * Batch norms that share their statistics: a batch split over several processes (threads
+ * here) gives the results of a single process, forward and backward: on the reference,
+ * also lowered into parts (ops/batchnorm_parts.h), and on the CPU.
  */
 #include <math.h>
 #include <pthread.h>
@@ -73,7 +73,7 @@ static float drawn(int which, int64_t i)
            1;
 }
 
-/* Two norms, their sum, a ReLU: the CPU makes one step of it. */
+/* Two norms, their sum, and a ReLU, which the CPU fuses into one step. */
 static struct tensor *net(struct builder *b, struct tensor *x)
 {
     struct tensor *y = batchnorm(b, x, "bn1"), *z = batchnorm(b, x, "bn2", .eps = 0.1f);

@@ -1,6 +1,7 @@
 /*
- * What surrounds the optimizer in an update, on the reference: overflow check and norm of
- * the gradients, the loss scale as torch's GradScaler, clipping, EMA and accumulation.
+ * The other parts of an update besides the optimizer, on the reference: overflow check
+ * and norm of the gradients, the loss scale as in torch's GradScaler, clipping, EMA, and
+ * accumulation.
  */
 #include <math.h>
 #include <string.h>
@@ -72,7 +73,7 @@ static void test_grad_stats(void **state)
         run_grad_stats(&f);
         assert_int_equal(f.c.overflow, 1);
     }
-    f.grad[FLAT - 1] = 3e38f; /* huge, yet finite */
+    f.grad[FLAT - 1] = 3e38f; /* huge, but finite */
     run_grad_stats(&f);
     assert_int_equal(f.c.overflow, 0);
     graph_free(f.g);
@@ -106,7 +107,7 @@ static void test_scaler(void **state)
         c.overflow = 1;
         control_finish(&c, &s);
     }
-    assert_true(c.loss_scale == 1); /* the floor */
+    assert_true(c.loss_scale == 1); /* the minimum */
     assert_int_equal(c.skipped_row, 101);
 }
 
@@ -117,7 +118,7 @@ static void test_clip(void **state)
 
     (void)state;
     control_prepare(&c, &s, 8, 0.9, 2000);
-    assert_true(c.grad_multiplier == 0.25); /* short enough */
+    assert_true(c.grad_multiplier == 0.25); /* below the threshold */
     if (!(fabs(c.ema_decay - 0.9 * (1 - exp(-1))) <= 1e-15))
         fail();
     control_prepare(&c, &s, 1, 0.9, 0);

@@ -5,8 +5,8 @@
 #include "dataset/table.h"
 #include "pack/pack.h"
 
-/* Images of 30 x 26 pixels and more, of three classes, in class folders below train in a
- * new temporary folder; or with label maps of CLASSES values, as a list. */
+/* Creates images of 30 x 26 pixels and more in three class folders of train in a new
+ * temporary folder; or images with label maps of CLASSES values, as a list. */
 enum { PACK_IMAGES = 23, PACK_CLASSES = 3 };
 char *make_classes(void);
 char *make_label_maps(void);

@@ -83,7 +83,7 @@ static void same_label_maps(const struct dataset *a, int64_t i, const struct dat
     strbuf_release(&why);
 }
 
-/* Sample i of a equals sample k of b. */
+/* Checks that sample i of a equals sample k of b. */
 static void same_sample(const struct dataset *a, int64_t i, const struct dataset *b,
                         int64_t k, bool decoded)
 {
@@ -187,7 +187,7 @@ static void formats_keep_everything(void **state)
     }
 }
 
-/* Gets the samples of an epoch in order, from a batch on. Returns their number. */
+/* Stores the samples of an epoch in order, starting at a batch. Returns their number. */
 static int epoch_samples(struct loader *l, uint64_t epoch, int64_t from, int64_t *sample)
 {
     const struct batch *b;
@@ -203,8 +203,8 @@ static int epoch_samples(struct loader *l, uint64_t epoch, int64_t from, int64_t
     return n;
 }
 
-/* Shards are read one after another, for any number of workers, also from the middle of
- * an epoch. */
+/* Shards are read one after another for any number of workers, also when starting in the
+ * middle of an epoch. */
 static void shards_are_read_in_turn(void **state)
 {
     char *from = make_classes(), *to = make_temp_dir();
@@ -285,7 +285,7 @@ static char *read_whole(const char *dir, const char *name, size_t *len)
     return text;
 }
 
-/* Complete containers stay; missing ones are written again with the same bytes. */
+/* Complete containers are kept; missing ones are written again with the same bytes. */
 static void a_stopped_run_goes_on(void **state)
 {
     char *from = make_classes(), *to = make_temp_dir(), *path, *old, *new;
@@ -298,7 +298,7 @@ static void a_stopped_run_goes_on(void **state)
     old = read_whole(to, "train-000002.tar", &old_len);
     path = path_join(to, "train-000002.tar");
     assert_int_equal(unlink(path), 0);
-    make_file(to, ".packing/train-000002.tar", "half", 4); /* of a killed run */
+    make_file(to, ".packing/train-000002.tar", "half", 4); /* left by a killed run */
     r = pack_to("tar", a, to, SHARD, NULL);
     assert_int_equal(r.samples, SHARD);
     assert_int_equal(r.kept, PACK_IMAGES - SHARD);
@@ -358,10 +358,10 @@ static void a_source_says_how_it_is_encoded(void **state)
     static const struct {
         const char *name, *ending;
     } images[] = {
-        {"grey.png", ".png"},         {"jpeg.tif", ".jpg"},  {"lossless.webp", ".png"},
-        {"lossy.j2k", ".jpg"},        {"lossy.webp", ".jpg"}, {"moving.webp", ".png"},
+        {"grey.png", ".png"},          {"jpeg.tif", ".jpg"},    {"lossless.webp", ".png"},
+        {"lossy.j2k", ".jpg"},         {"lossy.webp", ".jpg"},  {"moving.webp", ".png"},
         {"moving_lossy.webp", ".jpg"}, {"palette.gif", ".png"}, {"rgb.avif", ".jpg"},
-        {"rgb.jp2", ".png"},          {"rgb.jpg", ".jpg"},   {"rgb.tif", ".png"},
+        {"rgb.jp2", ".png"},           {"rgb.jpg", ".jpg"},     {"rgb.tif", ".png"},
     };
     enum { N = sizeof(images) / sizeof(images[0]) };
     static const int sizes[] = {8, 4096};

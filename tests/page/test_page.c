@@ -1,4 +1,4 @@
-/* page: what is escaped, what is read, and that a broken file is no page. */
+/* page: escaping, parsing, and that a broken file gives no page. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,7 +111,7 @@ static void test_csv(void **state)
     assert_false(table_read(&t, dir, "b.csv"));
 }
 
-/* A NaN cuts a line in two; where nothing is finite there is no figure. */
+/* A NaN splits a line in two; without finite values there is no figure. */
 static void test_chart(void **state)
 {
     double x[] = {1, 2, 3, 4, 5}, y[] = {1, 2, (double)NAN, 4, 8},
@@ -126,7 +126,8 @@ static void test_chart(void **state)
     assert_int_equal(times(s.buf, "a&lt;b"), 3);
     assert_null(strstr(s.buf, "nan"));
     assert_null(strstr(s.buf, "inf"));
-    /* The first point is at the left, at 1 of 0.72 to 8.28. */
+    /* The first point is at the left edge; its value is 1 on an axis from 0.72 to
+     * 8.28. */
     assert_non_null(strstr(s.buf, "points=\"56.0,216.1 179.5,187.8\""));
     strbuf_reset(&s);
     assert_false(chart_add(&s, &(struct chart){.title = "loss", .curve = &none, .n = 1}));
@@ -134,7 +135,7 @@ static void test_chart(void **state)
     strbuf_release(&s);
 }
 
-/* A long curve keeps its mean. */
+/* Downsampling a long curve preserves its mean. */
 static void test_thin(void **state)
 {
     enum { N = 10000 };
@@ -161,7 +162,7 @@ static void test_thin(void **state)
     free(y);
 }
 
-/* An axis has a name, and a legend shows how a line is drawn. */
+/* An axis has a name, and a legend shows the style of each line. */
 static void test_legend(void **state)
 {
     double x[] = {1, 2}, y[] = {1, 2};
@@ -199,8 +200,8 @@ static void test_page_number(void **state)
     assert_string_equal(page_number(t, (double)NAN, 5), "");
 }
 
-/* Elements are closed in the order in which they were opened, and none of the text lies
- * in the body alone, without a paragraph or what else may hold it. */
+/* Checks that elements are closed in the right order, and that no text is directly in the
+ * body, outside of a paragraph or another container. */
 static void check_elements(const char *page)
 {
     char open[32][16];
@@ -296,8 +297,8 @@ static char *page_of(const struct page_run *r, int n)
     return s.buf;
 }
 
-/* A run has a colour for training, validation and EMA, the same in each chart; what never
- * says anything has no chart; tables are for people. */
+/* A run has one color each for training, validation, and EMA, the same in every chart;
+ * metrics without values have no chart; tables are human-readable. */
 static void test_one_run(void **state)
 {
     struct strbuf why = STRBUF_INIT;
@@ -338,7 +339,7 @@ static void test_one_run(void **state)
     strbuf_release(&why);
 }
 
-/* Of several runs a legend names each run once, and each kind of line once. */
+/* With several runs, a legend lists each run once and each kind of line once. */
 static void test_two_runs(void **state)
 {
     struct strbuf why = STRBUF_INIT;
@@ -363,8 +364,8 @@ static void test_two_runs(void **state)
     strbuf_release(&why);
 }
 
-/* The cells of 64 classes are drawn, with a name at each; 65 are an image with the names
- * of the pairs. */
+/* With 64 classes, each cell is drawn and labeled; with 65, there is an image, and the
+ * names of the pairs. */
 static void test_classes(void **state)
 {
     (void)state;

@@ -11,7 +11,8 @@
 #include "tests/session/train_run.h"
 #include "tests/test.h"
 
-/* Returns the distance of two runs relative to the distance of the first from `before`. */
+/* Returns the distance of two runs relative to the distance of the first from
+ * `before`. */
 static double apart(struct run *a, struct run *b, const float *before)
 {
     double worst = 0, moved = 0;
@@ -78,7 +79,7 @@ static void test_accumulation(void **state)
     }
 }
 
-/* A batch of four and the two halves after it, or twice the same two. */
+/* Runs a batch of four and its two halves, or the same two twice. */
 static void step_four(struct run *r, int first, bool twice)
 {
     uint8_t pixels[4 * SIDE * SIDE * 3];
@@ -91,7 +92,7 @@ static void step_four(struct run *r, int first, bool twice)
 
 /*
  * Epochs of three batches of two in groups of two: the last update of an epoch has one
- * batch, and its gradient is the mean over that, as of a batch that has it twice.
+ * batch, and its gradient is the mean over that batch, as if it came twice.
  */
 static void test_leftover(void **state)
 {

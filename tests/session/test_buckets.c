@@ -148,7 +148,8 @@ static void test_plain(void **state)
     built_release(&t);
 }
 
-/* The node before each start adds the bucket's gradients, which are complete, to the sum. */
+/* The node before each start adds the bucket's gradients, which are complete, to the
+ * sum. */
 static void check_sums(const struct graph *g)
 {
     for (int i = 0; i < g->nnode; i++) {

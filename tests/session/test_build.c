@@ -131,8 +131,8 @@ static void test_smoothing(void **state)
     }
 }
 
-/* Whether rounding errors may replace zero gradients is decided for the run: a
- * micro-batch and a rank without weights decide as the whole update does. */
+/* The choice if rounding errors may replace zero gradients applies to the whole run: a
+ * micro-batch and a rank without weights choose like the whole update. */
 static void test_zeros(void **state)
 {
     static const struct {
@@ -154,8 +154,8 @@ static void test_zeros(void **state)
         }
 }
 
-/* As under torch's autocast, ViT's residual stream stays fp32 in mixed precision: positions
- * are added in fp32, and each sum has the type of its widest term. */
+/* As under torch's autocast, ViT's residual stream stays fp32 in mixed precision:
+ * positions are added in fp32, and each sum has the type of its widest term. */
 static void test_residual_stream(void **state)
 {
     struct built t;
@@ -351,7 +351,8 @@ static void test_groups(void **state)
     built_release(&t);
 }
 
-/* Counts forward nodes of the teacher, or of the net itself, that output 16-bit floats. */
+/* Counts forward nodes of the teacher, or of the net itself, that output 16-bit
+ * floats. */
 static int half_nodes(const struct built *t, bool teacher)
 {
     const struct graph *g = t->build.graph;
@@ -367,7 +368,8 @@ static int half_nodes(const struct built *t, bool teacher)
     return n;
 }
 
-/* The teacher runs as in inference (no drop path, running statistics); the net does not. */
+/* The teacher runs as in inference (no drop path, running statistics); the net does
+ * not. */
 static void check_inference(const struct built *t)
 {
     int drops = 0;

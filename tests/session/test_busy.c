@@ -1,4 +1,4 @@
-/* How many threads a busy machine runs at once. */
+/* The number of threads that a busy machine runs at once. */
 #include "session/busy.h"
 #include "tests/test.h"
 

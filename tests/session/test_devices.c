@@ -10,7 +10,8 @@
 #include "tests/config_init.h"
 #include "tests/test.h"
 
-/* Checks the first message of device_check_run about DEVICE; NULL: no message. */
+/* Checks the first message of device_check_run about DEVICE; NULL if there must be
+ * none. */
 static void check_says(const char *device, const char *want)
 {
     struct problems p = {0};

@@ -1,5 +1,5 @@
-/* Checks whether a run fits, the message if not, and the largest batch, on a device that
- * reports as much memory as the test wants. */
+/* Tests if a run fits, the message if it does not, and the largest batch, on a device
+ * that reports as much memory as the test wants. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 static size_t memory_free;
 static bool memory_shared;
-static size_t memory_others; /* taken by other programs since the start */
+static size_t memory_others; /* used by other programs since the start */
 enum { RESERVE = 1 << 20 };
 
 static bool memory(struct device *dev, struct device_memory *m)
@@ -206,7 +206,8 @@ static void test_elements(void **state)
     assert_int_equal(batch_of((size_t)1 << 50, 0), 131064);
 }
 
-/* On a device with host memory, only a run larger than the machine's memory is refused. */
+/* On a device with host memory, only a run larger than the machine's memory is
+ * rejected. */
 static void test_host(void **state)
 {
     struct strbuf why = STRBUF_INIT;

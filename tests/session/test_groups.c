@@ -28,7 +28,7 @@ struct net {
     const json_t *want;
     struct config cfg;
     struct plan plan;
-    struct part { /* of an update: the last batch, and those before it */
+    struct part { /* of an update: the last batch, and the earlier ones */
         struct build t;
         struct builder b;
         struct tensor *x;
@@ -79,14 +79,14 @@ static void configure(struct net *n)
         config_set(&n->cfg, json_string_value(json_array_get(keys, i)),
                    json_string_value(json_array_get(keys, i + 1)));
     plan_init(&n->plan, &n->cfg, 0, NULL, n->backend, n->dev);
-    if (json_object_get(n->want, "init")) /* beyond what AMP.INIT_SCALE takes */
+    if (json_object_get(n->want, "init")) /* above the maximum of AMP.INIT_SCALE */
         n->plan.first_scale = json_number_value(json_object_get(n->want, "init"));
     for (int i = 0; i < 2; i++)
         n->plan.loss[i].weight = (float)json_number_value(
             json_array_get(json_object_get(n->want, "weights"), (size_t)i));
 }
 
-/* Builds a part in fp32, whatever the plan says: loss scales work all the same. */
+/* Builds a part in fp32 regardless of the plan: loss scales work the same. */
 static void build(const struct net *n, struct part *p, bool last)
 {
     struct loss_options o = {.layer = "loss"};

@@ -1,6 +1,6 @@
 /*
- * Training in half precision: which tensors are 16 bits wide, what checkpointing saves
- * then, and that the 16-bit copy has frozen weights, too.
+ * Training in 16 bits: which tensors have 16 bits, what checkpointing saves then, and
+ * that the 16-bit copy also contains frozen weights.
  */
 #include <math.h>
 #include <string.h>

@@ -266,7 +266,7 @@ static void test_lanes(void **state)
         check_snapshots(&q, &next);
     }
     assert_int_equal(d.syncs, 0);
-    assert_true(after >= RUNS / 2); /* the device does not run dry */
+    assert_true(after >= RUNS / 2); /* the device is never idle */
     assert_true(next >= RUNS - 3);
     inflight_drain(&q);
     check_snapshots(&q, &next);
@@ -331,7 +331,7 @@ static void test_unread(void **state)
     inflight_release(&q);
 }
 
-/* A run of `seconds`; `now`: it leaves a snapshot. */
+/* A run that takes `seconds`; `now`: it leaves a snapshot. */
 static void spend(struct inflight *q, double seconds, const struct control *now)
 {
     static const struct metrics metrics;

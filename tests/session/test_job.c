@@ -20,7 +20,7 @@ static void follow(struct config *cfg, const struct job *job)
     job_preset(cfg, job);
 }
 
-/* Keys that are set stay, and dependent defaults follow them. */
+/* Keys set by the user are unchanged, and dependent defaults follow them. */
 static void what_is_set_stays(void **state)
 {
     const struct job job = {.images = 1600, .side = 300, .world = 1};
@@ -45,7 +45,7 @@ static void what_is_set_stays(void **state)
     config_release(&cfg);
 }
 
-/* AUG.LIST replaces augmentations, which then follow from nothing. */
+/* AUG.LIST replaces augmentations, so their defaults do not depend on the job. */
 static void list_replaces_defaults(void **state)
 {
     const struct job job = {.images = 1600, .side = 300, .world = 1, .glyphs = true};
@@ -62,8 +62,8 @@ static void list_replaces_defaults(void **state)
     config_release(&cfg);
 }
 
-/* At the end of a run of any length, EMA weights average its end: nothing is left of the
- * first half. */
+/* At the end of a run of any length, EMA weights average its last part: nothing of the
+ * first half is left. */
 static void ema_of_short_runs(void **state)
 {
     static const struct {

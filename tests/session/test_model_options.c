@@ -126,7 +126,8 @@ static void test_values(void **state)
     config_release(&cfg);
 }
 
-/* Checks the only message of model_check() for a model with one more key; NULL: none. */
+/* Checks the only message of model_check() for a model with one more key; NULL if there
+ * must be none. */
 static void check_says(const char *type, const char *name, const char *key,
                        const char *text, const char *want)
 {

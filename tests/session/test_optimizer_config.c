@@ -38,8 +38,8 @@ static void test_keys(void **state)
                 fail_msg("%s reads %s, which is no key", o->name, *key);
 }
 
-/* Checks the message about the name; NULL: none. Keys without effect need the place where
- * they were set: tests/golden/config/cli.txt. */
+/* Checks the message about the name; NULL if there must be none. Keys without effect need
+ * their origin: tests/golden/config/cli.txt. */
 static void check_name(const char *name, const char *want)
 {
     struct problems p = {0};

@@ -1,6 +1,7 @@
 /*
- * A run in numbers: Swin's scaled rates, counts of updates, the precision and loss scale
- * of a device, the parameters with weight decay; also mean losses and the progress line.
+ * Numbers of a run: Swin's scaled learning rates, counts of updates, the precision and
+ * loss scale of a device, the parameters with weight decay; also mean losses and the
+ * progress line.
  */
 #include <math.h>
 
@@ -87,7 +88,8 @@ static void test_scaled_rates(void **state)
 
 static void test_counts(void **state)
 {
-    /* 103 images: 10 batches of 10, 3 updates of 3 batches, and one update of the rest. */
+    /* 103 images: 10 batches of 10, 3 updates of 3 batches, and one update of the
+     * rest. */
     struct plan p =
         plan_of(&slow, 103,
                 (const char *[]){"DATA.BATCH_SIZE", "10", "TRAIN.ACCUMULATION_STEPS", "3",
@@ -97,7 +99,8 @@ static void test_counts(void **state)
     assert_int_equal(p.updates_per_epoch, 4);
     assert_int_equal(p.updates, 28);
     assert_int_equal(p.val_batch, 10);
-    /* Fewer batches than an update may take: one update, at the rate of a full one. */
+    /* Fewer batches than an update may use: one update, at the learning rate of a full
+     * one. */
     p = plan_of(&slow, 103,
                 (const char *[]){"DATA.BATCH_SIZE", "32", "TRAIN.ACCUMULATION_STEPS", "8",
                                  "TRAIN.SCALE_LR_BASE", "256", NULL});

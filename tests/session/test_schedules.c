@@ -35,8 +35,8 @@ static void test_keys(void **state)
                 fail_msg("%s reads %s, which is no key", row.name, *key);
 }
 
-/* Checks the message for keys and values up to NULL; NULL: none. Keys without effect need
- * the place where they were set: tests/golden/config/cli.txt. */
+/* Checks the message for keys and values up to NULL; NULL if there must be none. Keys
+ * without effect need their origin: tests/golden/config/cli.txt. */
 static void check(const char *const *keys, const char *want)
 {
     struct problems p = {0};
@@ -109,7 +109,7 @@ static void test_fill(void **state)
     }
 }
 
-/* A warm-up that would fill the whole run is shortened to a tenth, with a warning. */
+/* A warmup that would fill the whole run is shortened to a tenth, with a warning. */
 static void test_short_run(void **state)
 {
     struct problems p = {0};
@@ -142,7 +142,7 @@ static void test_short_run(void **state)
     config_release(&cfg);
 }
 
-/* timm's PlateauLRScheduler: the rate of each epoch, after those of the warm-up. */
+/* timm's PlateauLRScheduler: the learning rate of each epoch after warmup. */
 static void test_plateau(void **state)
 {
     struct strbuf why = STRBUF_INIT;

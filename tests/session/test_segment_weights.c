@@ -142,7 +142,8 @@ static void load_whole(void *arg)
     pretrained_load_all(&((struct run *)arg)->s, path, "the test", NULL);
 }
 
-/* Published weights may omit the encoder's classifier, which the whole net does not use. */
+/* Published weights may omit the encoder's classifier, which the whole net does not
+ * use. */
 static void test_unread_head(void **state)
 {
     struct run r;

@@ -346,7 +346,8 @@ static void test_o3(void **state)
     run_release(&r);
 }
 
-/* session_mix() switches to a program with or without mixup, and the run continues in it. */
+/* session_mix() switches to a program with or without mixup, and the run continues in
+ * it. */
 static void test_mix(void **state)
 {
     struct run a, b;

@@ -211,7 +211,7 @@ static void test_folder(void **state)
     assert_int_equal(unlink(path), 0); /* run again: not even opened */
     assert_int_equal(run(out, 7), 0);
     assert_false(file_exists(path));
-    check_refused(out, 8); /* other seeds are refused */
+    check_refused(out, 8); /* other seeds are rejected */
     check_refused(root, 7);
 
     /* An interrupted set is continued with the same arguments, and with no others. */

@@ -62,7 +62,7 @@ const struct run_state ckpt_state = {
     .ema = {{2, 61.7, 99.5, 0, 0, 0, 0}},
     .window = {.loss_sum = 0.25, .measured = 3, .count = 4, .top1 = 1, .runs = 1},
     .val_iou = {10, {0.5, 0, 1, 1.0 / 3}},
-    .plateau = {.best = -1, .score = (double)NAN}, /* none with this schedule */
+    .plateau = {.best = -1, .score = (double)NAN}, /* unused by this schedule */
     .val_step = 3,
 };
 

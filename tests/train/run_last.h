@@ -4,7 +4,7 @@
 
 #include "graph/graph.h"
 
-/* Runs the reference of the last node of `g` on the arrays that hold its tensors. */
+/* Runs the last node of `g` on the reference, with the arrays that hold its tensors. */
 void run_last(struct graph *g, void **in, void **out);
 
 #endif

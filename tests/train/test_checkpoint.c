@@ -1,6 +1,6 @@
 /*
- * A checkpoint restores everything, has timm's names and PyTorch's order of dims; damage
- * is noticed, and what does not fit the run is refused.
+ * A checkpoint restores everything and has timm's names and PyTorch's order of dims;
+ * damage is detected, and a checkpoint that does not fit the run is rejected.
  */
 #include <math.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 #include "tests/test.h"
 #include "tests/train/checkpoint_run.h"
 
-/* Compares the parameters of two EMAs; counters in an EMA are those of the weights. */
+/* Compares the parameters of two EMAs; an EMA's counters are those of the weights. */
 static void assert_same_ema(struct run *a, struct run *b)
 {
     size_t size = run_bytes(a);
@@ -67,8 +67,8 @@ static void test_round_trip(void **state)
     run_release(&b);
 }
 
-/* The moments of an optimizer are in the file under PyTorch's names, and a run that is
- * resumed with them trains as one that was not interrupted. */
+/* The file has the optimizer's moments under PyTorch's names, and a run resumed with them
+ * trains like one that was not interrupted. */
 static void check_optimizer(const struct optimizer *o)
 {
     const char *const keys[] = {"TRAIN.OPTIMIZER.NAME", o->name, "TRAIN.BASE_LR", "0.002",
@@ -131,7 +131,7 @@ static void test_no_ema(void **state)
     run_release(&b);
 }
 
-/* What another reader of safetensors finds in the file. */
+/* The file as another safetensors reader sees it. */
 static void test_file(void **state)
 {
     struct strbuf why = STRBUF_INIT;
@@ -148,7 +148,7 @@ static void test_file(void **state)
     ckpt_write(&a, ckpt_path);
     assert_int_equal(safetensors_open(&f, ckpt_path, &why), 0);
     assert_int_equal(safetensors_verify(&f, &why), 0);
-    /* of 59 parameters and 57 buffers: weights, EMA; of parameters also two moments */
+    /* 59 parameters and 57 buffers: weights and EMA; for parameters also two moments */
     assert_int_equal(f.n, 116 + 116 + 59 + 59);
     assert_string_equal(safetensors_meta(&f, "config"), "SEED: 0\n");
     assert_non_null(strstr(safetensors_meta(&f, "classes"), "\"bee\""));
@@ -186,8 +186,7 @@ static void test_file(void **state)
     run_release(&a);
 }
 
-/* Counters are floats in memory, where a file may have put any number, and int64 in the
- * file. */
+/* Counters are floats in memory and int64 in the file, which may contain any number. */
 static void test_counters(void **state)
 {
     static const float was[] = {1e19f, -1, NAN, 7};
@@ -218,7 +217,7 @@ static void test_counters(void **state)
     run_release(&r);
 }
 
-/* One bit anywhere, or a missing end: refused, and the session is as it was. */
+/* A flipped bit anywhere or a missing end is rejected, and the session is unchanged. */
 static void test_damage(void **state)
 {
     static const long at[] = {9, 300, 20000, 1000000};
@@ -260,8 +259,8 @@ static void read_other_classes(void *arg)
     (void)checkpoint_read(ckpt_path, &r->s, &got, &(struct class_list){other, 10}, &why);
 }
 
-/* Writes the checkpoint at `ckpt_path` anew, with another text under `key` of its
- * metadata and the right checksum. */
+/* Rewrites the checkpoint at `ckpt_path` with another text under `key` of its metadata
+ * and a valid checksum. */
 static void rewrite(const char *key, const char *text)
 {
     struct strbuf why = STRBUF_INIT;
@@ -291,7 +290,7 @@ static void rewrite(const char *key, const char *text)
     safetensors_close(&f);
 }
 
-/* Writes a checkpoint of `r` to `ckpt_path` with `becomes` in place of `was` in its
+/* Writes a checkpoint of `r` to `ckpt_path` with `was` replaced by `becomes` in its
  * state. */
 static void rewrite_state(struct run *r, const char *was, const char *becomes)
 {
@@ -311,7 +310,7 @@ static void rewrite_state(struct run *r, const char *was, const char *becomes)
     strbuf_release(&text);
 }
 
-/* Checkpoints with the right checksum and a state that no run can have are refused. */
+/* Checkpoints with a valid checksum and an impossible state are rejected. */
 static void test_nonsense(void **state)
 {
     static const struct {
@@ -332,7 +331,7 @@ static void test_nonsense(void **state)
         {"\"growth_count\":0", "\"growth_count\":4294967296",
          "growth_count is not a number"},
         {"\"top1\":2", "\"top1\":\"x\"", "top1 is not a number"},
-        /* counters that one more image would overflow */
+        /* one more image would overflow these counters */
         {"\"top1\":2", "\"top1\":9223372036854775807",
          "top1 is not a number from 0 to 1125899906842624"},
         {"\"data\":", "\"other\":", "data is not a digest"},
@@ -371,7 +370,8 @@ static void test_nonsense(void **state)
     run_release(&a);
 }
 
-/* Weights of another program: that is said, rather than that the checksum is missing. */
+/* For another program's weights the message says so, instead of reporting a missing
+ * checksum. */
 static void test_weights_alone(void **state)
 {
     static const char header[] =
@@ -397,7 +397,7 @@ static void test_weights_alone(void **state)
     run_release(&a);
 }
 
-/* A file without a validation or without IoUs is that of a run that has not had them. */
+/* A file without a validation or without IoUs belongs to a run that had none yet. */
 static void test_not_yet(void **state)
 {
     struct strbuf why = STRBUF_INIT;
@@ -442,7 +442,8 @@ static void test_refused(void **state)
     run_release(&b);
 }
 
-/* checkpoint_size(), asked before anything is saved, is within 10 % of the file. */
+/* checkpoint_size(), called before anything is saved, is within 10 % of the file's
+ * size. */
 static void test_size(void **state)
 {
     struct session bare;

@@ -1,4 +1,4 @@
-/* TRAIN.CLASS_WEIGHTS and TRAIN.LOSS.LOGIT_ADJUST of whole images. */
+/* TRAIN.CLASS_WEIGHTS and TRAIN.LOSS.LOGIT_ADJUST for image classification. */
 #include <math.h>
 
 #include "config/config.h"
@@ -7,7 +7,7 @@
 #include "tests/test.h"
 #include "train/class_weights.h"
 
-/* 1, 3, no, and 4 images of four classes; one without a class. */
+/* 1, 3, 0, and 4 images of four classes; one without a class. */
 static const int32_t label[] = {0, 1, 1, 3, 3, 3, 3, 1, -1};
 
 static int32_t label_at(const struct dataset *d, int64_t i)

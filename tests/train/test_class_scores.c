@@ -1,4 +1,4 @@
-/* Scores of classifiers against scikit-learn's: scripts/golden/class_scores.py. */
+/* Classification scores compared with scikit-learn's: scripts/golden/class_scores.py. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,7 +77,7 @@ static void nothing_and_nan_have_no_score(void **state)
     image_rows_release(&t);
 }
 
-/* MCC starts at -1: a negative one is a score. */
+/* MCC has a minimum of -1: a negative value is a score. */
 static void a_negative_mcc_can_be_best(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* What DATA, AUG and TEST keys mean for the loader. */
+/* Loader options that follow from DATA, AUG, and TEST keys. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -165,7 +165,7 @@ static void processes_share_the_cache(void **state)
     config_release(&cfg);
 }
 
-/* The sides to which timm and Swin resize before the centre crop. */
+/* The sizes to which timm and Swin resize before the center crop. */
 static void validation_resizes_as_timm_does(void **state)
 {
     static const struct {
@@ -252,7 +252,7 @@ static void names_are_those_of_the_tables(void **state)
     assert_non_null(strstr(p.item[0].text, "DATA.DATASET must be one of folder, "));
     assert_non_null(strstr(p.item[0].text, "(did you mean imagenet22K?)"));
     problems_release(&p);
-    data_check(&cfg, &p); /* nothing else can be said of it */
+    data_check(&cfg, &p); /* no further errors, because the storage is unknown */
     data_check_split(&cfg, DATA_TRAIN, &p);
     assert_int_equal(p.nerror, 1);
     problems_release(&p);
@@ -271,7 +271,7 @@ static void check_train(const struct config *cfg, int errors, const char *what)
     problems_release(&p);
 }
 
-/* A missing folder is named, and so is the storage that the folder looks like. */
+/* The message names a missing folder, and the storage that a folder looks like. */
 static void a_split_is_looked_for(void **state)
 {
     char *dir = make_temp_dir(), *list = path_join(dir, "train.txt");
@@ -335,7 +335,8 @@ static void synthetic_needs_no_path(void **state)
     config_release(&cfg);
 }
 
-/* Validation decodes images whole, as Pillow does; training may decode them smaller. */
+/* Validation decodes images at full size, as Pillow does; training may decode them at
+ * reduced size. */
 static void validation_decodes_whole(void **state)
 {
     struct config cfg;

@@ -1,4 +1,4 @@
-/* What the log says of an epoch that waited for data. */
+/* Log messages about an epoch that waited for data. */
 #include <string.h>
 
 #include "tests/test.h"
@@ -8,7 +8,7 @@ static void what_is_said(void **state)
 {
     static const struct {
         struct data_wait w;
-        const char *want; /* NULL: nothing */
+        const char *want; /* NULL if there is no message */
     } rows[] = {
         {{.seconds = 100, .waited = 9, .stages = {{1, 2, 3, 4}}}, NULL},
         {{.seconds = 5, .waited = 0.9, .stages = {{1, 2, 3, 4}}}, NULL},

@@ -1,5 +1,5 @@
-/* Names of other projects: each list of tests/golden/names, which has the names and shapes
- * of a model as its project writes them, becomes ours with no tensor left over. */
+/* Other projects' tensor names: each list of tests/golden/names, with a model's names and
+ * shapes as written by its project, maps to trainc's names with no tensor left over. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ struct list {
     struct weights_file file;
 };
 
-/* "NAME DIM...", a line for each tensor. The names are cut out of `text`. */
+/* Parses one line "NAME DIM..." per tensor. Modifies `text`, which keeps the names. */
 static void read_list(struct list *l, char *text)
 {
     char *save, *line = strtok_r(text, "\n", &save);
@@ -48,7 +48,7 @@ static void read_list(struct list *l, char *text)
     l->file.tensor = l->tensor;
 }
 
-/* The model's tensors of a state dict into t[], the first weight first. */
+/* Stores the model's tensors of a state dict in t[], in order of their weights. */
 static int state_of(const struct graph *g, const struct tensor **t, const char **name)
 {
     int n = 0;
@@ -156,7 +156,7 @@ static void test_lists(void **state)
     assert_true(n >= 20);
 }
 
-/* Each scheme that is not refused has a list. */
+/* Each scheme that is not rejected has a list. */
 static void test_refused(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Scores of several labels per image against scikit-learn's: scripts/golden/multilabel.py. */
+/* Multi-label scores compared with scikit-learn's: scripts/golden/multilabel.py. */
 #include "train/multilabel.h"
 
 #include <math.h>
@@ -21,7 +21,7 @@ static void check(const char *name, const char *what, double got, double want)
         fail_msg("%s: %s is %.17g, scikit-learn's is %.17g", name, what, got, want);
 }
 
-/* F1 of a class with its threshold, counted one by one. */
+/* Returns the F1 of a class at its threshold by counting. */
 static double f1_at_threshold(const struct image_rows *t, int k, double threshold)
 {
     double tp = 0, wrong = 0;

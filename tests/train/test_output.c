@@ -1,6 +1,6 @@
 /*
- * The folder of a run: which lines and events a resumed run keeps, and which keys may
- * change between two starts.
+ * The folder of a run: the lines and events that a resumed run keeps, and the keys that
+ * may change between two starts.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -35,10 +35,10 @@ static int teardown(void **state)
     return 0;
 }
 
-static int64_t axis; /* of the checkpoint: TensorBoard's x */
+static int64_t axis; /* from the checkpoint: TensorBoard's x */
 
-/* Opens the folder of a fresh run, or of one resumed after update 5, the last of an epoch
- * of five; `epoch` 1: after the validation, 0: before it. */
+/* Opens the folder of a new run, or of one resumed after step 5, the last of an epoch of
+ * five steps; `epoch` 1: after the validation, 0: before it. */
 static void open_at(struct output *o, int64_t epoch, bool resumed)
 {
     const struct run_state state = {.epoch = epoch,
@@ -77,7 +77,7 @@ static void check_metrics(bool validated)
     free(text);
 }
 
-/* One update can have a line of training and one of validation. */
+/* A step can have both a training and a validation line. */
 static void test_lines(void **state)
 {
     const struct train_line train = {.step = 5, .loss = 1};
@@ -90,18 +90,18 @@ static void test_lines(void **state)
     output_val(&o, &val);
     output_close(&o);
     check_metrics(true);
-    /* Saved after the fifth update, before its validation: that comes again. */
+    /* Saved after the fifth step, before its validation, which is therefore repeated. */
     open_at(&o, 0, true);
     check_metrics(false);
     output_val(&o, &val);
     output_close(&o);
     check_metrics(true);
-    open_at(&o, 1, true); /* and one after the validation */
+    open_at(&o, 1, true); /* and once after the validation */
     check_metrics(true);
     output_close(&o);
 }
 
-/* A diverged EMA was measured, so its loss is null; one that is not kept has no entry. */
+/* A diverged EMA was evaluated, so its loss is null; without an EMA there is no entry. */
 static void test_diverged(void **state)
 {
     struct val_line val = {.step = 5, .val = scores_unknown(), .ema = scores_unknown()};
@@ -143,7 +143,7 @@ static bool events_have(const void *what, size_t size)
     return found;
 }
 
-/* Does an event file say that a session starts at update `step`, from 1 to 127? */
+/* True if an event file starts a session at step `step`, from 1 to 127. */
 static bool starts_at(char step)
 {
     const char event[] = {0x10, step, 0x3a, 2, 8, 1}; /* step, session_log, START */
@@ -151,8 +151,8 @@ static bool starts_at(char step)
     return events_have(event, sizeof(event));
 }
 
-/* Does an event file say so of update 0? That is not written, so the event is 13 bytes
- * long: the time and the session log. */
+/* True if an event file starts a session at step 0. Zero is not written, so the event is
+ * 13 bytes long: the time and the session log. */
 static bool starts_fresh(void)
 {
     static const char length[] = {13, 0, 0, 0, 0, 0, 0, 0}, start[] = {0x3a, 2, 8, 1};
@@ -160,8 +160,8 @@ static bool starts_fresh(void)
     return events_have(length, sizeof(length)) && events_have(start, sizeof(start));
 }
 
-/* The event of the start makes TensorBoard drop points from that update on: after the
- * checkpoint for a resumed run, all for a fresh one. */
+/* The start event makes TensorBoard drop points from that step on: after the checkpoint
+ * for a resumed run, all for a new one. */
 static void test_events(void **state)
 {
     struct output o;
@@ -177,7 +177,7 @@ static void test_events(void **state)
     assert_false(starts_at(5));
 }
 
-/* If the axis of a checkpoint is ahead of its updates, curves go on from the axis. */
+/* If a checkpoint's axis is ahead of its steps, curves continue from the axis. */
 static void test_axis(void **state)
 {
     struct output o;
@@ -188,14 +188,14 @@ static void test_axis(void **state)
     assert_int_equal(output_axis(&o, 6), 91);
     output_close(&o);
     assert_true(starts_at(91));
-    axis = 3; /* of shorter epochs: x is the update again */
+    axis = 3; /* from shorter epochs: x equals the step again */
     open_at(&o, 1, true);
     assert_int_equal(output_axis(&o, 6), 6);
     output_close(&o);
     axis = 0;
 }
 
-/* Each event is in the file at once, for a run that is killed. */
+/* Each event is written to the file immediately, in case the run is killed. */
 static void test_killed(void **state)
 {
     const struct train_line train = {.step = 5, .loss = 1};
@@ -217,12 +217,12 @@ static void prepare(void *arg)
     output_prepare(&o, &r.cfg);
 }
 
-/* A key that changes the result may not differ in the same folder; one that only logs or
- * feeds may. */
+/* Keys that change the result must be the same in one folder; logging and data feeding
+ * keys may change. */
 static void test_keys(void **state)
 {
     static const struct {
-        const char *key, *was, *is, *says; /* NULL: may differ */
+        const char *key, *was, *is, *says; /* NULL if it may change */
     } rows[] = {
         {"AUG.MIXUP", "0", "0.5", "AUG.MIXUP (0.0 there, 0.5 here)"},
         {"TRAIN.CLIP_GRAD", "5", "1", "TRAIN.CLIP_GRAD (5.0 there, 1.0 here)"},

@@ -1,4 +1,4 @@
-/* Predicted label maps as images: class of a pixel, colours, scale, and files. */
+/* Predicted label maps as images: class of a pixel, colors, scale, and files. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,9 +21,9 @@ static void test_argmax(void **state)
     (void)state;
     paint_argmax(z, 5, 3, label);
     assert_int_equal(label[0], 1);
-    assert_int_equal(label[1], 0); /* the first of equals */
+    assert_int_equal(label[1], 0); /* ties go to the first */
     assert_int_equal(label[2], 2);
-    assert_int_equal(label[3], 0); /* as in the scores, where a NaN is */
+    assert_int_equal(label[3], 0); /* as in the scores: a NaN */
     assert_int_equal(label[4], 0);
 }
 
@@ -60,7 +60,7 @@ static void test_overlay(void **state)
         assert_int_equal(dst[3 + c], (rgb[3 + c] + colour[c]) / 2);
 }
 
-/* Pixels of the PNG are the classes; its palette has the colours of the set. */
+/* Pixels of the PNG are class indices; its palette has the colors of the set. */
 static void test_file(void **state)
 {
     const struct class_set *set = class_set_find("cityscapes19");
@@ -114,7 +114,7 @@ static bool contains(const char *data, size_t len, const void *what, size_t n)
     return false;
 }
 
-/* Summary.Value: tag (1) and image (4) of height, width, colour space and bytes. */
+/* Summary.Value: tag (1) and image (4) with height, width, color space, and bytes. */
 static void test_event(void **state)
 {
     static const char want[] = "\x0a\x05"

@@ -1,4 +1,4 @@
-/* MODEL.PRETRAINED: state dicts as others write them. */
+/* MODEL.PRETRAINED: state dicts as other programs write them. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,8 @@ static void load_pretrained(void *arg)
     pretrained_load(&((struct run *)arg)->s, ckpt_path);
 }
 
-/* The offset in memory (channels last) of element k of the tensor in OIHW order. */
+/* Returns the offset in memory (channels last) of element k of the tensor in OIHW
+ * order. */
 static int64_t place_of(const struct tensor *t, int64_t k)
 {
     int64_t in, area;
@@ -36,9 +37,9 @@ static int64_t place_of(const struct tensor *t, int64_t k)
     return (k / (in * area) * area + k % area) * in + k / area % in;
 }
 
-static int64_t fc_inputs; /* written as those of fc.weight; 0: those of the model */
+static int64_t fc_inputs; /* written in place of fc.weight's, or 0 for the model's */
 
-/* Writes a state dict of `r` as other programs do: in bf16, with a prefix; without the
+/* Writes a state dict of `r` as other programs do: in bf16 with a prefix, and without the
  * tensor `leave_out`. */
 static void write_state_dict(struct run *r, const char *prefix, const char *leave_out)
 {
@@ -102,7 +103,8 @@ static void test_pretrained(void **state)
         run_release(&d);
     }
 
-    /* Another number of classes: the classifier stays, all else is loaded. */
+    /* If the number of classes differs, the classifier is unchanged and all else is
+     * loaded. */
     load_pretrained(&c);
     (void)run_weights(&c);
     assert_string_equal(session_flat(&c.s)->segment[0].tensor->name, "fc.bias");
@@ -116,18 +118,18 @@ static void test_pretrained(void **state)
 
     write_state_dict(&a, "", "layer3.1.conv2.weight");
     check_dies(load_pretrained, &b, "115 of 116 tensors match, 1 of");
-    fc_inputs = 32; /* as many classes, of another model */
+    fc_inputs = 32; /* the same classes, from another model */
     write_state_dict(&a, "", "");
     check_dies(load_pretrained, &b, "115 of 116 tensors match, 1 of");
-    load_pretrained(&c); /* other classes: it starts afresh anyway */
+    load_pretrained(&c); /* other classes: the classifier is reinitialized anyway */
     fc_inputs = 0;
     run_release(&a);
     run_release(&b);
     run_release(&c);
 }
 
-/* MODEL.PRETRAINED_SKIP matches names without the file's prefix, also of tensors that
- * only the file has. */
+/* MODEL.PRETRAINED_SKIP matches names without the file's prefix, also tensors that only
+ * the file has. */
 static void test_skip(void **state)
 {
     struct run deep, strict, some;
@@ -150,7 +152,7 @@ static void test_skip(void **state)
     run_release(&some);
 }
 
-/* What is odd, but no reason to stop, is a warning. */
+/* Oddities that need not stop the run are warnings. */
 static void test_told(void **state)
 {
     char *path = path_join(ckpt_dir, "log.txt"), *text;
@@ -180,7 +182,7 @@ static void test_told(void **state)
     run_release(&to);
 }
 
-/* ---- Swin as Microsoft publishes it ---- */
+/* ---- Swin as published by Microsoft ---- */
 
 #define SWIN                                                                             \
     "MODEL.TYPE", "swin", "MODEL.NAME", "swin_tiny_patch4_window7_224", "DATA.IMG_SIZE", \
@@ -188,7 +190,7 @@ static void test_told(void **state)
         "MODEL.SWIN.DEPTHS", "[2, 1]", "MODEL.SWIN.NUM_HEADS", "[1, 2]",                 \
         "MODEL.SWIN.APE", "True"
 
-/* Microsoft's name of a parameter. */
+/* Returns Microsoft's name of a parameter. */
 static void swin_other_name(const char *name, struct strbuf *other)
 {
     int stage, n = 0;
@@ -211,7 +213,7 @@ static void add_other(struct safetensors_writer *w, const char *name, const floa
     strbuf_release(&other);
 }
 
-/* Writes the weights under Microsoft's names, in fp32, with a buffer that trainc computes
+/* Writes the weights under Microsoft's names in fp32, with a buffer that trainc computes
  * itself. */
 static void write_microsoft(struct run *r)
 {
@@ -287,7 +289,7 @@ static void test_microsoft(void **state)
     run_release(&large);
 }
 
-/* The rows of ImageNet-1k are picked from a classifier of 22k, where row i holds i. */
+/* The rows of ImageNet-1k are selected from a 22k classifier whose row i contains i. */
 static void test_22k(void **state)
 {
     struct run from, to;
@@ -307,18 +309,18 @@ static void test_22k(void **state)
     write_microsoft(&from);
     load_pretrained(&to);
     (void)run_weights(&to);
-    /* tench n01440764, goldfish n01443537 and toilet paper n15075141 */
+    /* tench n01440764, goldfish n01443537, and toilet paper n15075141 */
     assert_true(to.weights[b->offset] == 359);
     assert_true(to.weights[b->offset + c] == 368);
     assert_true(to.weights[b->offset + b->len - 1] == imagenet22k_rows[999]);
-    for (int i = 1; i < IMAGENET_1K; i++) /* but for one that is not in 22k */
+    for (int i = 1; i < IMAGENET_1K; i++) /* except one that is not in 22k */
         if (i != 850 && i != 851)
             assert_true(imagenet22k_rows[i] > imagenet22k_rows[i - 1]);
     run_release(&from);
     run_release(&to);
 }
 
-/* Loading leaves nothing of the old weights, neither in packed copies nor in EMAs. */
+/* Loading replaces the old weights everywhere, including packed copies and EMAs. */
 static void test_forgets(void **state)
 {
     struct run from, a, b;
@@ -341,7 +343,7 @@ static void test_forgets(void **state)
     run_release(&b);
 }
 
-/* ---- a checkpoint as torchvision's trainer writes it ---- */
+/* ---- a checkpoint written by torchvision's trainer ---- */
 
 static void put_text(FILE *f, const char *s)
 {

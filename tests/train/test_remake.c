@@ -1,4 +1,4 @@
-/* First convolutions for other channels than RGB: timm's values, names per family. */
+/* First convolutions for other channels than RGB: timm's values, and names per family. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 enum { OUT = 2, SIDE = 2, RGB = 3 };
 
-/* timm's weights are OIHW, ours OHWI. */
+/* timm's weights are OIHW, trainc's OHWI. */
 static void check_case(const json_t *j)
 {
     int64_t channels = json_integer_value(json_object_get(j, "channels"));
@@ -73,7 +73,7 @@ static const struct tensor *param(const struct graph *g, const char *name)
     return NULL;
 }
 
-/* Other channels change the shape of the first convolution alone, and it is remade. */
+/* Other channels change only the shape of the first convolution, which is adapted. */
 static void check_family(const char *type, const char *name, const char *first)
 {
     struct strbuf why = STRBUF_INIT;
@@ -98,7 +98,7 @@ static void check_family(const char *type, const char *name, const char *first)
             assert_string_equal(t->name, first);
             assert_non_null(remake_find(m->family, false, t, &file));
             remade++;
-            file.dims[0]++; /* another net's */
+            file.dims[0]++; /* another model's */
             assert_null(remake_find(m->family, false, t, &file));
             file.dims[0]--;
             file.dims[1] = 5;

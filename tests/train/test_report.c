@@ -40,9 +40,8 @@ static void fill(struct report *r, struct dataset *d)
 }
 
 /*
- * Bins of width 1/15: 0.5 lies in the 8th (7/15 < 0.5), 0.78 in the 12th, 0.9 in the
- * 14th, 0.98 in the 15th. |1 - 0.5| + |0 - 0.78| + |2 - 1.8| + |0 - 0.98| = 2.46, of 5
- * images.
+ * Bins of width 1/15: 0.5 is in bin 8 (7/15 < 0.5), 0.78 in bin 12, 0.9 in bin 14, 0.98
+ * in bin 15. |1 - 0.5| + |0 - 0.78| + |2 - 1.8| + |0 - 0.98| = 2.46, of 5 images.
  */
 static void test_calibration(void **state)
 {
@@ -96,11 +95,11 @@ static void test_files(void **state)
                "4.png,cat,dog,4.60517,0.01,0.98\n1.png,cat,dog,2.20727,0.11,0.78\n"
                "3.png,dog,dog,0.693147,0.5,0.5\n0.png,cat,cat,0.105361,0.9,0.9\n"
                "2.png,dog,dog,0.105361,0.9,0.9\n");
-    assert_null(report_refuse(dir)); /* again */
+    assert_null(report_refuse(dir)); /* allowed again */
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
         char *at = path_join(dir, files[i]);
 
-        if (i == 4) /* without the mark it is a folder of others */
+        if (i == 4) /* without the mark file the folder is not trainc's */
             assert_int_equal(unlink(at), 0);
         if (i == 4)
             assert_non_null(report_refuse(dir));
@@ -112,7 +111,7 @@ static void test_files(void **state)
     dataset_close(d);
 }
 
-/* From a confusion matrix of pixels: there are neither a calibration nor images. */
+/* From a pixel confusion matrix: neither calibration nor images. */
 static void test_matrix(void **state)
 {
     static const int64_t matrix[] = {5, 1, 0, 2, 7, 0, 0, 3, 0};

@@ -1,4 +1,4 @@
-/* The checkpoints of a run: which are kept, which is resumed, and a full disk. */
+/* The checkpoints of a run: which are kept, which one is resumed, and a full disk. */
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
@@ -19,7 +19,7 @@
 #include "tests/train/checkpoint_run.h"
 #include "train/saves.h"
 
-static int full; /* so many of the next calls of fsync() find the disk full */
+static int full; /* number of the next fsync() calls that find the disk full */
 
 int fsync(int fd)
 {
@@ -50,7 +50,7 @@ static bool same_file(const char *a, const char *b)
     return same;
 }
 
-/* Saves and waits for it. Returns -1 if a file was not written. */
+/* Saves and waits. Returns -1 if a file was not written. */
 static int save_now(const struct saves *saves, const struct session *s,
                     const struct run_state *state, bool epoch_end, bool best)
 {
@@ -79,7 +79,7 @@ static void resume_or_die(void *arg)
     (void)saves_resume(&v, &((struct run *)arg)->s, &got);
 }
 
-/* A damaged file is named where it is passed over, not each time the folder is read. */
+/* A damaged file is named when it is skipped, not each time the folder is read. */
 static void look_and_save(void *arg)
 {
     const struct saves v = {
@@ -111,7 +111,8 @@ static void test_saves(void **state)
     assert_int_equal(count_files("ckpt_"), 2);
     assert_true(same_file("last.safetensors", "ckpt_epoch_3.safetensors"));
     assert_false(same_file("best.safetensors", "ckpt_epoch_2.safetensors"));
-    assert_int_equal(count_files("best"), 1); /* outlives its numbered name */
+    assert_int_equal(count_files("best"), 1); /* kept after its numbered name is
+                                               * deleted */
     run_steps(&a, 1);
     s.epoch = 4;
     assert_int_equal(save_now(&v, &a.s, &s, false, false), 0);
@@ -122,7 +123,7 @@ static void test_saves(void **state)
     ckpt_same_array(&a, &b, MEMORY_WEIGHTS);
     assert_int_equal(session_control(&b.s).step, 5);
 
-    /* The newest is damaged (by both names): the one before it. */
+    /* The newest is damaged (under both names): the previous one is used. */
     char *newest = path_join(ckpt_dir, "last.safetensors");
 
     ckpt_damage(newest, 500000);
@@ -151,7 +152,7 @@ static void test_saves(void **state)
     run_release(&b);
 }
 
-/* The file just written stays, even if the folder has `keep` files of later updates. */
+/* The newly written file is kept, even if the folder has `keep` files of later steps. */
 static void test_older(void **state)
 {
     const struct saves v = {
@@ -174,8 +175,8 @@ static void test_older(void **state)
     run_release(&a);
 }
 
-/* A new file for which there is no room does not appear; the old ones stay, and the
- * caller learns of it. */
+/* A new file that does not fit on the disk does not appear; the old ones are kept, and
+ * the caller gets an error. */
 static void test_disk_full(void **state)
 {
     const struct saves v = {
@@ -206,7 +207,7 @@ static void test_disk_full(void **state)
     run_release(&a);
 }
 
-/* Killed after best.safetensors was written and before the numbered file: the run goes on
+/* Killed after writing best.safetensors and before the numbered file: the run resumes
  * from the best one, which is the newest. */
 static void test_killed_after_best(void **state)
 {
@@ -243,8 +244,7 @@ static void put_file(const char *name)
     free(path);
 }
 
-/* Files with names of the user's choice are left alone; what killed saves left is
- * removed. */
+/* Files with user-chosen names are kept; leftovers of killed saves are removed. */
 static void test_other_files(void **state)
 {
     static const char *const theirs[] = {
@@ -288,7 +288,7 @@ static void test_other_files(void **state)
     run_release(&a);
 }
 
-/* On a full disk the oldest checkpoints are removed, but not the last sound one. */
+/* On a full disk the oldest checkpoints are removed, but not the last intact one. */
 static void test_no_room(void **state)
 {
     const struct saves v = {
@@ -317,7 +317,7 @@ static void test_no_room(void **state)
     run_release(&a);
 }
 
-/* Tensors that are not finite are not written, and the caller learns which one it is. */
+/* Non-finite tensors are not written, and the caller learns their name. */
 static void test_diverged(void **state)
 {
     static const enum memory memory[] = {MEMORY_WEIGHTS, MEMORY_EMA, MEMORY_MOMENT2};
@@ -366,7 +366,7 @@ static void test_diverged(void **state)
     run_release(&a);
 }
 
-/* What is written is a copy, unchanged by training that goes on meanwhile. */
+/* Saving writes a copy, which continued training does not change. */
 static void test_training_goes_on(void **state)
 {
     struct saves v = {
@@ -392,7 +392,7 @@ static void test_training_goes_on(void **state)
     run_release(&c);
 }
 
-/* A folder that is removed while its run goes on is made again. */
+/* A folder that is deleted during its run is created again. */
 static void test_folder_removed(void **state)
 {
     char *gone = path_join(ckpt_dir, "gone"), *path = path_join(gone, "config.yaml");

@@ -1,4 +1,4 @@
-/* What the keys of segmentation mean for the loader, and which do not fit together. */
+/* Loader options that follow from segmentation keys, and conflicting keys. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +45,8 @@ static void keys_reach_the_loader(void **state)
     assert_true(o.transform.factor[0] == 0.5 && o.transform.factor[1] == 2);
     assert_true(o.transform.flip.probability == 0.5 && o.transform.jitter[2] == 0.1);
     assert_memory_equal(o.transform.fill, ((uint8_t[]){0, 128, 255}), 3);
-    assert_int_equal(o.transform.policy.ops, 0); /* of the defaults nothing is taken */
+    assert_int_equal(o.transform.policy.ops, 0); /* the classification defaults do not
+                                                  * apply */
     assert_true(o.transform.erase.probability == 0);
     assert_true(o.shuffle && o.drop_last);
     data_loader_options(&cfg, DATA_VAL, &o);
@@ -58,7 +59,8 @@ static void keys_reach_the_loader(void **state)
     config_release(&cfg);
 }
 
-/* Sets one key of a good configuration; expects a mistake that says `why`, NULL: none. */
+/* Sets one key of a valid configuration; expects an error that contains `why`, or none if
+ * NULL. */
 static void expect(const char *key, const char *value, const char *why)
 {
     struct config cfg;
@@ -91,12 +93,13 @@ static void what_does_not_fit_is_said(void **state)
     expect("AUG.REPROB", "0.25", NULL); /* the default, as in a saved config.yaml */
     expect("AUG.REPROB", "0.5", "AUG.REPROB does not work with label maps");
     expect("AUG.AUTO_AUGMENT", "none", NULL);
-    expect("AUG.AUTO_AUGMENT", "rand-m7", "AUG.AUTO_AUGMENT does not work with label maps");
+    expect("AUG.AUTO_AUGMENT", "rand-m7",
+           "AUG.AUTO_AUGMENT does not work with label maps");
     expect("AUG.PAD_CROP", "4", "AUG.PAD_CROP does not work with label maps");
     expect("AUG.CROP_MODE", "rrc", "AUG.CROP_MODE does not work with label maps");
 }
 
-/* Keys that only a classifier reads are warned of. */
+/* Keys that only classification reads give a warning. */
 static void what_is_not_read_is_said(void **state)
 {
     static const char *const unread[][2] = {{"AUG.SCALE", "[0.5, 1.0]"},
@@ -183,7 +186,7 @@ static void names_are_counted(void **state)
     config_release(&cfg);
 }
 
-/* Synthetic images have labels if the model segments. */
+/* Synthetic images have label maps for segmentation models. */
 static void synthetic_follows_the_model(void **state)
 {
     struct config cfg;
@@ -203,7 +206,7 @@ static void synthetic_follows_the_model(void **state)
     config_release(&cfg);
 }
 
-/* Classes are counted at the resolution of the model's logits (the encoder's: 1/8). */
+/* Classes are counted at the resolution of the model's logits (encoder: 1/8). */
 static void labels_are_counted_as_learned(void **state)
 {
     static const char *const names[] = {"erfnet", "erfnet_encoder"};
@@ -232,7 +235,7 @@ static void read_class_weights(void *cfg)
     (void)class_weights(cfg, NULL, weight);
 }
 
-/* Nothing could be learned from labels that are all ignored. */
+/* Labels that are all ignored are an error. */
 static void labels_have_classes(void **state)
 {
     char *dir = make_temp_dir();

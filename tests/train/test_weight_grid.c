@@ -1,4 +1,4 @@
-/* Tables of windows and images of another size, against PyTorch and timm. */
+/* Tables resampled to other window and image sizes, compared with PyTorch and timm. */
 #include <math.h>
 #include <stdlib.h>
 

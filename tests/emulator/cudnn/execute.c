@@ -303,7 +303,8 @@ static bool share(const struct tensor *a, const char *pa, int64_t na,
     return both;
 }
 
-/* Results must not overlap operands or the workspace: no engine promises to support that. */
+/* Results must not overlap operands or the workspace: no engine promises to support
+ * that. */
 static cudnnStatus_t check_overlaps(const struct graph *g, const union place *p,
                                     const void *workspace, int64_t size)
 {
@@ -394,7 +395,8 @@ static cudnnStatus_t submit(const struct plan *plan, const union place *places,
     return error ? refuse(CUDNN_STATUS_EXECUTION_FAILED, "CUDA error %d", error) : OK;
 }
 
-/* Allocates the memory of an engine's kernels, which are loaded at its first run and stay. */
+/* Allocates the memory of an engine's kernels, which are loaded at its first run and
+ * stay. */
 static void load(const struct engine *e)
 {
     enum { ENGINES = 128, MEMORY = 8 << 20 };

@@ -113,7 +113,8 @@ bool graph_writes(const struct op *op, int slot);
 void graph_read_tensor(const struct descriptor *d, struct tensor *t);
 void graph_read_op(const struct descriptor *d, struct op *op);
 
-/* Reads the operations of an OPERATIONGRAPH descriptor into d->graph, or returns an error. */
+/* Reads the operations of an OPERATIONGRAPH descriptor into d->graph, or returns an
+ * error. */
 cudnnStatus_t graph_build(struct descriptor *d);
 
 /* Returns why no engine supports the graph, or NULL. */

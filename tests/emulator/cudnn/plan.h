@@ -44,7 +44,8 @@ bool engine_notes(const struct engine *e, int note);
 /* Finalizes descriptors other than tensors, operations, and graphs. */
 cudnnStatus_t plan_finalize(struct descriptor *d);
 
-/* Attributes set by the library: results, notes, workspace, text. Sets *mine for these. */
+/* Attributes set by the library: results, notes, workspace, text. Sets *mine for
+ * these. */
 cudnnStatus_t plan_get(struct descriptor *d, cudnnBackendAttributeName_t name,
                        int64_t asked, int64_t *count, void *values, bool *mine);
 

@@ -109,7 +109,8 @@ static float number(const struct run *r, const struct value *x, int64_t at)
     return r->tf32 ? value_tf32(x->v[at]) : x->v[at];
 }
 
-/* Returns the end of rows, columns, or products of batch `at`: `most`, or its given length. */
+/* Returns the end of rows, columns, or products of batch `at`: `most`, or its given
+ * length. */
 static int64_t length(const struct value *x, int64_t batch, int64_t most)
 {
     int64_t n = x ? (int64_t)x->v[batch * x->step[0]] : most;

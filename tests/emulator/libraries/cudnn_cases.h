@@ -37,7 +37,8 @@ extern const struct cudnn_case cudnn_cases_descriptors[], cudnn_cases_graphs[];
         .name = #f, .answer = ANSWER_STRICTER, .run = (f)                                \
     }
 
-/* Graphs that must have an engine if the emulation has one. run returns the operations. */
+/* Graphs that must have an engine if the emulation has one. run returns the
+ * operations. */
 struct cudnn_graph_case {
     const char *name;
     bool offered; /* by the emulation */

@@ -27,7 +27,8 @@ static const char h200[] =
     "\"deviceVer\":900,\"driverVer\":13000,\"deviceName\":\"NVIDIA H200\"}";
 
 /* Run-time compiled engines are only offered with a driver; the toolkit's stub is
- * sufficient. The address sanitizer would report leaks in libraries that we cannot fix. */
+ * sufficient. The address sanitizer would report leaks in libraries that we cannot
+ * fix. */
 static bool open_real(void)
 {
 #ifdef __SANITIZE_ADDRESS__

@@ -81,7 +81,8 @@ static void test_workspace(void **state)
     assert_int_equal(ws[WORKSPACE], 0);
 }
 
-/* Plans and packs are independent: the descriptors they were made from may be destroyed. */
+/* Plans and packs are independent: the descriptors they were made from may be
+ * destroyed. */
 static void test_lifetimes(void **state)
 {
     void *plan = api_engine_plan(a, fused_graph(), ENGINE), *pack;

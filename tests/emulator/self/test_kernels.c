@@ -130,7 +130,8 @@ static int sums_wrong(struct fixture *f, int size)
 typedef void sum_fn(struct device *dev, const float *x, float *y, int blocks,
                     enum bug bug);
 
-/* Returns how many of a kernel's sums of `size` elements are wrong with this thread order. */
+/* Returns how many of a kernel's sums of `size` elements are wrong with this thread
+ * order. */
 static int wrong(sum_fn *sum, int size, const char *order, enum bug bug)
 {
     struct fixture f;
