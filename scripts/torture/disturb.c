@@ -1,12 +1,12 @@
 /*
- * Between trainc and the C library (LD_PRELOAD), for scripts/torture.sh. It concerns files
- * below $TORTURE_DIR, and processes named trainc, alone.
+ * Interposes on the C library (LD_PRELOAD) for scripts/torture.sh. Affects only files
+ * below $TORTURE_DIR and processes named trainc.
  *
- *   TORTURE_LOG=FILE    appends what is done to files: struct record, two paths, data
- *   TORTURE_RATE=X      the share of calls that fail, from 0 to 1
- *   TORTURE_SEED=N      which ones
- *   TORTURE_FULL=N      after an ENOSPC the next N calls that write fail, too
- *   TORTURE_SKIP=WORD   plants a bug: "fsync" and "rename" do nothing, in a share of 1 / 4
+ *   TORTURE_LOG=FILE    appends all file operations: struct record, two paths, data
+ *   TORTURE_RATE=X      share of calls that fail, from 0 to 1
+ *   TORTURE_SEED=N      seed of the choice
+ *   TORTURE_FULL=N      after an ENOSPC the next N writing calls fail, too
+ *   TORTURE_SKIP=WORD   plants a bug: one in four calls of "fsync" or "rename" does nothing
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -69,7 +69,7 @@ static uint64_t mixed(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/* The absolute path into `to`. False: it does not lie below `dir`. */
+/* Stores the absolute path in `to`. Returns false if it is not below `dir`. */
 static bool is_ours(const char *path, char to[PATH_MAX])
 {
     char here[PATH_MAX] = "";
@@ -99,7 +99,7 @@ static bool is_our_file(int fd, char to[PATH_MAX], struct stat *st)
            (S_ISREG(st->st_mode) || S_ISDIR(st->st_mode));
 }
 
-/* The error of this call, or 0. */
+/* Returns the error of this call, or 0. */
 static int fault(const int *errors, int n, bool writes)
 {
     uint64_t r;
@@ -134,8 +134,10 @@ static void put(char op, uint64_t inode, uint64_t offset, uint64_t length, const
                 const char *b, const void *data)
 {
     struct record r = {.op = op, .inode = inode, .offset = offset, .length = length};
-    struct iovec part[] = {{&r, sizeof(r)}, {(void *)(uintptr_t)a, 0},
-                           {(void *)(uintptr_t)b, 0}, {(void *)(uintptr_t)data, 0}};
+    struct iovec part[] = {{&r, sizeof(r)},
+                           {(void *)(uintptr_t)a, 0},
+                           {(void *)(uintptr_t)b, 0},
+                           {(void *)(uintptr_t)data, 0}};
 
     if (log_fd < 0)
         return;
@@ -209,7 +211,8 @@ static ssize_t written(int fd, const void *data, size_t len, off_t offset, bool 
     if (error == SHORT && len > 1)
         len = 1 + mixed(seed ^ calls) % (len - 1);
     if (!ours || log_fd < 0)
-        return at_offset ? REAL(pwrite)(fd, data, len, offset) : REAL(write)(fd, data, len);
+        return at_offset ? REAL(pwrite)(fd, data, len, offset)
+                         : REAL(write)(fd, data, len);
     (void)pthread_mutex_lock(&lock);
     if (!at_offset && fcntl(fd, F_GETFL) & O_APPEND)
         offset = fstat(fd, &st) ? 0 : st.st_size;
@@ -239,7 +242,8 @@ static size_t readable(int fd, size_t len, int *error)
     char at[PATH_MAX];
     struct stat st;
 
-    *error = len > 1 && is_our_file(fd, at, &st) ? FAULT(false, EIO, EINTR, SHORT, SHORT) : 0;
+    *error =
+        len > 1 && is_our_file(fd, at, &st) ? FAULT(false, EIO, EINTR, SHORT, SHORT) : 0;
     return *error == SHORT ? 1 + mixed(seed ^ calls) % (len - 1) : len;
 }
 
@@ -291,7 +295,7 @@ int fsync(int fd)
     if (ours)
         put(S_ISDIR(st.st_mode) ? 'D' : 'F', st.st_ino, 0, 0, at, NULL, NULL);
     (void)pthread_mutex_unlock(&lock);
-    return ours ? 0 : REAL(fsync)(fd); /* nobody waits for a disk here */
+    return ours ? 0 : REAL(fsync)(fd); /* skips waiting for the disk */
 }
 
 int close(int fd)

@@ -153,7 +153,7 @@ static uint16_t both_signs(const struct format *f, float x)
     return h;
 }
 
-/* A tie rounds to even, and anything beside it to the nearer neighbor. */
+/* A tie rounds to even; other values round to the nearer neighbor. */
 static void test_half_rounding(void **state)
 {
     (void)state;

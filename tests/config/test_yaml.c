@@ -1,4 +1,4 @@
-/* YAML files (statements 34 to 41 of yacs's behaviour, and more) and BASE chains. */
+/* YAML files (statements 34 to 41 of yacs's behavior, and more) and BASE chains. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

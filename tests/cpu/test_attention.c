@@ -1,7 +1,7 @@
 /*
- * Attention and mixing within windows in bf16, with the loops of every instruction set
- * that this processor has (a normal run might only use fp32 there) and with AMX tiles (in
- * plain C with tests/tiles/tiles.mk). And sums over windows that do not depend on the
+ * Attention and mixing within windows in bf16, with the loops of every instruction set of
+ * this processor (a normal run might use only fp32 there) and with AMX tiles (in plain C
+ * with tests/tiles/tiles.mk). Also checks that sums over windows do not depend on the
  * number of threads.
  */
 #include <math.h>

@@ -140,7 +140,7 @@ static const struct layer layers[] = {
      .conv = {.layer = "conv", .out = 7, .kernel = 3, .stride_h = 2, .stride_w = 3}},
 };
 
-/* Whatever the dilation of a 3x1, the 16-bit types have engines without conversions. */
+/* For any dilation of a 3x1, the 16-bit types have engines without conversions. */
 static void check_one(struct device *dev, const struct layer *l, enum dtype d)
 {
     struct asked a = check_layer(dev, l, d);

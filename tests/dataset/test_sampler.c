@@ -125,7 +125,7 @@ static void orders_are_fair(void **state)
     enum { N = 12, EPOCHS = 24000 };
     static double place[N][N], after[N][N];
     double chi_place = 0, chi_after = 0, want = EPOCHS / (double)N;
-    double want_after = EPOCHS / (double)N; /* (N - 1) neighbours over N (N - 1) pairs */
+    double want_after = EPOCHS / (double)N; /* (N - 1) neighbors over N (N - 1) pairs */
 
     (void)state;
     for (uint64_t e = 0; e < EPOCHS; e++) {

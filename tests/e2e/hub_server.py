@@ -1,18 +1,18 @@
-"""A server for tests of downloads: a hub, and what it redirects to, on two ports.
+"""Test server for downloads: a hub and the CDN that it redirects to, on two ports.
 
     python3 hub_server.py SITE [CERTIFICATE]
 
-Prints "hub PORT" and "cdn PORT", then serves the files below SITE. `mode` in the working
-directory says in each request how, in words, and `requests` gets a line for each:
+Prints "hub PORT" and "cdn PORT", then serves the files in SITE. Each request reads the
+words in the file `mode` of the current folder, and is logged as a line of `requests`:
 
-  redirect     the hub sends to the other port      linked     with the hub's headers
-  cut=N        a body ends after N bytes            stall=N    and comes no further
-  slow         64 KiB at a time                     whole      ranges are not known
-  range=N      ranges start N bytes later           status=N   and no body
-  times=N      of the words above only in N requests for a body
-  lie          of the checksum                      more, less of the announced size
-  commit=TEXT  etag=TEXT  in place of the right     loop       redirects to itself
-  to=URL       the redirect leads there             retag      an ETag of its own
+  redirect     the hub redirects to the other port  linked     with the hub's headers
+  cut=N        a body ends after N bytes            stall=N    stops sending after N bytes
+  slow         64 KiB at a time                     whole      ignores ranges
+  range=N      ranges start N bytes later           status=N   without a body
+  times=N      the words above apply only to N requests for a body
+  lie          wrong checksum                       more, less than the announced size
+  commit=TEXT  etag=TEXT  instead of the right one  loop       redirects to itself
+  to=URL       target of the redirect               retag      a new ETag
 """
 import hashlib
 import http.server

@@ -127,7 +127,7 @@ wait $sweep || { cat log2 h/sweep/*.log; fail "a folder that another process has
 [ "$(wc -l <loop.log)" = 2 ] && sort -rnc loop.log || { cat loop.log; fail "scripts/sweep.sh"; }
 
 # Invalid commands.
-refused() { # PATTERN, ARGUMENTS
+refused() { # PATTERN ARGUMENT...
   "$trainc" sweep "${@:2}" >log 2>&1
   [ $? = 2 ] && grep -q -- "$1" log || { cat log; fail "not refused: ${*:2}"; }
 }

@@ -27,7 +27,7 @@ value() { sed -n "s/.*\"$2\": \([0-9.-]*\).*/\1/p" "$1" | head -1; }
 export EMULATOR_GPUS=2
 cfg=(--cfg "$here/configs/smoke/shapes.yaml" --data-path shapes)
 keys=() # of the next runs
-run() { # OUT DEVICE [FLAG...]: the arguments of four updates
+run() { # OUT DEVICE [FLAG...]: sets the arguments of four steps
   args=("${cfg[@]}" --amp-dtype fp16 --deterministic --batch-size 4 --max-steps 4 --output "$1" --device "$2"
     "${@:3}" --opts CUDNN.CACHE= PRINT_FREQ=1 AMP.INIT_SCALE=256 "${keys[@]}")
 }
@@ -55,7 +55,7 @@ grep -q "2 processes, each with batches of 4 images" threads.log || fail "thread
 [ "$(grep -c "Max accuracy" threads.log)" = 1 ] || fail "threads: the log is of both"
 grep -q "(22 images" threads.log || fail "threads: not each image once"
 [ "$(value threads.json steps)" = 4 ] || fail "threads: no result"
-# Per GPU: the first of four updates is eager, three are graphs; likewise with the evaluation.
+# Per GPU: the first of four steps is eager, three are graphs; likewise with the evaluation.
 [ "$(value count captures)" -ge 4 ] && [ "$(value count graph_launches)" -ge 6 ] || fail "threads: no graphs: $(cat count)"
 processes processes
 same threads processes
@@ -82,7 +82,7 @@ done
   --opts CUDNN.CACHE= AMP.INIT_SCALE=256 >log 2>&1 || { cat log; fail "one GPU"; }
 cmp -s <(weights one) <(weights threads) && fail "two GPUs train as one"
 
-# The same number of images per update, without batch norms: equals one GPU up to rounding.
+# The same number of images per step, without batch norms: equals one GPU up to rounding.
 cat >tiny.yaml <<END
 BASE: [$here/configs/cifar10/swin.yaml]
 MODEL:
@@ -199,12 +199,12 @@ grep -q "waited 2 seconds for the other processes (DIST.TIMEOUT)" log || { tail 
 
 # Without MPI, the waiting ranks name the missing one, too: a rank that never starts, the first or
 # another, and one that hangs.
-alone() { # RANK [FLAG...]: one of three that NCCL ties together
+alone() { # RANK [FLAG...]: runs one of three ranks that are connected by NCCL only
   RANK=$1 WORLD_SIZE=3 LOCAL_RANK=$1 LOCAL_WORLD_SIZE=3 MASTER_ADDR=localhost MASTER_PORT=$meet EMULATOR_GPUS=3 \
     EMULATOR_LAZY=1 EMULATOR_BUSY=1 timeout 100 "$trainc" "${args[@]}" TRAIN.EPOCHS=100 >"log.$1" 2>&1 &
   pids[$1]=$!
 }
-named() { # WHAT RANKS WHO: each of these ranks says so, and nobody names another
+named() { # NAME RANKS WHO: each of these ranks names WHO, and none names another one
   local r
   for r in $2; do
     for ((i = 0; i < 300; i++)); do kill -0 "${pids[r]}" 2>/dev/null || break; sleep 0.1; done

@@ -43,7 +43,7 @@ grep -q "decoded by the host: nvjpegCreateSimple failed with status 1" log || { 
 cmp -s host.loss broken.loss || fail "a broken nvJPEG: other losses than the host's"
 echo "ok: nvJPEG"
 
-# Images that nvJPEG refuses. Damage is detected as without it.
+# Images that nvJPEG rejects. Damage is detected as without it.
 mkdir -p odd/train/{a,b} odd/val/{a,b}
 cp "$here"/tests/golden/image_decode/cmyk.jpg odd/train/a/1.jpg
 cp "$here"/tests/golden/image_decode/grey.jpg odd/train/b/2.jpg

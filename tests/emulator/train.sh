@@ -98,7 +98,7 @@ for step in 3 8; do
   echo "ok: killed at update $step and resumed"
 done
 
-# A ViT with cuDNN attention: two updates, also kernel by kernel, and one by one.
+# A ViT with cuDNN attention: two steps, also kernel by kernel, and one by one.
 shapes=("${common[@]}") often=("${opts[@]}")
 common=("$trainc" --model vit_tiny_patch16_224 --img-size 32 -b 4 --max-steps 2 --data-path shapes --device cuda
   --output out --amp-dtype fp16 --deterministic)
@@ -130,7 +130,7 @@ grep -q "is passed over: the checksum is wrong; the algorithm is chosen anew" lo
 grep -l '"algorithm": "zz' plans/* && fail "a damaged choice was kept"
 opts[1]=CUDNN.CACHE=
 
-# Four more updates in the same epoch only cost four graph launches.
+# Four more steps in the same epoch cost only four graph launches.
 for steps in 6 10; do
   rm -rf out
   EMULATOR_COUNTERS=$steps.json "${common[@]}" -b 4 --max-steps $steps --opts CUDNN.CACHE= \
@@ -144,7 +144,7 @@ done
   fail "graph launches: $(count 6.json graph_launches) in 6 updates, $(count 10.json graph_launches) in 10"
 echo "ok: steady state"
 
-# A loss scale far too large: updates are skipped, and the run continues.
+# A loss scale far too large: steps are skipped, and the run continues.
 rm -rf out
 "${common[@]}" "${opts[@]}" AMP.INIT_SCALE=1e9 >log 2>&1 || { cat log; fail "overflow"; }
 grep -q "skipped" log || fail "overflow: nothing was skipped"

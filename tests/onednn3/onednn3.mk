@@ -1,5 +1,5 @@
-# The CPU backend with oneDNN 3.2, where scripts/onednn3.sh has put it. Only what includes its
-# headers is compiled once more; the programs of tests/ are linked with that.
+# The CPU backend with oneDNN 3.2 from scripts/onednn3.sh. Only files that include its headers are
+# compiled again; the programs of tests/ are linked with them.
 ONEDNN3      := build/onednn3
 D3           := $B/onednn3
 ONEDNN3_SRC  := $(wildcard src/cpu/onednn*.c)
