@@ -31,7 +31,7 @@ float *image_rows_add(struct image_rows *r, int64_t sample)
     return r->value + r->n++ * r->width;
 }
 
-/* In a message, 1 before a row says that a rank has the image. */
+/* A row of the message starts with 1 if a rank has the image, else with 0. */
 static void put_rows(const struct image_rows *r, double *x, int64_t first, int64_t n)
 {
     for (int64_t i = 0; i < r->n; i++) {

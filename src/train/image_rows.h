@@ -1,6 +1,6 @@
 /*
  * A row of numbers for each image of an evaluation, such as its label and its
- * probabilities. With several ranks, each adds its images, and all call
+ * probabilities. With several ranks, each adds its own images, then all call
  * image_rows_gather().
  */
 #ifndef TRAIN_IMAGE_ROWS_H
@@ -10,19 +10,19 @@
 
 struct image_rows {
     int width;      /* numbers per image */
-    int64_t n, cap; /* images */
+    int64_t n, cap; /* number of images */
     int64_t *sample;
     float *value; /* [n, width] */
 };
 
 void image_rows_init(struct image_rows *r, int width);
-void image_rows_release(struct image_rows *r); /* {0} is fine */
+void image_rows_release(struct image_rows *r); /* `r` may be {0}. */
 
-/* Adds an image, by its index in the data set. Returns its row, to be filled before the
- * next call. */
+/* Adds the image with index `sample` in the data set. Returns its row, which must be
+ * filled before the next call. */
 float *image_rows_add(struct image_rows *r, int64_t sample);
 
-/* Gives every rank the rows of all ranks, in the order of the data set, of `total`
+/* Gives every rank the rows of all ranks, in the order of the data set, which has `total`
  * images. */
 void image_rows_gather(struct image_rows *r, int64_t total);
 

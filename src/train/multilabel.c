@@ -36,8 +36,7 @@ static double f1_of(double tp, double fp, double fn)
     return tp + fp + fn > 0 ? 2 * tp / (2 * tp + fp + fn) : 0;
 }
 
-/* Walks down the distinct logits of a sorted ranking, taking all that are larger for
- * positive. */
+/* Walks down the distinct logits of a sorted ranking, using each as the threshold. */
 static void score_ranks(struct multilabel_class *c, const struct ranked *r, int64_t n)
 {
     double positives = (double)c->positive, tp = 0, fp = 0, ap = 0;

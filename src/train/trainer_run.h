@@ -44,7 +44,7 @@ struct trainer {
     struct train_line line;       /* the last log line */
     struct epoch_line epoch_line; /* the last epoch */
     bool is_best;     /* True if this epoch's validation is the best so far. */
-    bool late_val;    /* True if the last validation is of a run that ends in an epoch. */
+    bool late_val;    /* True if the last validation is of an unfinished epoch. */
     bool enough;      /* True after early stopping. */
     int code;         /* exit code, set at HOOK_END */
     char *checkpoint; /* newest file that this process wrote, or NULL */

@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 
-/* Where an output comes from: taps first, first + 1, ... n of them. */
+/* The weights of an output: weight[k] applies to input first + k, for k < n. */
 struct taps {
     int64_t first, n;
     double *weight;
@@ -32,7 +32,7 @@ static double cubic(double x, double a)
     return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
 }
 
-/* Taps outside are the edge's. */
+/* Bicubic; inputs outside the grid repeat the edge. */
 static void taps_plain(struct taps *t, int64_t i, int64_t in, int64_t out)
 {
     double at = ((double)i + 0.5) * (double)in / (double)out - 0.5;
@@ -47,7 +47,7 @@ static void taps_plain(struct taps *t, int64_t i, int64_t in, int64_t out)
     }
 }
 
-/* Taps outside count for nothing. */
+/* Bicubic with antialiasing; inputs outside the grid are ignored. */
 static void taps_antialias(struct taps *t, int64_t i, int64_t in, int64_t out)
 {
     double scale = (double)in / (double)out, wide = scale > 1 ? scale : 1, sum = 0;
@@ -66,7 +66,8 @@ static void taps_antialias(struct taps *t, int64_t i, int64_t in, int64_t out)
         t->weight[k] /= sum;
 }
 
-/* Where the offsets 0 to half of the old table lie: 0, 1, 1 + q, 1 + q + q^2, ... */
+/* Fills the positions of the old table's offsets 0 to half: 0, 1, 1 + q, 1 + q + q^2,
+ * ... */
 static void geometric_places(double *place, int64_t half, int64_t most)
 {
     double left = 1.01, right = 1.5, q = 1.01, step;
@@ -84,7 +85,7 @@ static void geometric_places(double *place, int64_t half, int64_t most)
         place[i] = place[i - 1] + step;
 }
 
-/* Both sides are odd: offsets from -half to half. */
+/* Requires odd sides: offsets are -half to half. */
 static void taps_geometric(struct taps *t, int64_t i, int64_t in, int64_t out)
 {
     int64_t half = in / 2, offset = i - out / 2, far = offset < 0 ? -offset : offset;

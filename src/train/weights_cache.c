@@ -11,7 +11,8 @@
 #include "train/hub_env.h"
 #include "train/weights_places.h"
 
-/* In a folder of the user's the first of any other name, too, by ending as timm does. */
+/* Returns the first weights file of any name in the user's folder, in timm's order of
+ * endings, or NULL. */
 static char *find_ending(const char *folder)
 {
     static const char *const ending[] = {".safetensors", ".pth", ".pth.tar", ".bin",
@@ -43,8 +44,8 @@ static char *find_in(const char *folder)
     return NULL;
 }
 
-/* In the only snapshot that has weights, where no refs/main says which one counts: so a
- * download by commit leaves it. */
+/* Returns the weights in the only snapshot that has any, or NULL. This is for a download
+ * by commit, which writes no refs/main. */
 static char *find_alone(const char *folder)
 {
     char *snapshots = path_join(folder, "snapshots"), *path = NULL;
@@ -110,7 +111,7 @@ char *weights_cache_find(const struct pretrained_request *r)
         return path ? path : find_ending(r->dir);
     }
     if (r->revision)
-        return find_hub(r); /* the files of torch.hub have none */
+        return find_hub(r); /* torch.hub's files have no revisions */
     path = torch_first ? find_torch(r) : find_hub(r);
     return path ? path : torch_first ? find_hub(r) : find_torch(r);
 }
@@ -193,8 +194,8 @@ char *weights_path(const char *text, const char *model, struct strbuf *why)
     return path;
 }
 
-/* True if the file has the SHA-256 that its name begins to spell, or the name spells none;
- * hex gets it. Dies if it cannot be read. */
+/* True if the file's SHA-256, stored in `hex`, starts with the digits in its name, or if
+ * the name has none. Dies if the file cannot be read. */
 static bool hash_is_right(const char *path, char hex[65])
 {
     const char *want;

@@ -23,11 +23,11 @@
 
 enum {
     CONFIG_MOST = 1 << 24,
-    PATIENCE_MS = 2000 /* that the first process of a machine is ahead of the others */
+    PATIENCE_MS = 2000 /* how long others wait for the first process of a machine */
 };
 static const int64_t weights_most = (int64_t)1 << 36;
 
-/* The one line of a log; said when the first bytes come. */
+/* Logs one line when the first bytes arrive. */
 static void begin(struct fetch *f, int64_t done, int64_t total)
 {
     struct strbuf s = STRBUF_INIT;
@@ -110,7 +110,7 @@ enum download_end fetch_file(struct fetch *f, struct download *d, const char *ur
     return end;
 }
 
-/* The file outside the hub that the table names. */
+/* Downloads from the URL in the table of public weights. */
 static enum download_end fetch_from_url(struct fetch *f, char **path)
 {
     char *place = weights_torch_place(f->r), *url = hub_mirrored(f->r->row->url);
@@ -122,7 +122,7 @@ static enum download_end fetch_from_url(struct fetch *f, char **path)
 
     hash = len ? xstrndup(digits, len) : NULL;
     if (lock >= 0 && file_exists(place)) {
-        (void)unlink(part); /* another process was faster */
+        (void)unlink(part); /* another process has already downloaded it */
     } else if (lock >= 0) {
         end = fetch_file(f,
                          &(struct download){.file = part,
@@ -146,7 +146,7 @@ static enum download_end fetch_from_url(struct fetch *f, char **path)
     return end;
 }
 
-/* The first of the usual names that the repository has. */
+/* Downloads the first of the usual file names that the repository has. */
 static enum download_end fetch_weights_of_hub(struct fetch *f, char **path)
 {
     struct strbuf first = STRBUF_INIT;
@@ -168,7 +168,7 @@ static enum download_end fetch_weights_of_hub(struct fetch *f, char **path)
 
 typedef enum download_end fetch_function(struct fetch *f, char **path);
 
-/* The sources in their order, NULL at the end. */
+/* Fills the sources in the order in which they are tried, ended by NULL. */
 static void sources(const struct pretrained_request *r, fetch_function *of[3])
 {
     bool url = r->row && *r->row->url && !r->revision;
@@ -183,7 +183,8 @@ static void sources(const struct pretrained_request *r, fetch_function *of[3])
         of[n] = fetch_from_url;
 }
 
-/* The first process of this machine goes ahead; if it is late, the lock decides. */
+/* Gives the first process of this machine a head start, after which the lock decides.
+ * Returns the file if it is in a cache, else NULL. */
 static char *wait_for_first(const struct pretrained_request *r)
 {
     const struct timespec pause = {0, 50000000};

@@ -1,4 +1,4 @@
-/* A file of the Hugging Face hub, into the cache of its library. */
+/* Downloads a file from the Hugging Face hub into the cache of its library. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ struct hub_file {
     char *folder; /* models--OWNER--NAME */
     struct download_header header[HEADERS];
     const char *commit, *etag; /* hexadecimal digits */
-    char *place;               /* in the snapshot */
+    char *place;               /* path in the snapshot */
 };
 
 static bool is_hex(const char *text, size_t len)
@@ -33,7 +33,8 @@ static bool is_hex(const char *text, size_t len)
     return !text[len];
 }
 
-/* Sets what becomes a part of paths; both are of the server. */
+/* Sets h->commit and h->etag from the headers. They become parts of paths, so returns
+ * false unless they are hexadecimal. */
 static bool take_names(struct hub_file *h)
 {
     char *etag = h->header[*h->header[LINKED_ETAG].value ? LINKED_ETAG : ETAG].value;
@@ -103,7 +104,7 @@ static int make_folder_of(const char *path)
     return rc;
 }
 
-/* A revision by name: refs/main tells its commit. */
+/* Writes the commit of a named revision to refs/REVISION. */
 static enum download_end write_ref(struct hub_file *h)
 {
     char *path = xasprintf("%s/refs/%s", h->folder, h->revision);
@@ -116,14 +117,15 @@ static enum download_end write_ref(struct hub_file *h)
     return end;
 }
 
-/* As its library does where links are not possible: the file itself is moved there. */
+/* Links the blob into the snapshot or, like the library, moves it there if symbolic links
+ * are disabled or fail. */
 static enum download_end link_blob(struct hub_file *h, const char *blob)
 {
     char *to = xasprintf("../../blobs/%s", h->etag);
     enum download_end end = DOWNLOAD_OK;
     bool links = !hub_is_set("HF_HUB_DISABLE_SYMLINKS");
 
-    (void)unlink(h->place); /* a link whose file is gone */
+    (void)unlink(h->place); /* a dangling link */
     if (make_folder_of(h->place) ||
         ((!links || (symlink(to, h->place) && !file_exists(h->place))) &&
          rename(blob, h->place)))
@@ -177,7 +179,8 @@ static enum download_end store(struct hub_file *h, int64_t most)
     return end;
 }
 
-/* The commit of a config.json that came first, so that both are of one; else as asked. */
+/* Returns the commit of a config.json downloaded earlier, so that both files are of the
+ * same commit, else the requested revision. */
 static char *revision_of(const struct hub_file *h)
 {
     const struct pretrained_request *r = h->f->r;

@@ -7,27 +7,29 @@
 
 struct fetch {
     const struct pretrained_request *r;
-    const char *name;  /* for people: resnet50.a1_in1k */
-    const char *token; /* of the hub; NULL: none */
-    bool quiet;        /* a small file: without a line */
+    const char *name;  /* for messages: resnet50.a1_in1k */
+    const char *token; /* the hub's token, or NULL */
+    bool quiet;        /* True for small files: no log line, no progress line. */
     struct strbuf *why;
-    bool failed; /* the network or a server */
+    bool failed; /* True if the network or a server failed. */
     const char *url, *place;
-    bool checked;
-    double began; /* since `first` bytes were there */
-    int64_t first;
+    bool checked;  /* True if the SHA-256 is known. */
+    double began;  /* time when the first bytes arrived */
+    int64_t first; /* bytes that the partial file had then; -1: not started */
 };
 
-/* The URL, and what is the same for all requests. */
+/* Sets the URL and the options that all requests share. */
 void fetch_prepare(struct fetch *f, struct download *d, const char *url);
-/* Downloads url into d->file, which becomes `place`: d->file, sizes, and sums are set. */
+/* Downloads `url` into d->file, for which the log shows its final path `place`. Requires
+ * the file, size, and checksum in `d`. */
 enum download_end fetch_file(struct fetch *f, struct download *d, const char *url,
                              const char *place);
-/* Waits for the lock on `path`, its folder made, with a line if another process has it.
- * -1 with the reason. */
+/* Creates the folder of `path` and waits for the lock on `path`; logs a line if another
+ * process holds it. Returns the descriptor, or -1 and the reason. */
 int fetch_lock(struct fetch *f, const char *path);
 
-/* One file of a repository of the hub: its place in the cache, a heap string. */
+/* Downloads a file of a hub repository; sets *path to its place in the cache (the caller
+ * frees it). */
 enum download_end fetch_from_hub(struct fetch *f, const char *file, int64_t most,
                                  char **path);
 

@@ -13,9 +13,9 @@ struct candidate {
     const struct model *model;
     struct graph *graph;
     const char *const *head;
-    const char *last[2]; /* the head, of families that do not name it */
+    const char *last[2]; /* the head, for families that do not name it */
     const struct tensor **tensor;
-    const char **name; /* of each tensor; first the first weight */
+    const char **name; /* name of each tensor, starting with the first weight */
     int n;
     struct file_names names;
     const char *refused;
@@ -67,8 +67,8 @@ static bool of_head(const struct candidate *c, const char *name)
     return false;
 }
 
-/* How many of the model's tensors the file has as they are. Returns -1 if it is not of
- * this model. */
+/* Returns the number of the model's tensors that the file has with the same shape, or -1
+ * if the file does not match the model. */
 static int score(const struct candidate *c)
 {
     bool *used = xcalloc(c->file->n + 1, sizeof(*used));
@@ -95,7 +95,7 @@ static int score(const struct candidate *c)
     return c->refused ? -1 : exact;
 }
 
-/* Takes the candidate's names. */
+/* Moves the candidate's names to `g`. */
 static void keep(struct weights_guess *g, struct candidate *c)
 {
     weights_guess_release(g);

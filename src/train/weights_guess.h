@@ -1,6 +1,6 @@
 /*
- * The models that a weights file seems to be of, by names and shapes: it has each tensor
- * of theirs, classifiers and grids of positions of any size, and no other.
+ * Guesses the models that match a weights file, by names and shapes: the file has all of
+ * the model's tensors and no others; classifiers and position grids may have any size.
  *
  *   struct weights_guess g = {0};
  *   weights_guess_make(&g, &file);
@@ -16,10 +16,10 @@
 enum { WEIGHTS_GUESSES = 8 };
 
 struct weights_guess {
-    const struct model *model[WEIGHTS_GUESSES]; /* the best, equally good */
+    const struct model *model[WEIGHTS_GUESSES]; /* the best models, with equal scores */
     int n;
-    struct file_names names; /* the file's, for the first; set if n > 0 */
-    char **name;             /* the first model's tensors that the file has */
+    struct file_names names; /* mapping for the first model; set if n > 0 */
+    char **name;             /* tensors of the first model that the file has */
     int nname;
 };
 

@@ -9,7 +9,7 @@
 #include "base/strbuf.h"
 #include "train/hub_env.h"
 
-/* $NAME/UNDER, with ~ as the libraries take it, or NULL. */
+/* Returns $NAME/UNDER with ~ expanded, or NULL if the variable is empty. */
 static char *below(const char *name, const char *under)
 {
     const char *value = getenv(name);
@@ -82,7 +82,7 @@ char *weights_hub_folder(const struct pretrained_request *r)
     return folder;
 }
 
-/* What a part of a path cannot hold as it is becomes %XX. */
+/* Percent-encodes a part of a URL's path. */
 static void add_quoted(struct strbuf *s, const char *text, int len)
 {
     for (int i = 0; i < len; i++) {
@@ -139,7 +139,7 @@ char *weights_commit(const char *folder, const char *revision)
     return text;
 }
 
-/* timm's order of names in a folder. */
+/* In the order in which timm tries them. */
 const char *const weights_hub_file[] = {"model.safetensors",
                                         "pytorch_model.bin",
                                         "pytorch_model.pth",

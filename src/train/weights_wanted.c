@@ -1,4 +1,4 @@
-/* What the checks of a run find missing, and the download after them. */
+/* Collects the weights that the checks of a run find missing, and downloads them. */
 #include <stdlib.h>
 #include <string.h>
 
