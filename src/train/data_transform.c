@@ -71,7 +71,7 @@ struct image_limits data_limits(const struct config *cfg)
         .rotate = cfg->data.exif_rotate,
     };
 
-    (void)value_range_parse(cfg->data.range, &l.range); /* the schema has checked it */
+    (void)value_range_parse(cfg->data.range, &l.range); /* the schema checks it */
     return l;
 }
 

@@ -30,7 +30,7 @@ struct hook {
     void (*any)(struct trainer *t, int moment);  /* called at all moments; may be NULL */
 };
 
-/* In trainer_window.c, output_hooks.c, trainer_judge.c, trainer_saves.c, ... */
+/* Defined in trainer_*.c, report_hooks.c, and hook_commands.c. */
 extern const struct hook hook_ema, hook_result, hook_lines, hook_log, hook_outputs,
     hook_images, hook_best, hook_plateau, hook_checkpoints, hook_rotation,
     hook_early_stop, hook_progress, hook_report, hook_commands, hook_beside,

@@ -302,7 +302,7 @@ static void find_names(struct loading *l)
     const char **name = xcalloc((size_t)f->nsegment + 1, sizeof(*name));
     const char *refuse;
 
-    for (int i = 0; i < f->nsegment; i++) /* parameters lie in reverse order */
+    for (int i = 0; i < f->nsegment; i++) /* parameters are in reverse order */
         name[i] = f->segment[i < f->nparam ? f->nparam - 1 - i : i].tensor->name;
     refuse = file_names_find(&l->names, &l->file, l->family->type, name, f->nsegment);
     if (refuse)
@@ -396,7 +396,7 @@ static void load(struct session *s, const char *text, bool all, const char *what
     l.used = xcalloc(l.file.n + 1, sizeof(*l.used));
     packed = packed_room(&l.file);
     session_get(s, MEMORY_WEIGHTS, l.flat);
-    for (int i = f->nparam; i-- > 0;) /* they lie in reverse order */
+    for (int i = f->nparam; i-- > 0;) /* parameters are in reverse order */
         load_one(&l, &f->segment[i], packed);
     for (int i = f->nparam; i < f->nsegment; i++)
         load_one(&l, &f->segment[i], packed);

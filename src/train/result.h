@@ -25,8 +25,8 @@ struct result {
     struct class_iou val_iou;         /* IoU of each class in `val` */
     const struct class_list *classes; /* classes of val_iou; borrowed until result_end */
     enum score best;                  /* the score that best_score is */
-    double best_score;                /* maximum over weights and EMA; < 0: none */
-    int64_t best_epoch;               /* counted as in the log */
+    double best_score;                /* better one of weights and EMA; < 0: none */
+    int64_t best_epoch;               /* counted from 0, unlike in the log */
     double images_per_second;
     double train_seconds, data_wait_seconds; /* training time; its wait for data */
     struct stage_times data_stages;          /* work of the training loader */

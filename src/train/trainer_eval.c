@@ -86,7 +86,7 @@ static bool run_eval(struct session *s, struct feed *f, struct evaluation *e,
     return whole;
 }
 
-/* The arguments of trainer_eval. */
+/* The arguments of trainer_eval, for each of its threads. */
 struct job {
     struct config *cfg;
     const char *result, *report;
