@@ -1,6 +1,5 @@
 #include "cmd/ensemble.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +13,7 @@
 #include "session/model_config.h"
 #include "train/data_config.h"
 #include "train/pretrained.h"
+#include "train/probabilities.h"
 
 bool ensemble_has(const struct cmdline *line, int i)
 {
@@ -127,6 +127,7 @@ static void open_member(struct ensemble_member *m, const struct cmdline *line,
     own = run_classes(&m->cfg, &m->line, m->path);
     check_classes(m, classes, list, own);
     config_set(&m->cfg, "DATA.VAL_BATCH_SIZE", batch);
+    m->infer.tta = first->tta;
     infer_open(&m->infer, &m->cfg, images);
     if (logits_len(&m->infer) != logits_len(first))
         die("--weights: '%s' has outputs of another size than the first: label maps of "
@@ -159,31 +160,17 @@ void ensemble_open(struct ensemble *e, const struct cmdline *line,
     log_info("ensemble of %d: probabilities are averaged", e->n + 1);
 }
 
-/* Adds the softmax of each row of `classes` logits. */
-static void add_softmax(double *sum, const float *logits, int64_t len, int64_t classes)
-{
-    for (int64_t at = 0; at < len; at += classes) {
-        const float *z = logits + at;
-        double most = -INFINITY, total = 0;
-
-        for (int64_t c = 0; c < classes; c++)
-            most = fmax(most, (double)z[c]);
-        for (int64_t c = 0; c < classes; c++)
-            total += exp((double)z[c] - most);
-        for (int64_t c = 0; c < classes; c++)
-            sum[at + c] += exp((double)z[c] - most) / total;
-    }
-}
-
 void ensemble_mean(struct ensemble *e, const struct infer *first, const struct batch *b,
                    float *logits)
 {
-    int64_t classes = session_classes(&first->session), len = logits_len(first);
+    int classes = (int)session_classes(&first->session);
+    int64_t len = logits_len(first), rows = len / classes;
+    bool sigmoid = first->session.plan.task == MODEL_MULTILABEL;
 
     if (!e->n)
         return;
     memset(e->sum, 0, (size_t)len * sizeof(*e->sum));
-    add_softmax(e->sum, logits, len, classes);
+    probabilities_add(e->sum, logits, rows, classes, sigmoid);
     for (int k = 0; k < e->n; k++) {
         struct ensemble_member *m = &e->member[k];
         const struct batch *own = infer_next(&m->infer);
@@ -194,11 +181,10 @@ void ensemble_mean(struct ensemble *e, const struct infer *first, const struct b
             if (infer_is_there(b, i) && !infer_is_there(own, i))
                 die("'%s': the member '%s' of the ensemble cannot read it",
                     m->infer.files->name, m->path);
-        session_logits(&m->infer.session, e->logits);
-        add_softmax(e->sum, e->logits, len, classes);
+        infer_logits(&m->infer, e->logits);
+        probabilities_add(e->sum, e->logits, rows, classes, sigmoid);
     }
-    for (int64_t i = 0; i < len; i++)
-        logits[i] = (float)log(e->sum[i] / (e->n + 1));
+    probabilities_to_logits(logits, e->sum, len, e->n + 1, sigmoid);
 }
 
 void ensemble_close(struct ensemble *e)

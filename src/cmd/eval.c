@@ -11,6 +11,7 @@
 #include "train/ensemble_eval.h"
 #include "train/report.h"
 #include "train/trainer.h"
+#include "train/views.h"
 
 static const char *eval_weights(const struct cmdline *line)
 {
@@ -53,6 +54,25 @@ static void check_ensemble(const struct config *cfg, const struct cmdline *line,
     ensemble_check(line, p);
 }
 
+/* TEST.TTA */
+static void check_views(const struct config *cfg, const struct cmdline *line,
+                        struct problems *p)
+{
+    views_check(cfg, p);
+    if (!*cfg->test.tta)
+        return;
+    if (model_of_config(cfg)->family->task == MODEL_SEGMENT)
+        problems_error(p, "TEST.TTA",
+                       "works only with classifiers, but %s is a "
+                       "segmentation model",
+                       cfg->model.name);
+    if (cmdline_value(line, "--beside"))
+        problems_error(p, "TEST.TTA", "cannot be combined with --beside");
+    if (cfg->throughput_mode)
+        problems_error(p, "TEST.TTA", "cannot be combined with THROUGHPUT_MODE");
+    device_check_one(cfg, p);
+}
+
 /* Arguments are further files of --weights. */
 static void check_args(const struct cmdline *line, struct problems *p)
 {
@@ -66,6 +86,7 @@ static void eval_check(const struct config *cfg, const struct cmdline *line,
 {
     const char *report = cmdline_value(line, "--report");
     const char *why = report ? report_refuse(report) : NULL;
+    int before = p->nerror;
 
     check_args(line, p);
     if (cmdline_value(line, "--weights")) {
@@ -75,6 +96,8 @@ static void eval_check(const struct config *cfg, const struct cmdline *line,
         if (!cmdline_value(line, "--beside"))
             run_check_weights(cfg, line, p);
     }
+    if (p->nerror == before)
+        check_views(cfg, line, p);
     if (cmdline_value(line, "--beside") && (report || cmdline_value(line, "--result")))
         problems_error(p, "--beside",
                        "cannot be combined with --report or --result: the results go to "
@@ -109,7 +132,7 @@ static int run_ensemble(struct config *cfg, const struct cmdline *line)
     int n = 1, code;
 
     of[0] = cfg;
-    path[0] = cmdline_value(line, "--weights");
+    path[0] = eval_weights(line);
     for (; n <= line->narg; n++) {
         path[n] = line->arg[n - 1].text;
         of[n] = &more[n];
@@ -138,7 +161,7 @@ static int eval_run(struct config *cfg, const struct cmdline *line)
 {
     if (cmdline_value(line, "--beside"))
         return trainer_eval_beside(cfg, cmdline_value(line, "--beside"));
-    if (cmdline_value(line, "--weights"))
+    if (cmdline_value(line, "--weights") || *cfg->test.tta)
         return run_ensemble(cfg, line);
     return trainer_eval(cfg, cmdline_value(line, "--result"),
                         cmdline_value(line, "--report"));
@@ -157,8 +180,8 @@ const struct verb cmd_eval = {
         "configuration saved in the checkpoint. --report DIR writes accuracy by class, "
         "the confusion matrix (CSV and PNG), the expected calibration error of Guo et "
         "al. 2017, the most confused pairs, and the worst images; it uses the EMA "
-        "weights "
-        "if there are any.",
+        "weights if there are any. With --tta hflip (TEST.TTA) or several --weights, the "
+        "probabilities of views and checkpoints are averaged.",
     .args = "[CHECKPOINT...]",
     .max_args = 100,
     .flags = eval_flags,

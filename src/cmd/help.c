@@ -353,8 +353,8 @@ static const struct {
      "checkpoint; for one class per image, read the probabilities of trainc predict "
      "--probabilities --csv FILE"},
     {"tta test-time",
-     "not supported: test-time augmentation; trainc predict --weights A B C averages "
-     "several checkpoints"},
+     "trainc eval and trainc predict: --tta hflip (TEST.TTA) averages views of each "
+     "image"},
     {"ensemble ensembles", "trainc eval and trainc predict: --weights A B C"},
     {"swa soup averaging", "trainc average RUN --best 3 --out FILE"},
     {"kfold k-fold cross-validation cv",

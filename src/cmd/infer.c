@@ -8,6 +8,7 @@
 #include "dataset/files.h"
 #include "session/model_config.h"
 #include "train/data_config.h"
+#include "train/probabilities.h"
 #include "train/segment_config.h"
 
 enum { BATCH = 32 }; /* for classifiers; a larger batch is not faster for small models */
@@ -29,6 +30,8 @@ static void set_batch(struct config *cfg, const struct images *images)
 static void start_loader(struct infer *v, const struct config *cfg,
                          const struct images *images)
 {
+    const struct tensor *z = v->session.build[SESSION_EVAL].logits;
+    struct view view[VIEWS_MAX];
     struct loader_options o;
 
     data_loader_options(cfg, DATA_VAL, &o);
@@ -41,7 +44,14 @@ static void start_loader(struct infer *v, const struct config *cfg,
     o.cache_bytes = 0;
     v->limits = o.limits;
     v->files = dataset_of_files((const char *const *)images->path, images->n);
-    v->loader = loader_open(v->files, &o);
+    v->nviews = v->tta ? views_of_config(cfg, view) : 1;
+    for (int k = 0; k < v->nviews; k++) {
+        if (v->nviews > 1)
+            view_apply(&view[k], &o.transform);
+        v->loader[k] = loader_open(v->files, &o);
+    }
+    if (v->nviews > 1)
+        v->sum = xcalloc((size_t)tensor_len(z), sizeof(*v->sum));
 }
 
 void infer_open(struct infer *v, struct config *cfg, const struct images *images)
@@ -60,20 +70,53 @@ void infer_open(struct infer *v, struct config *cfg, const struct images *images
     start_loader(v, cfg, images);
 }
 
+/* Runs the model on the next batch of a view. */
+static const struct batch *next_of(struct infer *v, int view)
+{
+    const struct batch *b = loader_next(v->loader[view]);
+
+    if (b)
+        session_eval(&v->session, b->pixel, v->labels);
+    else if (loader_failure(v->loader[view]))
+        die("%s", loader_failure(v->loader[view]));
+    return b;
+}
+
 const struct batch *infer_next(struct infer *v)
 {
-    if (v->batch)
-        loader_release_batch(v->loader, v->batch);
-    else {
+    if (v->batch) {
+        loader_release_batch(v->loader[0], v->batch);
+    } else {
         session_eval_begin(&v->session, false);
-        loader_start_epoch(v->loader, 0, 0);
+        for (int k = 0; k < v->nviews; k++)
+            loader_start_epoch(v->loader[k], 0, 0);
     }
-    v->batch = loader_next(v->loader);
-    if (v->batch)
-        session_eval(&v->session, v->batch->pixel, v->labels);
-    else if (loader_failure(v->loader))
-        die("%s", loader_failure(v->loader));
+    v->batch = next_of(v, 0);
     return v->batch;
+}
+
+void infer_logits(struct infer *v, float *logits)
+{
+    const struct tensor *z = v->session.build[SESSION_EVAL].logits;
+    bool sigmoid = v->session.plan.task == MODEL_MULTILABEL;
+    int classes = (int)session_classes(&v->session);
+    int64_t rows = tensor_len(z) / classes;
+
+    session_logits(&v->session, logits);
+    if (v->nviews == 1)
+        return;
+    memset(v->sum, 0, (size_t)tensor_len(z) * sizeof(*v->sum));
+    probabilities_add(v->sum, logits, rows, classes, sigmoid);
+    for (int k = 1; k < v->nviews; k++) {
+        const struct batch *b = next_of(v, k);
+
+        if (!b)
+            BUG("view %d has fewer batches than the first", k);
+        session_logits(&v->session, logits);
+        loader_release_batch(v->loader[k], b);
+        probabilities_add(v->sum, logits, rows, classes, sigmoid);
+    }
+    probabilities_to_logits(logits, v->sum, tensor_len(z), v->nviews, sigmoid);
 }
 
 bool infer_is_there(const struct batch *b, int i)
@@ -83,12 +126,14 @@ bool infer_is_there(const struct batch *b, int i)
 
 int64_t infer_close(struct infer *v)
 {
-    int64_t bad = loader_stats(v->loader).bad_files;
+    int64_t bad = loader_stats(v->loader[0]).bad_files;
 
     session_drain(&v->session);
-    loader_close(v->loader);
+    for (int k = 0; k < v->nviews; k++)
+        loader_close(v->loader[k]);
     dataset_close(v->files);
     session_release(&v->session);
     free(v->labels);
+    free(v->sum);
     return bad;
 }

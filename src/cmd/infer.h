@@ -8,6 +8,7 @@
  *       for (int i = 0; i < b->size; i++)
  *           if (infer_is_there(b, i))
  *               ... b->sample[i] is the image's index ...
+ *       infer_logits(&v, logits);        if needed: of the batch, over all views
  *   bad = infer_close(&v);
  *
  * The batch size is DATA.VAL_BATCH_SIZE, or else chosen by task and number of images. The
@@ -19,22 +20,29 @@
 #include "cmd/images.h"
 #include "dataset/loader.h"
 #include "session/session.h"
+#include "train/views.h"
 
 struct infer {
     bool observe; /* session_options.observe; set it before infer_open() */
+    bool tta;     /* averages the views of TEST.TTA; set it before infer_open() */
     struct session session;
     struct dataset *files;
-    struct loader *loader;
+    struct loader *loader[VIEWS_MAX]; /* one per view */
+    int nviews;
     struct transform transform; /* of each image */
     struct image_limits limits;
     const struct batch *batch; /* the current batch */
     void *labels;              /* for segmentation: all ignored */
+    double *sum;               /* of the views' probabilities */
 };
 
 /* Sets keys of cfg. cfg and images must outlive `v`. */
 void infer_open(struct infer *v, struct config *cfg, const struct images *images);
 /* Returns NULL after the last batch. Releases the previous batch. */
 const struct batch *infer_next(struct infer *v);
+/* Writes the logits of the batch, [batch, ..., classes]. With several views, those of the
+ * mean probabilities; to be called once per batch then. */
+void infer_logits(struct infer *v, float *logits);
 /* True if the i-th image of the batch was read. */
 bool infer_is_there(const struct batch *b, int i);
 /* Returns the number of unreadable images. */

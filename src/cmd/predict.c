@@ -111,6 +111,7 @@ static void predict_open(struct predict *p, struct config *cfg,
     if (multilabel(cfg))
         p->threshold = thresholds_of(weights, p->classes);
     p->set = segment_class_set(cfg);
+    p->infer.tta = !segments(cfg);
     infer_open(&p->infer, cfg, &p->images);
     predict_load(p, weights, list);
     ensemble_open(&p->ensemble, line, &p->infer, p->classes, list, &p->images);
@@ -135,7 +136,7 @@ static void predict_all(struct predict *p)
 
     answers_begin(p);
     while ((b = infer_next(&p->infer))) {
-        session_logits(&p->infer.session, logits);
+        infer_logits(&p->infer, logits);
         ensemble_mean(&p->ensemble, &p->infer, b, logits);
         for (int i = 0; i < b->size; i++) {
             if (!infer_is_there(b, i))
@@ -241,6 +242,10 @@ static void check_task(const struct config *cfg, const struct cmdline *line,
             problems_error(p, classes[i],
                            "works only with classifiers, but %s is a segmentation model",
                            cfg->model.name);
+    if (segment && *cfg->test.tta)
+        problems_error(p, "TEST.TTA",
+                       "works only with classifiers, but %s is a segmentation model",
+                       cfg->model.name);
     if (multilabel(cfg) && cmdline_value(line, "--sort"))
         problems_error(p, "--sort",
                        "is of one class per image, and MODEL.TASK is "
@@ -336,6 +341,7 @@ static void predict_check(const struct config *cfg, const struct cmdline *line,
     schedule_check(cfg, p);
     device_check_one(cfg, p);
     data_check_names(cfg, p);
+    views_check(cfg, p);
     run_check_own_weights(cfg, line, p);
     images_check(&others, p);
     if (multilabel_several(cfg, line))
@@ -393,7 +399,7 @@ const struct verb cmd_predict = {
         "files are reported and skipped, and the exit code is then 1; with DATA.ON_ERROR "
         "fail the first one ends the program. --weights A B C averages the probabilities "
         "of several checkpoints with the same classes; their architectures and input "
-        "sizes may differ.",
+        "sizes may differ. --tta hflip averages the views of each image (TEST.TTA).",
     .args = "IMAGE...",
     .max_args = 1 << 20,
     .flags = predict_flags,

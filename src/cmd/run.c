@@ -236,6 +236,11 @@ void run_check(const struct config *cfg, bool train, struct problems *p)
     if (train)
         data_check_split(cfg, DATA_TRAIN, p);
     data_check_split(cfg, DATA_VAL, p);
+    if (train && *cfg->test.tta)
+        config_warn_unread(
+            cfg, p, "TEST.TTA",
+            "training validates the plain images; eval and predict average "
+            "the views");
     if (train && !p->nerror)
         schedule_note_warmup(cfg, p);
 }

@@ -145,7 +145,7 @@ static size_t quoted(const char *s, const char *end)
     return 0;
 }
 
-/* Parses the list item at *s, up to its comma, and moves *s behind the comma. Returns
+/* Parses the list item at *s, up to its comma, and moves *s past the comma. Returns
  * false if it is not a single word. */
 static bool word(struct arena *a, const char **s, const char *end, struct value *out)
 {

@@ -91,10 +91,9 @@ static const struct foreign table[] = {
     {"--ra-sampler", "", "--aug-repeats 3"},
     {"--aug-splits", "N", "there is no loss between several views of an image"},
     {"--jsd-loss, --resplit, --split-bn", "", "there is no loss between several views of an image"},
-    {"--bce-pos-weight", "X", "there is no weight of positive targets"},
+    {"--bce-pos-weight", "X", "--task multilabel --pos-weight X"},
     {"--kd-model-name, --teacher-path", "X", "--teacher FILE --teacher-model NAME, and LOSSES with type distill"},
     {"--kd-distill-type, --kd-loss-type, --distillation-type", "X", "LOSSES with type distill"},
-    {"--tta", "N", "validation evaluates each image once"},
 
     /* EMA, precision, device */
     {"--model-ema-force-cpu", "", "TRAIN.EMA.DEVICE=cpu"},

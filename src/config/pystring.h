@@ -11,7 +11,7 @@
 bool pystring_starts(const char *p);
 
 /*
- * Parses a literal at *p and moves *p behind it. Adjacent literals are joined, across
+ * Parses a literal at *p and moves *p past it. Adjacent literals are joined, across
  * lines only if `in_brackets`. Bytes become VALUE_OTHER. Returns false if it is not a
  * valid literal (open string, bad escape, f-string, a NUL).
  */

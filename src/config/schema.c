@@ -855,6 +855,10 @@ const struct schema schema_table[] = {
     ROW("TEST.SHRINK", test.shrink, .def = "False", .flag = "--test-shrink",
         .help = "decode large JPEGs at a smaller scale, as in training: faster, but a "
                 "few predictions change; False: decode at full size, like Pillow"),
+    ROW("TEST.TTA", test.tta, NEUTRAL, .def = "", .flag = "--tta", .metavar = "VIEWS",
+        .help = "test-time augmentation: views of each image whose probabilities eval "
+                "and predict average: hflip, vflip, five_crop, ten_crop, or several with "
+                "commas between them"),
     ROW("TEST.SEQUENTIAL", test.sequential, .def = "False", .no_effect = validation,
         .help = "Swin's order of validation"),
     ROW("TEST.SHUFFLE", test.shuffle, .def = "False", .no_effect = validation,

@@ -181,6 +181,7 @@ struct config_aug {
 
 struct config_test {
     bool crop, shrink, sequential, shuffle;
+    const char *tta;
 };
 
 struct config_log {

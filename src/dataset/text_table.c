@@ -60,7 +60,7 @@ struct cursor {
 };
 
 /*
- * Cuts the next field out of the text, without its quotes, and moves behind its
+ * Cuts the next field out of the text, without its quotes, and moves past its
  * separator. Sets *last at the end of a record. Returns NULL if a quote is not closed.
  */
 static char *next_field(struct cursor *c, bool *last)

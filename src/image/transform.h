@@ -48,6 +48,16 @@ enum transform_kind {
     TRANSFORM_SEGMENT
 };
 
+/* Where TRANSFORM_CENTRE crops: one of torchvision's five_crop. */
+enum transform_corner {
+    CORNER_NONE, /* the center */
+    CORNER_TOP_LEFT,
+    CORNER_TOP_RIGHT,
+    CORNER_BOTTOM_LEFT,
+    CORNER_BOTTOM_RIGHT,
+    CORNERS
+};
+
 struct transform {
     enum transform_kind kind;
     int w, h;          /* of the result */
@@ -59,6 +69,7 @@ struct transform {
     int pad;                   /* TRANSFORM_PAD_CROP: pixels on each side */
     enum pad_mode pad_mode;    /* TRANSFORM_PAD_CROP: their values */
     int resize;                /* TRANSFORM_CENTRE: the shorter side */
+    enum transform_corner corner; /* TRANSFORM_CENTRE */
     double factor[2];          /* TRANSFORM_SEGMENT: of the size; {0, 0}: 1, centered */
     int shift;                 /* TRANSFORM_SEGMENT: by -shift to shift pixels per axis */
     struct augment_flips flip; /* horizontal; {0}: never */

@@ -48,16 +48,37 @@ int transform_least_shrink(const struct transform *t, int w, int h)
     return transform_shrink(t, cw, ch, rw, rh);
 }
 
-/* Selects the centered window of `want` outputs or, if there are fewer, all of them with
- * black borders; *dst is their position in the result. */
-static void transform_centre_axis(struct resize_axis *a, int want, int *dst)
+/* The window of an axis: at its start, at its end, or centered. */
+enum side { SIDE_CENTRE, SIDE_START, SIDE_END };
+
+static enum side side_x(enum transform_corner c)
 {
+    return c == CORNER_NONE                                  ? SIDE_CENTRE
+           : c == CORNER_TOP_LEFT || c == CORNER_BOTTOM_LEFT ? SIDE_START
+                                                             : SIDE_END;
+}
+
+static enum side side_y(enum transform_corner c)
+{
+    return c == CORNER_NONE                                ? SIDE_CENTRE
+           : c == CORNER_TOP_LEFT || c == CORNER_TOP_RIGHT ? SIDE_START
+                                                           : SIDE_END;
+}
+
+/* Selects a window of `want` outputs or, if there are fewer, all of them with black
+ * borders; *dst is their position in the result. */
+static void transform_crop_axis(struct resize_axis *a, int want, enum side side, int *dst)
+{
+    int spare = a->out - want;
+
     *dst = 0;
-    if (a->out >= want) {
-        a->first = (int)rint((a->out - want) / 2.0);
+    if (spare >= 0) {
+        a->first = side == SIDE_START ? 0
+                   : side == SIDE_END ? spare
+                                      : (int)rint(spare / 2.0);
         a->n = want;
     } else {
-        *dst = (want - a->out) / 2;
+        *dst = -spare / 2;
     }
 }
 
@@ -135,8 +156,8 @@ void transform_plan(const struct transform *t, const struct augment_key *k, int 
         transform_centre_size(t, w, h, &rw, &rh);
     p->x = resize_axis_all(b.x, b.x + b.w, rw);
     p->y = resize_axis_all(b.y, b.y + b.h, rh);
-    transform_centre_axis(&p->x, t->w, &p->dst_x);
-    transform_centre_axis(&p->y, t->h, &p->dst_y);
+    transform_crop_axis(&p->x, t->w, side_x(t->corner), &p->dst_x);
+    transform_crop_axis(&p->y, t->h, side_y(t->corner), &p->dst_y);
     p->filter = t->filter;
     if (t->filter_random)
         p->filter = augment_draw(k, AUGMENT_FILTER, 0).v[0] & 1 ? RESIZE_BICUBIC

@@ -278,8 +278,6 @@ int checkpoint_state_get(const json_t *o, const struct session *s, struct run_st
     };
     if (!json_object_get(o, "val_step")) /* not validated yet */
         r->val_step = -1;
-    if (isnan(r->best_score)) /* absent; no score compares better than NaN */
-        r->best_score = -1;
     *c = get_control(json_object_get(o, "control"), why);
     r->loss_scales = get_scales(json_object_get(o, "control"), c, why);
     if (!why->len && !is_scale(c->loss_scale))

@@ -39,21 +39,19 @@ void collector_release(struct collector *c)
     free(c->logits);
 }
 
-static bool needs_images(const struct collector *c)
-{
-    return c->report || c->classes || c->sets;
-}
-
 void collector_batch(struct collector *c, const struct batch *b)
 {
     size_t n = (size_t)b->size;
 
-    if (!needs_images(c))
-        return;
     memcpy(c->sample, b->sample, n * sizeof(*c->sample));
     memcpy(c->label, b->label, n * sizeof(*c->label));
     if (b->target)
         memcpy(c->target, b->target, n * (size_t)session_classes(c->session));
+}
+
+static bool needs_images(const struct collector *c)
+{
+    return c->report || c->classes || c->sets;
 }
 
 void collector_add(struct collector *c)

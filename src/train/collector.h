@@ -9,10 +9,9 @@
  *   collector_finish(&c, images, e);        on all ranks, after the last batch
  *   collector_release(&c);
  *
- * The logits are those of the EMA weights if there are any. collector_batch() and
- * collector_add() do nothing if no image is needed: for a classifier with more than
- * CLASS_SCORES_MOST classes and no report, and for segmentation, whose confusion matrix
- * is on the device.
+ * The logits are of the EMA weights if there are some. collector_add() does nothing if no
+ * image is needed: a classifier of more than CLASS_SCORES_MOST classes without a report,
+ * and segmentation, whose confusion matrix is on the device.
  */
 #ifndef TRAIN_COLLECTOR_H
 #define TRAIN_COLLECTOR_H

@@ -9,8 +9,10 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "ops/metrics_formula.h"
+#include "train/collector.h"
 #include "train/evaluate.h"
 #include "train/pretrained.h"
+#include "train/probabilities.h"
 #include "train/progress.h"
 #include "train/result.h"
 #include "train/signals.h"
@@ -20,13 +22,21 @@ struct pool {
     int64_t n;
     int classes;
     uint64_t digest;
-    double *sum;    /* [n, classes]: sum of the members' probabilities */
-    int32_t *label; /* valid if `seen` is above 0 */
-    int *seen;      /* number of members that have read the sample */
+    bool sets;       /* MODEL.TASK multilabel */
+    int passes;      /* views of all members so far */
+    double *sum;     /* [n, classes]: of probabilities */
+    int32_t *label;  /* -1: not read */
+    uint8_t *target; /* [n, classes] of `sets`, else NULL */
+    int *seen;       /* passes that have read the image */
 };
 
-static void pool_begin(struct pool *p, const struct dataset *d, int classes)
+static void pool_begin(struct pool *p, const struct dataset *d, const struct session *s)
 {
+    int classes = (int)session_classes(s);
+
+    p->sets = s->plan.task == MODEL_MULTILABEL;
+    if (p->sets)
+        p->target = xcalloc((size_t)d->n * (size_t)classes, sizeof(*p->target));
     p->n = d->n;
     p->classes = classes;
     p->digest = dataset_digest(d);
@@ -38,60 +48,54 @@ static void pool_begin(struct pool *p, const struct dataset *d, int classes)
 static void pool_release(struct pool *p)
 {
     free(p->sum);
+    free(p->target);
     free(p->label);
     free(p->seen);
 }
 
-static void pool_add(struct pool *p, int64_t sample, int32_t label, const float *logits)
+static void pool_add(struct pool *p, const struct collector *c, int i)
 {
-    double most = -INFINITY, total = 0, *sum = p->sum + sample * p->classes;
+    int64_t k = p->classes, sample = c->sample[i];
 
-    for (int c = 0; c < p->classes; c++)
-        most = fmax(most, (double)logits[c]);
-    for (int c = 0; c < p->classes; c++)
-        total += exp((double)logits[c] - most);
-    for (int c = 0; c < p->classes; c++)
-        sum[c] += exp((double)logits[c] - most) / total;
-    p->label[sample] = label;
+    probabilities_add(p->sum + sample * k, c->logits + i * k, 1, p->classes, p->sets);
+    p->label[sample] = c->label[i];
+    if (p->sets)
+        memcpy(p->target + sample * k, c->target + i * k, (size_t)k);
     p->seen[sample]++;
 }
 
-/* Adds a member's predictions. Returns false if a signal arrived or the feed failed. */
-static bool run_member(struct pool *p, struct session *s, struct feed *f,
-                       const char *title)
+/* Adds the validation images, as the loader shows them. Returns false if a signal came or
+ * the feed failed. */
+static bool run_pass(struct pool *p, struct session *s, struct feed *f, const char *title)
 {
-    size_t n = (size_t)s->plan.val_batch;
-    int64_t *sample = xcalloc(n, sizeof(*sample)), done = 0;
-    int32_t *label = xcalloc(n, sizeof(*label));
-    float *logits = xcalloc(n * (size_t)p->classes, sizeof(*logits));
     double began = clock_now();
+    struct collector c;
     const struct batch *b;
+    int64_t done = 0;
 
+    collector_init(&c, s, NULL);
     loader_start_epoch(f->val_loader, 0, 0);
     session_eval_begin(s, false);
     while (!signals_pending() && (b = loader_next(f->val_loader))) {
-        struct lent_batch lent = feed_lend(f->val_loader, b);
-        int size = b->size;
+        struct lent_batch lent;
 
-        memcpy(sample, b->sample, (size_t)size * sizeof(*sample));
-        memcpy(label, b->label, (size_t)size * sizeof(*label));
+        collector_batch(&c, b);
+        lent = feed_lend(f->val_loader, b);
         session_eval_lent(s, &lent);
-        session_logits(s, logits);
-        for (int i = 0; i < size; i++)
-            if (sample[i] >= 0 && label[i] >= 0)
-                pool_add(p, sample[i], label[i], logits + (int64_t)i * p->classes);
-        done++;
+        session_logits(s, c.logits);
+        for (int i = 0; i < s->plan.val_batch; i++)
+            if (c.sample[i] >= 0 && c.label[i] >= 0)
+                pool_add(p, &c, i);
         progress_show(&(struct progress){.title = title,
-                                         .done = done,
+                                         .done = ++done,
                                          .total = loader_batches(f->val_loader),
                                          .seconds = clock_now() - began,
                                          .postfix = ""});
     }
     progress_wipe();
     session_drain(s);
-    free(sample);
-    free(label);
-    free(logits);
+    collector_release(&c);
+    p->passes++;
     return !signals_pending() && !feed_failure(f);
 }
 
@@ -108,37 +112,85 @@ static void check_member(const struct ensemble_eval *o, const struct pool *p, in
             o->path[k], o->path[o->n - 1]);
 }
 
-/* Computes metrics and report over the images that all members have read. */
-static void judge(const struct ensemble_eval *o, const struct pool *p,
-                  struct evaluation *e, struct report *r)
+/* Adds an image with one label. */
+static void judge_class(const struct pool *p, int64_t i, const float *logits,
+                        struct evaluation *e)
 {
-    float *logits = xcalloc((size_t)p->classes, sizeof(*logits));
-    bool tallies = p->classes <= CLASS_SCORES_MOST;
-    struct image_rows rows;
+    int64_t rank = metrics_rank(logits, p->classes, p->label[i]);
 
-    class_scores_init(&rows, p->classes);
-    for (int64_t i = 0; i < p->n; i++) {
-        int64_t rank;
+    metrics_count(&e->raw, 1, 1, -logits[p->label[i]]);
+    e->raw.top1 += rank < 1;
+    e->raw.top5 += rank < METRICS_TOP;
+}
 
-        if (p->seen[i] != o->n)
+/* Adds an image with a set of labels: the binary cross entropy of those that are known. */
+static void judge_set(const struct pool *p, int64_t i, const float *logits,
+                      struct evaluation *e)
+{
+    const uint8_t *target = p->target + i * p->classes;
+    double sum = 0;
+    int known = 0;
+
+    for (int c = 0; c < p->classes; c++) {
+        double z = target[c] ? -(double)logits[c] : (double)logits[c];
+
+        if (target[c] == TARGET_UNKNOWN)
             continue;
-        for (int c = 0; c < p->classes; c++)
-            logits[c] = (float)log(p->sum[i * p->classes + c] / o->n);
-        rank = metrics_rank(logits, p->classes, p->label[i]);
-        metrics_count(&e->raw, 1, 1, -logits[p->label[i]]);
-        e->raw.top1 += rank < 1;
-        e->raw.top5 += rank < METRICS_TOP;
-        if (r)
+        sum += fmax(z, 0) + log1p(exp(-fabs(z)));
+        known++;
+    }
+    metrics_count(&e->raw, 1, known, known ? (float)(sum / known) : 0);
+}
+
+/* The metrics, and the report if not NULL, of the images that all passes have read. */
+static void judge(const struct pool *p, struct evaluation *e, struct report *r)
+{
+    bool classes = !p->sets && p->classes <= CLASS_SCORES_MOST;
+    float *logits = xcalloc((size_t)p->classes, sizeof(*logits));
+    struct image_rows rows = {0};
+
+    if (p->sets)
+        multilabel_init(&rows, p->classes);
+    else
+        class_scores_init(&rows, p->classes);
+    for (int64_t i = 0; i < p->n; i++) {
+        if (p->seen[i] != p->passes)
+            continue;
+        probabilities_to_logits(logits, p->sum + i * p->classes, p->classes, p->passes,
+                                p->sets);
+        (p->sets ? judge_set : judge_class)(p, i, logits, e);
+        if (r && !p->sets)
             report_add(r, i, p->label[i], logits);
-        if (tallies)
+        if (classes)
             class_scores_add(&rows, i, p->label[i], logits);
+        if (p->sets)
+            multilabel_add(&rows, i, p->target + i * p->classes, logits);
     }
     e->images = e->raw.count;
     e->classes = p->classes;
-    e->balance = class_scores_of(&rows);
     e->scores_of = SESSION_RAW;
+    if (p->sets)
+        e->sets = multilabel_scores_of(&rows);
+    else
+        e->balance = class_scores_of(&rows);
+    if (r)
+        r->sets = e->sets;
     image_rows_release(&rows);
     free(logits);
+}
+
+/* "ensemble of 3, 2 views of each image: mean of probabilities" */
+static void log_passes(const struct ensemble_eval *o, const struct pool *p)
+{
+    struct strbuf text = STRBUF_INIT;
+
+    if (o->n > 1)
+        strbuf_addf(&text, "ensemble of %d", o->n);
+    if (p->passes > o->n)
+        strbuf_addf(&text, "%s%d views of each image", o->n > 1 ? ", " : "", p->passes);
+    if (text.len)
+        log_info("%s: mean of probabilities", text.buf);
+    strbuf_release(&text);
 }
 
 static void write_answer(const struct ensemble_eval *o, const struct pool *p,
@@ -152,8 +204,8 @@ static void write_answer(const struct ensemble_eval *o, const struct pool *p,
         r.model = o->n > 1 ? "ensemble" : o->cfg[0]->model.name;
         r.weights = "as they are";
     }
-    judge(o, p, &e, o->report ? &r : NULL);
-    log_info("ensemble of %d: mean of probabilities", o->n);
+    judge(p, &e, o->report ? &r : NULL);
+    log_passes(o, p);
     evaluate_log(&e, &f->classes);
     if (o->report) {
         report_write(&r, o->report);
@@ -167,8 +219,23 @@ static void write_answer(const struct ensemble_eval *o, const struct pool *p,
     evaluate_release(&e);
 }
 
-/* Runs member k. The first to run (n - 1) sets up the pool; the last (0) writes the
- * results. */
+/* Runs the views of a member. */
+static bool run_views(struct pool *p, const struct config *cfg, struct session *s,
+                      struct feed *f, const char *title)
+{
+    struct view view[VIEWS_MAX];
+    int n = views_of_config(cfg, view);
+    bool whole = true;
+
+    for (int v = 0; whole && v < n; v++) {
+        if (n > 1)
+            feed_restart_val(f, s, &view[v]);
+        whole = run_pass(p, s, f, title);
+    }
+    return whole;
+}
+
+/* Runs member k; the first to run sets up the pool, and member 0, the last, answers. */
 static bool member(const struct ensemble_eval *o, struct pool *p, int k, double began,
                    struct result *out)
 {
@@ -182,12 +249,12 @@ static bool member(const struct ensemble_eval *o, struct pool *p, int k, double 
                  &(struct session_options){.eval = true, .factors = feed_factors(&f)});
     session_alloc(&s);
     if (!p->sum)
-        pool_begin(p, f.val, (int)session_classes(&s));
+        pool_begin(p, f.val, &s);
     check_member(o, p, k, &f, &s);
     pretrained_load_all(&s, o->path[k], "the data set", &f.classes);
     feed_start(&f, &s);
     signals_started();
-    whole = run_member(p, &s, &f, title);
+    whole = run_views(p, o->cfg[k], &s, &f, title);
     if (feed_failure(&f))
         die("%s", feed_failure(&f));
     if (whole && !k)

@@ -1,7 +1,8 @@
 /*
- * Evaluates an ensemble of classifiers on the validation images: averages the members'
- * softmax probabilities. Members run one after the other, each with the preprocessing of
- * its own configuration, so memory holds one model, plus images x classes doubles.
+ * Evaluation of an ensemble of classifiers, of the views of TEST.TTA, or of both: the mean
+ * probabilities of members and views on the validation images. Members run one after the
+ * other, each with the preprocessing of its own configuration, so memory holds one model,
+ * and images x classes doubles.
  */
 #ifndef TRAIN_ENSEMBLE_EVAL_H
 #define TRAIN_ENSEMBLE_EVAL_H

@@ -25,7 +25,7 @@ static void host_free(void *p, void *session)
 }
 
 static struct loader *start(const struct feed *f, struct session *s,
-                            enum data_split split)
+                            enum data_split split, const struct view *view)
 {
     bool train = split == DATA_TRAIN;
     const struct tensor *x = s->build[train ? SESSION_TRAIN : SESSION_EVAL].pixels;
@@ -35,6 +35,8 @@ static struct loader *start(const struct feed *f, struct session *s,
     if ((int64_t)transform_size(&o.transform) * x->dim[0] != tensor_len(x))
         BUG("images of %d x %d, and another size of the model's", o.transform.w,
             o.transform.h);
+    if (view)
+        view_apply(view, &o.transform);
     o.batch = (int)(train ? s->plan.batch : s->plan.val_batch);
     o.rank = dist_rank();
     o.world = dist_world();
@@ -257,8 +259,14 @@ void feed_start(struct feed *f, struct session *s)
 {
     find_jpeg(f, s);
     if (f->train)
-        f->train_loader = start(f, s, DATA_TRAIN);
-    f->val_loader = start(f, s, DATA_VAL);
+        f->train_loader = start(f, s, DATA_TRAIN, NULL);
+    f->val_loader = start(f, s, DATA_VAL, NULL);
+}
+
+void feed_restart_val(struct feed *f, struct session *s, const struct view *view)
+{
+    loader_close(f->val_loader);
+    f->val_loader = start(f, s, DATA_VAL, view);
 }
 
 const char *feed_failure(const struct feed *f)

@@ -130,7 +130,7 @@ static void put_scores(struct env *e, const struct trainer *t)
         put_number(e, "VAL_", score_name((enum score)i), s->val.value[i]);
         put_number(e, "EMA_", score_name((enum score)i), s->ema.value[i]);
     }
-    if (s->best_score < 0)
+    if (isnan(s->best_score))
         return;
     put_number(e, "BEST_", score_name(trainer_best(t)), s->best_score);
     put_int(e, "BEST_EPOCH", s->best_epoch);

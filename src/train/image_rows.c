@@ -35,10 +35,11 @@ float *image_rows_add(struct image_rows *r, int64_t sample)
 static void put_rows(const struct image_rows *r, double *x, int64_t first, int64_t n)
 {
     for (int64_t i = 0; i < r->n; i++) {
-        double *to = x + (r->sample[i] - first) * (r->width + 1);
+        double *to;
 
         if (r->sample[i] < first || r->sample[i] >= first + n)
             continue;
+        to = x + (r->sample[i] - first) * (r->width + 1);
         to[0] = 1;
         for (int k = 0; k < r->width; k++)
             to[1 + k] = (double)r->value[i * r->width + k];

@@ -1,5 +1,6 @@
 /* The hook that starts the report of a run, and functions that training calls elsewhere:
  * for the last validation, and for the page when the result is known. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/file.h"
@@ -33,7 +34,7 @@ static bool is_last(const struct trainer *t)
     const struct config_train *c = &t->cfg->train;
 
     return t->state.epoch + 1 >= c->epochs || trainer_out_of_steps(t, t->step) ||
-           (c->early_stop && t->state.best_score >= 0 &&
+           (c->early_stop && !isnan(t->state.best_score) &&
             t->state.epoch - t->state.best_epoch >= c->early_stop);
 }
 

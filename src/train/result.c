@@ -65,7 +65,7 @@ void result_add(struct strbuf *text, const struct result *r, int code, const cha
     scores_put(&w, "ema_", &r->ema);
     if (r->val_iou.n)
         put_classes(&w, r);
-    if (r->best_score >= 0)
+    if (!isnan(r->best_score))
         put_best(&w, r);
     json_put_double(&w, "images_per_second", r->images_per_second);
     put_data(&w, r);
@@ -136,7 +136,7 @@ static void reset(struct result *r, const char *path)
     r->device_open_seconds = r->first_step_seconds = (double)NAN;
     r->train_seconds = r->data_wait_seconds = (double)NAN;
     r->val = r->ema = scores_unknown();
-    r->best_score = -1;
+    r->best_score = (double)NAN;
     if (!dist_thread())
         result_path = path;
 }

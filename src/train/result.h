@@ -25,7 +25,7 @@ struct result {
     struct class_iou val_iou;         /* IoU of each class in `val` */
     const struct class_list *classes; /* classes of val_iou; borrowed until result_end */
     enum score best;                  /* the score that best_score is */
-    double best_score;                /* better one of weights and EMA; < 0: none */
+    double best_score;                /* better one of weights and EMA; NaN: none */
     int64_t best_epoch;               /* counted from 0, unlike in the log */
     double images_per_second;
     double train_seconds, data_wait_seconds; /* training time; its wait for data */

@@ -207,7 +207,7 @@ static bool is_current(const char *path, const struct result *r, int code)
     bool same = is_number(o, "exit", code) && is_number(o, "steps", (double)r->steps) &&
                 is_number(o, "val_loss", r->val.value[SCORE_LOSS]) &&
                 is_number(o, "best_epoch",
-                          r->best_score < 0 ? (double)NAN : (double)r->best_epoch);
+                          isnan(r->best_score) ? (double)NAN : (double)r->best_epoch);
 
     json_decref(o);
     return same;

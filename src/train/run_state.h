@@ -15,7 +15,7 @@ struct run_state {
     int64_t axis;          /* output_axis of the last step */
     struct metrics train;  /* of the current epoch */
     struct metrics window; /* value of `train` at the last log line */
-    double best_score;     /* score_best() of the best weights so far; -1: none */
+    double best_score;     /* score_best() of the best weights so far; NaN: none */
     int64_t best_epoch;
     struct plateau plateau; /* state of the plateau schedule */
     double train_loss;      /* the last one; NaN: none */

@@ -66,7 +66,7 @@ bool score_is_better(enum score k, double a, double b)
 {
     if (isnan(a))
         return false;
-    if (isnan(b) || (b < 0 && k != SCORE_MCC)) /* MCC may be negative */
+    if (isnan(b))
         return true;
     return k == SCORE_LOSS ? a < b : a > b;
 }

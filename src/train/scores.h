@@ -44,9 +44,8 @@ bool score_of_task(enum score k, enum model_task task);
 /* Returns the score that selects the best checkpoint: TRAIN.BEST_METRIC, or the
  * task's. */
 enum score score_best(const struct config *cfg, enum model_task task);
-/* True if a is better than b: larger, or smaller for a loss. NaN is never better. Any
- * number is better than NaN and, except for MCC, than a negative b, which means no
- * score. */
+/* True if a is better than b: larger, or smaller for a loss. NaN is never better, and any
+ * number is better than NaN. */
 bool score_is_better(enum score k, double a, double b);
 /* Reports a TRAIN.BEST_METRIC that the task does not have. */
 void score_check(const struct config *cfg, enum model_task task, struct problems *p);

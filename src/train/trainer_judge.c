@@ -32,7 +32,7 @@ bool trainer_judge(struct trainer *t, double score, int64_t epoch)
         t->state.best_score = score;
         t->state.best_epoch = epoch;
     }
-    if (t->state.best_score < 0)
+    if (isnan(t->state.best_score))
         return false; /* no validation had valid samples */
     if (which == SCORE_MIOU)
         log_info("Max mIoU: %.4f (epoch %lld)", t->state.best_score,
@@ -87,7 +87,7 @@ static void stop_early(struct trainer *t)
                    : s->val_step == t->step    ? s->epoch - 1
                                                : -1;
 
-    if (!most || s->best_score < 0 || s->epoch >= t->cfg->train.epochs ||
+    if (!most || isnan(s->best_score) || s->epoch >= t->cfg->train.epochs ||
         last - s->best_epoch < most)
         return;
     t->enough = true;

@@ -21,7 +21,7 @@ struct trainer {
     struct saves saves;
     struct run_state state;
     bool resumed; /* True if it continues from a checkpoint. */
-    int64_t step; /* steps tried; control.step on the device may lag behind */
+    int64_t step; /* steps tried; control.step on the device may be lower */
     /* The window's clock; the window may have begun in an earlier process: */
     double window_seconds; /* duration of its observed steps */
     double window_waited;  /* wait_seconds when it began */

@@ -331,7 +331,7 @@ void trainer_start(struct trainer *t, struct config *cfg)
     teacher_load(&t->session);
     fit_report(&t->session, "at the start");
     t->state = (struct run_state){
-        .best_score = -1,
+        .best_score = (double)NAN,
         .plateau = PLATEAU_START,
         .train_loss = (double)NAN,
         .val = scores_unknown(),

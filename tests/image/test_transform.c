@@ -46,6 +46,40 @@ static void centre_equals_torchvision(void **state)
     transformer_release(&m);
 }
 
+/* The crops of a corner are windows of the whole image; bottom right of one smaller than
+ * the crop has the borders of the center. */
+static void corners_are_windows(void **state)
+{
+    enum { W = 61, H = 44, CROP = 32 };
+    static const int at[CORNERS][2] = {
+        {14, 6}, {0, 0}, {W - CROP, 0}, {0, H - CROP}, {W - CROP, H - CROP}};
+    struct augment_key key = {0, 0, 0};
+    struct transform t = transform_for_evaluation(CROP, H), small;
+    static uint8_t out[48 * 48 * 3], centre[48 * 48 * 3];
+    struct transformer m;
+    struct image img = {0};
+
+    (void)state;
+    transformer_init(&m, NULL);
+    image_formula(&img, W, H);
+    for (int c = 0; c < CORNERS; c++) {
+        t.corner = (enum transform_corner)c;
+        transform_image(&m, &t, &key, &img, out);
+        for (int y = 0; y < CROP; y++)
+            assert_memory_equal(out + 3 * CROP * y,
+                                img.pixel + (size_t)(y + at[c][1]) * img.stride +
+                                    3 * (size_t)at[c][0],
+                                3 * CROP);
+    }
+    small = transform_for_evaluation(48, 20);
+    transform_image(&m, &small, &key, &img, centre);
+    small.corner = CORNER_BOTTOM_RIGHT;
+    transform_image(&m, &small, &key, &img, out);
+    assert_memory_equal(out, centre, sizeof(out));
+    image_release(&img);
+    transformer_release(&m);
+}
+
 /* Its longer side would have 4096 * 2^20 pixels. */
 static void a_line_is_cut_short(void **state)
 {
@@ -331,6 +365,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(centre_equals_torchvision),
+        cmocka_unit_test(corners_are_windows),
         cmocka_unit_test(a_line_is_cut_short),
         cmocka_unit_test(file_equals_image),
         cmocka_unit_test(shrinking_changes_little),

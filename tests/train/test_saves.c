@@ -58,7 +58,7 @@ static int save_now(const struct saves *saves, const struct session *s,
     struct saves v = *saves;
     struct saves_end end;
 
-    before.best_score = -1;
+    before.best_score = (double)NAN;
     saves_start(&v, s, state, best ? &before : NULL, epoch_end);
     end = saves_wait(&v);
     assert_true(end.any);
