@@ -12,6 +12,8 @@
 #include "train/report.h"
 #include "train/trainer.h"
 #include "train/views.h"
+#include "train/windows.h"
+#include "train/windows_eval.h"
 
 static const char *eval_weights(const struct cmdline *line)
 {
@@ -54,22 +56,20 @@ static void check_ensemble(const struct config *cfg, const struct cmdline *line,
     ensemble_check(line, p);
 }
 
-/* TEST.TTA */
+/* TEST.TTA and TEST.SCALES */
 static void check_views(const struct config *cfg, const struct cmdline *line,
                         struct problems *p)
 {
+    const char *key = cfg->test.scales.n ? "TEST.SCALES" : "TEST.TTA";
+
     views_check(cfg, p);
-    if (!*cfg->test.tta)
+    windows_check(cfg, p);
+    if (!*cfg->test.tta && !windows_wanted(cfg))
         return;
-    if (model_of_config(cfg)->family->task == MODEL_SEGMENT)
-        problems_error(p, "TEST.TTA",
-                       "works only with classifiers, but %s is a "
-                       "segmentation model",
-                       cfg->model.name);
     if (cmdline_value(line, "--beside"))
-        problems_error(p, "TEST.TTA", "cannot be combined with --beside");
+        problems_error(p, key, "cannot be combined with --beside");
     if (cfg->throughput_mode)
-        problems_error(p, "TEST.TTA", "cannot be combined with THROUGHPUT_MODE");
+        problems_error(p, key, "cannot be combined with THROUGHPUT_MODE");
     device_check_one(cfg, p);
 }
 
@@ -161,6 +161,11 @@ static int eval_run(struct config *cfg, const struct cmdline *line)
 {
     if (cmdline_value(line, "--beside"))
         return trainer_eval_beside(cfg, cmdline_value(line, "--beside"));
+    if (windows_wanted(cfg)) {
+        config_set(cfg, "TRAIN.EMA.ENABLE", "False");
+        return windows_eval(cfg, eval_weights(line), cmdline_value(line, "--result"),
+                            cmdline_value(line, "--report"));
+    }
     if (cmdline_value(line, "--weights") || *cfg->test.tta)
         return run_ensemble(cfg, line);
     return trainer_eval(cfg, cmdline_value(line, "--result"),
@@ -181,7 +186,8 @@ const struct verb cmd_eval = {
         "the confusion matrix (CSV and PNG), the expected calibration error of Guo et "
         "al. 2017, the most confused pairs, and the worst images; it uses the EMA "
         "weights if there are any. With --tta hflip (TEST.TTA) or several --weights, the "
-        "probabilities of views and checkpoints are averaged.",
+        "probabilities of views and checkpoints are averaged; TEST.SCALES evaluates "
+        "segmentations on whole images, in windows.",
     .args = "[CHECKPOINT...]",
     .max_args = 100,
     .flags = eval_flags,

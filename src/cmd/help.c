@@ -355,6 +355,8 @@ static const struct {
     {"tta test-time",
      "trainc eval and trainc predict: --tta hflip (TEST.TTA) averages views of each "
      "image"},
+    {"slide sliding window windows multi-scale",
+     "trainc eval and trainc predict: TEST.SCALES segments whole images in windows"},
     {"ensemble ensembles", "trainc eval and trainc predict: --weights A B C"},
     {"swa soup averaging", "trainc average RUN --best 3 --out FILE"},
     {"kfold k-fold cross-validation cv",

@@ -25,6 +25,7 @@
 #include "train/multilabel.h"
 #include "train/pretrained.h"
 #include "train/segment_config.h"
+#include "train/windows.h"
 
 enum { TOP = 5 };
 
@@ -127,6 +128,36 @@ static void predict_close(struct predict *p)
     images_release(&p->images);
 }
 
+/* Segments whole images in windows. Returns the number of images that could not be read. */
+static int64_t predict_windows(struct predict *p)
+{
+    struct windows *w = windows_open(p->cfg, &p->infer.session, &p->infer.limits);
+    struct dataset_bytes bytes = {0};
+    struct strbuf why = STRBUF_INIT;
+    struct window_answer a;
+    int64_t bad = 0;
+
+    answers_begin(p);
+    for (int64_t i = 0; i < p->images.n; i++) {
+        strbuf_reset(&why);
+        if (dataset_read(p->infer.files, i, p->infer.limits.max_bytes, &bytes, &why) ==
+                0 &&
+            windows_predict(w, bytes.data, bytes.len, NULL, &a, &why) == 0) {
+            segment_write(p, i, a.label);
+            continue;
+        }
+        if (p->cfg->data.on_error == ON_ERROR_FAIL)
+            die("'%s': %s", p->images.path[i], why.buf);
+        log_warning("'%s': %s", p->images.path[i], why.buf);
+        bad++;
+    }
+    answers_end(p);
+    windows_close(w);
+    dataset_bytes_release(&bytes);
+    strbuf_release(&why);
+    return bad;
+}
+
 static void predict_all(struct predict *p)
 {
     const struct tensor *z = p->infer.session.build[SESSION_EVAL].logits;
@@ -199,9 +230,11 @@ static int predict_run(struct config *cfg, const struct cmdline *line)
     }
     weights = run_own_weights(cfg, line);
     predict_open(&p, cfg, line, weights);
-    predict_all(&p);
+    bad = windows_wanted(cfg) ? predict_windows(&p) : 0;
+    if (!windows_wanted(cfg))
+        predict_all(&p);
     ensemble_close(&p.ensemble);
-    bad = infer_close(&p.infer);
+    bad += infer_close(&p.infer);
     predict_close(&p);
     free(weights);
     if (bad)
@@ -242,10 +275,6 @@ static void check_task(const struct config *cfg, const struct cmdline *line,
             problems_error(p, classes[i],
                            "works only with classifiers, but %s is a segmentation model",
                            cfg->model.name);
-    if (segment && *cfg->test.tta)
-        problems_error(p, "TEST.TTA",
-                       "works only with classifiers, but %s is a segmentation model",
-                       cfg->model.name);
     if (multilabel(cfg) && cmdline_value(line, "--sort"))
         problems_error(p, "--sort",
                        "is of one class per image, and MODEL.TASK is "
@@ -341,7 +370,10 @@ static void predict_check(const struct config *cfg, const struct cmdline *line,
     schedule_check(cfg, p);
     device_check_one(cfg, p);
     data_check_names(cfg, p);
-    views_check(cfg, p);
+    if (p->nerror == before) {
+        views_check(cfg, p);
+        windows_check(cfg, p);
+    }
     run_check_own_weights(cfg, line, p);
     images_check(&others, p);
     if (multilabel_several(cfg, line))

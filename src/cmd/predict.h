@@ -47,7 +47,9 @@ void answers_add(struct predict *p, int64_t i, const float *logits);
 void answers_end(struct predict *p); /* writes the files */
 
 void segment_check_outputs(const struct predict *p);
-/* Writes the label map and the overlay of image i. */
+/* Writes the label map and the overlay of image i: from the logits of the resized image, or
+ * from a label map of the image's size. */
 void segment_image(struct predict *p, int64_t i, const float *logits);
+void segment_write(struct predict *p, int64_t i, const uint8_t *label);
 
 #endif

@@ -18,10 +18,8 @@
 #define LABELS_END  "_labels.png"
 #define OVERLAY_END "_overlay.png"
 
-/* Returns the label map resized to the image (nearest neighbor) in heap memory, and counts
- * the pixels of each class in n. */
-static uint8_t *resize_labels(const struct predict *p, const float *logits, int w, int h,
-                              int64_t *n)
+/* Returns the label map resized to the image (nearest neighbor) in heap memory. */
+static uint8_t *resize_labels(const struct predict *p, const float *logits, int w, int h)
 {
     const struct tensor *z = p->infer.session.build[SESSION_EVAL].logits;
     const struct transform *t = &p->infer.transform;
@@ -38,8 +36,7 @@ static uint8_t *resize_labels(const struct predict *p, const float *logits, int 
             int sx =
                 (int)((2 * (int64_t)x + 1) * rw / (2 * (int64_t)w)) - (rw - t->w) / 2;
 
-            *to = small[sy / t->label_divisor * zw + sx / t->label_divisor];
-            n[*to++]++;
+            *to++ = small[sy / t->label_divisor * zw + sx / t->label_divisor];
         }
     }
     free(small);
@@ -142,18 +139,18 @@ static void add_shares(struct predict *p, const char *path, const char *labels,
     json_end(&p->writer);
 }
 
-void segment_image(struct predict *p, int64_t i, const float *logits)
+/* Writes the files of a w x h image, and its line. Overwrites `rgb` and `label`. */
+static void write_image(struct predict *p, int64_t i, uint8_t *rgb, uint8_t *label, int w,
+                        int h)
 {
     const char *path = p->images.path[i], *name = p->images.name[i];
     char *labels = out_path(p, name, LABELS_END);
     char *overlay = out_path(p, name, OVERLAY_END);
     double share[256];
     int64_t n[256] = {0};
-    uint8_t *label, *rgb;
-    int w, h;
 
-    rgb = read_rgb(p, path, &w, &h);
-    label = resize_labels(p, logits, w, h, n);
+    for (int64_t k = 0; k < (int64_t)w * h; k++)
+        n[label[k]]++;
     paint_overlay(p->set, rgb, label, (int64_t)w * h, rgb);
     make_folder_of(labels);
     paint_write(overlay, rgb, w, h, NULL);
@@ -161,10 +158,31 @@ void segment_image(struct predict *p, int64_t i, const float *logits)
     for (int c = 0; c < 256; c++)
         share[c] = (double)n[c] / (double)w / (double)h;
     add_shares(p, path, labels, overlay, share);
-    free(label);
-    free(rgb);
     free(labels);
     free(overlay);
+}
+
+void segment_image(struct predict *p, int64_t i, const float *logits)
+{
+    int w, h;
+    uint8_t *rgb = read_rgb(p, p->images.path[i], &w, &h);
+    uint8_t *label = resize_labels(p, logits, w, h);
+
+    write_image(p, i, rgb, label, w, h);
+    free(label);
+    free(rgb);
+}
+
+void segment_write(struct predict *p, int64_t i, const uint8_t *label)
+{
+    int w, h;
+    uint8_t *rgb = read_rgb(p, p->images.path[i], &w, &h);
+    uint8_t *copy = xmalloc((size_t)w * (size_t)h);
+
+    memcpy(copy, label, (size_t)w * (size_t)h);
+    write_image(p, i, rgb, copy, w, h);
+    free(copy);
+    free(rgb);
 }
 
 /* Refuses to overwrite input images and files that trainc did not write. */

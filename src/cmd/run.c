@@ -241,6 +241,10 @@ void run_check(const struct config *cfg, bool train, struct problems *p)
             cfg, p, "TEST.TTA",
             "training validates the plain images; eval and predict average "
             "the views");
+    if (train && cfg->test.scales.n)
+        config_warn_unread(cfg, p, "TEST.SCALES",
+                           "training validates images of the input's size; eval and "
+                           "predict use windows");
     if (train && !p->nerror)
         schedule_note_warmup(cfg, p);
 }

@@ -165,6 +165,12 @@ const struct choice choices_crop_modes[] = {
     {0},
 };
 
+const struct choice choices_window_weights[] = {
+    {"gaussian", WINDOW_WEIGHTS_GAUSSIAN, NULL},
+    {"uniform", WINDOW_WEIGHTS_UNIFORM, NULL},
+    {0},
+};
+
 const struct choice choices_pad_modes[] = {
     {"constant", PAD_MODE_CONSTANT, NULL},
     {"edge", PAD_MODE_EDGE, NULL},

@@ -29,6 +29,7 @@ extern const struct choice choices_remodes[];
 extern const struct choice choices_mixup_modes[];
 extern const struct choice choices_crop_modes[];
 extern const struct choice choices_tasks[];
+extern const struct choice choices_window_weights[];
 extern const struct choice choices_pad_modes[];
 extern const struct choice choices_hflip_modes[];
 extern const struct choice choices_aug_interpolations[];

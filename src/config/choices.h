@@ -110,6 +110,9 @@ enum { /* AUG.CROP_MODE; AUTO: PAD if AUG.PAD_CROP > 0, else RRC */
        CROP_MODE_NONE, /* as in validation */
 };
 
+/* TEST.WINDOW_WEIGHTS */
+enum { WINDOW_WEIGHTS_GAUSSIAN, WINDOW_WEIGHTS_UNIFORM };
+
 /* AUG.PAD_MODE, in the order of enum pad_mode in image/pad_crop.h */
 enum { PAD_MODE_CONSTANT, PAD_MODE_EDGE, PAD_MODE_REFLECT, PAD_MODE_SYMMETRIC };
 

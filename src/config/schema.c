@@ -857,8 +857,20 @@ const struct schema schema_table[] = {
                 "few predictions change; False: decode at full size, like Pillow"),
     ROW("TEST.TTA", test.tta, NEUTRAL, .def = "", .flag = "--tta", .metavar = "VIEWS",
         .help = "test-time augmentation: views of each image whose probabilities eval "
-                "and predict average: hflip, vflip, five_crop, ten_crop, or several with "
-                "commas between them"),
+                "and predict average: hflip, vflip, and, for classifiers, five_crop and "
+                "ten_crop; several with commas between them"),
+    ROW("TEST.SCALES", test.scales, NEUTRAL, .def = "[]", RANGE(0, 16),
+        .flag = "--test-scales",
+        .help = "segmentation: eval and predict cover whole images with overlapping "
+                "windows, at these scales relative to the size that fits the input (0: "
+                "the image's own size), and average their probabilities; []: the image "
+                "is resized to the input"),
+    ROW("TEST.WINDOW_OVERLAP", test.window_overlap, NEUTRAL, .def = "0.5", RANGE(0, 0.9),
+        .help = "TEST.SCALES: share of a window that the next one covers again, at least"),
+    ROW("TEST.WINDOW_WEIGHTS", test.window_weights, NEUTRAL, .def = "gaussian",
+        .choices = choices_window_weights,
+        .help = "TEST.SCALES: weights of a window's pixels: gaussian, highest in its "
+                "center, or uniform"),
     ROW("TEST.SEQUENTIAL", test.sequential, .def = "False", .no_effect = validation,
         .help = "Swin's order of validation"),
     ROW("TEST.SHUFFLE", test.shuffle, .def = "False", .no_effect = validation,

@@ -182,6 +182,9 @@ struct config_aug {
 struct config_test {
     bool crop, shrink, sequential, shuffle;
     const char *tta;
+    struct float_list scales;
+    double window_overlap;
+    int window_weights;
 };
 
 struct config_log {

@@ -146,10 +146,16 @@ static bool has_nan(const struct image_rows *rows)
     return false;
 }
 
-struct class_scores class_scores_of(const struct image_rows *rows)
+struct class_scores class_scores_unknown(void)
 {
     const double nan = (double)NAN;
-    struct class_scores s = {nan, nan, nan, nan};
+
+    return (struct class_scores){nan, nan, nan, nan};
+}
+
+struct class_scores class_scores_of(const struct image_rows *rows)
+{
+    struct class_scores s = class_scores_unknown();
     int classes = classes_of(rows);
     struct counts c;
 

@@ -34,6 +34,7 @@ void class_scores_init(struct image_rows *rows, int classes);
 /* Adds the image with index `sample` in the data set; logits: one per class. */
 void class_scores_add(struct image_rows *rows, int64_t sample, int32_t label,
                       const float *logits);
+struct class_scores class_scores_unknown(void); /* all NaN */
 struct class_scores class_scores_of(const struct image_rows *rows);
 
 #endif

@@ -1,6 +1,5 @@
 #include "train/collector.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,14 +83,12 @@ static void keep_thresholds(struct session *s, const struct multilabel_scores *s
 
 void collector_finish(struct collector *c, int64_t total, struct evaluation *e)
 {
-    const double nan = (double)NAN;
-
     if (c->report)
         report_gather(c->report);
     if (c->classes || c->sets)
         image_rows_gather(&c->rows, total);
     e->scores_of = c->which;
-    e->balance = (struct class_scores){nan, nan, nan, nan};
+    e->balance = class_scores_unknown();
     if (c->classes)
         e->balance = class_scores_of(&c->rows);
     if (c->sets) {

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "train/segment_config.h"
+
 enum { NAME_SIZE = 64 };
 
 /* Copies the first name of a list with commas to `name`. Returns the rest, or NULL at the
@@ -54,7 +56,12 @@ void views_check(const struct config *cfg, struct problems *p)
                            "ten_crop",
                            name);
     }
-    if (crops(cfg) && !cfg->test.crop)
+    if (crops(cfg) && segment_config(cfg))
+        problems_error(
+            p, "TEST.TTA",
+            "five_crop and ten_crop are for classifiers; a segmentation covers "
+            "whole images with windows (TEST.SCALES)");
+    else if (crops(cfg) && !cfg->test.crop)
         problems_error(p, "TEST.TTA",
                        "five_crop and ten_crop need TEST.CROP True: the corners of a "
                        "stretched image are all the same");
