@@ -3,20 +3,11 @@
 # Python's; eval and predict read it; files that do not fit together are rejected by name.
 #
 #   tests/e2e/average.sh [TRAINC]
-set -u
-trainc=$(realpath "${1:-./trainc}")
-here=$(cd "$(dirname "$0")/../.." && pwd)
-dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-average.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-fails=0
+. "$(dirname "$0")/lib.bash"
 
-fail() { echo "FAILED: $*"; cat log 2>/dev/null; fails=$((fails + 1)); }
 train() { # TAG ARGUMENT...
-  local tag=$1
-  shift
-  "$trainc" --cfg "$here/configs/smoke/synthetic.yaml" --output out --device cpu --threads 1 --tag "$tag" "$@" \
-    >log 2>&1 || { cat log; exit 1; }
+  "$trainc" --cfg "$here/configs/smoke/synthetic.yaml" --output out --device cpu --threads 1 --tag "$@" >log 2>&1 ||
+    { fail "train $1"; finish; }
 }
 
 # Compares OUT with the fsum-based mean of FILE..., whose tensors are named PREFIX + name.
@@ -61,37 +52,34 @@ same_mean "" three.safetensors "$(ck 3)" "$(ck 0)" "$(ck 2)" || fail "the mean o
 "$trainc" average $run --last 2 --out last.safetensors >log 2>&1 || fail "--last"
 same_mean "" last.safetensors "$(ck 3)" "$(ck 2)" || fail "--last 2 of a run"
 "$trainc" average $run --out all.safetensors >log 2>&1 || fail "a run"
-grep -q "mean of 4 checkpoints" log || fail "last and best are counted once"
+expect_line "mean of 4 checkpoints"
 
 # --best ranks by the scores in metrics.jsonl; the newer checkpoint wins a tie.
-best=$(sed -n '/"kind":"val"/s/.*"val_top1":\([^,}]*\).*/\1/p' $run/metrics.jsonl | awk '{print $1, NR - 1}' |
+best=$(jq 'select(.kind == "val").val_top1' $run/metrics.jsonl | awk '{print $1, NR - 1}' |
   sort -k1,1gr -k2,2nr | head -2 | cut -d' ' -f2)
 "$trainc" average $run --best 2 --out best.safetensors >log 2>&1 || fail "--best"
 for e in $best; do grep -q "averaged '$(ck "$e")'" log || fail "--best 2: epoch $e is left out"; done
 # With this learning rate the loss rises between epochs, so the best are not the newest.
 train loss --epochs 5 --opts TRAIN.EMA.ENABLE False TRAIN.KEEP_CHECKPOINTS 9 TRAIN.BASE_LR 2 TRAIN.BEST_METRIC loss
-best=$(sed -n '/"kind":"val"/s/.*"val_loss":\([^,}]*\).*/\1/p' out/resnet20/loss/metrics.jsonl | awk '{print $1, NR - 1}' |
+best=$(jq 'select(.kind == "val").val_loss' out/resnet20/loss/metrics.jsonl | awk '{print $1, NR - 1}' |
   sort -k1,1g | head -3 | cut -d' ' -f2)
 "$trainc" average out/resnet20/loss --best 3 --out best.safetensors >log 2>&1 || fail "--best by loss"
 for e in $best; do grep -q "averaged .*loss/ckpt_epoch_$e.safe" log || fail "--best 3: epoch $e is left out"; done
-"$trainc" eval --pretrained three.safetensors --result eval.json >log 2>&1 && grep -q val_top1 eval.json || fail "eval"
+"$trainc" eval --pretrained three.safetensors --result eval.json >log 2>&1 || fail "eval"
+[ "$(json_value eval.json val_top1)" != null ] || fail "eval: no accuracy"
 "$trainc" average three.safetensors last.safetensors --out again.safetensors >log 2>&1 || fail "means of means"
 
 # Averages EMA weights or, on request, the trained weights.
 train ema --epochs 2 --opts TRAIN.EMA.ENABLE True TRAIN.EMA.DECAY 0.5
 e=out/resnet20/ema
-"$trainc" average $e --out ema.safetensors >log 2>&1 && grep -q "EMA weights" log || fail "EMA weights"
+"$trainc" average $e --out ema.safetensors >log 2>&1 || fail "average of EMA weights"
+expect_line "EMA weights"
 same_mean ema. ema.safetensors $e/ckpt_epoch_1.safetensors $e/ckpt_epoch_0.safetensors || fail "the mean of EMA weights"
 "$trainc" average $e --raw --out raw.safetensors >log 2>&1 || fail "--raw"
 same_mean "" raw.safetensors $e/ckpt_epoch_1.safetensors $e/ckpt_epoch_0.safetensors || fail "--raw"
 "$trainc" eval --pretrained ema.safetensors >log 2>&1 || fail "eval of a mean of EMA weights"
 
-refused() { # CODE PATTERN ARGUMENT...
-  local code=$1 pattern=$2
-  shift 2
-  "$trainc" average "$@" >log 2>&1
-  [ $? = "$code" ] && grep -q "$pattern" log || fail "not told: $pattern"
-}
+refused() { exits "$1" "$2" "$trainc" average "${@:3}"; } # CODE PATTERN ARGUMENT...
 train other --epochs 1 --opts TRAIN.EMA.ENABLE False MODEL.NUM_CLASSES 7
 train wide --epochs 1 --opts TRAIN.EMA.ENABLE False MODEL.NAME resnet32
 refused 1 "tensor 'fc.*' has the shape \[7.*\], and \[4.*\] in" "$(ck 0)" out/resnet20/other/last.safetensors --out x.safetensors
@@ -117,4 +105,4 @@ sed 's/trainc_config/trainc_confix/' three.safetensors >bad.safetensors
 refused 1 "'bad.safetensors'" three.safetensors bad.safetensors --out x.safetensors
 [ ! -e x.safetensors ] || fail "a refused average left a file"
 
-[ $fails = 0 ]
+finish

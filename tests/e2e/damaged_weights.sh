@@ -3,20 +3,12 @@
 # folder, in one line of error that also says what is wrong, and writes nothing.
 #
 #   tests/e2e/damaged_weights.sh [TRAINC]
-set -u
-trainc=$(realpath "${1:-./trainc}")
-here=$(realpath "$(dirname "$0")/../..")
-dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-weights.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-fails=0
-
-fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+. "$(dirname "$0")/lib.bash"
 
 "$trainc" synth shapes --out data --classes 4 --train 16 --val 8 --size 16 2>/dev/null || exit 1
 cfg=(--cfg "$here/configs/smoke/shapes.yaml" --device cpu)
 run=("${cfg[@]}" --data-path data --output out)
-"$trainc" "${run[@]}" --epochs 1 --output first >log 2>&1 || { cat log; exit 1; }
+"$trainc" "${run[@]}" --epochs 1 --output first >log 2>&1 || { fail "train"; finish; }
 whole=first/resnet20/default/last.safetensors
 image=$(find data/val -name '*.*' -type f | head -1)
 
@@ -30,7 +22,7 @@ for n in 0 5 1000 $(($(stat -c %s $whole) / 2)); do head -c "$n" $whole >cut$n.s
 for n in 3 8 9; do cp $whole flip$n.safetensors && flip $n flip$n.safetensors; done # length, {, "
 head -c 1000 "$here/tests/golden/io/zip.pth" >cut.pth
 
-refuses() { # FILE ARGUMENT...: FILE replaces the word FILE in them
+rejects() { # FILE ARGUMENT...: FILE replaces the word FILE in them
   local file=$1 rc
   shift
   "$trainc" "${@/FILE/$file}" >stdout 2>log </dev/null
@@ -44,27 +36,27 @@ refuses() { # FILE ARGUMENT...: FILE replaces the word FILE in them
 }
 
 for file in missing.safetensors folder.safetensors cut* flip*; do
-  refuses $file train "${run[@]}" --resume FILE
-  refuses $file train "${run[@]}" --pretrained FILE
-  refuses $file eval "${run[@]}" --resume FILE
-  refuses $file eval "${run[@]}" --pretrained FILE
-  refuses $file eval --resume FILE
-  refuses $file eval --data-path data --resume FILE
-  refuses $file predict --weights FILE "$image"
-  refuses $file predict "${cfg[@]}" --weights FILE "$image"
-  refuses $file features --weights FILE --out new.npz "$image"
-  refuses $file features "${cfg[@]}" --weights FILE --out new.npz "$image"
-  refuses $file export --weights FILE --out new.safetensors
-  refuses $file export --weights FILE --onnx new.onnx
-  refuses $file export "${cfg[@]}" --weights FILE --onnx new.onnx
-  refuses $file quantize --weights FILE --out new.safetensors --calib data/val
-  refuses $file summary "${cfg[@]}" --resume FILE
-  refuses $file summary "${cfg[@]}" --pretrained FILE
-  refuses $file bench "${cfg[@]}" --pretrained FILE
-  refuses $file bench "${cfg[@]}" --inference --weights FILE
-  refuses $file profile "${run[@]}" --resume FILE
-  refuses $file profile "${run[@]}" --pretrained FILE
-  refuses $file report FILE --out new.html
+  rejects $file train "${run[@]}" --resume FILE
+  rejects $file train "${run[@]}" --pretrained FILE
+  rejects $file eval "${run[@]}" --resume FILE
+  rejects $file eval "${run[@]}" --pretrained FILE
+  rejects $file eval --resume FILE
+  rejects $file eval --data-path data --resume FILE
+  rejects $file predict --weights FILE "$image"
+  rejects $file predict "${cfg[@]}" --weights FILE "$image"
+  rejects $file features --weights FILE --out new.npz "$image"
+  rejects $file features "${cfg[@]}" --weights FILE --out new.npz "$image"
+  rejects $file export --weights FILE --out new.safetensors
+  rejects $file export --weights FILE --onnx new.onnx
+  rejects $file export "${cfg[@]}" --weights FILE --onnx new.onnx
+  rejects $file quantize --weights FILE --out new.safetensors --calib data/val
+  rejects $file summary "${cfg[@]}" --resume FILE
+  rejects $file summary "${cfg[@]}" --pretrained FILE
+  rejects $file bench "${cfg[@]}" --pretrained FILE
+  rejects $file bench "${cfg[@]}" --inference --weights FILE
+  rejects $file profile "${run[@]}" --resume FILE
+  rejects $file profile "${run[@]}" --pretrained FILE
+  rejects $file report FILE --out new.html
 done
 
-[ $fails = 0 ] && echo "damaged_weights: passed" || { echo "damaged_weights: $fails failed"; exit 1; }
+finish

@@ -70,11 +70,7 @@ grep -q '"ensemble"' report/report.json || fail "report: not of the ensemble"
 "$trainc" eval --device cpu --resume "$a" --result resumed.json >log 2>&1 || fail "eval --resume"
 [ "$(json_value one.json val_top1)" = "$(json_value resumed.json val_top1)" ] || fail "one member: another accuracy"
 
-refused() { # CODE PATTERN ARGUMENT...
-  local code=$1 pattern=$2
-  "$trainc" "${@:3}" >log 2>&1
-  [ $? = "$code" ] && grep -q "$pattern" log || fail "not refused with '$pattern'"
-}
+refused() { exits "$1" "$2" "$trainc" "${@:3}"; } # CODE PATTERN ARGUMENT...
 refused 1 "has 5 classes, and the first has 4" predict --weights "$a" "$five" shapes/val
 refused 1 "class 0 is 'aaa', and '.*' in the first" predict --weights "$a" "$renamed" shapes/val
 refused 2 "there is no file 'none.safetensors'" predict --weights "$a" none.safetensors shapes/val

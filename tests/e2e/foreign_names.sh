@@ -4,16 +4,8 @@
 # does not fit names the model it resembles.
 #
 #   tests/e2e/foreign_names.sh [TRAINC]
-set -u
-trainc=$(realpath "${1:-./trainc}")
-here=$(realpath "$(dirname "$0")/../..")
-dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-foreign.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-fails=0
+. "$(dirname "$0")/lib.bash"
 
-fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
-has() { grep -q -- "$1" "$2" || { cat "$2"; fail "no '$1' in $2"; }; }
 tensors() { # FILE: prints name, type, shape, and checksum of each tensor
   python3 - "$1" <<'P'
 import hashlib, json, struct, sys
@@ -26,8 +18,8 @@ for name, t in sorted(json.loads(data[8:8 + n]).items()):
 P
 }
 
-"$trainc" --cfg "$here/configs/smoke/synthetic.yaml" --output out --opts LOG.REPORT=False >log 2>&1 || { cat log; exit 1; }
-"$trainc" export --weights out/resnet20/default/last.safetensors --out own.safetensors >log 2>&1 || { cat log; exit 1; }
+"$trainc" --cfg "$here/configs/smoke/synthetic.yaml" --output out --opts LOG.REPORT=False >log 2>&1 || { fail "train"; finish; }
+"$trainc" export --weights out/resnet20/default/last.safetensors --out own.safetensors >log 2>&1 || { fail "export"; finish; }
 python3 - <<'P'
 import json, struct
 data = open("own.safetensors", "rb").read()
@@ -38,7 +30,7 @@ text = json.dumps({"module." + k.replace("fc.", "linear."): v for k, v in head.i
 text += b" " * (-len(text) % 8)
 open("foreign.safetensors", "wb").write(struct.pack("<Q", len(text)) + text + data[8 + n:])
 P
-"$trainc" synth shapes --size 32 --classes 2 --train 2 --val 2 --out images >log 2>&1 || { cat log; exit 1; }
+"$trainc" synth shapes --size 32 --classes 2 --train 2 --val 2 --out images >log 2>&1 || { fail "synth"; finish; }
 image=$(ls images/val/*/* | head -1)
 net=(--model resnet20 --num-classes 4 --img-size 32 --mean 0.5 0.5 0.5 --std 0.25 0.25 0.25 --crop-pct 1 --no-amp)
 for file in own foreign; do
@@ -46,12 +38,12 @@ for file in own foreign; do
 done
 probabilities() { awk -F, 'END { print $(NF - 3), $(NF - 2), $(NF - 1), $NF }' "$1"; }
 [ "$(probabilities own.csv)" = "$(probabilities foreign.csv)" ] || fail "$(probabilities own.csv) and $(probabilities foreign.csv)"
-"$trainc" export --weights foreign.safetensors --out back.safetensors >log 2>&1 || { cat log; fail "export"; }
-has "renaming the tensors from CIFAR ResNets to resnet20" log
+"$trainc" export --weights foreign.safetensors --out back.safetensors >log 2>&1 || fail "export"
+expect_line "renaming the tensors from CIFAR ResNets to resnet20"
 cmp -s <(tensors own.safetensors) <(tensors back.safetensors) || { diff <(tensors own.safetensors) <(tensors back.safetensors) | head; fail "export has other tensors"; }
-"$trainc" predict --model resnet32 --num-classes 4 --img-size 32 --weights foreign.safetensors "$image" >log 2>&1
-[ $? = 1 ] && has "does not match resnet32: .*the file looks like resnet20" log || { cat log; fail "a misfit"; }
+exits 1 "does not match resnet32: .*the file looks like resnet20" \
+  "$trainc" predict --model resnet32 --num-classes 4 --img-size 32 --weights foreign.safetensors "$image"
 "$trainc" --cfg "$here/configs/smoke/synthetic.yaml" --output taught --epochs 1 --opts LOG.REPORT=False \
-  LOSSES "[{type: cross_entropy}, {type: distill}]" MODEL.TEACHER foreign.safetensors >log 2>&1 || { cat log; fail "a teacher"; }
+  LOSSES "[{type: cross_entropy}, {type: distill}]" MODEL.TEACHER foreign.safetensors >log 2>&1 || fail "a teacher"
 
-[ $fails = 0 ] && echo "foreign_names: passed" || { echo "foreign_names: $fails failed"; exit 1; }
+finish

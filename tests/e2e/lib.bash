@@ -33,16 +33,38 @@ expect_line() {
   [ "${2:-log}" = log ] || cat "$2"
   fail "no '$1' in ${2:-log}"
 }
-# PATTERN COMMAND...: fails unless the command exits with code 2 and prints a matching line.
-refuses() {
+# CODE PATTERN COMMAND...: fails unless the command exits with the code and prints a matching line.
+exits() {
   local status
-  "${@:2}" >log 2>&1 </dev/null
+  "${@:3}" >log 2>&1 </dev/null
   status=$?
-  [ $status = 2 ] && grep -q -e "$1" log || fail "not refused with '$1' (exit code $status): ${*:2}"
+  [ $status = "$1" ] && grep -q -e "$2" log || fail "exit code $status, not $1 with '$2': ${*:3}"
 }
+# PATTERN COMMAND...: the same with exit code 2.
+refuses() { exits 2 "$@"; }
 
 # FILE KEY: prints the value of a key in a JSON object, or "null" if it has no such key.
 json_value() { jq -r --arg key "$2" '.[$key]' "$1"; }
+
+# FILE FILE KEY...: fails unless two JSON files have the same values, none of which is null.
+same_values() {
+  local key a b
+  for key in "${@:3}"; do
+    a=$(json_value "$1" "$key") b=$(json_value "$2" "$key")
+    [ -n "$a" ] && [ "$a" != null ] && [ "$a" = "$b" ] || fail "$key is $a in $1 and $b in $2"
+  done
+}
+
+# FOLDER STEP PID: waits until the run's metrics.jsonl has the step; false if the process ends before.
+reached() {
+  # shellcheck disable=SC2086 # FOLDER may be a pattern
+  until grep -q "\"step\":$2," $1/metrics.jsonl 2>/dev/null; do
+    kill -0 "$3" 2>/dev/null || return 1
+    sleep 0.02
+  done
+}
+# A B: true if the number A is greater than B.
+above() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a > b) }'; }
 
 # FILE: prints the tensors of a checkpoint without its header, which contains times and names.
 tensor_bytes() { tail -c +$((9 + $(od -An -tu8 -N8 "$1"))) "$1"; }
