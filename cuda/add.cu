@@ -9,11 +9,11 @@
 #include "cuda/vec.h"
 #include "graph/kernel.h"
 
-enum { BLOCK = 256, MOST = 64 }; /* inputs of one node */
+enum { BLOCK = 256, MAX_INPUTS = 64 }; /* inputs of one node */
 
 /* Passed by value, so the list needs no device memory. */
 template <class T> struct addends {
-    const T *x[MOST];
+    const T *x[MAX_INPUTS];
 };
 
 static const char *add_claim(struct region *r, struct graph *, struct node *n,
@@ -21,7 +21,7 @@ static const char *add_claim(struct region *r, struct graph *, struct node *n,
 {
     if (n->op != &op_add)
         return "not an add";
-    if (n->nin > MOST)
+    if (n->nin > MAX_INPUTS)
         return "more than 64 inputs";
     for (int i = 0; i < n->nin; i++)
         if (n->in[i]->dtype != n->out[0]->dtype)

@@ -17,7 +17,7 @@
 #include "ops/dropout_formula.h"
 #include "ops/image.h"
 
-enum { BLOCK = 256, ROUNDS = 4, MOST_CHANNELS = 8192 };
+enum { BLOCK = 256, ROUNDS = 4, MAX_CHANNELS = 8192 };
 
 struct dropout_mask {
     const struct control *control;
@@ -33,7 +33,7 @@ static const char *dropout_claim(struct region *r, struct graph *, struct node *
         return "no dropout";
     if (n->in[DROPOUT_X]->dtype != n->out[0]->dtype)
         return "one type for all";
-    if (n->op == &op_dropout2d && n->out[0]->dim[IMAGE_C] > MOST_CHANNELS)
+    if (n->op == &op_dropout2d && n->out[0]->dim[IMAGE_C] > MAX_CHANNELS)
         return "more than 8192 channels";
 
     region_claim(r, n);

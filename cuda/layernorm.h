@@ -16,7 +16,7 @@
 #include "ops/layernorm.h"
 #include "ops/layernorm_formula.h"
 
-enum { LAYERNORM_BLOCK = 256, EACH_MOST = 4, LANES_LEAST = 4 };
+enum { LAYERNORM_BLOCK = 256, EACH_MAX = 4, LANES_MIN = 4 };
 
 struct layernorm_shape {
     int64_t rows;
@@ -41,13 +41,13 @@ static inline layernorm_shape layernorm_shape_of(const struct tensor *x,
     s.rows = rows;
     s.channels = (int)channels;
     s.eps = a->eps;
-    s.lanes = LANES_LEAST;
-    while (s.lanes < 32 && s.lanes * EACH_MOST < packs)
+    s.lanes = LANES_MIN;
+    while (s.lanes < 32 && s.lanes * EACH_MAX < packs)
         s.lanes *= 2;
-    if (channels % pack || s.lanes * EACH_MOST < packs)
+    if (channels % pack || s.lanes * EACH_MAX < packs)
         s.lanes = LAYERNORM_BLOCK;
     s.each = (int)((packs + s.lanes - 1) / s.lanes);
-    if (channels % pack || s.each > EACH_MOST)
+    if (channels % pack || s.each > EACH_MAX)
         s.each = 0;
     groups = (rows * s.lanes + LAYERNORM_BLOCK - 1) / LAYERNORM_BLOCK;
     most *= dev->what.multiprocessors;
@@ -123,7 +123,7 @@ __device__ static inline void weights_load(const float *from, int c, float none,
             constexpr int EACH = 3;                                                      \
             __VA_ARGS__;                                                                 \
         } else {                                                                         \
-            constexpr int EACH = EACH_MOST;                                              \
+            constexpr int EACH = EACH_MAX;                                              \
             __VA_ARGS__;                                                                 \
         }                                                                                \
     } while (0)

@@ -11,8 +11,8 @@ __global__ void loss_multiply(const float *loss, const float *share, float *to)
 }
 
 struct loss_terms {
-    const float *loss[LOSS_SUM_MOST];
-    float weight[LOSS_SUM_MOST];
+    const float *loss[LOSS_SUM_MAX];
+    float weight[LOSS_SUM_MAX];
     int n;
 };
 

@@ -199,8 +199,8 @@ template <int N>
 HOST_DEVICE static inline void store_bytes(const qlayer_finish &f, int64_t at,
                                            const float *v)
 {
-    float lo = f.is_unsigned ? 0 : (float)QUANTIZE_LEAST_I8;
-    float hi = f.is_unsigned ? (float)QUANTIZE_MOST_U8 : (float)QUANTIZE_MOST_I8;
+    float lo = f.is_unsigned ? 0 : (float)QUANTIZE_MIN_I8;
+    float hi = f.is_unsigned ? (float)QUANTIZE_MAX_U8 : (float)QUANTIZE_MAX_I8;
     uint32_t word = 0;
 
     for (int k = 0; k < N; k++)

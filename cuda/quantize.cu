@@ -46,10 +46,10 @@ static void quantize_run(struct step *s, struct device *dev)
 
     if (((const struct quantize_attrs *)s->node->attrs)->is_unsigned)
         LAUNCH(dev, quantize_bytes<uint8_t>, grid, BLOCK, 0, x, scale,
-               (uint8_t *)s->out[0], 0.0f, (float)QUANTIZE_MOST_U8, n);
+               (uint8_t *)s->out[0], 0.0f, (float)QUANTIZE_MAX_U8, n);
     else
         LAUNCH(dev, quantize_bytes<int8_t>, grid, BLOCK, 0, x, scale, (int8_t *)s->out[0],
-               (float)QUANTIZE_LEAST_I8, (float)QUANTIZE_MOST_I8, n);
+               (float)QUANTIZE_MIN_I8, (float)QUANTIZE_MAX_I8, n);
 }
 
 extern const struct kernel cuda_quantize = {

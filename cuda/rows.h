@@ -15,7 +15,7 @@
 #include "cuda/reduce.h"
 #include "cuda/vec.h"
 
-enum { ROWS_BLOCK = 256, ROWS_WARP = 32, ROWS_WARP_MOST = 2048 };
+enum { ROWS_BLOCK = 256, ROWS_WARP = 32, ROWS_WARP_MAX = 2048 };
 
 template <int THREADS> __device__ static inline int row_thread(void)
 {
@@ -93,10 +93,10 @@ static inline unsigned row_blocks(const struct device *dev, int64_t rows, int th
 /* Runs one statement with THREADS and N for rows of `len`. */
 #define WITH_ROWS(len, THREADS, N, ...)                                                  \
     do {                                                                                 \
-        if ((len) > ROWS_WARP_MOST && (len) % 4 == 0) {                                  \
+        if ((len) > ROWS_WARP_MAX && (len) % 4 == 0) {                                   \
             constexpr int THREADS = ROWS_BLOCK, N = 4;                                   \
             __VA_ARGS__;                                                                 \
-        } else if ((len) > ROWS_WARP_MOST) {                                             \
+        } else if ((len) > ROWS_WARP_MAX) {                                              \
             constexpr int THREADS = ROWS_BLOCK, N = 1;                                   \
             __VA_ARGS__;                                                                 \
         } else if ((len) % 4 == 0) {                                                     \

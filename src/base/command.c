@@ -11,21 +11,21 @@
 #include "base/process.h"
 
 /* Running commands, for a signal handler; 0: free. */
-static volatile pid_t running[COMMANDS_MOST];
+static volatile pid_t running[COMMANDS_MAX];
 
-/* Returns COMMANDS_MOST if there is none. */
+/* Returns COMMANDS_MAX if there is none. */
 static int place_of(pid_t pid)
 {
     int i = 0;
 
-    while (i < COMMANDS_MOST && running[i] != pid)
+    while (i < COMMANDS_MAX && running[i] != pid)
         i++;
     return i;
 }
 
 void command_kill_all(void)
 {
-    for (int i = 0; i < COMMANDS_MOST; i++)
+    for (int i = 0; i < COMMANDS_MAX; i++)
         if (running[i])
             (void)kill(-running[i], SIGKILL);
 }
@@ -42,7 +42,7 @@ bool command_start(struct command *c, const char *const *words, char *const *env
     int place = place_of(0);
 
     *c = (struct command){.began = clock_now()};
-    if (place == COMMANDS_MOST)
+    if (place == COMMANDS_MAX)
         strbuf_addf(why, "cannot start '%s': %d others are under way", words[0], place);
     else
         c->pid = running[place] = process_start(&p, why);
@@ -56,7 +56,7 @@ static void reap(struct command *c)
 
     (void)kill(-c->pid, SIGKILL);
     process_forget(c->pid); /* not earlier: this process may be killed in between */
-    if (place < COMMANDS_MOST)
+    if (place < COMMANDS_MAX)
         running[place] = 0;
     while (waitpid(c->pid, &c->status, 0) < 0 && errno == EINTR)
         ;

@@ -17,7 +17,7 @@
 
 #include "base/strbuf.h"
 
-enum { COMMANDS_MOST = 64 }; /* maximum running commands */
+enum { COMMANDS_MAX = 64 }; /* maximum running commands */
 
 struct command {
     pid_t pid; /* 0: not running */

@@ -119,7 +119,7 @@ static char *read_and_close(int fd, size_t most, size_t *len)
 
 char *file_read(const char *path, size_t *len)
 {
-    return file_read_limit(path, FILE_MOST, len);
+    return file_read_limit(path, FILE_MAX, len);
 }
 
 char *file_read_limit(const char *path, size_t most, size_t *len)

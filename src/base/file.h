@@ -11,13 +11,13 @@
 #include <stdio.h>
 
 /* Largest file that is read as a whole: lists of ImageNet-22K have several hundred MB. */
-#define FILE_MOST ((size_t)4 << 30)
+#define FILE_MAX ((size_t)4 << 30)
 /* errno for a device, a FIFO, or a socket instead of a file; for a folder: EISDIR. */
 #define FILE_NOT_REGULAR EBADFD
 
 /* Reads the whole file, NUL-terminated; *len gets its size. Returns NULL with errno on
  * errors. Files of a foreign data set may be links to anything: reads only regular files
- * of at most FILE_MOST or `most` bytes (otherwise FILE_NOT_REGULAR, EFBIG). */
+ * of at most FILE_MAX or `most` bytes (otherwise FILE_NOT_REGULAR, EFBIG). */
 char *file_read(const char *path, size_t *len);
 char *file_read_limit(const char *path, size_t most, size_t *len);
 /* Same for a pipe or a device given by the user: <(command), /dev/stdin. */

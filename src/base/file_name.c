@@ -6,17 +6,17 @@
 #include "base/file.h"
 #include "base/utf8.h"
 
-enum { NAME_MOST = 200, EXTENSION_MOST = 16 };
+enum { NAME_MAX = 200, EXTENSION_MAX = 16 };
 
-/* Shortens to NAME_MOST bytes, whole characters, and keeps an extension. */
+/* Shortens to NAME_MAX bytes, whole characters, and keeps an extension. */
 static void shorten(char *s)
 {
     size_t len = strlen(s), tail = strlen(path_extension(s)), at;
 
-    if (len <= NAME_MOST)
+    if (len <= NAME_MAX)
         return;
-    tail = tail <= EXTENSION_MOST ? tail : 0;
-    for (at = NAME_MOST - tail; at && ((unsigned char)s[at] & 0xc0) == 0x80; at--)
+    tail = tail <= EXTENSION_MAX ? tail : 0;
+    for (at = NAME_MAX - tail; at && ((unsigned char)s[at] & 0xc0) == 0x80; at--)
         ;
     memmove(s + at, s + len - tail, tail + 1);
 }

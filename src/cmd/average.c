@@ -16,7 +16,7 @@
 #include "train/save_list.h"
 #include "train/scores.h"
 
-enum { MOST = 500 }; /* open files */
+enum { MAX_CHECKPOINTS = 500 }; /* open files */
 
 /* The checkpoints to average. */
 struct chosen {
@@ -26,8 +26,8 @@ struct chosen {
 
 static void add(struct chosen *c, const char *path)
 {
-    if (c->n == MOST)
-        usage("'%s': at most %d checkpoints are averaged", path, MOST);
+    if (c->n == MAX_CHECKPOINTS)
+        usage("'%s': at most %d checkpoints are averaged", path, MAX_CHECKPOINTS);
     GROW(c->path, c->n, c->cap);
     c->path[c->n++] = xstrdup(path);
 }
@@ -129,8 +129,8 @@ static int distinct(const struct save_list *l, const struct save **save)
 
 static void add_run(struct chosen *c, const char *dir, const struct cmdline *line)
 {
-    int64_t last = run_flag_number(line, "--last", 0, 1, MOST);
-    int64_t best = run_flag_number(line, "--best", 0, 1, MOST);
+    int64_t last = run_flag_number(line, "--last", 0, 1, MAX_CHECKPOINTS);
+    int64_t best = run_flag_number(line, "--best", 0, 1, MAX_CHECKPOINTS);
     struct save_list l = save_list_all(dir, true);
     const struct save **save = xcalloc((size_t)l.n + 1, sizeof(const struct save *));
     int n = distinct(&l, save);
@@ -248,7 +248,7 @@ const struct verb cmd_average = {
         "classes are refused. `trainc eval --pretrained FILE` and `trainc predict "
         "--weights FILE` read the result.",
     .args = "CHECKPOINT_OR_RUN...",
-    .max_args = MOST,
+    .max_args = MAX_CHECKPOINTS,
     .flags = average_flags,
     .reads = average_reads,
     .check = average_check,

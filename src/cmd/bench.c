@@ -40,7 +40,7 @@
 #include "train/data_config.h"
 #include "train/pretrained.h"
 
-enum { WARM_STEPS = 5, LEAST_STEPS = 5, MOST_STEPS = 1000, CONV_RUNS = 7 };
+enum { WARM_STEPS = 5, MIN_STEPS = 5, MAX_STEPS = 1000, CONV_RUNS = 7 };
 static const double default_seconds = 5;
 
 struct bench {
@@ -111,11 +111,11 @@ static void time_steps(struct bench *b, double seconds)
 {
     double until, last = 0, now;
 
-    b->seconds = xcalloc(MOST_STEPS, sizeof(*b->seconds));
+    b->seconds = xcalloc(MAX_STEPS, sizeof(*b->seconds));
     for (int i = 0; i < WARM_STEPS; i++)
         last = one_step(b);
     until = last + seconds;
-    while (b->nsteps < MOST_STEPS && (b->nsteps < LEAST_STEPS || last < until)) {
+    while (b->nsteps < MAX_STEPS && (b->nsteps < MIN_STEPS || last < until)) {
         now = one_step(b);
         b->seconds[b->nsteps++] = now - last;
         last = now;

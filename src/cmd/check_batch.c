@@ -13,10 +13,10 @@
 #include "train/segment_config.h"
 
 enum {
-    LEAST_SHOWN = 16,     /* images, if there are as many, also of a smaller batch */
+    MIN_SHOWN = 16,       /* images, if there are as many, also of a smaller batch */
     SHOWN = 64,           /* images at most */
     SHEET = 64 * 1000000, /* pixels at most, but at least one image */
-    LEAST_SIDE = 128,     /* smaller images are enlarged to about this width */
+    MIN_SIDE = 128,       /* smaller images are enlarged to about this width */
     GAP = 2,              /* white pixels between tiles */
     CLASSES = 4           /* of a label map that are printed, the largest */
 };
@@ -30,7 +30,7 @@ struct sheet {
 
 static int scale_of(const struct transform *t)
 {
-    int scale = LEAST_SIDE / t->w;
+    int scale = MIN_SIDE / t->w;
 
     return scale < 1 ? 1 : scale;
 }
@@ -59,7 +59,7 @@ static int shown(const struct transform *t, int64_t batch)
     int64_t most = SHEET / (tile * (t->label_divisor ? 2 : 1));
 
     most = most < 1 ? 1 : most > SHOWN ? SHOWN : most;
-    batch = batch < LEAST_SHOWN ? LEAST_SHOWN : batch;
+    batch = batch < MIN_SHOWN ? MIN_SHOWN : batch;
     return (int)(batch < most ? batch : most);
 }
 

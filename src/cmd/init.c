@@ -24,7 +24,7 @@
 
 enum {
     TINY = 64,           /* largest median shorter side (pixels) for CIFAR models */
-    LEAST_SIDE = 16,     /* smallest input of CIFAR models */
+    MIN_SIDE = 16,       /* smallest input of CIFAR models */
     SMALL = 160,         /* largest median shorter side for inputs of 128, not 224 */
     SEGMENT_SIDE = 8,    /* input sides are multiples: ERFNet halves them three times */
     SEGMENT_WIDTH = 1024 /* largest input width */
@@ -142,7 +142,7 @@ static int input_size(const struct init_facts *f)
 
     if (side > TINY)
         return side > SMALL ? 224 : 128;
-    return even < LEAST_SIDE ? LEAST_SIDE : even;
+    return even < MIN_SIDE ? MIN_SIDE : even;
 }
 
 static void print_balance(const struct init_facts *f)

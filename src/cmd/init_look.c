@@ -10,7 +10,7 @@
 #include "image/image.h"
 #include "train/job_data.h"
 
-enum { MOST_IMAGES = 300, MOST_BYTES = 256 << 20 };
+enum { MAX_IMAGES = 300, MAX_BYTES = 256 << 20 };
 
 /* State of the inspection. */
 struct inspection {
@@ -20,7 +20,7 @@ struct inspection {
     struct image image;
     struct dataset_bytes bytes;
     struct label_reader label;
-    int w[MOST_IMAGES], h[MOST_IMAGES];
+    int w[MAX_IMAGES], h[MAX_IMAGES];
     bool colours;
     int64_t maps, unread; /* label maps of values; unreadable label maps */
 };
@@ -41,7 +41,7 @@ static bool is_grey(const struct image *img)
 static bool inspect_colours(struct init_facts *f, struct inspection *k, int64_t i)
 {
     struct strbuf why = STRBUF_INIT, name = STRBUF_INIT;
-    bool is = dataset_read_label(k->d, i, MOST_BYTES, &k->bytes, &why) == 0 &&
+    bool is = dataset_read_label(k->d, i, MAX_BYTES, &k->bytes, &why) == 0 &&
               label_decode_colours(&k->label, k->bytes.data, k->bytes.len, &k->limits,
                                    &why) == 0;
 
@@ -81,7 +81,7 @@ static void inspect_image(struct init_facts *f, struct inspection *k, int64_t i)
     struct strbuf why = STRBUF_INIT, name = STRBUF_INIT;
     int w, h;
 
-    if (dataset_read(k->d, i, MOST_BYTES, &k->bytes, &why) == 0 &&
+    if (dataset_read(k->d, i, MAX_BYTES, &k->bytes, &why) == 0 &&
         image_decoder_open(k->decoder, k->bytes.data, k->bytes.len, &w, &h, &why) == 0 &&
         image_decoder_read(k->decoder, NULL, &k->image, &why) == 0) {
         k->w[f->looked] = w;
@@ -113,7 +113,7 @@ static void inspect_images(struct init_facts *f, const struct init_layout *l,
                            const struct dataset *d)
 {
     struct inspection *k = xcalloc(1, sizeof(*k));
-    int64_t n = d->n < MOST_IMAGES ? d->n : MOST_IMAGES;
+    int64_t n = d->n < MAX_IMAGES ? d->n : MAX_IMAGES;
 
     k->d = d;
     k->limits = image_limits_or_default(NULL);

@@ -17,7 +17,7 @@
 #include "train/feed.h"
 #include "train/pretrained.h"
 
-enum { STEPS = 100, LEAST_STEPS = 20, MOST_STEPS = 100000, LINES = 25, WIDTH = 48 };
+enum { STEPS = 100, MIN_STEPS = 20, MAX_STEPS = 100000, LINES = 25, WIDTH = 48 };
 
 static const double smoothing = 0.9, diverged = 4;
 
@@ -65,7 +65,7 @@ int lr_find_smooth(struct lr_find_point *p, int n)
 int lr_find_steepest(const struct lr_find_point *p, int n)
 {
     int least = 0, best = -1;
-    double most = 0;
+    double max_updates = 0;
 
     for (int i = 1; i < n; i++)
         least = p[i].smooth < p[least].smooth ? i : least;
@@ -73,8 +73,8 @@ int lr_find_steepest(const struct lr_find_point *p, int n)
         double slope =
             (p[i - 1].smooth - p[i + 1].smooth) / log(p[i + 1].lr / p[i - 1].lr);
 
-        if (slope > most) {
-            most = slope;
+        if (slope > max_updates) {
+            max_updates = slope;
             best = i;
         }
     }
@@ -99,7 +99,7 @@ struct test {
     struct feed feed;
     struct session session;
     struct lr_find_point *point;
-    int n, most;
+    int n, max_updates;
     struct metrics before; /* of the last snapshot */
 };
 
@@ -111,7 +111,7 @@ static void collect_losses(struct test *t)
         struct metrics m = metrics_since(&s.metrics, &t->before);
 
         t->before = s.metrics;
-        if (t->n == t->most)
+        if (t->n == t->max_updates)
             continue;
         t->point[t->n] =
             (struct lr_find_point){.lr = schedule_lr(&t->session.plan.schedule, t->n),
@@ -128,7 +128,8 @@ static void run_steps(struct test *t)
     int updates = 0;
 
     loader_start_epoch(t->feed.train_loader, epoch, 0);
-    while (updates < t->most && (t->n < 2 || lr_find_smooth(t->point, t->n) == t->n)) {
+    while (updates < t->max_updates &&
+           (t->n < 2 || lr_find_smooth(t->point, t->n) == t->n)) {
         struct lent_batch lent;
         bool taken = feed_next(&t->feed, &t->session, &lent);
 
@@ -151,17 +152,18 @@ static void run_steps(struct test *t)
 /* Prints at most LINES lines: rate, smoothed loss, and a bar. */
 static void print_curve(const struct lr_find_point *p, int n, int steepest)
 {
-    double least = INFINITY, most = -INFINITY;
+    double least = INFINITY, max_updates = -INFINITY;
     int lines = n < LINES ? n : LINES, marked = -1;
 
     for (int i = 0; i < n; i++) {
         least = fmin(least, p[i].smooth);
-        most = fmax(most, p[i].smooth);
+        max_updates = fmax(max_updates, p[i].smooth);
     }
     say("learning rate      loss\n");
     for (int k = 0; k < lines; k++) {
         int i = k * n / lines, next = (k + 1) * n / lines;
-        double share = most > least ? (p[i].smooth - least) / (most - least) : 0;
+        double share =
+            max_updates > least ? (p[i].smooth - least) / (max_updates - least) : 0;
         bool here = steepest >= i && steepest < next;
 
         marked = here ? k : marked;
@@ -194,12 +196,12 @@ int lr_find_run(struct config *cfg, const struct cmdline *line)
 {
     const struct config_train *c = &cfg->train;
     int steps =
-        (int)run_flag_number(line, "--lr-find-steps", STEPS, LEAST_STEPS, MOST_STEPS);
+        (int)run_flag_number(line, "--lr-find-steps", STEPS, MIN_STEPS, MAX_STEPS);
     double scale = c->scale_lr ? (double)(cfg->data.batch_size * c->accumulation_steps) /
                                      (double)c->scale_lr_base
                                : 1;
     double base = c->base_lr * scale;
-    struct test t = {.most = steps};
+    struct test t = {.max_updates = steps};
     struct session *s = &t.session;
 
     set_range_schedule(cfg, steps);

@@ -17,11 +17,11 @@
 
 enum {
     WARM_UPDATES = 2,
-    LEAST_UPDATES = 3,
-    MOST_UPDATES = 20, /* default of --updates */
+    MIN_UPDATES = 3,
+    DEFAULT_UPDATES = 20, /* of --updates */
     WORST = 10
 };
-static const double most_seconds = 30;
+static const double max_seconds = 30;
 
 static void add_span(struct profile *p, enum profile_kind kind, double from, double to)
 {
@@ -88,9 +88,9 @@ static bool one_batch(struct profile *p, uint64_t *epoch)
 
 static bool is_enough(const struct profile *p, double began)
 {
-    if (p->updates >= p->most)
+    if (p->updates >= p->max_updates)
         return true;
-    return p->seconds > 0 && p->updates >= LEAST_UPDATES &&
+    return p->seconds > 0 && p->updates >= MIN_UPDATES &&
            clock_now() - began > p->seconds;
 }
 
@@ -195,8 +195,8 @@ static int profile_run(struct config *cfg, const struct cmdline *line)
     int worst = (int)run_flag_number(line, "--worst", WORST, 0, 100000);
     struct profile p = {.cfg = cfg, .traced = trace != NULL};
 
-    p.most = run_flag_number(line, "--updates", MOST_UPDATES, 1, 1000000);
-    p.seconds = cmdline_value(line, "--updates") ? 0 : most_seconds;
+    p.max_updates = run_flag_number(line, "--updates", DEFAULT_UPDATES, 1, 1000000);
+    p.seconds = cmdline_value(line, "--updates") ? 0 : max_seconds;
     run_reserve_stdout(line);
     profile_open(&p, cfg);
     profile_steps_init(&p);

@@ -61,7 +61,7 @@ struct profile {
     struct session session;
     struct feed feed;
     bool traced;         /* record spans and samples */
-    int64_t most;        /* largest number of updates to time */
+    int64_t max_updates; /* largest number of updates to time */
     double seconds;      /* time limit; 0: none */
     int64_t updates;     /* number of timed updates */
     double began, ended; /* of the timed updates */
@@ -100,8 +100,9 @@ double profile_peak(const struct profile *p);
 double profile_update_median(const struct profile *p);
 double profile_images(const struct profile *p); /* images per update */
 /* Stores the steps with the most time above their floor or, if the limits are unknown, the
- * slowest steps. Returns their number, at most `most`. */
-int profile_worst(const struct profile *p, const struct profile_step **to, int most);
+ * slowest steps. Returns their number, at most `max_updates`. */
+int profile_worst(const struct profile *p, const struct profile_step **to,
+                  int max_updates);
 /* Returns the seconds per update above the floor. */
 double profile_lost(const struct profile_step *s);
 

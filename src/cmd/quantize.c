@@ -121,7 +121,7 @@ static void find_scales(struct quantizing *q, const struct config *cfg)
 
     for (int i = 0; i < q->nlayer; i++) {
         const struct quantized_layer *l = &q->layer[i];
-        int levels = l->is_unsigned ? QUANTIZE_MOST_U8 : QUANTIZE_MOST_I8;
+        int levels = l->is_unsigned ? QUANTIZE_MAX_U8 : QUANTIZE_MAX_I8;
         double range;
 
         if (!first_reader(q, i))

@@ -12,7 +12,7 @@
 #include "cmd/run.h"
 #include "page/page.h"
 
-enum { DEPTH = 8, MOST_RUNS = 1000 };
+enum { DEPTH = 8, MAX_RUNS = 1000 };
 
 /* Folders of runs, and their names in the page. */
 struct found {
@@ -28,8 +28,8 @@ static void add_found(struct found *f, const char *dir, const char *name)
     GROW(f->name, n, f->name_cap);
     f->dir[f->n] = xstrdup(dir);
     f->name[f->n++] = xstrdup(name);
-    if (f->n > MOST_RUNS)
-        usage("'%s': a page can show at most %d runs", dir, MOST_RUNS);
+    if (f->n > MAX_RUNS)
+        usage("'%s': a page can show at most %d runs", dir, MAX_RUNS);
 }
 
 /* name: the path relative to the folder on the command line. */

@@ -31,8 +31,8 @@ struct step_floor step_floor(const struct region *r, const struct device_limits 
         .moves = move_likely > compute_likely,
     };
 
-    if (f.predicted < STEP_LEAST)
-        f.predicted = STEP_LEAST;
+    if (f.predicted < STEP_MIN)
+        f.predicted = STEP_MIN;
     return f;
 }
 
@@ -99,6 +99,6 @@ void step_floor_print(const struct program *p, int64_t batch)
         "%.0f "
         "%% of that rate, but at least %.1f us\n",
         1e3 * all.predicted, (double)batch / all.predicted, 100 * STEP_BANDWIDTH_SHARE,
-        100 * STEP_PRODUCT_SHARE, 1e6 * STEP_LEAST);
+        100 * STEP_PRODUCT_SHARE, 1e6 * STEP_MIN);
     print_kernels(p, &l, all.predicted);
 }

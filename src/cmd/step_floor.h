@@ -18,7 +18,7 @@
 
 #define STEP_BANDWIDTH_SHARE 0.9
 #define STEP_PRODUCT_SHARE   0.65
-#define STEP_LEAST           2.5e-6 /* seconds */
+#define STEP_MIN             2.5e-6 /* seconds */
 
 struct step_floor {
     double floor, predicted; /* seconds */

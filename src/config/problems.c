@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/strbuf.h"
 
-enum { TEXT_MOST = 1000 }; /* maximum length of a message in bytes */
+enum { TEXT_MAX = 1000 }; /* maximum length of a message in bytes */
 
 /* True for "FILE:LINE:COLUMN", unlike "--lr" or "--opts #3". */
 static bool is_in_file(const char *where)
@@ -27,8 +27,8 @@ static void add(struct problems *p, int kind, const char *where, const char *tex
 
     if (where && *where)
         strbuf_addf(&s, "%s: ", where);
-    strbuf_add(&s, text, len > TEXT_MOST ? TEXT_MOST - 3 : len);
-    if (len > TEXT_MOST)
+    strbuf_add(&s, text, len > TEXT_MAX ? TEXT_MAX - 3 : len);
+    if (len > TEXT_MAX)
         strbuf_addstr(&s, "...");
     one_line(s.buf);
     for (int i = 0; i < p->n; i++) {
@@ -38,7 +38,7 @@ static void add(struct problems *p, int kind, const char *where, const char *tex
         }
     }
     p->nerror += kind == PROBLEM_ERROR;
-    if (p->n < PROBLEMS_MOST) {
+    if (p->n < PROBLEMS_MAX) {
         GROW(p->item, p->n, p->cap);
         p->item[p->n++] = (struct problem){strbuf_detach(&s), kind, is_in_file(where)};
     } else {

@@ -10,7 +10,7 @@
 
 /* UNREAD: a warning that a key has no effect. */
 enum { PROBLEM_ERROR, PROBLEM_WARNING, PROBLEM_NOTE, PROBLEM_UNREAD };
-enum { PROBLEMS_MOST = 100 };
+enum { PROBLEMS_MAX = 100 };
 
 struct problems {
     struct problem {
@@ -19,7 +19,7 @@ struct problems {
         bool file; /* the origin is a line of a file */
     } * item;
     int n, cap, nerror;
-    int nmore; /* errors and warnings beyond PROBLEMS_MOST, which are not stored */
+    int nmore; /* errors and warnings beyond PROBLEMS_MAX, which are not stored */
     int nkey;  /* number of errors in known keys, which are marked as bad */
 };
 

@@ -61,7 +61,7 @@ static double base60(const char *digits)
 static struct value integer(const char *digits, bool minus)
 {
     int base = digits[0] != '0' ? 10 : digits[1] == 'b' ? 2 : digits[1] == 'x' ? 16 : 8;
-    uint64_t most = (uint64_t)INT64_MAX + minus, i;
+    uint64_t max = (uint64_t)INT64_MAX + minus, i;
 
     if (strchr(digits, ':')) {
         double v = base60(digits);
@@ -72,7 +72,7 @@ static struct value integer(const char *digits, bool minus)
     }
     errno = 0;
     i = strtoull(digits + (base == 2 || base == 16 ? 2 : 0), NULL, base);
-    if (errno == ERANGE || i > most)
+    if (errno == ERANGE || i > max)
         return (struct value){.type = VALUE_OTHER};
     return value_int((int64_t)(minus ? 0 - i : i));
 }

@@ -13,13 +13,13 @@ enum { VALUES_MAX = 10000, ITEMS_MAX = 100000 };
 static bool affordable(struct yaml_reader *r, const struct yaml_item *at, int depth,
                        bool item)
 {
-    int *n = item ? &r->nitems : &r->nvalues, most = item ? ITEMS_MAX : VALUES_MAX;
+    int *n = item ? &r->nitems : &r->nvalues, max = item ? ITEMS_MAX : VALUES_MAX;
 
     if (depth > YAML_DEPTH_MAX)
         yaml_fail(r, at, "nested more than %d levels deep", YAML_DEPTH_MAX);
-    else if (++*n == most + 1)
-        yaml_fail(r, at, "more than %d values, including aliases", most);
-    return depth <= YAML_DEPTH_MAX && *n <= most;
+    else if (++*n == max + 1)
+        yaml_fail(r, at, "more than %d values, including aliases", max);
+    return depth <= YAML_DEPTH_MAX && *n <= max;
 }
 
 static bool is_spent(const struct yaml_reader *r)

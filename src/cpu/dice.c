@@ -6,7 +6,7 @@
 #include "cpu/kernels.h"
 #include "cpu/row_loss.h"
 
-enum { CLASSES_MOST = 4096 }; /* most classes per row that a thread buffers */
+enum { CLASSES_MAX = 4096 }; /* most classes per row that a thread buffers */
 
 struct job {
     struct row_job row;
@@ -26,7 +26,7 @@ static const char *dice_claim(struct region *r, struct graph *g, struct node *n,
     classes = row_loss_classes(n->in[ROW_LOSS_LOGITS]);
     if (n->in[ROW_LOSS_LOGITS]->dtype != DTYPE_F32)
         return "fp32 only";
-    if (classes > CLASSES_MOST)
+    if (classes > CLASSES_MAX)
         return "too many classes";
 
     region_claim_node(r, n);
@@ -98,7 +98,7 @@ static void grad_thread(void *arg, int thread)
     row_part(r, thread, &lo, &hi);
     for (int64_t i = lo; i < hi; i++) {
         const float *z = r->z + i * classes;
-        float *dz = r->dz + i * classes, p[CLASSES_MOST], all = 0, lse;
+        float *dz = r->dz + i * classes, p[CLASSES_MAX], all = 0, lse;
         int own = row_label_checked(&r->labels, i, classes);
 
         for (int64_t k = 0; k < classes && own < 0; k++)

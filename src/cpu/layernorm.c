@@ -9,7 +9,7 @@
 #include "ops/image.h"
 
 /* MERGE_ROWS: rows whose sums may stay in fp32 */
-enum { LANES_MOST = 16, MERGE_ROWS = 256 };
+enum { LANES_MAX = 16, MERGE_ROWS = 256 };
 
 /* The workspace: vectors of `padded` floats. */
 struct layernorm_state {
@@ -34,7 +34,7 @@ static void layernorm_sizes(struct region *r, const struct node *n, bool affine)
 
     st->channels = tensor_channels(x);
     st->rows = tensor_len(x) / st->channels;
-    st->padded = (st->channels + LANES_MOST - 1) / LANES_MOST * LANES_MOST;
+    st->padded = (st->channels + LANES_MAX - 1) / LANES_MAX * LANES_MAX;
     st->affine = affine;
 }
 

@@ -33,9 +33,9 @@ CLONES void quantize_block(const float *v, int64_t n, float scale, bool is_unsig
     int8_t *restrict i = to;
 
     for (int64_t k = 0; k < n && is_unsigned; k++)
-        u[k] = (uint8_t)rounded(v[k], scale, 0, QUANTIZE_MOST_U8);
+        u[k] = (uint8_t)rounded(v[k], scale, 0, QUANTIZE_MAX_U8);
     for (int64_t k = 0; k < n && !is_unsigned; k++)
-        i[k] = (int8_t)rounded(v[k], scale, QUANTIZE_LEAST_I8, QUANTIZE_MOST_I8);
+        i[k] = (int8_t)rounded(v[k], scale, QUANTIZE_MIN_I8, QUANTIZE_MAX_I8);
 }
 
 static const char *quantize_claim(struct region *r, struct graph *g, struct node *n,

@@ -15,13 +15,13 @@
 #include "base/file.h"
 
 enum { ALIGN = 16, GROW_BY = 16 << 20 };
-#define MOST ((uint64_t)1 << 46) /* bytes that can be mapped */
+#define MAX_BYTES ((uint64_t)1 << 46) /* bytes that can be mapped */
 
 /* Start of the file. An offset per sample follows, then the items. */
 struct cache_file_head {
     char magic[8];
     int64_t n;
-    uint64_t most;                     /* maximum size of the file in bytes */
+    uint64_t max_bytes;                /* maximum size of the file in bytes */
     _Atomic uint64_t used, size, held; /* bytes from the start of the file: used by items,
                                         * allocated on disk; held: items */
     _Atomic uint64_t at[];             /* offset of each sample's item; 0: none */
@@ -46,7 +46,7 @@ static uint64_t first_of(int64_t n)
 
 /* True if the file is for n samples and its header is consistent. Checked because data
  * sets may be distributed together with such a file. Requires the lock. */
-static bool is_sound(int fd, int64_t n, uint64_t *most)
+static bool is_sound(int fd, int64_t n, uint64_t *max_bytes)
 {
     struct cache_file_head h;
     uint64_t first = first_of(n), used, size;
@@ -55,17 +55,18 @@ static bool is_sound(int fd, int64_t n, uint64_t *most)
     if (pread(fd, &h, sizeof(h), 0) != (ssize_t)sizeof(h) || fstat(fd, &st) < 0 ||
         memcmp(h.magic, magic, sizeof(magic)) != 0 || h.n != n)
         return false;
-    *most = h.most;
+    *max_bytes = h.max_bytes;
     used = atomic_load(&h.used);
     size = atomic_load(&h.size);
-    return h.most >= first && h.most <= MOST && size >= first &&
-           size <= (uint64_t)st.st_size && size <= h.most && used >= first &&
-           used <= h.most && used % ALIGN == 0 && atomic_load(&h.held) <= (uint64_t)n;
+    return h.max_bytes >= first && h.max_bytes <= MAX_BYTES && size >= first &&
+           size <= (uint64_t)st.st_size && size <= h.max_bytes && used >= first &&
+           used <= h.max_bytes && used % ALIGN == 0 &&
+           atomic_load(&h.held) <= (uint64_t)n;
 }
 
-static int make(int fd, int64_t n, uint64_t most)
+static int make(int fd, int64_t n, uint64_t max_bytes)
 {
-    struct cache_file_head h = {.n = n, .most = most};
+    struct cache_file_head h = {.n = n, .max_bytes = max_bytes};
     uint64_t first = first_of(n);
     int error;
 
@@ -89,10 +90,10 @@ enum { PATIENCE = 10 };
 /* Opens a valid file and releases its lock. Returns -1 on failure. An invalid file is
  * replaced, not overwritten, because other processes may have it mapped. Symbolic links
  * are not followed: they may come with the data. */
-static int open_sound(const char *path, int64_t n, bool makes, uint64_t *most)
+static int open_sound(const char *path, int64_t n, bool makes, uint64_t *max_bytes)
 {
     int flags = O_RDWR | O_NOFOLLOW | O_CLOEXEC | (makes ? O_CREAT : 0);
-    uint64_t asked = *most;
+    uint64_t asked = *max_bytes;
 
     for (int tries = 0; tries < 3; tries++) {
         int fd = open(path, flags, 0666);
@@ -104,9 +105,9 @@ static int open_sound(const char *path, int64_t n, bool makes, uint64_t *most)
                 close(fd);
             return -1;
         }
-        *most = asked;
-        good = st.st_nlink > 0 &&
-               (st.st_size ? is_sound(fd, n, most) : makes && make(fd, n, asked) == 0);
+        *max_bytes = asked;
+        good = st.st_nlink > 0 && (st.st_size ? is_sound(fd, n, max_bytes)
+                                              : makes && make(fd, n, asked) == 0);
         (void)flock(fd, LOCK_UN);
         if (good)
             return fd;
@@ -125,13 +126,13 @@ static int open_sound(const char *path, int64_t n, bool makes, uint64_t *most)
 struct cache_file *cache_file_open(const char *path, int64_t n, int64_t bytes,
                                    struct strbuf *why)
 {
-    uint64_t most = first_of(n) + (uint64_t)bytes;
-    int fd = open_sound(path, n, bytes > 0, &most);
+    uint64_t max_bytes = first_of(n) + (uint64_t)bytes;
+    int fd = open_sound(path, n, bytes > 0, &max_bytes);
     struct cache_file *f;
     void *p = MAP_FAILED;
 
     if (fd >= 0)
-        p = mmap(NULL, (size_t)most, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        p = mmap(NULL, (size_t)max_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (p == MAP_FAILED) {
         strbuf_addf(why, "%s", strerror(errno));
         if (fd >= 0)
@@ -141,7 +142,7 @@ struct cache_file *cache_file_open(const char *path, int64_t n, int64_t bytes,
     f = xcalloc(1, sizeof(*f));
     f->fd = fd;
     f->head = p;
-    f->mapped = (size_t)most;
+    f->mapped = (size_t)max_bytes;
     f->first = first_of(n);
     pthread_mutex_init(&f->grow, NULL);
     return f;

@@ -30,10 +30,10 @@ bool class_names_read(struct dataset *d, const char *dir)
 
 void class_names_number(struct dataset *d, int first, int n, int32_t largest)
 {
-    enum { MOST = 1 << 24 }; /* as MODEL.NUM_CLASSES; a larger index is bad data */
+    enum { MAX_CLASSES = 1 << 24 }; /* as MODEL.NUM_CLASSES; a larger index is bad data */
     size_t cap = 0;
 
-    if (!n && largest < MOST)
+    if (!n && largest < MAX_CLASSES)
         n = largest + 1 - first;
     for (int c = 0; c < n; c++) {
         char *name = xasprintf("%d", first + c);

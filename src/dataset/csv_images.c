@@ -69,11 +69,11 @@ static void try_folder(struct best *b, const struct csv_images *c, const char *b
 
 static void try_all_folders(struct best *b, const struct csv_images *c)
 {
-    enum { MOST = 64 };
+    enum { MAX_FOLDERS = 64 };
     int n;
     char **name = dir_list(c->dir, &n);
 
-    for (int i = 0; i < n && i < MOST; i++)
+    for (int i = 0; i < n && i < MAX_FOLDERS; i++)
         if (!usual_is_system(name[i]))
             try_folder(b, c, name[i]);
     dir_list_free(name, n);

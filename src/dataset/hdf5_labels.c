@@ -5,15 +5,15 @@
 #include "dataset/class_value.h"
 #include "dataset/hdf5_rows.h"
 
-enum { CLASSES_MOST = 1 << 20 };
+enum { CLASSES_MAX = 1 << 20 };
 
 /* Returns the number of elements in a row. */
 static hdf5_size width_of(const struct rows *r)
 {
     hdf5_size n = 1;
 
-    for (int i = 1; i < r->rank && n <= CLASSES_MOST; i++)
-        n = r->dims[i] <= CLASSES_MOST ? n * r->dims[i] : CLASSES_MOST + 1;
+    for (int i = 1; i < r->rank && n <= CLASSES_MAX; i++)
+        n = r->dims[i] <= CLASSES_MAX ? n * r->dims[i] : CLASSES_MAX + 1;
     return n;
 }
 
@@ -30,7 +30,7 @@ bool labels_fit(const struct rows *r, hdf5_size n)
         return false;
     if (r->kind == HDF5_STRING)
         return width_of(r) == 1 && r->size > 0 && r->size <= 4096;
-    return numbers && width_of(r) >= 1 && width_of(r) <= CLASSES_MOST;
+    return numbers && width_of(r) >= 1 && width_of(r) <= CLASSES_MAX;
 }
 
 /* Reads row i as numbers; booleans are bytes. */

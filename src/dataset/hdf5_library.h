@@ -69,9 +69,9 @@ struct hdf5_library {
                   const void *from);
     int (*Dvlen_reclaim)(hdf5_id type, hdf5_id space, hdf5_id xfer, void *bytes);
     int (*Dclose)(hdf5_id data);
-    hdf5_id (*Screate_simple)(int rank, const hdf5_size *dims, const hdf5_size *most);
+    hdf5_id (*Screate_simple)(int rank, const hdf5_size *dims, const hdf5_size *max_dims);
     int (*Sget_simple_extent_ndims)(hdf5_id space);
-    int (*Sget_simple_extent_dims)(hdf5_id space, hdf5_size *dims, hdf5_size *most);
+    int (*Sget_simple_extent_dims)(hdf5_id space, hdf5_size *dims, hdf5_size *max_dims);
     int (*Sselect_hyperslab)(hdf5_id space, int how, const hdf5_size *start,
                              const hdf5_size *stride, const hdf5_size *count,
                              const hdf5_size *block);

@@ -14,9 +14,9 @@
 enum {
     MAGIC = (int)0xBEEFC0DE,
     VERSION = 1,
-    PAGE_LEAST = 256,
-    PAGE_MOST = 1 << 16,
-    DEPTH_MOST = 30, /* liblmdb's stack has 32 levels */
+    PAGE_MIN = 256,
+    PAGE_MAX = 1 << 16,
+    DEPTH_MAX = 30, /* liblmdb's stack has 32 levels */
     IS_BRANCH = 1,
     IS_LEAF = 2, /* page.flags */
     IS_META = 8,
@@ -104,7 +104,7 @@ static int check_page(struct tree *t, uint64_t number, int depth)
 
     if (number >= t->pages || number > t->last)
         return damaged(t, number, "it lies outside the file");
-    if (t->met[number] || depth > DEPTH_MOST)
+    if (t->met[number] || depth > DEPTH_MAX)
         return damaged(t, number, "it is in the tree twice");
     t->met[number] = 1;
     memcpy(&p, t->data + number * t->page_size, sizeof(p));
@@ -141,7 +141,7 @@ static bool read_meta(const struct tree *t, uint64_t size, uint64_t at, struct m
 
 static bool is_page_size(uint64_t v)
 {
-    return v >= PAGE_LEAST && v <= PAGE_MOST && (v & (v - 1)) == 0;
+    return v >= PAGE_MIN && v <= PAGE_MAX && (v & (v - 1)) == 0;
 }
 
 static int check_tree(struct tree *t, uint64_t size)

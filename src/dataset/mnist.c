@@ -23,7 +23,7 @@
 #include "dataset/array_images.h"
 #include "dataset/class_names.h"
 
-enum { IDX_UINT8 = 0x0800, SIDE_MOST = 4096, NUMBERED = 10 };
+enum { IDX_UINT8 = 0x0800, SIDE_MAX = 4096, NUMBERED = 10 };
 
 /* Returns the path of `name` in a folder, with or without .gz; NULL if there is none. */
 static char *idx_in(const char *dir, const char *name)
@@ -145,8 +145,8 @@ static struct idx idx_read(const char *path, int rank)
             rank, rank > 1 ? "s" : "", big_endian(head));
     for (int i = 0; i < rank; i++) {
         x.dim[i] = big_endian(head + 4 + 4 * i);
-        if (!x.dim[i] || (i && x.dim[i] > SIDE_MOST) ||
-            !checked_items(x.dim[i], len, FILE_MOST))
+        if (!x.dim[i] || (i && x.dim[i] > SIDE_MAX) ||
+            !checked_items(x.dim[i], len, FILE_MAX))
             die("'%s' is damaged: a dimension is %u", path, x.dim[i]);
         len *= x.dim[i];
     }

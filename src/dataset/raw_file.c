@@ -13,7 +13,7 @@
 
 /* Limit of the search for a record head, and the size and overlap of its blocks (a head
  * may cross the border of two blocks). */
-enum { CHECK_MOST = 16 << 20, CHECK_BLOCK = 1 << 16, CHECK_OVERLAP = 16 };
+enum { CHECK_MAX = 16 << 20, CHECK_BLOCK = 1 << 16, CHECK_OVERLAP = 16 };
 
 void *raw_file_open(const char *path, struct strbuf *why)
 {
@@ -105,7 +105,7 @@ static int look_for_head(const struct raw_file *f, const struct raw_head *h, uin
 
 int raw_file_check(const struct raw_file *f, const struct raw_head *h, struct strbuf *why)
 {
-    uint64_t end = f->size < CHECK_MOST ? f->size : CHECK_MOST, at = 0;
+    uint64_t end = f->size < CHECK_MAX ? f->size : CHECK_MAX, at = 0;
     uint8_t *p = xmalloc(CHECK_BLOCK);
     bool found = f->size == 0;
     int rc = 0;

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/file.h"
 
-enum { SHARDS_MOST = 1000000 };
+enum { SHARDS_MAX = 1000000 };
 
 struct names_list {
     char **name;
@@ -44,7 +44,7 @@ static bool expand_range(const char *head, int nhead, const char *in, size_t nin
     width = (int)(end - in);
     end += 2;
     if (!checked_number(&end, INT32_MAX, &to) || end != in + nin || to < from ||
-        to - from >= SHARDS_MOST)
+        to - from >= SHARDS_MAX)
         return false;
     for (uint64_t i = from; i <= to; i++)
         add(out,
@@ -63,7 +63,7 @@ static bool expand_once(struct names_list *l)
         int nhead = (int)(open - at);
 
         close = strchr(open, '}');
-        good = close && out.n < SHARDS_MOST;
+        good = close && out.n < SHARDS_MAX;
         if (!good || expand_range(at, nhead, open + 1, (size_t)(close - open - 1),
                                   close + 1, &out))
             continue;
@@ -84,10 +84,10 @@ char **shards_expand(const char *pattern, int *n)
     struct names_list l = {0};
 
     add(&l, xstrdup(pattern));
-    while (l.n && l.n <= SHARDS_MOST && strchr(l.name[0], '{'))
+    while (l.n && l.n <= SHARDS_MAX && strchr(l.name[0], '{'))
         if (!expand_once(&l))
             release(&l);
-    if (l.n > SHARDS_MOST)
+    if (l.n > SHARDS_MAX)
         release(&l);
     *n = l.n;
     return l.name;

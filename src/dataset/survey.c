@@ -24,9 +24,9 @@ void survey_merge(struct survey *to, const struct survey *from)
 }
 
 void survey_labels(struct survey *s, const struct dataset *d,
-                   const struct image_limits *limits, int64_t most)
+                   const struct image_limits *limits, int64_t max_samples)
 {
-    int64_t n = d->n < most ? d->n : most;
+    int64_t n = d->n < max_samples ? d->n : max_samples;
     struct image_limits with = image_limits_or_default(limits);
     struct label_reader r = {0};
     struct dataset_bytes bytes = {0};

@@ -22,9 +22,9 @@ void survey_add(struct survey *s, const uint8_t *pixel, int64_t n);
 
 void survey_merge(struct survey *to, const struct survey *from);
 
-/* Reads at most `most` evenly spaced label maps; skips damaged ones. */
+/* Reads at most `max_samples` evenly spaced label maps; skips damaged ones. */
 void survey_labels(struct survey *s, const struct dataset *d,
-                   const struct image_limits *limits, int64_t most);
+                   const struct image_limits *limits, int64_t max_samples);
 
 /*
  * Warns about a data set with one class, and about classes that never occur. Uses *s for

@@ -39,7 +39,7 @@ static int zip_inflate(const struct raw_file *f, uint64_t at, size_t len,
                        struct dataset_bytes *out, struct strbuf *why)
 {
     uint64_t rest = at < f->size ? f->size - at : 0;
-    size_t most = len + len / 1000 + 64, n = rest < most ? (size_t)rest : most;
+    size_t max = len + len / 1000 + 64, n = rest < max ? (size_t)rest : max;
     z_stream z = {.avail_in = (uInt)n, .avail_out = (uInt)len};
     int rc, end;
 

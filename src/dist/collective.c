@@ -8,7 +8,7 @@
 #include "dist/mpi_calls.h"
 
 /* Maximum elements of an MPI call: its counts are ints. */
-enum { MOST = 1 << 28 };
+enum { MAX_COUNT = 1 << 28 };
 
 enum { PENDING = 1024, GROUPS = 4 }; /* maximum sums in flight per team; maximum teams */
 
@@ -34,7 +34,7 @@ static struct team *team_of(const struct collective *c)
 /* Returns the elements of n that the next call transfers. */
 static int part(int64_t n)
 {
-    return (int)(n < MOST ? n : MOST);
+    return (int)(n < MAX_COUNT ? n : MAX_COUNT);
 }
 
 static void all_reduce(const struct collective *c, void *x, int64_t n, size_t size,
@@ -42,7 +42,7 @@ static void all_reduce(const struct collective *c, void *x, int64_t n, size_t si
 {
     const struct mpi_library *lib = mpi_opened();
 
-    for (int64_t at = 0; at < n; at += MOST) {
+    for (int64_t at = 0; at < n; at += MAX_COUNT) {
         mpi_begin();
         mpi_check(lib->Allreduce(MPI_IN_PLACE_, (char *)x + (size_t)at * size,
                                  part(n - at), type, lib->sum, team_of(c)->comm),
@@ -118,7 +118,7 @@ static void **next_request(const struct collective *c)
 
 static void start(const struct collective *c, void *x, int64_t n, enum dtype type)
 {
-    for (int64_t at = 0; at < n; at += MOST) {
+    for (int64_t at = 0; at < n; at += MAX_COUNT) {
         void **request = next_request(c);
 
         mpi_begin();
@@ -132,7 +132,7 @@ static void start(const struct collective *c, void *x, int64_t n, enum dtype typ
 static void start_to(const struct collective *c, void *x, int64_t n, enum dtype type,
                      int rank)
 {
-    for (int64_t at = 0; at < n; at += MOST) {
+    for (int64_t at = 0; at < n; at += MAX_COUNT) {
         void **request = next_request(c),
              *piece = (char *)x + (size_t)at * dtype_size(type);
 
@@ -162,7 +162,7 @@ static void gather(const struct collective *c, float *x, const int64_t *begin)
     const struct mpi_library *lib = mpi_opened();
 
     for (int rank = 0; rank < c->world; rank++)
-        for (int64_t at = begin[rank]; at < begin[rank + 1]; at += MOST) {
+        for (int64_t at = begin[rank]; at < begin[rank + 1]; at += MAX_COUNT) {
             mpi_begin();
             mpi_check(lib->Bcast(x + at, part(begin[rank + 1] - at), lib->type_float,
                                  rank, team_of(c)->comm),

@@ -173,9 +173,9 @@ int bmp_header(struct bmp *b, const uint8_t *data, size_t len, size_t at, size_t
 static uint8_t bmp_masked(uint32_t pixel, uint32_t mask)
 {
     int shift = mask ? __builtin_ctz(mask) : 0;
-    uint64_t most = mask >> shift;
+    uint64_t max = mask >> shift;
 
-    return (uint8_t)(most ? ((pixel & mask) >> shift) * UINT64_C(255) / most : 0);
+    return (uint8_t)(max ? ((pixel & mask) >> shift) * UINT64_C(255) / max : 0);
 }
 
 /* Converts pixels [x, x + n) of a row. */

@@ -41,9 +41,9 @@ static int ico_find(const struct decoder_file *f, size_t *at, struct strbuf *why
     for (size_t i = 1; i < n && ICO_HEADER + (i + 1) * ICO_ENTRY <= f->len; i++) {
         const uint8_t *e = d + ICO_HEADER + i * ICO_ENTRY;
         int size = ico_side(e[0]) * ico_side(e[1]);
-        int most = ico_side(best[0]) * ico_side(best[1]);
+        int best_size = ico_side(best[0]) * ico_side(best[1]);
 
-        if (size > most || (size == most && ico_depth(e) < ico_depth(best)))
+        if (size > best_size || (size == best_size && ico_depth(e) < ico_depth(best)))
             best = e;
     }
     *at = le32(best + 12);

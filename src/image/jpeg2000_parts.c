@@ -10,7 +10,7 @@ enum {
     MARK_PART = 0xff90,
     MARK_END = 0xffd9,
     BOX_STREAM = 0x6a703263, /* "jp2c" */
-    MOST_TILES = 65535,      /* maximum per codestream */
+    MAX_TILES = 65535,       /* maximum per codestream */
     PART_HEAD = 12,
     WAVELET = 13,  /* byte of COD: 0 is the irreversible one */
     SIZE_HEAD = 38 /* SIZ, up to the size and position of tiles */
@@ -21,7 +21,7 @@ struct codestream {
     size_t at, len;
     bool lossy;
     uint64_t tiles, seen; /* number of tiles, and of those with at least one part */
-    uint8_t met[MOST_TILES / 8 + 1];
+    uint8_t met[MAX_TILES / 8 + 1];
 };
 
 static uint64_t number(const uint8_t *d, int bytes)

@@ -95,12 +95,12 @@ static void says_text(struct png_says *s, const char *keyword, const uint8_t *te
 static void says_packed(struct png_says *s, const char *keyword, const uint8_t *data,
                         size_t len)
 {
-    enum { MOST = 1 << 20 };
+    enum { MAX_TEXT = 1 << 20 };
     struct libdeflate_decompressor *inflate = libdeflate_alloc_decompressor();
-    uint8_t *text = xmalloc(MOST);
+    uint8_t *text = xmalloc(MAX_TEXT);
     size_t got;
 
-    if (inflate && libdeflate_zlib_decompress(inflate, data, len, text, MOST, &got) ==
+    if (inflate && libdeflate_zlib_decompress(inflate, data, len, text, MAX_TEXT, &got) ==
                        LIBDEFLATE_SUCCESS)
         says_text(s, keyword, text, got);
     libdeflate_free_decompressor(inflate);

@@ -14,7 +14,7 @@
 #include "image/pnm.h"
 
 struct pnm {
-    int w, h, most; /* size and largest value */
+    int w, h, maxval; /* size and largest value */
     int channels;
     int bits; /* bits of a binary sample: 1, 8, or 16 */
     bool plain;
@@ -56,9 +56,9 @@ static int pnm_header(struct pnm *p, const uint8_t *d, size_t len, struct strbuf
     *p = (struct pnm){.plain = d[1] <= '3', .channels = kind == 2 ? 3 : 1, .at = 2};
     p->w = pnm_number(d, len, &p->at);
     p->h = pnm_number(d, len, &p->at);
-    p->most = kind ? pnm_number(d, len, &p->at) : 1;
-    p->bits = kind == 0 ? 1 : p->most > 255 ? 16 : 8;
-    if (p->w < 0 || p->h < 0 || p->most < 1 || p->most > 65535 || p->at >= len ||
+    p->maxval = kind ? pnm_number(d, len, &p->at) : 1;
+    p->bits = kind == 0 ? 1 : p->maxval > 255 ? 16 : 8;
+    if (p->w < 0 || p->h < 0 || p->maxval < 1 || p->maxval > 65535 || p->at >= len ||
         !isspace(d[p->at])) {
         strbuf_addf(why, "not a header of a P%c file", d[1]);
         return FAILURE_DATA;
@@ -81,9 +81,9 @@ static int pnm_open(const struct decoder_file *f, int *w, int *h, struct strbuf 
 /* Scales to [0, 255], rounded half to even as in Pillow. */
 static uint8_t pnm_value(const struct pnm *p, int v)
 {
-    if (p->most == 255)
+    if (p->maxval == 255)
         return (uint8_t)v;
-    return (uint8_t)rint((double)(v < p->most ? v : p->most) / p->most * 255);
+    return (uint8_t)rint((double)(v < p->maxval ? v : p->maxval) / p->maxval * 255);
 }
 
 /* ---- binary ---- */
@@ -128,7 +128,7 @@ static int pnm_binary(const struct pnm *p, const struct decoder_file *f,
 
         if ((size_t)(part->y + y) >= rows)
             memset(to, 0, img->stride);
-        else if (p->channels == 3 && p->most == 255)
+        else if (p->channels == 3 && p->maxval == 255)
             memcpy(to, row + 3 * (size_t)part->x, img->stride);
         else
             pnm_row(p, row, part->x, part->w, to);
@@ -152,9 +152,9 @@ static int pnm_text(const struct pnm *p, const struct decoder_file *f, size_t *a
     if (p->bits == 1 && (d[*at] == '0' || d[*at] == '1'))
         return d[(*at)++] == '0';
     v = p->bits == 1 ? -1 : pnm_number(d, f->len, at);
-    if (v >= 0 && v <= p->most && (*at == f->len || isspace(d[*at]) || d[*at] == '#'))
+    if (v >= 0 && v <= p->maxval && (*at == f->len || isspace(d[*at]) || d[*at] == '#'))
         return v;
-    strbuf_addf(why, "damaged: no sample from 0 to %d at byte %zu", p->most, *at);
+    strbuf_addf(why, "damaged: no sample from 0 to %d at byte %zu", p->maxval, *at);
     return -1;
 }
 
@@ -207,10 +207,10 @@ int pnm_label(struct label_reader *r, const void *data, size_t len, int64_t max_
     if (pnm_header(&p, data, len, why) < 0)
         return -1;
     n = (int64_t)p.w * p.h;
-    if (p.most != 255 || p.w < 1 || p.h < 1 || p.w > 1 << 20 || p.h > 1 << 20 ||
+    if (p.maxval != 255 || p.w < 1 || p.h < 1 || p.w > 1 << 20 || p.h > 1 << 20 ||
         n > max_pixels) {
         strbuf_addf(why, "a PGM of %d x %d values up to %d is no label map", p.w, p.h,
-                    p.most);
+                    p.maxval);
         return -1;
     }
     if ((uint64_t)n > len - p.at) {

@@ -5,7 +5,7 @@
 
 #include "image/policy.h"
 
-enum { OPS_MOST = 64 };
+enum { OPS_MAX = 64 };
 
 /* Reads a number up to the next dash and moves *text to its end. Returns NaN on errors. */
 static double number(const char **text)
@@ -52,7 +52,7 @@ static bool part(struct policy *p, const char **text)
         return false;
     ++*text;
     v = number(text);
-    if (!(v >= 1 && v <= OPS_MOST))
+    if (!(v >= 1 && v <= OPS_MAX))
         return false;
     p->ops = (int)v;
     return true;
@@ -71,7 +71,7 @@ int policy_rand_parse(struct policy *p, const char *rest, struct strbuf *why)
         strbuf_addf(why,
                     "'%.*s' is none of mN, nN (1 to %d), pP (at most 1), mstdS, mmaxN, "
                     "incN",
-                    (int)strcspn(begin, "-"), begin, OPS_MOST);
+                    (int)strcspn(begin, "-"), begin, OPS_MAX);
         return -1;
     }
     return 0;

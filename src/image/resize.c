@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "image/resize_pass.h"
 
-static enum resize_passes resize_most = RESIZE_AVX512; /* set by resize_limit_passes */
+static enum resize_passes resize_limit = RESIZE_AVX512; /* set by resize_limit_passes */
 
 struct resize_axis resize_axis_all(int from, int to, int out)
 {
@@ -104,9 +104,9 @@ static void resize_table_fill(struct resizer *r, struct resize_table *t,
     }
 }
 
-void resize_limit_passes(enum resize_passes most)
+void resize_limit_passes(enum resize_passes limit)
 {
-    resize_most = most;
+    resize_limit = limit;
 }
 
 static const struct resize_code {
@@ -129,7 +129,7 @@ static const struct resize_code *resize_best(void)
         __builtin_cpu_supports("avx512vnni"))
         best = RESIZE_AVX512;
 #endif
-    return &resize_codes[best < resize_most ? best : resize_most];
+    return &resize_codes[best < resize_limit ? best : resize_limit];
 }
 
 /* Resizes rows [lo, hi) of the source along x into r->mid. */

@@ -59,6 +59,6 @@ void resize(struct resizer *r, const struct image *src, const struct resize_axis
 enum resize_passes { RESIZE_C, RESIZE_AVX2, RESIZE_AVX512 };
 
 /* For tests: limits the version, before any thread resizes. */
-void resize_limit_passes(enum resize_passes most);
+void resize_limit_passes(enum resize_passes limit);
 
 #endif

@@ -165,10 +165,10 @@ void tiff_layout_row(const struct tiff_layout *l, const uint8_t *row, int x, int
 
 static void tiff_greys(struct tiff_layout *l, bool white_first)
 {
-    int most = (1 << l->bits) - 1;
+    int max = (1 << l->bits) - 1;
 
-    for (int v = 0; v <= most; v++)
-        memset(l->table[v], (white_first ? most - v : v) * 255 / most, 3);
+    for (int v = 0; v <= max; v++)
+        memset(l->table[v], (white_first ? max - v : v) * 255 / max, 3);
 }
 
 static int tiff_palette(struct tiff_layout *l, TIFF *t, struct strbuf *why)

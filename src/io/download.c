@@ -16,8 +16,8 @@
 #include "io/download_request.h"
 
 enum {
-    TRIES = 5,       /* consecutive tries without progress */
-    TRIES_MOST = 100 /* per call */
+    TRIES = 5,      /* consecutive tries without progress */
+    TRIES_MAX = 100 /* per call */
 };
 
 /* Ignores SIGPIPE: a TLS library may write to a closed connection. */
@@ -151,7 +151,7 @@ static enum download_end fetch(struct request *r, struct strbuf *why)
         end = request_run(r, why);
         settle(r, &etag);
         tries = r->from > before ? 0 : tries + 1;
-        if (end == DOWNLOAD_OK || !r->again || tries >= TRIES || all >= TRIES_MOST)
+        if (end == DOWNLOAD_OK || !r->again || tries >= TRIES || all >= TRIES_MAX)
             break;
         pause_before_retry(r, tries ? tries - 1 : 0, why);
     }

@@ -3,11 +3,11 @@
  * time.
  *
  *   struct download d = {.url = url, .file = "x.partial", .timeout = 10, .size = -1,
- *                       .most = 1 << 30};
+ *                       .max_size = 1 << 30};
  *   if (download_file(&d, &why) != DOWNLOAD_OK) ...
  *
  * Replies of servers are not trusted: they supply no name and no path, at most `size` (or
- * the announced size, or `most`) bytes are written, and bodies of errors are not read.
+ * the announced size, or `max_size`) bytes are written, and bodies of errors are not read.
  * The certificates of https:// are verified. A redirect leads to https://, or with
  * `plain` to http://, at most ten times in a row. The token is sent to the scheme, host,
  * and port of `url`, and is dropped at the first redirect to another.
@@ -58,7 +58,7 @@ struct download {
                          * file */
     const char *sha256; /* leading hexadecimal digits, or NULL */
     int64_t size;       /* -1: unknown */
-    int64_t most;       /* maximum bytes if the size is unknown */
+    int64_t max_size;   /* maximum bytes if the size is unknown */
     void (*tell)(void *arg, int64_t done, int64_t total); /* reports progress; total is -1
                                                            * if unknown */
     void (*retry)(void *arg, const char *why, double seconds);

@@ -14,7 +14,7 @@
 
 enum {
     REDIRECTS = 10,
-    MOST_ERROR_BYTES = 1 << 16, /* of the body of a redirect */
+    MAX_ERROR_BYTES = 1 << 16, /* of the body of a redirect */
 };
 
 /* The reply of one server. */
@@ -129,8 +129,8 @@ static bool begin(struct exchange *x)
                     "the server announces another size than the file has");
     if (x->total < 0)
         x->total = d->size;
-    x->limit = x->total >= 0 ? x->total : d->most;
-    if (x->limit > d->most)
+    x->limit = x->total >= 0 ? x->total : d->max_size;
+    if (x->limit > d->max_size)
         return fail(x, DOWNLOAD_FAILED, "the server announces more than such a file has");
     return has_space(x);
 }
@@ -159,7 +159,7 @@ static size_t on_body(char *data, size_t size, size_t n, void *arg)
 
     if (x->status != 200 && x->status != 206) {
         x->passed += (int64_t)len;
-        return x->status < 400 && x->passed <= MOST_ERROR_BYTES ? len : 0;
+        return x->status < 400 && x->passed <= MAX_ERROR_BYTES ? len : 0;
     }
     if (!x->begun && !begin(x))
         return 0;

@@ -11,7 +11,7 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files are little-endian");
 
-enum { PICKLE_MOST = 64 << 20, CHUNK = 1 << 20 };
+enum { PICKLE_MAX = 64 << 20, CHUNK = 1 << 20 };
 
 /* ---- the zip archive ---- */
 
@@ -173,7 +173,7 @@ static int open_zip(struct pth_file *f, struct strbuf *why)
         return -1;
     at = find_entry(f, "data.pkl");
     size = entry_size(f, at);
-    if (size > PICKLE_MOST)
+    if (size > PICKLE_MAX)
         return input_refuse(&f->in, why, "a pickle of %" PRIu64 " bytes", size);
     text = xmalloc((size_t)size + 1);
     rc = read_entry(f, (uint64_t)at, 0, size, text, why);
@@ -357,7 +357,7 @@ static int list_storages(struct pth_file *f, struct strbuf *why)
 static int open_stream(struct pth_file *f, struct strbuf *why)
 {
     uint64_t size = f->in.size;
-    struct stream s = {.len = size < PICKLE_MOST ? (size_t)size : PICKLE_MOST};
+    struct stream s = {.len = size < PICKLE_MAX ? (size_t)size : PICKLE_MAX};
     struct pickle keys = {0};
     int rc;
 

@@ -12,10 +12,10 @@
 #include "onnx/onnx.pb-c.h"
 
 enum {
-    OPSET = 17,      /* the first with LayerNormalization */
-    IR_VERSION = 8,  /* of the release with OPSET */
-    ATTRIBUTES = 8,  /* maximum per node */
-    MOST = INT32_MAX /* protobuf's maximum message size in bytes */
+    OPSET = 17,          /* the first with LayerNormalization */
+    IR_VERSION = 8,      /* of the release with OPSET */
+    ATTRIBUTES = 8,      /* maximum per node */
+    MAX_SIZE = INT32_MAX /* protobuf's maximum message size in bytes */
 };
 
 struct onnx {
@@ -312,7 +312,7 @@ int onnx_write(const struct onnx *x, const char *path, struct strbuf *why)
     uint8_t *data;
     int err;
 
-    if (size > MOST) {
+    if (size > MAX_SIZE) {
         strbuf_addf(why, "'%s': %zu bytes, and protobuf ends at 2 GiB", path, size);
         return -1;
     }

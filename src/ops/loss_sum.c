@@ -10,7 +10,7 @@
 struct tensor *loss_sum(struct builder *b, struct tensor *const *loss, int n,
                         const struct loss_sum_attrs *a)
 {
-    if (n < 1 || n > LOSS_SUM_MOST)
+    if (n < 1 || n > LOSS_SUM_MAX)
         BUG("a sum of %d losses", n);
     return node(b, &op_loss_sum, a->layer, a, loss, n);
 }
@@ -103,7 +103,7 @@ struct tensor *loss_times(struct builder *b, struct tensor *loss, struct tensor 
 }
 
 static const struct attr loss_times_attr_table[] = {
-    ATTR_INT(struct loss_times_attrs, index, 0, LOSS_SUM_MOST, "which of the numbers"),
+    ATTR_INT(struct loss_times_attrs, index, 0, LOSS_SUM_MAX, "which of the numbers"),
     {0},
 };
 

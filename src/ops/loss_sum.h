@@ -10,11 +10,11 @@
 
 #include "graph/graph.h"
 
-enum { LOSS_SUM_MOST = 16 };
+enum { LOSS_SUM_MAX = 16 };
 
 struct loss_sum_attrs {
     const char *layer;
-    float weight[LOSS_SUM_MOST]; /* one per input */
+    float weight[LOSS_SUM_MAX]; /* one per input */
 };
 
 struct loss_share_attrs {

@@ -40,10 +40,10 @@ static void quantize_ref(const struct step *s)
     for (int64_t i = 0; i < n; i++)
         if (a->is_unsigned)
             ((uint8_t *)s->out[0])[i] =
-                (uint8_t)quantize_element(x[i], *scale, 0, QUANTIZE_MOST_U8);
+                (uint8_t)quantize_element(x[i], *scale, 0, QUANTIZE_MAX_U8);
         else
-            ((int8_t *)s->out[0])[i] = (int8_t)quantize_element(
-                x[i], *scale, QUANTIZE_LEAST_I8, QUANTIZE_MOST_I8);
+            ((int8_t *)s->out[0])[i] =
+                (int8_t)quantize_element(x[i], *scale, QUANTIZE_MIN_I8, QUANTIZE_MAX_I8);
 }
 
 const struct op op_quantize = {

@@ -12,7 +12,7 @@
 #include "base/hostdev.h"
 
 /* Weights do not use -128, so that the range is symmetric. */
-enum { QUANTIZE_MOST_U8 = 255, QUANTIZE_MOST_I8 = 127, QUANTIZE_LEAST_I8 = -128 };
+enum { QUANTIZE_MAX_U8 = 255, QUANTIZE_MAX_I8 = 127, QUANTIZE_MIN_I8 = -128 };
 
 /* x / scale, rounded to nearest, ties to even, and clipped to [lo, hi]. */
 HOST_DEVICE static inline float quantize_element(float x, float scale, float lo, float hi)

@@ -8,9 +8,9 @@
 #include "page/page.h"
 
 enum {
-    MOST_CELLS = 64,      /* more classes are shown as an image and a list of pairs */
-    MOST_BYTES = 2 << 20, /* largest size of that image */
-    MOST_PAIRS = 30
+    MAX_CELLS = 64,      /* more classes are shown as an image and a list of pairs */
+    MAX_BYTES = 2 << 20, /* largest size of that image */
+    MAX_PAIRS = 30
 };
 
 static void add_cell(struct strbuf *s, const struct table *t, int row, int column,
@@ -88,14 +88,14 @@ static void add_large(struct strbuf *s, const struct page_run *r)
         "of the image are labels, columns are predictions, in the order of that "
         "file. A darker pixel is a larger share of the row.</p>\n",
         r->confusion.rows - 1);
-    if (png && len <= MOST_BYTES) {
+    if (png && len <= MAX_BYTES) {
         strbuf_addstr(s, "<div class=\"images\"><figure><img alt=\"confusion matrix\" ");
         html_add_data(s, "image/png", png, len);
         strbuf_addstr(s, "></figure></div>\n");
     }
     if (r->pairs.rows > 1) {
         strbuf_addstr(s, "<p class=\"dim\">Most confused classes:</p>\n");
-        add_rows(s, &r->pairs, MOST_PAIRS);
+        add_rows(s, &r->pairs, MAX_PAIRS);
     }
     free(png);
     free(path);
@@ -109,7 +109,7 @@ void page_add_classes(struct strbuf *s, const struct page_run *r)
                       "<p class=\"dim\">No confusion matrix. The last validation of a "
                       "run in one process writes it, for up to 4096 classes; "
                       "<code>trainc eval --report</code> writes it at any time.</p>\n");
-    else if (r->confusion.rows - 1 > MOST_CELLS)
+    else if (r->confusion.rows - 1 > MAX_CELLS)
         add_large(s, r);
     else
         add_matrix(s, &r->confusion);

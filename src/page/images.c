@@ -10,7 +10,7 @@
 #include "page/html.h"
 #include "page/page.h"
 
-enum { MOST = 12 /* images of a kind */, QUALITY = 85 /* of JPEGs */ };
+enum { MAX_IMAGES = 12 /* images of a kind */, QUALITY = 85 /* of JPEGs */ };
 
 /* Adds a JPEG file with a caption. Returns false if it cannot be read. */
 static bool add_file(struct strbuf *s, const char *path, const char *caption)
@@ -39,7 +39,7 @@ static int add_worst(struct strbuf *s, const struct page_run *r)
     int label = table_column(t, "label"), answer = table_column(t, "answer");
     int loss = table_column(t, "loss"), name = table_column(t, "image"), n = 0;
 
-    for (int i = 1; i < t->rows && i <= MOST; i++) {
+    for (int i = 1; i < t->rows && i <= MAX_IMAGES; i++) {
         char *path = xasprintf("%s/report/worst_%02d.jpg", r->dir, i - 1);
         char *caption = xasprintf("%s: %s, predicted %s, loss %s", table_cell(t, i, name),
                                   table_cell(t, i, label), table_cell(t, i, answer),
@@ -111,7 +111,7 @@ static int add_label_maps(struct strbuf *s, const struct page_run *r)
     long epoch = last_epoch(name, n);
 
     (void)snprintf(start, sizeof(start), "epoch%03ld_", epoch);
-    for (int i = 0; epoch >= 0 && i < n && shown < MOST; i++) {
+    for (int i = 0; epoch >= 0 && i < n && shown < MAX_IMAGES; i++) {
         char *path = path_join(dir, name[i]);
 
         if (!strncmp(name[i], start, strlen(start)))

@@ -9,8 +9,8 @@
 #include "ops/grads_accumulate.h"
 #include "ops/state.h"
 
-/* MOST_GRADS: inputs of one node; the reference kernel has room for this many. */
-enum { MOST_GRADS = GRADS_ACCUMULATE_SOME, FIRST_BYTES = 1 << 20 };
+/* MAX_GRADS: inputs of one node; the reference kernel has room for this many. */
+enum { MAX_GRADS = GRADS_ACCUMULATE_SOME, FIRST_BYTES = 1 << 20 };
 
 /* Returns the gradient at an offset of the flat array, or NULL if no node computes one. */
 static struct tensor *grad_at(const struct graph *g, size_t offset)
@@ -82,7 +82,7 @@ static void find_phase(struct buckets *l, const struct graph *g, int64_t bytes,
 
         if (!t)
             continue; /* no node uses the parameter */
-        if (!b || b->len * 4 >= most || b->ngrad == MOST_GRADS)
+        if (!b || b->len * 4 >= most || b->ngrad == MAX_GRADS)
             b = next_bucket(l, at, *grads);
         b->grad[b->ngrad++] = t;
         l->half[*grads] = is_used_in_half(g, s->tensor);

@@ -56,8 +56,8 @@ struct build {
     struct tensor *truth;  /* labels that losses and metrics read: label maps may be
                             * mirrored with their images */
     struct tensor *logits, *loss;
-    struct tensor *each[LOSSES_MOST]; /* training losses; `loss` is their sum */
-    int factor[LOSSES_MOST];          /* label map height / its height at that loss */
+    struct tensor *each[LOSSES_MAX]; /* training losses; `loss` is their sum */
+    int factor[LOSSES_MAX];          /* label map height / its height at that loss */
     struct model_stages *stages; /* if plan.nout > 0; then labels, logits, and loss are
                                   * absent */
     struct model_stages heads;   /* stages that losses and a teacher read */

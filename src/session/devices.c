@@ -40,7 +40,7 @@ static const char automatic[] = "auto";
 
 /* The device numbers in DEVICE (`named`); without numbers: device 0. */
 struct device_list {
-    int n, index[DEVICES_MOST];
+    int n, index[DEVICES_MAX];
     bool named;
 };
 
@@ -55,7 +55,7 @@ const struct backend *device_at(int i)
 /* Reads "0,1,3". Returns false if it is no list of numbers or has a duplicate. */
 static bool read_numbers(const char *text, struct device_list *l)
 {
-    for (l->n = 0; l->n < DEVICES_MOST; text++) {
+    for (l->n = 0; l->n < DEVICES_MAX; text++) {
         long number;
         char *end;
 

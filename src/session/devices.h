@@ -39,7 +39,7 @@ const struct backend *device_find(const char *device, struct device_options *o);
 const struct backend *device_options(const struct config *cfg, struct device_options *o);
 
 /* Returns the number of devices that DEVICE names: 2 for cuda:0,1. */
-enum { DEVICES_MOST = 64 };
+enum { DEVICES_MAX = 64 };
 int device_count(const struct config *cfg);
 
 /* True if processes with such devices can communicate without MPI. */

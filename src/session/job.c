@@ -468,8 +468,8 @@ void job_preset(struct config *cfg, const struct job *job)
 
 int64_t job_batch(int64_t images, int64_t most)
 {
-    enum { LEAST = 16, BATCHES = 16 };
-    int64_t batch = images >= 4 * LEAST ? LEAST : 2;
+    enum { MIN_BATCH = 16, BATCHES = 16 };
+    int64_t batch = images >= 4 * MIN_BATCH ? MIN_BATCH : 2;
 
     while (batch < most && 2 * BATCHES * batch <= images)
         batch *= 2;

@@ -377,9 +377,9 @@ static void check_list(const struct config *cfg, const struct model *m,
         teacher |= l && l->teacher;
         weighted |= l && l->weighted;
     }
-    if (cfg->losses.n > LOSSES_MOST)
+    if (cfg->losses.n > LOSSES_MAX)
         config_blame(cfg, p, KEYS("LOSSES"), "LOSSES has %d items, more than %d",
-                     cfg->losses.n, LOSSES_MOST);
+                     cfg->losses.n, LOSSES_MAX);
     else if (!main)
         config_blame(cfg, p, KEYS("LOSSES"),
                      "LOSSES: no loss with a weight above 0 applies to the logits");
@@ -513,7 +513,7 @@ static const struct loss *known(const char *name)
 
 int losses_of_config(const struct config *cfg, enum model_task task,
                      const struct class_factors *factors,
-                     struct loss_item item[LOSSES_MOST])
+                     struct loss_item item[LOSSES_MAX])
 {
     if (!cfg->losses.n)
         item[0] = (struct loss_item){
@@ -522,7 +522,7 @@ int losses_of_config(const struct config *cfg, enum model_task task,
             .weight = 1,
             .stage = -1,
         };
-    for (int i = 0; i < cfg->losses.n && i < LOSSES_MOST; i++)
+    for (int i = 0; i < cfg->losses.n && i < LOSSES_MAX; i++)
         item[i] = (struct loss_item){
             .loss = known(item_of(cfg, i)->type),
             .o = options_of(cfg, task, factors, item_of(cfg, i)),

@@ -14,7 +14,7 @@
 #include "config/problems.h"
 #include "models/table.h"
 
-enum { LOSSES_MOST = 8 };
+enum { LOSSES_MAX = 8 };
 
 /* Prefix of the layers of an auxiliary classifier, followed by its stage: aux2.fc. */
 #define LOSSES_AUX "aux"
@@ -91,6 +91,6 @@ bool losses_is_aux(const char *name);
  * Requires checked keys. */
 int losses_of_config(const struct config *cfg, enum model_task task,
                      const struct class_factors *factors,
-                     struct loss_item item[LOSSES_MOST]);
+                     struct loss_item item[LOSSES_MAX]);
 
 #endif

@@ -18,10 +18,10 @@ static void check_usual(const struct config *cfg, struct problems *p,
 /* Groups with another optimizer read the keys of TRAIN.OPTIMIZER, too. */
 void optimizer_config_check(const struct config *cfg, struct problems *p)
 {
-    const char *also[OPTIMIZER_GROUPS_MOST + 1] = {NULL};
+    const char *also[OPTIMIZER_GROUPS_MAX + 1] = {NULL};
     const struct record_list *groups = &cfg->train.optimizer.groups;
 
-    for (int i = 0; i < groups->n && i < OPTIMIZER_GROUPS_MOST; i++)
+    for (int i = 0; i < groups->n && i < OPTIMIZER_GROUPS_MAX; i++)
         also[i] = RECORD(*groups, struct config_group, i)->name;
     if (names_check_also(&optimizer_names, cfg, p, "TRAIN.OPTIMIZER.NAME", also))
         check_usual(cfg, p, optimizer_of_config(cfg));

@@ -90,9 +90,9 @@ void optimizer_groups_check(const struct config *cfg, struct problems *p)
 {
     int n = cfg->train.optimizer.groups.n;
 
-    if (n > OPTIMIZER_GROUPS_MOST)
+    if (n > OPTIMIZER_GROUPS_MAX)
         config_blame(cfg, p, KEYS(GROUPS), "%s has %d items, more than %d", GROUPS, n,
-                     OPTIMIZER_GROUPS_MOST);
+                     OPTIMIZER_GROUPS_MAX);
     for (int i = 0; i < n; i++)
         check_item(cfg, i, p);
 }
@@ -153,8 +153,8 @@ void optimizer_groups_init(struct optimizer_groups *g, const struct config *cfg)
     const struct optimizer *own = optimizer_of_config(cfg);
     struct hyperparameters h = hyperparameters_of_config(cfg);
 
-    if (cfg->train.optimizer.groups.n > OPTIMIZER_GROUPS_MOST)
-        usage("%s has more than %d items", GROUPS, OPTIMIZER_GROUPS_MOST);
+    if (cfg->train.optimizer.groups.n > OPTIMIZER_GROUPS_MAX)
+        usage("%s has more than %d items", GROUPS, OPTIMIZER_GROUPS_MAX);
     *g = (struct optimizer_groups){0};
     (void)use_of(g, own, &h);
     for (int i = 0; i < cfg->train.optimizer.groups.n; i++) {

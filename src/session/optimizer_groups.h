@@ -14,7 +14,7 @@
 #include "config/problems.h"
 #include "ops/optimizer.h"
 
-enum { OPTIMIZER_GROUPS_MOST = 64 };
+enum { OPTIMIZER_GROUPS_MAX = 64 };
 
 struct optimizer_group {
     const char *match; /* shell pattern of names; NULL in the last group, which takes the
@@ -28,9 +28,9 @@ struct optimizer_groups {
     struct optimizer_use {
         const struct optimizer *optimizer;
         struct hyperparameters h;
-    } use[OPTIMIZER_GROUPS_MOST + 1]; /* first: TRAIN.OPTIMIZER.NAME */
+    } use[OPTIMIZER_GROUPS_MAX + 1]; /* first: TRAIN.OPTIMIZER.NAME */
     int nuse;
-    struct optimizer_group group[OPTIMIZER_GROUPS_MOST + 1];
+    struct optimizer_group group[OPTIMIZER_GROUPS_MAX + 1];
     int n; /* at least 1: the group of the rest */
 };
 

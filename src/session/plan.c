@@ -60,7 +60,7 @@ static void plan_scaler(struct plan *p, const struct config *cfg)
         p->first_scale = strtod(cfg->amp.loss_scale, NULL);
 }
 
-_Static_assert((int)CONTROL_LOSSES >= (int)LOSSES_MOST, "a scale for each loss");
+_Static_assert((int)CONTROL_LOSSES >= (int)LOSSES_MAX, "a scale for each loss");
 
 void plan_set_scales(const struct plan *p, struct control *c)
 {

@@ -63,7 +63,7 @@ struct plan {
 
     struct quantized_choice quantized; /* layers that are int8 in inference */
 
-    struct loss_item loss[LOSSES_MOST]; /* of training */
+    struct loss_item loss[LOSSES_MAX]; /* of training */
     int nloss;
     const float *class_weight; /* NULL: all 1 */
     const float *class_bias;   /* NULL: none */

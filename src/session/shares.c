@@ -65,7 +65,7 @@ void shares_weights(const struct build *t, const struct plan *p, bool mixes,
 
     weight[SHARE_LOG] = maps ? weigh_maps(t, p, 1, p->class_weight, b)
                              : weigh_images(t->labels, b->labels, false, NULL);
-    for (int i = 0; i < LOSSES_MOST; i++) {
+    for (int i = 0; i < LOSSES_MAX; i++) {
         const float *class_weight =
             i < p->nloss && p->loss[i].loss->weighted ? p->loss[i].o.class_weight : NULL;
 
@@ -78,7 +78,7 @@ void shares_weights(const struct build *t, const struct plan *p, bool mixes,
 void shares_of(const double weight[SHARES], const double mean[SHARES],
                float share[SHARES])
 {
-    for (int i = 0; i < LOSSES_MOST; i++)
+    for (int i = 0; i < LOSSES_MAX; i++)
         share[i] = mean[i] > 0 ? (float)(weight[i] / mean[i]) : 0;
     share[SHARE_LOG] =
         weight[SHARE_LOG] > 0 ? (float)(mean[SHARE_LOG] / weight[SHARE_LOG]) : 0;

@@ -18,7 +18,7 @@
 
 /* One per loss, and SHARE_LOG: the factor that turns the weighted sum into the loss of
  * the log, because metrics multiply it by the weight of the batch again. */
-enum { SHARE_LOG = LOSSES_MOST, SHARES };
+enum { SHARE_LOG = LOSSES_MAX, SHARES };
 
 struct build;
 struct plan;

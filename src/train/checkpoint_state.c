@@ -137,10 +137,10 @@ static double number(const json_t *o, const char *key)
     return json_is_number(v) ? json_number_value(v) : (double)NAN;
 }
 
-enum { EPOCHS_MOST = 1000000000 };
+enum { EPOCHS_MAX = 1000000000 };
 /* Limit of a counter: sums of two, and products with accumulation steps, fit in 64
  * bits. */
-static const int64_t COUNT_MOST = (int64_t)1 << 50;
+static const int64_t COUNT_MAX = (int64_t)1 << 50;
 
 /* Returns a count, or 0 if it is absent. Sets `why` (unless it is set) if it is out of
  * range. */
@@ -160,16 +160,15 @@ static struct metrics get_metrics(const json_t *o, struct strbuf *why)
 {
     double weight = number(o, "measured");
 
-    if (!(weight >= 0 && weight <= (double)COUNT_MOST) && o && !why->len)
-        strbuf_addf(why, "measured is not a number from 0 to %lld",
-                    (long long)COUNT_MOST);
+    if (!(weight >= 0 && weight <= (double)COUNT_MAX) && o && !why->len)
+        strbuf_addf(why, "measured is not a number from 0 to %lld", (long long)COUNT_MAX);
     return (struct metrics){number(o, "loss_sum"),
                             o ? weight : 0,
-                            count(o, "count", COUNT_MOST, why),
-                            count(o, "top1", COUNT_MOST, why),
-                            count(o, "top5", COUNT_MOST, why),
-                            count(o, "nonfinite", COUNT_MOST, why),
-                            count(o, "runs", COUNT_MOST, why)};
+                            count(o, "count", COUNT_MAX, why),
+                            count(o, "top1", COUNT_MAX, why),
+                            count(o, "top5", COUNT_MAX, why),
+                            count(o, "nonfinite", COUNT_MAX, why),
+                            count(o, "runs", COUNT_MAX, why)};
 }
 
 static bool is_scale(double x)
@@ -200,14 +199,14 @@ static int get_scales(const json_t *o, struct control *c, struct strbuf *why)
 static struct control get_control(const json_t *o, struct strbuf *why)
 {
     return (struct control){
-        .step = count(o, "step", COUNT_MOST, why),
-        .micro = count(o, "micro", COUNT_MOST, why),
+        .step = count(o, "step", COUNT_MAX, why),
+        .micro = count(o, "micro", COUNT_MAX, why),
         .seed = (uint64_t)json_integer_value(json_object_get(o, "seed")),
-        .updates = count(o, "updates", COUNT_MOST, why),
+        .updates = count(o, "updates", COUNT_MAX, why),
         .loss_scale = number(o, "loss_scale"),
         .growth_count = (int32_t)count(o, "growth_count", INT32_MAX, why),
-        .skipped = count(o, "skipped", COUNT_MOST, why),
-        .skipped_row = count(o, "skipped_row", COUNT_MOST, why),
+        .skipped = count(o, "skipped", COUNT_MAX, why),
+        .skipped_row = count(o, "skipped_row", COUNT_MAX, why),
     };
 }
 
@@ -215,7 +214,7 @@ static struct control get_control(const json_t *o, struct strbuf *why)
 static struct plateau get_plateau(const json_t *o, struct strbuf *why)
 {
     struct plateau p = {number(o, "lr"), number(o, "best"), number(o, "score"),
-                        count(o, "bad", EPOCHS_MOST, why)};
+                        count(o, "bad", EPOCHS_MAX, why)};
 
     if (!o)
         return PLATEAU_START;
@@ -259,22 +258,22 @@ int checkpoint_state_get(const json_t *o, const struct session *s, struct run_st
     char key[32];
 
     *r = (struct run_state){
-        .epoch = count(o, "epoch", EPOCHS_MOST, why),
+        .epoch = count(o, "epoch", EPOCHS_MAX, why),
         .updates_per_epoch = count(o, "updates_per_epoch", INT32_MAX, why),
         .update_images = count(o, "update_images", INT32_MAX, why),
-        .axis = count(o, "axis", COUNT_MOST, why),
+        .axis = count(o, "axis", COUNT_MAX, why),
         .train = get_metrics(json_object_get(o, "train"), why),
         .window = get_metrics(json_object_get(o, "window"), why),
         .dynamic_scale = json_is_true(json_object_get(o, "dynamic_scale")),
         .best_score = number(o, best_key(s, key)),
-        .best_epoch = count(o, "best_epoch", EPOCHS_MOST, why),
+        .best_epoch = count(o, "best_epoch", EPOCHS_MAX, why),
         .plateau = get_plateau(json_object_get(o, "plateau"), why),
         .train_loss = number(o, "train_loss"),
         .val = scores_get(o, "val_"),
         .ema = scores_get(o, "ema_"),
         .val_iou = get_iou(o, s, why),
         .data = get_digest(o, why),
-        .val_step = count(o, "val_step", COUNT_MOST, why),
+        .val_step = count(o, "val_step", COUNT_MAX, why),
     };
     if (!json_object_get(o, "val_step")) /* not validated yet */
         r->val_step = -1;

@@ -23,7 +23,7 @@
 
 #include "train/image_rows.h"
 
-enum { CLASS_SCORES_MOST = 256 }; /* evaluations with more classes skip these scores */
+enum { CLASS_SCORES_MAX = 256 }; /* evaluations with more classes skip these scores */
 
 struct class_scores {
     double balanced_acc, f1_macro, mcc, auroc;

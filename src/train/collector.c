@@ -16,7 +16,7 @@ void collector_init(struct collector *c, struct session *s, struct report *r)
         .session = s,
         .report = classifies ? r : NULL,
         .which = session_has_ema(s) ? SESSION_EMA : SESSION_RAW,
-        .classes = classifies && classes <= CLASS_SCORES_MOST,
+        .classes = classifies && classes <= CLASS_SCORES_MAX,
         .sets = s->plan.task == MODEL_MULTILABEL,
     };
     if (c->classes)

@@ -10,7 +10,7 @@
  *   collector_release(&c);
  *
  * The logits are of the EMA weights if there are some. collector_add() does nothing if no
- * image is needed: a classifier of more than CLASS_SCORES_MOST classes without a report,
+ * image is needed: a classifier of more than CLASS_SCORES_MAX classes without a report,
  * and segmentation, whose confusion matrix is on the device.
  */
 #ifndef TRAIN_COLLECTOR_H

@@ -145,7 +145,7 @@ static void judge_set(const struct pool *p, int64_t i, const float *logits,
 /* The metrics, and the report if not NULL, of the images that all passes have read. */
 static void judge(const struct pool *p, struct evaluation *e, struct report *r)
 {
-    bool classes = !p->sets && p->classes <= CLASS_SCORES_MOST;
+    bool classes = !p->sets && p->classes <= CLASS_SCORES_MAX;
     float *logits = xcalloc((size_t)p->classes, sizeof(*logits));
     struct image_rows rows = {0};
 

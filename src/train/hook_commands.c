@@ -52,9 +52,9 @@ void hook_commands_check(const struct config *cfg, struct problems *p)
                          i, moment_name(h->at));
         words_free(words);
     }
-    if (cfg->hooks.n > COMMANDS_MOST)
+    if (cfg->hooks.n > COMMANDS_MAX)
         config_blame(cfg, p, KEYS("HOOKS"), "HOOKS has %d items, more than %d",
-                     cfg->hooks.n, COMMANDS_MOST);
+                     cfg->hooks.n, COMMANDS_MAX);
 }
 
 void hook_commands_init(struct hook_commands *h, const struct config *cfg)

@@ -11,7 +11,7 @@
 #include "session/devices.h"
 #include "train/data_config.h"
 
-enum { LOOKS = 64, MOST_BYTES = 256 << 20 };
+enum { LOOKS = 64, MAX_BYTES = 256 << 20 };
 
 static int by_number(const void *a, const void *b)
 {
@@ -47,7 +47,7 @@ static void look_at_images(struct job *job, const struct dataset *d)
     for (int64_t i = 0; i < n; i++) {
         int w, h;
 
-        if (dataset_read(d, i * d->n / n, MOST_BYTES, &bytes, &why) < 0 ||
+        if (dataset_read(d, i * d->n / n, MAX_BYTES, &bytes, &why) < 0 ||
             image_decoder_open(decoder, bytes.data, bytes.len, &w, &h, &why) < 0)
             continue;
         if (job->glyphs && image_decoder_read(decoder, NULL, &img, &why) == 0)

@@ -66,11 +66,11 @@ static const char *right_name(const struct output *o)
 }
 
 /* Columns of summary.csv; for segmentation, the last ones are iou_CLASS. */
-enum { COLUMNS_MOST = 8 + 2 * SCORES + LABEL_CLASSES };
+enum { COLUMNS_MAX = 8 + 2 * SCORES + LABEL_CLASSES };
 
 struct columns {
-    char *name[COLUMNS_MOST];
-    double value[COLUMNS_MOST];
+    char *name[COLUMNS_MAX];
+    double value[COLUMNS_MAX];
     int n;
 };
 

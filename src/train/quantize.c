@@ -74,10 +74,10 @@ static void move_layer(const struct move *m, const struct quantized_layer *l)
         norm_of(m, l->bn, o, &f, &shift);
         for (int64_t i = 0; i < inner; i++)
             most = fmax(most, fabs((double)from[i] * f));
-        scale[o] = most > 0 ? (float)(most / QUANTIZE_MOST_I8) : 1;
+        scale[o] = most > 0 ? (float)(most / QUANTIZE_MAX_I8) : 1;
         for (int64_t i = 0; i < inner; i++)
             to[o * inner + i] = quantize_element((float)((double)from[i] * f), scale[o],
-                                                 -QUANTIZE_MOST_I8, QUANTIZE_MOST_I8);
+                                                 -QUANTIZE_MAX_I8, QUANTIZE_MAX_I8);
         if (bias)
             bias[o] = (float)((b ? (double)old_at(m, b)[o] : 0) * f + shift);
     }

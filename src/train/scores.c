@@ -86,11 +86,11 @@ void score_check(const struct config *cfg, enum model_task task, struct problems
                      : task == MODEL_MULTILABEL ? "has MODEL.TASK multilabel"
                                                 : "classifies whole images");
     else if (task == MODEL_CLASSIFY && k >= SCORE_BALANCED_ACC && k <= SCORE_AUROC &&
-             cfg->model.num_classes > CLASS_SCORES_MOST)
+             cfg->model.num_classes > CLASS_SCORES_MAX)
         config_blame(cfg, p, KEYS("TRAIN.BEST_METRIC"),
                      "TRAIN.BEST_METRIC %s is computed for at most %d classes, and "
                      "MODEL.NUM_CLASSES is %lld",
-                     table[k].name, CLASS_SCORES_MOST, (long long)cfg->model.num_classes);
+                     table[k].name, CLASS_SCORES_MAX, (long long)cfg->model.num_classes);
 }
 
 const char *scores_add_top(struct strbuf *out, const struct scores *s)

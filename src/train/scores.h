@@ -2,7 +2,7 @@
  * The scores of an evaluation, a list of named numbers. In logs, files, and checkpoints,
  * the prefix of a name is "val_" or, for the EMA weights, "ema_".
  *
- * Classification: loss; top1 and top5 in percent; with up to CLASS_SCORES_MOST classes
+ * Classification: loss; top1 and top5 in percent; with up to CLASS_SCORES_MAX classes
  * also balanced_acc, f1_macro, mcc, and auroc (train/class_scores.h) as fractions, of the
  * EMA weights if there are any, else of the weights. Segmentation: loss, and acc,
  * class_acc, miou, mdice, and fwiou (train/segmentation.h) as fractions. Several labels

@@ -5,7 +5,7 @@
 #include "base/half.h"
 #include "ops/qlayer.h"
 
-#define COUNTER_MOST 9.2e18f /* below 2^63, so that the cast from float is defined */
+#define COUNTER_MAX 9.2e18f /* below 2^63, so that the cast from float is defined */
 
 static bool ends_with(const char *name, const char *end)
 {
@@ -80,7 +80,7 @@ void statedict_pack(const struct segment *s, const float *flat, void *dst)
     float *to = dst;
 
     if (statedict_is_counter(s->tensor)) {
-        int64_t count = *from > 0 ? *from < COUNTER_MOST ? (int64_t)*from : INT64_MAX : 0;
+        int64_t count = *from > 0 ? *from < COUNTER_MAX ? (int64_t)*from : INT64_MAX : 0;
 
         memcpy(dst, &count, sizeof(count));
         return;

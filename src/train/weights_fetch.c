@@ -22,7 +22,7 @@
 #include "train/weights_places.h"
 
 enum {
-    CONFIG_MOST = 1 << 24,
+    CONFIG_MAX = 1 << 24,
     PATIENCE_MS = 2000 /* how long others wait for the first process of a machine */
 };
 static const int64_t weights_most = (int64_t)1 << 36;
@@ -129,7 +129,7 @@ static enum download_end fetch_from_url(struct fetch *f, char **path)
                                             .same = hash != NULL,
                                             .sha256 = hash,
                                             .size = -1,
-                                            .most = weights_most},
+                                            .max_size = weights_most},
                          url, place);
         if (end == DOWNLOAD_OK && rename(part, place)) {
             strbuf_addf(f->why, "cannot write '%s': %s", place, strerror(errno));
@@ -253,7 +253,7 @@ char *weights_fetch_config(const struct config *cfg, const struct pretrained_req
     weights_name(r, &name);
     f.name = name.buf;
     if (weights_may_fetch(cfg, &unused))
-        end = fetch_from_hub(&f, "config.json", CONFIG_MOST, &path);
+        end = fetch_from_hub(&f, "config.json", CONFIG_MAX, &path);
     f.failed = end == DOWNLOAD_FAILED;
     if (end != DOWNLOAD_OK && end != DOWNLOAD_MISSING)
         explain(&f, reason.buf, why);

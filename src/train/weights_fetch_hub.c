@@ -134,7 +134,8 @@ static enum download_end link_blob(struct hub_file *h, const char *blob)
     return end;
 }
 
-static enum download_end fetch_blob(struct hub_file *h, const char *blob, int64_t most)
+static enum download_end fetch_blob(struct hub_file *h, const char *blob,
+                                    int64_t max_size)
 {
     char *part = xasprintf("%s.incomplete", blob);
     char *url = weights_hub_url(h->f->r, h->commit, h->name), *end_of_size;
@@ -145,7 +146,7 @@ static enum download_end fetch_blob(struct hub_file *h, const char *blob, int64_
                          .sha256 = strlen(h->etag) == 64 ? h->etag : NULL,
                          .size =
                              *h->header[LINKED_SIZE].value && !*end_of_size ? size : -1,
-                         .most = most};
+                         .max_size = max_size};
     enum download_end end =
         make_folder_of(part) ? disk_failed(h, part) : fetch_file(h->f, &d, url, h->place);
 
@@ -156,7 +157,7 @@ static enum download_end fetch_blob(struct hub_file *h, const char *blob, int64_
     return end;
 }
 
-static enum download_end store(struct hub_file *h, int64_t most)
+static enum download_end store(struct hub_file *h, int64_t max_size)
 {
     char *cache = weights_hub_cache();
     char *blob = xasprintf("%s/blobs/%s", h->folder, h->etag);
@@ -167,7 +168,7 @@ static enum download_end store(struct hub_file *h, int64_t most)
 
     if (end == DOWNLOAD_OK && !file_exists(h->place)) {
         if (!file_exists(blob))
-            end = fetch_blob(h, blob, most);
+            end = fetch_blob(h, blob, max_size);
         if (end == DOWNLOAD_OK)
             end = link_blob(h, blob);
     }
@@ -196,7 +197,7 @@ static char *revision_of(const struct hub_file *h)
     return xstrdup(asked);
 }
 
-enum download_end fetch_from_hub(struct fetch *f, const char *file, int64_t most,
+enum download_end fetch_from_hub(struct fetch *f, const char *file, int64_t max_size,
                                  char **path)
 {
     struct hub_file h = {.f = f, .name = file, .folder = weights_hub_folder(f->r)};
@@ -207,7 +208,7 @@ enum download_end fetch_from_hub(struct fetch *f, const char *file, int64_t most
     end = ask(&h);
     if (end == DOWNLOAD_OK) {
         h.place = xasprintf("%s/snapshots/%s/%s", h.folder, h.commit, file);
-        end = file_exists(h.place) ? DOWNLOAD_OK : store(&h, most);
+        end = file_exists(h.place) ? DOWNLOAD_OK : store(&h, max_size);
     }
     if (end == DOWNLOAD_OK)
         end = write_ref(&h);

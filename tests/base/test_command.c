@@ -91,12 +91,12 @@ static void test_status(void **state)
 /* Many may run at once, and all can be killed. */
 static void test_kill(void **state)
 {
-    struct command c[COMMANDS_MOST], more;
+    struct command c[COMMANDS_MAX], more;
     const char *words[] = {"true", NULL};
     struct strbuf why = STRBUF_INIT;
 
     (void)state;
-    for (int i = 0; i < COMMANDS_MOST; i++)
+    for (int i = 0; i < COMMANDS_MAX; i++)
         run(&c[i], "exec sleep 1000");
     assert_false(command_start(&more, words, environ, &why));
     assert_false(command_ended(&c[0], 0));
@@ -105,7 +105,7 @@ static void test_kill(void **state)
     assert_true(WIFSIGNALED(c[0].status) && WTERMSIG(c[0].status) == SIGKILL);
     run(&c[0], "exec sleep 1000");
     command_kill_all();
-    for (int i = 0; i < COMMANDS_MOST; i++) {
+    for (int i = 0; i < COMMANDS_MAX; i++) {
         while (!command_ended(&c[i], 1))
             ;
         assert_true(WIFSIGNALED(c[i].status));

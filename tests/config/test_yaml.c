@@ -252,9 +252,9 @@ static void test_flood(void **state)
     for (int i = 0; i < 300; i++)
         strbuf_addf(&yaml, "k%d: [!!set {}]\n", i);
     cfgnode_free(yaml_read_text(yaml.buf, yaml.len, "f", &p));
-    assert_int_equal(p.n, PROBLEMS_MOST);
+    assert_int_equal(p.n, PROBLEMS_MAX);
     assert_int_equal(p.nerror, 300);
-    assert_int_equal(p.nmore, 300 - PROBLEMS_MOST);
+    assert_int_equal(p.nmore, 300 - PROBLEMS_MAX);
     problems_release(&p);
     for (int i = 0; i < 900000; i++)
         strbuf_addstr(&yaml, "# no\n");

@@ -9,7 +9,7 @@
 
 #include "tests/emulator/internal.h"
 
-enum { DEVICES_MOST = 16 };
+enum { DEVICES_MAX = 16 };
 
 static _Thread_local int current_device;
 
@@ -24,8 +24,8 @@ static int visible_device(int index)
     const char *gpus = getenv("EMULATOR_GPUS"), *at = getenv("CUDA_VISIBLE_DEVICES");
     int all = gpus && *gpus ? (int)strtol(gpus, NULL, 10) : 1, n = 0;
 
-    if (all < 1 || all > DEVICES_MOST)
-        emulator_abort("EMULATOR_GPUS=%s: 1 to %d", gpus, DEVICES_MOST);
+    if (all < 1 || all > DEVICES_MAX)
+        emulator_abort("EMULATOR_GPUS=%s: 1 to %d", gpus, DEVICES_MAX);
     if (!at)
         return index < 0 ? all : index < all ? index : -1;
     for (;; at++, n++) {

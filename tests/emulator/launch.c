@@ -6,7 +6,7 @@
 #include "tests/emulator/host_node.h"
 #include "tests/emulator/work.h"
 
-enum { SHARED_DEFAULT = 48 << 10, SHARED_MOST = 227 << 10 };
+enum { SHARED_DEFAULT = 48 << 10, SHARED_MAX = 227 << 10 };
 
 /* Kernels that may use more dynamic shared memory. */
 static struct allowance {
@@ -31,7 +31,7 @@ cudaError_t cudaFuncSetAttribute(const void *function, enum cudaFuncAttribute a,
     emulator_lock();
     if (a != cudaFuncAttributeMaxDynamicSharedMemorySize)
         return emulator_return(cudaSuccess);
-    if (value < 0 || value > SHARED_MOST)
+    if (value < 0 || value > SHARED_MAX)
         return emulator_return(cudaErrorInvalidValue);
     at = find_allowance(function);
     if (!at) {
@@ -67,8 +67,8 @@ static void check_shared(const emulator_launch_t *l)
     if (l->shared > allowed)
         emulator_abort("kernel %s: %zu bytes of dynamic shared memory; it may have %zu "
                        "(cudaFuncSetAttribute asks for more, up to %d)",
-                       l->name, l->shared, allowed, SHARED_MOST);
-    if (constant > SHARED_DEFAULT || constant + l->shared > SHARED_MOST ||
+                       l->name, l->shared, allowed, SHARED_MAX);
+    if (constant > SHARED_DEFAULT || constant + l->shared > SHARED_MAX ||
         (!a && constant + l->shared > SHARED_DEFAULT))
         emulator_abort("kernel %s: %zu bytes of static and %zu of dynamic shared memory",
                        l->name, constant, l->shared);

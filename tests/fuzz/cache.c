@@ -12,13 +12,13 @@
 #include "base/alloc.h"
 #include "dataset/cache.h"
 
-enum { ITEMS = 4, CLASSES = 5, CHANNELS = 3, MOST = 1 << 20 };
+enum { ITEMS = 4, CLASSES = 5, CHANNELS = 3, MAX_BYTES = 1 << 20 };
 
 /* As in cache_file.c and cache.c. */
 struct head {
     char magic[8];
     int64_t n;
-    uint64_t most, used, size, held, at[ITEMS];
+    uint64_t max_bytes, used, size, held, at[ITEMS];
 };
 
 struct item {
@@ -116,7 +116,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(copy, data, size);
     if (size % 2 == 0 && size >= sizeof(*h))
         make_right(copy, size, labels);
-    h->most = h->most < MOST ? h->most : MOST;
+    h->max_bytes = h->max_bytes < MAX_BYTES ? h->max_bytes : MAX_BYTES;
     path = fuzz_train(".cache", copy, size);
     c = cache_share(&d, path, CHANNELS, 1 << 16, &why);
     fuzz_expect(c || why.len > 0, "what does not open has a reason");

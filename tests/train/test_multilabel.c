@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "tests/test.h"
 
-enum { CLASSES_MOST = 16 };
+enum { CLASSES_MAX = 16 };
 
 static double next(char **text)
 {
@@ -39,8 +39,8 @@ static double f1_at_threshold(const struct image_rows *t, int k, double threshol
 
 static void read_images(struct image_rows *t, int images, char **text)
 {
-    float logit[CLASSES_MOST];
-    uint8_t target[CLASSES_MOST];
+    float logit[CLASSES_MAX];
+    uint8_t target[CLASSES_MAX];
     int classes = t->width / 2;
 
     for (int i = 0; i < images; i++) {

@@ -137,7 +137,7 @@ static void multiply(const struct forward_job *j, int64_t lo, int n,
                      const struct winograd_planes *x, const struct winograd_planes *y)
 {
     const struct conv_shape *s = j->s;
-    float *rows[WINOGRAD_MOST];
+    float *rows[WINOGRAD_MAX];
 
     for (int p = 0; p < j->w.planes; p++) {
         for (int i = 0; i < n; i++)

@@ -34,7 +34,7 @@
 enum {
     WINOGRAD_PLANES = 16, /* at most */
     WINOGRAD_TAPS = 9,
-    WINOGRAD_MOST = 12 * GEMM_ROWS, /* tiles per block */
+    WINOGRAD_MAX = 12 * GEMM_ROWS, /* tiles per block */
 };
 
 /* Tiles along one axis of an image: of 2 results that read 4 pixels, or single ones. */

@@ -33,7 +33,7 @@ struct winograd_tiles winograd_tiles(const struct conv_shape *s, int threads)
     w.planes = w.y.reads * w.x.reads;
     w.all = (int64_t)s->n * w.y.tiles * w.x.tiles;
     tile = w.planes * (int64_t)(s->c + s->k) * (int64_t)sizeof(float);
-    most = min_int(NEAR / tile, WINOGRAD_MOST);
+    most = min_int(NEAR / tile, WINOGRAD_MAX);
     most = most < FEW ? FEW : most;
     each = (w.all + threads - 1) / threads;
     blocks = (each + most - 1) / most; /* of about equal size */

@@ -88,7 +88,7 @@ EXPORT ncclResult_t ncclCommInitRank(ncclComm_t *c, int world, ncclUniqueId id, 
     struct team *t;
     int device;
 
-    if (world < 1 || world > TEAM_MOST || rank < 0 || rank >= world)
+    if (world < 1 || world > TEAM_MAX || rank < 0 || rank >= world)
         return refuse(ncclInvalidArgument, "Invalid rank requested");
     if (emulator_fails("nccl"))
         return refuse(ncclSystemError, "failed on purpose");
@@ -106,7 +106,7 @@ EXPORT ncclResult_t ncclCommInitRank(ncclComm_t *c, int world, ncclUniqueId id, 
 
 EXPORT ncclResult_t ncclCommInitAll(ncclComm_t *c, int n, const int *device)
 {
-    struct team *t = n < 1 || n > TEAM_MOST ? NULL : team_make(n, NULL);
+    struct team *t = n < 1 || n > TEAM_MAX ? NULL : team_make(n, NULL);
 
     if (!t)
         return refuse(ncclInvalidArgument, "Invalid number of devices requested");

@@ -22,10 +22,10 @@ struct team {
         int colour;
         char path[128];
         struct team *made;
-    } split[TEAM_MOST];
+    } split[TEAM_MAX];
     struct team_call call;
-    char gpu[TEAM_MOST][32];
-    _Alignas(16) char data[TEAM_MOST][PIECE];
+    char gpu[TEAM_MAX][32];
+    _Alignas(16) char data[TEAM_MAX][PIECE];
 };
 
 static __attribute__((noreturn)) void fail(const char *text)
@@ -117,7 +117,7 @@ void team_meet(struct team *t)
 struct team *team_split(struct team *t, int rank, int colour, const char *path,
                         int *number)
 {
-    int first = TEAM_MOST, world = 0;
+    int first = TEAM_MAX, world = 0;
     struct team *part;
 
     t->split[rank].colour = colour;

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { TEAM_MOST = 16 };
+enum { TEAM_MAX = 16 };
 
 /* The parameters of a rank's call, which must be equal for all ranks. */
 struct team_call {
