@@ -78,8 +78,8 @@ __device__ static inline void scores_of(const attention &k, const unit &u,
                 s[n][i] *= by[i / 2] * key[8 * n + mma_column(i)].by;
     }
     if (k.table) {
-        const float *at[] = {table + query[row].code + k.centre,
-                             table + query[row + 8].code + k.centre};
+        const float *at[] = {table + query[row].code + k.center,
+                             table + query[row + 8].code + k.center};
 
         UNROLL_WHOLE
         for (int n = 0; n < S::TILE / 8; n++)

@@ -29,7 +29,7 @@ struct nccl_library {
     int (*GetUniqueId)(struct nccl_id *id);
     int (*CommInitRank)(void **comm, int world, struct nccl_id id, int rank);
     int (*CommInitAll)(void **comm, int n, const int *device);
-    int (*CommSplit)(void *comm, int colour, int key, void **to,
+    int (*CommSplit)(void *comm, int color, int key, void **to,
                      const void *config); /* NULL before NCCL 2.18 */
     int (*CommDestroy)(void *comm);
     int (*AllReduce)(const void *from, void *to, size_t n, int type, int op, void *comm,

@@ -32,7 +32,7 @@ attention attention_of_node(const struct node *n)
     k.windows = z.windows;
     k.tokens = z.tokens;
     k.offsets = window_grid_offsets(&z.grid);
-    k.centre = window_grid_offset(&z.grid, 0, 0);
+    k.center = window_grid_offset(&z.grid, 0, 0);
     k.scale = a->scale;
     k.rate = a->dropout;
     k.salt = (uint32_t)a->salt;

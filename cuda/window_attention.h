@@ -31,7 +31,7 @@ struct attention {
     /* pixels: per map; units: images * windows, each with all heads */
     int64_t pixels, units;
     int heads, head, channels, windows, tokens;
-    int offsets, centre; /* rows of the table; row of a token paired with itself */
+    int offsets, center; /* rows of the table; row of a token paired with itself */
     float scale, rate;
     uint32_t salt;
     struct share share;

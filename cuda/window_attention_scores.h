@@ -27,7 +27,7 @@ __device__ static inline float score(const attention &k, const biases &b, float 
                                      const token &query, const token &key)
 {
     if (b.at)
-        s += b.at[(int64_t)(query.code - key.code + k.centre) * b.step];
+        s += b.at[(int64_t)(query.code - key.code + k.center) * b.step];
     return query.region == key.region ? s : s + WINDOW_ATTENTION_MASK;
 }
 
@@ -66,8 +66,8 @@ __device__ static inline void add_offsets(const attention &k, const token *queri
                                           const float *pairs, int stride, float *sums)
 {
     int w = k.grid.window_w, h = k.grid.window_h, wide = 2 * w - 1;
-    int low = queries[0].code - keys[TILE - 1].code + k.centre;
-    int high = queries[TILE - 1].code - keys[0].code + k.centre;
+    int low = queries[0].code - keys[TILE - 1].code + k.center;
+    int high = queries[TILE - 1].code - keys[0].code + k.center;
 
     for (int e = low + (int)threadIdx.x; e <= high; e += (int)blockDim.x) {
         int down = e / wide - (h - 1), right = e % wide - (w - 1);

@@ -12,7 +12,7 @@
 #include "cuda/window_attention.h"
 
 struct alignas(16) token {
-    int code; /* query's code - key's code + centre: the row of the table */
+    int code; /* query's code - key's code + center: the row of the table */
     int region;
     int pixel; /* in the map; -1: padding, or no such token */
     float by;  /* factor of scores on tensor cores: 1 / norm of q or k; otherwise 1 */

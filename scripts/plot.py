@@ -18,7 +18,7 @@ import sys
 from html import escape
 
 # Okabe and Ito's colors, which color-blind people can distinguish.
-COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#666666"]
+COLORS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#666666"]
 QUANTITIES = {  # column: (panel, label, dash)
     "train_loss": ("loss", "training loss", "5 3"),
     "val_loss": ("loss", "validation loss", ""),
@@ -129,10 +129,10 @@ def draw_legend(box, entries, low):
     width = 40 + 6.2 * max(len(label) for label, _, _ in entries)
     out = [f'<rect x="{x1 - width - 4:.1f}" y="{y - 12}" width="{width:.1f}" '
            f'height="{16 * rows + 4}" fill="#fff" fill-opacity="0.85"/>']
-    for label, colour, dash in entries:
+    for label, color, dash in entries:
         x = x1 - width
         out.append(f'<line x1="{x:.1f}" y1="{y}" x2="{x + 24:.1f}" y2="{y}" '
-                   f'stroke="{colour}" stroke-width="1.8" stroke-dasharray="{dash}"/>')
+                   f'stroke="{color}" stroke-width="1.8" stroke-dasharray="{dash}"/>')
         out.append(text(x + 30, y + 4, label, anchor="start"))
         y += 16
     return out
@@ -153,13 +153,13 @@ def draw_panel(panel, x_label, curves, clip):
     out.append(f'<clipPath id="{clip}"><rect x="{box[0]}" y="{box[1]}" '
                f'width="{box[2] - box[0]}" height="{box[3] - box[1]}"/></clipPath>'
                f'<g clip-path="url(#{clip})">')
-    for _, colour, dash, points in curves:
+    for _, color, dash, points in curves:
         path = " ".join("%.1f,%.1f" % scale(x, y) for x, y in points)
-        out.append(f'<polyline points="{path}" fill="none" stroke="{colour}" '
+        out.append(f'<polyline points="{path}" fill="none" stroke="{color}" '
                    f'stroke-width="1.8" stroke-linejoin="round" stroke-dasharray="{dash}"/>')
         if len(points) == 1:
             out.append('<circle cx="%.1f" cy="%.1f" r="3" fill="%s"/>'
-                       % (*scale(*points[0]), colour))
+                       % (*scale(*points[0]), color))
     out.append("</g>")
     return out + draw_legend(box, [c[:3] for c in curves], panel in LARGEST)
 
@@ -171,11 +171,11 @@ def panel_curves(runs, panel):
             if where != panel or quantity not in quantities:
                 continue
             if len(runs) > 1:
-                label, colour = f"{name}: {label}", COLOURS[i % len(COLOURS)]
+                label, color = f"{name}: {label}", COLORS[i % len(COLORS)]
             else:
-                colour = COLOURS[{"train_loss": 1, "train_top1": 1, "ema_top1": 2,
+                color = COLORS[{"train_loss": 1, "train_top1": 1, "ema_top1": 2,
                                   "val_acc": 3, "ema_miou": 2}.get(quantity, 0)]
-            curves.append((label, colour, dash, quantities[quantity]))
+            curves.append((label, color, dash, quantities[quantity]))
     return curves
 
 

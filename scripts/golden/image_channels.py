@@ -70,7 +70,7 @@ def main():
         with open(name + ".bin", "wb") as f:
             f.write(struct.pack("<3i", W, H, channels) + pixels)
     small = bands()[1].resize((W - 1, H))
-    for name, pages in {"other_size.tif": [bands()[0], small], "colour_page.tif": [bands()[0], rgb.quantize(16)]}.items():
+    for name, pages in {"other_size.tif": [bands()[0], small], "color_page.tif": [bands()[0], rgb.quantize(16)]}.items():
         with open(name, "wb") as f:
             f.write(saved(pages, "TIFF", compression="tiff_deflate"))
 

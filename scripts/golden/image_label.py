@@ -46,15 +46,15 @@ def png(path, bits, palette, interlaced):
     rows = pack(v, bits)
     if interlaced:
         rows = b"".join(pack(v[y::dy, x::dx], bits) for x, y, dx, dy in ADAM7)
-    colours = b""
+    colors = b""
     if palette:  # different from the indices
-        colours = chunk(b"PLTE", bytes((i * 77 + 200 + c * 31) & 255
+        colors = chunk(b"PLTE", bytes((i * 77 + 200 + c * 31) & 255
                                        for i in range(1 << bits) for c in range(3)))
     with open(path, "wb") as f:
         f.write(b"\x89PNG\r\n\x1a\n"
                 + chunk(b"IHDR", struct.pack(">IIBBBBB", W, H, bits, 3 if palette else 0, 0, 0,
                                              1 if interlaced else 0))
-                + colours + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+                + colors + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
     read = np.array(Image.open(path))
     assert not palette or (read == v).all(), path
 

@@ -20,7 +20,7 @@ from PIL import Image
 W, H = 23, 17
 WIDTH, HEIGHT, BITS, COMPRESSION, PHOTOMETRIC, FILL_ORDER, OFFSETS, ORIENTATION, SAMPLES, ROWS, SIZES = (
     256, 257, 258, 259, 262, 266, 273, 274, 277, 278, 279)
-PLANAR, PREDICTOR, COLOURS, TILE_WIDTH, TILE_HEIGHT, TILE_OFFSETS, TILE_SIZES, EXTRA = (
+PLANAR, PREDICTOR, COLORS, TILE_WIDTH, TILE_HEIGHT, TILE_OFFSETS, TILE_SIZES, EXTRA = (
     284, 317, 320, 322, 323, 324, 325, 338)
 WHITE, BLACK, RGB, PALETTE, CMYK = 0, 1, 2, 3, 5
 DEFLATE = 8
@@ -99,7 +99,7 @@ def reverse_bits(data):
     return bytes(int("{:08b}".format(b)[::-1], 2) for b in data)
 
 
-def colours(n):
+def colors(n):
     """Returns 16-bit values whose low byte is ignored: all reds, all greens, all blues."""
     return [(i * step + 13) * 256 % 65536 + 200 for step in (31, 57, 99) for i in range(n)]
 
@@ -128,9 +128,9 @@ def made():
         "white.tif": tiff(strips(grey, 17), {BITS: 8, PHOTOMETRIC: WHITE, SAMPLES: 1, COMPRESSION: DEFLATE}),
         "bits2.tif": tiff([packed(lambda x, y: (x + y) & 3, 2)], {BITS: 2, PHOTOMETRIC: BLACK, SAMPLES: 1}),
         "bits4.tif": tiff([packed(lambda x, y: (x + y) & 15, 4)], {BITS: 4, PHOTOMETRIC: WHITE, SAMPLES: 1}),
-        "palette1.tif": tiff([bit], {BITS: 1, PHOTOMETRIC: PALETTE, SAMPLES: 1, COLOURS: colours(2)}),
+        "palette1.tif": tiff([bit], {BITS: 1, PHOTOMETRIC: PALETTE, SAMPLES: 1, COLORS: colors(2)}),
         "palette4.tif": tiff([packed(lambda x, y: (x * y) & 15, 4)],
-                             {BITS: 4, PHOTOMETRIC: PALETTE, SAMPLES: 1, COLOURS: colours(16)}, ">"),
+                             {BITS: 4, PHOTOMETRIC: PALETTE, SAMPLES: 1, COLORS: colors(16)}, ">"),
         "big.tif": tiff(strips(rgb, 17), {**whole, COMPRESSION: DEFLATE}, big=True),
         "pages.tif": tiff(strips(grey, 17), {BITS: 8, PHOTOMETRIC: BLACK, SAMPLES: 1, COMPRESSION: DEFLATE},
                           pages=2),

@@ -1,7 +1,7 @@
 /*
  * Random numbers of a training image: formulas shared by the loader (src/image), the ops
  * of a program (ops/augment.h), and their kernels, so that all make the same image.
- * colour_formula.h has the formulas of colors, erase_formula.h those of random erasing.
+ * color_formula.h has the formulas of colors, erase_formula.h those of random erasing.
  *
  * All are pure functions of (seed, epoch, sample): Philox with the stream PHILOX_AUGMENT,
  * so results do not depend on workers, on the order of calls, or on the other

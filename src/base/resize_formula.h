@@ -69,17 +69,17 @@ HOST_DEVICE static inline double resize_kernel(int f, double t)
 HOST_DEVICE static inline void resize_taps(const struct resize_axis *a, int f, int o,
                                            int *lo, int *hi)
 {
-    double scale = (a->to - a->from) / a->out, centre = a->from + (o + 0.5) * scale;
+    double scale = (a->to - a->from) / a->out, center = a->from + (o + 0.5) * scale;
     double support = resize_support(f) * (scale > 1 ? scale : 1);
 
     if (f == RESIZE_NEAREST) {
-        *lo = (int)floor(centre);
+        *lo = (int)floor(center);
         *lo = *lo < a->lo ? a->lo : *lo >= a->hi ? a->hi - 1 : *lo;
         *hi = *lo + 1;
         return;
     }
-    *lo = (int)(centre - support + 0.5);
-    *hi = (int)(centre + support + 0.5);
+    *lo = (int)(center - support + 0.5);
+    *hi = (int)(center + support + 0.5);
     *lo = *lo < a->lo ? a->lo : *lo;
     *hi = *hi > a->hi ? a->hi : *hi;
     if (*hi <= *lo) /* a center on the very edge of a clipped interval */
@@ -90,11 +90,11 @@ HOST_DEVICE static inline void resize_taps(const struct resize_axis *a, int f, i
 HOST_DEVICE static inline double resize_raw_weight(const struct resize_axis *a, int f,
                                                    int o, int i)
 {
-    double scale = (a->to - a->from) / a->out, centre = a->from + (o + 0.5) * scale;
+    double scale = (a->to - a->from) / a->out, center = a->from + (o + 0.5) * scale;
 
     if (f == RESIZE_NEAREST)
         return 1;
-    return resize_kernel(f, (i - centre + 0.5) * (1 / (scale > 1 ? scale : 1)));
+    return resize_kernel(f, (i - center + 0.5) * (1 / (scale > 1 ? scale : 1)));
 }
 
 HOST_DEVICE static inline int32_t resize_fixed(double weight)

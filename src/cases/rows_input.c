@@ -97,7 +97,7 @@ const struct op_case rows_input[] = {
      STEM_IN,
      ATTRS(erase_attrs, .probability = 0.75, .mode = ERASE_PIXEL, .count = 3, MEANS),
      OF_BYTES},
-    {.name = "erase by one colour",
+    {.name = "erase by one color",
      .build = case_erase,
      .small = {.dim = {5, 3, 12, 11}},
      ATTRS(erase_attrs, .probability = 1, .mode = ERASE_RAND, .count = 2, MEANS),

@@ -83,7 +83,7 @@ static void print_head(const struct printer *p)
     say("# %" PRId64 " training and %" PRId64 " validation images; of %d inspected "
         "images the median\n# size is %d x %d pixels, and the shortest side %d.\n",
         f->train, f->val, f->looked, f->width, f->height, f->shortest);
-    if (p->l->beside && !(f->colours.file && !strcmp(p->l->beside, f->colours.file)))
+    if (p->l->beside && !(f->colors.file && !strcmp(p->l->beside, f->colors.file)))
         say("# '%s', next to the images, is not read.\n", p->l->beside);
     if (f->most)
         say("# %d class%s: ", f->classes, f->classes == 1 ? "" : "es");
@@ -272,20 +272,20 @@ static bool is_uneven(const struct init_facts *f)
     return most > 3 * least;
 }
 
-static void print_colours(const struct init_colours *c)
+static void print_colors(const struct init_colors *c)
 {
-    char *names = init_colours_yaml(c, INIT_CLASS_NAMES);
-    char *ignored = init_colours_yaml(c, INIT_IGNORED_COLORS);
-    char *colours = init_colours_yaml(c, INIT_CLASS_COLORS);
+    char *names = init_colors_yaml(c, INIT_CLASS_NAMES);
+    char *ignored = init_colors_yaml(c, INIT_IGNORED_COLORS);
+    char *colors = init_colors_yaml(c, INIT_CLASS_COLORS);
     const char *file = c->file ? path_basename(c->file) : NULL;
 
-    print_key("  CLASS_COLORS", colours, file ? "from '%s'" : "found in the label maps",
+    print_key("  CLASS_COLORS", colors, file ? "from '%s'" : "found in the label maps",
               file);
     if (names)
         print_key("  CLASS_NAMES", names, "from '%s'", file ? file : "");
     if (ignored)
         print_key("  IGNORED_COLORS", ignored, "not a class in '%s'", file ? file : "");
-    free(colours);
+    free(colors);
     free(ignored);
     free(names);
 }
@@ -293,8 +293,8 @@ static void print_colours(const struct init_colours *c)
 /* Prints the keys that map label values to classes. */
 static void print_values(const struct init_facts *f, const char *set)
 {
-    if (f->colours.maps)
-        print_colours(&f->colours);
+    if (f->colors.maps)
+        print_colors(&f->colors);
     else if (set)
         print_raw_key("  CLASS_SET", set, "the classes of this data set");
     else if (f->binary)
@@ -306,7 +306,7 @@ static void print_segment(struct printer *p)
 {
     const struct init_facts *f = p->f;
     int classes = f->classes;
-    const char *set = f->colours.maps ? NULL : class_set_of(p->l, &classes);
+    const char *set = f->colors.maps ? NULL : class_set_of(p->l, &classes);
     double scale = f->width > SEGMENT_WIDTH ? (double)SEGMENT_WIDTH / f->width : 1;
     int w = (int)(f->width * scale) / SEGMENT_SIDE * SEGMENT_SIDE;
     int h = (int)(f->height * scale) / SEGMENT_SIDE * SEGMENT_SIDE;
@@ -316,10 +316,10 @@ static void print_segment(struct printer *p)
     say("MODEL:\n");
     print_raw_key("  NAME", "erfnet", "label maps: a class per pixel");
     print_int_key("  NUM_CLASSES", classes,
-                  set               ? "from DATA.CLASS_SET"
-                  : f->colours.maps ? "from DATA.CLASS_COLORS"
-                  : f->binary       ? "masks of 0 and 255: two classes"
-                                    : "label values 0 to the largest one found");
+                  set              ? "from DATA.CLASS_SET"
+                  : f->colors.maps ? "from DATA.CLASS_COLORS"
+                  : f->binary      ? "masks of 0 and 255: two classes"
+                                   : "label values 0 to the largest one found");
     print_shares(f);
     print_data(p);
     print_values(f, set);
@@ -354,9 +354,9 @@ static void warn_about_data(const struct init_layout *l, const struct init_facts
     struct dataset *d;
     char *why;
 
-    s.labels.set = f->colours.maps ? init_colours_set(&f->colours)
-                   : set           ? class_set_find(set)
-                                   : NULL;
+    s.labels.set = f->colors.maps ? init_colors_set(&f->colors)
+                   : set          ? class_set_find(set)
+                                  : NULL;
     if (f->binary && !set)
         s.labels.replace = (struct int_table){&row, 1};
     log_mute(true); /* init_look() has already logged these messages */

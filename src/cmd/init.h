@@ -6,12 +6,12 @@
  *   init_layout.c   detects storage and splits; writes lists if there are no splits
  *   init_doubt.c    finds ambiguities, and the other possible readings
  *   init_look.c     inspects the images: sizes, colors, classes
- *   init_colours.c  finds the colors of label maps that are classes
+ *   init_colors.c  finds the colors of label maps that are classes
  */
 #ifndef CMD_INIT_H
 #define CMD_INIT_H
 
-#include "dataset/class_colours.h"
+#include "dataset/class_colors.h"
 #include "dataset/table.h"
 
 struct init_layout {
@@ -44,16 +44,16 @@ void init_check_ambiguity(struct init_layout *l);
 struct dataset_source init_source(const struct init_layout *l, const char *split,
                                   int classes);
 
-enum { INIT_VALUES = 256, INIT_COLOURS = 64 /* most colors of label maps */ };
+enum { INIT_VALUES = 256, INIT_COLORS = 64 /* most colors of label maps */ };
 
 /* The colors of label maps. */
-struct init_colours {
-    struct init_colour {
+struct init_colors {
+    struct init_color {
         uint32_t rgb;
         double share; /* of the pixels, summed over `maps` */
-    } found[INIT_COLOURS];
+    } found[INIT_COLORS];
     int n, maps; /* maps is 0 if label maps hold values, not colors */
-    struct class_colours classes, ignored;
+    struct class_colors classes, ignored;
     char *file; /* the file that lists the colors, such as label_colors.txt, or NULL */
     bool named; /* true if the classes have names */
 };
@@ -75,19 +75,19 @@ struct init_facts {
     int top;                   /* the largest value except 255 */
     bool has_ignored;          /* 255 occurs and is ignored */
     bool binary;               /* only 0 and 255 occur: 255 becomes 1 */
-    struct init_colours colours;
+    struct init_colors colors;
 };
 
 /* Adds the colors in r->rgb of the label map `name`. Exits if there are too many. */
-void init_colours_add(struct init_colours *c, const struct label_reader *r,
-                      const char *name);
+void init_colors_add(struct init_colors *c, const struct label_reader *r,
+                     const char *name);
 /* Finds which colors of the data set at `path` are classes, and their shares. */
-void init_colours_find_classes(struct init_colours *c, const char *path, double *share);
+void init_colors_find_classes(struct init_colors *c, const char *path, double *share);
 /* Returns the value of a key as YAML in a heap string, or NULL if the key is not needed. */
-enum init_colours_key { INIT_CLASS_COLORS, INIT_CLASS_NAMES, INIT_IGNORED_COLORS };
-char *init_colours_yaml(const struct init_colours *c, enum init_colours_key key);
-const struct class_set *init_colours_set(const struct init_colours *c);
-void init_colours_release(struct init_colours *c);
+enum init_colors_key { INIT_CLASS_COLORS, INIT_CLASS_NAMES, INIT_IGNORED_COLORS };
+char *init_colors_yaml(const struct init_colors *c, enum init_colors_key key);
+const struct class_set *init_colors_set(const struct init_colors *c);
+void init_colors_release(struct init_colors *c);
 
 void init_look(struct init_facts *f, const struct init_layout *l);
 void init_facts_release(struct init_facts *f);

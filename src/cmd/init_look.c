@@ -21,7 +21,7 @@ struct inspection {
     struct dataset_bytes bytes;
     struct label_reader label;
     int w[MAX_IMAGES], h[MAX_IMAGES];
-    bool colours;
+    bool colors;
     int64_t maps, unread; /* label maps of values; unreadable label maps */
 };
 
@@ -38,16 +38,16 @@ static bool is_grey(const struct image *img)
 }
 
 /* Adds the colors of a label map. Returns false if it cannot be read as colors. */
-static bool inspect_colours(struct init_facts *f, struct inspection *k, int64_t i)
+static bool inspect_colors(struct init_facts *f, struct inspection *k, int64_t i)
 {
     struct strbuf why = STRBUF_INIT, name = STRBUF_INIT;
     bool is = dataset_read_label(k->d, i, MAX_BYTES, &k->bytes, &why) == 0 &&
-              label_decode_colours(&k->label, k->bytes.data, k->bytes.len, &k->limits,
-                                   &why) == 0;
+              label_decode_colors(&k->label, k->bytes.data, k->bytes.len, &k->limits,
+                                  &why) == 0;
 
     if (is) {
         dataset_describe_label(k->d, i, &name);
-        init_colours_add(&f->colours, &k->label, name.buf);
+        init_colors_add(&f->colors, &k->label, name.buf);
     }
     strbuf_release(&name);
     strbuf_release(&why);
@@ -59,12 +59,12 @@ static void inspect_label_map(struct init_facts *f, struct inspection *k, int64_
     struct strbuf why = STRBUF_INIT;
     int64_t n;
 
-    if (f->colours.maps && inspect_colours(f, k, i))
+    if (f->colors.maps && inspect_colors(f, k, i))
         return;
     if (dataset_label_map(k->d, i, &k->limits, &k->bytes, &k->label, &why) < 0) {
-        bool colours = !k->maps && inspect_colours(f, k, i);
+        bool colors = !k->maps && inspect_colors(f, k, i);
 
-        if (!colours && !k->unread++)
+        if (!colors && !k->unread++)
             log_warning("%s", why.buf);
         strbuf_release(&why);
         return;
@@ -86,7 +86,7 @@ static void inspect_image(struct init_facts *f, struct inspection *k, int64_t i)
         image_decoder_read(k->decoder, NULL, &k->image, &why) == 0) {
         k->w[f->looked] = w;
         k->h[f->looked++] = h;
-        k->colours = k->colours || !is_grey(&k->image);
+        k->colors = k->colors || !is_grey(&k->image);
         f->shortest = f->looked == 1 || w < f->shortest ? w : f->shortest;
         f->shortest = h < f->shortest ? h : f->shortest;
     } else {
@@ -126,11 +126,11 @@ static void inspect_images(struct init_facts *f, const struct init_layout *l,
     if (k->unread > 1)
         log_warning("%lld of %lld inspected label maps are unreadable or hold no classes",
                     (long long)k->unread, (long long)n);
-    if (l->label_maps && !k->maps && !f->colours.maps)
+    if (l->label_maps && !k->maps && !f->colors.maps)
         die("'%s': all %lld inspected label maps are unreadable", l->path, (long long)n);
     if (!f->looked)
         die("'%s': all %lld inspected images are unreadable", l->path, (long long)n);
-    f->grey = !k->colours;
+    f->grey = !k->colors;
     f->uniform = true;
     for (int i = 0; i < f->looked; i++)
         f->uniform = f->uniform && k->w[i] == k->w[0] && k->h[i] == k->w[0];
@@ -169,10 +169,10 @@ static void count_classes(struct init_facts *f, const struct dataset *d, bool se
     free(count);
 }
 
-static void count_colours(struct init_facts *f, const struct init_layout *l)
+static void count_colors(struct init_facts *f, const struct init_layout *l)
 {
-    init_colours_find_classes(&f->colours, l->path, f->share);
-    f->classes = f->colours.classes.n;
+    init_colors_find_classes(&f->colors, l->path, f->share);
+    f->classes = f->colors.classes.n;
     f->top = f->classes - 1;
     if (!f->classes)
         die("'%s': no color in the inspected label maps is a class", l->path);
@@ -224,8 +224,8 @@ void init_look(struct init_facts *f, const struct init_layout *l)
     if (!d->n)
         die("'%s' has no images", l->path);
     inspect_images(f, l, d);
-    if (f->colours.maps)
-        count_colours(f, l);
+    if (f->colors.maps)
+        count_colors(f, l);
     else if (l->label_maps)
         count_values(f);
     else
@@ -243,7 +243,7 @@ void init_look(struct init_facts *f, const struct init_layout *l)
 
 void init_facts_release(struct init_facts *f)
 {
-    init_colours_release(&f->colours);
+    init_colors_release(&f->colors);
     free(f->least_name);
     free(f->most_name);
 }

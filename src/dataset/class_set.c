@@ -144,7 +144,7 @@ void class_set_add_name(const struct class_set *s, int c, struct strbuf *out)
         strbuf_addf(out, "class%d", c);
 }
 
-void class_set_colour(const struct class_set *s, int c, uint8_t rgb[3])
+void class_set_color(const struct class_set *s, int c, uint8_t rgb[3])
 {
     memset(rgb, 0, 3);
     if (s && c < s->n) {

@@ -16,7 +16,7 @@
 
 enum { LABEL_NONE = 254 }; /* in a map: neither a class nor ignored */
 
-struct label_colours;
+struct label_colors;
 
 struct class_row {
     const char *name;
@@ -32,7 +32,7 @@ struct class_set {
     int last;                    /* values up to this one that are not a class are
                                   * ignored */
     bool has_ids;                /* Cityscapes: label files may have train ids instead */
-    const struct label_colours *colours; /* values of the colors in label files; NULL:
+    const struct label_colors *colors; /* values of the colors in label files; NULL:
                                           * label files have values */
 };
 
@@ -58,7 +58,7 @@ void class_set_add_values(const uint8_t map[256], struct strbuf *out);
 /* Name and color of class c. Without a set: "class7", and a color of PASCAL VOC's color
  * map. */
 void class_set_add_name(const struct class_set *s, int c, struct strbuf *out);
-void class_set_colour(const struct class_set *s, int c, uint8_t rgb[3]);
+void class_set_color(const struct class_set *s, int c, uint8_t rgb[3]);
 
 /*
  * Returns the value of class c in label files, as Cityscapes' server expects it; 0 if the

@@ -24,19 +24,19 @@ static int channels_of(const struct rows *r)
     return r->rank == 4 ? (int)r->dims[3] : 1;
 }
 
-/* `colours`: true for images, which may have 3 channels. */
-static int rows_check(const struct rows *r, const char *name, bool colours, hdf5_size n,
+/* `colors`: true for images, which may have 3 channels. */
+static int rows_check(const struct rows *r, const char *name, bool colors, hdf5_size n,
                       struct strbuf *why)
 {
     if (r->id < 0)
         return 0;
     if (!r->bytes || (r->files ? r->rank != 1 : r->rank != 3 && r->rank != 4) ||
-        (r->rank == 4 && r->dims[3] != 1 && !(colours && r->dims[3] == 3))) {
+        (r->rank == 4 && r->dims[3] != 1 && !(colors && r->dims[3] == 3))) {
         strbuf_addf(why, "'%s' is ", name);
         rows_describe(r, why);
         strbuf_addf(
             why, ": files ([n] of uint8 of variable length) or %s of uint8 are expected",
-            colours ? "pixels ([n, h, w, 3] or [n, h, w])" : "values ([n, h, w])");
+            colors ? "pixels ([n, h, w, 3] or [n, h, w])" : "values ([n, h, w])");
         return -1;
     }
     if (r->dims[0] == n)

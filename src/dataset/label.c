@@ -25,13 +25,13 @@ int dataset_label_map(const struct dataset *d, int64_t i,
 {
     struct strbuf name = STRBUF_INIT, reason = STRBUF_INIT;
     int value = 0, rc = dataset_read_label(d, i, limits->max_bytes, bytes, &reason);
-    const struct label_colours *colours = d->set ? d->set->colours : NULL;
+    const struct label_colors *colors = d->set ? d->set->colors : NULL;
     int64_t at;
 
     if (rc == 0)
-        rc = colours ? label_read_colours(r, colours, bytes->data, bytes->len, limits,
-                                          &reason)
-                     : label_read(r, bytes->data, bytes->len, limits, &reason);
+        rc = colors
+                 ? label_read_colors(r, colors, bytes->data, bytes->len, limits, &reason)
+                 : label_read(r, bytes->data, bytes->len, limits, &reason);
     if (rc == 0 && (at = label_map(r, d->map, &value)) >= 0) {
         strbuf_addf(&reason,
                     "the value %d at pixel (x %lld, y %lld) is not a class: ", value,
@@ -51,7 +51,7 @@ int dataset_label_map(const struct dataset *d, int64_t i,
 
 void dataset_add_label_meaning(const struct dataset *d, struct strbuf *out)
 {
-    const struct label_colours *c = d->set ? d->set->colours : NULL;
+    const struct label_colors *c = d->set ? d->set->colors : NULL;
 
     strbuf_add(out, d->map, sizeof(d->map));
     for (int i = 0; c && i < c->n; i++)

@@ -30,7 +30,7 @@ struct mpi_library {
     int (*Bcast)(void *x, int n, void *type, int root, void *comm);
     int (*Op_create)(void (*fn)(void *in, void *inout, int *n, void **type), int commute,
                      void **op);
-    int (*Comm_split)(void *comm, int colour, int key, void **to);
+    int (*Comm_split)(void *comm, int color, int key, void **to);
     int (*Comm_split_type)(void *comm, int type, int key, void *info, void **to);
     int (*Comm_free)(void **comm);
     int (*Barrier)(void *comm);

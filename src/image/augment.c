@@ -3,7 +3,7 @@
 #include <math.h>
 
 /* Returns the largest centered crop with an allowed aspect. */
-static struct augment_box augment_centred(int w, int h, const double ratio[2])
+static struct augment_box augment_centered(int w, int h, const double ratio[2])
 {
     struct augment_box b = {0, 0, w, h};
     double aspect = (double)w / h;
@@ -35,5 +35,5 @@ struct augment_box augment_resized_crop(const struct augment_key *k, int w, int 
                                         augment_integer(r.v[3], 0, h - (int)ch), (int)cw,
                                         (int)ch};
     }
-    return augment_centred(w, h, ratio);
+    return augment_centered(w, h, ratio);
 }

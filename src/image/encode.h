@@ -16,7 +16,7 @@ struct png_bitmap {
     const uint8_t *pixel;       /* without row padding */
     int w, h, channels;         /* 1: gray levels or indices, 3: RGB */
     const uint8_t *palette;     /* of indices: colors x RGB; NULL: gray levels */
-    int colours;                /* at most 256 */
+    int colors;                 /* at most 256 */
     const char *keyword, *text; /* of a text chunk, or NULL */
 };
 

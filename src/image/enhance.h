@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/colour_formula.h"
+#include "base/color_formula.h"
 
 /* L of one pixel. */
 static inline int enhance_grey(const uint8_t *p)

@@ -29,8 +29,8 @@ enum { LABEL_IGNORE = 255 };
 enum { LABEL_CLASSES = 254 };
 
 /* Class indices of the colors in label files, in ascending order of `rgb`, 0xrrggbb. */
-struct label_colours {
-    struct label_colour {
+struct label_colors {
+    struct label_color {
         uint32_t rgb;
         uint8_t value; /* or LABEL_IGNORE */
     } * at;
@@ -38,9 +38,9 @@ struct label_colours {
     bool others; /* unlisted colors are LABEL_IGNORE instead of errors */
 };
 
-void label_colours_sort(struct label_colours *c);
-const struct label_colour *label_colours_find(const struct label_colours *c,
-                                              uint32_t rgb); /* Returns NULL if the
+void label_colors_sort(struct label_colors *c);
+const struct label_color *label_colors_find(const struct label_colors *c,
+                                            uint32_t rgb); /* Returns NULL if the
                                                               * color is not listed. */
 
 /* Initialize to {0}; one per thread, reused. */
@@ -57,12 +57,12 @@ int label_read(struct label_reader *r, const void *data, size_t len,
                const struct image_limits *limits, struct strbuf *why);
 /* Same for a file of colors in any lossless format; palette colors are looked up, alpha
  * is dropped. The reason names the first unlisted color. */
-int label_read_colours(struct label_reader *r, const struct label_colours *c,
-                       const void *data, size_t len, const struct image_limits *limits,
-                       struct strbuf *why);
+int label_read_colors(struct label_reader *r, const struct label_colors *c,
+                      const void *data, size_t len, const struct image_limits *limits,
+                      struct strbuf *why);
 /* Only decodes into r->rgb; sets w and h. */
-int label_decode_colours(struct label_reader *r, const void *data, size_t len,
-                         const struct image_limits *limits, struct strbuf *why);
+int label_decode_colors(struct label_reader *r, const void *data, size_t len,
+                        const struct image_limits *limits, struct strbuf *why);
 
 /* Returns the format of a file name if it is always lossy, such as "JPEG", else NULL. */
 const char *label_lossy_format(const char *path);

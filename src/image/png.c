@@ -86,9 +86,9 @@ static void png_on_free(png_structp p, png_voidp memory)
     free(memory);
 }
 
-static const char *png_kind(int colour, int bits)
+static const char *png_kind(int color, int bits)
 {
-    switch (colour) {
+    switch (color) {
     case PNG_COLOR_TYPE_RGB:
         return "an RGB image";
     case PNG_COLOR_TYPE_RGBA:
@@ -103,7 +103,7 @@ static const char *png_kind(int colour, int bits)
 static void png_start(struct png *g)
 {
     png_uint_32 w, h;
-    int bits, colour, interlace;
+    int bits, color, interlace;
     const char *kind;
 
     g->info = png_create_info_struct(g->p);
@@ -113,8 +113,8 @@ static void png_start(struct png *g)
     png_set_user_limits(g->p, 1 << 24, 1 << 24);
     png_set_chunk_malloc_max(g->p, 1 << 24);
     png_read_info(g->p, g->info);
-    png_get_IHDR(g->p, g->info, &w, &h, &bits, &colour, &interlace, NULL, NULL);
-    kind = png_kind(colour, bits);
+    png_get_IHDR(g->p, g->info, &w, &h, &bits, &color, &interlace, NULL, NULL);
+    kind = png_kind(color, bits);
     if (kind) {
         snprintf(g->reason, sizeof(g->reason),
                  "%s, where grey levels or palette indices of at most 8 bits are class "

@@ -52,7 +52,7 @@ int png_chunks_check(const uint8_t *d, size_t len, struct strbuf *why)
 
 uint8_t *png_chunks_fill(const uint8_t *d, size_t *len)
 {
-    enum { COLOURS = 3 * 256 };
+    enum { COLORS = 3 * 256 };
     uint8_t *copy;
 
     for (size_t at = 8, n; memcmp(d + at + 4, "IEND", 4) != 0; at += 12 + n) {
@@ -60,14 +60,14 @@ uint8_t *png_chunks_fill(const uint8_t *d, size_t *len)
 
         if (memcmp(d + at + 4, "PLTE", 4) != 0)
             continue;
-        if (n >= COLOURS || !n || n % 3)
+        if (n >= COLORS || !n || n % 3)
             return NULL;
-        copy = xcalloc(1, *len + COLOURS - n);
+        copy = xcalloc(1, *len + COLORS - n);
         memcpy(copy, d, end);
-        copy[at + 2] = COLOURS >> 8;
-        copy[at + 3] = COLOURS & 255;
-        memcpy(copy + at + 8 + COLOURS, d + end, *len - end);
-        *len += COLOURS - n;
+        copy[at + 2] = COLORS >> 8;
+        copy[at + 3] = COLORS & 255;
+        memcpy(copy + at + 8 + COLORS, d + end, *len - end);
+        *len += COLORS - n;
         return copy;
     }
     return NULL;

@@ -33,11 +33,11 @@ static void on_flush(png_structp p)
 
 static void put_palette(png_structp p, png_infop info, const uint8_t *rgb, int n)
 {
-    png_color colour[256] = {{0}};
+    png_color color[256] = {{0}};
 
     for (int c = 0; c < n && c < 256; c++)
-        colour[c] = (png_color){rgb[3 * c], rgb[3 * c + 1], rgb[3 * c + 2]};
-    png_set_PLTE(p, info, colour, n);
+        color[c] = (png_color){rgb[3 * c], rgb[3 * c + 1], rgb[3 * c + 2]};
+    png_set_PLTE(p, info, color, n);
 }
 
 /* libpng copies both strings without changing them. */
@@ -71,7 +71,7 @@ unsigned char *png_encode(const struct png_bitmap *g, size_t *len)
                  PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT,
                  PNG_FILTER_TYPE_DEFAULT);
     if (g->palette)
-        put_palette(p, info, g->palette, g->colours);
+        put_palette(p, info, g->palette, g->colors);
     if (g->keyword)
         put_text(p, info, g);
     if (g->channels == 1) /* filters do not help with class indices */

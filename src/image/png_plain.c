@@ -14,7 +14,7 @@
 #include "base/failure.h"
 #include "image/png_chunks.h"
 
-enum { COLOUR_GREY = 0, COLOUR_PALETTE = 3, COLOURS = 256, SLACK = 64 };
+enum { COLOR_GREY = 0, COLOR_PALETTE = 3, COLORS = 256, SLACK = 64 };
 
 /* Bytes per pixel by the color type of the header. */
 static const uint8_t stored_channels[8] = {1, 0, 3, 1, 2, 0, 4, 0};
@@ -251,16 +251,16 @@ static const uint8_t *packed_data(struct png_plain *p, const uint8_t *d, size_t 
 
 /* Reads the first PLTE before the pixels; returns false if there is none or if a color is
  * incomplete. */
-static bool read_palette(const uint8_t *d, uint8_t colour[COLOURS][3])
+static bool read_palette(const uint8_t *d, uint8_t color[COLORS][3])
 {
     struct png_file f = {.d = d};
 
     while (next_chunk(&f) && !is_chunk(&f, "IDAT"))
         if (is_chunk(&f, "PLTE")) {
-            if (f.n < 3 || f.n % 3 || f.n > 3 * COLOURS)
+            if (f.n < 3 || f.n % 3 || f.n > 3 * COLORS)
                 return false;
-            memset(colour, 0, 3 * COLOURS);
-            memcpy(colour, d + f.at + 8, f.n);
+            memset(color, 0, 3 * COLORS);
+            memcpy(color, d + f.at + 8, f.n);
             return true;
         }
     return false;
@@ -281,7 +281,7 @@ static bool has_transparent(const uint8_t *d)
 
 struct png_image {
     int w, h, kind, stored; /* sides; PNG's color type; its channels */
-    uint8_t colour[COLOURS][3];
+    uint8_t color[COLORS][3];
 };
 
 static bool is_plain(const uint8_t *d, size_t len, int channels, struct png_image *m)
@@ -293,22 +293,22 @@ static bool is_plain(const uint8_t *d, size_t len, int channels, struct png_imag
     if (d[24] != 8 || !m->stored || d[26] || d[27] || d[28])
         return false;
     if (channels != IMAGE_RGB &&
-        (channels != m->stored || m->kind == COLOUR_PALETTE || has_transparent(d)))
+        (channels != m->stored || m->kind == COLOR_PALETTE || has_transparent(d)))
         return false;
-    return m->kind != COLOUR_PALETTE || read_palette(d, m->colour);
+    return m->kind != COLOR_PALETTE || read_palette(d, m->color);
 }
 
 /* Converts pixels [x, x + n) of a row to RGB, or copies them. */
 static void put_row(const struct png_image *m, int channels, const uint8_t *from, int n,
                     uint8_t *to)
 {
-    if (channels == m->stored && m->kind != COLOUR_PALETTE) {
+    if (channels == m->stored && m->kind != COLOR_PALETTE) {
         memcpy(to, from, (size_t)n * (size_t)channels);
         return;
     }
     for (int i = 0; i < n; i++, from += m->stored, to += 3) {
-        if (m->kind == COLOUR_PALETTE)
-            memcpy(to, m->colour[*from], 3);
+        if (m->kind == COLOR_PALETTE)
+            memcpy(to, m->color[*from], 3);
         else if (m->stored >= 3)
             memcpy(to, from, 3);
         else
@@ -395,14 +395,14 @@ bool png_plain_has_values(const uint8_t *d, size_t len)
     int w, h;
 
     return len >= 33 && png_chunks_size(d, len, &w, &h) && d[24] == 8 &&
-           (d[25] == COLOUR_GREY || d[25] == COLOUR_PALETTE) && !d[26] && !d[27] &&
+           (d[25] == COLOR_GREY || d[25] == COLOR_PALETTE) && !d[26] && !d[27] &&
            !d[28];
 }
 
 int png_plain_values(struct png_plain *p, const uint8_t *d, size_t len, uint8_t *to,
                      struct strbuf *why)
 {
-    struct png_image m = {.kind = COLOUR_GREY, .stored = 1};
+    struct png_image m = {.kind = COLOR_GREY, .stored = 1};
     struct image img = {.pixel = to};
     int rc;
 

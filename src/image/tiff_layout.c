@@ -160,7 +160,7 @@ static void tiff_samples(const struct tiff_layout *l, const uint8_t *row, int x,
 void tiff_layout_row(const struct tiff_layout *l, const uint8_t *row, int x, int n,
                      uint8_t *dst)
 {
-    l->colours(l, row, x, n, dst);
+    l->colors(l, row, x, n, dst);
 }
 
 static void tiff_greys(struct tiff_layout *l, bool white_first)
@@ -173,15 +173,15 @@ static void tiff_greys(struct tiff_layout *l, bool white_first)
 
 static int tiff_palette(struct tiff_layout *l, TIFF *t, struct strbuf *why)
 {
-    const uint16_t *colour[3];
+    const uint16_t *color[3];
 
-    if (!TIFFGetField(t, TIFFTAG_COLORMAP, &colour[0], &colour[1], &colour[2])) {
+    if (!TIFFGetField(t, TIFFTAG_COLORMAP, &color[0], &color[1], &color[2])) {
         strbuf_addstr(why, "damaged: no palette");
         return -1;
     }
     for (int v = 0; v < 1 << l->bits; v++)
         for (int c = 0; c < 3; c++)
-            l->table[v][c] = (uint8_t)(colour[c][v] >> 8);
+            l->table[v][c] = (uint8_t)(color[c][v] >> 8);
     return 0;
 }
 
@@ -189,25 +189,25 @@ static int tiff_palette(struct tiff_layout *l, TIFF *t, struct strbuf *why)
 static int tiff_meaning(struct tiff_layout *l, TIFF *t, const struct tiff_tags *g,
                         struct strbuf *why)
 {
-    int colours = g->samples - g->nextra;
+    int colors = g->samples - g->nextra;
     bool whole = g->bits == 8,
          divided = g->nextra && g->extra[0] == EXTRASAMPLE_ASSOCALPHA;
-    bool single = colours == 1 && !divided && (whole || !g->nextra);
+    bool single = colors == 1 && !divided && (whole || !g->nextra);
 
     l->bits = g->bits;
-    l->colours = tiff_indexed;
+    l->colors = tiff_indexed;
     if (single && g->photometric <= PHOTOMETRIC_MINISBLACK) {
         tiff_greys(l, g->photometric == PHOTOMETRIC_MINISWHITE);
         return 0;
     }
     if (single && g->photometric == PHOTOMETRIC_PALETTE)
         return tiff_palette(l, t, why);
-    l->colours = g->photometric == PHOTOMETRIC_SEPARATED ? tiff_cmyk
-                 : divided                               ? tiff_premultiplied
-                                                         : tiff_rgb;
-    if (whole && colours == 4 && !divided && g->photometric == PHOTOMETRIC_SEPARATED)
+    l->colors = g->photometric == PHOTOMETRIC_SEPARATED ? tiff_cmyk
+                : divided                               ? tiff_premultiplied
+                                                        : tiff_rgb;
+    if (whole && colors == 4 && !divided && g->photometric == PHOTOMETRIC_SEPARATED)
         return 0;
-    if (whole && colours == 3 && g->photometric == PHOTOMETRIC_RGB)
+    if (whole && colors == 3 && g->photometric == PHOTOMETRIC_RGB)
         return 0;
     if (whole && g->samples == 3 && g->photometric == PHOTOMETRIC_YCBCR &&
         g->compression == COMPRESSION_JPEG && g->planar == PLANARCONFIG_CONTIG &&
@@ -281,7 +281,7 @@ int tiff_layout_init(struct tiff_layout *l, TIFF *t, struct strbuf *why)
         tiff_meaning(l, t, &g, why) < 0 || tiff_blocks(l, t, &g, why) < 0)
         return -1;
     if (g.planar == PLANARCONFIG_SEPARATE && g.samples - g.nextra > 1 &&
-        l->colours == tiff_premultiplied)
+        l->colors == tiff_premultiplied)
         return tiff_unknown(&g, why);
     return tiff_rows(l, t, &g, g.samples - g.nextra, why);
 }
@@ -302,14 +302,14 @@ int tiff_layout_bands(struct tiff_layout *l, TIFF *t, int channels, struct strbu
     if (channels == 1) {
         if (tiff_layout_init(l, t, why) < 0)
             return -1;
-        l->colours = tiff_grey;
+        l->colors = tiff_grey;
         l->out = 1;
         return 0;
     }
     memset(l, 0, sizeof(*l));
     l->bits = g.bits;
     l->out = channels;
-    l->colours = tiff_samples;
+    l->colors = tiff_samples;
     if (tiff_size(t, &l->w, &l->h, why) < 0 || tiff_check_samples(&g, why) < 0)
         return -1;
     if (g.bits != 8 || !plain)

@@ -27,8 +27,8 @@ struct tiff_layout {
     int bits;             /* per sample */
     int step;             /* bytes per pixel, planes interleaved; 8-bit samples */
     int out;              /* bytes of an output pixel: 3 for RGB */
-    void (*colours)(const struct tiff_layout *l, const uint8_t *row, int x, int n,
-                    uint8_t *dst);
+    void (*colors)(const struct tiff_layout *l, const uint8_t *row, int x, int n,
+                   uint8_t *dst);
     uint8_t table[256][3]; /* by gray level or index */
 };
 

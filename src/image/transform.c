@@ -34,7 +34,7 @@ static void transform_resize(struct transformer *m, const struct transform *t,
            &(struct resize_target){dst, stride, p->flip});
 }
 
-/* Enlarges the image into m->scratch as TRANSFORM_CENTRE does if it does not cover the w
+/* Enlarges the image into m->scratch as TRANSFORM_CENTER does if it does not cover the w
  * x h crop; otherwise returns it unchanged. */
 static const struct image *
 transform_cover(struct transformer *m, const struct transform *t, const struct image *img)
@@ -45,7 +45,7 @@ transform_cover(struct transformer *m, const struct transform *t, const struct i
 
     if (img->w >= t->w && img->h >= t->h)
         return img;
-    transform_centre_size(&fit, img->w, img->h, &w, &h);
+    transform_center_size(&fit, img->w, img->h, &w, &h);
     x = resize_axis_all(0, img->w, w);
     y = resize_axis_all(0, img->h, h);
     image_resize_room(&m->scratch, w, h);

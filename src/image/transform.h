@@ -10,7 +10,7 @@
  *                         times a random factor, then crop or pad to w x h at a random
  *                         position, flip, shift; `fill` outside the image
  *                         (segmentation)
- *   TRANSFORM_CENTRE       shorter side to `resize`, the longer to
+ *   TRANSFORM_CENTER       shorter side to `resize`, the longer to
  *                         int(resize * long / short), center crop at
  *                         round((side - crop) / 2), half to even; black outside a small
  *                         image (evaluation)
@@ -43,12 +43,12 @@
 enum transform_kind {
     TRANSFORM_RANDOM_CROP,
     TRANSFORM_PAD_CROP,
-    TRANSFORM_CENTRE,
+    TRANSFORM_CENTER,
     TRANSFORM_STRETCH,
     TRANSFORM_SEGMENT
 };
 
-/* Where TRANSFORM_CENTRE crops: one of torchvision's five_crop. */
+/* Where TRANSFORM_CENTER crops: one of torchvision's five_crop. */
 enum transform_corner {
     CORNER_NONE, /* the center */
     CORNER_TOP_LEFT,
@@ -68,8 +68,8 @@ struct transform {
     double scale[2], ratio[2]; /* TRANSFORM_RANDOM_CROP: share of area, width / height */
     int pad;                   /* TRANSFORM_PAD_CROP: pixels on each side */
     enum pad_mode pad_mode;    /* TRANSFORM_PAD_CROP: their values */
-    int resize;                /* TRANSFORM_CENTRE: the shorter side */
-    enum transform_corner corner; /* TRANSFORM_CENTRE */
+    int resize;                /* TRANSFORM_CENTER: the shorter side */
+    enum transform_corner corner; /* TRANSFORM_CENTER */
     double factor[2];          /* TRANSFORM_SEGMENT: of the size; {0, 0}: 1, centered */
     int shift;                 /* TRANSFORM_SEGMENT: by -shift to shift pixels per axis */
     struct augment_flips flip; /* horizontal; {0}: never */

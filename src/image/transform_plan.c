@@ -11,7 +11,7 @@ static int transform_longer(int resize, int a, int b)
     return (int)(side < most ? side : most > resize ? most : resize);
 }
 
-void transform_centre_size(const struct transform *t, int w, int h, int *rw, int *rh)
+void transform_center_size(const struct transform *t, int w, int h, int *rw, int *rh)
 {
     *rw = w <= h ? t->resize : transform_longer(t->resize, w, h);
     *rh = w <= h ? transform_longer(t->resize, h, w) : t->resize;
@@ -39,8 +39,8 @@ int transform_least_shrink(const struct transform *t, int w, int h)
         return 1;
     if (t->kind == TRANSFORM_SEGMENT)
         transform_segment_fit(t, w, h, &rw, &rh);
-    if (t->kind == TRANSFORM_CENTRE)
-        transform_centre_size(t, w, h, &rw, &rh);
+    if (t->kind == TRANSFORM_CENTER)
+        transform_center_size(t, w, h, &rw, &rh);
     if (t->kind == TRANSFORM_RANDOM_CROP) {
         cw = fmin(w, rint(sqrt(area * t->ratio[0])));
         ch = fmin(h, rint(sqrt(area / t->ratio[1])));
@@ -49,18 +49,18 @@ int transform_least_shrink(const struct transform *t, int w, int h)
 }
 
 /* The window of an axis: at its start, at its end, or centered. */
-enum side { SIDE_CENTRE, SIDE_START, SIDE_END };
+enum side { SIDE_CENTER, SIDE_START, SIDE_END };
 
 static enum side side_x(enum transform_corner c)
 {
-    return c == CORNER_NONE                                  ? SIDE_CENTRE
+    return c == CORNER_NONE                                  ? SIDE_CENTER
            : c == CORNER_TOP_LEFT || c == CORNER_BOTTOM_LEFT ? SIDE_START
                                                              : SIDE_END;
 }
 
 static enum side side_y(enum transform_corner c)
 {
-    return c == CORNER_NONE                                ? SIDE_CENTRE
+    return c == CORNER_NONE                                ? SIDE_CENTER
            : c == CORNER_TOP_LEFT || c == CORNER_TOP_RIGHT ? SIDE_START
                                                            : SIDE_END;
 }
@@ -152,8 +152,8 @@ void transform_plan(const struct transform *t, const struct augment_key *k, int 
     }
     if (t->kind == TRANSFORM_RANDOM_CROP)
         b = augment_resized_crop(k, w, h, t->scale, t->ratio);
-    if (t->kind == TRANSFORM_CENTRE)
-        transform_centre_size(t, w, h, &rw, &rh);
+    if (t->kind == TRANSFORM_CENTER)
+        transform_center_size(t, w, h, &rw, &rh);
     p->x = resize_axis_all(b.x, b.x + b.w, rw);
     p->y = resize_axis_all(b.y, b.y + b.h, rh);
     transform_crop_axis(&p->x, t->w, side_x(t->corner), &p->dst_x);

@@ -13,8 +13,8 @@ struct transform_plan {
     bool mirrored; /* the caller mirrors the result */
 };
 
-/* Computes the size to which TRANSFORM_CENTRE resizes a w x h image. */
-void transform_centre_size(const struct transform *t, int w, int h, int *rw, int *rh);
+/* Computes the size to which TRANSFORM_CENTER resizes a w x h image. */
+void transform_center_size(const struct transform *t, int w, int h, int *rw, int *rh);
 
 /* Plans a sample of a w x h image. Not for TRANSFORM_PAD_CROP. */
 void transform_plan(const struct transform *t, const struct augment_key *k, int w, int h,

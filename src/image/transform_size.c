@@ -28,7 +28,7 @@ size_t transform_size(const struct transform *t)
 
 bool transform_is_fixed(const struct transform *t)
 {
-    return (t->kind == TRANSFORM_CENTRE || t->kind == TRANSFORM_STRETCH) &&
+    return (t->kind == TRANSFORM_CENTER || t->kind == TRANSFORM_STRETCH) &&
            !(t->flip.probability > 0) && !t->flip.alternate && !(t->vflip > 0) &&
            !t->policy.kind && !t->list.n &&
            !(t->jitter[0] > 0 || t->jitter[1] > 0 || t->jitter[2] > 0) &&

@@ -18,7 +18,7 @@ struct transform transform_for_training(int size)
 struct transform transform_for_evaluation(int size, int resize)
 {
     return (struct transform){
-        .kind = TRANSFORM_CENTRE,
+        .kind = TRANSFORM_CENTER,
         .w = size,
         .h = size,
         .filter = RESIZE_BICUBIC,

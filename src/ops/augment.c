@@ -47,7 +47,7 @@ static const char *augment_shape(struct node *n)
     return NULL;
 }
 
-static const char *colour_shape(struct node *n)
+static const char *color_shape(struct node *n)
 {
     const struct tensor *x = n->in[AUGMENT_X];
 
@@ -72,7 +72,7 @@ static const char *color_jitter_shape(struct node *n)
     for (int i = 0; i < 3; i++)
         if (!(a->strength[i] >= 0))
             return "a strength below 0";
-    return colour_shape(n);
+    return color_shape(n);
 }
 
 static const char *erase_shape(struct node *n)
@@ -82,7 +82,7 @@ static const char *erase_shape(struct node *n)
     if (!(a->probability >= 0 && a->probability <= 1) || a->count < 1 ||
         a->count > ERASE_COUNT || a->mode < ERASE_PIXEL || a->mode > ERASE_CONST)
         return "a probability outside [0, 1], a count outside [1, 1000], or no mode";
-    return colour_shape(n);
+    return color_shape(n);
 }
 
 /* ---- flip ---- */

@@ -14,7 +14,7 @@
 #ifndef OPS_AUGMENT_H
 #define OPS_AUGMENT_H
 
-#include "base/colour_formula.h"
+#include "base/color_formula.h"
 #include "base/erase_formula.h"
 #include "graph/graph.h"
 #include "ops/image.h"

@@ -36,15 +36,15 @@ HOST_DEVICE static inline int mix_clip(int v, int high)
     return v < 0 ? 0 : v > high ? high : v;
 }
 
-/* [*from, *to) around a centre that is uniform over the side, clipped: the box of timm
+/* [*from, *to) around a center that is uniform over the side, clipped: the box of timm
  * 1.0.31, which is a line wider than that of timm 0.4 if its side is odd. */
 HOST_DEVICE static inline void mix_span(uint32_t word, int side, int cut, int *from,
                                         int *to)
 {
-    int centre = (int)philox_below(word, (uint32_t)side);
+    int center = (int)philox_below(word, (uint32_t)side);
 
-    *from = mix_clip(centre - cut / 2, side);
-    *to = mix_clip(centre + (cut + 1) / 2, side);
+    *from = mix_clip(center - cut / 2, side);
+    *to = mix_clip(center + (cut + 1) / 2, side);
 }
 
 /* A length in [side * low, side * high), and a corner uniform over all positions that

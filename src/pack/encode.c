@@ -139,20 +139,20 @@ static int encode_anew(struct pack_encoder *e, const struct pack_encoding *how,
 }
 
 /* Converts colored label maps to PNGs of class indices. */
-static int index_colours(struct pack_encoder *e, const struct pack_encoding *how,
-                         const struct dataset *d, struct pack_item *item,
-                         struct strbuf *why)
+static int index_colors(struct pack_encoder *e, const struct pack_encoding *how,
+                        const struct dataset *d, struct pack_item *item,
+                        struct strbuf *why)
 {
-    const struct label_colours *colours = d->set ? d->set->colours : NULL;
+    const struct label_colors *colors = d->set ? d->set->colors : NULL;
     struct png_bitmap png = {.channels = 1};
     uint8_t *data;
     size_t len;
     int rc;
 
-    if (!colours)
+    if (!colors)
         return 0;
-    rc = label_read_colours(&e->label, colours, item->label_map.data, item->label_map.len,
-                            &how->limits, why);
+    rc = label_read_colors(&e->label, colors, item->label_map.data, item->label_map.len,
+                           &how->limits, why);
     if (rc < 0)
         return rc;
     png.pixel = e->label.pixel;
@@ -174,7 +174,7 @@ static int read_item(struct pack_encoder *e, const struct pack_encoding *how,
     if (rc == 0 && dataset_has_labels(d))
         rc = dataset_read_label(d, i, limit, &item->label_map, why);
     if (rc == 0 && dataset_has_labels(d))
-        rc = index_colours(e, how, d, item, why);
+        rc = index_colors(e, how, d, item, why);
     if (rc < 0)
         return rc;
     ending = image_extension_of(item->image.data, item->image.len);

@@ -3,9 +3,7 @@
 #ifndef PAGE_ASSETS_H
 #define PAGE_ASSETS_H
 
-enum {
-    PAGE_COLOURS = 8
-}; /* CSS classes c0 to c7 of curves; further curves repeat them */
+enum { PAGE_COLORS = 8 }; /* CSS classes c0 to c7 of curves; further curves repeat them */
 
 extern const char page_style[], page_script[];
 

@@ -150,11 +150,11 @@ static void add_grid(struct strbuf *s, const struct axes *a)
 static void add_polyline(struct strbuf *s, const struct curve *c, const struct axes *a,
                          const struct downsampled *t, int from, int to)
 {
-    int colour = c->colour % PAGE_COLOURS;
+    int color = c->color % PAGE_COLORS;
 
     if (from == to)
         return;
-    strbuf_addf(s, "<polyline class=\"c%d p%d\" data-name=\"", colour, c->dash);
+    strbuf_addf(s, "<polyline class=\"c%d p%d\" data-name=\"", color, c->dash);
     html_add(s, c->name);
     strbuf_addstr(s, "\" points=\"");
     for (int i = from; i < to; i++)
@@ -162,8 +162,8 @@ static void add_polyline(struct strbuf *s, const struct curve *c, const struct a
                     y_of(a, t->y[i]));
     strbuf_addstr(s, "\"/>");
     for (int i = from; to - from <= DOT_BELOW && i < to; i++)
-        strbuf_addf(s, "<circle class=\"c%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"2.5\"/>",
-                    colour, x_of(a, t->x[i]), y_of(a, t->y[i]));
+        strbuf_addf(s, "<circle class=\"c%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"2.5\"/>", color,
+                    x_of(a, t->x[i]), y_of(a, t->y[i]));
 }
 
 static void add_curve(struct strbuf *s, const struct curve *c, const struct axes *a,
@@ -199,10 +199,10 @@ static void finish_axes(struct axes *a, bool log)
 
 static void add_entry(struct strbuf *s, const struct legend *l)
 {
-    if (l->colour < 0)
+    if (l->color < 0)
         strbuf_addf(s, "<span><i class=\"d%d\"></i>", l->dash);
     else
-        strbuf_addf(s, "<span><i class=\"k%d d%d\"></i>", l->colour % PAGE_COLOURS,
+        strbuf_addf(s, "<span><i class=\"k%d d%d\"></i>", l->color % PAGE_COLORS,
                     l->dash);
     html_add(s, l->name);
     strbuf_addstr(s, "</span>");
@@ -215,7 +215,7 @@ static void add_legend(struct strbuf *s, const struct chart *c)
         add_entry(s, &c->legend[i]);
     for (int i = 0; !c->legend && i < c->n; i++)
         if (c->curve[i].n)
-            add_entry(s, &(struct legend){c->curve[i].name, c->curve[i].colour,
+            add_entry(s, &(struct legend){c->curve[i].name, c->curve[i].color,
                                           c->curve[i].dash});
     strbuf_addstr(s, "</div><div class=\"legend at\">&nbsp;</div>");
 }

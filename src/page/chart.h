@@ -10,14 +10,14 @@ struct curve {
     const char *name;    /* for the legend */
     const double *x, *y; /* y: NaN for missing values, which break the line */
     int n;
-    int colour; /* index of the color; colors repeat after PAGE_COLOURS */
-    int dash;   /* 0: solid; 1: dashed; 2: dotted */
+    int color; /* index of the color; colors repeat after PAGE_COLORS */
+    int dash;  /* 0: solid; 1: dashed; 2: dotted */
 };
 
 /* An entry of the legend: the meaning of a color or line style. */
 struct legend {
     const char *name;
-    int colour; /* -1: any color */
+    int color; /* -1: any color */
     int dash;
 };
 

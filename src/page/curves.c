@@ -123,7 +123,7 @@ static void add_curve(struct drawing *d, int run, int part,
 {
     enum role role = charts[d->which].part[part].role;
     const char *name = charts[d->which].part[part].name;
-    int colour = name ? part : (int)role;
+    int color = name ? part : (int)role;
     char *full;
 
     name = name ? name : roles[role].name;
@@ -137,7 +137,7 @@ static void add_curve(struct drawing *d, int run, int part,
         series->x,
         series->y,
         series->n,
-        d->n == 1 ? colour : run,
+        d->n == 1 ? color : run,
         d->n == 1 ? roles[role].dash_of_one : roles[role].dash_of_many,
     };
 }

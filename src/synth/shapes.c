@@ -168,21 +168,21 @@ static float dice_between(struct dice *d, float low, float high)
 
 /* --- painting: colors are RGB, each from 0 to 1 --- */
 
-struct colour {
+struct color {
     float v[3];
 };
 
-static struct colour dice_colour(struct dice *d)
+static struct color dice_color(struct dice *d)
 {
     struct philox r = dice_throw(d);
-    struct colour c;
+    struct color c;
 
     for (int k = 0; k < 3; k++)
         c.v[k] = philox_uniform(r.v[k]);
     return c;
 }
 
-static float distance(struct colour a, struct colour b)
+static float distance(struct color a, struct color b)
 {
     float x = a.v[0] - b.v[0], y = a.v[1] - b.v[1], z = a.v[2] - b.v[2];
 
@@ -227,11 +227,11 @@ static float coverage(const struct shape *s, const struct place *at, int col, in
 
 struct canvas {
     int size;
-    struct colour *pixel;
+    struct color *pixel;
 };
 
-static void paint_gradient(struct canvas *c, struct dice *d, struct colour from,
-                           struct colour to)
+static void paint_gradient(struct canvas *c, struct dice *d, struct color from,
+                           struct color to)
 {
     float angle = dice_between(d, 0, 2 * pi), n = (float)c->size;
 
@@ -246,7 +246,7 @@ static void paint_gradient(struct canvas *c, struct dice *d, struct colour from,
 }
 
 static void paint_shape(struct canvas *c, const struct shape *s, const struct place *at,
-                        struct colour ink, float opacity)
+                        struct color ink, float opacity)
 {
     for (int i = 0; i < c->size * c->size; i++) {
         float a = opacity * coverage(s, at, i % c->size, i / c->size);
@@ -267,7 +267,7 @@ static void paint_blots(struct canvas *c, struct dice *d)
     while (n--) {
         struct place at = dice_place(d, (float)c->size, 0.04f, 0.1f);
         uint32_t which = philox_below(dice_throw(d).v[0], 3);
-        struct colour ink = dice_colour(d);
+        struct color ink = dice_color(d);
 
         paint_shape(c, &blot[which], &at, ink, dice_between(d, 0.3f, 0.9f));
     }
@@ -297,13 +297,13 @@ void synth_shapes_draw(const struct synth_image *p, uint8_t *rgb)
     struct dice d = {.p = p};
     struct canvas c = {p->size,
                        xmalloc((size_t)p->size * (size_t)p->size * sizeof(*c.pixel))};
-    struct colour from = dice_colour(&d), to = dice_colour(&d), mean, ink;
+    struct color from = dice_color(&d), to = dice_color(&d), mean, ink;
     struct place at;
 
     for (int k = 0; k < 3; k++)
         mean.v[k] = (from.v[k] + to.v[k]) / 2;
     do
-        ink = dice_colour(&d);
+        ink = dice_color(&d);
     while (distance(ink, mean) < 0.5f);
     paint_gradient(&c, &d, from, to);
     paint_blots(&c, &d);

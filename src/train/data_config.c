@@ -25,21 +25,21 @@
 #include "train/segment_config.h"
 
 /* Color augmentations require RGB or gray images. */
-static void data_check_colours(const struct config *cfg, struct problems *p, bool policy)
+static void data_check_colors(const struct config *cfg, struct problems *p, bool policy)
 {
     const struct {
         const char *key;
         bool used;
-    } colours[] = {{"AUG.AUTO_AUGMENT", policy},
+    } colors[] = {{"AUG.AUTO_AUGMENT", policy},
                    {"AUG.COLOR_JITTER", cfg->aug.color_jitter > 0},
                    {"AUG.REPROB", cfg->aug.reprob > 0}};
 
     for (int i = 0; i < 3; i++)
-        if (colours[i].used && cfg->model.in_chans != 1 &&
+        if (colors[i].used && cfg->model.in_chans != 1 &&
             cfg->model.in_chans != IMAGE_RGB)
-            config_blame(cfg, p, KEYS(colours[i].key),
+            config_blame(cfg, p, KEYS(colors[i].key),
                          "%s is for gray and RGB images, but MODEL.IN_CHANS is %lld",
-                         colours[i].key, (long long)cfg->model.in_chans);
+                         colors[i].key, (long long)cfg->model.in_chans);
 }
 
 void data_check_names(const struct config *cfg, struct problems *p)
@@ -147,7 +147,7 @@ static void data_check_augment(const struct config *cfg, struct problems *p)
         config_blame(cfg, p, KEYS("AUG.HFLIP", "AUG.HFLIP_MODE"),
                      "AUG.HFLIP_MODE alternate flips every image in every second epoch: "
                      "AUG.HFLIP must be 0.5");
-    data_check_colours(cfg, p, policy.kind);
+    data_check_colors(cfg, p, policy.kind);
     strbuf_release(&why);
 }
 

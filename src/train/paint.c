@@ -23,7 +23,7 @@ void paint_palette(const struct class_set *set, uint8_t palette[256 * 3])
 
     memset(palette, 0, 256 * 3);
     for (int c = 0; c < n; c++)
-        class_set_colour(set, c, palette + 3 * c);
+        class_set_color(set, c, palette + 3 * c);
 }
 
 void paint_labels(const struct paint *p, const struct class_set *set,
@@ -62,7 +62,7 @@ void paint_write(const char *path, const uint8_t *pixel, int w, int h,
                            .h = h,
                            .channels = palette ? 1 : 3,
                            .palette = palette,
-                           .colours = palette ? 256 : 0,
+                           .colors = palette ? 256 : 0,
                            .keyword = WRITTEN_KEYWORD,
                            .text = WRITTEN_TEXT};
     size_t len;

@@ -100,7 +100,7 @@ static void write_matrix(const struct report *r, const char *dir)
 }
 
 /* White to dark blue; the square root makes small fractions visible. */
-static void colour(double part, uint8_t rgb[3])
+static void color(double part, uint8_t rgb[3])
 {
     static const double dark[3] = {8, 48, 107};
     double t = part > 0 ? sqrt(part) : 0;
@@ -123,7 +123,7 @@ static void paint_matrix(const struct report *r, const char *dir)
             int64_t n = r->matrix[(int64_t)label * k + answer], all = r->of[label].n;
 
             if (y % cell < cell - line && x % cell < cell - line)
-                colour(all ? share(n, all) : 0, image + 3 * ((int64_t)y * side + x));
+                color(all ? share(n, all) : 0, image + 3 * ((int64_t)y * side + x));
         }
     paint_write(path, image, side, side, NULL);
     free(path);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "dataset/class_colours.h"
+#include "dataset/class_colors.h"
 #include "dataset/table.h"
 #include "session/augment_config.h"
 #include "session/augment_items.h"
@@ -82,19 +82,19 @@ bool segment_config(const struct config *cfg)
 
 /* Returns the class set of DATA.CLASS_COLORS, NULL if the key is empty, or NULL and a
  * reason on failure. */
-static const struct class_set *colour_set(const struct config *cfg, struct strbuf *why)
+static const struct class_set *color_set(const struct config *cfg, struct strbuf *why)
 {
     const struct config_data *d = &cfg->data;
 
-    return d->class_colors.n ? class_colours_set(&d->class_colors, &d->class_names,
-                                                 &d->ignored_colors, d->data_path, why)
+    return d->class_colors.n ? class_colors_set(&d->class_colors, &d->class_names,
+                                                &d->ignored_colors, d->data_path, why)
                              : NULL;
 }
 
 const struct class_set *segment_class_set(const struct config *cfg)
 {
     struct strbuf why = STRBUF_INIT;
-    const struct class_set *set = colour_set(cfg, &why);
+    const struct class_set *set = color_set(cfg, &why);
 
     if (why.len)
         usage("DATA.CLASS_COLORS: %s", why.buf);
@@ -147,7 +147,7 @@ static void check_names(const struct config *cfg, struct problems *p)
 static void check_classes(const struct config *cfg, struct problems *p)
 {
     struct strbuf why = STRBUF_INIT;
-    const struct class_set *colours = colour_set(cfg, &why), *set = colours;
+    const struct class_set *colors = color_set(cfg, &why), *set = colors;
     long long classes = cfg->model.num_classes;
 
     if (!set)
@@ -156,10 +156,10 @@ static void check_classes(const struct config *cfg, struct problems *p)
         config_blame(cfg, p, KEYS("DATA.CLASS_COLORS"), "DATA.CLASS_COLORS: %s", why.buf);
     else if (set && set->n != classes && reads(cfg, "DATA.CLASS_SET") &&
              (!asks_data(cfg) || config_where(cfg, "MODEL.NUM_CLASSES")))
-        config_blame(cfg, p, KEYS(colours ? "DATA.CLASS_COLORS" : "DATA.CLASS_SET"),
+        config_blame(cfg, p, KEYS(colors ? "DATA.CLASS_COLORS" : "DATA.CLASS_SET"),
                      "%s%s has %d classes, but MODEL.NUM_CLASSES is %lld",
-                     colours ? "" : "DATA.CLASS_SET ", set->name, set->n, classes);
-    if (colours && *cfg->data.class_set)
+                     colors ? "" : "DATA.CLASS_SET ", set->name, set->n, classes);
+    if (colors && *cfg->data.class_set)
         config_blame(cfg, p, KEYS("DATA.CLASS_COLORS"),
                      "DATA.CLASS_COLORS: DATA.CLASS_SET already has colors: leave one of "
                      "them empty");

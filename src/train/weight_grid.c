@@ -51,14 +51,14 @@ static void taps_plain(struct taps *t, int64_t i, int64_t in, int64_t out)
 static void taps_antialias(struct taps *t, int64_t i, int64_t in, int64_t out)
 {
     double scale = (double)in / (double)out, wide = scale > 1 ? scale : 1, sum = 0;
-    double centre = scale * ((double)i + 0.5);
-    int64_t lo = (int64_t)(centre - 2 * wide + 0.5),
-            hi = (int64_t)(centre + 2 * wide + 0.5);
+    double center = scale * ((double)i + 0.5);
+    int64_t lo = (int64_t)(center - 2 * wide + 0.5),
+            hi = (int64_t)(center + 2 * wide + 0.5);
 
     t->first = lo < 0 ? 0 : lo;
     t->n = (hi < in ? hi : in) - t->first;
     for (int64_t k = 0; k < t->n; k++) {
-        double x = ((double)(t->first + k) - centre + 0.5) / wide;
+        double x = ((double)(t->first + k) - center + 0.5) / wide;
 
         sum += t->weight[k] = cubic(x, -0.5);
     }

@@ -70,8 +70,8 @@ static void maps_of_others(void **state)
     for (int c = 0; c < 21; c++) { /* VOC's colors by rule and in the table */
         uint8_t row[3];
 
-        class_set_colour(NULL, c, rgb);
-        class_set_colour(class_set_find("voc21"), c, row);
+        class_set_color(NULL, c, rgb);
+        class_set_color(class_set_find("voc21"), c, row);
         assert_memory_equal(rgb, row, 3);
     }
 }

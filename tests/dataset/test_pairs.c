@@ -25,16 +25,16 @@ static void make_city(const char *dir, const char *city, const char *name)
     char *image = xasprintf("leftImg8bit/train/%s/%s_leftImg8bit.png", city, name);
     char *ids = xasprintf("gtFine/train/%s/%s_gtFine_labelIds.png", city, name);
     char *train = xasprintf("gtFine/train/%s/%s_gtFine_labelTrainIds.png", city, name);
-    char *colour = xasprintf("gtFine/train/%s/%s_gtFine_color.png", city, name);
+    char *color = xasprintf("gtFine/train/%s/%s_gtFine_color.png", city, name);
 
     make_image(dir, image, 3, 2, 0);
     make_label(dir, ids, 3, 2, seven);
     make_label(dir, train, 3, 2, (const uint8_t[]){0, 1, 2, 18, 255, 255});
-    make_label(dir, colour, 3, 2, seven);
+    make_label(dir, color, 3, 2, seven);
     free(image);
     free(ids);
     free(train);
-    free(colour);
+    free(color);
 }
 
 static void cityscapes_joins_by_name(void **state)

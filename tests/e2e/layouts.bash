@@ -145,7 +145,7 @@ layout_map_values() {
     { printf 'P5\n32 32\n255\n'; _regions | tr abcd '\0\1\2\377'; } >"$1/masks/$k.pgm"
   done
 }
-layout_map_colours() {
+layout_map_colors() {
   local k
   layout_map_values "$1" && rm "$1"/masks/*
   for k in {1..12}; do

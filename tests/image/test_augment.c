@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/colour_formula.h"
+#include "base/color_formula.h"
 #include "image/augment.h"
 #include "tests/test.h"
 
@@ -57,7 +57,7 @@ static void resized_crop_reaches_the_edges(void **state)
 }
 
 /* An image too narrow for any allowed aspect: the centered crop, and the whole at 1:1. */
-static void resized_crop_falls_back_to_the_centre(void **state)
+static void resized_crop_falls_back_to_the_center(void **state)
 {
     const double one[2] = {1, 1}, ratio[2] = {3.0 / 4, 4.0 / 3}, full[2] = {0.99, 1};
     struct augment_key key = {0, 0, 0};
@@ -137,7 +137,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(resized_crop_has_its_distribution),
         cmocka_unit_test(resized_crop_reaches_the_edges),
-        cmocka_unit_test(resized_crop_falls_back_to_the_centre),
+        cmocka_unit_test(resized_crop_falls_back_to_the_center),
         cmocka_unit_test(keys_matter),
         cmocka_unit_test(flips_alternate),
         cmocka_unit_test(jitter_has_its_range_and_all_orders),

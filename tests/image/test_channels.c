@@ -91,7 +91,7 @@ static void test_refuse(void **state)
         {"pages.tif", 4, "it has more than 4 pages, and MODEL.IN_CHANS is 4"},
         {"pages.tif", 7, "it has 5 pages, and MODEL.IN_CHANS is 7"},
         {"other_size.tif", 2, "page 2 has 22 x 17 pixels, and page 1 23 x 17"},
-        {"colour_page.tif", 2, "its pages are its channels, and one of them is not grey"},
+        {"color_page.tif", 2, "its pages are its channels, and one of them is not grey"},
         {"../image_decode/lossy.webp", 4,
          "a WebP is read as RGB, and MODEL.IN_CHANS is 4"},
     };

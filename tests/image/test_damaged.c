@@ -157,7 +157,7 @@ static void cut_off_fails(void **state)
 }
 
 /* A row of five 4-bit indices into a palette of three colors. */
-static void bmp_colours_beyond_the_palette_are_black(void **state)
+static void bmp_colors_beyond_the_palette_are_black(void **state)
 {
     enum { PIXELS = 14 + 40 + 3 * 4 };
     uint8_t bmp[PIXELS + 4] = {"BM"};
@@ -201,11 +201,11 @@ static size_t add_chunk(uint8_t *png, size_t len, const char *type, const void *
     return len + 12 + n;
 }
 
-/* One pixel of color 1 of a palette of `ncolour` bytes, followed by another color. */
-static uint8_t *indexed_png(size_t ncolour, size_t after, size_t *len)
+/* One pixel of color 1 of a palette of `ncolor` bytes, followed by another color. */
+static uint8_t *indexed_png(size_t ncolor, size_t after, size_t *len)
 {
     static const uint8_t header[13] = {0, 0, 0, 1, 0, 0, 0, 1, 8, 3};
-    static const uint8_t colour[] = {9, 9, 9, 50, 60, 70};
+    static const uint8_t color[] = {9, 9, 9, 50, 60, 70};
     static const uint8_t pixels[] = {0, 1};
     uint8_t png[1024] = {0}, packed[64];
     uLongf npacked = sizeof(packed);
@@ -213,8 +213,8 @@ static uint8_t *indexed_png(size_t ncolour, size_t after, size_t *len)
     assert_int_equal(compress(packed, &npacked, pixels, sizeof(pixels)), Z_OK);
     memcpy(png, "\x89PNG\r\n\x1a\n", 8);
     *len = add_chunk(png, 8, "IHDR", header, sizeof(header));
-    if (ncolour)
-        *len = add_chunk(png, *len, "PLTE", colour, ncolour);
+    if (ncolor)
+        *len = add_chunk(png, *len, "PLTE", color, ncolor);
     *len = add_chunk(png, *len, "IDAT", packed, npacked);
     *len = add_chunk(png, *len, "IEND", "", 0);
     png[*len + 2] = (uint8_t)(after >> 8);
@@ -228,7 +228,7 @@ static uint8_t *indexed_png(size_t ncolour, size_t after, size_t *len)
 static void png_ends_at_its_end(void **state)
 {
     static const struct {
-        size_t colours, after;
+        size_t colors, after;
         const char *reason; /* NULL: valid */
     } cases[] = {{6, 767, NULL},
                  {6, 0, NULL},
@@ -242,7 +242,7 @@ static void png_ends_at_its_end(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         size_t len;
-        uint8_t *png = indexed_png(cases[i].colours, cases[i].after, &len);
+        uint8_t *png = indexed_png(cases[i].colors, cases[i].after, &len);
         int rc = decode_image(d, png, len, NULL, &img, &why);
 
         if (cases[i].reason) {
@@ -447,7 +447,7 @@ int main(void)
         cmocka_unit_test(not_images_fail),
         cmocka_unit_test(damaged_png_fails),
         cmocka_unit_test(cut_off_fails),
-        cmocka_unit_test(bmp_colours_beyond_the_palette_are_black),
+        cmocka_unit_test(bmp_colors_beyond_the_palette_are_black),
         cmocka_unit_test(png_bombs_are_refused),
         cmocka_unit_test(bombs_are_refused),
         cmocka_unit_test(noise_does_no_harm),

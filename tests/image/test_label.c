@@ -61,7 +61,7 @@ static void refuse(const char *path, const char *reason)
 }
 
 /* The message names the kind of file. */
-static void refuse_colours(void **state)
+static void refuse_colors(void **state)
 {
     (void)state;
     refuse("tests/golden/image_decode/rgb.png", "an RGB image, where grey levels");
@@ -127,7 +127,7 @@ static void written_is_read(void **state)
                                .h = 7,
                                .channels = 1,
                                .palette = pass ? palette : NULL,
-                               .colours = 256};
+                               .colors = 256};
         size_t len;
         unsigned char *data = png_encode(&p, &len);
 
@@ -143,7 +143,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(read_every_depth),
-        cmocka_unit_test(refuse_colours),
+        cmocka_unit_test(refuse_colors),
         cmocka_unit_test(refuse_damage),
         cmocka_unit_test(written_is_read),
     };

@@ -74,31 +74,31 @@ static void on_flush(png_structp p)
 }
 
 struct made {
-    int w, h, colour, bits, filters, interlace, piece;
+    int w, h, color, bits, filters, interlace, piece;
 };
 
-static int channels_of(int colour)
+static int channels_of(int color)
 {
-    return colour == PNG_COLOR_TYPE_RGB          ? 3
-           : colour == PNG_COLOR_TYPE_RGBA       ? 4
-           : colour == PNG_COLOR_TYPE_GRAY_ALPHA ? 2
-                                                 : 1;
+    return color == PNG_COLOR_TYPE_RGB          ? 3
+           : color == PNG_COLOR_TYPE_RGBA       ? 4
+           : color == PNG_COLOR_TYPE_GRAY_ALPHA ? 2
+                                                : 1;
 }
 
 static void make_png(const struct made *m, struct strbuf *out)
 {
     png_structp p = png_create_write_struct(PNG_LIBPNG_VER_STRING, NULL, NULL, NULL);
     png_infop info = png_create_info_struct(p);
-    int n = channels_of(m->colour) * m->bits / 8;
+    int n = channels_of(m->color) * m->bits / 8;
     png_color palette[200];
     uint8_t *row = xmalloc((size_t)(m->w * n));
 
     for (int i = 0; i < 200; i++)
         palette[i] = (png_color){noise(3 * i), noise(3 * i + 1), noise(3 * i + 2)};
     png_set_write_fn(p, out, on_write, on_flush);
-    png_set_IHDR(p, info, (png_uint_32)m->w, (png_uint_32)m->h, m->bits, m->colour,
+    png_set_IHDR(p, info, (png_uint_32)m->w, (png_uint_32)m->h, m->bits, m->color,
                  m->interlace, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
-    if (m->colour == PNG_COLOR_TYPE_PALETTE)
+    if (m->color == PNG_COLOR_TYPE_PALETTE)
         png_set_PLTE(p, info, palette, 200);
     png_set_filter(p, PNG_FILTER_TYPE_BASE, m->filters);
     png_set_compression_buffer_size(p, (size_t)m->piece);
@@ -107,7 +107,7 @@ static void make_png(const struct made *m, struct strbuf *out)
         for (int y = 0; y < m->h; y++) {
             for (int i = 0; i < m->w * n; i++)
                 row[i] = value(i / n, y, i % n);
-            for (int i = 0; i < m->w && m->colour == PNG_COLOR_TYPE_PALETTE; i++)
+            for (int i = 0; i < m->w && m->color == PNG_COLOR_TYPE_PALETTE; i++)
                 row[i] = row[i] % 200;
             png_write_row(p, row);
         }
@@ -121,9 +121,9 @@ static uint8_t expected(const struct made *m, int x, int y, int c)
 {
     int bytes = m->bits / 8;
 
-    if (m->colour == PNG_COLOR_TYPE_PALETTE)
+    if (m->color == PNG_COLOR_TYPE_PALETTE)
         return noise(3 * (value(x, y, 0) % 200) + c);
-    if (channels_of(m->colour) < 3)
+    if (channels_of(m->color) < 3)
         c = 0;
     return value(x, y, c * bytes); /* of 16 bits the high byte */
 }
@@ -138,9 +138,9 @@ static void expect_part(const struct made *m, const struct image *img,
                                      (size_t)(x - img->x) * 3 + (size_t)c];
 
                 if (got != expected(m, x, y, c))
-                    fail_msg("colour type %d, %d bits, filters %x, interlace %d, %d "
+                    fail_msg("color type %d, %d bits, filters %x, interlace %d, %d "
                              "wide: (%d, %d) channel %d is %d, not %d",
-                             m->colour, m->bits, (unsigned)m->filters, m->interlace, m->w,
+                             m->color, m->bits, (unsigned)m->filters, m->interlace, m->w,
                              x, y, c, got, expected(m, x, y, c));
             }
 }
@@ -150,9 +150,9 @@ static void expect_values(const struct made *m, const uint8_t *data, size_t len)
 {
     struct label_reader r = {0};
     struct strbuf why = STRBUF_INIT;
-    bool palette = m->colour == PNG_COLOR_TYPE_PALETTE;
+    bool palette = m->color == PNG_COLOR_TYPE_PALETTE;
 
-    if ((m->colour != PNG_COLOR_TYPE_GRAY && !palette) || m->bits != 8)
+    if ((m->color != PNG_COLOR_TYPE_GRAY && !palette) || m->bits != 8)
         return;
     if (label_read(&r, data, len, NULL, &why) < 0)
         fail_msg("%s", why.buf);
@@ -164,9 +164,9 @@ static void expect_values(const struct made *m, const uint8_t *data, size_t len)
 
 static void every_png_is_read(void **state)
 {
-    static const int colours[] = {PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_RGB,
-                                  PNG_COLOR_TYPE_PALETTE, PNG_COLOR_TYPE_GRAY_ALPHA,
-                                  PNG_COLOR_TYPE_RGBA};
+    static const int colors[] = {PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_RGB,
+                                 PNG_COLOR_TYPE_PALETTE, PNG_COLOR_TYPE_GRAY_ALPHA,
+                                 PNG_COLOR_TYPE_RGBA};
     static const int filters[] = {PNG_FILTER_NONE, PNG_FILTER_SUB,   PNG_FILTER_UP,
                                   PNG_FILTER_AVG,  PNG_FILTER_PAETH, PNG_ALL_FILTERS};
     struct image_decoder *d = image_decoder_new(NULL);
@@ -177,7 +177,7 @@ static void every_png_is_read(void **state)
     for (int k = 0; k < 5 * 6 * 4; k++) {
         struct made m = {.w = 1 + k * 7 % 61,
                          .h = 1 + k * 5 % 37,
-                         .colour = colours[k % 5],
+                         .color = colors[k % 5],
                          .bits = k % 5 != 2 && k / 30 == 3 ? 16 : 8,
                          .filters = filters[k / 5 % 6],
                          .interlace = k / 30 == 2,
@@ -206,7 +206,7 @@ static void every_png_is_read(void **state)
 static void other_sides_are_refused(void **state)
 {
     struct made m = {
-        .w = 9, .h = 8, .colour = PNG_COLOR_TYPE_RGB, .bits = 8, .piece = 100};
+        .w = 9, .h = 8, .color = PNG_COLOR_TYPE_RGB, .bits = 8, .piece = 100};
     struct image_decoder *d = image_decoder_new(NULL);
     struct strbuf png = STRBUF_INIT, why = STRBUF_INIT;
     struct image img = {0};

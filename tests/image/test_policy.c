@@ -295,7 +295,7 @@ static void boxes_are_filled_with_noise(void **state)
     assert_true(fabs(cross / n) < 0.02);
 }
 
-static void boxes_of_one_colour(void **state)
+static void boxes_of_one_color(void **state)
 {
     static struct erase e;
     static struct augment_box b[ERASE_COUNT];
@@ -362,7 +362,7 @@ int main(void)
         cmocka_unit_test(trivial_choices_are_drawn),
         cmocka_unit_test(boxes_have_their_distribution),
         cmocka_unit_test(boxes_are_filled_with_noise),
-        cmocka_unit_test(boxes_of_one_colour),
+        cmocka_unit_test(boxes_of_one_color),
         cmocka_unit_test(augmentations_are_independent),
     };
 

@@ -19,7 +19,7 @@ enum {
     OFFSETS = 273,
     ROWS = 278,
     SIZES,
-    COLOURS = 320,
+    COLORS = 320,
     TILE_WIDTH = 322,
     TILE_HEIGHT,
     EXTRA = 338,
@@ -113,7 +113,7 @@ static void others_have_a_reason(void **state)
         {"white.tif", COMPRESSION, COMPRESSION, 999, "the compression 999 of TIFF"},
         {"greyalpha.tif", EXTRA, EXTRA, 1, "2 samples of 8 bits (1 of them extra)"},
         {"plane_tiles.tif", EXTRA, EXTRA, 1, "4 samples of 8 bits (1 of them extra)"},
-        {"palette1.tif", COLOURS, 333, 1, "Colormap"},
+        {"palette1.tif", COLORS, 333, 1, "Colormap"},
         {"white.tif", ROWS, ROWS, 0, "RowsPerStrip"},
     };
 

@@ -11,10 +11,10 @@
 #include "tests/image/make_jpeg.h"
 #include "tests/test.h"
 
-static void centre_equals_torchvision(void **state)
+static void center_equals_torchvision(void **state)
 {
     size_t len, at = 0;
-    char *data = file_read("tests/golden/image_centre/torchvision.bin", &len);
+    char *data = file_read("tests/golden/image_center/torchvision.bin", &len);
     struct transformer m;
     struct image img = {0};
     int cases = 0;
@@ -55,7 +55,7 @@ static void corners_are_windows(void **state)
         {14, 6}, {0, 0}, {W - CROP, 0}, {0, H - CROP}, {W - CROP, H - CROP}};
     struct augment_key key = {0, 0, 0};
     struct transform t = transform_for_evaluation(CROP, H), small;
-    static uint8_t out[48 * 48 * 3], centre[48 * 48 * 3];
+    static uint8_t out[48 * 48 * 3], center[48 * 48 * 3];
     struct transformer m;
     struct image img = {0};
 
@@ -72,10 +72,10 @@ static void corners_are_windows(void **state)
                                 3 * CROP);
     }
     small = transform_for_evaluation(48, 20);
-    transform_image(&m, &small, &key, &img, centre);
+    transform_image(&m, &small, &key, &img, center);
     small.corner = CORNER_BOTTOM_RIGHT;
     transform_image(&m, &small, &key, &img, out);
-    assert_memory_equal(out, centre, sizeof(out));
+    assert_memory_equal(out, center, sizeof(out));
     image_release(&img);
     transformer_release(&m);
 }
@@ -364,7 +364,7 @@ static void jitter_is_what_was_drawn(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(centre_equals_torchvision),
+        cmocka_unit_test(center_equals_torchvision),
         cmocka_unit_test(corners_are_windows),
         cmocka_unit_test(a_line_is_cut_short),
         cmocka_unit_test(file_equals_image),

@@ -49,7 +49,7 @@ static void flips_mirror(void **state)
     assert_true(mirrored > SAMPLES && mirrored < 3 * SAMPLES);
 }
 
-static void colours_are_the_loaders(void **state)
+static void colors_are_the_loaders(void **state)
 {
     struct color_jitter_attrs a = {"jitter", {0.4, 0.3, 0.6}};
 
@@ -104,7 +104,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(flips_mirror),
-        cmocka_unit_test(colours_are_the_loaders),
+        cmocka_unit_test(colors_are_the_loaders),
         cmocka_unit_test(boxes_are_the_loaders),
     };
 

@@ -167,8 +167,8 @@ static void test_legend(void **state)
 {
     double x[] = {1, 2}, y[] = {1, 2};
     struct curve c[] = {{.name = "a", .x = x, .y = y, .n = 2},
-                        {.name = "b", .x = x, .y = y, .n = 2, .colour = 2, .dash = 1}};
-    struct legend all = {.name = "of any", .colour = -1, .dash = 2};
+                        {.name = "b", .x = x, .y = y, .n = 2, .color = 2, .dash = 1}};
+    struct legend all = {.name = "of any", .color = -1, .dash = 2};
     struct chart chart = {.title = "loss", .curve = c, .n = 2};
     struct strbuf s = STRBUF_INIT;
 

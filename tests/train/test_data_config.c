@@ -126,7 +126,7 @@ static void crop_modes_reach_the_loader(void **state)
     config_set(&cfg, "DATA.INTERPOLATION", "bilinear");
     config_set(&cfg, "AUG.CROP_MODE", "none");
     data_loader_options(&cfg, DATA_TRAIN, &o);
-    assert_int_equal(o.transform.kind, TRANSFORM_CENTRE);
+    assert_int_equal(o.transform.kind, TRANSFORM_CENTER);
     assert_true(o.transform.flip.probability == 0.25 && o.shuffle);
     assert_true(!o.transform.filter_random);
     config_set(&cfg, "AUG.CROP_MODE", "rrc");
@@ -183,7 +183,7 @@ static void validation_resizes_as_timm_does(void **state)
         config_set(&cfg, "DATA.IMG_SIZE", cases[i].size);
         config_set(&cfg, "DATA.CROP_PCT", cases[i].pct);
         data_loader_options(&cfg, DATA_VAL, &o);
-        assert_int_equal(o.transform.kind, TRANSFORM_CENTRE);
+        assert_int_equal(o.transform.kind, TRANSFORM_CENTER);
         assert_int_equal(o.transform.resize, cases[i].resize);
         assert_true(o.transform.flip.probability == 0 && o.transform.policy.ops == 0);
         assert_true(o.transform.erase.probability == 0 && o.transform.jitter[0] == 0);

@@ -38,7 +38,7 @@ static void test_labels(void **state)
 
     (void)state;
     memset(rgb, 7, sizeof(rgb));
-    class_set_colour(set, 3, road);
+    class_set_color(set, 3, road);
     paint_labels(&p, set, label);
     for (int y = 0; y < H; y++)
         for (int x = 0; x < W + 2; x++)
@@ -50,14 +50,14 @@ static void test_overlay(void **state)
 {
     const struct class_set *set = class_set_find("camvid11");
     const uint8_t rgb[] = {10, 20, 30, 40, 50, 60}, label[] = {LABEL_IGNORE, 3};
-    uint8_t colour[3], dst[6];
+    uint8_t color[3], dst[6];
 
     (void)state;
-    class_set_colour(set, 3, colour);
+    class_set_color(set, 3, color);
     paint_overlay(set, rgb, label, 2, dst);
     assert_memory_equal(dst, rgb, 3);
     for (int c = 0; c < 3; c++)
-        assert_int_equal(dst[3 + c], (rgb[3 + c] + colour[c]) / 2);
+        assert_int_equal(dst[3 + c], (rgb[3 + c] + color[c]) / 2);
 }
 
 /* Pixels of the PNG are class indices; its palette has the colors of the set. */
@@ -93,7 +93,7 @@ static void test_file(void **state)
             uint8_t want[3] = {0};
 
             if (label[i] != LABEL_IGNORE)
-                class_set_colour(set, label[i], want);
+                class_set_color(set, label[i], want);
             assert_int_equal(
                 img.pixel[(size_t)(i / W) * img.stride + (size_t)(i % W * 3 + c)],
                 want[c]);

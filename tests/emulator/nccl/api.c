@@ -120,7 +120,7 @@ EXPORT ncclResult_t ncclCommInitAll(ncclComm_t *c, int n, const int *device)
     return ncclSuccess;
 }
 
-EXPORT ncclResult_t ncclCommSplit(ncclComm_t all, int colour, int key, ncclComm_t *c,
+EXPORT ncclResult_t ncclCommSplit(ncclComm_t all, int color, int key, ncclComm_t *c,
                                   ncclConfig_t *config)
 {
     char path[BOOTSTRAP_PATH];
@@ -128,12 +128,12 @@ EXPORT ncclResult_t ncclCommSplit(ncclComm_t all, int colour, int key, ncclComm_
     int number;
 
     (void)config;
-    if (colour < 0 || key != all->rank)
+    if (color < 0 || key != all->rank)
         return refuse(ncclInvalidArgument, "parts in another order are not emulated");
     if (emulator_fails("nccl"))
         return refuse(ncclSystemError, "failed on purpose");
     bootstrap_path(path);
-    t = team_split(all->team, all->rank, colour, path, &number);
+    t = team_split(all->team, all->rank, color, path, &number);
     if (!place(t, number, all->device))
         return refuse(ncclInvalidUsage, "Duplicate GPU detected");
     emulator_take_memory(takes);

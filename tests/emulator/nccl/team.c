@@ -19,7 +19,7 @@ struct team {
     int world, waiting, meeting; /* ranks; ranks at the barrier; barriers passed */
     bool files;                  /* shared by processes through files */
     struct {
-        int colour;
+        int color;
         char path[128];
         struct team *made;
     } split[TEAM_MAX];
@@ -114,17 +114,17 @@ void team_meet(struct team *t)
     (void)pthread_mutex_unlock(&t->lock);
 }
 
-struct team *team_split(struct team *t, int rank, int colour, const char *path,
+struct team *team_split(struct team *t, int rank, int color, const char *path,
                         int *number)
 {
     int first = TEAM_MAX, world = 0;
     struct team *part;
 
-    t->split[rank].colour = colour;
+    t->split[rank].color = color;
     team_meet(t);
     *number = 0;
     for (int i = 0; i < t->world; i++) {
-        if (t->split[i].colour != colour)
+        if (t->split[i].color != color)
             continue;
         first = i < first ? i : first;
         *number += i < rank;

@@ -6,7 +6,7 @@
  *   team = team_make(world, path)     by one rank; path NULL: for threads only
  *   team = team_join(path)            by the others
  *   team_meet(team)                   waits for all
- *   part = team_split(team, rank, colour, &number)   the ranks of a color, in order
+ *   part = team_split(team, rank, color, &number)   the ranks of a color, in order
  *   team_reduce(team, rank, call, x)  replaces x by the result
  */
 #ifndef EMULATOR_NCCL_TEAM_H
@@ -41,7 +41,7 @@ bool team_place(struct team *t, int rank, const char *gpu);
 void team_meet(struct team *t);
 /* Called by all ranks of a team. `path`: a file that does not exist, for the first rank
  * of a part. */
-struct team *team_split(struct team *t, int rank, int colour, const char *path,
+struct team *team_split(struct team *t, int rank, int color, const char *path,
                         int *number);
 /* from and to may be equal; all ranks get the result, summed in the order of ranks. */
 void team_run(struct team *t, int rank, const struct team_call *call, const void *from,

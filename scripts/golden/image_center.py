@@ -2,7 +2,7 @@
 """Writes the golden file for tests/image/test_transform.c: torchvision's Resize and
 CenterCrop on a synthetic image.
 
-usage: image_centre.py OUT.bin
+usage: image_center.py OUT.bin
 
 A sequence of cases: int32 width, height, resize, crop, then crop x crop pixels of RGB.
 """

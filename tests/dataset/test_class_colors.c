@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "dataset/class_colours.h"
+#include "dataset/class_colors.h"
 #include "dataset/label.h"
 #include "tests/child.h"
 #include "tests/dataset/open_storage.h"
@@ -13,15 +13,15 @@
 
 static const struct str_list none;
 
-static const struct class_set *set_of(const char *const *colour, int n, const char *dir,
+static const struct class_set *set_of(const char *const *color, int n, const char *dir,
                                       const char *ignored, struct strbuf *why)
 {
-    struct str_list colours = {colour, n}, others = {&ignored, ignored != NULL};
+    struct str_list colors = {color, n}, others = {&ignored, ignored != NULL};
 
-    return class_colours_set(&colours, &none, &others, dir, why);
+    return class_colors_set(&colors, &none, &others, dir, why);
 }
 
-static void colours_are_parsed(void **state)
+static void colors_are_parsed(void **state)
 {
     static const char *const wrong[] = {"",           "#80408",     "#8040801", "#80408g",
                                         "128 64",     "128 64 256", "1 2 3 4",  "red",
@@ -29,14 +29,14 @@ static void colours_are_parsed(void **state)
     uint32_t rgb = 0;
 
     (void)state;
-    assert_true(class_colour_parse("#80ff00", &rgb));
+    assert_true(class_color_parse("#80ff00", &rgb));
     assert_int_equal(rgb, 0x80ff00);
-    assert_true(class_colour_parse("128 64 255", &rgb));
+    assert_true(class_color_parse("128 64 255", &rgb));
     assert_int_equal(rgb, 0x8040ff);
-    assert_true(class_colour_parse("1, 2,3", &rgb));
+    assert_true(class_color_parse("1, 2,3", &rgb));
     assert_int_equal(rgb, 0x010203);
     for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
-        assert_false(class_colour_parse(wrong[i], &rgb));
+        assert_false(class_color_parse(wrong[i], &rgb));
 }
 
 static void make_text(const char *dir, const char *name, const char *text)
@@ -44,7 +44,7 @@ static void make_text(const char *dir, const char *name, const char *text)
     make_file(dir, name, text, strlen(text));
 }
 
-static void files_have_colours_and_names(void **state)
+static void files_have_colors_and_names(void **state)
 {
     static const char *const text[] = {
         "64 128 64\tAnimal\r\n0 0 0 \t Sky blue \n\n# no\n255 0 7\n",
@@ -71,12 +71,12 @@ static void files_have_colours_and_names(void **state)
     remove_temp_dir(dir);
 }
 
-static void check_refused(const char *const *colour, int n, const char *dir,
+static void check_refused(const char *const *color, int n, const char *dir,
                           const char *ignored, const char *want)
 {
     struct strbuf why = STRBUF_INIT;
 
-    assert_null(set_of(colour, n, dir, ignored, &why));
+    assert_null(set_of(color, n, dir, ignored, &why));
     if (!strstr(why.buf, want))
         fail_msg("'%s' is not in '%s'", want, why.buf);
     strbuf_release(&why);
@@ -136,7 +136,7 @@ static int read_pixels(const struct class_set *s, const uint8_t rgb[9], uint8_t 
 
 static void label_files_are_mapped(void **state)
 {
-    static const char *const colour[] = {"#804080", "#000000", "0 0 1"};
+    static const char *const color[] = {"#804080", "#000000", "0 0 1"};
     static const uint8_t known[9] = {0, 0, 1, 128, 64, 128, 0, 0, 0};
     static const uint8_t odd[9] = {7, 7, 7, 128, 64, 128, 7, 7, 7};
     static const uint8_t odder[9] = {7, 7, 7, 8, 7, 7, 128, 64, 128};
@@ -144,21 +144,21 @@ static void label_files_are_mapped(void **state)
     uint8_t value[3];
 
     (void)state;
-    assert_int_equal(read_pixels(set_of(colour, 3, "", NULL, &why), known, value, &why),
+    assert_int_equal(read_pixels(set_of(color, 3, "", NULL, &why), known, value, &why),
                      0);
     assert_memory_equal(value, ((uint8_t[]){2, 0, 1}), 3);
-    assert_int_equal(
-        read_pixels(set_of(colour, 2, "", "0 0 1", &why), known, value, &why), 0);
+    assert_int_equal(read_pixels(set_of(color, 2, "", "0 0 1", &why), known, value, &why),
+                     0);
     assert_memory_equal(value, ((uint8_t[]){255, 0, 1}), 3);
-    assert_true(read_pixels(set_of(colour, 3, "", NULL, &why), odd, value, &why) < 0);
+    assert_true(read_pixels(set_of(color, 3, "", NULL, &why), odd, value, &why) < 0);
     assert_non_null(strstr(why.buf,
-                           "a.ppm (train.txt:1)': the colour #070707 at pixel (x 0, y "
+                           "a.ppm (train.txt:1)': the color #070707 at pixel (x 0, y "
                            "0) is no class: 2 pixels have it (DATA.CLASS"));
     strbuf_reset(&why);
-    assert_true(read_pixels(set_of(colour, 3, "", NULL, &why), odder, value, &why) < 0);
+    assert_true(read_pixels(set_of(color, 3, "", NULL, &why), odder, value, &why) < 0);
     assert_non_null(strstr(why.buf, "1 pixels have it, and 1 other"));
     strbuf_reset(&why);
-    assert_int_equal(read_pixels(set_of(colour, 3, "", "others", &why), odd, value, &why),
+    assert_int_equal(read_pixels(set_of(color, 3, "", "others", &why), odd, value, &why),
                      0);
     assert_memory_equal(value, ((uint8_t[]){255, 0, 255}), 3);
     strbuf_release(&why);
@@ -167,16 +167,16 @@ static void label_files_are_mapped(void **state)
 /* Stored counts and caches depend on the meaning of the colors. */
 static void meanings_differ(void **state)
 {
-    static const char *const colour[] = {"#804080", "#000000", "0 0 1"};
+    static const char *const color[] = {"#804080", "#000000", "0 0 1"};
     struct strbuf why = STRBUF_INIT, a = STRBUF_INIT, b = STRBUF_INIT;
-    struct dataset d = {.set = set_of(colour, 2, "", NULL, &why)};
+    struct dataset d = {.set = set_of(color, 2, "", NULL, &why)};
 
     (void)state;
     dataset_add_label_meaning(&d, &a);
-    d.set = set_of(colour + 1, 2, "", NULL, &why);
+    d.set = set_of(color + 1, 2, "", NULL, &why);
     dataset_add_label_meaning(&d, &b);
     assert_true(a.len != b.len || memcmp(a.buf, b.buf, a.len) != 0);
-    d.set = set_of(colour, 2, "", "others", &why);
+    d.set = set_of(color, 2, "", "others", &why);
     strbuf_reset(&b);
     dataset_add_label_meaning(&d, &b);
     assert_true(a.len != b.len);
@@ -188,8 +188,8 @@ static void meanings_differ(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(colours_are_parsed),
-        cmocka_unit_test(files_have_colours_and_names),
+        cmocka_unit_test(colors_are_parsed),
+        cmocka_unit_test(files_have_colors_and_names),
         cmocka_unit_test(mistakes_are_named),
         cmocka_unit_test(label_files_are_mapped),
         cmocka_unit_test(meanings_differ),

@@ -13,8 +13,8 @@
 #include "config/value.h"
 #include "image/label.h"
 
-void init_colours_add(struct init_colours *c, const struct label_reader *r,
-                      const char *name)
+void init_colors_add(struct init_colors *c, const struct label_reader *r,
+                     const char *name)
 {
     int64_t n = (int64_t)r->w * r->h;
     int last = -1;
@@ -28,13 +28,13 @@ void init_colours_add(struct init_colours *c, const struct label_reader *r,
             if (last < 0 || c->found[last].rgb != rgb) {
                 for (last = 0; last < c->n && c->found[last].rgb != rgb;)
                     last++;
-                if (last == INIT_COLOURS)
+                if (last == INIT_COLORS)
                     die("'%s': more than %d colors in the label maps; they were resized "
                         "or "
                         "compressed, or are not label maps",
-                        name, INIT_COLOURS);
+                        name, INIT_COLORS);
                 if (last == c->n)
-                    c->found[c->n++] = (struct init_colour){.rgb = rgb};
+                    c->found[c->n++] = (struct init_color){.rgb = rgb};
             }
             c->found[last].share += 1.0 / (double)n;
         }
@@ -44,9 +44,9 @@ void init_colours_add(struct init_colours *c, const struct label_reader *r,
 
 /* ---- color list files ---- */
 
-static char *colour_file(const char *dir)
+static char *color_file(const char *dir)
 {
-    static const char *const names[] = {"label_colors.txt", "label_colours.txt",
+    static const char *const names[] = {"label_colors.txt", "label_colors.txt",
                                         "class_dict.csv",   "class_colors.csv",
                                         "class_colors.txt", "palette.txt"};
     char *path = NULL;
@@ -73,13 +73,13 @@ static bool is_void(const char *name)
     return is;
 }
 
-static void add_class(struct class_colours *to, uint32_t rgb, const char *name)
+static void add_class(struct class_colors *to, uint32_t rgb, const char *name)
 {
     GROW(to->at, to->n, to->cap);
-    to->at[to->n++] = (struct class_colour){rgb, xstrdup(name)};
+    to->at[to->n++] = (struct class_color){rgb, xstrdup(name)};
 }
 
-static bool has_colour(const struct class_colours *c, uint32_t rgb)
+static bool has_color(const struct class_colors *c, uint32_t rgb)
 {
     for (int i = 0; i < c->n; i++)
         if (c->at[i].rgb == rgb)
@@ -87,15 +87,15 @@ static bool has_colour(const struct class_colours *c, uint32_t rgb)
     return false;
 }
 
-static int by_colour(const void *a, const void *b)
+static int by_color(const void *a, const void *b)
 {
-    const struct init_colour *x = a, *y = b;
+    const struct init_color *x = a, *y = b;
 
     return x->rgb < y->rgb ? -1 : x->rgb > y->rgb;
 }
 
 /* True if all classes have distinct names. */
-static bool are_named(const struct class_colours *c)
+static bool are_named(const struct class_colors *c)
 {
     for (int i = 0; i < c->n; i++) {
         const char *name = c->at[i].name;
@@ -112,30 +112,30 @@ static bool are_named(const struct class_colours *c)
     return true;
 }
 
-static void read_file(struct init_colours *c)
+static void read_file(struct init_colors *c)
 {
     struct strbuf why = STRBUF_INIT;
-    struct class_colours all;
+    struct class_colors all;
 
-    if (!class_colours_read(&all, c->file, &why))
+    if (!class_colors_read(&all, c->file, &why))
         die("%s", why.buf);
     for (int i = 0; i < all.n; i++)
-        if (!has_colour(&c->classes, all.at[i].rgb) &&
-            !has_colour(&c->ignored, all.at[i].rgb))
+        if (!has_color(&c->classes, all.at[i].rgb) &&
+            !has_color(&c->ignored, all.at[i].rgb))
             add_class(is_void(all.at[i].name) ? &c->ignored : &c->classes, all.at[i].rgb,
                       all.at[i].name);
-    class_colours_release(&all);
+    class_colors_release(&all);
     strbuf_release(&why);
 }
 
-void init_colours_find_classes(struct init_colours *c, const char *path, double *share)
+void init_colors_find_classes(struct init_colors *c, const char *path, double *share)
 {
     char *above = path_dirname(path);
 
-    qsort(c->found, (size_t)c->n, sizeof(*c->found), by_colour);
-    c->file = colour_file(path);
+    qsort(c->found, (size_t)c->n, sizeof(*c->found), by_color);
+    c->file = color_file(path);
     if (!c->file)
-        c->file = colour_file(above);
+        c->file = color_file(above);
     if (c->file)
         read_file(c);
     for (int i = 0; i < c->n; i++) {
@@ -143,7 +143,7 @@ void init_colours_find_classes(struct init_colours *c, const char *path, double 
 
         if (!c->file)
             add_class(&c->classes, rgb, "");
-        else if (!has_colour(&c->classes, rgb) && !has_colour(&c->ignored, rgb)) {
+        else if (!has_color(&c->classes, rgb) && !has_color(&c->ignored, rgb)) {
             log_warning(
                 "'%s' does not list the color #%06x, so %.2f %% of the pixels are "
                 "ignored",
@@ -161,7 +161,7 @@ void init_colours_find_classes(struct init_colours *c, const char *path, double 
 /* ---- configuration values ---- */
 
 /* Appends "[[128, 64, 128], ...]". */
-static void add_colours(struct strbuf *s, const struct class_colours *c)
+static void add_colors(struct strbuf *s, const struct class_colors *c)
 {
     strbuf_addch(s, '[');
     for (int i = 0; i < c->n; i++)
@@ -170,16 +170,16 @@ static void add_colours(struct strbuf *s, const struct class_colours *c)
     strbuf_addch(s, ']');
 }
 
-char *init_colours_yaml(const struct init_colours *c, enum init_colours_key key)
+char *init_colors_yaml(const struct init_colors *c, enum init_colors_key key)
 {
     struct strbuf s = STRBUF_INIT;
     struct arena mem = {0};
     struct value names;
 
     if (key == INIT_CLASS_COLORS)
-        add_colours(&s, &c->classes);
+        add_colors(&s, &c->classes);
     else if (key == INIT_IGNORED_COLORS && c->ignored.n)
-        add_colours(&s, &c->ignored);
+        add_colors(&s, &c->ignored);
     else if (key == INIT_CLASS_NAMES && c->named) {
         names = value_list(&mem, VALUE_LIST, c->classes.n);
         for (int i = 0; i < c->classes.n; i++)
@@ -190,7 +190,7 @@ char *init_colours_yaml(const struct init_colours *c, enum init_colours_key key)
     return s.len ? strbuf_detach(&s) : NULL;
 }
 
-static struct str_list texts_of(const struct class_colours *c)
+static struct str_list texts_of(const struct class_colors *c)
 {
     const char **text = xcalloc((size_t)c->n + 1, sizeof(*text));
 
@@ -206,9 +206,9 @@ static void free_texts(struct str_list *l)
     free((void *)(uintptr_t)l->item);
 }
 
-const struct class_set *init_colours_set(const struct init_colours *c)
+const struct class_set *init_colors_set(const struct init_colors *c)
 {
-    struct str_list colours = texts_of(&c->classes), ignored = texts_of(&c->ignored);
+    struct str_list colors = texts_of(&c->classes), ignored = texts_of(&c->ignored);
     const char **name = xcalloc((size_t)c->classes.n + 1, sizeof(*name));
     struct str_list names = {name, c->named ? c->classes.n : 0};
     struct strbuf why = STRBUF_INIT;
@@ -216,19 +216,19 @@ const struct class_set *init_colours_set(const struct init_colours *c)
 
     for (int i = 0; i < c->classes.n; i++)
         name[i] = c->classes.at[i].name;
-    set = class_colours_set(&colours, &names, &ignored, "", &why);
+    set = class_colors_set(&colors, &names, &ignored, "", &why);
     if (!set)
         die("%s: %s", c->file ? c->file : "label maps", why.buf);
-    free_texts(&colours);
+    free_texts(&colors);
     free_texts(&ignored);
     free(name);
     strbuf_release(&why);
     return set;
 }
 
-void init_colours_release(struct init_colours *c)
+void init_colors_release(struct init_colors *c)
 {
-    class_colours_release(&c->classes);
-    class_colours_release(&c->ignored);
+    class_colors_release(&c->classes);
+    class_colors_release(&c->ignored);
     free(c->file);
 }

@@ -1,4 +1,4 @@
-#include "dataset/class_colours.h"
+#include "dataset/class_colors.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -35,7 +35,7 @@ static bool parse_numbers(const char **text, uint32_t *rgb)
     return true;
 }
 
-bool class_colour_parse(const char *text, uint32_t *rgb)
+bool class_color_parse(const char *text, uint32_t *rgb)
 {
     if (*text == '#') {
         if (strlen(text) != 7 || strspn(text + 1, "0123456789abcdefABCDEF") != 6)
@@ -48,23 +48,23 @@ bool class_colour_parse(const char *text, uint32_t *rgb)
 
 /* ---- files ---- */
 
-static void add_colour(struct class_colours *c, uint32_t rgb, const char *name, size_t n)
+static void add_color(struct class_colors *c, uint32_t rgb, const char *name, size_t n)
 {
     while (n && strchr(between, name[n - 1]))
         n--;
     GROW(c->at, c->n, c->cap);
-    c->at[c->n++] = (struct class_colour){rgb, xstrndup(name, n)};
+    c->at[c->n++] = (struct class_color){rgb, xstrndup(name, n)};
 }
 
 /* Parses "64 128 64 Animal" or "Animal,64,128,64". */
-static bool parse_line(struct class_colours *c, const char *line)
+static bool parse_line(struct class_colors *c, const char *line)
 {
     const char *at = line + strspn(line, between), *start = at;
     uint32_t rgb;
 
     if (parse_numbers(&at, &rgb)) {
         at += strspn(at, between);
-        add_colour(c, rgb, at, strlen(at));
+        add_color(c, rgb, at, strlen(at));
         return true;
     }
     for (at = start; *at; at++) {
@@ -72,18 +72,18 @@ static bool parse_line(struct class_colours *c, const char *line)
 
         if (strchr(between, *at) && parse_numbers(&numbers, &rgb) &&
             !numbers[strspn(numbers, between)]) {
-            add_colour(c, rgb, start, (size_t)(at - start));
+            add_color(c, rgb, start, (size_t)(at - start));
             return true;
         }
     }
     return false;
 }
 
-bool class_colours_read(struct class_colours *c, const char *path, struct strbuf *why)
+bool class_colors_read(struct class_colors *c, const char *path, struct strbuf *why)
 {
     char *text = file_read(path, NULL), *rest = text, *line;
 
-    *c = (struct class_colours){0};
+    *c = (struct class_colors){0};
     if (!text)
         strbuf_addf(why, "cannot read '%s': %s", path, strerror(errno));
     for (int n = 1; !why->len && (line = strsep(&rest, "\n")); n++) {
@@ -99,56 +99,56 @@ bool class_colours_read(struct class_colours *c, const char *path, struct strbuf
         strbuf_addf(why, "'%s' has no colors", path);
     free(text);
     if (why->len)
-        class_colours_release(c);
+        class_colors_release(c);
     return !why->len;
 }
 
-void class_colours_release(struct class_colours *c)
+void class_colors_release(struct class_colors *c)
 {
     for (int i = 0; i < c->n; i++)
         free(c->at[i].name);
     free(c->at);
-    *c = (struct class_colours){0};
+    *c = (struct class_colors){0};
 }
 
 /* ---- sets ---- */
 
-static void list_colours(struct class_colours *c, const struct str_list *colours,
-                         const char *dir, struct strbuf *why)
+static void list_colors(struct class_colors *c, const struct str_list *colors,
+                        const char *dir, struct strbuf *why)
 {
     uint32_t rgb;
 
-    if (colours->n == 1 && !class_colour_parse(colours->item[0], &rgb)) {
-        char *path = *colours->item[0] == '/' ? xstrdup(colours->item[0])
-                                              : path_join(dir, colours->item[0]);
+    if (colors->n == 1 && !class_color_parse(colors->item[0], &rgb)) {
+        char *path = *colors->item[0] == '/' ? xstrdup(colors->item[0])
+                                             : path_join(dir, colors->item[0]);
 
-        (void)class_colours_read(c, path, why);
+        (void)class_colors_read(c, path, why);
         free(path);
         return;
     }
-    for (int i = 0; i < colours->n && !why->len; i++)
-        if (class_colour_parse(colours->item[i], &rgb))
-            add_colour(c, rgb, "", 0);
+    for (int i = 0; i < colors->n && !why->len; i++)
+        if (class_color_parse(colors->item[i], &rgb))
+            add_color(c, rgb, "", 0);
         else
             strbuf_addf(why,
                         "item %d is not a color such as '#804080' or [128, 64, 128]: "
                         "'%s'",
-                        i, colours->item[i]);
+                        i, colors->item[i]);
 }
 
-static void add_value(struct label_colours *to, uint32_t rgb, int value,
+static void add_value(struct label_colors *to, uint32_t rgb, int value,
                       struct strbuf *why)
 {
     for (int i = 0; i < to->n && !why->len; i++)
         if (to->at[i].rgb == rgb)
             strbuf_addf(why, "duplicate color #%06x", (unsigned)rgb);
-    to->at[to->n++] = (struct label_colour){rgb, (uint8_t)value};
+    to->at[to->n++] = (struct label_color){rgb, (uint8_t)value};
 }
 
-static struct label_colours *values_of(const struct class_colours *c,
-                                       const struct str_list *ignored, struct strbuf *why)
+static struct label_colors *values_of(const struct class_colors *c,
+                                      const struct str_list *ignored, struct strbuf *why)
 {
-    struct label_colours *to = xcalloc(1, sizeof(*to));
+    struct label_colors *to = xcalloc(1, sizeof(*to));
 
     to->at = xcalloc((size_t)(c->n + ignored->n) + 1, sizeof(*to->at));
     for (int i = 0; i < c->n; i++)
@@ -158,7 +158,7 @@ static struct label_colours *values_of(const struct class_colours *c,
 
         if (!strcmp(ignored->item[i], "others"))
             to->others = true;
-        else if (class_colour_parse(ignored->item[i], &rgb))
+        else if (class_color_parse(ignored->item[i], &rgb))
             add_value(to, rgb, LABEL_IGNORE, why);
         else
             strbuf_addf(why,
@@ -166,15 +166,15 @@ static struct label_colours *values_of(const struct class_colours *c,
                         "or 'others': '%s'",
                         i, ignored->item[i]);
     }
-    label_colours_sort(to);
+    label_colors_sort(to);
     return to;
 }
 
 /* Returns the key of a set. Each set is created once. */
-static char *key_of(const struct str_list *colours, const struct str_list *names,
+static char *key_of(const struct str_list *colors, const struct str_list *names,
                     const struct str_list *ignored, const char *dir)
 {
-    const struct str_list *list[] = {colours, names, ignored};
+    const struct str_list *list[] = {colors, names, ignored};
     struct strbuf s = STRBUF_INIT;
 
     for (int k = 0; k < 3; k++) {
@@ -186,9 +186,9 @@ static char *key_of(const struct str_list *colours, const struct str_list *names
     return strbuf_detach(&s);
 }
 
-static struct class_set *make_set(const struct class_colours *c,
+static struct class_set *make_set(const struct class_colors *c,
                                   const struct str_list *names,
-                                  const struct label_colours *values)
+                                  const struct label_colors *values)
 {
     struct class_set *s = xcalloc(1, sizeof(*s));
     struct class_row *row = xcalloc((size_t)c->n + 1, sizeof(*row));
@@ -208,23 +208,23 @@ static struct class_set *make_set(const struct class_colours *c,
     s->n = c->n;
     s->row = row;
     s->last = c->n - 1;
-    s->colours = values;
+    s->colors = values;
     return s;
 }
 
-const struct class_set *class_colours_set(const struct str_list *colours,
-                                          const struct str_list *names,
-                                          const struct str_list *ignored, const char *dir,
-                                          struct strbuf *why)
+const struct class_set *class_colors_set(const struct str_list *colors,
+                                         const struct str_list *names,
+                                         const struct str_list *ignored, const char *dir,
+                                         struct strbuf *why)
 {
     static struct made {
         char *key;
         const struct class_set *set;
         struct made *next;
     } * made;
-    char *key = key_of(colours, names, ignored, dir);
-    struct class_colours c = {0};
-    struct label_colours *values = NULL;
+    char *key = key_of(colors, names, ignored, dir);
+    struct class_colors c = {0};
+    struct label_colors *values = NULL;
     struct made *m = made;
 
     while (m && strcmp(m->key, key) != 0)
@@ -233,7 +233,7 @@ const struct class_set *class_colours_set(const struct str_list *colours,
         free(key);
         return m->set;
     }
-    list_colours(&c, colours, dir, why);
+    list_colors(&c, colors, dir, why);
     if (!why->len && c.n > LABEL_CLASSES)
         strbuf_addf(why, "%d colors, but at most %d classes are supported", c.n,
                     LABEL_CLASSES);
@@ -248,6 +248,6 @@ const struct class_set *class_colours_set(const struct str_list *colours,
         free(values ? values->at : NULL);
         free(values);
     }
-    class_colours_release(&c);
+    class_colors_release(&c);
     return why->len ? NULL : m->set;
 }

@@ -16,19 +16,19 @@ struct unknown {
 
 static int compare(const void *a, const void *b)
 {
-    const struct label_colour *x = a, *y = b;
+    const struct label_color *x = a, *y = b;
 
     return x->rgb < y->rgb ? -1 : x->rgb > y->rgb;
 }
 
-void label_colours_sort(struct label_colours *c)
+void label_colors_sort(struct label_colors *c)
 {
     qsort(c->at, (size_t)c->n, sizeof(*c->at), compare);
 }
 
-const struct label_colour *label_colours_find(const struct label_colours *c, uint32_t rgb)
+const struct label_color *label_colors_find(const struct label_colors *c, uint32_t rgb)
 {
-    struct label_colour key = {.rgb = rgb};
+    struct label_color key = {.rgb = rgb};
 
     return c->n ? bsearch(&key, c->at, (size_t)c->n, sizeof(key), compare) : NULL;
 }
@@ -43,7 +43,7 @@ static void note_unknown(struct unknown *u, uint32_t rgb, int x, int y)
     u->n += rgb == u->rgb;
 }
 
-static void map_pixels(struct label_reader *r, const struct label_colours *c,
+static void map_pixels(struct label_reader *r, const struct label_colors *c,
                        struct unknown *u)
 {
     uint8_t value = LABEL_IGNORE, *to = r->pixel;
@@ -56,7 +56,7 @@ static void map_pixels(struct label_reader *r, const struct label_colours *c,
             uint32_t rgb = (uint32_t)p[0] << 16 | (uint32_t)p[1] << 8 | p[2];
 
             if (rgb != last) {
-                const struct label_colour *at = label_colours_find(c, rgb);
+                const struct label_color *at = label_colors_find(c, rgb);
 
                 value = at ? at->value : LABEL_IGNORE;
                 last = at || c->others ? rgb : UINT32_MAX;
@@ -76,8 +76,8 @@ static bool is_deep(const uint8_t *data, size_t len)
     return len > BITS && !memcmp(data, "\x89PNG", 4) && data[BITS] == 16;
 }
 
-int label_decode_colours(struct label_reader *r, const void *data, size_t len,
-                         const struct image_limits *limits, struct strbuf *why)
+int label_decode_colors(struct label_reader *r, const void *data, size_t len,
+                        const struct image_limits *limits, struct strbuf *why)
 {
     struct image_limits l = image_limits_or_default(limits);
     int rc;
@@ -88,7 +88,7 @@ int label_decode_colours(struct label_reader *r, const void *data, size_t len,
         return FAILURE_DATA;
     }
     if (image_is_lossy(data, len)) {
-        strbuf_addstr(why, "its compression changes colours: label maps must be "
+        strbuf_addstr(why, "its compression changes colors: label maps must be "
                            "lossless, such as PNGs");
         return FAILURE_DATA;
     }
@@ -98,12 +98,12 @@ int label_decode_colours(struct label_reader *r, const void *data, size_t len,
     return rc < 0 ? rc : image_decoder_read(r->decoder, NULL, &r->rgb, why);
 }
 
-int label_read_colours(struct label_reader *r, const struct label_colours *c,
-                       const void *data, size_t len, const struct image_limits *limits,
-                       struct strbuf *why)
+int label_read_colors(struct label_reader *r, const struct label_colors *c,
+                      const void *data, size_t len, const struct image_limits *limits,
+                      struct strbuf *why)
 {
     struct unknown u = {0};
-    int rc = label_decode_colours(r, data, len, limits, why);
+    int rc = label_decode_colors(r, data, len, limits, why);
 
     if (rc < 0)
         return rc;
@@ -112,12 +112,11 @@ int label_read_colours(struct label_reader *r, const struct label_colours *c,
     if (!u.total)
         return 0;
     strbuf_addf(why,
-                "the colour #%06x at pixel (x %d, y %d) is no class: %" PRId64
+                "the color #%06x at pixel (x %d, y %d) is no class: %" PRId64
                 " pixels have it",
                 (unsigned)u.rgb, u.x, u.y, u.n);
     if (u.total > u.n)
-        strbuf_addf(why, ", and %" PRId64 " other colours that are none", u.total - u.n);
-    strbuf_addf(why, " (DATA.CLASS_COLORS and DATA.IGNORED_COLORS have %d colours)",
-                c->n);
+        strbuf_addf(why, ", and %" PRId64 " other colors that are none", u.total - u.n);
+    strbuf_addf(why, " (DATA.CLASS_COLORS and DATA.IGNORED_COLORS have %d colors)", c->n);
     return FAILURE_DATA;
 }

@@ -3,8 +3,8 @@
  * colors, for the loader, the ops of a program, and their kernels. Formulas follow
  * torchvision (ColorJitter) and Pillow (ImageEnhance).
  */
-#ifndef BASE_COLOUR_FORMULA_H
-#define BASE_COLOUR_FORMULA_H
+#ifndef BASE_COLOR_FORMULA_H
+#define BASE_COLOR_FORMULA_H
 
 #include <math.h>
 
