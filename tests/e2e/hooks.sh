@@ -4,16 +4,8 @@
 # rejected configurations.
 #
 #   tests/e2e/hooks.sh [TRAINC]
-set -u
-trainc=$(realpath "${1:-./trainc}")
-here=$(realpath "$(dirname "$0")/../..")
-dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-hooks.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-fails=0
+. "$(dirname "$0")/lib.bash"
 
-fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
-has() { grep -q -- "$1" "$2" || { cat "$2"; fail "no '$1' in $2"; }; }
 lives() { grep -qs '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$1/status" && kill "$1"; }
 run=out/resnet20/default
 train() { # HOOKS [ARGUMENT...]
@@ -30,32 +22,32 @@ chmod +x tell
 # All events, in order; the shell splits and expands the words.
 train "[{at: start, run: ./tell}, {at: step, run: ./tell 'a b' \"c d\" \$HOME, every: 3}, {at: line, run: ./tell},
   {at: epoch, run: ./tell}, {at: eval, run: ./tell}, {at: checkpoint, run: ./tell}, {at: end, run: ./tell}]" \
-  --batch-size 16 || { cat log err; fail "exit code"; }
+  --batch-size 16 || { cat err; fail "exit code"; }
 want="start line step line eval epoch line step line eval epoch end" # checkpoint events come at no fixed place
 got=$(cut -d' ' -f1 told | grep -v checkpoint | tr '\n' ' ' | sed 's/ $//')
 [ "$(grep -c '^checkpoint' told)" = 2 ] || fail "$(grep -c '^checkpoint' told) checkpoints"
 [ "$got" = "$want" ] || fail "moments: $got, not $want"
-has 'step e=0 s=3 .*args=a b c d $HOME$' told
-has 'said at epoch' err
+expect_line 'step e=0 s=3 .*args=a b c d $HOME$' told
+expect_line 'said at epoch' err
 grep -q 'said at' log && fail "what a command says is in the log"
 # The numbers equal those in the run's files.
 awk -F, 'NR > 1 {printf "epoch e=%d s=%d val=%.6g loss=%.6g\n", $1 + 1, 4 * ($1 + 1), $5, $2}' $run/summary.csv >want.txt
 head -1 $run/summary.csv | grep -q '^epoch,train_loss,train_top1,val_loss,val_top1' || fail "summary.csv has other columns"
 grep '^epoch' told | sed 's/[=]/ /g' | awk '{printf "epoch e=%d s=%d val=%.6g loss=%.6g\n", $3, $5, $7, $9}' >got.txt
 cmp -s want.txt got.txt || { diff want.txt got.txt; fail "numbers at epoch"; }
-has "checkpoint e=2 .*ckpt=$run/ckpt_epoch_1.safetensors exit= " told
-has 'end e=2 s=8 .*exit=0 ' told
+expect_line "checkpoint e=2 .*ckpt=$run/ckpt_epoch_1.safetensors exit= " told
+expect_line 'end e=2 s=8 .*exit=0 ' told
 
 # A failing command is logged and does not change the run.
 learned=$(cut -d, -f1-5 $run/summary.csv)
 rm -rf out told
 train "[{at: epoch, run: ./not_there}, {at: epoch, run: false}, {at: epoch, run: 'exit 7', shell: True},
   {at: epoch, run: 'kill -SEGV \$\$', shell: True}, {at: epoch, run: 'echo \$TRAINC_HOOK >>told', shell: True}]" \
-  --batch-size 16 || { cat log err; fail "exit code after failures"; }
-has "hook './not_there' at epoch cannot start './not_there': No such file or directory" log
-has "hook 'false' at epoch ended with 1" log
-has "hook 'exit 7' at epoch ended with 7" log
-has "hook 'kill -SEGV \$\$' at epoch was killed by SIGSEGV" log
+  --batch-size 16 || { cat err; fail "exit code after failures"; }
+expect_line "hook './not_there' at epoch cannot start './not_there': No such file or directory"
+expect_line "hook 'false' at epoch ended with 1"
+expect_line "hook 'exit 7' at epoch ended with 7"
+expect_line "hook 'kill -SEGV \$\$' at epoch was killed by SIGSEGV"
 [ "$(grep -c "hook 'false'" log)" = 2 ] || fail "a failure is not one line per epoch"
 [ "$(cat told)" = "epoch
 epoch" ] || fail "shell: $(cat told)"
@@ -69,11 +61,11 @@ train "[{at: start, run: 'sleep 1000 & echo \$! >child1; sleep 1000', shell: Tru
   {at: start, run: 'sleep 1000 & echo \$! >child2', shell: True},
   {at: start, run: 'echo \$\$ >child3; exec sleep 1000', shell: True, wait: False},
   {at: step, run: 'echo \$\$ >child4; exec sleep 1000', shell: True, wait: False, timeout: 0.05}]" \
-  --batch-size 16 || { cat log err; fail "exit code after time-outs"; }
+  --batch-size 16 || { cat err; fail "exit code after time-outs"; }
 [ $(($(date +%s) - began)) -lt 100 ] || fail "a command is waited for"
-has "at start was killed after its 0.3 seconds" log
-has "at start was killed: the run is over" log
-has "at step was killed after its 0.05 seconds" log
+expect_line "at start was killed after its 0.3 seconds"
+expect_line "at start was killed: the run is over"
+expect_line "at step was killed after its 0.05 seconds"
 for i in 1 2 3 4; do
   [ -s child$i ] || fail "child$i did not start"
   lives "$(cat child$i)" && fail "child$i lives on"
@@ -85,8 +77,8 @@ timeout -s TERM --foreground 60 "$trainc" --cfg "$here/configs/smoke/synthetic.y
   HOOKS "[{at: epoch, run: 'kill \$PPID; exec sleep 1000', shell: True}, {at: end, run: 'sleep 1.5; echo \$TRAINC_EXIT >ended', shell: True}]" \
   >log 2>err
 rc=$?
-[ $rc = 143 ] || { cat log err; fail "exit code $rc after SIGTERM"; }
-has "at epoch was killed: the run is stopping" log
+[ $rc = 143 ] || { cat err; fail "exit code $rc after SIGTERM"; }
+expect_line "at epoch was killed: the run is stopping"
 [ "$(cat ended)" = 143 ] || fail "end was not called, or with another exit code: $(cat ended)"
 
 # A run that exits on an error kills its commands.
@@ -95,13 +87,13 @@ train "[{at: start, run: 'echo \$\$ >child5; exec sleep 1000', shell: True, wait
   {at: end, run: 'echo \$TRAINC_EXIT \$TRAINC_ERROR >ended', shell: True}]" TRAIN.CLIP_GRAD 0 TRAIN.BASE_LR 1e6 \
   TRAIN.WARMUP_LR 1e6 TRAIN.SCALE_LR False AMP_ENABLE False TRAIN.EPOCHS 8
 [ $? = 1 ] || fail "a run that diverged ends well"
-has '^1 the run has diverged' ended
+expect_line '^1 the run has diverged' ended
 lives "$(cat child5)" && fail "child5 lives on"
 # So does a run that is aborted.
 rm -rf out
 train "[{at: start, run: 'echo \$\$ >child6; exec sleep 1000', shell: True, wait: False}]" AMP.DTYPE fp16 AMP.INIT_SCALE 1e30 \
   AMP.MAX_SKIPS 2
-[ $? = 1 ] || { cat log err; fail "a run of skipped updates ends well"; }
+[ $? = 1 ] || { cat err; fail "a run of skipped updates ends well"; }
 [ -s child6 ] || fail "child6 did not start"
 lives "$(cat child6)" && fail "child6 lives on"
 
@@ -121,7 +113,7 @@ if command -v mpirun >/dev/null; then
   rm -rf out told
   mpirun --oversubscribe --allow-run-as-root -n 2 "$trainc" --cfg "$here/configs/smoke/synthetic.yaml" --output out --threads 1 \
     --opts HOOKS "[{at: epoch, run: 'echo \$TRAINC_EPOCH,\$OMPI_COMM_WORLD_RANK >>told', shell: True}]" >log 2>&1 ||
-    { cat log; fail "two processes"; }
+    fail "two processes"
   [ "$(cat told)" = "1,
 2," ] || fail "two processes: $(cat told)"
 fi
@@ -129,7 +121,7 @@ fi
 # Errors: one line, and exit code 2.
 refused() { # HOOKS MESSAGE
   train "$1"; rc=$?
-  [ $rc = 2 ] && [ "$(wc -l <err)" = 1 ] && has "$2" err || { cat log err; fail "'$1': exit code $rc"; }
+  [ $rc = 2 ] && [ "$(wc -l <err)" = 1 ] && expect_line "$2" err || { cat err; fail "'$1': exit code $rc"; }
 }
 refused "[{at: epoch}]" "HOOKS: item 0 has no run"
 refused "[{run: x}]" "HOOKS: item 0 has no at"
@@ -143,6 +135,6 @@ refused "[{at: [epoch], run: x}]" "field at must be a str, not \\['epoch'\\] (a 
 refused "echo" "HOOKS must be a list of dict, not 'echo'"
 printf 'BASE: ["%s"]\nHOOKS:\n  - at: epoch\n    run: x\n    shel: True\n' "$here/configs/smoke/synthetic.yaml" >own.yaml
 "$trainc" --cfg own.yaml >log 2>err && fail "a file with a mistake"
-has "own.yaml:2:1: HOOKS must be a list: .*did you mean shell?" err
+expect_line "own.yaml:2:1: HOOKS must be a list: .*did you mean shell?" err
 
-[ $fails = 0 ] && echo "hooks: passed" || { echo "hooks: $fails failed"; exit 1; }
+finish

@@ -2,14 +2,9 @@
 # Imbalanced classes: class weights, logit adjustment, and scores that weight all classes equally.
 #
 #   tests/e2e/imbalance.sh [TRAINC]
-set -u
-trainc=$(realpath "${1:-./trainc}")
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 2
-fail() { echo "imbalance: $*" >&2; tail -5 log >&2; exit 1; }
+. "$(dirname "$0")/lib.bash"
 
-"$trainc" synth shapes --out data --classes 3 --train 36 --val 12 --size 32 >log 2>&1 || fail "synth"
+"$trainc" synth shapes --out data --classes 3 --train 36 --val 12 --size 32 >log 2>&1 || { fail "synth"; finish; }
 classes=(data/train/*)
 rm "${classes[0]}"/*[2-9].* # the first class becomes rare
 run=("$trainc" train --dataset folder --data-path data --num-classes 3 --img-size 32 --warmup-epochs 0
@@ -35,10 +30,10 @@ same "TRAIN.CLASS_WEIGHTS=[1, 0.5, 3]" TRAIN.LOSS.LOGIT_ADJUST=1
 # Weights and biases are logged; the log, the results, and the summary have the scores.
 "${run[@]}" --model resnet20 -b 8 --class-weights balanced --logit-adjust 1 --best-metric f1_macro \
   --result r.json >log 2>&1 || fail "resnet20"
-grep -q "^class weights: [^,]* [2-9][0-9.]*, " log || fail "no class weights"
-grep -q "^logit adjustment: [^,]* -1.9" log || fail "no logit adjustment"
-grep -q "balanced accuracy 0.[0-9]*, macro F1 0.[0-9]*, MCC -\?0.[0-9]*, AUROC 0.[0-9]*" log || fail "no scores"
-grep -q "Best f1_macro: 0.[0-9]* (epoch 1)" log || fail "no best score"
+expect_line "^class weights: [^,]* [2-9][0-9.]*, "
+expect_line "^logit adjustment: [^,]* -1.9"
+expect_line "balanced accuracy 0.[0-9]*, macro F1 0.[0-9]*, MCC -\?0.[0-9]*, AUROC 0.[0-9]*"
+expect_line "Best f1_macro: 0.[0-9]* (epoch 1)"
 jq -e '.best_f1_macro >= 0 and .ema_balanced_acc <= 1 and .val_mcc == null or .val_mcc <= 1' r.json >/dev/null ||
   fail "the result: $(cat r.json)"
 head -1 output/resnet20/default/summary.csv | grep -q 'ema_balanced_acc,ema_f1_macro,ema_mcc,ema_auroc' ||
@@ -46,14 +41,13 @@ head -1 output/resnet20/default/summary.csv | grep -q 'ema_balanced_acc,ema_f1_m
 
 # Conflicting options are rejected before any data is read.
 refused() { # MESSAGE ARGUMENT...
-  local message=$1
-  shift
-  "${run[@]}" --tag refused "$@" >log 2>&1 && fail "accepted: $*"
-  grep -qF -- "$message" log || fail "$*: not '$message'"
+  "${run[@]}" --tag refused "${@:2}" >log 2>&1 && fail "accepted: ${*:2}"
+  grep -qF -- "$1" log || fail "${*:2}: not '$1'"
 }
 refused "TRAIN.CLASS_WEIGHTS: only cross_entropy reads them, not focal" --model resnet20 --class-weights auto --loss focal
 refused "TRAIN.CLASS_WEIGHTS has 2 numbers, and MODEL.NUM_CLASSES is 3" --model resnet20 --opts "TRAIN.CLASS_WEIGHTS=[1, 2]"
 refused "works for at most 256 classes" --model resnet20 --num-classes 300 --logit-adjust 1
 refused "TRAIN.CLASS_WEIGHTS effective counts images" --model erfnet --class-weights effective --dataset list
 refused "TRAIN.BEST_METRIC auroc is a score of whole images" --model erfnet --best-metric auroc --dataset list
-echo "imbalance: passed"
+
+finish

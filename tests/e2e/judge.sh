@@ -4,14 +4,8 @@
 # splits.
 #
 #   tests/e2e/judge.sh [TRAINC]
-set -u
-trainc=$(realpath "${1:-${TRAINC:-./trainc}}")
-dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-judge.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-fails=0
+. "$(dirname "$0")/lib.bash"
 
-fail() { echo "FAILED: $*"; cat log; fails=$((fails + 1)); }
 check() { "$trainc" check "$@" -j 1 >log 2>&1; }
 train() { "$trainc" "$@" -j 1 --device cpu --output "out$RANDOM" --opts TRAIN.MAX_STEPS=1 LOG.REPORT=False >log 2>&1; }
 
@@ -34,22 +28,22 @@ masks binary 0 377
 grep -q '^  NUM_CLASSES: 2 ' binary.yaml && grep -q '^  LABEL_MAP: \[\[255, 1\]\] ' binary.yaml || fail "init of masks of 0 and 255: $(grep -E 'CLASSES|LABEL' binary.yaml)"
 [ -s log ] && fail "init of masks of 0 and 255 warns of what it proposes"
 check --cfg binary.yaml --opts DATA.LABEL_MAP=[] || fail "check of masks of 0 and 255: exit code"
-grep -q "each pixel of the 4 label maps that were read is of the one class 'class0' or ignored (50.0 %): for masks of 0 and 255 set DATA.LABEL_MAP" log || fail "check of masks of 0 and 255"
+expect_line "each pixel of the 4 label maps that were read is of the one class 'class0' or ignored (50.0 %): for masks of 0 and 255 set DATA.LABEL_MAP"
 grep -q "no problems found" log && fail "check finds no problems"
 check --cfg binary.yaml --opts DATA.LABEL_MAP=[] MODEL.NUM_CLASSES=1 && fail "check of one class of pixels: exit code"
-grep -q "^refused .*there is nothing to learn: each pixel of the 4 label maps" log || fail "check of one class of pixels"
+expect_line "^refused .*there is nothing to learn: each pixel of the 4 label maps"
 train --cfg binary.yaml --opts DATA.LABEL_MAP=[] MODEL.NUM_CLASSES=1 && fail "train on one class of pixels: exit code"
-grep -q "there is nothing to learn: each pixel of the 4 label maps" log || fail "train on one class of pixels"
+expect_line "there is nothing to learn: each pixel of the 4 label maps"
 check --cfg binary.yaml || fail "check of what init wrote"
-grep -q "remark *train: DATA.LABEL_MAP changes the value 255 to 1 ('class1', 50.0 % of all pixels)" log || fail "the remark"
+expect_line "remark *train: DATA.LABEL_MAP changes the value 255 to 1 ('class1', 50.0 % of all pixels)"
 train --cfg binary.yaml || fail "train of what init wrote"
 grep -q "warning" log && fail "train of what init wrote warns"
-grep -q "class1 .* 50.000 %" log || fail "the second class has half of the pixels"
+expect_line "class1 .* 50.000 %"
 
 # Values 0 and 5: LABEL_MAP and REDUCE_ZERO_LABEL ([0 ignored, 2 -> 1]) leave one of two classes.
 masks five 0 5
 check --cfg binary.yaml --data-path five --opts "DATA.LABEL_MAP=[[5, 2]]" DATA.REDUCE_ZERO_LABEL=True || fail "REDUCE_ZERO_LABEL"
-grep -q "of the one class 'class1' or ignored (50.0 %)" log || fail "REDUCE_ZERO_LABEL ignores 0 and moves 2"
+expect_line "of the one class 'class1' or ignored (50.0 %)"
 check --cfg binary.yaml --data-path five --opts "DATA.LABEL_MAP=[[5, 1]]" || fail "5 as 1"
 check --cfg binary.yaml --data-path five && fail "5 is no class"
 masks all 377 377
@@ -67,8 +61,8 @@ for verb in check train; do
   grep -q "warning: .*has images of only one class" log || fail "$verb: one class is told"
 done
 "$trainc" init one >/dev/null 2>log
-[ $? = 2 ] && grep -q "is its only folder of images, and one class is not enough for training" log || { cat log; fail "init: one class is told"; }
-"$trainc" init one --as folder >/dev/null 2>log && grep -q "only one class" log || { cat log; fail "init --as folder: one class is told"; }
+[ $? = 2 ] && grep -q "is its only folder of images, and one class is not enough for training" log || fail "init: one class is told"
+"$trainc" init one --as folder >/dev/null 2>log && grep -q "only one class" log || fail "init --as folder: one class is told"
 mkdir other && cp -r shapes/train other && mkdir -p other/val/images && cp "$(ls -d shapes/val/* | head -1)"/* other/val/images
 for verb in check train; do
   $verb "${net[@]}" --data-path other --batch-size 2 && fail "$verb: other classes: exit code"
@@ -86,7 +80,6 @@ check --dataset list --data-path five && grep -q "label maps: the largest class 
 check --dataset tar --data-path tar && grep -q "the largest class value is 5" log || fail "check of a tar of label maps without a model"
 check --dataset list --data-path five --num-classes 6 --model erfnet && ! grep -q "no effect" log || fail "check --model"
 train --dataset tar --data-path tar --class-set camvid11 && fail "train on label maps by a classifier"
-grep -q "use a segmentation model (--model erfnet)" log || fail "what train lacks"
+expect_line "use a segmentation model (--model erfnet)"
 
-[ $fails = 0 ] && echo "judge: passed"
-exit $((fails > 0))
+finish

@@ -3,14 +3,7 @@
 # of that after the second epoch. Tested with a folder and two workers, and with decoded images.
 #
 #   tests/e2e/memory.sh [TRAINC]
-set -u
-trainc=$(realpath "${1:-./trainc}")
-here=$(realpath "$(dirname "$0")/../..")
-dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-memory.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-fails=0
-fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+. "$(dirname "$0")/lib.bash"
 
 "$trainc" synth shapes --out shapes --classes 4 --train 200 --val 40 --size 120 2>/dev/null || exit 1
 
@@ -29,7 +22,7 @@ flat() { # NAME FLAG...: prints the resident memory after each validation, in Ki
     fi
     sleep 0.02
   done
-  wait $pid || { tail -3 log; fail "$name"; }
+  wait $pid || fail "$name"
   awk -v name="$name" '
     $1 == 2 { second = $2 }
     $1 >= 10 && !last { last = $2 }
@@ -41,4 +34,5 @@ flat() { # NAME FLAG...: prints the resident memory after each validation, in Ki
 }
 flat folder
 flat decoded DATA.CACHE=decoded
-exit $((fails > 0))
+
+finish
