@@ -57,9 +57,9 @@ __global__ void __launch_bounds__(BLOCK)
         y[i * d.c + c] = x[from * d.c + c];
 }
 
-__device__ static inline int grey_at(const uint8_t *p, int channels)
+__device__ static inline int gray_at(const uint8_t *p, int channels)
 {
-    return channels == 1 ? p[0] : augment_grey(p[0], p[1], p[2]);
+    return channels == 1 ? p[0] : augment_gray(p[0], p[1], p[2]);
 }
 
 struct strengths {
@@ -92,14 +92,14 @@ __global__ void __launch_bounds__(BLOCK)
 
             for (int64_t i = (int64_t)threadIdx.x * d.c; i < len;
                  i += (int64_t)BLOCK * d.c)
-                sum += (unsigned long long)grey_at(y + i, d.c);
+                sum += (unsigned long long)gray_at(y + i, d.c);
             sum = block_sum<BLOCK>(sum, shared);
             towards = augment_mean(sum, (uint64_t)d.h * d.w);
         }
         for (int64_t i = (int64_t)threadIdx.x * d.c; i < len;
              i += (int64_t)BLOCK * d.c) {
             if (what == 2)
-                towards = grey_at(y + i, d.c);
+                towards = gray_at(y + i, d.c);
             for (int c = 0; c < d.c; c++)
                 y[i + c] = augment_blend(towards, y[i + c], f);
         }

@@ -164,7 +164,7 @@ def hdf5():
         f.create_dataset("images", data=PIXELS, chunks=(1, H, W, 3), compression="gzip")
         f["label_maps"] = VALUES
         f["labels"] = np.array(LABEL, np.uint8)
-    with h5py.File(os.path.join(make("hdf5_grey"), "train.hdf5"), "w") as f:
+    with h5py.File(os.path.join(make("hdf5_gray"), "train.hdf5"), "w") as f:
         f["images"] = PIXELS[..., 0]
         f["label_maps"] = VALUES[..., None]
         f["labels"] = np.array(LABEL, np.float32)[:, None]

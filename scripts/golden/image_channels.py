@@ -52,8 +52,8 @@ def main():
     bit = bands()[:2] + [bands()[2].convert("1", dither=0)]
     bit_bands = bytes(v for p in zip(*(im.convert("L").tobytes() for im in bit)) for v in p)
     files = {
-        "grey.png": (saved([rgb], "PNG"), 1, rgb.convert("L").tobytes()),
-        "grey_of_rgba.png": (saved([rgba], "PNG"), 1, rgba.convert("L").tobytes()),
+        "gray.png": (saved([rgb], "PNG"), 1, rgb.convert("L").tobytes()),
+        "gray_of_rgba.png": (saved([rgba], "PNG"), 1, rgba.convert("L").tobytes()),
         "alpha.png": (saved([la], "PNG"), 2, la.tobytes()),
         "rgba.png": (saved([rgba], "PNG"), 4, rgba.tobytes()),
         "rgba.tif": (saved([rgba], "TIFF", compression="tiff_lzw"), 4, rgba.tobytes()),

@@ -150,19 +150,19 @@ def main():
         "progressive.jpg": (rgb, {"quality": 90, "progressive": True}),
         "restart.jpg": (rgb, {"quality": 90, "restart_marker_blocks": 1}),
         "rotated.jpg": (rgb, {"quality": 90, "exif": exif}),
-        "grey.jpg": (rgb.convert("L"), {"quality": 90}),
+        "gray.jpg": (rgb.convert("L"), {"quality": 90}),
         "cmyk.jpg": (cmyk, {"quality": 90}),
         "rgb.png": (rgb, {}),
         "rgba.png": (rgba, {}),
-        "grey.png": (rgb.convert("L"), {}),
-        "greyalpha.png": (rgba.convert("LA"), {}),
+        "gray.png": (rgb.convert("L"), {}),
+        "grayalpha.png": (rgba.convert("LA"), {}),
         "palette.png": (rgb.quantize(16), {}),
         "bit.png": (rgb.convert("1"), {}),
         "rgb.bmp": (rgb, {}),
         "palette.gif": (rgb.quantize(16), {}),
         "transparent.gif": (rgb.quantize(16), {"transparency": 5}),
         "rgb.ppm": (rgb, {}),
-        "grey.pgm": (rgb.convert("L"), {}),
+        "gray.pgm": (rgb.convert("L"), {}),
         "lossy.webp": (rgb, {"quality": 80}),
         "lossless.webp": (rgb, {"lossless": True}),
         "rgba.webp": (rgba, {"quality": 80, "exact": True}),
@@ -171,12 +171,12 @@ def main():
         "rgb.avif": (rgb, {"quality": 90, "subsampling": "4:2:0"}),
         "rgb444.avif": (rgb, {"quality": 80, "subsampling": "4:4:4"}),
         "rgba.avif": (rgba, {"quality": 90}),
-        "grey.avif": (rgb.convert("L"), {"quality": 90}),
+        "gray.avif": (rgb.convert("L"), {"quality": 90}),
         "rgb.jp2": (rgb, {}),
         "lossy.j2k": (rgb, {"irreversible": True, "quality_layers": [8]}),
         "tiles.jp2": (rgb, {"tile_size": (10, 8), "tile_offset": (0, 0), "offset": (3, 2)}),
-        "grey.jp2": (rgb.convert("L"), {}),
-        "greyalpha.jp2": (rgba.convert("LA"), {}),
+        "gray.jp2": (rgb.convert("L"), {}),
+        "grayalpha.jp2": (rgba.convert("LA"), {}),
         "rgba.jp2": (rgba, {}),
     }
     edits = {"mjpeg.jpg": without_huffman, "scan.jpg": odd_scan, "extra.jpg": extra_bytes}
@@ -198,8 +198,8 @@ def main():
     expect("short.png", Image.open("short.png").convert("RGB").tobytes())
     png16("rgb16.png", 3, 2)
     expect("rgb16.png", rgb.tobytes())
-    png16("grey16.png", 1, 0)
-    expect("grey16.png", bytes(pixel(x, y)[0] for y in range(H) for x in range(W) for _ in range(3)))
+    png16("gray16.png", 1, 0)
+    expect("gray16.png", bytes(pixel(x, y)[0] for y in range(H) for x in range(W) for _ in range(3)))
 
 
 main()

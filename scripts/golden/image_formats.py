@@ -228,13 +228,13 @@ def packets(bits, value):
 
 def tgas():
     m888, m555 = packed((0xff0000, 0xff00, 0xff)), packed((0x7c00, 0x3e0, 0x1f))
-    grey = lambda x, y: pixel(x, y)[2]
+    gray = lambda x, y: pixel(x, y)[2]
     few = lambda x, y: index(x, y, 16)
     keep("rgb24.tga", tga(2, 24, plain(24, m888)))
     keep("rgb32.tga", tga(2, 32, plain(32, m888), 8))
     keep("rgb16.tga", tga(2, 16, plain(16, m555)))
-    keep("grey.tga", tga(3, 8, plain(8, grey)))
-    keep("greyalpha.tga", tga(3, 16, plain(16, lambda x, y: grey(x, y) | 77 << 8)))
+    keep("gray.tga", tga(3, 8, plain(8, gray)))
+    keep("grayalpha.tga", tga(3, 16, plain(16, lambda x, y: gray(x, y) | 77 << 8)))
     keep("mapped24.tga", tga(1, 8, plain(8, few), colors=triples(16), map_bits=24))
     keep("mapped32.tga", tga(1, 8, plain(8, few), colors=quads(16), map_bits=32))
     keep("mapped16.tga", tga(1, 8, plain(8, few), map_bits=16,
@@ -242,7 +242,7 @@ def tgas():
     keep("mapped_later.tga", tga(1, 8, plain(8, few), colors=triples(12), first=3, map_bits=24))
     keep("runs24.tga", tga(10, 24, packets(24, m888)))
     keep("runs32.tga", tga(10, 32, packets(32, m888)))
-    keep("runs_grey.tga", tga(11, 8, packets(8, grey)))
+    keep("runs_gray.tga", tga(11, 8, packets(8, gray)))
     keep("runs_mapped.tga", tga(9, 8, packets(8, few), colors=triples(16), map_bits=24))
     for flags in (0x10, 0x20, 0x30):
         keep("corner%x.tga" % flags, tga(2, 24, plain(24, m888), flags))

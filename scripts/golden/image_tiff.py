@@ -104,7 +104,7 @@ def colors(n):
     return [(i * step + 13) * 256 % 65536 + 200 for step in (31, 57, 99) for i in range(n)]
 
 
-def grey(x, y):
+def gray(x, y):
     return pixel(x, y)[:1]
 
 
@@ -125,14 +125,14 @@ def made():
         "cmyk_planes.tif": tiff(planes(lambda s: strips(s, 17), 4),
                                 {BITS: [8] * 4, PHOTOMETRIC: CMYK, SAMPLES: 4, COMPRESSION: DEFLATE, PLANAR: 2}),
         "fill.tif": tiff([reverse_bits(bit)], {BITS: 1, PHOTOMETRIC: WHITE, SAMPLES: 1, FILL_ORDER: 2}),
-        "white.tif": tiff(strips(grey, 17), {BITS: 8, PHOTOMETRIC: WHITE, SAMPLES: 1, COMPRESSION: DEFLATE}),
+        "white.tif": tiff(strips(gray, 17), {BITS: 8, PHOTOMETRIC: WHITE, SAMPLES: 1, COMPRESSION: DEFLATE}),
         "bits2.tif": tiff([packed(lambda x, y: (x + y) & 3, 2)], {BITS: 2, PHOTOMETRIC: BLACK, SAMPLES: 1}),
         "bits4.tif": tiff([packed(lambda x, y: (x + y) & 15, 4)], {BITS: 4, PHOTOMETRIC: WHITE, SAMPLES: 1}),
         "palette1.tif": tiff([bit], {BITS: 1, PHOTOMETRIC: PALETTE, SAMPLES: 1, COLORS: colors(2)}),
         "palette4.tif": tiff([packed(lambda x, y: (x * y) & 15, 4)],
                              {BITS: 4, PHOTOMETRIC: PALETTE, SAMPLES: 1, COLORS: colors(16)}, ">"),
         "big.tif": tiff(strips(rgb, 17), {**whole, COMPRESSION: DEFLATE}, big=True),
-        "pages.tif": tiff(strips(grey, 17), {BITS: 8, PHOTOMETRIC: BLACK, SAMPLES: 1, COMPRESSION: DEFLATE},
+        "pages.tif": tiff(strips(gray, 17), {BITS: 8, PHOTOMETRIC: BLACK, SAMPLES: 1, COMPRESSION: DEFLATE},
                           pages=2),
         "rotated.tif": tiff(strips(rgb, 17), {**whole, COMPRESSION: DEFLATE, ORIENTATION: 6}),
     }
@@ -146,8 +146,8 @@ def saved():
         "rgb.tif": (rgb, None, {}),
         "lzw.tif": (rgb, "tiff_lzw", {PREDICTOR: 2, ROWS: 4}),
         "rgba.tif": (rgba, "tiff_adobe_deflate", {}),
-        "grey.tif": (rgb.convert("L"), "packbits", {}),
-        "greyalpha.tif": (rgba.convert("LA"), "tiff_deflate", {}),
+        "gray.tif": (rgb.convert("L"), "packbits", {}),
+        "grayalpha.tif": (rgba.convert("LA"), "tiff_deflate", {}),
         "palette.tif": (rgb.quantize(16), "tiff_lzw", {}),
         "cmyk.tif": (cmyk, "zstd", {}),
         "bit.tif": (rgb.convert("1"), "group4", {}),

@@ -34,7 +34,7 @@ augment_jitter(const struct augment_key *k, const double strength[3])
 }
 
 /* Pillow's L of one pixel. */
-HOST_DEVICE static inline int augment_grey(int r, int g, int b)
+HOST_DEVICE static inline int augment_gray(int r, int g, int b)
 {
     return (19595 * r + 38470 * g + 7471 * b + 32768) >> 16;
 }

@@ -218,7 +218,7 @@ static void print_classifier(struct printer *p)
         print_raw_key("  TASK", "multilabel", "the table has several labels per image");
     else
         print_balance(f);
-    if (f->grey)
+    if (f->gray)
         print_int_key("  IN_CHANS", 1, "all inspected images are gray");
     print_data(p);
     print_key("  IMG_SIZE", (snprintf(text, sizeof(text), "%d", size), text),
@@ -227,7 +227,7 @@ static void print_classifier(struct printer *p)
     set_key(p, "MODEL.NAME", net);
     if (p->l->label_sets)
         set_key(p, "MODEL.TASK", "multilabel");
-    set_int_key(p, "MODEL.IN_CHANS", f->grey ? 1 : 3);
+    set_int_key(p, "MODEL.IN_CHANS", f->gray ? 1 : 3);
     set_int_key(p, "DATA.IMG_SIZE", size);
     print_derived_keys(p);
 }

@@ -68,7 +68,7 @@ struct init_facts {
     int width, height, shortest;  /* medians, and the shortest side of all */
     bool uniform;                 /* all are squares of one size */
     bool glyphs;                  /* classes are numbers or letters: session/job.h */
-    bool grey;                    /* all inspected images are gray */
+    bool gray;                    /* all inspected images are gray */
     double bytes;                 /* of all training images, decoded */
     /* Of the inspected label maps: */
     double share[INIT_VALUES]; /* of the pixels, by value */

@@ -25,7 +25,7 @@ struct inspection {
     int64_t maps, unread; /* label maps of values; unreadable label maps */
 };
 
-static bool is_grey(const struct image *img)
+static bool is_gray(const struct image *img)
 {
     for (int y = 0; y < img->h; y++) {
         const uint8_t *p = img->pixel + (size_t)y * img->stride;
@@ -86,7 +86,7 @@ static void inspect_image(struct init_facts *f, struct inspection *k, int64_t i)
         image_decoder_read(k->decoder, NULL, &k->image, &why) == 0) {
         k->w[f->looked] = w;
         k->h[f->looked++] = h;
-        k->colors = k->colors || !is_grey(&k->image);
+        k->colors = k->colors || !is_gray(&k->image);
         f->shortest = f->looked == 1 || w < f->shortest ? w : f->shortest;
         f->shortest = h < f->shortest ? h : f->shortest;
     } else {
@@ -130,7 +130,7 @@ static void inspect_images(struct init_facts *f, const struct init_layout *l,
         die("'%s': all %lld inspected label maps are unreadable", l->path, (long long)n);
     if (!f->looked)
         die("'%s': all %lld inspected images are unreadable", l->path, (long long)n);
-    f->grey = !k->colors;
+    f->gray = !k->colors;
     f->uniform = true;
     for (int i = 0; i < f->looked; i++)
         f->uniform = f->uniform && k->w[i] == k->w[0] && k->h[i] == k->w[0];
@@ -161,7 +161,7 @@ static void count_classes(struct init_facts *f, const struct dataset *d, bool se
         free(count);
         return;
     }
-    f->glyphs = f->grey && job_are_glyphs(d);
+    f->glyphs = f->gray && job_are_glyphs(d);
     f->least = count[least];
     f->most = count[most];
     f->least_name = xstrdup(d->class_name[least]);

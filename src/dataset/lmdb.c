@@ -306,8 +306,8 @@ static int lmdb_list(void *file, struct samples *s, struct strbuf *why)
 }
 
 /* Copies a value, or the image of a datum, to `out`. */
-static int lmdb_take(const MDB_val *value, enum lmdb_form form, int64_t limit,
-                     struct dataset_bytes *out, struct strbuf *why)
+static int lmdb_read_value(const MDB_val *value, enum lmdb_form form, int64_t limit,
+                           struct dataset_bytes *out, struct strbuf *why)
 {
     if (form == LMDB_UNKNOWN) {
         strbuf_addstr(why, "it is neither an image nor a caffe.Datum with one");
@@ -341,7 +341,7 @@ static int lmdb_read(void *file, const struct sample *at, bool label_map, int64_
     lmdb_key(key, label_map ? "label" : "image", at->image.at);
     rc = lmdb_get(f, txn, form == LMDB_NUMBERED ? key : at->name, &value, why);
     if (rc == 0)
-        rc = lmdb_take(&value, form, limit, out, why);
+        rc = lmdb_read_value(&value, form, limit, out, why);
     f->lib->txn_abort(txn);
     return rc;
 }

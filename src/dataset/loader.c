@@ -23,7 +23,7 @@ struct ticket {
 
 /* Assigns the next samples to `t`. Returns false if there is no work. Requires the
  * lock. */
-static bool loader_take(struct loader *l, struct ticket *t)
+static bool loader_claim_samples(struct loader *l, struct ticket *t)
 {
     int left = l->o.batch - l->start_at, share = l->o.batch / (4 * (l->o.workers + 1));
     struct slot *s = &l->slot[l->start % l->nslots];
@@ -105,7 +105,7 @@ void *loader_thread(void *arg)
     pthread_mutex_lock(&l->lock);
     w.number = l->started++;
     while (!l->stop) {
-        if (!loader_take(l, &t)) {
+        if (!loader_claim_samples(l, &t)) {
             pthread_cond_wait(&l->work, &l->lock);
             continue;
         }
@@ -162,7 +162,7 @@ static void loader_await(struct loader *l, struct slot *s)
     while (s->state != SLOT_READY) {
         if (l->o.workers > 0)
             pthread_cond_wait(&l->ready, &l->lock);
-        else if (loader_take(l, &t))
+        else if (loader_claim_samples(l, &t))
             loader_do(l, &l->own, &t);
         else
             BUG("no work for batch %lld", (long long)l->next);

@@ -117,13 +117,13 @@ static void bmp_palette(struct bmp *b, const uint8_t *d, size_t len, size_t at,
 
     for (i = 0; i < n && i < 256; i++) {
         const uint8_t *p = d + at + i * step;
-        uint8_t grey = (uint8_t)(n == 2 ? 255 * i : i);
+        uint8_t gray = (uint8_t)(n == 2 ? 255 * i : i);
 
         if (at > len || len - at < (i + 1) * step)
             break;
         for (int c = 0; c < 3; c++)
             b->palette[i][c] = p[2 - c];
-        ramp = ramp && p[0] == grey && p[1] == grey && p[2] == grey;
+        ramp = ramp && p[0] == gray && p[1] == gray && p[2] == gray;
     }
     if (!ramp || i < n)
         return;

@@ -311,14 +311,14 @@ void image_decoder_forget(struct image_decoder *d)
 }
 
 /* Converts RGB to gray in place. */
-static void decode_grey(struct image *img)
+static void decode_gray(struct image *img)
 {
     for (int y = 0; y < img->h; y++) {
         const uint8_t *rgb = img->pixel + (size_t)y * img->stride;
-        uint8_t *grey = img->pixel + (size_t)y * (size_t)img->w;
+        uint8_t *gray = img->pixel + (size_t)y * (size_t)img->w;
 
         for (int x = 0; x < img->w; x++)
-            grey[x] = (uint8_t)enhance_grey(rgb + IMAGE_RGB * (ptrdiff_t)x);
+            gray[x] = (uint8_t)enhance_gray(rgb + IMAGE_RGB * (ptrdiff_t)x);
     }
     img->channels = 1;
     img->stride = (size_t)img->w;
@@ -349,7 +349,7 @@ static int decode_channels(const struct image_decoder *d, const struct decoder_f
         rc = decode_device(d, file, img) ? 0 : d->format->read(file, part, img, why);
     rc = decode_failure(d->format, rc, file->len + memory, why);
     if (rc == 0 && d->channels == 1)
-        decode_grey(img);
+        decode_gray(img);
     return rc;
 }
 

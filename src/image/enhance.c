@@ -46,7 +46,7 @@ CLONES static uint32_t enhance_sum(const uint8_t *rgb, size_t n)
     uint32_t sum = 0;
 
     for (size_t i = 0; i < n; i++)
-        sum += (uint32_t)enhance_grey(rgb + 3 * i);
+        sum += (uint32_t)enhance_gray(rgb + 3 * i);
     return sum;
 }
 
@@ -63,10 +63,10 @@ void enhance_contrast(uint8_t *rgb, size_t n, float f)
 CLONES void enhance_color(uint8_t *rgb, size_t n, float f)
 {
     for (size_t i = 0; i < n; i++) {
-        int grey = enhance_grey(rgb + 3 * i);
-        uint8_t r = enhance_blend(grey, rgb[3 * i], f);
-        uint8_t g = enhance_blend(grey, rgb[3 * i + 1], f);
-        uint8_t b = enhance_blend(grey, rgb[3 * i + 2], f);
+        int gray = enhance_gray(rgb + 3 * i);
+        uint8_t r = enhance_blend(gray, rgb[3 * i], f);
+        uint8_t g = enhance_blend(gray, rgb[3 * i + 1], f);
+        uint8_t b = enhance_blend(gray, rgb[3 * i + 2], f);
 
         rgb[3 * i] = r;
         rgb[3 * i + 1] = g;

@@ -14,9 +14,9 @@
 #include "base/color_formula.h"
 
 /* L of one pixel. */
-static inline int enhance_grey(const uint8_t *p)
+static inline int enhance_gray(const uint8_t *p)
 {
-    return augment_grey(p[0], p[1], p[2]);
+    return augment_gray(p[0], p[1], p[2]);
 }
 
 void enhance_brightness(uint8_t *rgb, size_t n, float f);

@@ -254,7 +254,7 @@ static const char *jp2_refuse(const opj_image_t *m)
 
 static void jp2_draw(const opj_image_t *m, struct image *img)
 {
-    bool grey = m->numcomps < 3, ycc;
+    bool gray = m->numcomps < 3, ycc;
 
     ycc = m->color_space == OPJ_CLRSPC_SYCC ||
           (m->color_space == OPJ_CLRSPC_UNSPECIFIED && jp2_is_subsampled(m));
@@ -263,9 +263,9 @@ static void jp2_draw(const opj_image_t *m, struct image *img)
 
         for (int x = 0; x < img->w; x++, to += 3) {
             for (int c = 0; c < 3; c++)
-                to[c] = (uint8_t)jp2_sample(&m->comps[grey ? 0 : c], m->x0 + (uint32_t)x,
+                to[c] = (uint8_t)jp2_sample(&m->comps[gray ? 0 : c], m->x0 + (uint32_t)x,
                                             m->y0 + (uint32_t)y);
-            if (ycc && !grey)
+            if (ycc && !gray)
                 jp2_from_ycc(to);
         }
     }

@@ -94,9 +94,9 @@ static const char *png_kind(int color, int bits)
     case PNG_COLOR_TYPE_RGBA:
         return "an RGBA image";
     case PNG_COLOR_TYPE_GRAY_ALPHA:
-        return "a grey image with alpha";
+        return "a gray image with alpha";
     default:
-        return bits > 8 ? "a 16-bit grey image" : NULL;
+        return bits > 8 ? "a 16-bit gray image" : NULL;
     }
 }
 
@@ -117,7 +117,7 @@ static void png_start(struct png *g)
     kind = png_kind(color, bits);
     if (kind) {
         snprintf(g->reason, sizeof(g->reason),
-                 "%s, where grey levels or palette indices of at most 8 bits are class "
+                 "%s, where gray levels or palette indices of at most 8 bits are class "
                  "values",
                  kind);
         longjmp(g->jump, 1);

@@ -14,7 +14,7 @@
 #include "base/failure.h"
 #include "image/png_chunks.h"
 
-enum { COLOR_GREY = 0, COLOR_PALETTE = 3, COLORS = 256, SLACK = 64 };
+enum { COLOR_GRAY = 0, COLOR_PALETTE = 3, COLORS = 256, SLACK = 64 };
 
 /* Bytes per pixel by the color type of the header. */
 static const uint8_t stored_channels[8] = {1, 0, 3, 1, 2, 0, 4, 0};
@@ -395,14 +395,14 @@ bool png_plain_has_values(const uint8_t *d, size_t len)
     int w, h;
 
     return len >= 33 && png_chunks_size(d, len, &w, &h) && d[24] == 8 &&
-           (d[25] == COLOR_GREY || d[25] == COLOR_PALETTE) && !d[26] && !d[27] &&
+           (d[25] == COLOR_GRAY || d[25] == COLOR_PALETTE) && !d[26] && !d[27] &&
            !d[28];
 }
 
 int png_plain_values(struct png_plain *p, const uint8_t *d, size_t len, uint8_t *to,
                      struct strbuf *why)
 {
-    struct png_image m = {.kind = COLOR_GREY, .stored = 1};
+    struct png_image m = {.kind = COLOR_GRAY, .stored = 1};
     struct image img = {.pixel = to};
     int rc;
 

@@ -15,11 +15,11 @@
 #include "image/bytes.h"
 #include "image/decoder.h"
 
-enum { TGA_HEADER = 18, TGA_MAPPED = 1, TGA_RGB, TGA_GREY, TGA_RUNS = 8 };
+enum { TGA_HEADER = 18, TGA_MAPPED = 1, TGA_RGB, TGA_GRAY, TGA_RUNS = 8 };
 
 struct tga {
     int w, h, bits;
-    int kind; /* TGA_MAPPED, TGA_RGB, TGA_GREY */
+    int kind; /* TGA_MAPPED, TGA_RGB, TGA_GRAY */
     bool runs, top_down, right_to_left;
     size_t pixels; /* offset in the file */
     uint8_t palette[256][3];
@@ -48,7 +48,7 @@ static bool tga_is_depth(int kind, int bits)
 {
     if (kind == TGA_MAPPED)
         return bits == 8;
-    if (kind == TGA_GREY)
+    if (kind == TGA_GRAY)
         return bits == 1 || bits == 8 || bits == 16;
     return kind == TGA_RGB && (bits == 15 || bits == 16 || bits == 24 || bits == 32);
 }
@@ -66,7 +66,7 @@ static bool tga_is(const void *data, size_t len)
 {
     const uint8_t *d = data;
 
-    return len > TGA_HEADER && (d[2] & ~TGA_RUNS) <= TGA_GREY &&
+    return len > TGA_HEADER && (d[2] & ~TGA_RUNS) <= TGA_GRAY &&
            tga_is_depth(d[2] & 7, d[16]) && tga_is_map(d) && le16(d + 12) > 0 &&
            le16(d + 14) > 0 && !(d[17] & 0xc0);
 }
@@ -109,7 +109,7 @@ static void tga_pixel(const struct tga *t, const uint8_t *row, int x, uint8_t *r
         memset(rgb, row[x / 8] >> (7 - x % 8) & 1 ? 255 : 0, 3);
     else if (t->kind == TGA_MAPPED)
         memcpy(rgb, t->palette[*p], 3);
-    else if (t->kind == TGA_GREY)
+    else if (t->kind == TGA_GRAY)
         memset(rgb, *p, 3);
     else
         tga_color(p, t->bits, rgb);

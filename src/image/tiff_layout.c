@@ -140,14 +140,14 @@ static void tiff_cmyk(const struct tiff_layout *l, const uint8_t *row, int x, in
 }
 
 /* All three columns of the table hold the gray level. */
-static void tiff_grey(const struct tiff_layout *l, const uint8_t *row, int x, int n,
-                      uint8_t *grey)
+static void tiff_gray(const struct tiff_layout *l, const uint8_t *row, int x, int n,
+                      uint8_t *gray)
 {
     for (int i = 0; i < n; i++) {
         uint8_t rgb[3];
 
         tiff_indexed(l, row, x + i, 1, rgb);
-        grey[i] = rgb[0];
+        gray[i] = rgb[0];
     }
 }
 
@@ -163,7 +163,7 @@ void tiff_layout_row(const struct tiff_layout *l, const uint8_t *row, int x, int
     l->colors(l, row, x, n, dst);
 }
 
-static void tiff_greys(struct tiff_layout *l, bool white_first)
+static void tiff_grays(struct tiff_layout *l, bool white_first)
 {
     int max = (1 << l->bits) - 1;
 
@@ -197,7 +197,7 @@ static int tiff_meaning(struct tiff_layout *l, TIFF *t, const struct tiff_tags *
     l->bits = g->bits;
     l->colors = tiff_indexed;
     if (single && g->photometric <= PHOTOMETRIC_MINISBLACK) {
-        tiff_greys(l, g->photometric == PHOTOMETRIC_MINISWHITE);
+        tiff_grays(l, g->photometric == PHOTOMETRIC_MINISWHITE);
         return 0;
     }
     if (single && g->photometric == PHOTOMETRIC_PALETTE)
@@ -294,7 +294,7 @@ int tiff_layout_bands(struct tiff_layout *l, TIFF *t, int channels, struct strbu
                  g.photometric == PHOTOMETRIC_SEPARATED;
 
     if (channels == 1 && (g.samples != 1 || g.photometric > PHOTOMETRIC_MINISBLACK)) {
-        strbuf_addstr(why, "its pages are its channels, and one of them is not grey");
+        strbuf_addstr(why, "its pages are its channels, and one of them is not gray");
         return -1;
     }
     if (g.samples != channels)
@@ -302,7 +302,7 @@ int tiff_layout_bands(struct tiff_layout *l, TIFF *t, int channels, struct strbu
     if (channels == 1) {
         if (tiff_layout_init(l, t, why) < 0)
             return -1;
-        l->colors = tiff_grey;
+        l->colors = tiff_gray;
         l->out = 1;
         return 0;
     }

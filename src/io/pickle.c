@@ -10,7 +10,7 @@
 static void op_proto(struct pickle_reader *r, int arg)
 {
     (void)arg;
-    if (pickle_take_int(r, 1) > 5)
+    if (pickle_read_int(r, 1) > 5)
         pickle_fail(r, "it has a protocol above 5");
 }
 
@@ -18,7 +18,7 @@ static void op_proto(struct pickle_reader *r, int arg)
 static void op_frame(struct pickle_reader *r, int arg)
 {
     (void)arg;
-    (void)pickle_take_int(r, 8);
+    (void)pickle_read_int(r, 8);
 }
 
 static void op_none(struct pickle_reader *r, int arg)
@@ -35,7 +35,7 @@ static void op_bool(struct pickle_reader *r, int arg)
 /* Pushes an int of `arg` bytes; one of four bytes is signed. */
 static void op_int(struct pickle_reader *r, int arg)
 {
-    uint64_t v = pickle_take_int(r, arg);
+    uint64_t v = pickle_read_int(r, arg);
 
     pickle_push(r, pickle_new(r, PICKLE_INT))->number =
         arg == 4 ? (int32_t)v : (int64_t)v;
@@ -44,7 +44,7 @@ static void op_int(struct pickle_reader *r, int arg)
 /* Pushes a little-endian two's complement int that follows its length in `arg` bytes. */
 static void op_long(struct pickle_reader *r, int arg)
 {
-    uint64_t len = pickle_take_int(r, arg), v = 0;
+    uint64_t len = pickle_read_int(r, arg), v = 0;
     const uint8_t *b = pickle_next(r, len);
 
     if (!b)
@@ -63,7 +63,7 @@ static void op_long(struct pickle_reader *r, int arg)
 /* Pushes a big-endian double. */
 static void op_float(struct pickle_reader *r, int arg)
 {
-    uint64_t v = pickle_take_int(r, arg);
+    uint64_t v = pickle_read_int(r, arg);
 
     v = __builtin_bswap64(v);
     memcpy(&pickle_push(r, pickle_new(r, PICKLE_FLOAT))->real, &v, sizeof(v));
@@ -71,7 +71,7 @@ static void op_float(struct pickle_reader *r, int arg)
 
 static void add_string(struct pickle_reader *r, enum pickle_kind kind, int bytes)
 {
-    uint64_t len = pickle_take_int(r, bytes);
+    uint64_t len = pickle_read_int(r, bytes);
     const uint8_t *s = pickle_next(r, len);
 
     if (s)
@@ -196,7 +196,7 @@ static void op_dup(struct pickle_reader *r, int arg)
 
 static void op_put(struct pickle_reader *r, int arg)
 {
-    pickle_memo_put(r, pickle_take_int(r, arg));
+    pickle_memo_put(r, pickle_read_int(r, arg));
 }
 
 static void op_memoize(struct pickle_reader *r, int arg)
@@ -207,7 +207,7 @@ static void op_memoize(struct pickle_reader *r, int arg)
 
 static void op_get(struct pickle_reader *r, int arg)
 {
-    struct pickle_value *v = pickle_memo_get(r, pickle_take_int(r, arg));
+    struct pickle_value *v = pickle_memo_get(r, pickle_read_int(r, arg));
 
     if (v)
         pickle_push(r, v);

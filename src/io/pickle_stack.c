@@ -28,7 +28,7 @@ const uint8_t *pickle_next(struct pickle_reader *r, uint64_t n)
     return at;
 }
 
-uint64_t pickle_take_int(struct pickle_reader *r, int bytes)
+uint64_t pickle_read_int(struct pickle_reader *r, int bytes)
 {
     const uint8_t *b = pickle_next(r, (uint64_t)bytes);
     uint64_t v = 0;

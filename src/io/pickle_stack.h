@@ -28,7 +28,7 @@ void pickle_fail(struct pickle_reader *r, const char *wrong);
 
 /* Returns the next n bytes, or NULL if there are fewer. An int is little endian. */
 const uint8_t *pickle_next(struct pickle_reader *r, uint64_t n);
-uint64_t pickle_take_int(struct pickle_reader *r, int bytes);
+uint64_t pickle_read_int(struct pickle_reader *r, int bytes);
 /* Returns a line of text without its end, or NULL if the end is missing. */
 const char *pickle_next_line(struct pickle_reader *r, size_t *len);
 

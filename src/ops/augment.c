@@ -52,7 +52,7 @@ static const char *color_shape(struct node *n)
     const struct tensor *x = n->in[AUGMENT_X];
 
     if (!tensor_is_image(x) || (x->dim[IMAGE_C] != 1 && x->dim[IMAGE_C] != 3))
-        return "neither grey nor RGB";
+        return "neither gray nor RGB";
     return augment_shape(n);
 }
 
@@ -110,11 +110,11 @@ void flip_image(const struct flip_attrs *a, const struct augment_image *m)
 
 /* ---- color_jitter ---- */
 
-static int grey_at(const struct augment_image *m, int64_t i)
+static int gray_at(const struct augment_image *m, int64_t i)
 {
     const uint8_t *p = m->y + i * m->c;
 
-    return m->c == 1 ? p[0] : augment_grey(p[0], p[1], p[2]);
+    return m->c == 1 ? p[0] : augment_gray(p[0], p[1], p[2]);
 }
 
 /* Blends every byte x to d + f (x - d). */
@@ -135,17 +135,17 @@ static void contrast(const struct augment_image *m, float f)
     uint64_t sum = 0;
 
     for (int64_t i = 0; i < n; i++)
-        sum += (uint64_t)grey_at(m, i);
+        sum += (uint64_t)gray_at(m, i);
     blend_all(m, augment_mean(sum, (uint64_t)n), f);
 }
 
 static void saturation(const struct augment_image *m, float f)
 {
     for (int64_t i = 0; i < (int64_t)m->h * m->w; i++) {
-        int grey = grey_at(m, i);
+        int gray = gray_at(m, i);
 
         for (int c = 0; c < m->c; c++)
-            m->y[i * m->c + c] = augment_blend(grey, m->y[i * m->c + c], f);
+            m->y[i * m->c + c] = augment_blend(gray, m->y[i * m->c + c], f);
     }
 }
 

@@ -365,15 +365,15 @@ static bool row_hflip(struct view *v)
 
 static bool row_jitter(struct view *v)
 {
-    bool grey = v->cfg->model.in_chans == 1;
+    bool gray = v->cfg->model.in_chans == 1;
 
     if (!v->segment && (!v->job->images || !v->mild))
         return false;
     if (v->cfg->model.in_chans != 1 && v->cfg->model.in_chans != IMAGE_RGB)
         return false;
-    set_value(v, grey ? "0.0" : "0.2");
-    if (grey)
-        strbuf_addstr(&v->why, "grey images");
+    set_value(v, gray ? "0.0" : "0.2");
+    if (gray)
+        strbuf_addstr(&v->why, "gray images");
     else if (v->segment)
         strbuf_addstr(&v->why, "mild");
     else

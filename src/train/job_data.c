@@ -19,7 +19,7 @@ static int by_number(const void *a, const void *b)
 }
 
 /* True if all pixels are gray, as in scans and renderings of glyphs. */
-static bool is_grey(const struct image *img)
+static bool is_gray(const struct image *img)
 {
     for (int y = 0; y < img->h; y++) {
         const uint8_t *p = img->pixel + (size_t)y * img->stride;
@@ -51,7 +51,7 @@ static void look_at_images(struct job *job, const struct dataset *d)
             image_decoder_open(decoder, bytes.data, bytes.len, &w, &h, &why) < 0)
             continue;
         if (job->glyphs && image_decoder_read(decoder, NULL, &img, &why) == 0)
-            job->glyphs = is_grey(&img);
+            job->glyphs = is_gray(&img);
         side[looked] = w < h ? w : h;
         job->uniform = job->uniform && w == h && w == side[0];
         looked++;

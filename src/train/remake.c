@@ -90,7 +90,7 @@ static bool is_first(const struct tensor *t, const struct safetensors_tensor *fi
            file->dims[WEIGHT_I] == RGB;
 }
 
-static bool grey_takes(const struct model_family *f, bool head, const struct tensor *t,
+static bool gray_takes(const struct model_family *f, bool head, const struct tensor *t,
                        const struct safetensors_tensor *file)
 {
     (void)f;
@@ -132,7 +132,7 @@ static void first_make(const struct model_family *f, const struct tensor *t,
 static const struct remake remakes[] = {
     {": resized", true, grid_takes, grid_make},
     {": the rows of ImageNet-1k", false, rows_take, rows_make},
-    {": for gray images, summed over R, G, and B", true, grey_takes, first_make},
+    {": for gray images, summed over R, G, and B", true, gray_takes, first_make},
     {": for other channel counts, R, G, and B in turn, times 3 / channels", true,
      bands_take, first_make},
 };

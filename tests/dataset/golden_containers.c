@@ -114,7 +114,7 @@ void golden_expect_image_of(const struct dataset *d, int i, int file)
     assert_memory_equal(got, want, sizeof(want));
 }
 
-void golden_expect_grey(const struct dataset *d, int i)
+void golden_expect_gray(const struct dataset *d, int i)
 {
     uint8_t got[H * W * 3], want[H * W * 3];
 

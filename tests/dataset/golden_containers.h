@@ -20,7 +20,7 @@ void golden_copy_file(const char *from, const char *dir, const char *name);
 /* Fails unless sample i has the pixels or the label map of golden file i. */
 void golden_expect_image(const struct dataset *d, int i);
 void golden_expect_image_of(const struct dataset *d, int i, int file);
-void golden_expect_grey(const struct dataset *d, int i); /* the file's red channel */
+void golden_expect_gray(const struct dataset *d, int i); /* the file's red channel */
 void golden_expect_label_map(const struct dataset *d, int i);
 
 /* Writes text at an offset of a file. */

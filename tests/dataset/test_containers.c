@@ -30,7 +30,7 @@ static const struct foreign {
     {"tfrecord", "tfrecord", "tfrecord", NULL},
     {"hdf5", "hdf5", "hdf5", NULL},
     {"hdf5", "hdf5_pixels", "hdf5_pixels", NULL},
-    {"hdf5", "hdf5_grey", "hdf5_grey", golden_expect_grey},
+    {"hdf5", "hdf5_gray", "hdf5_gray", golden_expect_gray},
 };
 
 static void others_files_are_read(void **state)

@@ -25,14 +25,14 @@ train() { # NAME CHANNELS OPTION...
     --mixup 0 --cutmix 0 --output "out_$name" "$@" --opts TRAIN.WARMUP_EPOCHS=0 DATA.CACHE="${cache:-none}" >log 2>&1
 }
 
-"$trainc" synth shapes --out grey --classes 2 --train 12 --val 6 --size 16 2>/dev/null || exit 1
-cp -r grey rgb
+"$trainc" synth shapes --out gray --classes 2 --train 12 --val 6 --size 16 2>/dev/null || exit 1
+cp -r gray rgb
 classes rgba rgba.png rgba.tif
 classes bands pages.tif planes.tif
 
 train rgb 3 || fail "training on RGB"
 weights=out_rgb/resnet20/default/last.safetensors
-for run in "grey 1" "rgba 4" "bands 5"; do
+for run in "gray 1" "rgba 4" "bands 5"; do
   read -r name channels <<<"$run"
   train "$name" "$channels" || fail "training: $name"
   trained=$(score <log)
@@ -56,13 +56,13 @@ answers() { # CHANNELS MEAN STD...
   "$trainc" predict files --weights "$weights" --in-chans "$1" --no-amp --mean "${@:2:$1}" --std "${@:2+$1:$1}" 2>log
 }
 answers 3 0.5 0.5 0.5 0.25 0.25 0.25 >by_rgb
-answers 1 0.5 0.25 >by_grey
+answers 1 0.5 0.25 >by_gray
 expect_line "conv1.weight: the file has 16x3x3x3, the model 16x1x3x3: for gray images"
-paste -d' ' by_rgb by_grey | awk '
+paste -d' ' by_rgb by_gray | awk '
   $1 == $6 && $2 == $7 && $3 - $8 < 1e-2 && $8 - $3 < 1e-2 { n++ }
-  END { exit !(n == 3 && NR == 3) }' || { cat by_rgb by_grey; fail "predict: grey images by weights of RGB"; }
-"$trainc" features --model resnet20 --in-chans 1 --mean 0.5 --std 0.5 --weights "$weights" --img-size 16 --out grey.npz \
-  grey/val/*/*0.* >log 2>&1 || fail "features of grey"
+  END { exit !(n == 3 && NR == 3) }' || { cat by_rgb by_gray; fail "predict: gray images by weights of RGB"; }
+"$trainc" features --model resnet20 --in-chans 1 --mean 0.5 --std 0.5 --weights "$weights" --img-size 16 --out gray.npz \
+  gray/val/*/*0.* >log 2>&1 || fail "features of gray"
 expect_line "conv1.weight: the file has 16x3x3x3, the model 16x1x3x3: for gray images"
 
 # Swin has its own key; either one sets the number of channels.

@@ -154,18 +154,18 @@ layout_map_split_above split_above
 grep -q "looks like DATA.DATASET pairs, not imagenet" log || { cat log; fail "check: folders of images and masks are classes"; }
 
 # Gray images, larger images, and images in containers.
-mkdir -p grey/train/{a,b} grey/val/{a,b}
+mkdir -p gray/train/{a,b} gray/val/{a,b}
 for i in 1 2 3 4 5 6 7 8; do
   for c in a b; do
-    { printf 'P5\n200 180\n255\n'; head -c 36000 /dev/urandom; } >"grey/train/$c/$i.pgm"
-    cp "grey/train/$c/$i.pgm" grey/val/$c/
+    { printf 'P5\n200 180\n255\n'; head -c 36000 /dev/urandom; } >"gray/train/$c/$i.pgm"
+    cp "gray/train/$c/$i.pgm" gray/val/$c/
   done
 done
-trains grey grey
-is grey.yaml IN_CHANS 1
-is grey.yaml NAME resnet18
-is grey.yaml IMG_SIZE 224
-grep -q 'CROP_PCT: 0.95 *# the input of resnet18' grey.yaml || { cat grey.yaml; fail "the input of another model"; }
+trains gray gray
+is gray.yaml IN_CHANS 1
+is gray.yaml NAME resnet18
+is gray.yaml IMG_SIZE 224
+grep -q 'CROP_PCT: 0.95 *# the input of resnet18' gray.yaml || { cat gray.yaml; fail "the input of another model"; }
 # Classes named by numbers, images of 8 x 8 pixels: the lists contain indices, and no image counts
 # as damaged. A run of a few epochs learns.
 mkdir -p digits/{0..11}

@@ -90,7 +90,7 @@ layout_class_masked() { mkdir "$1" && cp -r "$(ls -d _s/train/* | head -1)" "$1/
 layout_class_tiny() { cp -r _t "$1"; }
 layout_class_digits() { local c k && for c in {0..9}; do for k in {1..6}; do _pgm "$1/$c/$k.pgm" 8; done; done; }
 layout_class_digit_splits() { local s c k && for s in train val; do for c in {0..9}; do for k in {1..3}; do _pgm "$1/$s/$c/$k.pgm" 8; done; done; done; }
-layout_class_grey() { local s c k && for s in train val; do for c in a b; do for k in {1..4}; do _pgm "$1/$s/$c/$k.pgm" 90; done; done; done; }
+layout_class_gray() { local s c k && for s in train val; do for c in a b; do for k in {1..4}; do _pgm "$1/$s/$c/$k.pgm" 90; done; done; done; }
 layout_class_many() { local c && for c in {1..60}; do _pgm "$1/class$c/1.pgm" 8 && _pgm "$1/class$c/2.pgm" 8; done; }
 layout_class_numbers() { _list "$1" train val; }
 layout_class_listed() { names=y _list "$1" train val && ls _s/train >"$1/classes.txt"; }

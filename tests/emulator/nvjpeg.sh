@@ -46,7 +46,7 @@ echo "ok: nvJPEG"
 # Images that nvJPEG rejects. Damage is detected as without it.
 mkdir -p odd/train/{a,b} odd/val/{a,b}
 cp "$here"/tests/golden/image_decode/cmyk.jpg odd/train/a/1.jpg
-cp "$here"/tests/golden/image_decode/grey.jpg odd/train/b/2.jpg
+cp "$here"/tests/golden/image_decode/gray.jpg odd/train/b/2.jpg
 head -c 300 "$here"/tests/golden/image_decode/extra.jpg >odd/train/a/3.jpg
 cp "$here"/tests/golden/image_decode/extra.jpg odd/train/a/4.jpg
 cp odd/train/a/4.jpg odd/val/a/1.jpg; cp odd/train/a/4.jpg odd/val/b/1.jpg

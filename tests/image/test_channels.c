@@ -35,7 +35,7 @@ static int decode(const char *name, int channels, const struct image_part *part,
     return rc;
 }
 
-static const char *const files[] = {"grey.png",     "grey_of_rgba.png", "alpha.png",
+static const char *const files[] = {"gray.png",     "gray_of_rgba.png", "alpha.png",
                                     "rgba.png",     "rgba.tif",         "pages.tif",
                                     "bit_page.tif", "samples.tif",      "planes.tif"};
 
@@ -85,13 +85,13 @@ static void test_refuse(void **state)
         int channels;
         const char *why;
     } rows[] = {
-        {"grey.png", 4, "it has 3 channels, and MODEL.IN_CHANS is 4"},
+        {"gray.png", 4, "it has 3 channels, and MODEL.IN_CHANS is 4"},
         {"rgba.png", 2, "it has 4 channels, and MODEL.IN_CHANS is 2"},
         {"rgba.tif", 5, "it has 4 channels, and MODEL.IN_CHANS is 5"},
         {"pages.tif", 4, "it has more than 4 pages, and MODEL.IN_CHANS is 4"},
         {"pages.tif", 7, "it has 5 pages, and MODEL.IN_CHANS is 7"},
         {"other_size.tif", 2, "page 2 has 22 x 17 pixels, and page 1 23 x 17"},
-        {"color_page.tif", 2, "its pages are its channels, and one of them is not grey"},
+        {"color_page.tif", 2, "its pages are its channels, and one of them is not gray"},
         {"../image_decode/lossy.webp", 4,
          "a WebP is read as RGB, and MODEL.IN_CHANS is 4"},
     };
@@ -165,30 +165,30 @@ static void test_transform(void **state)
 }
 
 /* From the file, with a policy: equals RGB with three equal channels. */
-static void test_grey(void **state)
+static void test_gray(void **state)
 {
     struct transform t = transform_for_training(SIDE);
     uint8_t out[SIDE * SIDE], rgb[SIDE * SIDE * 3];
     struct strbuf why = STRBUF_INIT;
     struct transformer m;
-    struct image grey = {0}, three = {0};
+    struct image gray = {0}, three = {0};
     size_t len;
-    char *data = golden("grey.png", "", &len);
+    char *data = golden("gray.png", "", &len);
 
     (void)state;
     assert_int_equal(policy_parse(&t.policy, "rand-m9-mstd0.5-inc1", &why), 0);
     transformer_init(&m, NULL);
-    assert_int_equal(decode("grey.png", 1, NULL, &grey, &why), 0);
-    image_resize_room(&three, grey.w, grey.h);
-    for (int i = 0; i < grey.w * grey.h; i++)
-        memset(three.pixel + 3 * (ptrdiff_t)i, grey.pixel[i], 3);
+    assert_int_equal(decode("gray.png", 1, NULL, &gray, &why), 0);
+    image_resize_room(&three, gray.w, gray.h);
+    for (int i = 0; i < gray.w * gray.h; i++)
+        memset(three.pixel + 3 * (ptrdiff_t)i, gray.pixel[i], 3);
     transform_image(&m, &t, &key, &three, rgb);
     t.channels = 1;
     assert_int_equal(transform_file(&m, &t, &key, data, len, out, &why), 0);
     for (int i = 0; i < SIDE * SIDE; i++)
         for (int c = 0; c < 3; c++)
             assert_int_equal(out[i], rgb[3 * i + c]);
-    image_release(&grey);
+    image_release(&gray);
     image_release(&three);
     transformer_release(&m);
     free(data);
@@ -200,7 +200,7 @@ int main(void)
         cmocka_unit_test(test_decode),
         cmocka_unit_test(test_refuse),
         cmocka_unit_test(test_transform),
-        cmocka_unit_test(test_grey),
+        cmocka_unit_test(test_gray),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -122,7 +122,7 @@ static void cut_off_fails(void **state)
         const char *name;
         size_t spare;
     } files[] = {{"rgb.bmp", 3},      {"palette.gif", 3},  {"rgb.ppm", 0},
-                 {"grey.pgm", 0},     {"rle8.bmp", 4},     {"rle4.bmp", 4},
+                 {"gray.pgm", 0},     {"rle8.bmp", 4},     {"rle4.bmp", 4},
                  {"os2_4.bmp", 0},    {"bits.pbm", 0},     {"plain.pbm", 1},
                  {"plain.ppm", 2},    {"rgb24.tga", 0},    {"runs24.tga", 0},
                  {"no_clear.gif", 3}, {"depths.ico", 768}, {"png.ico", 12}};

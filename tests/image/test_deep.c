@@ -141,7 +141,7 @@ static void pngs_have_a_range(void **state)
     struct strbuf why = STRBUF_INIT;
     struct image high = {0}, img = {0};
     size_t len;
-    char *data = file_read("tests/golden/image_decode/grey16.png", &len);
+    char *data = file_read("tests/golden/image_decode/gray16.png", &len);
 
     (void)state;
     assert_int_equal(decode_image(plain, data, len, NULL, &high, &why), 0);

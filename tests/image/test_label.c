@@ -64,10 +64,10 @@ static void refuse(const char *path, const char *reason)
 static void refuse_colors(void **state)
 {
     (void)state;
-    refuse("tests/golden/image_decode/rgb.png", "an RGB image, where grey levels");
+    refuse("tests/golden/image_decode/rgb.png", "an RGB image, where gray levels");
     refuse("tests/golden/image_decode/rgba.png", "an RGBA image");
-    refuse("tests/golden/image_decode/greyalpha.png", "a grey image with alpha");
-    refuse("tests/golden/image_decode/grey16.png", "a 16-bit grey image");
+    refuse("tests/golden/image_decode/grayalpha.png", "a gray image with alpha");
+    refuse("tests/golden/image_decode/gray16.png", "a 16-bit gray image");
     refuse("tests/golden/image_decode/rgb16.png", "an RGB image");
     refuse("tests/golden/image_decode/rgb.jpg",
            "JPEG, which changes class values: label maps must be PNGs");

@@ -111,7 +111,7 @@ static void others_have_a_reason(void **state)
         {"white.tif", COMPRESSION, COMPRESSION, 34925, "the compression 34925 (LZMA)"},
         {"white.tif", COMPRESSION, COMPRESSION, 6, "the compression 6 (Old-style JPEG)"},
         {"white.tif", COMPRESSION, COMPRESSION, 999, "the compression 999 of TIFF"},
-        {"greyalpha.tif", EXTRA, EXTRA, 1, "2 samples of 8 bits (1 of them extra)"},
+        {"grayalpha.tif", EXTRA, EXTRA, 1, "2 samples of 8 bits (1 of them extra)"},
         {"plane_tiles.tif", EXTRA, EXTRA, 1, "4 samples of 8 bits (1 of them extra)"},
         {"palette1.tif", COLORS, 333, 1, "Colormap"},
         {"white.tif", ROWS, ROWS, 0, "RowsPerStrip"},

@@ -108,7 +108,7 @@ static void cut_files_are_taken_where_asked(void **state)
         size_t cut;
         bool upside_down;
     } files[] = {{"rgb.jpg", 20, false},     {"progressive.jpg", 20, false},
-                 {"rgb.png", 24, false},     {"grey16.png", 24, false},
+                 {"rgb.png", 24, false},     {"gray16.png", 24, false},
                  {"palette.png", 24, false}, {"rgb.ppm", 20, false},
                  {"plain.ppm", 20, false},   {"bits.pbm", 20, false},
                  {"palette.gif", 20, false}, {"rgb.bmp", 20, true},

@@ -358,7 +358,7 @@ static void a_source_says_how_it_is_encoded(void **state)
     static const struct {
         const char *name, *ending;
     } images[] = {
-        {"grey.png", ".png"},          {"jpeg.tif", ".jpg"},    {"lossless.webp", ".png"},
+        {"gray.png", ".png"},          {"jpeg.tif", ".jpg"},    {"lossless.webp", ".png"},
         {"lossy.j2k", ".jpg"},         {"lossy.webp", ".jpg"},  {"moving.webp", ".png"},
         {"moving_lossy.webp", ".jpg"}, {"palette.gif", ".png"}, {"rgb.avif", ".jpg"},
         {"rgb.jp2", ".png"},           {"rgb.jpg", ".jpg"},     {"rgb.tif", ".png"},
