@@ -39,6 +39,8 @@ struct sweep {
     const char *output, *metric; /* metric: NULL for the first that a result has */
     char *dir;                   /* folder of logs and results */
     int jobs, halvings;
+    char **device; /* --devices: of each parallel run; NULL: as the arguments say */
+    int ndevice;
     struct outcome *outcome; /* of each run */
     int *live, nlive;        /* runs of the current rung */
     int rung;
@@ -64,6 +66,14 @@ bool sweep_args_valid(struct sweep *s);
 int sweep_run_all(struct sweep *s);
 /* Compares run indices for qsort_r: better runs first. */
 int sweep_by_score(const void *a, const void *b, void *sweep);
+
+/* Adds runs with values of these axes (sweep_space.h), and runs them: `n` at random, or with
+ * `tpe` by proposals that depend on the finished ones, a round of s->jobs at a time. Returns
+ * the signal that stopped them, or 0. */
+int sweep_search(struct sweep *s, char *const *axis, int naxis, int n, uint64_t seed,
+                 bool tpe);
+/* Makes room for the outcomes of all runs, and makes those from `first` on live. */
+void sweep_grow(struct sweep *s, int first);
 
 /* Prints the table and writes sweep.csv. Returns the exit code. */
 int sweep_report(const struct sweep *s);

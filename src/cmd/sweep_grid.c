@@ -126,6 +126,40 @@ static void name_run(struct sweep_run *r, int number)
     r->name = strbuf_detach(&s);
 }
 
+static void run_release(struct sweep_run *r)
+{
+    for (int i = 0; i < r->nword; i++)
+        free(r->word[i]);
+    free(r->word);
+    free(r->name);
+}
+
+char **sweep_grid_values(const char *text, int *n)
+{
+    struct values v = {0};
+
+    values_of(&v, text);
+    *n = v.n;
+    return v.item;
+}
+
+bool sweep_grid_add_words(struct sweep_grid *g, char **word, int nword)
+{
+    struct sweep_run *r = add_run(g);
+
+    r->word = word;
+    r->nword = nword;
+    name_run(r, g->n);
+    for (int i = 0; i + 1 < g->n; i++) {
+        if (strcmp(g->run[i].name, r->name) != 0)
+            continue;
+        run_release(r);
+        g->n--;
+        return false;
+    }
+    return true;
+}
+
 void sweep_grid_add_axes(struct sweep_grid *g, char *const *axis, int naxis)
 {
     struct values *v = xcalloc((size_t)naxis + 1, sizeof(*v));
@@ -202,14 +236,6 @@ void sweep_grid_add_file(struct sweep_grid *g, const char *path)
         line = end ? end + 1 : NULL;
     }
     free(text);
-}
-
-static void run_release(struct sweep_run *r)
-{
-    for (int i = 0; i < r->nword; i++)
-        free(r->word[i]);
-    free(r->word);
-    free(r->name);
 }
 
 /* Selection sampling: Knuth, TAOCP volume 2, algorithm 3.4.2 S. */

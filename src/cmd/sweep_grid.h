@@ -10,6 +10,7 @@
 #ifndef CMD_SWEEP_GRID_H
 #define CMD_SWEEP_GRID_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct sweep_run {
@@ -26,6 +27,13 @@ struct sweep_grid {
 /* Adds all combinations of `axis` (KEY=VALUES); the last key varies fastest. Exits if an
  * axis is invalid. */
 void sweep_grid_add_axes(struct sweep_grid *g, char *const *axis, int naxis);
+
+/* Splits "A,B,[C,D]" or a range FROM:TO:STEP. Returns a heap array of n heap strings. */
+char **sweep_grid_values(const char *text, int *n);
+
+/* Adds a run with these words, which it then owns. Returns false, and frees them, if there is
+ * a run of the same name. */
+bool sweep_grid_add_words(struct sweep_grid *g, char **word, int nword);
 
 /* Adds one run per line (words and quotes: base/words.h); ignores empty lines and comments
  * (#). Exits if the file cannot be read. */

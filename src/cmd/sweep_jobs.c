@@ -22,12 +22,30 @@ static void on_signal(int sig)
         stop_signal = sig;
 }
 
+/* Returns the arguments of a job on a device, or on the one they name if it is NULL. */
+static const char **words_of(const struct sweep_job *j, const char *device)
+{
+    const char **words;
+    int n = 0;
+
+    while (j->argv[n])
+        n++;
+    words = xcalloc((size_t)n + 3, sizeof(*words));
+    memcpy(words, j->argv, (size_t)n * sizeof(*words));
+    if (device) {
+        words[n++] = "--device";
+        words[n] = device;
+    }
+    return words;
+}
+
 /* Starts a job in its own process group, so that Ctrl-C reaches it only through us. A run
  * whose sweep is killed saves and exits. */
-static pid_t start(const struct sweep_job *j)
+static pid_t start(const struct sweep_job *j, const char *device)
 {
+    const char **words = words_of(j, device);
     struct process p = {
-        .words = j->argv, .program = PROCESS_SELF, .death = SIGTERM, .group = true};
+        .words = words, .program = PROCESS_SELF, .death = SIGTERM, .group = true};
     struct strbuf why = STRBUF_INIT;
     pid_t pid;
 
@@ -40,6 +58,7 @@ static pid_t start(const struct sweep_job *j)
     if (!pid)
         die("%s", why.buf);
     (void)close(p.out);
+    free(words);
     return pid;
 }
 
@@ -64,10 +83,26 @@ static void forward_signal(const pid_t *pid, int n)
             (void)kill(pid[i], SIGTERM);
 }
 
-int sweep_jobs_run(struct sweep_job *job, int n, int parallel,
+/* Returns a slot that no running job has. */
+static int free_slot(const int *slot, const pid_t *pid, int n, int parallel)
+{
+    for (int k = 0; k < parallel; k++) {
+        bool used = false;
+
+        for (int i = 0; i < n; i++)
+            used |= pid[i] > 0 && slot[i] == k;
+        if (!used)
+            return k;
+    }
+    BUG("no free slot among %d", parallel);
+}
+
+int sweep_jobs_run(struct sweep_job *job, int n, const struct sweep_slots *slots,
                    void (*ended)(int i, const struct sweep_job *j, void *arg), void *arg)
 {
     pid_t *pid = xcalloc((size_t)n + 1, sizeof(*pid)), ended_pid;
+    int *slot = xcalloc((size_t)n + 1, sizeof(*slot));
+    const char **device = xcalloc((size_t)n + 1, sizeof(*device));
     int next = 0, running = 0, status;
     bool forwarded = false;
 
@@ -75,8 +110,10 @@ int sweep_jobs_run(struct sweep_job *job, int n, int parallel,
     for (int i = 0; i < n; i++)
         job[i].code = -1;
     while (running || (next < n && !stop_signal)) {
-        while (running < parallel && next < n && !stop_signal) {
-            pid[next] = start(&job[next]);
+        while (running < slots->parallel && next < n && !stop_signal) {
+            slot[next] = free_slot(slot, pid, n, slots->parallel);
+            device[next] = slots->ndevice ? slots->device[slot[next]] : NULL;
+            pid[next] = start(&job[next], device[next]);
             next++;
             running++;
         }
@@ -91,7 +128,8 @@ int sweep_jobs_run(struct sweep_job *job, int n, int parallel,
             if (pid[i] != ended_pid)
                 continue;
             job[i].code = code_of(status);
-            pid[i] = should_retry(&job[i]) && !stop_signal ? start(&job[i]) : 0;
+            pid[i] =
+                should_retry(&job[i]) && !stop_signal ? start(&job[i], device[i]) : 0;
             if (pid[i])
                 continue;
             running--;
@@ -99,5 +137,7 @@ int sweep_jobs_run(struct sweep_job *job, int n, int parallel,
         }
     }
     free(pid);
+    free(slot);
+    free(device);
     return stop_signal;
 }

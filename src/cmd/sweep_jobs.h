@@ -14,12 +14,20 @@ struct sweep_job {
     int tries;       /* number of attempts that ended with EXIT_BUSY and were retried */
 };
 
+/* How jobs run in parallel: `parallel` at a time and, with devices, each of them on its own:
+ * --device is added to its arguments. */
+struct sweep_slots {
+    int parallel;
+    char *const *device;
+    int ndevice; /* 0, or `parallel` */
+};
+
 /*
- * Runs all jobs, `parallel` at a time, and calls `ended` after each. Forwards SIGTERM,
+ * Runs all jobs and calls `ended` after each. Forwards SIGTERM,
  * SIGINT, SIGHUP, and SIGUSR1 to the running jobs and starts no more. Returns that signal,
  * or 0 if all jobs have run.
  */
-int sweep_jobs_run(struct sweep_job *job, int n, int parallel,
+int sweep_jobs_run(struct sweep_job *job, int n, const struct sweep_slots *slots,
                    void (*ended)(int i, const struct sweep_job *j, void *arg), void *arg);
 
 #endif

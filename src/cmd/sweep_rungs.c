@@ -101,6 +101,7 @@ static void ignore_end(int i, const struct sweep_job *j, void *arg)
 static int run_jobs(struct sweep *s, const int64_t *most)
 {
     struct sweep_job *job = xcalloc((size_t)s->nlive + 1, sizeof(*job));
+    struct sweep_slots slots = {s->jobs, s->device, s->ndevice};
     int sig;
 
     for (int i = 0; i < s->nlive; i++) {
@@ -112,7 +113,7 @@ static int run_jobs(struct sweep *s, const int64_t *most)
                           .word;
         job[i].log = sweep_path(s, run, s->rung, ".log");
     }
-    sig = sweep_jobs_run(job, s->nlive, s->jobs, report_end, s);
+    sig = sweep_jobs_run(job, s->nlive, &slots, report_end, s);
     free(job);
     return sig;
 }
@@ -125,6 +126,7 @@ static int run_jobs(struct sweep *s, const int64_t *most)
 static int find_step_limits(struct sweep *s, int64_t *most)
 {
     struct sweep_job *job = xcalloc((size_t)s->nlive + 1, sizeof(*job));
+    struct sweep_slots slots = {s->jobs, s->device, s->ndevice};
     int sig, n = 0;
 
     for (int i = 0; i < s->nlive; i++) {
@@ -133,7 +135,7 @@ static int find_step_limits(struct sweep *s, int64_t *most)
         job[n].argv = command_of(s, s->live[i], 1, NULL).word;
         job[n++].log = sweep_path(s, s->live[i], s->rung, ".log");
     }
-    sig = sweep_jobs_run(job, n, s->jobs, ignore_end, s);
+    sig = sweep_jobs_run(job, n, &slots, ignore_end, s);
     for (int i = 0; i < s->nlive; i++) {
         most[i] = sweep_updates(s, s->live[i]) >> (s->halvings - s->rung);
         most[i] += !most[i];
@@ -154,7 +156,7 @@ bool sweep_args_valid(struct sweep *s)
     add_word(&w, "--print-config");
     add_word(&w, NULL);
     job.argv = w.word;
-    (void)sweep_jobs_run(&job, 1, 1, ignore_end, s);
+    (void)sweep_jobs_run(&job, 1, &(struct sweep_slots){.parallel = 1}, ignore_end, s);
     free(w.word);
     return !job.code;
 }
