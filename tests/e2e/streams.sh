@@ -2,28 +2,20 @@
 # Where a run's output goes: the log to stdout; the progress bar and errors to stderr.
 #
 #   tests/e2e/streams.sh [TRAINC]
-set -u
-trainc=$(realpath "${1:-./trainc}")
-here=$(realpath "$(dirname "$0")/../..")
-dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-streams.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-fails=0
-
-fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+. "$(dirname "$0")/lib.bash"
 
 train=("$trainc" --cfg "$here/configs/smoke/synthetic.yaml" --threads 1 -j 0 --epochs 1 --warmup-epochs 0 --output out)
 file() { sed 's/^....-..-.. ..:..:.. //' out/*/"$1"/log.txt; }
 
 # trainc 2>/dev/null >log: the same lines as log.txt.
-"${train[@]}" --tag log --print-freq 1 >log 2>err || { cat log err; fail "a run"; }
-grep -q '^Train: \[1/1\]\[8/' log || fail "no step is in the log"
+"${train[@]}" --tag log --print-freq 1 >log 2>err || { cat err; fail "a run"; }
+expect_line '^Train: \[1/1\]\[8/'
 [ "$(file log)" = "$(cat log)" ] || { diff <(file log) log; fail "stdout and log.txt differ"; }
 [ -s err ] && { cat err; fail "stderr without a bar, and without a mistake"; }
 
 # The bar does not suppress the log's lines if the log goes elsewhere.
 "${train[@]}" --tag both --print-freq 1 --progress on >log 2>err || fail "a run with a bar"
-grep -q '^Train: \[1/1\]\[2/' log || fail "with a bar on stderr, steps are not in the log"
+expect_line '^Train: \[1/1\]\[2/'
 grep -q $'\r' log && fail "the bar is on stdout"
 
 # trainc >/dev/null: only the bar is printed.
@@ -36,9 +28,9 @@ grep -q 'Train: \[' err && fail "the log is on stderr"
 grep -q 'invalid int value' err && [ ! -s log ] || fail "a mistake is not on stderr alone"
 printf 'PK\003\004\024\000\010\010archive/data.pkl' >weights.pth
 "${train[@]}" --tag refused --pretrained weights.pth >log 2>err && fail "damaged weights"
-grep -q "^trainc: error: .*'weights.pth'" err || fail "a failure is not on stderr"
+expect_line "^trainc: error: .*'weights.pth'" err
 "${train[@]}" --tag warned --opts MODEL.SWIN.EMBED_DIM 64 >log 2>err || fail "a warning ends a run"
-grep -q "^trainc: warning: .*EMBED_DIM has no effect" err || fail "a warning of the configuration is not on stderr"
+expect_line "^trainc: warning: .*EMBED_DIM has no effect" err
 
 # The log's reader may exit, or its disk may be full.
 "${train[@]}" --tag head --print-freq 1 2>err | head -1 >first
@@ -52,7 +44,6 @@ grep -q "^trainc: warning: .*EMBED_DIM has no effect" err || fail "a warning of 
 head -c 1 result.json | grep -q '{' && grep -q '^Train: ' log || fail "--result - shares stdout with the log"
 last=$(echo out/*/log/last.safetensors)
 "$trainc" eval --resume "$last" --threads 1 -j 0 >log 2>err || fail "eval"
-grep -q 'top1\|Acc@1' log || { cat log err; fail "eval's numbers are not on stdout"; }
+grep -q 'top1\|Acc@1' log || { cat err; fail "eval's numbers are not on stdout"; }
 
-[ $fails = 0 ] && echo "streams: ok"
-exit $((fails > 0))
+finish

@@ -4,17 +4,10 @@
 # one line.
 #
 #   tests/e2e/swin_configs.sh [TRAINC [DEVICE...]]      default: ./trainc ref cpu
-set -u
-trainc=$(realpath "${1:-./trainc}")
+. "$(dirname "$0")/lib.bash"
 shift
 [ $# -gt 0 ] || set -- ref cpu
-here=$(realpath "$(dirname "$0")/../..")
-dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-swin-configs.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-fails=0 ran=0 refused=0
-
-fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+ran=0 refused=0
 
 # Two windows per side in the first stage and less than one in later stages, so windows are
 # shifted, clamped, and padded. Swin-MLP requires maps that halve, so it has eight windows per
@@ -34,17 +27,17 @@ for cfg in "$here"/configs/{swin,swinv2,swinmlp}/*.yaml; do
   for device; do
     # shellcheck disable=SC2046
     "$trainc" --cfg "$cfg" --device "$device" --output "out-$device" --result result.json \
-      --opts $(small "$cfg") >log 2>&1 || { cat log; fail "$(basename "$cfg") on $device"; continue; }
-    grep -q '"steps": 1,' result.json && grep -q '"train_loss": [0-9.]*,' result.json ||
+      --opts $(small "$cfg") >log 2>&1 || { fail "$(basename "$cfg") on $device"; continue; }
+    [ "$(json_value result.json steps)" = 1 ] && [[ $(json_value result.json train_loss) =~ ^[0-9.]+$ ]] ||
       fail "$(basename "$cfg") on $device: no step, or a loss that is no number"
     ran=$((ran + 1))
   done
 done
 for cfg in "$here"/configs/{swinmoe,simmim}/*.yaml; do
   "$trainc" --cfg "$cfg" --opts DATA.DATASET synthetic >log 2>&1
-  [ $? = 2 ] && [ "$(grep -c 'error:' log)" = 1 ] || { cat log; fail "$(basename "$cfg"): not refused in one line"; }
+  [ $? = 2 ] && [ "$(grep -c 'error:' log)" = 1 ] || fail "$(basename "$cfg"): not refused in one line"
   refused=$((refused + 1))
 done
 [ $ran = $((31 * $#)) ] && [ $refused = 15 ] || fail "$ran runs and $refused refusals, not 31 a device and 15"
 
-[ $fails = 0 ] && echo "swin_configs: passed" || { echo "swin_configs: $fails failed"; exit 1; }
+finish
