@@ -132,7 +132,7 @@ refused() { # PATTERN ARGUMENT...
   [ $? = 2 ] && grep -q -- "$1" log || { cat log; fail "not refused: ${*:2}"; }
 }
 refused "needs --output" --grid SEED=1
-refused "needs --grid KEY=VALUE,VALUE ..., --folds N, or --list" --output f
+refused "needs --grid KEY=VALUE,VALUE ..., --folds N, --seeds N, or --list" --output f
 refused "KEY=VALUE,VALUE,..., not 'SEED'" --grid SEED --output f
 printf 'SEED=1\nSEED="2 #\n' >open
 refused "open:2: missing closing quote" --list open --output f
