@@ -3,16 +3,8 @@
 # tests/cmd/test_profile.c checks the figures.
 #
 #   tests/e2e/profile.sh [TRAINC]      EMULATED=build/cc/emulated: also on the emulated GPU
-set -u
-trainc=$(realpath "${1:-./trainc}")
-here=$(realpath "$(dirname "$0")/../..")
+. "$(dirname "$0")/lib.bash"
 emulated=${EMULATED:+$(realpath -m "$EMULATED/..")/trainc-emulated}
-dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-profile.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-fails=0
-
-fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
 
 "$trainc" synth shapes --out shapes --classes 4 --train 48 --val 8 --size 32 2>/dev/null || exit 1
 
@@ -33,7 +25,7 @@ tables() { # DEVICE: checks that the output has every part
 }
 
 common=(--cfg "$here/configs/smoke/shapes.yaml" --data-path shapes --updates 3 --worst 4)
-"$trainc" profile "${common[@]}" --device cpu --trace t.json >log 2>&1 || { cat log; fail "on the CPU"; }
+"$trainc" profile "${common[@]}" --device cpu --trace t.json >log 2>&1 || fail "on the CPU"
 tables cpu
 grep -q '"name":"loader worker [01]"' t.json || fail "no lane of a worker in the trace"
 [ ! -e output ] || fail "something was saved"
@@ -41,23 +33,22 @@ grep -q '"name":"loader worker [01]"' t.json || fail "no lane of a worker in the
 [ "$(wc -l <brief)" -lt "$(wc -l <log)" ] || fail "--brief is as long"
 
 # Advice comes with figures: on a device that is slow at 16 bits or has no fast kernels.
-"$trainc" profile "${common[@]}" --device ref --updates 1 --brief >log 2>&1 || { cat log; fail "on the reference"; }
-grep -q 'plain-C reference kernels' log || fail "nothing is said of reference kernels"
-grep -q '^device limits: unknown$' log || fail "limits of the reference"
+"$trainc" profile "${common[@]}" --device ref --updates 1 --brief >log 2>&1 || fail "on the reference"
+expect_line 'plain-C reference kernels'
+expect_line '^device limits: unknown$'
 "$trainc" profile "${common[@]}" --device cpu --no-amp --brief --use-checkpoint >log 2>&1 || fail "fp32"
-grep -q 'TRAIN.USE_CHECKPOINT computes activations twice' log || { cat log; fail "nothing is said of recomputation"; }
+expect_line 'TRAIN.USE_CHECKPOINT computes activations twice'
 
-"$trainc" profile "${common[@]}" --trace /nowhere/t.json >log 2>&1
-[ $? = 2 ] && grep -q -- '--trace: ./nowhere/t.json. cannot be written' log || { cat log; fail "a trace that cannot be written"; }
+refuses '--trace: ./nowhere/t.json. cannot be written' "$trainc" profile "${common[@]}" --trace /nowhere/t.json
 "$trainc" profile --cfg "$here/configs/smoke/shapes.yaml" --data-path nowhere >log 2>&1
-[ $? = 2 ] && [ "$(wc -l <log)" = 1 ] || { cat log; fail "no such data"; }
+[ $? = 2 ] && [ "$(wc -l <log)" = 1 ] || fail "no such data"
 "$trainc" profile "${common[@]}" --updates 0 >log 2>&1
 [ $? = 2 ] || fail "--updates 0"
 echo "ok: profile on the CPU"
 
 if [ -n "$emulated" ] && [ -x "$emulated" ]; then
   "$emulated" profile "${common[@]}" --batch-size 2 --img-size 8 --device cuda --trace g.json --opts CUDNN.CACHE= >log 2>&1 ||
-    { tail -50 log; fail "on the emulated GPU"; }
+    fail "on the emulated GPU"
   tables cuda
   grep -Eq '^  launching and waiting for the GPU +[0-9.]+ ms' log || fail "GPU: no time of launches"
   grep -Eq '^  the host synchronized with the device [0-9]+ times' log || fail "GPU: no waits"
@@ -89,35 +80,30 @@ result 1e9 8 >fast.json
 result 100 8 >was.json
 result 89 8 >is.json
 result 100 16 >other.json
-"${bench[@]}" --no-amp --against slow.json --json new.json >log 2>&1 || { cat log; fail "faster than before"; }
-grep -Eq "^[0-9.]+ img/s, before 1.0 \('slow.json'\): ratio [0-9.]+$" log || { cat log; fail "no line of the comparison"; }
-"${bench[@]}" --no-amp --against fast.json >log 2>&1
-[ $? = 1 ] && grep -q 'trainc: .* below --min-ratio 0.9' log || { cat log; fail "slower than before"; }
+"${bench[@]}" --no-amp --against slow.json --json new.json >log 2>&1 || fail "faster than before"
+grep -Eq "^[0-9.]+ img/s, before 1.0 \('slow.json'\): ratio [0-9.]+$" log || fail "no line of the comparison"
+exits 1 'trainc: .* below --min-ratio 0.9' "${bench[@]}" --no-amp --against fast.json
 "${bench[@]}" --no-amp --against fast.json --min-ratio 1e-12 >log 2>&1 || fail "--min-ratio"
-against() { "$trainc" bench --measured "$1" --against "$2" "${@:3}" >log 2>&1; }
+against=("$trainc" bench --measured)
+against() { "${against[@]}" "$1" --against "$2" "${@:3}" >log 2>&1; }
 against is.json was.json
 [ $? = 1 ] || fail "0.89 is enough"
 against is.json was.json --min-ratio 0.88 || fail "0.89 is less than 0.88"
 against was.json is.json --min-ratio 1.1 || fail "a ratio above 1"
-against other.json was.json
-[ $? = 2 ] && grep -q 'has batch 16' log || { cat log; fail "results of other batches"; }
-against new.json nowhere.json
-[ $? = 2 ] && grep -q "cannot read 'nowhere.json'" log || { cat log; fail "no such result"; }
+refuses 'has batch 16' "${against[@]}" other.json --against was.json
+refuses "cannot read 'nowhere.json'" "${against[@]}" new.json --against nowhere.json
 echo '{"trainc": "1"}' >empty.json
-against new.json empty.json
-[ $? = 2 ] && grep -q "neither a positive images_per_second" log || { cat log; fail "a result without a speed"; }
-"${bench[@]}" --min-ratio 0.5 >log 2>&1
-[ $? = 2 ] && grep -q 'no effect without --against' log || fail "--min-ratio alone"
+refuses "neither a positive images_per_second" "${against[@]}" new.json --against empty.json
+refuses 'no effect without --against' "${bench[@]}" --min-ratio 0.5
 # Rows of the op table, and a training run.
 "$trainc" bench --ops 'relu limit' --device cpu --json ops.json >log 2>&1 || fail "--ops"
-against ops.json ops.json --min-ratio 1 || { cat log; fail "rows against themselves"; }
+against ops.json ops.json --min-ratio 1 || fail "rows against themselves"
 sed 's/"ms":[0-9.e-]*/"ms":1e-9/' ops.json >faster.json
-against ops.json faster.json
-[ $? = 1 ] && grep -q '^relu limit, .*: ratio 0.000$' log || { cat log; fail "rows that were faster"; }
+exits 1 '^relu limit, .*: ratio 0.000$' "${against[@]}" ops.json --against faster.json
 against ops.json was.json
 [ $? = 2 ] || fail "rows against a step"
 "$trainc" --cfg "$here/configs/smoke/synthetic.yaml" --device cpu --output out --epochs 1 --warmup-epochs 0 --result run.json >log 2>&1
-against run.json run.json --min-ratio 1 || { cat log; fail "results of training"; }
+against run.json run.json --min-ratio 1 || fail "results of training"
 echo "ok: bench --against"
 
-[ $fails = 0 ] && echo "profile: passed" || { echo "profile: $fails failed"; exit 1; }
+finish

@@ -4,42 +4,34 @@
 # half more steps; a signal stops all runs and sets the exit code.
 #
 #   tests/e2e/sweep.sh [TRAINC]
-set -u
-trainc=$(realpath "${1:-./trainc}")
-here=$(realpath "$(dirname "$0")/../..")
-dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-sweep.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-fails=0
+. "$(dirname "$0")/lib.bash"
 
-fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
 cell() { awk -F, -v run="$2" -v n="$3" '$1 == run {print $n}' "$1"/sweep.csv; } # DIR RUN COLUMN
-value() { sed -n "s/.*\"$2\": \([^,]*\),*$/\1/p" "$1"; }
 
 "$trainc" synth shapes --out shapes --classes 4 --train 64 --val 22 --size 16 2>/dev/null || exit 1
 train=(--cfg "$here/configs/smoke/shapes.yaml" --data-path shapes --device cpu --epochs 2)
 grid=(--grid TRAIN.BASE_LR=0.01,0.1 "MODEL.DROP_PATH_RATE=0:0.2:0.1" --jobs 2)
 
 # Six runs, each with the result of trainc train.
-"$trainc" sweep "${train[@]}" "${grid[@]}" --output a >table 2>log || { cat log; fail "a grid"; }
+"$trainc" sweep "${train[@]}" "${grid[@]}" --output a >table 2>log || fail "a grid"
 [ "$(wc -l <a/sweep.csv)" = 7 ] && [ "$(grep -c ",done," a/sweep.csv)" = 6 ] || fail "a grid: $(cat a/sweep.csv)"
 "$trainc" "${train[@]}" --output alone --threads 1 --lr 0.1 --result alone.json --drop-path 0.1 >log 2>&1 || fail "one run"
-[ "$(value alone.json best_top1)" != null ] &&
-  [ "$(cell a base_lr=0.1_drop_path_rate=0.1 2)" = "$(printf %.8g "$(value alone.json best_top1)")" ] ||
-  fail "a run of the sweep has another score: $(cell a base_lr=0.1_drop_path_rate=0.1 2), $(value alone.json best_top1)"
+[ "$(json_value alone.json best_top1)" != null ] &&
+  [ "$(cell a base_lr=0.1_drop_path_rate=0.1 2)" = "$(printf %.8g "$(json_value alone.json best_top1)")" ] ||
+  fail "a run of the sweep has another score: $(cell a base_lr=0.1_drop_path_rate=0.1 2), $(json_value alone.json best_top1)"
 awk -F, 'NR > 2 && $2 > last {bad = 1} {last = $2} END {exit bad}' a/sweep.csv || fail "the table is not sorted"
 head -1 table | grep -q "^best_top1 *steps state *run" && [ "$(wc -l <table)" = 7 ] || fail "the table: $(cat table)"
 
 # A repeated sweep repeats no run; a run whose result is lost continues.
 before=$(cksum a/*/*/metrics.jsonl)
 rm a/sweep/base_lr=0.01_drop_path_rate=0.json
-"$trainc" sweep "${train[@]}" "${grid[@]}" --output a >table 2>log || { cat log; fail "again"; }
-grep -q "5 of 6 runs are already finished" log || { cat log; fail "again: not kept"; }
+"$trainc" sweep "${train[@]}" "${grid[@]}" --output a >table 2>log || fail "again"
+expect_line "5 of 6 runs are already finished"
 grep -q "all 2 epochs are already done" a/sweep/base_lr=0.01_drop_path_rate=0.log || fail "again: not resumed"
 [ "$before" = "$(cksum a/*/*/metrics.jsonl)" ] || fail "again: finished runs were trained"
 # Results of different arguments are not reused, and a folder keeps its run.
 "$trainc" sweep "${train[@]}" --opts SEED 7 "${grid[@]}" --output a >table 2>log && fail "other arguments passed"
-grep -q "TRAIN\|SEED" a/sweep.csv && [ "$(grep -c ",failed," a/sweep.csv)" = 6 ] || { cat log; fail "other arguments"; }
+grep -q "TRAIN\|SEED" a/sweep.csv && [ "$(grep -c ",failed," a/sweep.csv)" = 6 ] || fail "other arguments"
 
 # A list, a part of a grid, and an invalid value.
 cat >list <<'LIST'
@@ -53,20 +45,20 @@ LIST
 [ $? = 1 ] || fail "a run that fails: exit code"
 [ "$(grep -c ",done," b/sweep.csv)" = 2 ] && grep -q "must be a float, not 'abc'" b/sweep.csv || fail "a list: $(cat b/sweep.csv)"
 for again in 1 2; do
-  "$trainc" sweep "${train[@]}" "${grid[@]}" --random 2 --output c --max-steps 1 >table 2>log || { cat log; fail "--random"; }
+  "$trainc" sweep "${train[@]}" "${grid[@]}" --random 2 --output c --max-steps 1 >table 2>log || fail "--random"
   [ "$(wc -l <c/sweep.csv)" = 3 ] || fail "--random 2: $(cat c/sweep.csv)"
   cut -d, -f1 c/sweep.csv | sort >random$again
 done
 cmp -s random1 random2 || fail "--random chooses others: $(cat random1 random2)"
-grep -q "2 of 2 runs are already finished" log || fail "--random chose other runs the second time"
+expect_line "2 of 2 runs are already finished"
 
 "$trainc" sweep "${train[@]}" --max-steps 1 --grid "AUG.SCALE=[0.5,1],[0.8,1.0]" --output lists >table 2>log ||
-  { cat log; fail "lists as values"; }
+  fail "lists as values"
 [ "$(grep -c ",done," lists/sweep.csv)" = 2 ] || fail "lists as values: $(cat lists/sweep.csv)"
 
 # Successive halving: two of four runs train for half of the steps, one for all.
 "$trainc" sweep "${train[@]}" --grid TRAIN.BASE_LR=0.001,0.01,0.1,0.05 --halving 2 --output d >table 2>log ||
-  { cat log; fail "--halving"; }
+  fail "--halving"
 [ "$(cut -d, -f3 d/sweep.csv | sed 1d | xargs)" = "16 8 4 4" ] || fail "--halving: updates $(cut -d, -f3 d/sweep.csv | xargs)"
 [ "$(cut -d, -f4 d/sweep.csv | sed 1d | xargs)" = "done stopped stopped stopped" ] || fail "--halving: states"
 "$trainc" sweep "${train[@]}" --grid TRAIN.BASE_LR=0.001,0.01,0.1,0.05 --halving 1 --output d2 >table 2>log
@@ -84,7 +76,7 @@ compgen -G "d3/sweep/*.json" >/dev/null && fail "--halving: a first update is th
 grep -q "are already finished" log && fail "--halving 2 took the results of --halving 1"
 best=$(awk -F, 'NR == 2 {print $1}' d/sweep.csv)
 "$trainc" "${train[@]}" --output whole --lr "${best#*=}" --result whole.json >log 2>&1
-[ "$(value whole.json val_loss)" = "$(value "d/sweep/$best.json" val_loss)" ] || fail "--halving: the best is not a whole run"
+[ "$(json_value whole.json val_loss)" = "$(json_value "d/sweep/$best.json" val_loss)" ] || fail "--halving: the best is not a whole run"
 
 # A signal to the sweep.
 "$trainc" sweep "${train[@]}" --epochs 500 --grid SEED=1,2,3 --jobs 2 --output "$dir/e" >table 2>log &
@@ -108,7 +100,7 @@ for instant in 0.1 0.6; do
   kill -9 $pid
   wait $pid 2>/dev/null
 done
-"$trainc" sweep "${train[@]}" --epochs 60 --grid SEED=1,2 --jobs 2 --output "$dir/k" >table 2>log || { cat log; fail "SIGKILL: started again"; }
+"$trainc" sweep "${train[@]}" --epochs 60 --grid SEED=1,2 --jobs 2 --output "$dir/k" >table 2>log || fail "SIGKILL: started again"
 [ "$(grep -c ",done," k/sweep.csv)" = 2 ] || fail "SIGKILL: runs are missing"
 # Stopped processes hold a folder forever: a run that finds its folder in use is retried.
 "$trainc" train "${train[@]}" --epochs 500 --output "$dir/h" --tag seed=1 --seed 1 >log 2>&1 &
@@ -127,10 +119,7 @@ wait $sweep || { cat log2 h/sweep/*.log; fail "a folder that another process has
 [ "$(wc -l <loop.log)" = 2 ] && sort -rnc loop.log || { cat loop.log; fail "scripts/sweep.sh"; }
 
 # Invalid commands.
-refused() { # PATTERN ARGUMENT...
-  "$trainc" sweep "${@:2}" >log 2>&1
-  [ $? = 2 ] && grep -q -- "$1" log || { cat log; fail "not refused: ${*:2}"; }
-}
+refused() { refuses "$1" "$trainc" sweep "${@:2}"; } # PATTERN ARGUMENT...
 refused "needs --output" --grid SEED=1
 refused "needs --grid KEY=VALUE,VALUE ..., --folds N, --seeds N, or --list" --output f
 refused "KEY=VALUE,VALUE,..., not 'SEED'" --grid SEED --output f
@@ -146,4 +135,4 @@ refused "more than 10000 runs" --grid SEED=1:20000:1 --output f
 [ -e f ] && fail "a refused sweep has a folder"
 "$trainc" sweep "${train[@]}" --max-steps 1 --grid SEED=1 --output g >/dev/full 2>log && fail "a table that cannot be written passed"
 
-[ $fails = 0 ] && echo "sweep: passed" || { echo "sweep: $fails failed"; exit 1; }
+finish
