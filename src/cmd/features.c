@@ -14,6 +14,7 @@
 #include "base/say.h"
 #include "cmd/cmd.h"
 #include "cmd/infer.h"
+#include "cmd/knn.h"
 #include "cmd/run.h"
 #include "io/json.h"
 #include "io/npy.h"
@@ -234,11 +235,41 @@ static void set_precision(struct config *cfg)
     config_set(cfg, "AMP_ENABLE", "False");
 }
 
+/* Prints the k-NN accuracy of the last stage's vectors. */
+static void print_knn(const struct features *f, int k)
+{
+    const struct model_stage *s = session_stage(&f->infer.session, f->nstage - 1);
+    struct strbuf why = STRBUF_INIT;
+    struct knn r = {.k = k};
+
+    if (!knn_classify(&r, &f->images, f->data[f->nstage - 1], stage_len(f, s), &why))
+        die("--knn: %s: name folders of both, such as photos/train photos/val", why.buf);
+    say("%d-NN of %s: Acc@1 %.3f", k, s->name, r.top1);
+    if (r.classes > 5)
+        say(" Acc@5 %.3f", r.top5);
+    say(" (%d classes, %d training images, %d validation images)\n", r.classes, r.ntrain,
+        r.nval);
+    strbuf_release(&why);
+}
+
+/* Parses --knn. Returns 0 without it, or -1 if the text is invalid. */
+static int parse_knn(const struct cmdline *line)
+{
+    const char *text = cmdline_value(line, "--knn");
+    char *end;
+    long k;
+
+    if (!text)
+        return 0;
+    k = strtol(text, &end, 10);
+    return *text && !*end && k > 0 && k <= 1 << 20 ? (int)k : -1;
+}
+
 static int features_run(struct config *cfg, const struct cmdline *line)
 {
     const char *out = cmdline_value(line, "--out");
     struct features f = {.pooled = cmdline_has(line, "--pool")};
-    const struct format *format = format_of(out);
+    const struct format *format = out ? format_of(out) : NULL;
     struct strbuf why = STRBUF_INIT;
     const struct batch *b;
     int64_t bad;
@@ -248,9 +279,11 @@ static int features_run(struct config *cfg, const struct cmdline *line)
     features_open(&f, cfg, line);
     while ((b = infer_next(&f.infer)))
         copy_batch(&f, b);
-    if (!format || format->write(&f, out, &why))
+    if (format && format->write(&f, out, &why))
         die("--out: %s", why.buf);
     print_stages(&f);
+    if (parse_knn(line))
+        print_knn(&f, parse_knn(line));
     bad = infer_close(&f.infer);
     if (bad)
         log_warning("%lld of %d images could not be read: their features are NaN",
@@ -276,9 +309,14 @@ static void check_out(const struct config *cfg, const struct cmdline *line,
     const struct format *f = out ? format_of(out) : NULL;
     int stages[MODEL_STAGES];
 
-    if (!out)
+    if (parse_knn(line) < 0)
+        problems_error(p, "--knn", "must be a number of at least 1, not '%s'",
+                       cmdline_value(line, "--knn"));
+    if (parse_knn(line) && !cmdline_has(line, "--pool"))
+        problems_error(p, "--knn", "needs --pool: it compares one vector per image");
+    if (!out && !parse_knn(line))
         problems_error(p, NULL, "no output file: give --out FILE.npz");
-    else if (!f)
+    else if (out && !f)
         problems_error(
             p, "--out",
             "'%s': unknown format; end the name in .npz, .npy, or .safetensors", out);
@@ -314,6 +352,9 @@ static const struct cmd_flag features_flags[] = {
     {"--weights", "FILE", "checkpoint or state dict (default: MODEL.PRETRAINED)"},
     {"--out", "FILE", "file to write: .npz, .npy (one stage), or .safetensors"},
     {"--pool", NULL, "write the mean of each map: [images, channels]"},
+    {"--knn", "K",
+     "with --pool: print the accuracy of weighted k-nearest-neighbor classification; "
+     "images below train/CLASS/ vote for those below val/CLASS/"},
     {0},
 };
 

@@ -355,6 +355,8 @@ static const struct {
     {"tta test-time",
      "trainc eval and trainc predict: --tta hflip (TEST.TTA) averages views of each "
      "image"},
+    {"knn k-nn neighbor neighbors embedding embeddings",
+     "trainc features --pool writes a vector per image; --knn 20 classifies with them"},
     {"slide sliding window windows multi-scale",
      "trainc eval and trainc predict: TEST.SCALES segments whole images in windows"},
     {"ensemble ensembles", "trainc eval and trainc predict: --weights A B C"},
