@@ -32,7 +32,7 @@ class Config:
         rng = random.Random("configuration %d" % number)
         pick = rng.choice
         self.number = number
-        self.kind = pick(["plain"] * 5 + ["beside"] * 2 + ["ranks"] * 2 + ["sweep"])
+        self.kind = pick(["plain"] * 5 + ["background"] * 2 + ["ranks"] * 2 + ["sweep"])
         self.mpirun = pick(["launch", "launch", "mpirun"])
         self.segment = self.kind == "plain" and rng.random() < .15
         accumulation, batch = pick([1, 1, 2, 3]), pick([4, 8])
@@ -66,8 +66,8 @@ class Config:
             o["TRAIN.EARLY_STOP"] = 1
         if self.kind == "plain" and rng.random() < .2:
             o["TRAIN.MAX_STEPS"] = pick([3, 5])
-        if self.kind == "beside" or (self.kind == "ranks" and rng.random() < .3):
-            o["TRAIN.VALIDATE"] = "beside"
+        if self.kind == "background" or (self.kind == "ranks" and rng.random() < .3):
+            o["TRAIN.VALIDATE"] = "background"
             o["TRAIN.LR_SCHEDULER.NAME"] = "cosine"
         if self.kind == "ranks":
             o["DIST.SHARD_OPTIMIZER"] = pick(["True", "False"])
@@ -283,7 +283,7 @@ class Torture:
                     told = time.time()
                     print("%d trials, %d failures, %.0f s" % (done, len(self.failures), time.time() - began), flush=True)
         for kind in ("kill", "fault", "power"):
-            of = ", ".join("%s %d" % (c, self.counts[kind, c]) for c in ("plain", "beside", "ranks", "sweep"))
+            of = ", ".join("%s %d" % (c, self.counts[kind, c]) for c in ("plain", "background", "ranks", "sweep"))
             print("%-5s %5d trials, %d failures (%s)" % (kind, self.counts[kind], self.counts["failed", kind], of))
         print("%d disturbances, %d of them in vain (the run was over)" % (self.counts["disturbed"], self.counts["vain"]))
         for again in self.failures:

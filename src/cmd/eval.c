@@ -31,8 +31,8 @@ static void check_ensemble(const struct config *cfg, const struct cmdline *line,
     static const char *const others[] = {"MODEL.RESUME", "MODEL.PRETRAINED"};
     int before = p->nerror;
 
-    if (cmdline_value(line, "--beside"))
-        problems_error(p, "--beside", "cannot be combined with --weights");
+    if (cmdline_value(line, "--watch"))
+        problems_error(p, "--watch", "cannot be combined with --weights");
     for (int i = 0; i < 2; i++)
         if (cmdline_key(line, others[i]))
             problems_error(p, others[i], "cannot be combined with --weights");
@@ -66,8 +66,8 @@ static void check_views(const struct config *cfg, const struct cmdline *line,
     windows_check(cfg, p);
     if (!*cfg->test.tta && !windows_wanted(cfg))
         return;
-    if (cmdline_value(line, "--beside"))
-        problems_error(p, key, "cannot be combined with --beside");
+    if (cmdline_value(line, "--watch"))
+        problems_error(p, key, "cannot be combined with --watch");
     if (cfg->throughput_mode)
         problems_error(p, key, "cannot be combined with THROUGHPUT_MODE");
     device_check_one(cfg, p);
@@ -93,13 +93,13 @@ static void eval_check(const struct config *cfg, const struct cmdline *line,
         check_ensemble(cfg, line, p);
     } else {
         run_check(cfg, false, p);
-        if (!cmdline_value(line, "--beside"))
+        if (!cmdline_value(line, "--watch"))
             run_check_weights(cfg, line, p);
     }
     if (p->nerror == before)
         check_views(cfg, line, p);
-    if (cmdline_value(line, "--beside") && (report || cmdline_value(line, "--result")))
-        problems_error(p, "--beside",
+    if (cmdline_value(line, "--watch") && (report || cmdline_value(line, "--result")))
+        problems_error(p, "--watch",
                        "cannot be combined with --report or --result: the results go to "
                        "the training process");
     if (why)
@@ -116,9 +116,9 @@ static const struct cmd_flag eval_flags[] = {
     {"--report", "DIR",
      "write an error analysis to DIR: accuracy by class, the confusion matrix, the worst "
      "images, ..."},
-    {"--beside", "SOCKET",
+    {"--watch", "SOCKET",
      "evaluate each checkpoint that a training run announces on its validate.sock "
-     "(TRAIN.VALIDATE beside); any device"},
+     "(TRAIN.VALIDATE background); any device"},
     {0},
 };
 
@@ -159,8 +159,8 @@ static int run_ensemble(struct config *cfg, const struct cmdline *line)
 
 static int eval_run(struct config *cfg, const struct cmdline *line)
 {
-    if (cmdline_value(line, "--beside"))
-        return trainer_eval_beside(cfg, cmdline_value(line, "--beside"));
+    if (cmdline_value(line, "--watch"))
+        return trainer_eval_watch(cfg, cmdline_value(line, "--watch"));
     if (windows_wanted(cfg)) {
         config_set(cfg, "TRAIN.EMA.ENABLE", "False");
         return windows_eval(cfg, eval_weights(line), cmdline_value(line, "--result"),

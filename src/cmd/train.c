@@ -9,21 +9,22 @@
 #include "train/hook_commands.h"
 #include "train/trainer.h"
 
-/* Checks TRAIN.VALIDATE beside, which validates while the next epoch trains: the schedule
- * must not need the score of each epoch, and the device must be available. */
-static void check_beside(const struct config *cfg, struct problems *p)
+/* Checks TRAIN.VALIDATE background, which validates while the next epoch trains: the
+ * schedule must not need the score of each epoch, and the device must be available. */
+static void check_background(const struct config *cfg, struct problems *p)
 {
     const char *device = cfg->train.validate_device;
     struct strbuf why = STRBUF_INIT;
     struct device_options o;
 
-    if (cfg->train.validate != VALIDATE_BESIDE)
+    if (cfg->train.validate != VALIDATE_BACKGROUND)
         return;
     if (schedule_of_config(cfg)->judge)
-        config_blame(cfg, p, KEYS("TRAIN.VALIDATE", "TRAIN.LR_SCHEDULER.NAME"),
-                     "TRAIN.VALIDATE beside does not work with the schedule %s, which "
-                     "needs the score of each epoch; use inline",
-                     schedule_of_config(cfg)->name);
+        config_blame(
+            cfg, p, KEYS("TRAIN.VALIDATE", "TRAIN.LR_SCHEDULER.NAME"),
+            "TRAIN.VALIDATE background does not work with the schedule %s, which "
+            "needs the score of each epoch; use inline",
+            schedule_of_config(cfg)->name);
     if (!names_known(&device_names, device, &why))
         config_blame(cfg, p, KEYS("TRAIN.VALIDATE_DEVICE"), "TRAIN.VALIDATE_DEVICE %s",
                      why.buf);
@@ -42,7 +43,7 @@ static void train_check(const struct config *cfg, const struct cmdline *line,
     hook_commands_check(cfg, p);
     lr_find_check(cfg, line, p);
     if (train)
-        check_beside(cfg, p);
+        check_background(cfg, p);
     else
         run_check_weights(cfg, line, p);
 }

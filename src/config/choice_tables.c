@@ -106,7 +106,7 @@ const struct choice choices_bias_tables[] = {
 
 const struct choice choices_validates[] = {
     {"inline", VALIDATE_INLINE, NULL},
-    {"beside", VALIDATE_BESIDE, NULL},
+    {"background", VALIDATE_BACKGROUND, NULL},
     {0},
 };
 

@@ -666,10 +666,10 @@ const struct schema schema_table[] = {
         .help = "epochs between validations"),
     ROW("TRAIN.VALIDATE", train.validate, NEUTRAL, .def = "inline",
         .choices = choices_validates,
-        .help = "inline: training waits for it; beside: a process of its own validates "
-                "while training goes on"),
+        .help = "inline: training waits for validation; background: a separate process "
+                "validates while training continues"),
     ROW("TRAIN.VALIDATE_DEVICE", train.validate_device, NEUTRAL, .def = "cpu",
-        .help = "where TRAIN.VALIDATE beside evaluates, as DEVICE names it"),
+        .help = "device of TRAIN.VALIDATE background, with the values of DEVICE"),
     ROW("TRAIN.SAVE_STEPS", train.save_steps, NEUTRAL, .def = "0", RANGE(0, NO_LIMIT),
         .flag = "--save-steps", .metavar = "N",
         .help = "also save a checkpoint every N steps; 0: only after epochs"),
@@ -866,7 +866,8 @@ const struct schema schema_table[] = {
                 "the image's own size), and average their probabilities; []: the image "
                 "is resized to the input"),
     ROW("TEST.WINDOW_OVERLAP", test.window_overlap, NEUTRAL, .def = "0.5", RANGE(0, 0.9),
-        .help = "TEST.SCALES: share of a window that the next one covers again, at least"),
+        .help =
+            "TEST.SCALES: share of a window that the next one covers again, at least"),
     ROW("TEST.WINDOW_WEIGHTS", test.window_weights, NEUTRAL, .def = "gaussian",
         .choices = choices_window_weights,
         .help = "TEST.SCALES: weights of a window's pixels: gaussian, highest in its "

@@ -80,8 +80,9 @@ void config_check_unread(const struct config *cfg, struct problems *p)
     check_read(cfg, p, "TRAIN.EMA.DECAY", cfg->train.ema.enable, ema);
     check_read(cfg, p, "TRAIN.EMA.RAMP_STEPS", cfg->train.ema.enable, ema);
     check_read(cfg, p, "TRAIN.EMA.DEVICE", cfg->train.ema.enable, ema);
-    check_read(cfg, p, "TRAIN.VALIDATE_DEVICE", cfg->train.validate == VALIDATE_BESIDE,
-               "TRAIN.VALIDATE is not beside");
+    check_read(cfg, p, "TRAIN.VALIDATE_DEVICE",
+               cfg->train.validate == VALIDATE_BACKGROUND,
+               "TRAIN.VALIDATE is not background");
     check_read(cfg, p, "MODEL.SYNC_BN_GROUP", cfg->model.sync_bn,
                "MODEL.SYNC_BN is False");
     check_read(cfg, p, "TRAIN.CLASS_WEIGHTS_C", counts,

@@ -132,10 +132,11 @@ static void check_multilabel(const struct config *cfg, const struct model *m,
             config_blame(cfg, p, KEYS(single[i].key),
                          "%s cannot be combined with MODEL.TASK multilabel%s",
                          single[i].key, i ? "" : " (TRAIN.LOSS.POS_WEIGHT)");
-    if (cfg->train.validate == VALIDATE_BESIDE)
-        config_blame(cfg, p, KEYS("TRAIN.VALIDATE"),
-                     "TRAIN.VALIDATE beside cannot be combined with MODEL.TASK multilabel: "
-                     "its checkpoints need the thresholds of the validation");
+    if (cfg->train.validate == VALIDATE_BACKGROUND)
+        config_blame(
+            cfg, p, KEYS("TRAIN.VALIDATE"),
+            "TRAIN.VALIDATE background cannot be combined with MODEL.TASK multilabel: "
+            "its checkpoints need the thresholds of the validation");
     if (pos->n > 1 && pos->n != cfg->model.num_classes &&
         config_where(cfg, "MODEL.NUM_CLASSES"))
         config_blame(

@@ -1,5 +1,5 @@
-/* The evaluator's side of train/beside.h: a process that evaluates the checkpoints that
- * training names. */
+/* The evaluator's side of train/background.h: a process that evaluates the checkpoints
+ * that training announces. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "io/json.h"
-#include "train/beside.h"
+#include "train/background.h"
 #include "train/checkpoint.h"
 #include "train/evaluate.h"
 #include "train/progress.h"
@@ -35,7 +35,7 @@ static int training = -1; /* evaluator.peer, for say_alive */
  * fit into the socket's buffer is dropped. */
 static void say_alive(void)
 {
-    static const char line[] = BESIDE_ALIVE "\n";
+    static const char line[] = BACKGROUND_ALIVE "\n";
     static double last;
 
     if (clock_now() - last < 1)
@@ -80,7 +80,7 @@ static bool evaluate_one(struct evaluator *v, const char *file)
  * or a signal arrived. */
 static bool answer(struct evaluator *v, const char *file, int64_t step, int64_t epoch)
 {
-    struct beside_result r = {.step = step, .epoch = epoch};
+    struct background_result r = {.step = step, .epoch = epoch};
     struct strbuf text = STRBUF_INIT;
     struct run_state state = {0};
     bool sent;
@@ -95,7 +95,7 @@ static bool answer(struct evaluator *v, const char *file, int64_t step, int64_t 
     r.images = v->evaluation.images;
     r.seconds = v->evaluation.seconds;
     paint(v, file, epoch);
-    beside_result_put(&text, &r);
+    background_result_put(&text, &r);
     strbuf_addch(&text, '\n');
     sent = send(v->peer, text.buf, text.len, MSG_NOSIGNAL) == (ssize_t)text.len;
     strbuf_release(&text);
@@ -141,12 +141,13 @@ static void serve(struct evaluator *v)
     strbuf_release(&line);
 }
 
-int trainer_eval_beside(struct config *cfg, const char *socket)
+int trainer_eval_watch(struct config *cfg, const char *socket)
 {
-    struct evaluator v = {.peer = beside_connect(socket)};
+    struct evaluator v = {.peer = background_connect(socket)};
 
     if (v.peer < 0)
-        die("--beside '%s': no training listens there: %s", socket, strerror(errno));
+        die("--watch '%s': no training run listens on this socket: %s", socket,
+            strerror(errno));
     signals_install(0);
     (void)signal(SIGINT, SIG_IGN); /* Ctrl-C is for training, which stops this process */
     progress_init(PROGRESS_OFF);

@@ -9,10 +9,22 @@
  * written; and commands see all files.
  */
 const struct hook *const hooks[] = {
-    &hook_ema,        &hook_result,      &hook_lines,      &hook_log,
-    &hook_outputs,    &hook_images,      &hook_best,       &hook_plateau,
-    &hook_beside,     &hook_checkpoints, &hook_beside_end, &hook_rotation,
-    &hook_early_stop, &hook_progress,    &hook_report,     &hook_commands,
+    &hook_ema,
+    &hook_result,
+    &hook_lines,
+    &hook_log,
+    &hook_outputs,
+    &hook_images,
+    &hook_best,
+    &hook_plateau,
+    &hook_background,
+    &hook_checkpoints,
+    &hook_background_end,
+    &hook_rotation,
+    &hook_early_stop,
+    &hook_progress,
+    &hook_report,
+    &hook_commands,
     NULL,
 };
 

@@ -33,8 +33,8 @@ struct hook {
 /* Defined in trainer_*.c, report_hooks.c, and hook_commands.c. */
 extern const struct hook hook_ema, hook_result, hook_lines, hook_log, hook_outputs,
     hook_images, hook_best, hook_plateau, hook_checkpoints, hook_rotation,
-    hook_early_stop, hook_progress, hook_report, hook_commands, hook_beside,
-    hook_beside_end;
+    hook_early_stop, hook_progress, hook_report, hook_commands, hook_background,
+    hook_background_end;
 
 /* All hooks in calling order, ended by NULL. */
 extern const struct hook *const hooks[];

@@ -101,9 +101,9 @@ struct val_line {
 };
 void output_val(struct output *o, const struct val_line *l);
 
-/* The same for an epoch that is already finished (TRAIN.VALIDATE beside); also completes
- * its row in summary.csv. Skips the line if a run that was killed has already written
- * it. */
+/* The same for an epoch that is already finished (TRAIN.VALIDATE background); also
+ * completes its row in summary.csv. Skips the line if a run that was killed has already
+ * written it. */
 void output_late(struct output *o, const struct val_line *l);
 
 struct epoch_line {

@@ -169,8 +169,8 @@ static bool run_epoch(struct trainer *t)
         return false;
     trainer_say_cache(t);
     t->val = trainer_no_val();
-    if ((number % cfg->train.eval_freq == 0 || last) && !trainer_validates_beside(t) &&
-        !trainer_validate(t))
+    if ((number % cfg->train.eval_freq == 0 || last) &&
+        !trainer_validates_in_background(t) && !trainer_validate(t))
         return false;
     finish_epoch(t);
     return !stopped(t);
@@ -179,7 +179,7 @@ static bool run_epoch(struct trainer *t)
 /* Validates a run that TRAIN.MAX_STEPS ends within an epoch. */
 static void validate_late(struct trainer *t)
 {
-    if (!trainer_validates_beside(t))
+    if (!trainer_validates_in_background(t))
         t->late_val = trainer_validate(t);
     else if (t->step % t->session.plan.updates_per_epoch)
         t->late_val = t->wants_validation = true;
@@ -201,7 +201,7 @@ static void leave(struct trainer *t)
 
 static void close_all(struct trainer *t)
 {
-    beside_close(&t->beside);
+    background_close(&t->background);
     session_drain(&t->session);
     saves_release(&t->saves);
     hook_commands_release(&t->commands);

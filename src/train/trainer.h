@@ -29,9 +29,9 @@ int trainer_train(struct config *cfg, const char *result);
 int trainer_eval(struct config *cfg, const char *result, const char *report);
 
 /*
- * Evaluates the checkpoints that training names over this socket (train/beside.h) until
- * training closes it, and returns the exit code.
+ * Evaluates the checkpoints that training announces on this socket (train/background.h)
+ * until training closes it, and returns the exit code.
  */
-int trainer_eval_beside(struct config *cfg, const char *socket);
+int trainer_eval_watch(struct config *cfg, const char *socket);
 
 #endif

@@ -83,9 +83,10 @@ static void stop_early(struct trainer *t)
 {
     int64_t most = t->cfg->train.early_stop;
     const struct run_state *s = &t->state;
-    int64_t last = trainer_validates_beside(t) ? t->judged_epoch
-                   : s->val_step == t->step    ? s->epoch - 1
-                                               : -1;
+    bool background = trainer_validates_in_background(t);
+    int64_t last = background               ? t->judged_epoch
+                   : s->val_step == t->step ? s->epoch - 1
+                                            : -1;
 
     if (!most || isnan(s->best_score) || s->epoch >= t->cfg->train.epochs ||
         last - s->best_epoch < most)

@@ -4,7 +4,7 @@
 #ifndef TRAIN_TRAINER_RUN_H
 #define TRAIN_TRAINER_RUN_H
 
-#include "train/beside.h"
+#include "train/background.h"
 #include "train/evaluate.h"
 #include "train/feed.h"
 #include "train/hook_commands.h"
@@ -53,13 +53,13 @@ struct trainer {
     int64_t best_epoch_before; /* state.best_epoch before the last validation */
     int64_t saved_step;        /* step of the last checkpoint, or of the start */
     bool save_failed;
-    struct beside beside;  /* TRAIN.VALIDATE beside, in the first process */
-    int64_t judged_epoch;  /* last epoch with a score; -1: none in this process */
-    bool wants_validation; /* True if the next checkpoint is to be evaluated. */
-    bool to_validate;      /* True if the checkpoint being written is. */
-    bool merged;           /* True if results are not in a checkpoint yet. */
-    char *diverged;        /* reason why the run must end without saving, or NULL */
-    bool cache_said;       /* True after trainer_say_cache() has logged. */
+    struct background background; /* TRAIN.VALIDATE background, in the first process */
+    int64_t judged_epoch;         /* last epoch with a score; -1: none in this process */
+    bool wants_validation;        /* True if the next checkpoint is to be evaluated. */
+    bool to_validate;             /* True if the checkpoint being written is. */
+    bool merged;                  /* True if results are not in a checkpoint yet. */
+    char *diverged;  /* reason why the run must end without saving, or NULL */
+    bool cache_said; /* True after trainer_say_cache() has logged. */
 };
 
 struct val_line trainer_no_val(void); /* Returns unknown scores. */
@@ -83,10 +83,10 @@ bool trainer_judge(struct trainer *t, double score, int64_t epoch);
  * gradients were not finite. */
 void trainer_save(struct trainer *t, bool epoch_end);
 
-/* True with TRAIN.VALIDATE beside: a separate process evaluates checkpoints. */
-bool trainer_validates_beside(const struct trainer *t);
+/* True with TRAIN.VALIDATE background: a separate process evaluates checkpoints. */
+bool trainer_validates_in_background(const struct trainer *t);
 /* True if that process must evaluate the finished epoch. */
-bool trainer_beside_due(const struct trainer *t);
+bool trainer_background_due(const struct trainer *t);
 
 /* True if any process must stop. All must call it at the same places; all get the same
  * result. */

@@ -30,8 +30,8 @@ static void save_state(struct trainer *t, struct run_state state, bool epoch_end
     t->merged = false;
     t->to_validate = t->wants_validation;
     t->wants_validation = false;
-    if (t->beside.dir)
-        beside_keep(&t->beside);
+    if (t->background.dir)
+        background_begin_save(&t->background);
     if (dist_is_first())
         saves_start(&t->saves, &t->session, &state, t->is_best ? &before : NULL,
                     epoch_end);
@@ -75,7 +75,7 @@ static void at_epoch(struct trainer *t)
 {
     bool last = t->state.epoch == t->cfg->train.epochs;
 
-    t->wants_validation = trainer_beside_due(t);
+    t->wants_validation = trainer_background_due(t);
     if (t->state.epoch % t->cfg->save_freq == 0 || last || t->is_best || step_due(t) ||
         t->wants_validation)
         trainer_save(t, true);

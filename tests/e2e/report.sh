@@ -53,13 +53,13 @@ for net in resnet20/one erfnet/default; do
 done
 mpirun --oversubscribe -n 2 "$trainc" --cfg "$here/configs/smoke/synthetic.yaml" --output out --tag ranks --epochs 1 --threads 1 >log 2>&1 ||
   fail "a run of two processes"
-run --cfg "$here/configs/smoke/synthetic.yaml" --tag beside --opts TRAIN.VALIDATE beside || fail "validation beside training"
-for tag in ranks beside; do
+run --cfg "$here/configs/smoke/synthetic.yaml" --tag background --opts TRAIN.VALIDATE background || fail "validation in the background"
+for tag in ranks background; do
   [ "$(tail -n +2 out/resnet20/$tag/report/confusion.csv | cut -d, -f2- | tr ',' '\n' | paste -sd+ | bc)" = 24 ] ||
     fail "$tag: the confusion matrix does not count 24 images"
   has out/resnet20/$tag/report.html 'id="confusion"'
 done
-rm -rf out/resnet20/ranks out/resnet20/beside
+rm -rf out/resnet20/ranks out/resnet20/background
 for part in '<figcaption>loss</figcaption>' '<figcaption>accuracy, %' '<figcaption>learning rate' '<figcaption>gradient norm' \
   '<figcaption>waiting for data' 'id="configuration"' 'id="model"' 'id="confusion"' 'id="classes"' \
   'id="images"' 'id="time"' 'TRAIN.BASE_LR' 'shapes.yaml:' 'src="data:image/jpeg;base64,/9j/' 'predicted as sq&lt;u&gt;&amp;are' 'sh&lt;b&gt;&amp;pes'; do

@@ -1,5 +1,4 @@
-/* Hooks for TRAIN.VALIDATE beside: merge the results of the background evaluator into the
- * run. */
+/* Hooks for TRAIN.VALIDATE background: merge the evaluator's results into the run. */
 #include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -14,16 +13,16 @@
 #include "train/signals.h"
 #include "train/trainer_run.h"
 
-bool trainer_validates_beside(const struct trainer *t)
+bool trainer_validates_in_background(const struct trainer *t)
 {
-    return t->cfg->train.validate == VALIDATE_BESIDE;
+    return t->cfg->train.validate == VALIDATE_BACKGROUND;
 }
 
-bool trainer_beside_due(const struct trainer *t)
+bool trainer_background_due(const struct trainer *t)
 {
     int64_t epoch = t->state.epoch;
 
-    return trainer_validates_beside(t) &&
+    return trainer_validates_in_background(t) &&
            (epoch % t->cfg->train.eval_freq == 0 || epoch == t->cfg->train.epochs);
 }
 
@@ -35,10 +34,10 @@ static void add_newest(struct trainer *t)
     char *name = xasprintf("ckpt_epoch_%lld.safetensors", (long long)epochs - 1);
     char *path = path_join(t->output.dir, name);
 
-    if (t->resumed && trainer_beside_due(t) && t->state.val_step != t->step &&
+    if (t->resumed && trainer_background_due(t) && t->state.val_step != t->step &&
         t->step == epochs * t->session.plan.updates_per_epoch &&
-        !beside_has(&t->beside, t->step) && file_exists(path))
-        beside_add(&t->beside, path, t->step, epochs - 1);
+        !background_has(&t->background, t->step) && file_exists(path))
+        background_add(&t->background, path, t->step, epochs - 1);
     free(name);
     free(path);
 }
@@ -48,14 +47,14 @@ static void begin(struct trainer *t)
     int64_t upe = t->session.plan.updates_per_epoch;
 
     t->judged_epoch = upe > 0 ? t->state.val_step / upe - 1 : -1;
-    if (!trainer_validates_beside(t) || !dist_is_first())
+    if (!trainer_validates_in_background(t) || !dist_is_first())
         return;
-    beside_open(&t->beside, t->cfg, t->output.dir, t->step,
-                t->session.plan.updates_per_epoch);
+    background_open(&t->background, t->cfg, t->output.dir, t->step,
+                    t->session.plan.updates_per_epoch);
     add_newest(t);
 }
 
-static void say(const struct trainer *t, const struct beside_result *r)
+static void log_result(const struct trainer *t, const struct background_result *r)
 {
     bool segments = t->session.plan.task == MODEL_SEGMENT;
     bool sets = t->session.plan.task == MODEL_MULTILABEL;
@@ -70,8 +69,8 @@ static void say(const struct trainer *t, const struct beside_result *r)
     strbuf_addf(&s, " loss %.5f (", v[SCORE_LOSS]);
     if (!isnan(ema))
         strbuf_addf(&s, segments || sets ? "EMA %.4f; " : "EMA %.3f; ", ema);
-    log_info(" * epoch %lld: %s%lld images, %.1f s in background)",
-             epoch_shown(r->epoch), s.buf, (long long)r->images, r->seconds);
+    log_info(" * epoch %lld: %s%lld images, %.1f s in background)", epoch_shown(r->epoch),
+             s.buf, (long long)r->images, r->seconds);
     strbuf_release(&s);
 }
 
@@ -85,7 +84,7 @@ static struct segmentation classes_of(const struct class_iou *iou)
     return s;
 }
 
-static void merge(struct trainer *t, const struct beside_result *r)
+static void merge(struct trainer *t, const struct background_result *r)
 {
     enum score which = trainer_best(t);
     struct segmentation classes = classes_of(&r->iou);
@@ -101,33 +100,33 @@ static void merge(struct trainer *t, const struct beside_result *r)
     t->state.val_iou = r->iou;
     t->state.val_step = r->step;
     t->merged = true;
-    say(t, r);
+    log_result(t, r);
     output_late(&t->output, &l);
     if (score_is_better(which, r->ema.value[which], score))
         score = r->ema.value[which];
     if (trainer_judge(t, score, r->epoch))
-        beside_best(&t->beside, r->step);
+        background_link_best(&t->background, r->step);
     hook_commands.any(t, HOOK_EVAL);
 }
 
 /* Merges the results that have arrived, without waiting. */
-static void hear(struct trainer *t)
+static void receive_results(struct trainer *t)
 {
-    struct beside_result r;
+    struct background_result r;
 
-    while (t->beside.dir && beside_next(&t->beside, &r))
+    while (t->background.dir && background_next(&t->background, &r))
         merge(t, &r);
 }
 
 /* Sends the first process's scores to all processes. */
-static void tell(struct trainer *t)
+static void broadcast_scores(struct trainer *t)
 {
     struct {
         double best_score;
         int64_t best_epoch, judged_epoch;
     } now = {t->state.best_score, t->state.best_epoch, t->judged_epoch};
 
-    if (!trainer_validates_beside(t))
+    if (!trainer_validates_in_background(t))
         return;
     dist_broadcast(&now, (int)sizeof(now));
     t->state.best_score = now.best_score;
@@ -137,28 +136,28 @@ static void tell(struct trainer *t)
 
 static void at_epoch(struct trainer *t)
 {
-    hear(t);
-    tell(t);
+    receive_results(t);
+    broadcast_scores(t);
 }
 
 static void at_checkpoint(struct trainer *t)
 {
     if (t->to_validate)
-        beside_add(&t->beside, t->checkpoint, t->saved_step,
-                   (t->saved_step - 1) / t->session.plan.updates_per_epoch);
+        background_add(&t->background, t->checkpoint, t->saved_step,
+                       (t->saved_step - 1) / t->session.plan.updates_per_epoch);
     t->to_validate = false;
-    if (t->beside.dir)
-        beside_forget(&t->beside);
+    if (t->background.dir)
+        background_end_save(&t->background);
 }
 
-static void say_waiting(const struct trainer *t, double *said)
+static void log_waiting(const struct trainer *t, double *last_log)
 {
     enum { EVERY = 60 };
-    int left = t->beside.dir ? beside_left(&t->beside) : 0;
+    int left = t->background.dir ? background_pending(&t->background) : 0;
 
-    if (!left || clock_now() - *said < EVERY)
+    if (!left || clock_now() - *last_log < EVERY)
         return;
-    *said = clock_now();
+    *last_log = clock_now();
     log_info("waiting for the background evaluator: %d checkpoint%s not validated yet",
              left, left == 1 ? " is" : "s are");
 }
@@ -167,50 +166,50 @@ static void say_waiting(const struct trainer *t, double *said)
  * it. */
 static void wait_for_results(struct trainer *t)
 {
-    double said = -HUGE_VAL;
+    double last_log = -HUGE_VAL;
 
     while (!trainer_asked_to_stop(t)) {
-        hear(t);
-        if (!dist_max(t->beside.dir && !beside_gave_up(&t->beside) &&
-                      beside_left(&t->beside)))
+        receive_results(t);
+        if (!dist_max(t->background.dir && !background_gave_up(&t->background) &&
+                      background_pending(&t->background)))
             break;
-        say_waiting(t, &said);
+        log_waiting(t, &last_log);
         (void)usleep(20000);
     }
-    if (t->beside.dir && beside_left(&t->beside))
+    if (t->background.dir && background_pending(&t->background))
         log_warning("%d checkpoint%s not validated yet: resume the run to validate them",
-                    beside_left(&t->beside),
-                    beside_left(&t->beside) == 1 ? " is" : "s are");
-    tell(t);
+                    background_pending(&t->background),
+                    background_pending(&t->background) == 1 ? " is" : "s are");
+    broadcast_scores(t);
 }
 
 /* Waits for the results and writes a checkpoint that contains them. */
 static void at_end(struct trainer *t)
 {
-    if (!trainer_validates_beside(t) || t->diverged)
+    if (!trainer_validates_in_background(t) || t->diverged)
         return;
     wait_for_results(t);
     if (dist_max(t->merged) && !t->replay && !t->diverged) {
         trainer_save(t, t->step % t->session.plan.updates_per_epoch == 0);
         trainer_collect(t);
     }
-    if (!t->beside.dir || t->code || !beside_left(&t->beside))
+    if (!t->background.dir || t->code || !background_pending(&t->background))
         return;
-    if (beside_gave_up(&t->beside))
+    if (background_gave_up(&t->background))
         t->code = EXIT_FAILED;
     else if (signals_pending()) /* trained, but not completely validated */
         t->code = trainer_signal_code(t);
 }
 
-const struct hook hook_beside = {
-    .name = "beside",
+const struct hook hook_background = {
+    .name = "background",
     .at = {[HOOK_START] = begin,
-           [HOOK_STEP] = hear,
+           [HOOK_STEP] = receive_results,
            [HOOK_EPOCH] = at_epoch,
            [HOOK_CHECKPOINT] = at_checkpoint},
 };
 
-const struct hook hook_beside_end = {
-    .name = "beside_end",
+const struct hook hook_background_end = {
+    .name = "background_end",
     .at = {[HOOK_END] = at_end},
 };

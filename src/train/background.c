@@ -1,4 +1,4 @@
-#include "train/beside.h"
+#include "train/background.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -20,27 +20,28 @@
 
 enum { MOST_FAILURES = 5 }; /* in a row */
 
-#define START  "validate_step_"
+#define PREFIX "validate_step_"
 #define ENDING ".safetensors"
 
-/* ---- what waits ---- */
+/* ---- checkpoints to evaluate ---- */
 
-static void add_item(struct beside *b, char *path, int64_t step, int64_t epoch)
+static void add_item(struct background *b, char *path, int64_t step, int64_t epoch)
 {
     GROW(b->item, b->n, b->cap);
-    b->item[b->n++] = (struct beside_item){.path = path, .step = step, .epoch = epoch};
+    b->item[b->n++] =
+        (struct background_item){.path = path, .step = step, .epoch = epoch};
 }
 
-static char *path_of(const struct beside *b, int64_t step)
+static char *path_of(const struct background *b, int64_t step)
 {
-    char *name = xasprintf(START "%lld" ENDING, (long long)step);
+    char *name = xasprintf(PREFIX "%lld" ENDING, (long long)step);
     char *path = path_join(b->dir, name);
 
     free(name);
     return path;
 }
 
-static void drop_item(struct beside *b, int i)
+static void drop_item(struct background *b, int i)
 {
     if (unlink(b->item[i].path) && errno != ENOENT)
         log_warning("cannot delete '%s': %s", b->item[i].path, strerror(errno));
@@ -51,39 +52,39 @@ static void drop_item(struct beside *b, int i)
 
 static int by_step(const void *a, const void *b)
 {
-    const struct beside_item *x = a, *y = b;
+    const struct background_item *x = a, *y = b;
 
     return x->step < y->step ? -1 : x->step > y->step;
 }
 
-/* The update that a file called so waits for; -1: it is another one, as a backup of
- * one. */
-static int64_t step_of(const char *name)
+/* Returns the step in the file name of a checkpoint to evaluate; -1 for other names, such
+ * as that of a backup copy. */
+static int64_t step_of_name(const char *name)
 {
-    bool starts = !strncmp(name, START, strlen(START));
-    long long at = starts ? strtoll(name + strlen(START), NULL, 10) : -1;
-    char *whole = xasprintf(START "%lld" ENDING, at);
+    bool starts = !strncmp(name, PREFIX, strlen(PREFIX));
+    long long at = starts ? strtoll(name + strlen(PREFIX), NULL, 10) : -1;
+    char *whole = xasprintf(PREFIX "%lld" ENDING, at);
     bool same = starts && at >= 0 && !strcmp(name, whole);
 
     free(whole);
     return same ? at : -1;
 }
 
-/* Finds the files that an earlier process of the run has left. Those after update `step`,
- * which will be done again, are deleted. */
-static void find_items(struct beside *b, int64_t step, int64_t epoch_updates)
+/* Finds the files that an earlier process of the run has left. Deletes those after
+ * `step`, which will be trained again. */
+static void find_items(struct background *b, int64_t step, int64_t epoch_steps)
 {
     int n;
     char **name = dir_list(b->dir, &n);
 
     for (int i = 0; i < n; i++) {
-        int64_t at = step_of(name[i]);
+        int64_t at = step_of_name(name[i]);
         struct checkpoint_mark mark;
         struct strbuf why = STRBUF_INIT;
         char *path = at < 0 ? NULL : path_of(b, at);
 
         if (path && !checkpoint_mark(path, &mark, &why))
-            add_item(b, path, mark.step, (mark.step - 1) / epoch_updates);
+            add_item(b, path, mark.step, (mark.step - 1) / epoch_steps);
         else
             free(path);
         strbuf_release(&why);
@@ -98,7 +99,7 @@ static void find_items(struct beside *b, int64_t step, int64_t epoch_updates)
                  b->n == 1 ? "" : "s", b->n == 1 ? "is" : "are");
 }
 
-void beside_add(struct beside *b, const char *file, int64_t step, int64_t epoch)
+void background_add(struct background *b, const char *file, int64_t step, int64_t epoch)
 {
     char *path = path_of(b, step);
 
@@ -115,7 +116,7 @@ void beside_add(struct beside *b, const char *file, int64_t step, int64_t epoch)
     add_item(b, path, step, epoch);
 }
 
-bool beside_has(const struct beside *b, int64_t step)
+bool background_has(const struct background *b, int64_t step)
 {
     for (int i = 0; i < b->n; i++)
         if (b->item[i].step == step)
@@ -123,7 +124,7 @@ bool beside_has(const struct beside *b, int64_t step)
     return false;
 }
 
-int beside_left(const struct beside *b)
+int background_pending(const struct background *b)
 {
     int n = 0;
 
@@ -132,19 +133,19 @@ int beside_left(const struct beside *b)
     return n;
 }
 
-void beside_keep(struct beside *b)
+void background_begin_save(struct background *b)
 {
     for (int i = 0; i < b->n; i++)
-        b->item[i].kept = b->item[i].known;
+        b->item[i].saved = b->item[i].known;
 }
 
-void beside_forget(struct beside *b)
+void background_end_save(struct background *b)
 {
-    while (b->n && b->item[0].kept)
+    while (b->n && b->item[0].saved)
         drop_item(b, 0);
 }
 
-void beside_best(const struct beside *b, int64_t step)
+void background_link_best(const struct background *b, int64_t step)
 {
     char *from = path_of(b, step), *best = path_join(b->dir, "best" ENDING);
     char *tmp = xasprintf("%s" ATOMIC_ENDING, best);
@@ -161,8 +162,9 @@ void beside_best(const struct beside *b, int64_t step)
 
 /* ---- the evaluator ---- */
 
-/* An evaluator is no process of the run's group: it does not get launchers' variables. */
-static char **environment(void)
+/* Returns the environment without launchers' variables: an evaluator is not a rank of the
+ * run. Free the array only. */
+static char **evaluator_environment(void)
 {
     char **env;
     int n = 0, kept = 0;
@@ -176,13 +178,13 @@ static char **environment(void)
     return env;
 }
 
-static void start(struct beside *b)
+static void start_evaluator(struct background *b)
 {
     char *config = path_join(b->dir, "config.yaml");
-    char *where = path_join(b->dir, BESIDE_SOCKET), **env = environment();
+    char *where = path_join(b->dir, BACKGROUND_SOCKET), **env = evaluator_environment();
     const char *word[] = {
         "trainc",   "eval", "--cfg",       config,
-        "--beside", where,  "--device",    b->cfg->train.validate_device,
+        "--watch",  where,  "--device",    b->cfg->train.validate_device,
         "--resume", "",     "--log-level", "warning",
         NULL};
     struct process p = {.words = word,
@@ -193,7 +195,7 @@ static void start(struct beside *b)
     struct strbuf why = STRBUF_INIT;
 
     b->child = process_start(&p, &why);
-    b->heard = clock_now();
+    b->last_message = clock_now();
     if (!b->child) {
         b->failures++;
         b->not_before = clock_now() + b->failures;
@@ -205,21 +207,21 @@ static void start(struct beside *b)
     free(env);
 }
 
-static void hang_up(struct beside *b)
+static void disconnect(struct background *b)
 {
     if (b->peer >= 0)
         (void)close(b->peer);
     b->peer = -1;
-    strbuf_reset(&b->said);
+    strbuf_reset(&b->received);
     for (int i = 0; i < b->n; i++)
-        b->item[i].told = b->item[i].known;
+        b->item[i].sent = b->item[i].known;
 }
 
-/* The evaluator is gone, which is no reason for training to end. */
-static void lost(struct beside *b, const char *how)
+/* Handles the end of the evaluator: it is restarted later, and training continues. */
+static void evaluator_ended(struct background *b, const char *how)
 {
     b->child = 0;
-    hang_up(b);
+    disconnect(b);
     b->failures++;
     b->not_before = clock_now() + b->failures;
     log_warning("the background evaluator %s: %s", how,
@@ -228,7 +230,7 @@ static void lost(struct beside *b, const char *how)
                                               "validated when the run is resumed");
 }
 
-static void reap(struct beside *b)
+static void reap(struct background *b)
 {
     int status;
     char *how;
@@ -237,53 +239,53 @@ static void reap(struct beside *b)
         return;
     how = xasprintf("ended (%s %d)", WIFSIGNALED(status) ? "signal" : "exit code",
                     WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
-    lost(b, how);
+    evaluator_ended(b, how);
     free(how);
 }
 
-/* One that hangs counts as one that has ended. After what it said was heard. */
-static void check_life(struct beside *b)
+/* Kills an evaluator that hangs. Received messages must be processed first. */
+static void check_timeout(struct background *b)
 {
     char *how;
 
-    if ((!b->child && b->peer < 0) || !beside_left(b) ||
-        clock_now() - b->heard < b->cfg->dist.timeout)
+    if ((!b->child && b->peer < 0) || !background_pending(b) ||
+        clock_now() - b->last_message < b->cfg->dist.timeout)
         return;
     if (b->child)
         process_end(b->child, 0);
     how = xasprintf("sent no message for %g seconds (DIST.TIMEOUT) and was killed",
                     b->cfg->dist.timeout);
-    lost(b, how);
+    evaluator_ended(b, how);
     free(how);
 }
 
-bool beside_gave_up(const struct beside *b)
+bool background_gave_up(const struct background *b)
 {
     return b->failures >= MOST_FAILURES && b->peer < 0;
 }
 
-static void look_after(struct beside *b)
+static void supervise(struct background *b)
 {
     reap(b);
     if (b->peer < 0) {
         b->peer = accept4(b->listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        b->heard = b->peer < 0 ? b->heard : clock_now();
+        b->last_message = b->peer < 0 ? b->last_message : clock_now();
     }
-    if (b->peer < 0 && !b->child && b->failures < MOST_FAILURES && beside_left(b) &&
-        clock_now() >= b->not_before)
-        start(b);
+    if (b->peer < 0 && !b->child && b->failures < MOST_FAILURES &&
+        background_pending(b) && clock_now() >= b->not_before)
+        start_evaluator(b);
 }
 
-/* Tells the evaluator of the first item without a result, if it was not told of it. */
-static void tell(struct beside *b)
+/* Sends the first item without a result to the evaluator, unless it was already sent. */
+static void send_next(struct background *b)
 {
-    struct beside_item *i = b->item, *end = b->item + b->n;
+    struct background_item *i = b->item, *end = b->item + b->n;
     struct strbuf line = STRBUF_INIT;
     struct json_writer w = json_writer(&line);
 
     while (i < end && i->known)
         i++;
-    if (i == end || i->told || b->peer < 0)
+    if (i == end || i->sent || b->peer < 0)
         return;
     json_begin_object(&w, NULL);
     json_put_string(&w, "evaluate", i->path);
@@ -291,15 +293,15 @@ static void tell(struct beside *b)
     json_put_int(&w, "epoch", i->epoch);
     json_end(&w);
     strbuf_addch(&line, '\n');
-    i->told = send(b->peer, line.buf, line.len, MSG_NOSIGNAL) == (ssize_t)line.len;
-    b->heard = clock_now();
-    if (!i->told)
-        hang_up(b);
+    i->sent = send(b->peer, line.buf, line.len, MSG_NOSIGNAL) == (ssize_t)line.len;
+    b->last_message = clock_now();
+    if (!i->sent)
+        disconnect(b);
     strbuf_release(&line);
 }
 
-/* Takes what the evaluator has sent; waits for nothing. */
-static void hear(struct beside *b)
+/* Receives messages from the evaluator without waiting. */
+static void receive(struct background *b)
 {
     char text[4096];
     ssize_t n = 1;
@@ -307,39 +309,39 @@ static void hear(struct beside *b)
     while (b->peer >= 0 && n > 0) {
         n = recv(b->peer, text, sizeof(text), MSG_DONTWAIT);
         if (n > 0) {
-            strbuf_add(&b->said, text, (size_t)n);
-            b->heard = clock_now();
+            strbuf_add(&b->received, text, (size_t)n);
+            b->last_message = clock_now();
         }
         if (!n || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR))
-            hang_up(b);
+            disconnect(b);
     }
 }
 
-/* Takes the first whole line out of b->said. False: there is none. */
-static bool take_line(struct beside *b, struct strbuf *line)
+/* Removes the first complete line from b->received. Returns false if there is none. */
+static bool take_line(struct background *b, struct strbuf *line)
 {
-    char *end = b->said.len ? memchr(b->said.buf, '\n', b->said.len) : NULL;
+    char *end = b->received.len ? memchr(b->received.buf, '\n', b->received.len) : NULL;
     struct strbuf rest = STRBUF_INIT;
 
     if (!end)
         return false;
     strbuf_reset(line);
-    strbuf_add(line, b->said.buf, (size_t)(end - b->said.buf));
-    strbuf_add(&rest, end + 1, b->said.len - (size_t)(end + 1 - b->said.buf));
-    strbuf_release(&b->said);
-    b->said = rest;
+    strbuf_add(line, b->received.buf, (size_t)(end - b->received.buf));
+    strbuf_add(&rest, end + 1, b->received.len - (size_t)(end + 1 - b->received.buf));
+    strbuf_release(&b->received);
+    b->received = rest;
     return true;
 }
 
-/* Takes lines up to the first result. False: there is none. */
-static bool take_result(struct beside *b, struct beside_result *r)
+/* Removes lines up to and including the first result. Returns false if there is none. */
+static bool take_result(struct background *b, struct background_result *r)
 {
     struct strbuf line = STRBUF_INIT;
     bool found = false;
 
     while (!found && take_line(b, &line)) {
-        found = beside_result_get(line.buf, r);
-        if (!found && strcmp(line.buf, BESIDE_ALIVE) != 0)
+        found = background_result_get(line.buf, r);
+        if (!found && strcmp(line.buf, BACKGROUND_ALIVE) != 0)
             log_warning("invalid message from the background evaluator: '%.100s'",
                         line.buf);
     }
@@ -347,47 +349,47 @@ static bool take_result(struct beside *b, struct beside_result *r)
     return found;
 }
 
-bool beside_next(struct beside *b, struct beside_result *r)
+bool background_next(struct background *b, struct background_result *r)
 {
-    look_after(b);
-    tell(b);
-    hear(b);
+    supervise(b);
+    send_next(b);
+    receive(b);
     while (take_result(b, r))
         for (int i = 0; i < b->n; i++)
             if (b->item[i].step == r->step && !b->item[i].known) {
                 b->item[i].known = true;
                 r->epoch = b->item[i].epoch;
                 b->failures = 0;
-                tell(b);
+                send_next(b);
                 return true;
             }
-    check_life(b);
+    check_timeout(b);
     return false;
 }
 
-void beside_open(struct beside *b, const struct config *cfg, const char *dir,
-                 int64_t step, int64_t epoch_updates)
+void background_open(struct background *b, const struct config *cfg, const char *dir,
+                     int64_t step, int64_t epoch_steps)
 {
-    char *path = path_join(dir, BESIDE_SOCKET);
+    char *path = path_join(dir, BACKGROUND_SOCKET);
 
-    *b = (struct beside){.cfg = cfg, .dir = dir, .peer = -1};
-    b->listening = beside_listen(path);
+    *b = (struct background){.cfg = cfg, .dir = dir, .peer = -1};
+    b->listening = background_listen(path);
     if (b->listening < 0)
-        die("TRAIN.VALIDATE beside: cannot make the socket '%s': %s", path,
+        die("TRAIN.VALIDATE background: cannot create the socket '%s': %s", path,
             strerror(errno));
-    find_items(b, step, epoch_updates);
+    find_items(b, step, epoch_steps);
     free(path);
 }
 
-/* An evaluator that we did not start leaves by itself when its socket is closed. */
-void beside_close(struct beside *b)
+/* An evaluator started by hand exits when its socket is closed. */
+void background_close(struct background *b)
 {
     char *path;
 
     if (!b->dir)
         return;
-    path = path_join(b->dir, BESIDE_SOCKET);
-    hang_up(b);
+    path = path_join(b->dir, BACKGROUND_SOCKET);
+    disconnect(b);
     if (b->child)
         process_end(b->child, 5);
     (void)close(b->listening);
@@ -396,6 +398,6 @@ void beside_close(struct beside *b)
     for (int i = 0; i < b->n; i++)
         free(b->item[i].path);
     free(b->item);
-    strbuf_release(&b->said);
-    *b = (struct beside){0};
+    strbuf_release(&b->received);
+    *b = (struct background){0};
 }

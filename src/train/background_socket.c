@@ -1,4 +1,4 @@
-/* Unix domain sockets at paths of any length, and what is said on them. */
+/* Unix domain sockets at paths of any length, and their messages. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -12,10 +12,12 @@
 
 #include "base/alloc.h"
 #include "io/json.h"
-#include "train/beside.h"
+#include "train/background.h"
 
-/* An address has room for 107 bytes: a short name of the folder leads to it. */
-static int at(const char *path, int (*call)(int, const struct sockaddr *, socklen_t))
+/* Binds or connects a socket. An address holds at most 107 bytes, so the path uses a
+ * short name of the folder in /proc. Returns -1 and sets errno on failure. */
+static int socket_at(const char *path,
+                     int (*call)(int, const struct sockaddr *, socklen_t))
 {
     const char *slash = strrchr(path, '/');
     char *dir = slash ? xstrndup(path, (size_t)(slash - path) + 1) : xstrdup(".");
@@ -25,7 +27,7 @@ static int at(const char *path, int (*call)(int, const struct sockaddr *, sockle
 
     (void)snprintf(to.sun_path, sizeof(to.sun_path), "/proc/self/fd/%d/%.80s", folder,
                    slash ? slash + 1 : path);
-    if (fd >= 0) /* before it has a name: others are not to connect */
+    if (fd >= 0) /* before bind: other users must not connect */
         (void)fchmod(fd, S_IRUSR | S_IWUSR);
     if (fd >= 0 && call(fd, (const struct sockaddr *)&to, sizeof(to))) {
         int error = errno;
@@ -40,12 +42,12 @@ static int at(const char *path, int (*call)(int, const struct sockaddr *, sockle
     return fd;
 }
 
-int beside_listen(const char *path)
+int background_listen(const char *path)
 {
     int fd;
 
     (void)unlink(path);
-    fd = at(path, bind);
+    fd = socket_at(path, bind);
     if (fd >= 0 && (listen(fd, 1) || fcntl(fd, F_SETFL, O_NONBLOCK))) {
         (void)close(fd);
         return -1;
@@ -53,12 +55,12 @@ int beside_listen(const char *path)
     return fd;
 }
 
-int beside_connect(const char *path)
+int background_connect(const char *path)
 {
-    return at(path, connect);
+    return socket_at(path, connect);
 }
 
-void beside_result_put(struct strbuf *line, const struct beside_result *r)
+void background_result_put(struct strbuf *line, const struct background_result *r)
 {
     struct json_writer w = json_writer(line);
 
@@ -76,7 +78,7 @@ void beside_result_put(struct strbuf *line, const struct beside_result *r)
     json_end(&w);
 }
 
-bool beside_result_get(const char *line, struct beside_result *r)
+bool background_result_get(const char *line, struct background_result *r)
 {
     json_t *o = json_loads(line, 0, NULL);
     const json_t *iou = json_object_get(o, "val_iou"), *seconds;
@@ -86,7 +88,7 @@ bool beside_result_get(const char *line, struct beside_result *r)
 
     if (whole) {
         seconds = json_object_get(o, "seconds");
-        *r = (struct beside_result){
+        *r = (struct background_result){
             .step = json_integer_value(json_object_get(o, "step")),
             .epoch = json_integer_value(json_object_get(o, "epoch")),
             .images = json_integer_value(json_object_get(o, "images")),
