@@ -129,6 +129,12 @@ const struct choice choices_defaults[] = {
     {0},
 };
 
+const struct choice choices_pos_weight[] = {
+    {"none", POS_WEIGHT_NONE, NULL},
+    {"auto", POS_WEIGHT_AUTO, NULL},
+    {0},
+};
+
 const struct choice choices_class_weights[] = {
     {"none", CLASS_WEIGHTS_NONE, NULL},
     {"auto", CLASS_WEIGHTS_AUTO, NULL},

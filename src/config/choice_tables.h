@@ -25,6 +25,7 @@ extern const struct choice choices_clip_modes[];
 extern const struct choice choices_ema_devices[];
 extern const struct choice choices_defaults[];
 extern const struct choice choices_class_weights[];
+extern const struct choice choices_pos_weight[];
 extern const struct choice choices_remodes[];
 extern const struct choice choices_mixup_modes[];
 extern const struct choice choices_crop_modes[];

@@ -87,6 +87,9 @@ enum {
     CLASS_WEIGHTS_EFFECTIVE
 };
 
+/* TRAIN.LOSS.POS_WEIGHT, unless it is a list */
+enum { POS_WEIGHT_NONE, POS_WEIGHT_AUTO };
+
 /* DATA.NUM_WORKERS auto */
 enum { NUM_WORKERS_AUTO = -1 };
 

@@ -731,10 +731,12 @@ const struct schema schema_table[] = {
         .help = "asymmetric: focusing exponent of labels that an image lacks"),
     ROW("TRAIN.LOSS.CLIP", train.loss.clip, .def = "0.05", RANGE(0, 0.9),
         .help = "asymmetric: lacking labels below this probability cost nothing"),
-    ROW("TRAIN.LOSS.POS_WEIGHT", train.loss.pos_weight, .def = "[]", RANGE(0, 1e6),
+    ROW("TRAIN.LOSS.POS_WEIGHT", train.loss.pos_weight, .def = "none",
+        .choices = choices_pos_weight, RANGE(0, 1e6),
         .flag = "--pos-weight", .metavar = "W",
         .help = "MODEL.TASK multilabel: factors of the loss of labels that an image has: "
-                "one for all classes, or one per class"),
+                "one for all classes, or one per class; auto: training images without the "
+                "label / images with it"),
     ROW("TRAIN.OPTIMIZER.NAME", train.optimizer.name, .def = "adamw",
         .flag = "--optim, --opt", .metavar = "NAME",
         .help = "the optimizer; each reads some of the keys below"),

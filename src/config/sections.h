@@ -136,7 +136,7 @@ struct config_train {
         bool sum_classes;
         double logit_adjust;
         double gamma_pos, gamma_neg, clip;
-        struct float_list pos_weight;
+        struct float_list pos_weight; /* or a word: POS_WEIGHT_NONE */
     } loss;
     struct {
         const char *name;

@@ -68,7 +68,7 @@ static struct tensor *build_sets(struct builder *b, const struct loss_options *o
     struct multilabel_loss_attrs a = {.layer = o->layer, .sum_classes = o->sum_classes};
 
     rule.smoothing = o->smoothing;
-    rule.weighted = w && w->n;
+    rule.weighted = w && w->item && w->n;
     if (rule.weighted && (classes > MULTILABEL_WEIGHTS || (w->n > 1 && w->n != classes)))
         usage("TRAIN.LOSS.POS_WEIGHT has %d numbers for %lld classes (at most %d)", w->n,
               (long long)classes, MULTILABEL_WEIGHTS);

@@ -115,10 +115,12 @@ static void check_multilabel(const struct config *cfg, const struct model *m,
                   {"TRAIN.LOSS.LOGIT_ADJUST", cfg->train.loss.logit_adjust > 0},
                   {"TRAIN.LOSS.TARGET_THRESH", cfg->train.loss.target_thresh.has},
                   {"QUANT.ENABLE", cfg->quant.enable}};
+    int numbers;
 
     pos = &cfg->train.loss.pos_weight;
+    numbers = pos->item ? pos->n : 0;
     if (cfg->model.task != TASK_MULTILABEL) {
-        if (pos->n)
+        if (numbers || (!pos->item && pos->n != POS_WEIGHT_NONE))
             config_blame(cfg, p, KEYS("TRAIN.LOSS.POS_WEIGHT"),
                          "TRAIN.LOSS.POS_WEIGHT needs MODEL.TASK multilabel");
         return;
@@ -137,13 +139,13 @@ static void check_multilabel(const struct config *cfg, const struct model *m,
             cfg, p, KEYS("TRAIN.VALIDATE"),
             "TRAIN.VALIDATE background cannot be combined with MODEL.TASK multilabel: "
             "its checkpoints need the thresholds of the validation");
-    if (pos->n > 1 && pos->n != cfg->model.num_classes &&
+    if (numbers > 1 && numbers != cfg->model.num_classes &&
         config_where(cfg, "MODEL.NUM_CLASSES"))
         config_blame(
             cfg, p, KEYS("TRAIN.LOSS.POS_WEIGHT"),
-            "TRAIN.LOSS.POS_WEIGHT has %d numbers, and MODEL.NUM_CLASSES is %lld", pos->n,
-            (long long)cfg->model.num_classes);
-    if (pos->n > MULTILABEL_WEIGHTS)
+            "TRAIN.LOSS.POS_WEIGHT has %d numbers, and MODEL.NUM_CLASSES is %lld",
+            numbers, (long long)cfg->model.num_classes);
+    if (numbers > MULTILABEL_WEIGHTS)
         config_blame(cfg, p, KEYS("TRAIN.LOSS.POS_WEIGHT"),
                      "TRAIN.LOSS.POS_WEIGHT works for at most %d classes",
                      MULTILABEL_WEIGHTS);

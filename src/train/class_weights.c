@@ -226,3 +226,44 @@ bool class_bias_of_images(const struct config *cfg, const struct dataset *train,
     log_factors("logit adjustment", train, bias);
     return true;
 }
+
+/* Counts the images with and without each label. */
+static void count_targets(const struct dataset *train, int64_t *with, int64_t *without)
+{
+    uint8_t *target = xcalloc((size_t)train->nclass, sizeof(*target));
+
+    for (int64_t i = 0; i < train->n; i++) {
+        dataset_targets(train, i, target);
+        for (int k = 0; k < train->nclass; k++) {
+            with[k] += target[k] == 1;
+            without[k] += target[k] == 0;
+        }
+    }
+    free(target);
+}
+
+void pos_weights_of_images(struct config *cfg, const struct dataset *train)
+{
+    const struct float_list *w = &cfg->train.loss.pos_weight;
+    struct strbuf list = STRBUF_INIT;
+    int64_t *with, *without;
+    float *weight;
+
+    if (w->item || w->n != POS_WEIGHT_AUTO)
+        return;
+    with = xcalloc((size_t)train->nclass, sizeof(*with));
+    without = xcalloc((size_t)train->nclass, sizeof(*without));
+    weight = xcalloc((size_t)train->nclass, sizeof(*weight));
+    count_targets(train, with, without);
+    for (int k = 0; k < train->nclass; k++) {
+        weight[k] = with[k] ? (float)without[k] / (float)with[k] : 1;
+        strbuf_addf(&list, "%s%.9g", k ? ", " : "[", (double)weight[k]);
+    }
+    strbuf_addstr(&list, "]");
+    log_factors("positive weights", train, weight);
+    config_set(cfg, "TRAIN.LOSS.POS_WEIGHT", list.buf);
+    strbuf_release(&list);
+    free(with);
+    free(without);
+    free(weight);
+}

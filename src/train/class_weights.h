@@ -37,6 +37,13 @@ bool class_weights_of_images(const struct config *cfg, const struct dataset *tra
 bool class_bias_of_images(const struct config *cfg, const struct dataset *train,
                           float *bias);
 
+/*
+ * TRAIN.LOSS.POS_WEIGHT auto: sets the key to a list, the number of training images without
+ * a label divided by those with it (PyTorch's advice for BCEWithLogitsLoss); unknown targets
+ * count as neither, and a label that no image has gets 1. Does nothing with other values.
+ */
+void pos_weights_of_images(struct config *cfg, const struct dataset *train);
+
 /* Warns if the resumed checkpoint was trained with class weights other than `weight`
  * (NULL: all 1). */
 void class_weights_compare(const struct safetensors *file, const float *weight,

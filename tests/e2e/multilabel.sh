@@ -74,6 +74,14 @@ train hot two --epochs 1 --label-column '*' || fail "one-hot columns"
 
 # Other losses, positive class weights, mixup, and unknown targets.
 train lists asl --epochs 1 --loss asymmetric --opts AUG.MIXUP 0.4 AUG.CUTMIX 1.0 || fail "asymmetric loss"
+# Images without a label / images with it.
+train lists auto --epochs 1 TRAIN.LOSS.POS_WEIGHT=auto || fail "POS_WEIGHT auto"
+for name in blue green red; do
+  n=$(grep -c "[,|]$name" lists/train.csv)
+  LC_ALL=C awk -v n="$n" 'BEGIN {printf "%.4g\n", (240 - n) / n}'
+done | xargs >want
+sed -n 's/.*positive weights: //p' log | tr -d ',' | xargs -n 2 | sort | cut -d' ' -f2 | xargs >got
+cmp -s want got || fail "POS_WEIGHT auto: $(cat got), not $(cat want)"
 train lists focal --epochs 1 --loss focal --opts TRAIN.LOSS.POS_WEIGHT "[1, 2, 3]" || fail "focal loss"
 sed -i '3,60s/,[01]$/,/' hot/train.csv
 train hot unknown --epochs 1 || fail "unknown targets"
