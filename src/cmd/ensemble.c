@@ -37,7 +37,8 @@ static void check_one(const struct cmdline *line, const char *path, struct probl
     }
     if (weights_file_open(&f, path, true, &why) || weights_file_verify(&f, &why))
         problems_error(p, "--weights", "%s", why.buf);
-    else if (!line->ncfg && !weights_file_meta(&f, f.ours ? "config" : RUN_CONFIG_META))
+    else if (!line->ncfg &&
+             !weights_file_meta(&f, f.by_trainc ? "config" : RUN_CONFIG_META))
         problems_error(p, "--weights",
                        "'%s' does not say of which model its weights are: give --cfg "
                        "FILE for all of them",

@@ -74,7 +74,7 @@ static const void *read_tensor(const struct safetensors_tensor *t, void *arg)
 /* True (and counted) if the tensor belongs to an auxiliary classifier of LOSSES. */
 static bool skip_auxiliary(struct exporter *e, const char *name)
 {
-    if (e->aux || !e->file.ours || !losses_is_aux(name))
+    if (e->aux || !e->file.by_trainc || !losses_is_aux(name))
         return false;
     e->left++;
     return true;
@@ -145,12 +145,12 @@ static void open_checkpoint(struct exporter *e, const char *path)
     if (weights_file_open(&e->file, path, !e->raw, &why) ||
         weights_file_verify(&e->file, &why))
         die("--weights: %s", why.buf);
-    if (!e->file.ours)
+    if (!e->file.by_trainc)
         weights_guess_make(&e->guess, &e->file);
     if (e->file.torch && !e->guess.n)
         log_info("'%s': no model of trainc has these tensors, so their names are kept",
                  path);
-    if (!e->file.ours && !e->file.torch && !renames(e))
+    if (!e->file.by_trainc && !e->file.torch && !renames(e))
         die("--weights: nothing to do: '%s' already holds only weights", path);
 }
 
@@ -167,7 +167,7 @@ static int export_weights(const struct cmdline *line)
         add_renamed(&e);
     else
         add_all(&e);
-    if (e.file.ours && weights_file_meta(&e.file, "config"))
+    if (e.file.by_trainc && weights_file_meta(&e.file, "config"))
         safetensors_writer_meta(&e.out, RUN_CONFIG_META,
                                 weights_file_meta(&e.file, "config"));
     safetensors_writer_meta(&e.out, "format", "pt"); /* other programs look for it */

@@ -75,14 +75,14 @@ static bool is_void(const char *name)
 
 static void add_class(struct class_colors *to, uint32_t rgb, const char *name)
 {
-    GROW(to->at, to->n, to->cap);
-    to->at[to->n++] = (struct class_color){rgb, xstrdup(name)};
+    GROW(to->item, to->n, to->cap);
+    to->item[to->n++] = (struct class_color){rgb, xstrdup(name)};
 }
 
 static bool has_color(const struct class_colors *c, uint32_t rgb)
 {
     for (int i = 0; i < c->n; i++)
-        if (c->at[i].rgb == rgb)
+        if (c->item[i].rgb == rgb)
             return true;
     return false;
 }
@@ -98,13 +98,13 @@ static int by_color(const void *a, const void *b)
 static bool are_named(const struct class_colors *c)
 {
     for (int i = 0; i < c->n; i++) {
-        const char *name = c->at[i].name;
+        const char *name = c->item[i].name;
 
         for (const char *at = name; *at; at++)
             if ((unsigned char)*at < ' ' || *at == 0x7f)
                 return false;
         for (int k = 0; k < i; k++)
-            if (!strcmp(name, c->at[k].name))
+            if (!strcmp(name, c->item[k].name))
                 return false;
         if (!*name)
             return false;
@@ -120,10 +120,10 @@ static void read_file(struct init_colors *c)
     if (!class_colors_read(&all, c->file, &why))
         die("%s", why.buf);
     for (int i = 0; i < all.n; i++)
-        if (!has_color(&c->classes, all.at[i].rgb) &&
-            !has_color(&c->ignored, all.at[i].rgb))
-            add_class(is_void(all.at[i].name) ? &c->ignored : &c->classes, all.at[i].rgb,
-                      all.at[i].name);
+        if (!has_color(&c->classes, all.item[i].rgb) &&
+            !has_color(&c->ignored, all.item[i].rgb))
+            add_class(is_void(all.item[i].name) ? &c->ignored : &c->classes,
+                      all.item[i].rgb, all.item[i].name);
     class_colors_release(&all);
     strbuf_release(&why);
 }
@@ -151,7 +151,7 @@ void init_colors_find_classes(struct init_colors *c, const char *path, double *s
             add_class(&c->ignored, rgb, "");
         }
         for (int k = 0; k < c->classes.n; k++)
-            if (c->classes.at[k].rgb == rgb)
+            if (c->classes.item[k].rgb == rgb)
                 share[k] = c->found[i].share / c->maps;
     }
     c->named = are_named(&c->classes);
@@ -165,8 +165,8 @@ static void add_colors(struct strbuf *s, const struct class_colors *c)
 {
     strbuf_addch(s, '[');
     for (int i = 0; i < c->n; i++)
-        strbuf_addf(s, "%s[%d, %d, %d]", i ? ", " : "", (int)(c->at[i].rgb >> 16),
-                    (int)(c->at[i].rgb >> 8 & 255), (int)(c->at[i].rgb & 255));
+        strbuf_addf(s, "%s[%d, %d, %d]", i ? ", " : "", (int)(c->item[i].rgb >> 16),
+                    (int)(c->item[i].rgb >> 8 & 255), (int)(c->item[i].rgb & 255));
     strbuf_addch(s, ']');
 }
 
@@ -183,7 +183,7 @@ char *init_colors_yaml(const struct init_colors *c, enum init_colors_key key)
     else if (key == INIT_CLASS_NAMES && c->named) {
         names = value_list(&mem, VALUE_LIST, c->classes.n);
         for (int i = 0; i < c->classes.n; i++)
-            names.list.item[i] = value_str(&mem, c->classes.at[i].name);
+            names.list.item[i] = value_str(&mem, c->classes.item[i].name);
         value_add_yaml(&s, &names);
     }
     arena_release(&mem);
@@ -195,7 +195,7 @@ static struct str_list texts_of(const struct class_colors *c)
     const char **text = xcalloc((size_t)c->n + 1, sizeof(*text));
 
     for (int i = 0; i < c->n; i++)
-        text[i] = xasprintf("#%06x", (unsigned)c->at[i].rgb);
+        text[i] = xasprintf("#%06x", (unsigned)c->item[i].rgb);
     return (struct str_list){text, c->n};
 }
 
@@ -215,7 +215,7 @@ const struct class_set *init_colors_set(const struct init_colors *c)
     const struct class_set *set;
 
     for (int i = 0; i < c->classes.n; i++)
-        name[i] = c->classes.at[i].name;
+        name[i] = c->classes.item[i].name;
     set = class_colors_set(&colors, &names, &ignored, "", &why);
     if (!set)
         die("%s: %s", c->file ? c->file : "label maps", why.buf);

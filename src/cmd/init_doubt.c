@@ -79,7 +79,7 @@ static bool is_role_name(const char *name)
 {
     struct usual_words w;
 
-    (void)usual_words_of(name, &w);
+    (void)usual_words_parse(name, &w);
     return (!w.others && (w.split || w.role == USUAL_IMAGES)) || (w.role && w.split);
 }
 
@@ -91,7 +91,7 @@ static int find_label_maps(const char *dir, const struct folders *f, int i)
         struct usual_words w;
         int64_t n;
 
-        if (k == i || !usual_words_of(f->name[k], &w) || w.role != USUAL_LABELS ||
+        if (k == i || !usual_words_parse(f->name[k], &w) || w.role != USUAL_LABELS ||
             w.others)
             continue;
         n = folder_pairs_count(dir, f->name[i], f->name[k]);

@@ -91,7 +91,7 @@ static void add_folder_splits(struct split_names *to, const char *path,
         char *below = path_join(path, name[i]);
         struct usual_words w;
 
-        if (usual_is_system(name[i]) || !usual_words_of(name[i], &w) ||
+        if (usual_is_system(name[i]) || !usual_words_parse(name[i], &w) ||
             !(w.role || w.split) || !file_is_dir(below)) {
             free(below);
             continue;
@@ -112,7 +112,7 @@ static void find_val(struct init_layout *l, const struct storage *only)
 
     for (int i = 0; i < VAL_NAMES; i++)
         add_split(&names, val_names[i]);
-    (void)usual_words_of(l->train, &w);
+    (void)usual_words_parse(l->train, &w);
     add_folder_splits(&names, l->path, USUAL_VAL, w.rest, 0);
     add_folder_splits(&names, l->path, USUAL_TEST, w.rest, 0);
     for (int i = 0; i < names.n && !l->val; i++)

@@ -151,7 +151,7 @@ static void add_flags(struct strbuf *s)
     struct foreign f;
 
     strbuf_addstr(s, "| elsewhere | trainc |\n|---|---|\n");
-    for (int i = 0; foreign_at(i, &f); i++) {
+    for (int i = 0; foreign_get(i, &f); i++) {
         strbuf_addstr(s, "| ");
         add_code(s, f.names);
         strbuf_addstr(s, " | ");

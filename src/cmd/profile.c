@@ -33,7 +33,7 @@ static void add_span(struct profile *p, enum profile_kind kind, double from, dou
 }
 
 /* Records a sample; runs in a loader thread. */
-static void note_sample(const struct loader_sight *s, void *arg)
+static void note_sample(const struct loader_event *s, void *arg)
 {
     struct profile *p = arg;
 
@@ -41,7 +41,7 @@ static void note_sample(const struct loader_sight *s, void *arg)
     GROW(p->sample, p->nsample, p->sample_cap);
     p->sample[p->nsample++] = (struct profile_sample){
         .worker = s->worker,
-        .at = s->at,
+        .at = s->index,
         .epoch = s->epoch,
         .batch = s->batch,
         .sample = s->sample,

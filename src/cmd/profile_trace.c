@@ -90,7 +90,7 @@ static void put_sample(struct trace *t, int lane, const struct profile_sample *s
     json_put_int(w, "place", s->at);
     trace_span_end(t);
     for (int i = 0; i < s->stages.n; i++) {
-        const struct stage_stretch *g = &s->stages.at[i];
+        const struct stage_stretch *g = &s->stages.entry[i];
 
         (void)trace_span(t, lane, "stage", stage_name(g->stage), g->from, g->to);
         trace_span_end(t);

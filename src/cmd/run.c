@@ -259,7 +259,7 @@ void run_use_saved_config_of(const char *path, struct cmdline *line)
         return;
     if (weights_file_open(&file, path, true, &why) || weights_file_verify(&file, &why))
         usage("%s", why.buf);
-    text = weights_file_meta(&file, file.ours ? "config" : RUN_CONFIG_META);
+    text = weights_file_meta(&file, file.by_trainc ? "config" : RUN_CONFIG_META);
     line->saved = text ? arena_strdup(&line->mem, text) : NULL;
     line->saved_name = path;
     weights_file_close(&file);

@@ -10,7 +10,7 @@ struct cfgnode *cfgnode_new(void)
 {
     struct cfgnode *n = xcalloc(1, sizeof(*n));
 
-    n->mem = &n->own;
+    n->mem = &n->root_mem;
     return n;
 }
 
@@ -18,9 +18,9 @@ void cfgnode_free(struct cfgnode *root)
 {
     if (!root)
         return;
-    if (root->mem != &root->own)
+    if (root->mem != &root->root_mem)
         BUG("cfgnode_free of a node that is not a root");
-    arena_release(&root->own);
+    arena_release(&root->root_mem);
     free(root);
 }
 
@@ -62,7 +62,7 @@ static void copy_entry(struct cfgnode *to, const struct cfgnode_entry *e)
     c->key = key;
     c->name = copy_text(to, e->name);
     c->where = copy_text(to, e->where);
-    c->over = copy_text(to, e->over);
+    c->replaced = copy_text(to, e->replaced);
     if (!e->node) {
         c->value = value_copy(to->mem, &e->value);
         return;

@@ -33,7 +33,7 @@ struct cfgnode_entry {
     struct cfgnode *node; /* subtree; NULL for a leaf */
     int order;            /* number of the merge that set it; 0: unset */
     const char *where;    /* what set it: "a.yaml:3:5"; NULL: the default */
-    const char *over;     /* origin of the value that this one replaced, or NULL */
+    const char *replaced; /* origin of the value that this one replaced, or NULL */
     struct value value;
     struct decl decl;  /* declared type; also valid while the value is None */
     const char *flags; /* "-b, --batch-size": flags that users may mean by a misspelled
@@ -47,7 +47,7 @@ struct cfgnode {
     int n, cap;
     int merged; /* in a root: number of leaves set by merges */
     bool frozen;
-    struct arena *mem, own; /* mem: the tree's; own: storage of a root */
+    struct arena *mem, root_mem; /* mem: the tree's; root_mem: storage of a root */
 };
 
 /* A pair of a list and its origin: "TRAIN.EPOCHS", "300", "--opts #2". */

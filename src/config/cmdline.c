@@ -50,7 +50,7 @@ static void unknown_flag(struct parser *ps, struct atword w)
 
 /* Reports --amp false: a value that is not attached to its switch would be an
  * argument. */
-static bool say_switch(struct parser *ps, const struct flag_name *on, const char *text)
+static bool report_switch(struct parser *ps, const struct flag_name *on, const char *text)
 {
     if (ps->only_args ||
         (strcasecmp(text, "true") != 0 && strcasecmp(text, "false") != 0))
@@ -78,7 +78,7 @@ static void word(struct parser *ps)
     else if (parser_is_value(ps, &w) && !ps->only_args && argword_is_bare_pair(w.text) &&
              !(ps->spec->keep_unknown && !parser_is_key(ps, w.text)))
         parser_pair(ps, w, true);
-    else if (on && say_switch(ps, on, w.text))
+    else if (on && report_switch(ps, on, w.text))
         ;
     else if (parser_is_value(ps, &w) && line->narg < ps->spec->max_args)
         cmdline_add_word(&line->arg, &line->narg, w, &line->mem);

@@ -45,8 +45,8 @@ struct cmdline {
     int ncfg, narg, nrest;
     /* --opts; flags of the schema, by key; the verb's own flags, as the verb spells them,
      * with text NULL for switches. */
-    struct cfgnode_pair *opt, *flag, *own;
-    int nopt, nflag, nown;
+    struct cfgnode_pair *opt, *flag, *command;
+    int nopt, nflag, ncommand;
     /* YAML merged before all files, and its name in messages; NULL: none. Set by verbs,
      * from a checkpoint. */
     const char *saved, *saved_name;

@@ -46,9 +46,9 @@ static void use_flag(struct parser *ps, const struct flag_name *name, const char
         if (value)
             parser_set_key(ps, name, value, &at);
         break;
-    case FLAG_OWN:
-        cmdline_add_set(&line->own, &line->nown,
-                        (struct cfgnode_pair){flag->own->flag, value, at.where},
+    case FLAG_COMMAND:
+        cmdline_add_set(&line->command, &line->ncommand,
+                        (struct cfgnode_pair){flag->command->flag, value, at.where},
                         &line->mem);
         break;
     case FLAG_CFG:
@@ -113,8 +113,8 @@ static bool short_flags(struct parser *ps, struct atword at)
 
 /* Reports a flag of another trainer, with its values and what to use instead. Returns
  * false if it is not known. */
-static bool say_foreign(struct parser *ps, const struct atword *at, const char *here,
-                        bool value)
+static bool report_foreign(struct parser *ps, const struct atword *at, const char *here,
+                           bool value)
 {
     struct strbuf s = STRBUF_INIT;
     struct atword w;
@@ -141,7 +141,7 @@ static bool flag(struct parser *ps, struct atword at)
     bool value, several;
     const char *here = name ? NULL : foreign_flag(at.text, &value);
 
-    if (here && say_foreign(ps, &at, here, value))
+    if (here && report_foreign(ps, &at, here, value))
         return true;
     name = flags_find(&ps->flags, at.text, len, ps->p, &several);
     if (name)
@@ -152,7 +152,7 @@ static bool flag(struct parser *ps, struct atword at)
     if (name || several)
         return true;
     here = foreign_key(ps->spec->schema, at.text, &ps->line->mem);
-    if (here && say_foreign(ps, &at, here, !at.text[len]))
+    if (here && report_foreign(ps, &at, here, !at.text[len]))
         return true;
     return at.text[1] != '-' && short_flags(ps, at);
 }

@@ -23,11 +23,11 @@ static const struct cfgnode_pair *own(const struct cmdline *line, const char *fl
 {
     size_t len = strlen(flag);
 
-    for (int i = line->nown - 1; i >= 0; i--) {
-        const char *at = strstr(line->own[i].name, flag);
+    for (int i = line->ncommand - 1; i >= 0; i--) {
+        const char *at = strstr(line->command[i].name, flag);
 
         if (at && (!at[len] || at[len] == ','))
-            return &line->own[i];
+            return &line->command[i];
     }
     return NULL;
 }

@@ -48,7 +48,7 @@ void flags_init(struct flags *f, const struct cmd_spec *spec)
     add_flag(f, (struct flag){FLAG_HELP, "-h, --help", NULL, NULL, NULL});
     add_flag(f, (struct flag){FLAG_VERSION, "--version", NULL, NULL, NULL});
     for (const struct cmd_flag *own = spec->flags; own && own->flag; own++)
-        add_flag(f, (struct flag){FLAG_OWN, own->flag, NULL, own, NULL});
+        add_flag(f, (struct flag){FLAG_COMMAND, own->flag, NULL, own, NULL});
     for (const struct schema *row = spec->schema; row->key; row++) {
         if (row->flag)
             add_flag(f, (struct flag){FLAG_KEY, row->flag, row, NULL, NULL});
@@ -77,8 +77,8 @@ bool flag_is_list(const struct flag *flag)
 
 bool flag_wants_value(const struct flag *flag)
 {
-    if (flag->kind == FLAG_OWN)
-        return flag->own->metavar != NULL;
+    if (flag->kind == FLAG_COMMAND)
+        return flag->command->metavar != NULL;
     return flag->kind == FLAG_CFG ||
            (flag->kind == FLAG_KEY && !flag->value && !flag_is_bool(flag));
 }

@@ -11,16 +11,16 @@
 struct flag {
     enum {
         FLAG_KEY,
-        FLAG_OWN,
+        FLAG_COMMAND,
         FLAG_CFG,
         FLAG_OPTS,
         FLAG_PRINT,
         FLAG_HELP,
         FLAG_VERSION
     } kind;
-    const char *names;          /* "-b, --batch-size" */
-    const struct schema *row;   /* FLAG_KEY */
-    const struct cmd_flag *own; /* FLAG_OWN */
+    const char *names;              /* "-b, --batch-size" */
+    const struct schema *row;       /* FLAG_KEY */
+    const struct cmd_flag *command; /* FLAG_COMMAND */
     const char *value; /* FLAG_KEY: the value it sets if it takes none; NULL: it takes a
                         * value */
 };

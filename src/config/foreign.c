@@ -126,7 +126,7 @@ static const struct foreign table[] = {
 };
 /* clang-format on */
 
-bool foreign_at(int i, struct foreign *row)
+bool foreign_get(int i, struct foreign *row)
 {
     if (i >= (int)(sizeof(table) / sizeof(table[0])))
         return false;

@@ -18,7 +18,7 @@ struct foreign {
 };
 
 /* Gets row i of the table. Returns false after the last. */
-bool foreign_at(int i, struct foreign *row);
+bool foreign_get(int i, struct foreign *row);
 
 /*
  * Returns what to write instead of the flag `text` ("--experiment", "--experiment=x",

@@ -69,7 +69,7 @@ static void set_leaf(struct merge *m, struct cfgnode_entry *e, const struct valu
                        e->name);
     } else if (later || coerce(mem, &e->decl, v, &out, &why)) {
         if (e->where && !value_equal(&e->value, &out))
-            e->over = e->where;
+            e->replaced = e->where;
         e->value = out;
         e->where = where ? arena_strdup(mem, where) : NULL;
         e->order = ++m->root->merged;

@@ -101,9 +101,9 @@ static void add_value(struct printer *pr, const struct cfgnode_entry *e)
         strbuf_release(&was);
     }
     yaml_add_comment(pr->s, e->where);
-    if (e->over) {
+    if (e->replaced) {
         strbuf_addstr(pr->s, ", over ");
-        yaml_add_comment(pr->s, e->over);
+        yaml_add_comment(pr->s, e->replaced);
     }
 }
 

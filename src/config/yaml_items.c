@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *yaml_place(struct yaml_reader *r, int line, int col)
+const char *yaml_location(struct yaml_reader *r, int line, int col)
 {
     return arena_printf(&r->mem, "%s:%d:%d", r->name, line, col);
 }
@@ -19,7 +19,7 @@ void yaml_fail(struct yaml_reader *r, const struct yaml_item *at, const char *fm
     if (vasprintf(&text, fmt, ap) < 0)
         abort();
     va_end(ap);
-    problems_error(r->p, yaml_place(r, at->line, at->col), "%s", text);
+    problems_error(r->p, yaml_location(r, at->line, at->col), "%s", text);
     free(text);
 }
 
@@ -34,11 +34,11 @@ static void fail_bytes(struct yaml_reader *r, const yaml_parser_t *y)
     while (start > 0 && r->text[start - 1] != '\n')
         start--;
     if (strstr(y->problem, "control characters"))
-        problems_error(r->p, yaml_place(r, line, (int)(at - start) + 1),
+        problems_error(r->p, yaml_location(r, line, (int)(at - start) + 1),
                        "YAML does not allow the control character 0x%02x",
                        (unsigned)y->problem_value);
     else
-        problems_error(r->p, yaml_place(r, line, (int)(at - start) + 1),
+        problems_error(r->p, yaml_location(r, line, (int)(at - start) + 1),
                        "not valid UTF-8: %s", y->problem);
 }
 
@@ -63,7 +63,7 @@ static void fail_yaml(struct yaml_reader *r, const yaml_parser_t *y)
         if (strstr(y->context, begun[i]))
             at = y->context_mark;
 
-    const char *where = yaml_place(r, (int)at.line + 1, (int)at.column + 1);
+    const char *where = yaml_location(r, (int)at.line + 1, (int)at.column + 1);
 
     if (strstr(y->problem, "cannot start any token") && has_tab(r, y->problem_mark.line))
         problems_error(r->p, where, "invalid YAML: tab in the indentation: use spaces");
@@ -204,10 +204,10 @@ bool yaml_compose(struct yaml_reader *r, struct yaml_item **top)
             return false;
         end = e.type == YAML_STREAM_END_EVENT;
         if (e.type == YAML_DOCUMENT_START_EVENT && ++ndoc > 1) {
-            problems_error(
-                r->p,
-                yaml_place(r, (int)e.start_mark.line + 1, (int)e.start_mark.column + 1),
-                "a second document starts here: a configuration has only one");
+            problems_error(r->p,
+                           yaml_location(r, (int)e.start_mark.line + 1,
+                                         (int)e.start_mark.column + 1),
+                           "a second document starts here: a configuration has only one");
             ok = false;
         } else if (e.type == YAML_SCALAR_EVENT || e.type == YAML_ALIAS_EVENT ||
                    e.type == YAML_SEQUENCE_START_EVENT ||

@@ -36,7 +36,7 @@ struct yaml_reader {
 };
 
 /* Returns "file:line:col", which the reader owns. */
-const char *yaml_place(struct yaml_reader *r, int line, int col);
+const char *yaml_location(struct yaml_reader *r, int line, int col);
 /* Reports an error at the item's place. */
 __attribute__((format(printf, 3, 4))) void
 yaml_fail(struct yaml_reader *r, const struct yaml_item *at, const char *fmt, ...);

@@ -22,7 +22,7 @@ static bool affordable(struct yaml_reader *r, const struct yaml_item *at, int de
     return depth <= YAML_DEPTH_MAX && *n <= max;
 }
 
-static bool is_spent(const struct yaml_reader *r)
+static bool is_exhausted(const struct yaml_reader *r)
 {
     return r->nvalues > VALUES_MAX || r->nitems > ITEMS_MAX;
 }
@@ -80,9 +80,9 @@ static bool list_of(struct yaml_reader *r, struct arena *mem, const struct yaml_
     bool ok = true;
 
     *v = value_list(mem, VALUE_LIST, it->nsub);
-    for (int i = 0; i < it->nsub && !is_spent(r); i++)
+    for (int i = 0; i < it->nsub && !is_exhausted(r); i++)
         ok = value_of(r, mem, it->sub[i], depth + 1, true, &v->list.item[i]) && ok;
-    return ok && !is_spent(r);
+    return ok && !is_exhausted(r);
 }
 
 static bool key_of(struct yaml_reader *r, const struct yaml_item *map, int i);
@@ -94,7 +94,7 @@ static bool map_of(struct yaml_reader *r, struct arena *mem, const struct yaml_i
     bool ok = true;
 
     *v = value_list(mem, VALUE_MAP, it->nsub);
-    for (int i = 0; i < it->nsub && !is_spent(r); i += 2) {
+    for (int i = 0; i < it->nsub && !is_exhausted(r); i += 2) {
         struct value *key = &v->list.item[i];
 
         *key = value_str(mem, "");
@@ -105,7 +105,7 @@ static bool map_of(struct yaml_reader *r, struct arena *mem, const struct yaml_i
         *key = value_str(mem, it->sub[i]->text);
         ok = value_of(r, mem, it->sub[i + 1], depth + 1, true, key + 1) && ok;
     }
-    return ok && !is_spent(r);
+    return ok && !is_exhausted(r);
 }
 
 static bool value_of(struct yaml_reader *r, struct arena *mem, const struct yaml_item *it,
@@ -155,9 +155,9 @@ static bool fill_merged(struct yaml_reader *r, struct cfgnode *n,
     if (!affordable(r, from, depth, false))
         return false;
     if (from->kind == ITEM_LIST) {
-        for (int i = 0; i < from->nsub && !is_spent(r); i++)
+        for (int i = 0; i < from->nsub && !is_exhausted(r); i++)
             ok = fill_merged(r, n, from->sub[i], depth + 1) && ok;
-        return ok && !is_spent(r);
+        return ok && !is_exhausted(r);
     }
     if (from->kind == ITEM_SCALAR) {
         yaml_fail(r, from, "<< needs a mapping or a list of mappings");
@@ -219,7 +219,7 @@ static bool fill_key(struct yaml_reader *r, struct cfgnode *n,
     if (it->kind == ITEM_MAP) /* !!set, !!omap */
         return tagged(r, n->mem, it, &v);
     return value_of(r, n->mem, it, depth + 1, false, &v) &&
-           cfgnode_set(n, key->text, &v, yaml_place(r, key->line, key->col));
+           cfgnode_set(n, key->text, &v, yaml_location(r, key->line, key->col));
 }
 
 bool yaml_fill(struct yaml_reader *r, struct cfgnode *n, const struct yaml_item *map,
@@ -227,11 +227,11 @@ bool yaml_fill(struct yaml_reader *r, struct cfgnode *n, const struct yaml_item 
 {
     bool ok = true;
 
-    for (int i = 0; i < map->nsub && !is_spent(r); i += 2)
+    for (int i = 0; i < map->nsub && !is_exhausted(r); i += 2)
         if (!is_merge(map->sub[i]))
             ok = fill_key(r, n, map, i, depth) && ok;
-    for (int i = map->nsub - 2; i >= 0 && !is_spent(r); i -= 2)
+    for (int i = map->nsub - 2; i >= 0 && !is_exhausted(r); i -= 2)
         if (is_merge(map->sub[i]))
             ok = fill_merged(r, n, map->sub[i + 1], depth + 1) && ok;
-    return ok && !is_spent(r);
+    return ok && !is_exhausted(r);
 }

@@ -38,7 +38,7 @@ static int array_read(const struct dataset *d, int64_t i, int64_t limit,
         strbuf_addf(why, "%zu bytes, more than DATA.MAX_BYTES", len + HEAD);
         return -1;
     }
-    dataset_bytes_room(out, len + HEAD);
+    dataset_bytes_reserve(out, len + HEAD);
     head = snprintf((char *)out->data, HEAD, "P%d %d %d 255\n", channels == 1 ? 5 : 6,
                     a->w, a->h);
     dst = out->data + head;

@@ -104,9 +104,9 @@ static bool is_sound(const struct cache *c, int64_t sample, const struct cache_i
 {
     uint64_t area, pixels, bytes;
 
-    if (item->bytes < sizeof(*item) || item->bytes > cache_file_rest(c->file, item) ||
-        item->sum != sum_of(item) || item->w < 1 || item->h < 1 ||
-        item->channels != c->channels || !item->stamp ||
+    if (item->bytes < sizeof(*item) ||
+        item->bytes > cache_file_bytes_from(c->file, item) || item->sum != sum_of(item) ||
+        item->w < 1 || item->h < 1 || item->channels != c->channels || !item->stamp ||
         item->stamp != stamp_of(c->data, sample))
         return false;
     if (!checked_mul((uint64_t)item->w, (uint64_t)item->h, &area) ||
@@ -126,7 +126,7 @@ static struct cache_item *item_at(struct cache *c, int64_t sample)
 
     if (!c->file)
         return atomic_load_explicit(&c->item[sample], memory_order_acquire);
-    item = cache_file_at(c->file, sample, sizeof(*item));
+    item = cache_file_get(c->file, sample, sizeof(*item));
     if (!item || atomic_load(&c->good[sample]))
         return item;
     if (!is_sound(c, sample, item))
@@ -156,7 +156,7 @@ static struct cache_item *item_room(struct cache *c, size_t bytes)
     long long size = (long long)bytes;
 
     if (c->file)
-        return cache_file_room(c->file, bytes);
+        return cache_file_alloc(c->file, bytes);
     if (atomic_fetch_add(&c->used, size) + size > c->limit) {
         atomic_fetch_sub(&c->used, size);
         return NULL;
@@ -169,7 +169,7 @@ static void item_publish(struct cache *c, int64_t sample, struct cache_item *ite
     struct cache_item *none = NULL;
 
     if (c->file) {
-        const void *old = cache_file_at(c->file, sample, 1);
+        const void *old = cache_file_get(c->file, sample, 1);
 
         item->stamp = stamp_of(c->data, sample);
         item->sum = sum_of(item);
@@ -218,7 +218,7 @@ int64_t cache_limit(struct cache *c)
     return c->file ? cache_file_limit(c->file) : c->limit;
 }
 
-int64_t cache_held(struct cache *c)
+int64_t cache_count(struct cache *c)
 {
     return c->file ? cache_file_count(c->file) : atomic_load(&c->held);
 }

@@ -41,6 +41,6 @@ void cache_put(struct cache *c, int64_t sample, const struct image *img,
 int64_t cache_used(struct cache *c);  /* bytes */
 int64_t cache_limit(struct cache *c); /* bytes; for an existing file the limit that it was
                                        * created with */
-int64_t cache_held(struct cache *c);  /* samples */
+int64_t cache_count(struct cache *c); /* samples */
 
 #endif

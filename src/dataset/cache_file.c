@@ -21,10 +21,11 @@ enum { ALIGN = 16, GROW_BY = 16 << 20 };
 struct cache_file_head {
     char magic[8];
     int64_t n;
-    uint64_t max_bytes;                /* maximum size of the file in bytes */
-    _Atomic uint64_t used, size, held; /* bytes from the start of the file: used by items,
-                                        * allocated on disk; held: items */
-    _Atomic uint64_t at[];             /* offset of each sample's item; 0: none */
+    uint64_t max_bytes; /* maximum size of the file in bytes */
+    _Atomic uint64_t used, size,
+        count;                 /* bytes from the start of the file: used by items,
+                                        * allocated on disk; count: items */
+    _Atomic uint64_t offset[]; /* offset of each sample's item; 0: none */
 };
 
 struct cache_file {
@@ -61,7 +62,7 @@ static bool is_sound(int fd, int64_t n, uint64_t *max_bytes)
     return h.max_bytes >= first && h.max_bytes <= MAX_BYTES && size >= first &&
            size <= (uint64_t)st.st_size && size <= h.max_bytes && used >= first &&
            used <= h.max_bytes && used % ALIGN == 0 &&
-           atomic_load(&h.held) <= (uint64_t)n;
+           atomic_load(&h.count) <= (uint64_t)n;
 }
 
 static int make(int fd, int64_t n, uint64_t max_bytes)
@@ -180,7 +181,7 @@ static bool grow(struct cache_file *f, uint64_t end)
     return good;
 }
 
-void *cache_file_room(struct cache_file *f, size_t size)
+void *cache_file_alloc(struct cache_file *f, size_t size)
 {
     struct cache_file_head *h = f->head;
     uint64_t room = (size + ALIGN - 1) / ALIGN * ALIGN, at;
@@ -197,7 +198,7 @@ void *cache_file_room(struct cache_file *f, size_t size)
     return (char *)h + at;
 }
 
-size_t cache_file_rest(const struct cache_file *f, const void *p)
+size_t cache_file_bytes_from(const struct cache_file *f, const void *p)
 {
     uint64_t size = atomic_load(&f->head->size);
     uint64_t at = (uint64_t)((const char *)p - (const char *)f->head);
@@ -206,15 +207,15 @@ size_t cache_file_rest(const struct cache_file *f, const void *p)
     return at < size ? (size_t)(size - at) : 0;
 }
 
-void *cache_file_at(const struct cache_file *f, int64_t sample, size_t size)
+void *cache_file_get(const struct cache_file *f, int64_t sample, size_t size)
 {
-    uint64_t at = atomic_load_explicit(&f->head->at[sample], memory_order_acquire);
+    uint64_t at = atomic_load_explicit(&f->head->offset[sample], memory_order_acquire);
     char *p;
 
     if (at < f->first || at >= f->mapped || at % ALIGN)
         return NULL;
     p = (char *)f->head + at;
-    return cache_file_rest(f, p) >= size ? p : NULL;
+    return cache_file_bytes_from(f, p) >= size ? p : NULL;
 }
 
 bool cache_file_publish(struct cache_file *f, int64_t sample, const void *old,
@@ -222,15 +223,15 @@ bool cache_file_publish(struct cache_file *f, int64_t sample, const void *old,
 {
     uint64_t was = old ? (uint64_t)((const char *)old - (const char *)f->head) : 0;
     uint64_t at = (uint64_t)((const char *)p - (const char *)f->head);
-    uint64_t now = atomic_load(&f->head->at[sample]);
+    uint64_t now = atomic_load(&f->head->offset[sample]);
 
     /* An offset outside the file counts as empty. */
-    if (!old && now && !cache_file_at(f, sample, 1))
+    if (!old && now && !cache_file_get(f, sample, 1))
         was = now;
-    if (!atomic_compare_exchange_strong(&f->head->at[sample], &was, at))
+    if (!atomic_compare_exchange_strong(&f->head->offset[sample], &was, at))
         return false;
     if (was == 0)
-        atomic_fetch_add(&f->head->held, 1);
+        atomic_fetch_add(&f->head->count, 1);
     return true;
 }
 
@@ -246,5 +247,5 @@ int64_t cache_file_limit(const struct cache_file *f)
 
 int64_t cache_file_count(const struct cache_file *f)
 {
-    return (int64_t)atomic_load(&f->head->held);
+    return (int64_t)atomic_load(&f->head->count);
 }

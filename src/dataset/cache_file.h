@@ -3,9 +3,9 @@
  * processes map at once. The shared cache of decoded images stores its items in it.
  *
  *   f = cache_file_open(path, n, bytes, &why);
- *   void *p = cache_file_room(f, size);        private to this caller
+ *   void *p = cache_file_alloc(f, size);        private to this caller
  *   cache_file_publish(f, sample, old, p);     visible to all from now on
- *   p = cache_file_at(f, sample, size);        at least `size` bytes
+ *   p = cache_file_get(f, sample, size);        at least `size` bytes
  *
  * Disk space is allocated before it is written, so a full disk does not crash the
  * program. Published items stay at their address as long as the file is open. After a
@@ -32,14 +32,14 @@ void cache_file_close(struct cache_file *f);
 
 /* Returns memory aligned to 16 bytes, or NULL if the file or the disk is full. Not
  * necessarily zero: the file may come from elsewhere. */
-void *cache_file_room(struct cache_file *f, size_t size);
+void *cache_file_alloc(struct cache_file *f, size_t size);
 
 /* Returns the sample's item, or NULL if there is none or if fewer than `size` bytes of it
  * are in the file. */
-void *cache_file_at(const struct cache_file *f, int64_t sample, size_t size);
+void *cache_file_get(const struct cache_file *f, int64_t sample, size_t size);
 
 /* Returns the number of bytes from p to the end of the file. */
-size_t cache_file_rest(const struct cache_file *f, const void *p);
+size_t cache_file_bytes_from(const struct cache_file *f, const void *p);
 
 /* Makes p the sample's item if the current one is `old` (NULL: none). Otherwise returns
  * false, and p is wasted. */

@@ -32,7 +32,7 @@ struct keep_paths cache_paths(const struct dataset *d, const struct transform *t
     return paths;
 }
 
-int64_t cache_path_room(const char *dir)
+int64_t cache_path_free_space(const char *dir)
 {
     char *at = xstrdup(dir), *above;
     struct statvfs v;

@@ -13,6 +13,6 @@ struct keep_paths cache_paths(const struct dataset *d, const struct transform *t
 
 /* Returns half of the free disk space, at least 1 byte, of the file system that holds dir
  * or, if dir does not exist yet, its nearest existing parent. */
-int64_t cache_path_room(const char *dir);
+int64_t cache_path_free_space(const char *dir);
 
 #endif

@@ -18,7 +18,7 @@ static double kept_pixels(const struct transform *t, const struct image_decoder 
     if (transform_is_fixed(t))
         return (double)t->w * t->h;
     if (image_decoder_shrinks(decoder))
-        shrink = transform_least_shrink(t, w, h);
+        shrink = transform_min_shrink(t, w, h);
     return (double)w / shrink * h / shrink;
 }
 

@@ -235,7 +235,7 @@ static void name_classes(struct array_images *a, const struct cifar_kind *k,
              line = strtok_r(NULL, "\r\n", &save))
             name[n++] = line;
     }
-    class_names_number(&a->base, 0, k->classes, 0);
+    class_names_add_numbers(&a->base, 0, k->classes, 0);
     for (size_t i = 0; n == (size_t)k->classes && i < n; i++) {
         free(a->base.class_name[i]);
         a->base.class_name[i] = xstrdup(name[i]);

@@ -52,8 +52,8 @@ static void add_color(struct class_colors *c, uint32_t rgb, const char *name, si
 {
     while (n && strchr(between, name[n - 1]))
         n--;
-    GROW(c->at, c->n, c->cap);
-    c->at[c->n++] = (struct class_color){rgb, xstrndup(name, n)};
+    GROW(c->item, c->n, c->cap);
+    c->item[c->n++] = (struct class_color){rgb, xstrndup(name, n)};
 }
 
 /* Parses "64 128 64 Animal" or "Animal,64,128,64". */
@@ -106,8 +106,8 @@ bool class_colors_read(struct class_colors *c, const char *path, struct strbuf *
 void class_colors_release(struct class_colors *c)
 {
     for (int i = 0; i < c->n; i++)
-        free(c->at[i].name);
-    free(c->at);
+        free(c->item[i].name);
+    free(c->item);
     *c = (struct class_colors){0};
 }
 
@@ -140,9 +140,9 @@ static void add_value(struct label_colors *to, uint32_t rgb, int value,
                       struct strbuf *why)
 {
     for (int i = 0; i < to->n && !why->len; i++)
-        if (to->at[i].rgb == rgb)
+        if (to->item[i].rgb == rgb)
             strbuf_addf(why, "duplicate color #%06x", (unsigned)rgb);
-    to->at[to->n++] = (struct label_color){rgb, (uint8_t)value};
+    to->item[to->n++] = (struct label_color){rgb, (uint8_t)value};
 }
 
 static struct label_colors *values_of(const struct class_colors *c,
@@ -150,9 +150,9 @@ static struct label_colors *values_of(const struct class_colors *c,
 {
     struct label_colors *to = xcalloc(1, sizeof(*to));
 
-    to->at = xcalloc((size_t)(c->n + ignored->n) + 1, sizeof(*to->at));
+    to->item = xcalloc((size_t)(c->n + ignored->n) + 1, sizeof(*to->item));
     for (int i = 0; i < c->n; i++)
-        add_value(to, c->at[i].rgb, i, why);
+        add_value(to, c->item[i].rgb, i, why);
     for (int i = 0; i < ignored->n && !why->len; i++) {
         uint32_t rgb;
 
@@ -194,11 +194,11 @@ static struct class_set *make_set(const struct class_colors *c,
     struct class_row *row = xcalloc((size_t)c->n + 1, sizeof(*row));
 
     for (int i = 0; i < c->n; i++) {
-        uint32_t rgb = c->at[i].rgb;
+        uint32_t rgb = c->item[i].rgb;
 
-        row[i].name = names->n == c->n ? xstrdup(names->item[i])
-                      : *c->at[i].name ? xstrdup(c->at[i].name)
-                                       : xasprintf("class%d", i);
+        row[i].name = names->n == c->n   ? xstrdup(names->item[i])
+                      : *c->item[i].name ? xstrdup(c->item[i].name)
+                                         : xasprintf("class%d", i);
         row[i].value = i;
         row[i].rgb[0] = (uint8_t)(rgb >> 16);
         row[i].rgb[1] = (uint8_t)(rgb >> 8);
@@ -245,7 +245,7 @@ const struct class_set *class_colors_set(const struct str_list *colors,
         made = m;
     } else {
         free(key);
-        free(values ? values->at : NULL);
+        free(values ? values->item : NULL);
         free(values);
     }
     class_colors_release(&c);

@@ -15,7 +15,7 @@ struct class_colors {
     struct class_color {
         uint32_t rgb;
         char *name; /* may be empty */
-    } * at;
+    } * item;
     int n, cap;
 };
 

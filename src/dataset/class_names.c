@@ -28,7 +28,7 @@ bool class_names_read(struct dataset *d, const char *dir)
     return is;
 }
 
-void class_names_number(struct dataset *d, int first, int n, int32_t largest)
+void class_names_add_numbers(struct dataset *d, int first, int n, int32_t largest)
 {
     enum { MAX_CLASSES = 1 << 24 }; /* as MODEL.NUM_CLASSES; a larger index is bad data */
     size_t cap = 0;
@@ -48,7 +48,7 @@ static int compare(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-void class_names_sort(struct dataset *d, const char *const *name, int64_t n)
+void class_names_add_sorted(struct dataset *d, const char *const *name, int64_t n)
 {
     const char **sorted = xcalloc((size_t)(n ? n : 1), sizeof(*sorted));
     size_t cap = 0;
@@ -70,7 +70,7 @@ int32_t class_names_find(const struct dataset *d, const char *name)
     return at ? (int32_t)(at - d->class_name) : -1;
 }
 
-void class_names_count_none(const struct dataset *d, int first)
+void class_names_warn_first(const struct dataset *d, int first)
 {
     if (first)
         log_warning("DATA.FIRST_CLASS has no effect: the classes of '%s' have names",

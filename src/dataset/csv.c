@@ -321,7 +321,7 @@ static void name_classes(struct dataset *d, const struct csv *c, const char *dir
         if (!*name[i])
             die("%s:%d: the class is empty", c->path, c->t.line[i]);
     }
-    class_names_sort(d, name, c->t.rows);
+    class_names_add_sorted(d, name, c->t.rows);
     sort_numbers(d);
     free(name);
 }
@@ -437,7 +437,7 @@ static struct dataset *csv_open(const struct dataset_source *s)
         csv_labels_name(&c.labels, &f->base, dir);
     } else {
         name_classes(&f->base, &c, dir);
-        csv_labels_doubt(&c.t, c.path, c.label);
+        csv_labels_warn_lists(&c.t, c.path, c.label);
     }
     if (c.weight >= 0)
         class_files_set_weighted(f);

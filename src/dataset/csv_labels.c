@@ -198,7 +198,7 @@ static void name_labels(const struct csv_labels *l, struct dataset *d)
                        &all);
     if (!all.n)
         die("'%s': no row has a label", l->path);
-    class_names_sort(d, (const char *const *)all.name, all.n);
+    class_names_add_sorted(d, (const char *const *)all.name, all.n);
     names_release(&all);
 }
 
@@ -286,7 +286,7 @@ bool csv_labels_are_lists(const struct text_table *t, int column, bool spaces,
     return are;
 }
 
-void csv_labels_doubt(const struct text_table *t, const char *path, int column)
+void csv_labels_warn_lists(const struct text_table *t, const char *path, int column)
 {
     int64_t lists;
     char separator;

@@ -51,6 +51,6 @@ bool csv_labels_are_lists(const struct text_table *t, int column, bool spaces,
                           int64_t *lists, char *separator);
 
 /* Warns if cells of a column of classes look like lists of labels. */
-void csv_labels_doubt(const struct text_table *t, const char *path, int column);
+void csv_labels_warn_lists(const struct text_table *t, const char *path, int column);
 
 #endif

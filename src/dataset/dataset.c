@@ -17,7 +17,7 @@ void dataset_bytes_release(struct dataset_bytes *b)
     memset(b, 0, sizeof(*b));
 }
 
-void dataset_bytes_room(struct dataset_bytes *b, size_t room)
+void dataset_bytes_reserve(struct dataset_bytes *b, size_t room)
 {
     if (b->cap && room <= b->cap)
         return;

@@ -29,7 +29,7 @@ struct dataset_bytes {
 };
 
 /* Ensures a capacity of `room` bytes. The contents become undefined. */
-void dataset_bytes_room(struct dataset_bytes *b, size_t room);
+void dataset_bytes_reserve(struct dataset_bytes *b, size_t room);
 void dataset_bytes_view(struct dataset_bytes *b, const void *data, size_t len);
 void dataset_bytes_release(struct dataset_bytes *b);
 

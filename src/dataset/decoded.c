@@ -98,8 +98,8 @@ static int decoded_list(void *file, struct samples *s, struct strbuf *why)
 
         snprintf(name, sizeof(name), "%llu", (unsigned long long)i);
         to = samples_add(s, name);
-        to->image = (struct sample_part){.at = i, .len = row[i].image.len};
-        to->label_map = (struct sample_part){.at = i, .len = row[i].label_map.len};
+        to->image = (struct sample_part){.offset = i, .len = row[i].image.len};
+        to->label_map = (struct sample_part){.offset = i, .len = row[i].label_map.len};
         to->label = (int32_t)row[i].label;
     }
     return 0;
@@ -113,11 +113,11 @@ static int decoded_read(void *file, const struct sample *at, bool label_map,
     const struct decoded_row *row = decoded_rows(f, &n);
     const struct decoded_part *part;
 
-    if (at->image.at >= n) { /* a forged sample index */
-        strbuf_addf(why, "it has no sample %llu", (unsigned long long)at->image.at);
+    if (at->image.offset >= n) { /* a forged sample index */
+        strbuf_addf(why, "it has no sample %llu", (unsigned long long)at->image.offset);
         return -1;
     }
-    part = label_map ? &row[at->image.at].label_map : &row[at->image.at].image;
+    part = label_map ? &row[at->image.offset].label_map : &row[at->image.offset].image;
     if (part->len > (uint64_t)limit) {
         strbuf_addf(why, "%llu bytes, more than the limit of %lld",
                     (unsigned long long)part->len, (long long)limit);

@@ -82,7 +82,7 @@ static bool folder_has_image(const char *dir, bool below)
 static bool folder_probe(const struct dataset_source *s)
 {
     char *dir = folder_of(s);
-    bool has = folder_has_image(dir, true) && !folder_pairs_are(s->path, s->split);
+    bool has = folder_has_image(dir, true) && !folder_pairs_probe(s->path, s->split);
 
     free(dir);
     return has;

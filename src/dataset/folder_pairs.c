@@ -56,7 +56,7 @@ static void add_candidates(struct candidates *c, const char *below)
             continue;
         path = *below ? path_join(below, e->d_name) : xstrdup(e->d_name);
         full = path_join(c->root, path);
-        if (usual_words_of(path, &at->words) && (at->words.role || at->words.split) &&
+        if (usual_words_parse(path, &at->words) && (at->words.role || at->words.split) &&
             file_is_dir(full)) {
             at->path = path;
             path = NULL;
@@ -247,7 +247,7 @@ static bool is_deep(const char *images)
 {
     struct usual_words w;
 
-    return usual_words_of(images, &w) && w.role == USUAL_IMAGES;
+    return usual_words_parse(images, &w) && w.role == USUAL_IMAGES;
 }
 
 bool folder_pairs_find(struct folder_pairs *f, const char *root, const char *split)
@@ -319,7 +319,7 @@ static bool has_image(const char *root, const char *below, int depth)
     return has;
 }
 
-bool folder_pairs_are(const char *root, const char *split)
+bool folder_pairs_probe(const char *root, const char *split)
 {
     struct candidates *c = candidates_of(root);
     bool is = false;
@@ -341,7 +341,7 @@ static const char *split_of(const struct dataset_source *s)
 
 static bool pairs_probe(const struct dataset_source *s)
 {
-    return folder_pairs_are(s->path, s->split);
+    return folder_pairs_probe(s->path, s->split);
 }
 
 static bool pairs_check(const struct dataset_source *s, struct strbuf *why)

@@ -21,7 +21,7 @@ bool folder_pairs_find(struct folder_pairs *f, const char *root, const char *spl
 
 /* Same as folder_pairs_find, but faster: only tests for such folders with images in
  * both. */
-bool folder_pairs_are(const char *root, const char *split);
+bool folder_pairs_probe(const char *root, const char *split);
 
 /* Returns the number of images in `images` with a label map in `labels`. */
 int64_t folder_pairs_count(const char *root, const char *images, const char *labels);

@@ -161,7 +161,7 @@ static int read_file(const struct hdf5 *f, const struct rows *r, uint64_t i,
     if (rc == 0)
         rc = too_long(got.len, limit, why);
     if (rc == 0) {
-        dataset_bytes_room(out, got.len);
+        dataset_bytes_reserve(out, got.len);
         out->len = got.len;
         if (got.len)
             memcpy(out->data, got.p, got.len);
@@ -193,7 +193,7 @@ static int read_pixels(const struct hdf5 *f, const struct rows *r, uint64_t i,
     n = h * w * (uint64_t)channels;
     if (too_long(n + 40, limit, why) < 0)
         return -1;
-    dataset_bytes_room(out, n + 40);
+    dataset_bytes_reserve(out, n + 40);
     head = snprintf((char *)out->data, 40, "P%d %llu %llu 255\n", channels == 3 ? 6 : 5,
                     (unsigned long long)w, (unsigned long long)h);
     out->len = (size_t)head + n;
@@ -213,7 +213,8 @@ static int hdf5_read(void *file, const struct sample *at, bool label_map, int64_
     if (f->file < 0 && hdf5_start(f, why) < 0)
         rc = FAILURE_MACHINE;
     if (rc == 0)
-        rc = (r->files ? read_file : read_pixels)(f, r, at->image.at, limit, out, why);
+        rc =
+            (r->files ? read_file : read_pixels)(f, r, at->image.offset, limit, out, why);
     if (rc == FAILURE_MACHINE)
         hdf5_stop(f);
     pthread_mutex_unlock(&hdf5_lock);
@@ -237,8 +238,8 @@ static int hdf5_list(void *file, struct samples *s, struct strbuf *why)
         snprintf(name, sizeof(name), "images[%llu]", (unsigned long long)i);
         to = samples_add(s, name);
         /* Lengths are unknown until rows are read; 1 means present. */
-        to->image = (struct sample_part){.at = i, .len = 1};
-        to->label_map = (struct sample_part){.at = i, .len = f->label_maps.id >= 0};
+        to->image = (struct sample_part){.offset = i, .len = 1};
+        to->label_map = (struct sample_part){.offset = i, .len = f->label_maps.id >= 0};
     }
     pthread_mutex_lock(&hdf5_lock);
     rc = maps ? rows_check_filters(f->lib, &f->label_maps, "label_maps", why) : 0;

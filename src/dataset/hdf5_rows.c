@@ -27,8 +27,8 @@ static void rows_type(const struct hdf5_library *lib, struct rows *r)
 }
 
 /* Appends the reason why an existing name cannot be opened as a dataset. */
-static void tell_unopened(const struct hdf5_library *lib, hdf5_id file, const char *name,
-                          struct strbuf *why)
+static void report_unopened(const struct hdf5_library *lib, hdf5_id file,
+                            const char *name, struct strbuf *why)
 {
     unsigned major = 0, minor = 0, release = 0;
     hdf5_id group = lib->Gopen2(file, name, 0);
@@ -55,7 +55,7 @@ int rows_open(const struct hdf5_library *lib, hdf5_id file, const char *name,
         return 0;
     r->id = lib->Dopen2(file, name, 0);
     if (r->id < 0) {
-        tell_unopened(lib, file, name, why);
+        report_unopened(lib, file, name, why);
         return -1;
     }
     space = lib->Dget_space(r->id);

@@ -135,7 +135,7 @@ static char *count_one(struct counter *c, const struct dataset *d, int64_t i,
     t.kind = TRANSFORM_STRETCH;
     t.label_divisor = o->divisor;
     n = (int64_t)(t.w / o->divisor) * (t.h / o->divisor);
-    label_reader_room(&c->small, t.w, t.h);
+    label_reader_reserve(&c->small, t.w, t.h);
     transform_label(&c->m, &t, &key, c->label.pixel, c->label.w, c->label.h,
                     c->small.pixel);
     for (int64_t p = 0; p < n; p++)
@@ -183,7 +183,7 @@ static int64_t histogram_report(const struct dataset *d,
         log_warning("skipping '%s': cannot decode it: %s", name.buf, reason[i]);
         strbuf_release(&name);
         free(reason[i]);
-        if (loader_too_many(++bad, d->n, o->max_bad_share, o->few_bad))
+        if (loader_too_many_bad(++bad, d->n, o->max_bad_share, o->few_bad))
             die("'%s': %lld of %lld files are damaged, more than the share of %g that "
                 "DATA.MAX_BAD_SHARE allows",
                 d->name, (long long)bad, (long long)d->n, o->max_bad_share);

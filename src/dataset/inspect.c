@@ -50,8 +50,8 @@ static int check_label(const struct inspection *s, struct inspector *w, int64_t 
     return 0;
 }
 
-static int look_at(const struct inspection *s, struct inspector *w, int64_t i,
-                   struct inspected *f, struct strbuf *why)
+static int inspect_image(const struct inspection *s, struct inspector *w, int64_t i,
+                         struct inspected *f, struct strbuf *why)
 {
     int rc = dataset_read(s->d, i, s->o->limits.max_bytes, &w->bytes, why);
 
@@ -77,7 +77,7 @@ static void inspect_one(const struct inspection *s, struct inspector *w, int64_t
         strbuf_reset(&why);
         free(f->warning);
         *f = (struct inspected){0};
-        rc = look_at(s, w, i, f, &why);
+        rc = inspect_image(s, w, i, f, &why);
         image_gate_leave();
     } while (dataset_try_again(&again, rc));
     if (rc == FAILURE_MACHINE)

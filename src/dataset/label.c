@@ -55,7 +55,7 @@ void dataset_add_label_meaning(const struct dataset *d, struct strbuf *out)
 
     strbuf_add(out, d->map, sizeof(d->map));
     for (int i = 0; c && i < c->n; i++)
-        strbuf_addf(out, " #%06x %d", (unsigned)c->at[i].rgb, c->at[i].value);
+        strbuf_addf(out, " #%06x %d", (unsigned)c->item[i].rgb, c->item[i].value);
     if (c && c->others)
         strbuf_addstr(out, " others");
 }

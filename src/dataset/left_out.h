@@ -11,14 +11,14 @@
 #include "base/arena.h"
 
 enum left_reason {
-    LEFT_KIND,     /* neither an image nor a class or label map */
-    LEFT_LINK,     /* link to a file outside the archive */
-    LEFT_SPECIAL,  /* device or FIFO */
-    LEFT_ALONE,    /* class or label map without an image */
-    LEFT_MORE,     /* additional image of a sample */
-    LEFT_TWICE,    /* replaced by a later member of the same name */
-    LEFT_BESIDE,   /* image outside the class folders */
-    LEFT_NO_IMAGE, /* record without an image */
+    LEFT_KIND,        /* neither an image nor a class or label map */
+    LEFT_LINK,        /* link to a file outside the archive */
+    LEFT_SPECIAL,     /* device or FIFO */
+    LEFT_UNPAIRED,    /* class or label map without an image */
+    LEFT_EXTRA_IMAGE, /* additional image of a sample */
+    LEFT_DUPLICATE,   /* replaced by a later member of the same name */
+    LEFT_BESIDE,      /* image outside the class folders */
+    LEFT_NO_IMAGE,    /* record without an image */
     LEFT_HIDDEN,
     LEFT_REASONS
 };

@@ -191,7 +191,7 @@ static void class_list_number(struct class_list *l, struct dataset *d, bool list
         name = xcalloc((size_t)l->n, sizeof(*name));
         for (int64_t i = 0; i < l->n; i++)
             name[i] = l->row[i].name;
-        class_names_sort(d, name, l->n);
+        class_names_add_sorted(d, name, l->n);
         free(name);
     }
     for (int c = 0; c < d->nclass; c++)
@@ -223,11 +223,11 @@ static void class_list_name(struct class_list *l, struct dataset *d,
 
     if (l->row[0].name) {
         class_list_number(l, d, listed);
-        class_names_count_none(d, s->labels.first);
+        class_names_warn_first(d, s->labels.first);
         return;
     }
     if (!listed)
-        class_names_number(d, s->labels.first, s->labels.classes, class_list_largest(l));
+        class_names_add_numbers(d, s->labels.first, s->labels.classes, class_list_largest(l));
     for (int64_t i = 0; i < l->n; i++) {
         int32_t number = l->row[i].label;
 

@@ -156,7 +156,7 @@ static int lmdb_add(const struct lmdb *f, MDB_txn *txn, struct samples *s, uint6
 
     lmdb_key(key, "image", i);
     to = samples_add(s, key);
-    to->image.at = to->label_map.at = i;
+    to->image.offset = to->label_map.offset = i;
     to->label = SAMPLE_DAMAGED;
     rc = lmdb_get(f, txn, key, &value, why);
     if (rc == 0) {
@@ -320,7 +320,7 @@ static int lmdb_read_value(const MDB_val *value, enum lmdb_form form, int64_t li
     }
     if (form == LMDB_DATUM)
         return lmdb_value_image(value->mv_data, value->mv_size, limit, out, why);
-    dataset_bytes_room(out, value->mv_size);
+    dataset_bytes_reserve(out, value->mv_size);
     out->len = value->mv_size;
     memcpy(out->data, value->mv_data, value->mv_size);
     return 0;
@@ -338,7 +338,7 @@ static int lmdb_read(void *file, const struct sample *at, bool label_map, int64_
 
     if (rc < 0)
         return rc;
-    lmdb_key(key, label_map ? "label" : "image", at->image.at);
+    lmdb_key(key, label_map ? "label" : "image", at->image.offset);
     rc = lmdb_get(f, txn, form == LMDB_NUMBERED ? key : at->name, &value, why);
     if (rc == 0)
         rc = lmdb_read_value(&value, form, limit, out, why);

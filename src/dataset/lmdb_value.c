@@ -55,7 +55,7 @@ static void write_pixels(const Trainc__Datum *d, struct dataset_bytes *out)
     uint8_t *to;
     int head;
 
-    dataset_bytes_room(out, d->data.len + 40);
+    dataset_bytes_reserve(out, d->data.len + 40);
     head = snprintf((char *)out->data, 40, "P%d %d %d 255\n", channels == 3 ? 6 : 5,
                     d->width, d->height);
     out->len = (size_t)head + d->data.len;
@@ -80,7 +80,7 @@ int lmdb_value_image(const void *data, size_t len, int64_t limit,
                     (long long)limit);
         rc = FAILURE_DATA;
     } else if (d->encoded) {
-        dataset_bytes_room(out, d->data.len);
+        dataset_bytes_reserve(out, d->data.len);
         out->len = d->data.len;
         memcpy(out->data, d->data.data, d->data.len);
     } else {

@@ -25,12 +25,12 @@ struct ticket {
  * lock. */
 static bool loader_claim_samples(struct loader *l, struct ticket *t)
 {
-    int left = l->o.batch - l->start_at, share = l->o.batch / (4 * (l->o.workers + 1));
+    int left = l->o.batch - l->start_index, share = l->o.batch / (4 * (l->o.workers + 1));
     struct slot *s = &l->slot[l->start % l->nslots];
 
-    if (l->start >= l->batches || (l->start_at == 0 && s->state != SLOT_FREE))
+    if (l->start >= l->batches || (l->start_index == 0 && s->state != SLOT_FREE))
         return false;
-    if (l->start_at == 0) {
+    if (l->start_index == 0) {
         s->state = SLOT_FILLING;
         s->pending = l->o.batch;
         s->batch.epoch = l->epoch;
@@ -39,20 +39,20 @@ static bool loader_claim_samples(struct loader *l, struct ticket *t)
     }
     share = share < 1 ? 1 : share > 16 ? 16 : share;
     t->slot = s;
-    t->from = l->start_at;
-    t->to = l->start_at + (left < share ? left : share);
-    l->start_at = t->to;
-    if (l->start_at == l->o.batch) {
-        l->start_at = 0;
+    t->from = l->start_index;
+    t->to = l->start_index + (left < share ? left : share);
+    l->start_index = t->to;
+    if (l->start_index == l->o.batch) {
+        l->start_index = 0;
         l->start++;
     }
     return true;
 }
 
 /* Loads the sample at index `at` of the slot's batch. */
-static void loader_make(struct loader *l, struct loader_worker *w, struct slot *s, int at)
+static void loader_load(struct loader *l, struct loader_worker *w, struct slot *s, int at)
 {
-    struct loader_sight seen = {.worker = w->number, .at = at, .stages = &w->log};
+    struct loader_event seen = {.worker = w->number, .index = at, .stages = &w->log};
     const struct image_decoder *d = w->transformer.decoder;
     bool machine = false;
     char *reason;
@@ -79,13 +79,14 @@ static void loader_make(struct loader *l, struct loader_worker *w, struct slot *
 
 /* Loads the ticket's samples and updates the slot. Requires the lock, which is released
  * while samples are loaded. */
-static void loader_do(struct loader *l, struct loader_worker *w, const struct ticket *t)
+static void loader_run_ticket(struct loader *l, struct loader_worker *w,
+                              const struct ticket *t)
 {
     struct slot *s = t->slot;
 
     pthread_mutex_unlock(&l->lock);
     for (int at = t->from; at < t->to && !atomic_load(&l->hurry); at++)
-        loader_make(l, w, s, at);
+        loader_load(l, w, s, at);
     pthread_mutex_lock(&l->lock);
     stage_times_add(&l->stats.stages, &w->times, 1);
     w->times = (struct stage_times){0};
@@ -110,7 +111,7 @@ void *loader_thread(void *arg)
             continue;
         }
         l->active++;
-        loader_do(l, &w, &t);
+        loader_run_ticket(l, &w, &t);
         l->active--;
         if (t.slot->state == SLOT_READY)
             pthread_cond_signal(&l->ready);
@@ -135,7 +136,7 @@ void loader_start_epoch(struct loader *l, uint64_t epoch, int64_t first_batch)
     pthread_mutex_lock(&l->lock);
     atomic_store(&l->hurry, true);
     l->start = l->batches; /* no more tickets */
-    l->start_at = 0;
+    l->start_index = 0;
     while (l->active > 0)
         pthread_cond_wait(&l->idle, &l->lock);
     atomic_store(&l->hurry, false);
@@ -151,7 +152,7 @@ void loader_start_epoch(struct loader *l, uint64_t epoch, int64_t first_batch)
 }
 
 /* Waits for the next batch or, without workers, loads it. Requires the lock. */
-static void loader_await(struct loader *l, struct slot *s)
+static void loader_wait(struct loader *l, struct slot *s)
 {
     double from = clock_now();
     struct ticket t;
@@ -163,7 +164,7 @@ static void loader_await(struct loader *l, struct slot *s)
         if (l->o.workers > 0)
             pthread_cond_wait(&l->ready, &l->lock);
         else if (loader_claim_samples(l, &t))
-            loader_do(l, &l->own, &t);
+            loader_run_ticket(l, &l->local_worker, &t);
         else
             BUG("no work for batch %lld", (long long)l->next);
     }
@@ -177,7 +178,7 @@ const struct batch *loader_next(struct loader *l)
     if (l->next >= l->batches || l->failure)
         return NULL;
     pthread_mutex_lock(&l->lock);
-    loader_await(l, s);
+    loader_wait(l, s);
     s->state = SLOT_HELD;
     l->next++;
     pthread_mutex_unlock(&l->lock);
@@ -225,7 +226,7 @@ struct loader_stats loader_stats(struct loader *l)
     s = l->stats;
     pthread_mutex_unlock(&l->lock);
     if (l->source.cache) {
-        s.cached = cache_held(l->source.cache);
+        s.cached = cache_count(l->source.cache);
         s.cached_bytes = cache_used(l->source.cache);
     } else if (l->source.data->hold) {
         s.cached = hold_count(l->source.data->hold);

@@ -53,11 +53,11 @@
 enum loader_on_error { LOADER_SKIP, LOADER_FAIL };
 
 /* Argument of loader_options.observe: one sample. Valid only during the call. */
-struct loader_sight {
+struct loader_event {
     int worker; /* from 0; 0 without workers */
     uint64_t epoch;
     int64_t batch, sample; /* sample: index in the data set, or -1: none */
-    int at;                /* index in the batch */
+    int index;             /* index in the batch */
     double from, to;       /* clock_now(), in seconds */
     const struct stage_log *stages;
 };
@@ -65,9 +65,9 @@ struct loader_sight {
 struct loader_options {
     struct transform transform;
     int batch;
-    int workers;  /* threads; 0: none */
-    int prefetch; /* batches ready or in progress, besides those held; 0: 1 */
-    int held;     /* batches that the caller may hold at once; 0: 1 */
+    int workers;      /* threads; 0: none */
+    int prefetch;     /* batches ready or in progress, besides those held; 0: 1 */
+    int held_batches; /* batches that the caller may hold at once; 0: 1 */
     uint64_t seed;
     bool shuffle;           /* order of sampler.h; otherwise the data set's order */
     int shuffle_shards;     /* as sampler_windows.shards; 0: no windows */
@@ -97,7 +97,7 @@ struct loader_options {
 
     /* For profilers: called after each sample by the thread that loaded it; then all
      * samples are timed, not one in eight. May be NULL. */
-    void (*observe)(const struct loader_sight *s, void *arg);
+    void (*observe)(const struct loader_event *s, void *arg);
     void *observe_arg;
 
     /* Allocator for batches, for instance of pinned memory. NULL: heap. */
@@ -124,7 +124,7 @@ const struct batch *loader_next(struct loader *l);
 void loader_release_batch(struct loader *l, const struct batch *b);
 
 /* True if `bad` of n files exceed `share` of them and, unless it is 0, also `few`. */
-bool loader_too_many(int64_t bad, int64_t n, double share, int few);
+bool loader_too_many_bad(int64_t bad, int64_t n, double share, int few);
 
 /* Returns why the loader has failed, a string that it owns, or NULL. */
 const char *loader_failure(const struct loader *l);

@@ -20,7 +20,7 @@ void slot_add_fault(struct slot *s, int at, int64_t sample, char *reason,
 
     GROW(s->fault, s->nfault, s->fault_cap);
     f = &s->fault[s->nfault++];
-    f->at = at;
+    f->index = at;
     f->sample = sample;
     f->reason = reason;
     f->cause = cause;
@@ -30,10 +30,10 @@ static int slot_compare_faults(const void *a, const void *b)
 {
     const struct slot_fault *x = a, *y = b;
 
-    return (x->at > y->at) - (x->at < y->at);
+    return (x->index > y->index) - (x->index < y->index);
 }
 
-bool loader_too_many(int64_t bad, int64_t n, double share, int few)
+bool loader_too_many_bad(int64_t bad, int64_t n, double share, int few)
 {
     return !((double)bad <= share * (double)n) && !(share > 0 && bad <= few);
 }
@@ -53,7 +53,7 @@ static void loader_name(struct loader *l, const struct slot_fault *f)
         log_warning("skipping '%s': cannot decode it: %s", name.buf, f->reason);
     strbuf_release(&name);
     if (!l->failure &&
-        loader_too_many(l->stats.bad_files, d->n, l->o.max_bad_share, l->o.few_bad))
+        loader_too_many_bad(l->stats.bad_files, d->n, l->o.max_bad_share, l->o.few_bad))
         l->failure = xasprintf("'%s': %lld of %lld files are damaged, more than the "
                                "share of %g that DATA.MAX_BAD_SHARE allows",
                                d->name, (long long)l->stats.bad_files, (long long)d->n,

@@ -85,9 +85,9 @@ char *loader_fill(struct loader *l, struct loader_worker *w, struct batch *b, in
     w->transformer.job = b->job ? &b->job[at] : NULL;
     if (b->job)
         b->job[at] = (struct resize_job){0};
-    b->sample[at] = *sample = position < positions ? sampler_at(&order, position) : -1;
+    b->sample[at] = *sample = position < positions ? sampler_index(&order, position) : -1;
     for (int k = 0; *sample >= 0 && k <= tries && k < positions; k++) {
-        int64_t other = (position + k) % positions, i = sampler_at(&order, other);
+        int64_t other = (position + k) % positions, i = sampler_index(&order, other);
 
         int rc = loader_sample(w, &l->source, loader_augmented(b->epoch, &order, other),
                                i, pixel, label_map, k ? &others : &why);

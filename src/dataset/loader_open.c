@@ -116,7 +116,7 @@ static struct cache *loader_share(const struct dataset *d, const struct loader_o
         strbuf_add_bytes(&size, (double)cache_limit(c));
         log_info(
             "'%s': sharing decoded images in '%s' (limit %s); %lld of %lld are there",
-            d->name, path, size.buf, (long long)cache_held(c), (long long)d->n);
+            d->name, path, size.buf, (long long)cache_count(c), (long long)d->n);
     } else {
         log_warning("DATA.CACHE mmap: cannot use '%s': %s; decoding images every time "
                     "(set DATA.INDEX_DIR to another folder)",
@@ -131,7 +131,7 @@ static struct cache *loader_share(const struct dataset *d, const struct loader_o
     return c;
 }
 
-static void loader_say_cache(const struct dataset *d, const struct loader_options *o)
+static void loader_log_cache(const struct dataset *d, const struct loader_options *o)
 {
     double about = cache_size(d, &o->transform, &o->limits);
     struct strbuf s = STRBUF_INIT;
@@ -157,7 +157,7 @@ static struct cache *loader_cache(const struct dataset *d, const struct loader_o
         return NULL;
     if (o->cache_shared)
         return loader_share(d, o);
-    loader_say_cache(d, o);
+    loader_log_cache(d, o);
     return cache_new(d->n, o->cache_bytes);
 }
 
@@ -193,7 +193,8 @@ struct loader *loader_open(const struct dataset *d, const struct loader_options 
     first = dataset_shards(d, &shards);
     if (first && o->shuffle && o->shuffle_shards > 0)
         sampler_windows_init(&l->windows, first, shards, o->shuffle_shards);
-    l->nslots = (o->prefetch > 0 ? o->prefetch : 1) + (o->held > 0 ? o->held : 1);
+    l->nslots =
+        (o->prefetch > 0 ? o->prefetch : 1) + (o->held_batches > 0 ? o->held_batches : 1);
     l->slot = xcalloc((size_t)l->nslots, sizeof(*l->slot));
     for (int i = 0; i < l->nslots; i++)
         slot_init(l, &l->slot[i]);
@@ -202,8 +203,8 @@ struct loader *loader_open(const struct dataset *d, const struct loader_options 
     pthread_cond_init(&l->work, NULL);
     pthread_cond_init(&l->ready, NULL);
     pthread_cond_init(&l->idle, NULL);
-    loader_worker_init(&l->own, &l->o.limits);
-    l->own.observed = o->observe != NULL;
+    loader_worker_init(&l->local_worker, &l->o.limits);
+    l->local_worker.observed = o->observe != NULL;
     image_gate_plan(loader_decoders(l), host_memory());
     loader_start_threads(l);
     return l;
@@ -230,7 +231,7 @@ void loader_close(struct loader *l)
     free(l->failure);
     sampler_windows_release(&l->windows);
     cache_free(l->source.cache);
-    loader_worker_release(&l->own);
+    loader_worker_release(&l->local_worker);
     pthread_cond_destroy(&l->work);
     pthread_cond_destroy(&l->ready);
     pthread_cond_destroy(&l->idle);

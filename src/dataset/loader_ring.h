@@ -21,7 +21,7 @@ struct slot {
     enum slot_state state;
     int pending; /* samples not yet loaded */
     struct slot_fault {
-        int at; /* index in the batch */
+        int index; /* in the batch */
         int64_t sample;
         char *reason;
         enum slot_cause { FAULT_DAMAGED, FAULT_MACHINE, FAULT_WARNED } cause;
@@ -36,7 +36,7 @@ struct loader {
     uint8_t *bad;    /* per sample: 1 << slot_cause for each cause that was logged */
     char *failure;   /* reason, or NULL */
     struct loader_stats stats;
-    struct loader_worker own; /* state of the caller's thread, without workers */
+    struct loader_worker local_worker; /* state of the caller's thread, without workers */
 
     pthread_t *thread;
     pthread_mutex_t lock; /* protects everything below */
@@ -49,7 +49,7 @@ struct loader {
     double *weights;                /* the sampler's, or NULL */
     struct sampler_windows windows; /* of the epoch; {0}: none */
     int64_t start;                  /* next batch to start or continue */
-    int start_at;                   /* its next sample */
+    int start_index;                /* its next sample */
     int64_t next;                   /* next batch to return */
     struct slot *slot;
     int nslots;

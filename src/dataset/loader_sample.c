@@ -46,7 +46,7 @@ static int loader_cache_fill(struct loader_worker *w, const struct loader_source
     if (rc < 0)
         return rc;
     if (image_decoder_shrinks(m->decoder))
-        part.shrink = transform_least_shrink(s->transform, part.w, part.h);
+        part.shrink = transform_min_shrink(s->transform, part.w, part.h);
     rc = image_decoder_read(m->decoder, &part, &m->image, why);
     if (rc == 0)
         cache_put(s->cache, sample, &m->image, NULL);
@@ -106,8 +106,8 @@ static int loader_segment_fit(struct loader_worker *w, const struct loader_sourc
     fit.channels = t->channels;
     fit.filter = t->filter;
     fit.shrink_gap = t->shrink_gap;
-    image_room(&w->fitted, fit.w, fit.h, transform_channels(t));
-    label_reader_room(&w->small, fit.w, fit.h);
+    image_reserve(&w->fitted, fit.w, fit.h, transform_channels(t));
+    label_reader_reserve(&w->small, fit.w, fit.h);
     rc = transform_file(m, &fit, &key, w->bytes.data, w->bytes.len, w->fitted.pixel, why);
     if (rc < 0)
         return rc;
@@ -175,9 +175,9 @@ static int loader_mosaic(struct loader_worker *w, const struct loader_source *s,
     bool sound[MOSAIC_QUARTERS] = {false};
     int rc;
 
-    dataset_bytes_room(&w->quarters, pixels + labels);
+    dataset_bytes_reserve(&w->quarters, pixels + labels);
     for (int q = 0; q < MOSAIC_QUARTERS; q++) {
-        if (q == m->own)
+        if (q == m->self)
             continue;
         rc = loader_segment(w, s, &m->key[q], pixel, label_map, why);
         if (rc == FAILURE_MACHINE)
@@ -189,7 +189,7 @@ static int loader_mosaic(struct loader_worker *w, const struct loader_source *s,
         strbuf_reset(why);
     }
     image_decoder_forget(w->transformer.decoder);
-    rc = loader_segment(w, s, &m->key[m->own], pixel, label_map, why);
+    rc = loader_segment(w, s, &m->key[m->self], pixel, label_map, why);
     for (int q = 0; q < MOSAIC_QUARTERS && rc == 0; q++)
         if (sound[q])
             mosaic_copy(m, q, t, w->quarters.data, w->quarters.data + pixels, pixel,

@@ -122,7 +122,7 @@ static bool members_join(struct members *m)
         struct member_image *to = image_of(m, o, &whole_run);
 
         if (!to)
-            leave_out(m, LEFT_ALONE, o->name);
+            leave_out(m, LEFT_UNPAIRED, o->name);
         else if (!o->kind->label)
             to->label_map = o->part;
         else if (!to->label || o->kind < to->label->kind)
@@ -194,7 +194,7 @@ static int members_flush(struct members *m, struct strbuf *why)
         if (i == 0 || !one)
             rc = members_emit(m, i, why);
         else
-            leave_out(m, LEFT_MORE, m->image[i].name);
+            leave_out(m, LEFT_EXTRA_IMAGE, m->image[i].name);
     members_clear(m);
     return rc;
 }
@@ -266,7 +266,7 @@ int members_add(struct members *m, const char *name, const struct sample_part *p
     return rc;
 }
 
-int members_lose(struct members *m, const char *name, struct strbuf *why)
+int members_drop(struct members *m, const char *name, struct strbuf *why)
 {
     int rc;
 
@@ -317,7 +317,7 @@ static void drop_twice(struct members *m)
             strcmp(name, s->sample[m->first + named[i + 1].at].name) != 0)
             continue;
         drop[named[i].at] = true;
-        leave_out(m, LEFT_TWICE, name);
+        leave_out(m, LEFT_DUPLICATE, name);
     }
     samples_remove(s, m->first, drop);
     free(named);

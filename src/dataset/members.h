@@ -13,7 +13,7 @@
  *   while (...) members_add(&m, name, &part, &why);
  *   members_end(&m, &why);
  *
- * If a member cannot be found because of damage, call members_lose().
+ * If a member cannot be found because of damage, call members_drop().
  *
  * Private to src/dataset.
  */
@@ -73,7 +73,7 @@ int members_add(struct members *m, const char *name, const struct sample_part *p
 /* Reports damage after the last member. The current sample or the next one is marked as
  * damaged if it lacks the class or label map that others have; otherwise a damaged sample
  * called `name` is added (unless NULL). */
-int members_lose(struct members *m, const char *name, struct strbuf *why);
+int members_drop(struct members *m, const char *name, struct strbuf *why);
 
 /* Adds the last samples, removes those that a later member of the same name replaces, and
  * releases m. */

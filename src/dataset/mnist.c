@@ -186,7 +186,7 @@ static struct dataset *mnist_open(const struct dataset_source *s)
         top = labels.value[i] > top ? labels.value[i] : top;
     }
     if (!class_names_read(&a->base, dir))
-        class_names_number(&a->base, 0, top < NUMBERED ? NUMBERED : top + 1, top);
+        class_names_add_numbers(&a->base, 0, top < NUMBERED ? NUMBERED : top + 1, top);
     array_images_check_labels(a);
     free(labels.value);
     free(labels_path);

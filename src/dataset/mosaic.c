@@ -17,7 +17,7 @@ bool mosaic_draw(struct mosaic *m, const struct augment_key *k, double probabili
         return false;
     m->x = place(r.v[1], t->w, t->label_divisor);
     m->y = place(r.v[2], t->h, t->label_divisor);
-    m->own = (int)(r.v[3] & 3);
+    m->self = (int)(r.v[3] & 3);
     for (int q = 0; q < MOSAIC_QUARTERS; q++) {
         struct philox s = augment_draw(k, AUGMENT_MOSAIC, 1 + (uint32_t)q);
         double sample = augment_uniform(s.v[0]) * (double)n;
@@ -26,7 +26,7 @@ bool mosaic_draw(struct mosaic *m, const struct augment_key *k, double probabili
                                          .epoch = k->epoch,
                                          .sample = (int64_t)sample};
     }
-    m->key[m->own] = *k;
+    m->key[m->self] = *k;
     return true;
 }
 

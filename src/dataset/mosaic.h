@@ -12,7 +12,7 @@ enum { MOSAIC_QUARTERS = 4 };
 
 struct mosaic {
     int x, y; /* where the quarters meet, from a quarter to three quarters of the sides */
-    int own;  /* the quarter of the sample itself: 0 to 3, row by row */
+    int self; /* the quarter of the sample itself: 0 to 3, row by row */
     struct augment_key key[MOSAIC_QUARTERS]; /* of the image in each quarter */
 };
 

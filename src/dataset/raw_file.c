@@ -135,7 +135,7 @@ int raw_file_read(const struct raw_file *f, uint64_t at, uint64_t len, int64_t l
     }
     if (!checked_within(at, len, f->size)) /* before memory is allocated */
         return raw_file_get(f, at, NULL, (size_t)len, why);
-    dataset_bytes_room(out, (size_t)len);
+    dataset_bytes_reserve(out, (size_t)len);
     out->len = (size_t)len;
     return raw_file_get(f, at, out->data, (size_t)len, why);
 }

@@ -52,7 +52,7 @@ static int read_open_file(int fd, int64_t limit, struct dataset_bytes *out,
         return read_failed("cannot be read", why);
     if (read_refused(&st, limit, why) < 0)
         return FAILURE_DATA;
-    dataset_bytes_room(out, (size_t)st.st_size + 1);
+    dataset_bytes_reserve(out, (size_t)st.st_size + 1);
     out->len = 0;
     for (;;) {
         ssize_t got = read(fd, out->data + out->len, out->cap - out->len);

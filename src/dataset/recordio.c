@@ -144,7 +144,7 @@ static int record_read(const struct raw_file *f, uint64_t at, int64_t limit,
     }
     if (len > f->size)
         return raw_file_get(f, at, NULL, (size_t)len, why);
-    dataset_bytes_room(out, (size_t)len);
+    dataset_bytes_reserve(out, (size_t)len);
     out->len = 0;
     for (; at < end; at = p.next) {
         rc = part_head(f, at, &p, why);
@@ -218,7 +218,7 @@ static int add_record(const struct raw_file *f, struct samples *s, uint64_t at,
         return rc;
     }
     to = samples_add(s, name);
-    to->image.at = at;
+    to->image.offset = at;
     to->label = SAMPLE_DAMAGED;
     if (head == 0 && before > 0) {
         to->image.len = len - (uint64_t)before;
@@ -280,14 +280,14 @@ static int index_records(const struct recordio *f, struct samples *s, struct str
 
 /* Marks samples [first, n) as damaged: their label maps cannot be located because of the
  * damage at byte `at`. */
-static void lose_label_maps(const struct recordio *f, struct samples *s, int64_t first,
+static void drop_label_maps(const struct recordio *f, struct samples *s, int64_t first,
                             uint64_t at)
 {
     log_warning(
         "'%s': damaged record at byte %llu: the label maps of %lld samples are lost",
         f->labels->path, (unsigned long long)at, (long long)(s->base.n - first));
     for (int64_t i = first; i < s->base.n; i++) {
-        s->sample[i].label_map.at = at;
+        s->sample[i].label_map.offset = at;
         s->sample[i].label = SAMPLE_DAMAGED;
     }
 }
@@ -305,11 +305,11 @@ static int add_label_maps(const struct recordio *f, struct samples *s, int64_t f
             return rc;
         strbuf_reset(why);
         if (rc < 0) {
-            lose_label_maps(f, s, i, at);
+            drop_label_maps(f, s, i, at);
             return 0;
         }
         len = len > sizeof(struct record_head) ? len - sizeof(struct record_head) : 0;
-        s->sample[i].label_map = (struct sample_part){.at = at, .len = len};
+        s->sample[i].label_map = (struct sample_part){.offset = at, .len = len};
     }
     if (lost || at >= f->labels->size) /* the last record may be truncated */
         return 0;
@@ -346,8 +346,8 @@ static int recordio_read(void *file, const struct sample *at, bool label_map,
         strbuf_addstr(why, "it has no label map file (.labels.rec)");
         return -1;
     }
-    rc = label_map ? record_read(f->labels, at->label_map.at, limit, out, why)
-                   : record_read(f->images, at->image.at, limit, out, why);
+    rc = label_map ? record_read(f->labels, at->label_map.offset, limit, out, why)
+                   : record_read(f->images, at->image.offset, limit, out, why);
     if (rc < 0)
         return rc;
     if (out->len <= sizeof(h)) {

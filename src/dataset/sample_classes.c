@@ -188,7 +188,7 @@ static void name_by_texts(struct samples *s)
     for (int64_t i = 0; i < d->n; i++)
         if (s->sample[i].label == SAMPLE_TEXT)
             text[n++] = s->sample[i].text;
-    class_names_sort(d, text, n);
+    class_names_add_sorted(d, text, n);
     free(text);
     look_up_texts(s);
 }
@@ -303,10 +303,10 @@ static void number_or_name(struct samples *s, const struct counts *c,
     if (c->text && (folders || c->text > c->number)) {
         texts_of_numbers(s);
         name_by_texts(s);
-        class_names_count_none(d, l->first);
+        class_names_warn_first(d, l->first);
         return;
     }
-    class_names_number(d, l->first, l->classes, largest_label(s));
+    class_names_add_numbers(d, l->first, l->classes, largest_label(s));
     count_from(s, l->first);
     look_up_texts(s);
 }

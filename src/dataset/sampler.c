@@ -164,7 +164,7 @@ static int64_t draw_at(const struct sampler *s, int64_t position)
     return low;
 }
 
-int64_t sampler_at(const struct sampler *s, int64_t position)
+int64_t sampler_index(const struct sampler *s, int64_t position)
 {
     uint64_t v = (uint64_t)(s->repeats > 1 ? position / s->repeats : position);
 

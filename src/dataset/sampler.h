@@ -59,10 +59,10 @@ void sampler_windows_release(struct sampler_windows *w); /* accepts {0} */
 /* Returns the number of positions in an epoch. */
 int64_t sampler_len(const struct sampler *s);
 
-/* sampler_at returns the sample at a position in 0 .. sampler_len() - 1. sampler_copy
+/* sampler_index returns the sample at a position in 0 .. sampler_len() - 1. sampler_copy
  * returns which copy of the sample it is, below sampler_copies(), so that copies are
  * augmented differently. */
-int64_t sampler_at(const struct sampler *s, int64_t position);
+int64_t sampler_index(const struct sampler *s, int64_t position);
 int64_t sampler_copy(const struct sampler *s, int64_t position);
 int64_t sampler_copies(const struct sampler *s);
 

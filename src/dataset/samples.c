@@ -70,7 +70,7 @@ static bool stamp_part(const struct dataset *d, int64_t i, const struct sample_p
 {
     const struct sample *at = &of(d)->sample[i];
 
-    strbuf_addf(out, "%s %llu %llu ", at->name, (unsigned long long)part->at,
+    strbuf_addf(out, "%s %llu %llu ", at->name, (unsigned long long)part->offset,
                 (unsigned long long)part->len);
     return dataset_stamp_file(AT_FDCWD, of(d)->path[at->file], out);
 }

@@ -18,7 +18,7 @@
 
 /* A part of a file. Each container defines the units of `at` and the checksum `sum`. */
 struct sample_part {
-    uint64_t at, len, sum;
+    uint64_t offset, len, sum;
 };
 
 struct sample {

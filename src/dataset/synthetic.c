@@ -119,14 +119,14 @@ static size_t synthetic_tiff_head(const struct synthetic *s, uint8_t *head)
     return len;
 }
 
-static int synthetic_room(size_t room, int64_t limit, struct dataset_bytes *out,
-                          struct strbuf *why)
+static int synthetic_reserve(size_t room, int64_t limit, struct dataset_bytes *out,
+                             struct strbuf *why)
 {
     if ((int64_t)room > limit) {
         strbuf_addf(why, "%zu bytes, more than DATA.MAX_BYTES", room);
         return -1;
     }
-    dataset_bytes_room(out, room);
+    dataset_bytes_reserve(out, room);
     return 0;
 }
 
@@ -137,7 +137,7 @@ static int synthetic_read(const struct dataset *d, int64_t i, int64_t limit,
     size_t pixels = (size_t)s->w * (size_t)s->h * (size_t)s->channels, head;
     size_t room = pixels + (s->channels == IMAGE_RGB ? 32 : HEAD);
 
-    if (synthetic_room(room, limit, out, why) < 0)
+    if (synthetic_reserve(room, limit, out, why) < 0)
         return -1;
     head = s->channels == IMAGE_RGB
                ? (size_t)snprintf((char *)out->data, 32, "P6 %d %d 255\n", s->w, s->h)
@@ -160,7 +160,7 @@ static int synthetic_read_label(const struct dataset *d, int64_t i, int64_t limi
         value[p] = (uint8_t)synthetic_class(s, i, p);
     png = png_encode(
         &(struct png_bitmap){.pixel = value, .w = s->w, .h = s->h, .channels = 1}, &len);
-    rc = synthetic_room(len, limit, out, why);
+    rc = synthetic_reserve(len, limit, out, why);
     if (rc == 0)
         memcpy(out->data, png, len);
     out->len = len;

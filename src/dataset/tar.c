@@ -23,7 +23,7 @@
 static int tar_part(void *file, const struct sample_part *part, int64_t limit,
                     struct dataset_bytes *out, struct strbuf *why)
 {
-    return raw_file_read(file, part->at, part->len, limit, out, why);
+    return raw_file_read(file, part->offset, part->len, limit, out, why);
 }
 
 /* Positions of the files that the archive's links may point to. */
@@ -110,7 +110,7 @@ static const char *tar_name(struct tar *t, struct archive_entry *e,
     bool hard = archive_entry_hardlink(e) != NULL;
     const struct sample_part *to;
 
-    *part = (struct sample_part){.at = (uint64_t)archive_filter_bytes(t->a, 0),
+    *part = (struct sample_part){.offset = (uint64_t)archive_filter_bytes(t->a, 0),
                                  .len = (uint64_t)archive_entry_size(e)};
     if (!hard && archive_entry_filetype(e) != AE_IFLNK)
         return members_name(t->links->listing ? NULL : t->m.samples, e);
@@ -133,24 +133,24 @@ static int tar_member(struct tar *t, struct archive_entry *e, bool *cut,
     const char *name = tar_name(t, e, &part);
     int rc = 0;
 
-    *cut = !checked_within(part.at, part.len, t->f->size);
+    *cut = !checked_within(part.offset, part.len, t->f->size);
     if (t->links->listing) {
         if (name && !*cut)
             tar_note(t->links, name, &part);
         return 0;
     }
     if (name && *cut && !image_has_extension(name))
-        return members_lose(&t->m, name, why);
+        return members_drop(&t->m, name, why);
     if (name)
         rc = members_add(&t->m, name, &part, why);
     if (*cut && rc == 0)
-        rc = members_lose(&t->m, NULL, why);
+        rc = members_drop(&t->m, NULL, why);
     return rc;
 }
 
 /* Handles a damaged header or a truncated end. libarchive continues with the next header
  * if there is one. */
-static int tar_lose(struct tar *t, struct strbuf *why)
+static int tar_drop(struct tar *t, struct strbuf *why)
 {
     long long at = (long long)archive_read_header_position(t->a); /* < 0: at the end */
     char name[48] = "its end";
@@ -161,7 +161,7 @@ static int tar_lose(struct tar *t, struct strbuf *why)
         (void)snprintf(name, sizeof(name), "byte %lld", at);
     if (!t->links->n) /* otherwise already reported */
         log_warning("'%s': %s: %s", t->f->path, name, archive_error_string(t->a));
-    return members_lose(&t->m, name, why);
+    return members_drop(&t->m, name, why);
 }
 
 /* Sets *whole if the file ends in zeros, as a complete archive does. Returns a failure
@@ -195,14 +195,14 @@ static int tar_members(struct tar *t, struct strbuf *why)
             strbuf_addf(why, "%s", archive_error_string(t->a));
             bad = -1;
         } else if (rc != ARCHIVE_EOF && !lost) {
-            bad = tar_lose(t, why);
+            bad = tar_drop(t, why);
             lost = true;
         }
     } while (!bad && !cut && rc != ARCHIVE_EOF && rc != ARCHIVE_FATAL);
     if (!bad && rc == ARCHIVE_EOF)
         bad = tar_is_whole(t->f, &whole, why);
     if (!bad && rc == ARCHIVE_EOF && !whole)
-        bad = members_lose(&t->m, NULL, why);
+        bad = members_drop(&t->m, NULL, why);
     return bad;
 }
 

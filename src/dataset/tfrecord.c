@@ -141,8 +141,8 @@ static double *numbers_of(const Trainc__Feature *f, size_t *n)
 }
 
 /* Appends "2 values of float: 0.25, 0.75". */
-static void tell_numbers(const Trainc__Feature *f, const double *v, size_t n,
-                         struct strbuf *out)
+static void describe_numbers(const Trainc__Feature *f, const double *v, size_t n,
+                             struct strbuf *out)
 {
     enum { SHOWN = 4 };
 
@@ -164,7 +164,7 @@ static void fill_label(struct samples *s, struct sample *to, const char *name,
     if (v)
         to->label = n == 1 ? class_of_number(v[0]) : class_of_one_hot(v, n);
     if (v && to->label < 0)
-        tell_numbers(f, v, n, &has);
+        describe_numbers(f, v, n, &has);
     else if (!v && f->kind_case == TRAINC__FEATURE__KIND_BYTES_LIST &&
              f->bytes_list->n_value == 1)
         class_of_text(s, to, f->bytes_list->value[0].data, f->bytes_list->value[0].len,
@@ -183,7 +183,7 @@ static void fill_label(struct samples *s, struct sample *to, const char *name,
 }
 
 /* Sets s->hint, once, to a list of the features. */
-static void tell_features(struct samples *s, const Trainc__Example *e)
+static void describe_features(struct samples *s, const Trainc__Example *e)
 {
     struct strbuf names = STRBUF_INIT;
 
@@ -212,7 +212,7 @@ static void fill(struct samples *s, struct sample *to, const Trainc__Example *e)
     if (label && !s->label_maps)
         fill_label(s, to, name, label);
     else if (!label)
-        tell_features(s, e);
+        describe_features(s, e);
 }
 
 /* Adds the sample whose record is at byte `at`, as SAMPLE_DAMAGED if it is damaged.
@@ -232,7 +232,7 @@ static int add_record(const struct raw_file *f, struct samples *s, uint64_t at,
         return rc;
     snprintf(name, sizeof(name), "byte %" PRIu64, at);
     to = samples_add(s, name);
-    to->image.at = to->label_map.at = at;
+    to->image.offset = to->label_map.offset = at;
     to->label = SAMPLE_DAMAGED;
     if (e)
         fill(s, to, e);
@@ -279,7 +279,7 @@ static int tfrecord_read(void *file, const struct sample *at, bool label_map,
                     label_map ? at->label_map.len : at->image.len, (long long)limit);
         return -1;
     }
-    rc = record_at(file, at->image.at, out, why);
+    rc = record_at(file, at->image.offset, out, why);
     if (rc == 0)
         rc = example_of(out, &e, why);
     if (rc < 0)

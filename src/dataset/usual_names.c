@@ -135,7 +135,7 @@ static size_t joined_length(const char *text, size_t n)
     return first;
 }
 
-bool usual_words_of(const char *path, struct usual_words *w)
+bool usual_words_parse(const char *path, struct usual_words *w)
 {
     static const char between[] = "/_- .";
     bool fits = true;

@@ -30,7 +30,7 @@ struct usual_words {
 
 /* Parses the path of a folder within a data set. Returns false, without a role, if the
  * name cannot be a usual one. */
-bool usual_words_of(const char *path, struct usual_words *w);
+bool usual_words_parse(const char *path, struct usual_words *w);
 
 /* Usual words of a kind, the most common first, terminated by NULL. */
 extern const char *const usual_train_words[], *const usual_val_words[],

@@ -43,7 +43,7 @@ static int zip_inflate(const struct raw_file *f, uint64_t at, size_t len,
     z_stream z = {.avail_in = (uInt)n, .avail_out = (uInt)len};
     int rc, end;
 
-    dataset_bytes_room(out, len + n);
+    dataset_bytes_reserve(out, len + n);
     out->len = len;
     rc = raw_file_get(f, at, out->data + len, n, why);
     if (rc < 0)
@@ -63,9 +63,9 @@ static int zip_inflate(const struct raw_file *f, uint64_t at, size_t len,
 static int zip_unpack(const struct raw_file *f, const struct sample_part *part,
                       int64_t limit, struct dataset_bytes *out, struct strbuf *why)
 {
-    uint64_t at = part->at & ~ZIP_DEFLATED;
+    uint64_t at = part->offset & ~ZIP_DEFLATED;
 
-    if (!(part->at & ZIP_DEFLATED))
+    if (!(part->offset & ZIP_DEFLATED))
         return raw_file_read(f, at, part->len, limit, out, why);
     if (part->len > (uint64_t)limit || part->len > UINT32_MAX / 2) {
         strbuf_addf(why, "%llu bytes, more than the limit of %lld",
@@ -103,7 +103,7 @@ static int zip_describe(const struct zip_stat *st, struct sample_part *part,
         return -1;
     }
     if (st->comp_method == ZIP_CM_DEFLATE)
-        part->at |= ZIP_DEFLATED;
+        part->offset |= ZIP_DEFLATED;
     part->sum = st->crc;
     return 0;
 }
@@ -152,7 +152,7 @@ static int zip_place(struct archive *a, struct archive_entry *e, struct zip_dire
     struct zip_stat st;
     zip_int64_t i = zip_directory_find(d, *name);
 
-    *part = (struct sample_part){.at = (uint64_t)archive_filter_bytes(a, 0),
+    *part = (struct sample_part){.offset = (uint64_t)archive_filter_bytes(a, 0),
                                  .len = (uint64_t)archive_entry_size(e)};
     if (i < 0 || zip_stat_index(d->zip, (zip_uint64_t)i, 0, &st) < 0) {
         strbuf_addf(why, "'%s' is not in the archive's central directory", *name);

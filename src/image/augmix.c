@@ -64,12 +64,12 @@ void augmix_draw(struct augmix *a, struct augment_words *r, int severity, int ch
     double share[AUGMIX_CHAINS], sum = 0;
 
     a->chains = chains;
-    a->own = (float)augment_share(r);
+    a->original = (float)augment_share(r);
     for (int i = 0; i < chains; i++)
         sum += share[i] = exponential(r);
     for (int i = 0; i < chains; i++) {
-        a->weight[i] = sum > 0 ? (float)((1 - (double)a->own) * share[i] / sum)
-                               : (1 - a->own) / (float)chains;
+        a->weight[i] = sum > 0 ? (float)((1 - (double)a->original) * share[i] / sum)
+                               : (1 - a->original) / (float)chains;
         a->depth[i] = augment_whole(r, depth);
         for (int k = 0; k < a->depth[i]; k++) {
             struct augmix_step *s = &a->step[i][k];
@@ -90,12 +90,12 @@ static void add(float *sum, const uint8_t *pixel, size_t n, float weight)
 void augmix_apply(const struct augmix *a, struct policy_canvas *c)
 {
     size_t n = 3 * (size_t)c->w * (size_t)c->h;
-    float *sum = warp_canvas_room(c->more, n * (sizeof(*sum) + 1));
+    float *sum = warp_canvas_reserve(c->more, n * (sizeof(*sum) + 1));
     uint8_t *original = (uint8_t *)(sum + n);
 
     memcpy(original, c->pixel, n);
     memset(sum, 0, n * sizeof(*sum));
-    add(sum, original, n, a->own);
+    add(sum, original, n, a->original);
     for (int i = 0; i < a->chains; i++) {
         memcpy(c->pixel, original, n);
         for (int k = 0; k < a->depth[i]; k++)

@@ -18,7 +18,8 @@ struct augmix_step {
 struct augmix {
     int chains, depth[AUGMIX_CHAINS];
     struct augmix_step step[AUGMIX_CHAINS][AUGMIX_DEPTH];
-    float own, weight[AUGMIX_CHAINS]; /* of the image and of the chains; their sum is 1 */
+    float original,
+        weight[AUGMIX_CHAINS]; /* of the image and of the chains; their sum is 1 */
 };
 
 /* Draws chains with levels 0 to severity - 1. */

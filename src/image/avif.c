@@ -149,7 +149,8 @@ static int avif_read(const struct decoder_file *f, const struct image_part *part
     (void)part;
     if (r != AVIF_RESULT_OK)
         return avif_fail(r, why);
-    image_resize_room(img, (int)s->decoder->image->width, (int)s->decoder->image->height);
+    image_resize_reserve(img, (int)s->decoder->image->width,
+                         (int)s->decoder->image->height);
     s->decoder->image->alphaPremultiplied = AVIF_TRUE; /* prevents blending */
     lib.rgb_defaults(&rgb, s->decoder->image);
     rgb.format = AVIF_RGB_FORMAT_RGB;

@@ -57,7 +57,8 @@ void blur_gaussian(struct policy_canvas *c, double sigma)
     if (r == 0)
         return;
     memcpy(c->scratch, c->pixel, (size_t)stride * (size_t)c->h);
-    sum = warp_canvas_room(c->warp, sizeof(float) * ((size_t)stride * 2 + 6 * (size_t)r));
+    sum = warp_canvas_reserve(c->warp,
+                              sizeof(float) * ((size_t)stride * 2 + 6 * (size_t)r));
     row = sum + stride;
     for (int y = 0; y < c->h; y++) {
         float *middle = row + 3 * (ptrdiff_t)r;

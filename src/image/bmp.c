@@ -213,7 +213,7 @@ static int bmp_raw(const struct bmp *b, const struct decoder_file *f,
 
     if (cut && decoder_cut(f, why) < 0)
         return FAILURE_DATA;
-    image_resize_room(img, p->w, p->h);
+    image_resize_reserve(img, p->w, p->h);
     img->x = p->x;
     img->y = p->y;
     for (int y = 0; y < p->h; y++) {
@@ -344,7 +344,7 @@ static int bmp_runs(const struct bmp *b, const struct decoder_file *f,
         free(r.index);
         return FAILURE_DATA;
     }
-    image_resize_room(img, p->w, p->h);
+    image_resize_reserve(img, p->w, p->h);
     img->x = p->x;
     img->y = p->y;
     for (int y = 0; y < p->h; y++) {

@@ -80,7 +80,7 @@ void clahe_plane(uint8_t *v, int w, int h, double clip_limit, int tiles,
     bool pads = w % tiles || h % tiles;
     int tw = pads ? (w + tiles - w % tiles) / tiles : w / tiles;
     int th = pads ? (h + tiles - h % tiles) / tiles : h / tiles;
-    uint8_t *table = warp_canvas_room(memory, (size_t)(tiles * tiles) * LEVELS);
+    uint8_t *table = warp_canvas_reserve(memory, (size_t)(tiles * tiles) * LEVELS);
 
     for (int j = 0; j < tiles; j++)
         for (int i = 0; i < tiles; i++)

@@ -264,7 +264,7 @@ static bool decode_device(const struct image_decoder *d, const struct decoder_fi
 {
     if (!decode_by_device(d, f))
         return false;
-    image_resize_room(img, d->w, d->h);
+    image_resize_reserve(img, d->w, d->h);
     return d->limits.jpeg->read(d->device, f->data, f->len, d->w, d->h, img->pixel);
 }
 

@@ -124,7 +124,8 @@ void exif_apply(int orientation, const struct image *from, int w, int h, struct 
     int y0 = my ? h - from->y - from->h : from->y;
     size_t channels = (size_t)from->channels;
 
-    image_room(to, swaps ? from->h : from->w, swaps ? from->w : from->h, from->channels);
+    image_reserve(to, swaps ? from->h : from->w, swaps ? from->w : from->h,
+                  from->channels);
     to->x = swaps ? y0 : x0;
     to->y = swaps ? x0 : y0;
     for (int y = 0; y < to->h; y++) {

@@ -262,7 +262,7 @@ static int gif_open(const struct decoder_file *f, int *w, int *h, struct strbuf 
 static void gif_draw(const struct gif *g, const uint8_t *canvas,
                      const struct image_part *p, struct image *img)
 {
-    image_resize_room(img, p->w, p->h);
+    image_resize_reserve(img, p->w, p->h);
     img->x = p->x;
     img->y = p->y;
     for (int y = 0; y < p->h; y++) {

@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 
-void image_room(struct image *img, int w, int h, int channels)
+void image_reserve(struct image *img, int w, int h, int channels)
 {
     size_t need = (size_t)w * (size_t)h * (size_t)channels + IMAGE_SLACK;
 
@@ -21,9 +21,9 @@ void image_room(struct image *img, int w, int h, int channels)
     img->stride = (size_t)w * (size_t)channels;
 }
 
-void image_resize_room(struct image *img, int w, int h)
+void image_resize_reserve(struct image *img, int w, int h)
 {
-    image_room(img, w, h, IMAGE_RGB);
+    image_reserve(img, w, h, IMAGE_RGB);
 }
 
 void image_release(struct image *img)

@@ -77,8 +77,8 @@ struct image {
 
 /* Makes room for w x h uninitialized pixels of 3 or `channels` channels, with stride
  * channels * w and x = y = 0; grows, never shrinks. */
-void image_resize_room(struct image *img, int w, int h);
-void image_room(struct image *img, int w, int h, int channels);
+void image_resize_reserve(struct image *img, int w, int h);
+void image_reserve(struct image *img, int w, int h, int channels);
 void image_release(struct image *img);
 
 struct image_limits {

@@ -250,7 +250,7 @@ static void jpeg_pixels(struct jpeg *j)
     j->c.dct_method = JDCT_ISLOW;
     jpeg_start_decompress(&j->c);
     jpeg_columns(j, p->x / s, (p->x + p->w + s - 1) / s, &x, &w);
-    image_resize_room(j->img, (int)w, y1 - y0);
+    image_resize_reserve(j->img, (int)w, y1 - y0);
     if (j->truncated)
         memset(j->img->pixel, 0, j->img->stride * (size_t)j->img->h);
     j->started = true;
@@ -285,7 +285,7 @@ static int jpeg_part(struct jpeg *j, const struct image_part *part, struct strbu
 }
 
 /* Reads the header and then a part again. */
-static int jpeg_again(struct jpeg *j, const struct image_part *part, struct strbuf *why)
+static int jpeg_restart(struct jpeg *j, const struct image_part *part, struct strbuf *why)
 {
     int rc;
 
@@ -318,9 +318,9 @@ static int jpeg_read(const struct decoder_file *f, const struct image_part *part
     j->img = img;
     rc = jpeg_part(j, part, why);
     if (some && (*j->warning || rc == FAILURE_DATA))
-        rc = jpeg_again(j, &all, why);
+        rc = jpeg_restart(j, &all, why);
     if (rc == FAILURE_DATA && j->truncated && !j->started && jpeg_drop_scan(j))
-        rc = jpeg_again(j, &all, why);
+        rc = jpeg_restart(j, &all, why);
     if (rc == FAILURE_DATA && j->truncated && j->started) {
         decoder_warn(f, why->buf);
         strbuf_reset(why);

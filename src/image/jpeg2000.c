@@ -299,7 +299,7 @@ static int jp2_decode(struct jp2 *j, const struct image_part *p, bool *whole,
         strbuf_addstr(why, refused);
         return FAILURE_DATA;
     }
-    image_resize_room(img, w, h);
+    image_resize_reserve(img, w, h);
     img->x = x;
     img->y = y;
     jp2_draw(m, img);

@@ -33,7 +33,7 @@ struct label_colors {
     struct label_color {
         uint32_t rgb;
         uint8_t value; /* or LABEL_IGNORE */
-    } * at;
+    } * item;
     int n;
     bool others; /* unlisted colors are LABEL_IGNORE instead of errors */
 };
@@ -67,7 +67,7 @@ int label_decode_colors(struct label_reader *r, const void *data, size_t len,
 /* Returns the format of a file name if it is always lossy, such as "JPEG", else NULL. */
 const char *label_lossy_format(const char *path);
 
-void label_reader_room(struct label_reader *r, int w, int h); /* uninitialized */
+void label_reader_reserve(struct label_reader *r, int w, int h); /* uninitialized */
 void label_reader_release(struct label_reader *r);
 
 #endif

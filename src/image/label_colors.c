@@ -23,14 +23,14 @@ static int compare(const void *a, const void *b)
 
 void label_colors_sort(struct label_colors *c)
 {
-    qsort(c->at, (size_t)c->n, sizeof(*c->at), compare);
+    qsort(c->item, (size_t)c->n, sizeof(*c->item), compare);
 }
 
 const struct label_color *label_colors_find(const struct label_colors *c, uint32_t rgb)
 {
     struct label_color key = {.rgb = rgb};
 
-    return c->n ? bsearch(&key, c->at, (size_t)c->n, sizeof(key), compare) : NULL;
+    return c->n ? bsearch(&key, c->item, (size_t)c->n, sizeof(key), compare) : NULL;
 }
 
 static void note_unknown(struct unknown *u, uint32_t rgb, int x, int y)
@@ -107,7 +107,7 @@ int label_read_colors(struct label_reader *r, const struct label_colors *c,
 
     if (rc < 0)
         return rc;
-    label_reader_room(r, r->w, r->h);
+    label_reader_reserve(r, r->w, r->h);
     map_pixels(r, c, &u);
     if (!u.total)
         return 0;

@@ -134,7 +134,7 @@ static void png_start(struct png *g)
     g->h = (int)h;
 }
 
-void label_reader_room(struct label_reader *r, int w, int h)
+void label_reader_reserve(struct label_reader *r, int w, int h)
 {
     size_t need = (size_t)w * (size_t)h;
 
@@ -157,7 +157,7 @@ static void png_rows(struct png *g)
     png_read_update_info(g->p, g->info);
     if (png_get_rowbytes(g->p, g->info) != (size_t)g->w)
         BUG("rows of %zu bytes for %d values", png_get_rowbytes(g->p, g->info), g->w);
-    label_reader_room(g->to, g->w, g->h);
+    label_reader_reserve(g->to, g->w, g->h);
     for (int pass = 0; pass < passes; pass++)
         for (int y = 0; y < g->h; y++)
             png_read_row(g->p, g->to->pixel + (size_t)y * (size_t)g->w, NULL);
@@ -195,7 +195,7 @@ static int label_plain(struct label_reader *r, const uint8_t *data, size_t len,
         return FAILURE_DATA;
     if (!r->plain)
         r->plain = png_plain_new();
-    label_reader_room(r, w, h);
+    label_reader_reserve(r, w, h);
     rc = png_plain_values(r->plain, data, len, r->pixel, &unused);
     if (rc == FAILURE_MACHINE)
         strbuf_addstr(why, unused.buf);

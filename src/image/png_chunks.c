@@ -74,13 +74,13 @@ uint8_t *png_chunks_fill(const uint8_t *d, size_t *len)
 }
 
 /* Orientations found in a file, by source; 0: none. */
-struct png_says {
+struct png_text {
     int exif, raw, xmp;
 };
 
 /* Reads the text of a keyword. */
-static void says_text(struct png_says *s, const char *keyword, const uint8_t *text,
-                      size_t len)
+static void text_plain(struct png_text *s, const char *keyword, const uint8_t *text,
+                       size_t len)
 {
     bool raw = !strcmp(keyword, "Raw profile type exif") ||
                !strcmp(keyword, "Raw profile type APP1");
@@ -92,8 +92,8 @@ static void says_text(struct png_says *s, const char *keyword, const uint8_t *te
 }
 
 /* Same for deflated text, up to 1 MiB of it. */
-static void says_packed(struct png_says *s, const char *keyword, const uint8_t *data,
-                        size_t len)
+static void text_compressed(struct png_text *s, const char *keyword, const uint8_t *data,
+                            size_t len)
 {
     enum { MAX_TEXT = 1 << 20 };
     struct libdeflate_decompressor *inflate = libdeflate_alloc_decompressor();
@@ -102,14 +102,14 @@ static void says_packed(struct png_says *s, const char *keyword, const uint8_t *
 
     if (inflate && libdeflate_zlib_decompress(inflate, data, len, text, MAX_TEXT, &got) ==
                        LIBDEFLATE_SUCCESS)
-        says_text(s, keyword, text, got);
+        text_plain(s, keyword, text, got);
     libdeflate_free_decompressor(inflate);
     free(text);
 }
 
 /* tEXt: keyword, 0, text; zTXt: keyword, 0, method, deflated text; iTXt: keyword, 0,
  * deflated or not, method, language, 0, translated keyword, 0, text. */
-static void says_chunk(struct png_says *s, const uint8_t *kind, const uint8_t *data,
+static void text_chunk(struct png_text *s, const uint8_t *kind, const uint8_t *data,
                        size_t len)
 {
     const uint8_t *zero = memchr(data, 0, len), *end = data + len, *at;
@@ -125,12 +125,13 @@ static void says_chunk(struct png_says *s, const uint8_t *kind, const uint8_t *d
         at = at ? at + 1 : end + 1;
     }
     if (at <= end)
-        (packed ? says_packed : says_text)(s, (const char *)data, at, (size_t)(end - at));
+        (packed ? text_compressed : text_plain)(s, (const char *)data, at,
+                                                (size_t)(end - at));
 }
 
 int png_chunks_orientation(const uint8_t *d, size_t len)
 {
-    struct png_says s = {0};
+    struct png_text s = {0};
 
     for (size_t at = 8, n; at + 12 <= len; at += 12 + n) {
         const uint8_t *kind = d + at + 4;
@@ -142,7 +143,7 @@ int png_chunks_orientation(const uint8_t *d, size_t len)
             s.exif = exif_orientation(kind + 4, n);
         else if (!memcmp(kind, "tEXt", 4) || !memcmp(kind, "zTXt", 4) ||
                  !memcmp(kind, "iTXt", 4))
-            says_chunk(&s, kind, kind + 4, n);
+            text_chunk(&s, kind, kind + 4, n);
     }
     return s.exif ? s.exif : s.raw ? s.raw : s.xmp;
 }

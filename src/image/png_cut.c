@@ -137,7 +137,7 @@ int png_cut_read(const struct decoder_file *f, int w, int h,
         rc = c.no_memory ? FAILURE_MACHINE : FAILURE_DATA;
     } else {
         decoder_warn(f, *c.reason ? c.reason : "damaged");
-        image_resize_room(img, part->w, part->h);
+        image_resize_reserve(img, part->w, part->h);
         img->x = part->x;
         img->y = part->y;
         for (int y = 0; y < part->h; y++)

@@ -384,7 +384,7 @@ int png_plain_read(struct png_plain *p, const uint8_t *d, size_t len,
     rc = unpack(p, d, len, &m, why);
     if (rc)
         return rc;
-    image_room(img, part->w, part->h, channels);
+    image_reserve(img, part->w, part->h, channels);
     img->x = part->x;
     img->y = part->y;
     return put_rows(p, &m, part, channels, img, why);

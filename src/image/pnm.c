@@ -118,7 +118,7 @@ static int pnm_binary(const struct pnm *p, const struct decoder_file *f,
 
     if (rows < (size_t)p->h && decoder_cut(f, why) < 0)
         return FAILURE_DATA;
-    image_resize_room(img, part->w, part->h);
+    image_resize_reserve(img, part->w, part->h);
     img->x = part->x;
     img->y = part->y;
     for (int y = 0; y < part->h; y++) {
@@ -166,7 +166,7 @@ static int pnm_plain(const struct pnm *p, const struct decoder_file *f,
     int row = p->w * p->channels, x0 = part->x * p->channels,
         x1 = (part->x + part->w) * p->channels;
 
-    image_resize_room(img, part->w, part->h);
+    image_resize_reserve(img, part->w, part->h);
     img->x = part->x;
     img->y = part->y;
     memset(img->pixel, 0, img->stride * (size_t)img->h);
@@ -217,7 +217,7 @@ int pnm_label(struct label_reader *r, const void *data, size_t len, int64_t max_
         strbuf_addstr(why, "the file is cut off");
         return -1;
     }
-    label_reader_room(r, p.w, p.h);
+    label_reader_reserve(r, p.w, p.h);
     memcpy(r->pixel, (const uint8_t *)data + p.at, (size_t)n);
     return 0;
 }

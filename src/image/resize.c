@@ -34,8 +34,8 @@ static void resize_weights(const struct resize_axis *a, enum resize_filter f, in
         w[i] *= sum;
 }
 
-static void resize_table_room(struct resizer *r, struct resize_table *t, int n,
-                              int stride)
+static void resize_table_reserve(struct resizer *r, struct resize_table *t, int n,
+                                 int stride)
 {
     size_t need = (size_t)n * (size_t)stride;
 
@@ -80,8 +80,8 @@ static void resize_table_fill(struct resizer *r, struct resize_table *t,
     double scale = (a->to - a->from) / a->out;
     int taps = (int)ceil(resize_support((int)f) * (scale > 1 ? scale : 1)) * 2 + 1;
 
-    resize_table_room(r, t, a->n,
-                      (taps + RESIZE_GROUP - 1) / RESIZE_GROUP * RESIZE_GROUP);
+    resize_table_reserve(r, t, a->n,
+                         (taps + RESIZE_GROUP - 1) / RESIZE_GROUP * RESIZE_GROUP);
     t->taps = 0;
     for (int i = 0; i < a->n; i++) {
         int o = a->first + (flip ? a->n - 1 - i : i), lo, hi;
@@ -138,7 +138,7 @@ static void resize_rows_along_x(struct resizer *r, const struct image *src, int 
 {
     struct resize_rows rows = {.src_stride = src->stride, .rows = hi - lo};
 
-    image_resize_room(&r->mid, r->x.n + 1, hi - lo); /* + 1: passes write past the end
+    image_resize_reserve(&r->mid, r->x.n + 1, hi - lo); /* + 1: passes write past the end
                                                       * of a row */
     rows.src = src->pixel + (size_t)(lo - src->y) * src->stride;
     rows.dst = r->mid.pixel;

@@ -32,7 +32,7 @@ struct stage_log {
     struct stage_stretch {
         enum stage stage;
         double from, to; /* clock_now() */
-    } at[STAGE_LOG];
+    } entry[STAGE_LOG];
 };
 
 struct stage_times {
@@ -54,7 +54,7 @@ static inline void stage_end(struct stage_times *t, enum stage stage, double *fr
     now = clock_now();
     t->seconds[stage] += now - *from;
     if (t->log && t->log->n < STAGE_LOG)
-        t->log->at[t->log->n++] = (struct stage_stretch){stage, *from, now};
+        t->log->entry[t->log->n++] = (struct stage_stretch){stage, *from, now};
     *from = now;
 }
 

@@ -112,7 +112,7 @@ static int stb_read_channels(const uint8_t *data, size_t len, int w, int h,
     pixel = stbi_load_from_memory(data, (int)len, &w, &h, &stored, channels);
     if (!pixel)
         return stb_fail(why);
-    image_room(img, part->w, part->h, channels);
+    image_reserve(img, part->w, part->h, channels);
     img->x = part->x;
     img->y = part->y;
     for (int y = 0; y < part->h; y++)
@@ -145,7 +145,7 @@ static int stb_read_range(const struct decoder_file *f, int w, int h,
         value[i] = pixel[i];
     free(pixel);
     value_range_of(&f->range, value, n, &lo, &hi);
-    image_resize_room(img, part->w, part->h);
+    image_resize_reserve(img, part->w, part->h);
     img->x = part->x;
     img->y = part->y;
     for (int y = 0; y < part->h; y++)

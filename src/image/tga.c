@@ -147,7 +147,7 @@ static int tga_draw(const struct tga *t, const struct decoder_file *f,
     row = t->bits == 15 ? (size_t)t->w * 2 : row;
     if (got < row * (size_t)t->h && decoder_cut(f, why) < 0)
         return FAILURE_DATA;
-    image_resize_room(img, p->w, p->h);
+    image_resize_reserve(img, p->w, p->h);
     img->x = p->x;
     img->y = p->y;
     for (int y = 0; y < p->h; y++) {

@@ -287,7 +287,7 @@ static int tiff_page(TIFF *t, struct tiff_source *s, const struct tiff_layout *l
 
     if (tiff_is_cut(t, s->len) && decoder_cut(f, why) < 0)
         return FAILURE_DATA;
-    image_room(img, part->w, part->h, l->out);
+    image_reserve(img, part->w, part->h, l->out);
     img->x = part->x;
     img->y = part->y;
     memory = xcalloc((size_t)(l->planes == 1 ? 1 : l->planes + 1), plane);
@@ -339,7 +339,7 @@ static int tiff_weave(TIFF *t, struct tiff_source *s, const struct image_part *p
     struct tiff_layout l;
     int w = 0, h = 0, rc = 0;
 
-    image_room(img, part->w, part->h, channels);
+    image_reserve(img, part->w, part->h, channels);
     img->x = part->x;
     img->y = part->y;
     for (int c = 0; c < channels && rc == 0; c++) {

@@ -137,7 +137,7 @@ static void deep_map(const struct deep *d, const struct value_range *r,
     hi = lo + bits;
     if (!by_type)
         value_range_of(r, d->value, n, &lo, &hi);
-    image_resize_room(img, part->w, part->h);
+    image_resize_reserve(img, part->w, part->h);
     img->x = part->x;
     img->y = part->y;
     for (int y = 0; y < part->h; y++)

@@ -48,7 +48,7 @@ transform_cover(struct transformer *m, const struct transform *t, const struct i
     transform_center_size(&fit, img->w, img->h, &w, &h);
     x = resize_axis_all(0, img->w, w);
     y = resize_axis_all(0, img->h, h);
-    image_resize_room(&m->scratch, w, h);
+    image_resize_reserve(&m->scratch, w, h);
     resize(&m->resizer, img, &x, &y, t->filter,
            &(struct resize_target){m->scratch.pixel, m->scratch.stride, false});
     return &m->scratch;
@@ -101,7 +101,7 @@ static void transform_finish(struct transformer *m, const struct transform *t,
                                   .warp = &m->warp,
                                   .more = &m->more};
 
-        image_resize_room(&m->scratch, t->w, t->h);
+        image_resize_reserve(&m->scratch, t->w, t->h);
         c.scratch = m->scratch.pixel;
         memcpy(c.fill, fill, sizeof(c.fill));
         policy_apply(&t->policy, k, &c, t->filter, t->filter_random);
@@ -157,7 +157,7 @@ static void transform_copy_channels(const struct image *img, int first, struct i
 {
     int n = img->channels;
 
-    image_resize_room(three, img->w, img->h);
+    image_resize_reserve(three, img->w, img->h);
     three->x = img->x;
     three->y = img->y;
     for (int y = 0; y < img->h; y++) {
@@ -223,7 +223,7 @@ static void transform_decoded(struct transformer *m, const struct transform *t,
         transform_three(m, t, k, p, img, t->fill, dst);
         return;
     }
-    image_resize_room(&m->made, t->w, t->h);
+    image_resize_reserve(&m->made, t->w, t->h);
     for (int first = 0; first < n; first += IMAGE_RGB) {
         uint8_t fill[IMAGE_RGB];
         int last = n - first < IMAGE_RGB ? n - first : IMAGE_RGB;

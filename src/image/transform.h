@@ -110,7 +110,7 @@ size_t transform_size(const struct transform *t);
 
 /* Returns the s of 8, 4, 2, 1 at which a w x h JPEG still has the resolution that its
  * samples need (for the smallest crop). */
-int transform_least_shrink(const struct transform *t, int w, int h);
+int transform_min_shrink(const struct transform *t, int w, int h);
 
 /* True if every epoch gives the same result for an image, without its label map. */
 bool transform_is_fixed(const struct transform *t);

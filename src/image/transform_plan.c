@@ -30,7 +30,7 @@ static int transform_shrink(const struct transform *t, double cw, double ch, int
     return 1;
 }
 
-int transform_least_shrink(const struct transform *t, int w, int h)
+int transform_min_shrink(const struct transform *t, int w, int h)
 {
     double area = (double)w * h * t->scale[0], cw = w, ch = h;
     int rw = t->w, rh = t->h;

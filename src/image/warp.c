@@ -29,7 +29,7 @@ static inline int warp_clip(int v, int n)
     return v < 0 ? 0 : v >= n ? n - 1 : v;
 }
 
-void *warp_canvas_room(struct warp_canvas *c, size_t need)
+void *warp_canvas_reserve(struct warp_canvas *c, size_t need)
 {
     if (need > c->cap) {
         free(c->pixel);
@@ -45,7 +45,7 @@ static struct warp_source warp_spread(struct warp_canvas *c, const uint8_t *rgb,
 {
     ptrdiff_t stride = w + 2 * WARP_BORDER;
     size_t pixels = (size_t)stride * (size_t)(h + 2 * WARP_BORDER);
-    warp_v4 *to = warp_canvas_room(c, pixels * sizeof(*to));
+    warp_v4 *to = warp_canvas_reserve(c, pixels * sizeof(*to));
 
     for (int y = -WARP_BORDER; y < h + WARP_BORDER; y++) {
         const uint8_t *row = rgb + (size_t)warp_clip(y, h) * (size_t)w * 3;
@@ -195,7 +195,7 @@ static void warp_fill(uint8_t *rgb, int n, const uint8_t fill[3])
 static void warp_along_x(struct warp_canvas *c, uint8_t *rgb, int w, int h, double f,
                          double x, enum warp_filter filter, const uint8_t fill[3])
 {
-    uint8_t *row = warp_canvas_room(c, (size_t)(w + 2 * WARP_BORDER) * 3);
+    uint8_t *row = warp_canvas_reserve(c, (size_t)(w + 2 * WARP_BORDER) * 3);
 
     for (int y = 0; y < h; y++, rgb += 3 * (ptrdiff_t)w) {
         double shift = f * (y + 0.5) + x, whole = floor(shift);
@@ -224,7 +224,7 @@ static void warp_along_y(struct warp_canvas *c, uint8_t *rgb, int w, int h, doub
                          enum warp_filter filter, const uint8_t fill[3])
 {
     size_t len = (size_t)w * 3;
-    uint8_t *whole = warp_canvas_room(c, len * (size_t)h);
+    uint8_t *whole = warp_canvas_reserve(c, len * (size_t)h);
     int lo, hi, by = (int)floor(shift);
 
     memcpy(whole, rgb, len * (size_t)h);

@@ -26,7 +26,7 @@ struct warp_canvas {
 void warp_canvas_release(struct warp_canvas *c);
 
 /* Grows the canvas to `need` bytes; returns them, with undefined content. */
-void *warp_canvas_room(struct warp_canvas *c, size_t need);
+void *warp_canvas_reserve(struct warp_canvas *c, size_t need);
 
 /* w * h pixels of RGB without row padding, in place. */
 void warp_affine(struct warp_canvas *c, uint8_t *rgb, int w, int h, const double m[6],

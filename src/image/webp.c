@@ -125,12 +125,12 @@ static int webp_draw(const WebPIterator *f, const struct image_part *p, int w, i
     uint8_t *to;
 
     if (f->width == w && f->height == h) {
-        image_resize_room(img, some.x1 - some.x0, some.y1 - some.y0);
+        image_resize_reserve(img, some.x1 - some.x0, some.y1 - some.y0);
         img->x = some.x0;
         img->y = some.y0;
         return webp_decode(&f->fragment, some, img->pixel, img->stride, why);
     }
-    image_resize_room(img, w, h);
+    image_resize_reserve(img, w, h);
     memset(img->pixel, 0, img->stride * (size_t)h);
     to = img->pixel + (size_t)f->y_offset * img->stride + 3 * (size_t)f->x_offset;
     return webp_decode(&f->fragment, all, to, img->stride, why);

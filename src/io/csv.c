@@ -156,9 +156,9 @@ static bool amend_rows(struct strbuf *all, const struct csv *c)
         const double *late = NULL;
 
         *end = '\0';
-        for (int i = 0; i < c->lates && !header; i++)
-            if (strtod(line, NULL) == c->late[i * c->columns])
-                late = c->late + i * c->columns;
+        for (int i = 0; i < c->namended && !header; i++)
+            if (strtod(line, NULL) == c->amended[i * c->columns])
+                late = c->amended + i * c->columns;
         if (late)
             amend_row(all, line, late, c->columns);
         else
@@ -175,7 +175,7 @@ static void settle(struct csv *c)
     char *path = xstrdup(c->lines.path);
     struct strbuf all = STRBUF_INIT;
 
-    if (!c->lates)
+    if (!c->namended)
         goto done;
     if (!amend_rows(&all, c) || atomic_write_file(path, all.buf, all.len)) {
         if (!c->failed)
@@ -184,7 +184,7 @@ static void settle(struct csv *c)
         c->failed = true;
         goto done;
     }
-    c->lates = 0;
+    c->namended = 0;
     c->failed = false;
     lines_close(&c->lines); /* the file was replaced; later rows go to the new one */
     lines_open(&c->lines, path, keep_all, NULL);
@@ -197,8 +197,9 @@ void csv_amend(struct csv *c, const double *value)
 {
     size_t row = (size_t)c->columns;
 
-    c->late = xrealloc(c->late, row * (size_t)(c->lates + 1) * sizeof(*c->late));
-    memcpy(c->late + row * (size_t)c->lates++, value, row * sizeof(*value));
+    c->amended =
+        xrealloc(c->amended, row * (size_t)(c->namended + 1) * sizeof(*c->amended));
+    memcpy(c->amended + row * (size_t)c->namended++, value, row * sizeof(*value));
     settle(c);
 }
 
@@ -221,13 +222,13 @@ void csv_row(struct csv *c, const double *value)
 void csv_close(struct csv *c)
 {
     settle(c);
-    if (c->lates)
+    if (c->namended)
         log_warning("cannot write '%s': values of %d lines are missing there",
-                    c->lines.path, c->lates);
+                    c->lines.path, c->namended);
     lines_close(&c->lines);
     free(c->header);
-    free(c->late);
+    free(c->amended);
     c->header = NULL;
-    c->late = NULL;
-    c->lates = 0;
+    c->amended = NULL;
+    c->namended = 0;
 }

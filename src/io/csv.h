@@ -32,8 +32,8 @@ struct csv {
     struct lines lines;
     int columns;
     char *header;
-    double *late; /* `columns` values for each row to amend */
-    int lates;
+    double *amended; /* `columns` values for each row to amend */
+    int namended;
     bool failed; /* true if writing late values failed */
 };
 

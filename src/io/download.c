@@ -35,7 +35,7 @@ bool download_available(struct strbuf *why)
 
 static double pause_after(const struct request *r, int tries)
 {
-    if (r->anew)
+    if (r->restart)
         return 0;
     if (r->seconds > 0)
         return r->seconds > 60 ? 60 : r->seconds;
@@ -75,7 +75,7 @@ enum download_end download_head(struct download *d, struct strbuf *why)
         for (int i = 0; i < d->nheader; i++)
             d->header[i].value[0] = '\0';
         end = request_run(&r, why);
-        if (end == DOWNLOAD_OK || !r.again || tries + 1 == TRIES)
+        if (end == DOWNLOAD_OK || !r.retry || tries + 1 == TRIES)
             break;
         pause_before_retry(&r, tries, why);
     }
@@ -128,11 +128,11 @@ static int64_t bytes_kept(const struct download *d, int fd, const char *etag)
 /* After a try: decides what the next one resumes. */
 static void settle(struct request *r, char **etag)
 {
-    if (!r->d->same && r->at > 0) {
+    if (!r->d->same && r->written > 0) {
         free(*etag);
         *etag = *r->etag ? xstrdup(r->etag) : NULL;
     }
-    r->from = r->anew || !(r->d->same || *etag) ? 0 : r->at;
+    r->from = r->restart || !(r->d->same || *etag) ? 0 : r->written;
     r->if_range = *etag;
 }
 
@@ -143,7 +143,7 @@ static enum download_end fetch(struct request *r, struct strbuf *why)
     enum download_end end = DOWNLOAD_OK;
     int tries = 0;
 
-    r->from = r->at = bytes_kept(d, r->fd, etag);
+    r->from = r->written = bytes_kept(d, r->fd, etag);
     r->if_range = etag;
     for (int all = 0; !(d->same && r->from && r->from == d->size); all++) {
         int64_t before = r->from;
@@ -151,7 +151,7 @@ static enum download_end fetch(struct request *r, struct strbuf *why)
         end = request_run(r, why);
         settle(r, &etag);
         tries = r->from > before ? 0 : tries + 1;
-        if (end == DOWNLOAD_OK || !r->again || tries >= TRIES || all >= TRIES_MAX)
+        if (end == DOWNLOAD_OK || !r->retry || tries >= TRIES || all >= TRIES_MAX)
             break;
         pause_before_retry(r, tries ? tries - 1 : 0, why);
     }

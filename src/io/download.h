@@ -59,8 +59,8 @@ struct download {
     const char *sha256; /* leading hexadecimal digits, or NULL */
     int64_t size;       /* -1: unknown */
     int64_t max_size;   /* maximum bytes if the size is unknown */
-    void (*tell)(void *arg, int64_t done, int64_t total); /* reports progress; total is -1
-                                                           * if unknown */
+    /* total: -1 if unknown */
+    void (*progress)(void *arg, int64_t done, int64_t total);
     void (*retry)(void *arg, const char *why, double seconds);
     void *arg;
 };

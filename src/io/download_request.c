@@ -83,7 +83,7 @@ static bool fail_errno(struct exchange *x)
 static bool has_space(struct exchange *x)
 {
     struct statvfs fs;
-    double need = (double)(x->total - x->r->at), have;
+    double need = (double)(x->total - x->r->written), have;
 
     if (x->total < 0 || fstatvfs(x->r->fd, &fs) || !fs.f_blocks)
         return true;
@@ -103,12 +103,12 @@ static bool continue_or_restart(struct exchange *x)
     struct request *r = x->r;
 
     if (x->status == 206 && x->range_start != r->from) {
-        r->again = r->anew = true;
+        r->retry = r->restart = true;
         return fail(x, DOWNLOAD_FAILED, "the server sends another range than asked for");
     }
     if (x->status == 206)
         return true;
-    r->at = 0;
+    r->written = 0;
     if (ftruncate(r->fd, 0))
         return fail_errno(x);
     if (!r->d->same)
@@ -138,7 +138,7 @@ static bool begin(struct exchange *x)
 static bool write_all(struct exchange *x, const char *data, size_t len)
 {
     while (len) {
-        ssize_t n = pwrite(x->r->fd, data, len, x->r->at);
+        ssize_t n = pwrite(x->r->fd, data, len, x->r->written);
 
         if (n < 0 && errno == EINTR)
             continue;
@@ -146,7 +146,7 @@ static bool write_all(struct exchange *x, const char *data, size_t len)
             return fail_errno(x);
         data += n;
         len -= (size_t)n;
-        x->r->at += n;
+        x->r->written += n;
     }
     return true;
 }
@@ -163,14 +163,14 @@ static size_t on_body(char *data, size_t size, size_t n, void *arg)
     }
     if (!x->begun && !begin(x))
         return 0;
-    if ((int64_t)len > x->limit - x->r->at) {
+    if ((int64_t)len > x->limit - x->r->written) {
         (void)fail(x, DOWNLOAD_FAILED, "the server sends more than the file has");
         return 0;
     }
     if (!write_all(x, data, len))
         return 0;
-    if (d->tell)
-        d->tell(d->arg, x->r->at, x->total);
+    if (d->progress)
+        d->progress(d->arg, x->r->written, x->total);
     return len;
 }
 
@@ -235,7 +235,7 @@ static void take(struct exchange *x, const char *name, const char *value)
 }
 
 /* Starts a new reply, possibly after "100 Continue". */
-static void take_status(struct exchange *x, const char *line)
+static void parse_status(struct exchange *x, const char *line)
 {
     const char *code = line + strcspn(line, " ");
 
@@ -255,7 +255,7 @@ static size_t on_header(char *data, size_t size, size_t n, void *arg)
     line[strcspn(line, "\r\n")] = '\0';
     value = strchr(line, ':');
     if (!strncasecmp(line, "HTTP/", 5)) {
-        take_status(x, line);
+        parse_status(x, line);
     } else if (value) {
         *value++ = '\0';
         value += strspn(value, " \t");
@@ -353,9 +353,9 @@ static enum download_end of_status(struct exchange *x, const char *url)
     add_host(x->why, url);
     strbuf_addf(x->why, " answers with HTTP status %ld", x->status);
     for (int i = 0; again[i]; i++)
-        x->r->again |= x->status == again[i];
+        x->r->retry |= x->status == again[i];
     if (x->status == 416 && x->r->from)
-        x->r->again = x->r->anew = true;
+        x->r->retry = x->r->restart = true;
     if (x->status == 404 || x->status == 410)
         return DOWNLOAD_MISSING;
     return x->status == 401 || x->status == 403 ? DOWNLOAD_DENIED : DOWNLOAD_FAILED;
@@ -369,7 +369,7 @@ static enum download_end of_code(struct exchange *x, CURL *curl, CURLcode code,
     curl_off_t sent = 0;
 
     (void)x->r->lib->easy_getinfo(curl, CURLINFO_PRETRANSFER_TIME_T, &sent);
-    x->r->again = sent > 0 && code != CURLE_WRITE_ERROR;
+    x->r->retry = sent > 0 && code != CURLE_WRITE_ERROR;
     if (code == CURLE_ABORTED_BY_CALLBACK ||
         (code == CURLE_OPERATION_TIMEDOUT && sent > 0))
         strbuf_addf(x->why, "no data for %d s", x->r->d->timeout);
@@ -382,7 +382,7 @@ static enum download_end of_code(struct exchange *x, CURL *curl, CURLcode code,
 
 static bool is_whole(const struct exchange *x)
 {
-    return x->r->head || x->total < 0 || x->r->at == x->total;
+    return x->r->head || x->total < 0 || x->r->written == x->total;
 }
 
 /* Sends the request to one server. Sets *next to the URL of a redirect, a heap string. */
@@ -418,7 +418,7 @@ static enum download_end ask(struct exchange *x, CURL *curl, const char *url,
         return x->end;
     if (is_whole(x))
         return DOWNLOAD_OK;
-    x->r->again = true;
+    x->r->retry = true;
     (void)fail(x, DOWNLOAD_FAILED, "the connection was cut");
     return x->end;
 }
@@ -439,8 +439,8 @@ enum download_end request_run(struct request *r, struct strbuf *why)
     enum download_end end = DOWNLOAD_OK;
     bool plain = r->d->plain;
 
-    r->at = r->from;
-    r->again = r->anew = false;
+    r->written = r->from;
+    r->retry = r->restart = false;
     for (int hops = 0; curl; hops++) {
         end = ask(&x, curl, url, token, &next);
         if (end != DOWNLOAD_OK || ends_here(&x, url, next))

@@ -13,11 +13,11 @@ struct request {
     int64_t from;         /* bytes in the file; if > 0, requests only the rest */
     const char *if_range; /* ETag of the bytes in the file, or NULL */
 
-    int64_t at;     /* bytes in the file after the request */
-    char etag[128]; /* of the reply with the body, if it is strong */
-    bool again;     /* another try may succeed: */
-    bool anew;      /* immediately, without the bytes in the file, */
-    int seconds;    /* or after this many seconds; 0: not specified */
+    int64_t written; /* bytes in the file after the request */
+    char etag[128];  /* of the reply with the body, if it is strong */
+    bool retry;      /* another try may succeed: */
+    bool restart;    /* immediately, without the bytes in the file, */
+    int seconds;     /* or after this many seconds; 0: not specified */
 };
 
 /* Sets `why` to the reason if the result is not DOWNLOAD_OK. */

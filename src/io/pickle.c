@@ -386,7 +386,7 @@ static const struct {
 
 int pickle_read(struct pickle *p, const void *data, size_t len, struct strbuf *why)
 {
-    struct pickle_reader r = {.p = p, .start = data, .at = data};
+    struct pickle_reader r = {.p = p, .start = data, .pos = data};
     const uint8_t *op;
 
     *p = (struct pickle){0};
@@ -397,7 +397,7 @@ int pickle_read(struct pickle *p, const void *data, size_t len, struct strbuf *w
         else
             pickle_fail(&r, "an opcode that torch.save does not write");
     }
-    p->used = (size_t)(r.at - r.start);
+    p->used = (size_t)(r.pos - r.start);
     if (r.wrong)
         strbuf_addf(why, "bad pickle, at byte %zu: %s", p->used, r.wrong);
     free(r.stack);

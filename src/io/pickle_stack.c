@@ -18,13 +18,13 @@ void pickle_fail(struct pickle_reader *r, const char *wrong)
 /* Returns the next n bytes, in place, or NULL with a fault if there are fewer. */
 const uint8_t *pickle_next(struct pickle_reader *r, uint64_t n)
 {
-    const uint8_t *at = r->at;
+    const uint8_t *at = r->pos;
 
     if (n > (uint64_t)(r->end - at)) {
         pickle_fail(r, "it ends in the middle");
         return NULL;
     }
-    r->at += n;
+    r->pos += n;
     return at;
 }
 
@@ -41,14 +41,14 @@ uint64_t pickle_read_int(struct pickle_reader *r, int bytes)
 /* Returns a line of text without its end, or NULL if the end is missing. */
 const char *pickle_next_line(struct pickle_reader *r, size_t *len)
 {
-    const uint8_t *end = memchr(r->at, '\n', (size_t)(r->end - r->at)), *at = r->at;
+    const uint8_t *end = memchr(r->pos, '\n', (size_t)(r->end - r->pos)), *at = r->pos;
 
     if (!end) {
         pickle_fail(r, "it ends in the middle");
         return NULL;
     }
     *len = (size_t)(end - at);
-    r->at = end + 1;
+    r->pos = end + 1;
     return (const char *)at;
 }
 

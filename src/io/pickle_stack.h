@@ -12,7 +12,7 @@
 
 struct pickle_reader {
     struct pickle *p;
-    const uint8_t *start, *at, *end;
+    const uint8_t *start, *pos, *end;
     struct pickle_value **stack;
     size_t n, cap;
     size_t *mark; /* stack heights */

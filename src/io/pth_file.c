@@ -207,7 +207,7 @@ static int place_in_zip(struct pth_file *f, const char *key, struct pth_storage 
     else if (entry_size(f, i) < want)
         rc = input_refuse(&f->in, why, "%s has %" PRIu64 " bytes instead of %" PRIu64,
                           name, entry_size(f, i), want);
-    s->at = (uint64_t)i;
+    s->offset = (uint64_t)i;
     free(name);
     return rc;
 }
@@ -281,14 +281,14 @@ static int place_in_stream(const struct pth_file *f, const struct pickle_value *
             return input_refuse(&f->in, why,
                                 "storage %s has %" PRId64 " elements instead of %" PRId64,
                                 name, n, s->n);
-        s->at = at + sizeof(n); /* within the file, since n was read */
+        s->offset = at + sizeof(n); /* within the file, since n was read */
         bytes = (uint64_t)s->n * safetensors_dtype_size(s->dtype);
-        if (!checked_within(s->at, bytes, size))
+        if (!checked_within(s->offset, bytes, size))
             return input_refuse(&f->in, why, "the file ends in storage %s", name);
-        at = s->at + bytes;
+        at = s->offset + bytes;
     }
     for (size_t i = 0; i < f->storage.n; i++)
-        if (!((const struct pth_storage *)f->storage.entry[i].value)->at)
+        if (!((const struct pth_storage *)f->storage.entry[i].value)->offset)
             return input_refuse(&f->in, why, "storage %s is missing",
                                 f->storage.entry[i].key);
     return 0;
@@ -427,6 +427,6 @@ struct pth_storage *pth_file_storage(const struct pth_file *f,
 int pth_file_read(const struct pth_file *f, const struct pth_storage *s, uint64_t offset,
                   uint64_t size, void *data, struct strbuf *why)
 {
-    return f->zip ? read_entry(f, s->at, offset, size, data, why)
-                  : input_read(&f->in, data, size, s->at + offset, why);
+    return f->zip ? read_entry(f, s->offset, offset, size, data, why)
+                  : input_read(&f->in, data, size, s->offset + offset, why);
 }

@@ -24,9 +24,9 @@
 
 struct pth_storage {
     enum safetensors_dtype dtype;
-    bool untyped; /* elements are bytes */
-    int64_t n;    /* elements */
-    uint64_t at;  /* stream: offset of its first byte; zip: index of its entry */
+    bool untyped;    /* elements are bytes */
+    int64_t n;       /* elements */
+    uint64_t offset; /* stream: offset of its first byte; zip: index of its entry */
 };
 
 struct pth_file {

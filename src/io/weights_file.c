@@ -37,13 +37,13 @@ int weights_file_open(struct weights_file *f, const char *path, bool ema,
     f->path = f->safetensors.in.path;
     f->tensor = f->safetensors.tensor;
     f->n = f->safetensors.n;
-    f->ours = safetensors_meta(&f->safetensors, "trainc") != NULL;
+    f->by_trainc = safetensors_meta(&f->safetensors, "trainc") != NULL;
     return 0;
 }
 
 int weights_file_verify(const struct weights_file *f, struct strbuf *why)
 {
-    return f->ours || weights_file_meta(f, "xxh3")
+    return f->by_trainc || weights_file_meta(f, "xxh3")
                ? safetensors_verify(&f->safetensors, why)
                : 0;
 }

@@ -22,7 +22,7 @@ struct weights_file {
     size_t n;
     const char *part; /* the part of a PyTorch checkpoint that is read: "state_dict_ema";
                        * "": the whole file */
-    bool ours;        /* written by trainc */
+    bool by_trainc;   /* written by trainc */
     bool torch;
     struct safetensors safetensors;
     struct pth pth;

@@ -53,13 +53,13 @@ static bool is_counter(const struct safetensors_tensor *t)
 /* True for a weight, false for the EMA and the optimizer state of a checkpoint. */
 static bool is_weight(const struct weights_file *f, const struct safetensors_tensor *t)
 {
-    return !f->ours || (!starts(t->name, ema) && !starts(t->name, moments));
+    return !f->by_trainc || (!starts(t->name, ema) && !starts(t->name, moments));
 }
 
 static bool has_ema(const struct weights_file *f)
 {
     for (size_t i = 0; i < f->n; i++)
-        if (f->ours && starts(f->tensor[i].name, ema))
+        if (f->by_trainc && starts(f->tensor[i].name, ema))
             return true;
     return false;
 }
@@ -375,7 +375,7 @@ static void add_meta(const struct average *a, struct safetensors_writer *w)
     static const char *const kept[] = {"classes", "class_weights"};
     const struct weights_file *first = &a->file[0];
     const char *config =
-        weights_file_meta(first, first->ours ? "config" : "trainc_config");
+        weights_file_meta(first, first->by_trainc ? "config" : "trainc_config");
     struct strbuf names = STRBUF_INIT;
 
     if (config)

@@ -355,7 +355,7 @@ static int64_t data_memory_share(enum data_split split)
 static int64_t data_cache_bytes(const struct config *cfg, enum data_split split)
 {
     if (cfg->data.cache == CACHE_MMAP)
-        return cache_path_room(cache_dir(cfg->data.index_dir));
+        return cache_path_free_space(cache_dir(cfg->data.index_dir));
     return cfg->data.cache == CACHE_DECODED ? data_memory_share(split) : 0;
 }
 

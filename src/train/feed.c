@@ -41,7 +41,8 @@ static struct loader *start(const struct feed *f, struct session *s,
     o.rank = dist_rank();
     o.world = dist_world();
     o.half = train ? s->plan.own : 0;
-    o.held = INFLIGHT_LENT + (train && s->plan.shares ? s->plan.accumulation.group : 0);
+    o.held_batches =
+        INFLIGHT_LENT + (train && s->plan.shares ? s->plan.accumulation.group : 0);
     o.observe = train ? f->observe : NULL;
     o.observe_arg = f->observe_arg;
     o.limits.jpeg = f->jpeg.device ? &f->jpeg : NULL;

@@ -35,7 +35,7 @@ struct feed {
     float *class_bias;         /* TRAIN.LOSS.LOGIT_ADJUST, or NULL */
     bool other_failed;         /* True if a loader of another process failed. */
     /* Lets a profiler observe the training loader; set between open and start. */
-    void (*observe)(const struct loader_sight *s, void *arg);
+    void (*observe)(const struct loader_event *s, void *arg);
     void *observe_arg;
     struct feed_update update;
     struct jpeg_device jpeg; /* DATA.DECODE device; .device NULL: the host decodes */

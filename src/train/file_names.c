@@ -159,7 +159,7 @@ bool file_names_extra(const struct file_names *n, const struct model_family *f,
     for (const char *const *word = f->computed; word && *word; word++)
         if (strstr(name, *word))
             return true;
-    return (n->file->ours && strncmp(name, "ema.", 4) != 0) ||
+    return (n->file->by_trainc && strncmp(name, "ema.", 4) != 0) ||
            (n->scheme && !scheme_keeps(n->scheme, name)) ||
            !strncmp(name, "optimizer.", 10) || !strcmp(name, "n_averaged");
 }

@@ -100,7 +100,7 @@ enum download_end fetch_file(struct fetch *f, struct download *d, const char *ur
     enum download_end end;
 
     fetch_prepare(f, d, url);
-    d->tell = f->quiet ? NULL : tell;
+    d->progress = f->quiet ? NULL : tell;
     f->first = -1;
     f->url = url;
     f->place = place;

@@ -52,7 +52,7 @@ void cmdline_show(struct strbuf *s, const struct cmdline *line)
     add_words(s, "cfg:", line->cfg, line->ncfg);
     add_sets(s, "opt:", line->opt, line->nopt);
     add_sets(s, "", line->flag, line->nflag);
-    add_sets(s, "own:", line->own, line->nown);
+    add_sets(s, "own:", line->command, line->ncommand);
     add_words(s, "arg:", line->arg, line->narg);
     add_words(s, "rest:", line->rest, line->nrest);
     strbuf_addstr(s, line->help ? " HELP" : "");

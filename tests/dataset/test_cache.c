@@ -71,7 +71,7 @@ static void test_limit(void **state)
         assert_in_range(bytes, LIMIT * 8 / 10, LIMIT); /* the rest is the overhead of
                                                         * items */
         assert_in_range(cache_used(c), bytes, LIMIT);
-        assert_int_equal(cache_held(c), n);
+        assert_int_equal(cache_count(c), n);
         assert_in_range(n, 1, SAMPLES - 1);
         cache_free(c);
     }
@@ -105,7 +105,7 @@ static void test_twice(void **state)
     for (int i = 0; i < SAMPLES; i++)
         put(c, 7, true);
     assert_int_equal(cache_used(c), used);
-    assert_int_equal(cache_held(c), 1);
+    assert_int_equal(cache_count(c), 1);
     assert_int_equal(held(c, &n), W * H * 4);
     cache_free(c);
 }
@@ -131,7 +131,7 @@ static void test_threads(void **state)
     bytes = held(c, &n);
     assert_in_range(bytes, 1, LIMIT);
     assert_in_range(cache_used(c), bytes, LIMIT);
-    assert_int_equal(cache_held(c), n);
+    assert_int_equal(cache_count(c), n);
     cache_free(c);
 }
 

@@ -282,7 +282,7 @@ static void closing_stops_at_once(void **state)
 
 static atomic_int seen; /* finished samples */
 
-static void count_sight(const struct loader_sight *s, void *arg)
+static void count_sight(const struct loader_event *s, void *arg)
 {
     (void)s;
     (void)arg;

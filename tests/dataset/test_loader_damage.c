@@ -97,11 +97,11 @@ static void check_replaced(const struct dataset *d, const struct loader_options 
                 assert_int_equal(b->sample[i], -1);
                 continue;
             }
-            while (sampler_at(&order, (at + k) % d->n) < 2) /* positions of the damaged
+            while (sampler_index(&order, (at + k) % d->n) < 2) /* positions of the damaged
                                                              * samples */
                 k++;
             replaced += k > 0;
-            assert_int_equal(b->sample[i], sampler_at(&order, (at + k) % d->n));
+            assert_int_equal(b->sample[i], sampler_index(&order, (at + k) % d->n));
             assert_int_equal(b->label[i], dataset_label(d, b->sample[i]));
         }
         loader_release_batch(l, b);

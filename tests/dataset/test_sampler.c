@@ -18,7 +18,7 @@ static void every_sample_once(void **state)
         uint8_t *seen = xcalloc((size_t)s.n, 1);
 
         for (int64_t p = 0; p < s.n; p++) {
-            int64_t i = sampler_at(&s, p);
+            int64_t i = sampler_index(&s, p);
 
             assert_true(i >= 0 && i < s.n && !seen[i]);
             seen[i] = 1;
@@ -32,7 +32,7 @@ static int differing(const struct sampler *a, const struct sampler *b)
     int n = 0;
 
     for (int64_t p = 0; p < a->n; p++)
-        n += sampler_at(a, p) != sampler_at(b, p);
+        n += sampler_index(a, p) != sampler_index(b, p);
     return n;
 }
 
@@ -51,7 +51,7 @@ static void the_key_is_seed_and_epoch(void **state)
     assert_true(differing(&s, &epoch) > 980);
     assert_true(differing(&s, &plain) > 980);
     assert_true(differing(&s, &high) > 980);
-    assert_int_equal(sampler_at(&plain, 123), 123);
+    assert_int_equal(sampler_index(&plain, 123), 123);
 }
 
 /* With r repeats, copies are consecutive; an epoch has complete groups of 256 positions,
@@ -68,10 +68,10 @@ static void samples_are_repeated(void **state)
     assert_int_equal(sampler_len(&few), 10);
     assert_int_equal(sampler_len(&s), 768);
     for (int64_t p = 0; p < 768; p++) {
-        assert_int_equal(sampler_at(&s, p), sampler_at(&once, p / 3));
+        assert_int_equal(sampler_index(&s, p), sampler_index(&once, p / 3));
         assert_int_equal(sampler_copy(&s, p), p % 3);
         assert_int_equal(sampler_copy(&once, p), 0);
-        different += seen[sampler_at(&s, p)]++ == 0;
+        different += seen[sampler_index(&s, p)]++ == 0;
     }
     assert_int_equal(different, 256);
 }
@@ -94,13 +94,13 @@ static void parts_stay_with_their_rank(void **state)
         first.rank = 0;
         assert_int_equal(sampler_len(&s), len);
         for (int64_t p = 0; p < len; p++) {
-            int64_t i = sampler_at(&s, p);
+            int64_t i = sampler_index(&s, p);
 
             assert_true(i >= 0 && i < N);
             assert_int_equal(i % WORLD, rank);
             assert_int_equal(seen[i]++, 0);
-            same_epoch += sampler_at(&next, p) == i;
-            same_rank += rank > 0 && sampler_at(&first, p) / WORLD == i / WORLD;
+            same_epoch += sampler_index(&next, p) == i;
+            same_rank += rank > 0 && sampler_index(&first, p) / WORLD == i / WORLD;
         }
     }
     assert_true(same_epoch < 30);
@@ -115,7 +115,7 @@ static void the_order_is_fixed(void **state)
 
     (void)state;
     for (int i = 0; i < 5; i++)
-        assert_int_equal(sampler_at(&s, i), want[i]);
+        assert_int_equal(sampler_index(&s, i), want[i]);
 }
 
 /* Over many epochs every sample is at every position equally often, and follows every
@@ -132,11 +132,11 @@ static void orders_are_fair(void **state)
         struct sampler s = {9, e, N, true, 0, NULL, NULL, 0, 0};
 
         for (int64_t p = 0; p < N; p++) {
-            int64_t i = sampler_at(&s, p);
+            int64_t i = sampler_index(&s, p);
 
             place[p][i]++;
             if (p > 0)
-                after[sampler_at(&s, p - 1)][i]++;
+                after[sampler_index(&s, p - 1)][i]++;
         }
     }
     for (int i = 0; i < N; i++)
@@ -162,7 +162,7 @@ static void all_orders_occur(void **state)
         int code = 0;
 
         for (int p = 0; p < 5; p++)
-            code = code * 5 + (int)sampler_at(&s, p);
+            code = code * 5 + (int)sampler_index(&s, p);
         orders += seen[code]++ == 0;
     }
     assert_int_equal(orders, 120);
@@ -198,10 +198,10 @@ static void windows_mix_some_shards(void **state)
         for (int k = 0; k < SHARDS; k++)
             start[k] = last[k] = -1;
         for (int64_t p = 0; p < s.n; p++) {
-            int64_t i = sampler_at(&s, p), k = shard_of(i);
+            int64_t i = sampler_index(&s, p), k = shard_of(i);
 
             seen[i]++;
-            in_order += p > 0 && i == sampler_at(&s, p - 1) + 1;
+            in_order += p > 0 && i == sampler_index(&s, p - 1) + 1;
             start[k] = start[k] < 0 ? p : start[k];
             last[k] = p;
         }
@@ -260,12 +260,12 @@ static void weights_are_frequencies(void **state)
         struct sampler again = s;
 
         for (int64_t p = 0; p < N; p++) {
-            int64_t i = sampler_at(&s, p);
+            int64_t i = sampler_index(&s, p);
 
             assert_true(i >= 0 && i < N && weight[i] > 0);
-            assert_int_equal(sampler_at(&again, p), i);
+            assert_int_equal(sampler_index(&again, p), i);
             count[i]++;
-            same += p && i == sampler_at(&s, p - 1);
+            same += p && i == sampler_index(&s, p - 1);
         }
         assert_int_equal(sampler_len(&s), N);
         assert_true(sampler_copy(&s, 0) != sampler_copy(&s, 1));

@@ -47,7 +47,7 @@ static void words_of_folders(void **state)
     for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
         struct usual_words w;
 
-        assert_true(usual_words_of(row[i].path, &w));
+        assert_true(usual_words_parse(row[i].path, &w));
         assert_int_equal(w.role, row[i].role);
         assert_int_equal(w.split, row[i].split);
         assert_string_equal(w.split_word, row[i].word);
@@ -64,11 +64,11 @@ static void strange_folders_have_no_role(void **state)
     memset(path, 'a', sizeof(path));
     memcpy(path, "masks/", 6);
     path[sizeof(path) - 1] = '\0';
-    assert_false(usual_words_of(path, &w));
+    assert_false(usual_words_parse(path, &w));
     assert_int_equal(w.role, USUAL_OTHER);
-    assert_false(usual_words_of("train/val/masks", &w));
-    assert_true(usual_words_of("", &w));
-    assert_true(usual_words_of("///", &w));
+    assert_false(usual_words_parse("train/val/masks", &w));
+    assert_true(usual_words_parse("", &w));
+    assert_true(usual_words_parse("///", &w));
 }
 
 static void stems(void **state)

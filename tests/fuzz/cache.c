@@ -99,7 +99,7 @@ static void use(struct cache *c, bool labels)
     }
     (void)cache_used(c);
     (void)cache_limit(c);
-    (void)cache_held(c);
+    (void)cache_count(c);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

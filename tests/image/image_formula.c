@@ -13,7 +13,7 @@ static uint8_t formula_pixel(int x, int y, int c)
 
 void image_formula(struct image *img, int w, int h)
 {
-    image_resize_room(img, w, h);
+    image_resize_reserve(img, w, h);
     for (int y = 0; y < h; y++)
         for (int x = 0; x < w; x++)
             for (int c = 0; c < 3; c++)

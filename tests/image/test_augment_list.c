@@ -225,7 +225,7 @@ static void label_follows_image(void **state)
     int right = 0, seen[3] = {0};
 
     (void)state;
-    image_resize_room(&img, IW, IH);
+    image_resize_reserve(&img, IW, IH);
     for (int i = 0; i < IW * IH; i++) {
         label[i] = (uint8_t)((i % IW / 24 + i / IW / 21) % 2);
         memset(img.pixel + (ptrdiff_t)i * 3, label[i] ? 250 : 90, 3);
@@ -356,7 +356,7 @@ static void holes_are_boxes(void **state)
     int first = -1;
 
     (void)state;
-    image_resize_room(&img, SIDE, SIDE);
+    image_resize_reserve(&img, SIDE, SIDE);
     memset(img.pixel, 200, (size_t)N * 3);
     for (int i = 0; i < N; i++)
         label[i] = (uint8_t)(i % 19);

@@ -116,7 +116,7 @@ static const struct augment_key key = {3, 1, 4};
 /* Extracts one band as RGB. */
 static void alone(const struct image *all, int band, struct image *rgb)
 {
-    image_resize_room(rgb, all->w, all->h);
+    image_resize_reserve(rgb, all->w, all->h);
     for (int i = 0; i < all->w * all->h; i++)
         memset(rgb->pixel + 3 * (ptrdiff_t)i, all->pixel[i * BANDS + band], 3);
 }
@@ -179,7 +179,7 @@ static void test_gray(void **state)
     assert_int_equal(policy_parse(&t.policy, "rand-m9-mstd0.5-inc1", &why), 0);
     transformer_init(&m, NULL);
     assert_int_equal(decode("gray.png", 1, NULL, &gray, &why), 0);
-    image_resize_room(&three, gray.w, gray.h);
+    image_resize_reserve(&three, gray.w, gray.h);
     for (int i = 0; i < gray.w * gray.h; i++)
         memset(three.pixel + 3 * (ptrdiff_t)i, gray.pixel[i], 3);
     transform_image(&m, &t, &key, &three, rgb);

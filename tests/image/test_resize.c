@@ -130,7 +130,7 @@ static void resize_window_is_part_of_whole(void **state)
     resize_span(&x, RESIZE_BICUBIC, &x0, &x1);
     resize_span(&y, RESIZE_BICUBIC, &y0, &y1);
     assert_true(x0 > 0 && x1 < 120 && y0 > 0 && y1 < 77);
-    image_resize_room(&part, x1 - x0, y1 - y0);
+    image_resize_reserve(&part, x1 - x0, y1 - y0);
     part.x = x0;
     part.y = y0;
     for (int i = y0; i < y1; i++)

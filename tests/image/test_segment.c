@@ -86,7 +86,7 @@ static void label_follows_image(void **state)
     int bright = 0, dark = 0, outside = 0;
 
     (void)state;
-    image_resize_room(&img, W, H);
+    image_resize_reserve(&img, W, H);
     for (int i = 0; i < W * H; i++) {
         label[i] = (uint8_t)((i % W / 20 + i / W / 16) % 2);
         memset(img.pixel + (ptrdiff_t)i * 3, label[i] ? 250 : 60, 3);
@@ -222,7 +222,7 @@ static void fitted_is_equal(void **state)
         assert_true((fw == 40 && fh <= 24) || (fw <= 40 && fh == 24));
         fit = transform_for_segmentation(fw, fh);
         fit.kind = TRANSFORM_STRETCH;
-        image_resize_room(&small, fw, fh);
+        image_resize_reserve(&small, fw, fh);
         transform_image(&m, &fit, &key, &img, small.pixel);
         transform_label(&m, &fit, &key, label, w, h, fitted);
         transform_image(&m, &t, &key, &img, a);

@@ -91,12 +91,12 @@ static void a_line_is_cut_short(void **state)
 
     (void)state;
     transformer_init(&m, NULL);
-    image_resize_room(&img, 1, 1 << 20);
+    image_resize_reserve(&img, 1, 1 << 20);
     memset(img.pixel, 77, img.cap);
     transform_image(&m, &t, &key, &img, out);
     for (int i = 0; i < 32 * 32 * 3; i++)
         assert_int_equal(out[i], 77);
-    assert_true(transform_least_shrink(&t, 1, 1 << 20) == 1);
+    assert_true(transform_min_shrink(&t, 1, 1 << 20) == 1);
     image_release(&img);
     transformer_release(&m);
 }
@@ -156,9 +156,9 @@ static void shrinking_changes_little(void **state)
     (void)state;
     transformer_init(&m, NULL);
     full.shrink_gap = 0;
-    assert_true(transform_least_shrink(&full, 640, 480) == 1);
-    assert_true(transform_least_shrink(&shrunk, 640, 480) > 1);
-    assert_true(transform_least_shrink(&shrunk, 220, 220) == 1);
+    assert_true(transform_min_shrink(&full, 640, 480) == 1);
+    assert_true(transform_min_shrink(&shrunk, 640, 480) > 1);
+    assert_true(transform_min_shrink(&shrunk, 220, 220) == 1);
     assert_int_equal(transform_file(&m, &full, &key, data, len, a, &why), 0);
     assert_int_equal(transform_file(&m, &shrunk, &key, data, len, b, &why), 0);
     assert_true(m.image.w < 640); /* it was shrunk */
@@ -187,9 +187,9 @@ static void shrinking_looks_at_both_sides(void **state)
     size_t len;
 
     (void)state;
-    assert_true(transform_least_shrink(&t, 640, 192) > 1);
-    assert_true(transform_least_shrink(&t, 640, 191) == 1);
-    assert_true(transform_least_shrink(&t, 191, 640) == 1);
+    assert_true(transform_min_shrink(&t, 640, 192) > 1);
+    assert_true(transform_min_shrink(&t, 640, 191) == 1);
+    assert_true(transform_min_shrink(&t, 191, 640) == 1);
     data = make_jpeg(&jpeg, &len);
     transformer_init(&m, NULL);
     assert_int_equal(transform_file(&m, &t, &key, data, len, out, &why), 0);
@@ -267,12 +267,12 @@ static void least_shrink_of_crops(void **state)
     struct transform t = transform_for_training(112);
 
     (void)state;
-    assert_int_equal(transform_least_shrink(&t, 500, 375), 1);
+    assert_int_equal(transform_min_shrink(&t, 500, 375), 1);
     t.scale[0] = 0.35;
-    assert_int_equal(transform_least_shrink(&t, 500, 375), 1);
-    assert_int_equal(transform_least_shrink(&t, 1500, 1125), 2); /* 666 x 666 of them */
+    assert_int_equal(transform_min_shrink(&t, 500, 375), 1);
+    assert_int_equal(transform_min_shrink(&t, 1500, 1125), 2); /* 666 x 666 of them */
     t.scale[0] = 1;
-    assert_int_equal(transform_least_shrink(&t, 1500, 1125), 4);
+    assert_int_equal(transform_min_shrink(&t, 1500, 1125), 4);
 }
 
 /* Padding wider than the image. */
