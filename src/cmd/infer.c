@@ -10,13 +10,17 @@
 #include "train/data_config.h"
 #include "train/probabilities.h"
 #include "train/segment_config.h"
+#include "train/windows.h"
 
 enum { BATCH = 32 }; /* for classifiers; a larger batch is not faster for small models */
 
 static void set_batch(struct config *cfg, const struct images *images)
 {
     bool segment = model_of_config(cfg)->family->task == MODEL_SEGMENT;
-    int n = segment ? 1 : images->n < BATCH ? images->n : BATCH;
+    int n = windows_wanted(cfg) ? windows_batch(cfg)
+            : segment           ? 1
+            : images->n < BATCH ? images->n
+                                : BATCH;
     struct strbuf text = STRBUF_INIT;
 
     strbuf_addf(&text, "%d", n);

@@ -49,7 +49,6 @@ struct windows {
     struct canvas canvas[SCALES_MAX];
     uint8_t *label;
     size_t label_cap;
-    float *mean; /* [classes]: of a pixel */
 };
 
 bool windows_wanted(const struct config *cfg)
@@ -65,6 +64,17 @@ void windows_check(const struct config *cfg, struct problems *p)
     if (cfg->test.scales.n > SCALES_MAX)
         problems_error(p, "TEST.SCALES", "has %d scales; the most is %d",
                        (int)cfg->test.scales.n, SCALES_MAX);
+}
+
+int windows_batch(const struct config *cfg)
+{
+    struct view view[VIEWS_MAX];
+    int n = views_of_config(cfg, view), several = 1;
+
+    for (int i = 0; i < cfg->test.scales.n; i++)
+        if (cfg->test.scales.item[i] > 1 || !(cfg->test.scales.item[i] > 0))
+            several = 2;
+    return cfg->data.val_batch_size ? (int)cfg->data.val_batch_size : n * several;
 }
 
 struct window_axis window_axis(int size, int window, double overlap, int grid)
@@ -123,7 +133,6 @@ struct windows *windows_open(const struct config *cfg, struct session *s,
     w->logits = xcalloc((size_t)tensor_len(b->logits), sizeof(*w->logits));
     w->ignored = xmalloc(tensor_size(b->labels));
     memset(w->ignored, LABEL_IGNORE, tensor_size(b->labels));
-    w->mean = xcalloc((size_t)w->classes, sizeof(*w->mean));
     session_eval_begin(s, false);
     return w;
 }
@@ -143,7 +152,6 @@ void windows_close(struct windows *w)
     free(w->logits);
     free(w->ignored);
     free(w->label);
-    free(w->mean);
     free(w);
 }
 
@@ -171,15 +179,14 @@ static void canvas_begin(struct canvas *c, const struct windows *w, int image_w,
 /* Adds the softmax of a cell's logits, times `weight`. */
 static void add_cell(float *sum, const float *z, int classes, float weight)
 {
-    float top = z[0];
-    double total = 0;
+    float e[LABEL_CLASSES], top = z[0], total = 0;
 
     for (int k = 1; k < classes; k++)
         top = z[k] > top ? z[k] : top;
     for (int k = 0; k < classes; k++)
-        total += exp((double)(z[k] - top));
+        total += e[k] = expf(z[k] - top);
     for (int k = 0; k < classes; k++)
-        sum[k] += (float)(exp((double)(z[k] - top)) / total) * weight;
+        sum[k] += e[k] * (weight / total);
 }
 
 /* Adds the probabilities of a window to the canvas. */
@@ -188,6 +195,7 @@ static void add_window(const struct windows *w, struct canvas *c, const struct p
 {
     int d = w->fit.label_divisor;
 
+#pragma omp parallel for
     for (int y = 0; y < w->cells_y; y++)
         for (int x = 0; x < w->cells_x; x++) {
             int cx = at->x / d + x, cy = at->y / d + y;
@@ -309,29 +317,52 @@ static void sample(const struct canvas *c, int divisor, int classes, double x, d
             (1 - fy) * ((1 - fx) * a[k] + fx * b[k]) + fy * ((1 - fx) * e[k] + fx * f[k]);
 }
 
-/* Labels the image from the canvases of its scales. */
+/* Labels a row of the image. Returns the sum of the losses of its pixels that are not
+ * ignored by `truth`, which may be NULL, and adds their number to *pixels. */
+static double label_row(const struct windows *w, int scales, int y,
+                        const struct window_answer *out, const uint8_t *truth,
+                        uint8_t *label, int64_t *pixels)
+{
+    double loss = 0;
+
+    for (int x = 0; x < out->w; x++) {
+        float mean[LABEL_CLASSES] = {0};
+        int best = 0;
+
+        for (int s = 0; s < scales; s++)
+            sample(&w->canvas[s], w->fit.label_divisor, w->classes, (x + 0.5) / out->w,
+                   (y + 0.5) / out->h, mean);
+        for (int k = 1; k < w->classes; k++)
+            best = mean[k] > mean[best] ? k : best;
+        label[x] = (uint8_t)best;
+        if (!truth || truth[x] == LABEL_IGNORE)
+            continue;
+        loss -= log(fmax((double)mean[truth[x]] / scales, 1e-30));
+        ++*pixels;
+    }
+    return loss;
+}
+
+/* Labels the image from the canvases of its scales. Sums are in the order of the rows. */
 static void label_pixels(struct windows *w, int scales, const struct label_reader *truth,
                          struct window_answer *out)
 {
-    uint8_t *label = w->label;
+    double *loss = xcalloc((size_t)out->h, sizeof(*loss));
+    int64_t *pixels = xcalloc((size_t)out->h, sizeof(*pixels));
 
-    for (int y = 0; y < out->h; y++)
-        for (int x = 0; x < out->w; x++, label++) {
-            int best = 0,
-                true_class = truth ? truth->pixel[label - w->label] : LABEL_IGNORE;
+#pragma omp parallel for
+    for (int y = 0; y < out->h; y++) {
+        int64_t row = (int64_t)y * out->w;
 
-            memset(w->mean, 0, (size_t)w->classes * sizeof(*w->mean));
-            for (int s = 0; s < scales; s++)
-                sample(&w->canvas[s], w->fit.label_divisor, w->classes,
-                       (x + 0.5) / out->w, (y + 0.5) / out->h, w->mean);
-            for (int k = 1; k < w->classes; k++)
-                best = w->mean[k] > w->mean[best] ? k : best;
-            *label = (uint8_t)best;
-            if (true_class == LABEL_IGNORE)
-                continue;
-            out->loss_sum -= log(fmax((double)w->mean[true_class] / scales, 1e-30));
-            out->pixels++;
-        }
+        loss[y] = label_row(w, scales, y, out, truth ? truth->pixel + row : NULL,
+                            w->label + row, &pixels[y]);
+    }
+    for (int y = 0; y < out->h; y++) {
+        out->loss_sum += loss[y];
+        out->pixels += pixels[y];
+    }
+    free(loss);
+    free(pixels);
 }
 
 int windows_predict(struct windows *w, const void *data, size_t len,

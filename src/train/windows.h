@@ -30,6 +30,10 @@ bool windows_wanted(const struct config *cfg);
 /* Reports keys that segmentation in windows cannot have. */
 void windows_check(const struct config *cfg, struct problems *p);
 
+/* Returns a batch size that a single image fills: DATA.VAL_BATCH_SIZE if it is set, else the
+ * views of a window, twice as many if a scale needs several windows. */
+int windows_batch(const struct config *cfg);
+
 /* The position of windows along an axis of `size` pixels: the least number of windows of
  * `window` pixels that overlap by the share `overlap`. Positions are multiples of `grid`;
  * negative if the axis is shorter than the window, which is centered then. */

@@ -146,6 +146,10 @@ int windows_eval(struct config *cfg, const char *path, const char *result,
     bool whole;
     int code;
 
+    char *batch = xasprintf("%d", windows_batch(cfg));
+
+    config_set(cfg, "DATA.VAL_BATCH_SIZE", batch);
+    free(batch);
     result_begin(&r, result, 0);
     signals_install(0);
     progress_init(cfg->log.progress);
