@@ -65,7 +65,7 @@ static void *try_folder(const char *dir, const char *sub, const char *soname,
     return handle;
 }
 
-static void *try_beside_program(const char *soname, struct strbuf *reason)
+static void *try_program_folder(const char *soname, struct strbuf *reason)
 {
     char self[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
@@ -107,7 +107,7 @@ static void *find_library(const struct known *k, struct strbuf *reason)
     if (!handle)
         handle = try_folder(home, "/lib", k->soname, reason);
     if (!handle)
-        handle = try_beside_program(k->soname, reason);
+        handle = try_program_folder(k->soname, reason);
     if (!handle)
         handle = try_python(k->soname, reason);
     return handle;
@@ -161,11 +161,12 @@ static const struct cuda_library *open_once(enum cuda_library_id id, struct strb
         strbuf_addf(why, "cannot open %s, which %s names: %s", k->name, k->variable,
                     reason.buf);
     else if (!handle)
-        strbuf_addf(why,
-                    "cannot open %s: %s (looked in the linker's path, CUDA_HOME, "
-                    "beside the program and in Python's packages; %s=/path/to/%s says "
-                    "where it is)",
-                    k->name, reason.buf, k->variable, k->soname);
+        strbuf_addf(
+            why,
+            "cannot open %s: %s (looked in the linker's path, CUDA_HOME, "
+            "the program's folder, and Python's packages; set %s=/path/to/%s to name "
+            "the file)",
+            k->name, reason.buf, k->variable, k->soname);
     if (handle && !l->handle) {
         l->name = k->name;
         l->handle = handle;

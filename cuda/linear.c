@@ -164,7 +164,7 @@ static const char *weight_grad_claim(struct region *r, struct graph *g, struct n
     if (bias)
         w = dev->described ? NULL : free_weight_grad(g, bias);
     if (!w || w->op != &op_linear_weight_grad)
-        return "no weight gradient of a linear layer, nor a bias gradient beside one";
+        return "no weight gradient of a linear layer, nor a bias gradient fused with it";
     x = w->in[LINEAR_WEIGHT_GRAD_X];
     dy = w->in[LINEAR_WEIGHT_GRAD_DY];
     if (x->dtype != dy->dtype || w->out[0]->dtype != DTYPE_F32)

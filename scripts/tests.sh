@@ -22,9 +22,9 @@ export GOMP_SPINCOUNT="${GOMP_SPINCOUNT:-3000}" # see src/cpu/spin.h
 export TSAN_OPTIONS="${TSAN_OPTIONS:-ignore_noninstrumented_modules=1:die_after_fork=0}"
 # Indexes of test data are kept for this run only; ccache keeps its folder.
 export CCACHE_DIR="${CCACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/ccache}"
-beside=${TESTS_JOBS:-2}
-[[ $beside =~ ^[1-9][0-9]*$ ]] || {
-  echo "scripts/tests.sh: TESTS_JOBS=$beside is not a number of programs from 1 on" >&2
+jobs_max=${TESTS_JOBS:-2}
+[[ $jobs_max =~ ^[1-9][0-9]*$ ]] || {
+  echo "scripts/tests.sh: TESTS_JOBS=$jobs_max is not a number of programs from 1 on" >&2
   exit 2
 }
 tests=("$@")
@@ -115,13 +115,13 @@ lane() { # runs the waiting scripts one after another, in parallel with the othe
 }
 
 laned=
-if [ "$beside" -gt 1 ]; then
+if [ "$jobs_max" -gt 1 ]; then
   lane &
   laned=$!
 fi
 for i in "${!tests[@]}"; do
   [ -z "$laned" ] || ! waits "$i" || continue
-  while [ "$(jobs -rp | grep -cvx "$laned")" -ge "$beside" ]; do wait -n; done
+  while [ "$(jobs -rp | grep -cvx "$laned")" -ge "$jobs_max" ]; do wait -n; done
   run "$i" &
   report_ended
 done

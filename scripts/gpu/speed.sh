@@ -67,7 +67,7 @@ check_speed() {
   done < <(models)
   "$python" -c 'import torch, sys; sys.exit(not torch.cuda.is_available())' 2>torch.log || {
     line="PyTorch: $(tail -1 torch.log | grep . || echo "it sees no GPU")"
-    row "$(models | head -1 | cut -d: -f1)" "$(models | head -1 | cut -d: -f3)" eager "" "$line, so there is nothing beside"
+    row "$(models | head -1 | cut -d: -f1)" "$(models | head -1 | cut -d: -f3)" eager "" "$line, so there is no comparison"
     return 0
   }
   for mode in eager compiled; do

@@ -24,7 +24,7 @@ struct cmdline ensemble_others(const struct cmdline *line);
 void ensemble_config(const char *path, const struct cmdline *line, struct cmdline *own,
                      struct config *cfg);
 
-/* The members beside the first one, as `infer` runs that. Begins as {0}. */
+/* The members besides the first one, which `infer` runs. Initialize with {0}. */
 struct ensemble {
     struct ensemble_member {
         const char *path;

@@ -83,8 +83,9 @@ static void print_head(const struct printer *p)
     say("# %" PRId64 " training and %" PRId64 " validation images; of %d inspected "
         "images the median\n# size is %d x %d pixels, and the shortest side %d.\n",
         f->train, f->val, f->looked, f->width, f->height, f->shortest);
-    if (p->l->beside && !(f->colors.file && !strcmp(p->l->beside, f->colors.file)))
-        say("# '%s', next to the images, is not read.\n", p->l->beside);
+    if (p->l->unread_csv &&
+        !(f->colors.file && !strcmp(p->l->unread_csv, f->colors.file)))
+        say("# '%s', next to the images, is not read.\n", p->l->unread_csv);
     if (f->most)
         say("# %d class%s: ", f->classes, f->classes == 1 ? "" : "es");
     if (f->most && f->least == f->most)

@@ -19,9 +19,9 @@ struct init_layout {
     const struct storage *storage;
     const char *train, *val; /* the splits; val is NULL if there is none */
     bool label_maps, label_sets;
-    char *found;    /* a phrase: the detected layout, and why */
-    char *beside;   /* the name of a CSV file that is not read, or NULL */
-    char *own_path; /* of written lists; freed with the layout, as those below */
+    char *found;      /* a phrase: the detected layout, and why */
+    char *unread_csv; /* the name of a CSV file that is not read, or NULL */
+    char *own_path;   /* of written lists; freed with the layout, as those below */
     char *own_train, *own_val;
 };
 
@@ -38,7 +38,7 @@ void init_layout_release(struct init_layout *l);
  * Returns false if nothing is found; release *l in either case. */
 bool init_find(struct init_layout *l, const char *path, const struct storage *only);
 /* Exits, listing all possible readings, if the layout is ambiguous or unknown. Otherwise
- * sets l->beside. */
+ * sets l->unread_csv. */
 void init_check_ambiguity(struct init_layout *l);
 /* Returns the source of a split. classes: the number of label values, for label maps. */
 struct dataset_source init_source(const struct init_layout *l, const char *split,

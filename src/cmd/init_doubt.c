@@ -125,8 +125,8 @@ static void find_class_ambiguity(const struct init_layout *l, const struct folde
                         "same names",
                         f->name[k], f->name[i]);
     }
-    if (why->len && l->beside)
-        strbuf_addf(why, "; there is also '%s'", l->beside);
+    if (why->len && l->unread_csv)
+        strbuf_addf(why, "; there is also '%s'", l->unread_csv);
 }
 
 static void find_pairs_ambiguity(const struct init_layout *l, struct strbuf *why)
@@ -249,7 +249,7 @@ static void log_csv_layout(const struct init_layout *l)
     log_info(
         "  trainc check --dataset csv --data-path %s    # images with classes listed "
         "in '%s'",
-        path.buf, l->beside);
+        path.buf, l->unread_csv);
     strbuf_release(&path);
 }
 
@@ -263,7 +263,7 @@ static void exit_with_layouts(const struct init_layout *l, const char *dir,
     log_pairs_layout(&n, l);
     log_class_layout(&n, l, dir);
     log_subfolder_layouts(&n, l);
-    if (l->beside)
+    if (l->unread_csv)
         log_csv_layout(l);
     usage("no configuration was printed for '%s'; run the command of the right layout",
           l->path);
@@ -274,9 +274,9 @@ static void exit_unknown_layout(struct init_layout *l)
     struct strbuf why = STRBUF_INIT;
     int n = 0;
 
-    if (has_images(l->path) && l->beside)
+    if (has_images(l->path) && l->unread_csv)
         strbuf_addf(&why, "it has images but no class folders; there is also '%s'",
-                    l->beside);
+                    l->unread_csv);
     else if (has_images(l->path))
         strbuf_addstr(&why, "it has images, but neither class folders nor a list");
     if (why.len)
@@ -296,7 +296,7 @@ void init_check_ambiguity(struct init_layout *l)
 
     if (!l->storage || !strcmp(l->storage->name, "folder") ||
         !strcmp(l->storage->name, "pairs")) /* other storages read their own lists */
-        l->beside = csv_in(l->path);
+        l->unread_csv = csv_in(l->path);
     if (!l->storage)
         exit_unknown_layout(l);
     if (!strcmp(l->storage->name, "folder"))

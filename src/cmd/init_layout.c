@@ -367,7 +367,7 @@ void init_layout(struct init_layout *l, const char *path, const char *lists,
 void init_layout_release(struct init_layout *l)
 {
     free(l->found);
-    free(l->beside);
+    free(l->unread_csv);
     free(l->own_path);
     free(l->own_train);
     free(l->own_val);

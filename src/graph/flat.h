@@ -5,7 +5,7 @@
  * moments end with the trained part. Every tensor starts at a multiple of 64 bytes; the
  * gaps are zero and stay zero.
  *
- * Constants, the weights of a second net that only helps in training (builder.beside),
+ * Constants, the weights of a second net that only helps in training (builder.layer_prefix),
  * follow: no other array and no other program includes them.
  *
  * Two graphs of one model (train and eval, any batch size) have the same layout if the

@@ -127,9 +127,9 @@ static struct tensor *weight_new(struct builder *b, enum tensor_kind kind,
                                  const char *layer, const char *suffix, struct init init)
 {
     struct graph *g = b->g;
-    const char *beside = b->beside ? b->beside : "";
-    const char *name = *layer ? arena_printf(&g->arena, "%s%s.%s", beside, layer, suffix)
-                              : arena_printf(&g->arena, "%s%s", beside, suffix);
+    const char *prefix = b->layer_prefix ? b->layer_prefix : "";
+    const char *name = *layer ? arena_printf(&g->arena, "%s%s.%s", prefix, layer, suffix)
+                              : arena_printf(&g->arena, "%s%s", prefix, suffix);
 
     if (g->flat)
         BUG("%s comes after graph_flatten", name);
@@ -140,7 +140,7 @@ static struct tensor *weight_new(struct builder *b, enum tensor_kind kind,
 
     t->memory = MEMORY_WEIGHTS;
     t->init = init;
-    t->constant = b->beside != NULL;
+    t->constant = b->layer_prefix != NULL;
     t->frozen = t->constant || is_frozen(g, name);
     t->trainable = kind == TENSOR_PARAM && !t->frozen;
     return t;
@@ -268,8 +268,8 @@ struct node *node_update(struct builder *b, const struct op *op, const char *lay
     const char *why;
     struct node *n;
 
-    if (b->beside)
-        layer = arena_printf(&g->arena, "%s%s", b->beside, layer);
+    if (b->layer_prefix)
+        layer = arena_printf(&g->arena, "%s%s", b->layer_prefix, layer);
     n = append(b, op, layer, attrs, nin, op->nout + nstate);
 
     for (int i = 0; i < nin; i++) {

@@ -78,7 +78,7 @@ struct builder {
     struct autodiff *autodiff; /* inside autodiff() only */
     /* Prefix of the layer names of a second net (a teacher) that only runs forward and
      * whose weights are constants (graph/flat.h). NULL: the trained net. */
-    const char *beside;
+    const char *layer_prefix;
 };
 
 struct graph *graph_new(const struct graph_ops *ops, bool training);

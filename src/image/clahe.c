@@ -57,7 +57,7 @@ static void tile_table(const uint8_t *v, int w, int h, const struct augment_box 
     }
 }
 
-/* The two tiles beside a pixel on one axis, and the weight of the second. */
+/* The two tiles nearest to a pixel on one axis, and the weight of the second. */
 struct neighbors {
     int first, second;
     float weight;

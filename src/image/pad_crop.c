@@ -26,8 +26,8 @@ static void pad_crop_mirror(uint8_t *dst, const uint8_t *src, int n)
 }
 
 /* Computes columns [from, to) of the crop one by one. */
-static void pad_crop_beside(const struct pad_crop *c, const uint8_t *row, int w, int from,
-                            int to, uint8_t *dst)
+static void pad_crop_outside(const struct pad_crop *c, const uint8_t *row, int w,
+                             int from, int to, uint8_t *dst)
 {
     for (int i = from; i < to; i++) {
         uint8_t *p = dst + 3 * (ptrdiff_t)(c->flip ? c->w - 1 - i : i);
@@ -48,8 +48,8 @@ static void pad_crop_row(const struct pad_crop *c, const uint8_t *row, int w,
 
     lo = lo < c->w ? lo : c->w;
     hi = hi > lo ? hi : lo;
-    pad_crop_beside(c, row, w, 0, lo, dst);
-    pad_crop_beside(c, row, w, hi, c->w, dst);
+    pad_crop_outside(c, row, w, 0, lo, dst);
+    pad_crop_outside(c, row, w, hi, c->w, dst);
     if (hi == lo)
         return;
     if (c->flip)

@@ -233,11 +233,11 @@ static struct tensor *build_teacher(struct builder *b, const struct plan *p,
     bool training = b->g->training;
     struct tensor *logits;
 
-    b->beside = "teacher.";
+    b->layer_prefix = "teacher.";
     b->g->training = false;
     logits = model_build(b, p->teacher, &p->teacher_options, x);
     b->g->training = training;
-    b->beside = NULL;
+    b->layer_prefix = NULL;
     return logits;
 }
 

@@ -4,8 +4,8 @@
 
 #include "session/session.h"
 
-/* How many of `threads` threads run at once on so many cores beside a load average of
- * `load`; at least 1. */
+/* Returns how many of `threads` threads run at once on `cores` cores with a load average
+ * of `load`; at least 1. */
 int busy_fair_threads(double load, int cores, int threads);
 
 /* Notes once, where the processor computes with several threads and the load average is

@@ -263,7 +263,7 @@ static void test_write_shared(void **state)
     enum { WRITERS = 4, ROUNDS = 50, LEN = 30000 };
     char *path = path_join(dir, "shared"), *text;
     char **name;
-    int n, status, failed = 0, beside = 0;
+    int n, status, failed = 0, temporary = 0;
     size_t len;
 
     (void)state;
@@ -288,8 +288,8 @@ static void test_write_shared(void **state)
         assert_int_equal(text[i], text[0]);
     name = dir_list(dir, &n);
     for (int i = 0; i < n; i++)
-        beside += !strncmp(name[i], "shared.", 7);
-    assert_int_equal(beside, 0);
+        temporary += !strncmp(name[i], "shared.", 7);
+    assert_int_equal(temporary, 0);
     dir_list_free(name, n);
     free(text);
     (void)unlink(path);

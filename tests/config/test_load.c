@@ -161,7 +161,7 @@ static void test_all_at_once(void **state)
  * rules ignore a key with a wrong value or a key that an unknown one probably means, and
  * nothing is concluded from missing keys if something was not understood.
  */
-static void test_rules_beside(void **state)
+static void test_rules_and_errors(void **state)
 {
     struct strbuf s = STRBUF_INIT;
     struct config cfg;
@@ -390,12 +390,18 @@ static void test_amp(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_precedence),   cmocka_unit_test(test_flag_beats_opts),
-        cmocka_unit_test(test_all_at_once),  cmocka_unit_test(test_checks),
-        cmocka_unit_test(test_rules_beside), cmocka_unit_test(test_good),
-        cmocka_unit_test(test_none),         cmocka_unit_test(test_no_effect),
-        cmocka_unit_test(test_zip),          cmocka_unit_test(test_amp),
-        cmocka_unit_test(test_amp_sources),  cmocka_unit_test(test_first_word),
+        cmocka_unit_test(test_precedence),
+        cmocka_unit_test(test_flag_beats_opts),
+        cmocka_unit_test(test_all_at_once),
+        cmocka_unit_test(test_checks),
+        cmocka_unit_test(test_rules_and_errors),
+        cmocka_unit_test(test_good),
+        cmocka_unit_test(test_none),
+        cmocka_unit_test(test_no_effect),
+        cmocka_unit_test(test_zip),
+        cmocka_unit_test(test_amp),
+        cmocka_unit_test(test_amp_sources),
+        cmocka_unit_test(test_first_word),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

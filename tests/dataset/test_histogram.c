@@ -119,7 +119,7 @@ static int files_in(const char *dir)
     return found;
 }
 
-static void kept_beside_the_data(void **state)
+static void kept_next_to_the_data(void **state)
 {
     char *dir = make_data(), *path;
     struct histogram_options o = plain(dir, dir);
@@ -314,7 +314,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(said_and_gone_on), /* first: no child may inherit threads */
         cmocka_unit_test(counts_are_right),
-        cmocka_unit_test(kept_beside_the_data),
+        cmocka_unit_test(kept_next_to_the_data),
         cmocka_unit_test(damaged_files_are_not_believed),
         cmocka_unit_test(impossible_counts_are_not_believed),
         cmocka_unit_test(lines_of_no_class_are_not_believed),

@@ -45,7 +45,7 @@ static void names_tell_data_sets_apart(void **state)
     remove_temp_dir(b);
 }
 
-static void beside_the_data_if_asked(void **state)
+static void next_to_the_data_if_asked(void **state)
 {
     char *dir = make_temp_dir();
     struct keep_paths p = keep_paths(&(struct keep){dir, dir}, "index", 7, "");
@@ -98,7 +98,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_tell_data_sets_apart),
-        cmocka_unit_test(beside_the_data_if_asked),
+        cmocka_unit_test(next_to_the_data_if_asked),
         cmocka_unit_test(an_old_index_is_found),
     };
 

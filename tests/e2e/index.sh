@@ -49,19 +49,19 @@ echo "ok: two at once"
 # --index-dir selects another folder or the data folder, where files are found without the option.
 "${train[@]}" --tag other --index-dir other --cache mmap >log 2>&1 || fail "--index-dir"
 [ "$(ls other | sed 's/-.*//' | sort | xargs)" = "cache cache index index" ] || fail "--index-dir: $(ls other)"
-"${train[@]}" --tag beside --index-dir shapes --cache mmap >log 2>&1 || fail "--index-dir of the data"
-[ "$(ls -d shapes/.trainc-index-* shapes/.trainc-cache-* | wc -l)" = 4 ] || fail "beside: $(ls -a shapes)"
+"${train[@]}" --tag with_data --index-dir shapes --cache mmap >log 2>&1 || fail "--index-dir of the data"
+[ "$(ls -d shapes/.trainc-index-* shapes/.trainc-cache-* | wc -l)" = 4 ] || fail "next to the data: $(ls -a shapes)"
 rm -r "$kept"
-"${train[@]}" --tag found --cache mmap >log 2>&1 || fail "beside, found"
+"${train[@]}" --tag found --cache mmap >log 2>&1 || fail "next to the data, found"
 expect_line "'shapes/train': sharing decoded images in 'shapes/.trainc-cache-.*; 24 of 24 are there"
-[ -e "$kept" ] && fail "beside: $(ls "$kept")"
+[ -e "$kept" ] && fail "next to the data: $(ls "$kept")"
 # Damaged files in the data folder are not replaced there.
 for f in shapes/.trainc-*; do echo damaged >"$f"; done
-"${train[@]}" --tag damaged --cache mmap >log 2>&1 || fail "beside, damaged"
+"${train[@]}" --tag damaged --cache mmap >log 2>&1 || fail "next to the data, damaged"
 expect_line "'shapes/train': sharing decoded images in '$kept/cache-.*; 0 of 24 are there"
-[ "$(cat shapes/.trainc-* | sort -u)" = damaged ] || fail "files beside the data were written"
+[ "$(cat shapes/.trainc-* | sort -u)" = damaged ] || fail "files next to the data were written"
 rm shapes/.trainc-*
-echo "ok: beside the data"
+echo "ok: next to the data"
 
 # DATA.INDEX_DIR is empty or not a folder.
 "${train[@]}" --tag empty --opts DATA.INDEX_DIR= >log 2>&1 || fail "none"

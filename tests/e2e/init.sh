@@ -93,8 +93,8 @@ found class_capitals folder Train Validation
 found class_masked folder "''" ''
 found class_mac folder train val
 grep -q "class_mac/train': skipping folders that are not classes: __MACOSX" log || { cat log; fail "nothing says that __MACOSX is passed over"; }
-found class_beside folder "''" ''
-grep -q "^# '.*metadata.csv', next to the images, is not read" class_beside.yaml || { cat class_beside.yaml; fail "a CSV file is not mentioned"; }
+found class_and_csv folder "''" ''
+grep -q "^# '.*metadata.csv', next to the images, is not read" class_and_csv.yaml || { cat class_and_csv.yaml; fail "a CSV file is not mentioned"; }
 found map_membrane pairs train ''
 is map_membrane.yaml NUM_CLASSES 2
 is map_membrane.yaml LABEL_MAP '[[255, 1]]'

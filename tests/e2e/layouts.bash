@@ -83,7 +83,7 @@ layout_class_cifar() {
   done
 }
 layout_class_uneven() { cp -r _s "$1" && rm "$1/train/$(ls _s/train | head -1)"/*[1-9].*; }
-layout_class_beside() { cp -r _s/train "$1" && echo 'id,label' >"$1/metadata.csv"; }
+layout_class_and_csv() { cp -r _s/train "$1" && echo 'id,label' >"$1/metadata.csv"; }
 layout_class_few() { mkdir "$1" && for c in a b; do mkdir "$1/$c" && cp "$(ls -d _s/train/* | head -1)"/0000.* "$1/$c/$c.jpg"; done; }
 layout_class_names() { mkdir "$1" && local k=0 c && for c in 'with space' 'hoa cúc' "it's"; do cp -r "$(ls -d _s/train/* | sed -n $((++k))p)" "$1/$c"; done; }
 layout_class_masked() { mkdir "$1" && cp -r "$(ls -d _s/train/* | head -1)" "$1/with_mask" && cp -r "$(ls -d _s/train/* | tail -1)" "$1/without_mask"; }

@@ -17,7 +17,7 @@ awk '/\|/ { if ($1 <= last) exit 1; last = $1; n++ } END { exit n == 0 }' log ||
 # An existing run in the same folder stays unchanged.
 "${run[@]}" --epochs 2 >log 2>&1 || fail "train"
 state >before
-"${run[@]}" --epochs 2 --lr-find --lr-find-steps 30 >log 2>&1 || fail "lr-find beside a run"
+"${run[@]}" --epochs 2 --lr-find --lr-find-steps 30 >log 2>&1 || fail "lr-find in the folder of a run"
 state | cmp -s - before || fail "the run's folder changes"
 # With gradient accumulation, a step of the curve is an optimizer update.
 "${run[@]}" --lr-find --lr-find-steps 20 --accumulation-steps 2 >log 2>&1 || fail "accumulation"

@@ -156,7 +156,7 @@ for w in wrong[:20]:
 sys.exit(bool(wrong))
 X
 # --sort makes one folder per class in its own folder, and nothing elsewhere.
-[ -z "$(find sorted copies -mindepth 1 -maxdepth 1 ! -type d)" ] || fail "--sort: files beside the folders"
+[ -z "$(find sorted copies -mindepth 1 -maxdepth 1 ! -type d)" ] || fail "--sort: files next to the folders"
 [ "$(find sorted -type l | wc -l)" = ${#names[@]} ] || fail "--sort: $(find sorted -type l | wc -l) links"
 [ -z "$(find sorted copies -name '*[[:cntrl:]]*')" ] || fail "--sort: control characters in names"
 [ -z "$(find out swept eval.d -name '*[[:cntrl:]]*')" ] || fail "control characters in the names of a run"

@@ -103,11 +103,11 @@ static void read_samples(const struct container *c, const char *path, bool label
     strbuf_release(&why);
 }
 
-void fuzz_container(const struct container *c, const char *beside, const uint8_t *data,
+void fuzz_container(const struct container *c, const char *companion, const uint8_t *data,
                     size_t size)
 {
-    size_t n = beside && size ? strnlen((const char *)data, size - 1) + 1 : 0;
-    char *other = n > 1 ? fuzz_train(beside, data, n - 1) : NULL, *path;
+    size_t n = companion && size ? strnlen((const char *)data, size - 1) + 1 : 0;
+    char *other = n > 1 ? fuzz_train(companion, data, n - 1) : NULL, *path;
 
     path = fuzz_train(c->ending, data + n, size - n);
     read_samples(c, path, false);

@@ -21,10 +21,10 @@ char *fuzz_train(const char *ending, const void *data, size_t size);
 
 /*
  * Lists a container's samples as classes and as label maps, and reads the first of them.
- * If `beside` is not NULL, it is the extension of a second file next to it, which gets
+ * If `companion` is not NULL, it is the extension of a second file next to it, which gets
  * the bytes up to the first zero; the container gets the bytes after it.
  */
-void fuzz_container(const struct container *c, const char *beside, const uint8_t *data,
+void fuzz_container(const struct container *c, const char *companion, const uint8_t *data,
                     size_t size);
 
 /* Ends the program, which prints the input, unless `good`. */

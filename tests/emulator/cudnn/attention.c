@@ -131,7 +131,7 @@ static void check_features(struct match *m)
             (void)fail(m, "features of different types");
         else if (t->strides[transposed ? 2 : 3] != 1 || t->dims[transposed ? 2 : 3] % 8 ||
                  t->dims[transposed ? 2 : 3] > 256)
-            (void)fail(m, "features that are not beside each other, or no multiple of 8");
+            (void)fail(m, "features that are not contiguous or not a multiple of 8");
     }
 }
 
