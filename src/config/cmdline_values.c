@@ -19,7 +19,8 @@ const char *cmdline_peek(int argc, char **argv, const char *flag)
     return NULL;
 }
 
-static const struct cfgnode_pair *own(const struct cmdline *line, const char *flag)
+static const struct cfgnode_pair *find_command_flag(const struct cmdline *line,
+                                                    const char *flag)
 {
     size_t len = strlen(flag);
 
@@ -34,7 +35,7 @@ static const struct cfgnode_pair *own(const struct cmdline *line, const char *fl
 
 const char *cmdline_value(const struct cmdline *line, const char *flag)
 {
-    const struct cfgnode_pair *set = own(line, flag);
+    const struct cfgnode_pair *set = find_command_flag(line, flag);
 
     return set ? set->text : NULL;
 }
@@ -54,5 +55,5 @@ const char *cmdline_key(const struct cmdline *line, const char *key)
 
 bool cmdline_has(const struct cmdline *line, const char *flag)
 {
-    return own(line, flag) != NULL;
+    return find_command_flag(line, flag) != NULL;
 }

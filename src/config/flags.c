@@ -174,7 +174,7 @@ const char *flag_long(const struct flag *flag, struct arena *mem)
     return name;
 }
 
-static const char *slashed(const struct flag *flag, struct arena *mem)
+static const char *join_names(const struct flag *flag, struct arena *mem)
 {
     struct strbuf s = STRBUF_INIT;
     const char *text;
@@ -191,7 +191,7 @@ static const char *slashed(const struct flag *flag, struct arena *mem)
 
 const char *flag_argument(const struct flag *flag, struct arena *mem)
 {
-    return arena_printf(mem, "argument %s", slashed(flag, mem));
+    return arena_printf(mem, "argument %s", join_names(flag, mem));
 }
 
 /* Removes leading zeros of decimal digits: -007 is -7, but 0x10 and 0.5 do not change. */

@@ -29,7 +29,7 @@ static void skip_blanks(struct lit *l)
     }
 }
 
-static bool eat(struct lit *l, char c)
+static bool accept_char(struct lit *l, char c)
 {
     skip_blanks(l);
     if (*l->p != c)
@@ -43,7 +43,7 @@ static bool is_name(char c)
     return isalnum((unsigned char)c) || c == '_' || (unsigned char)c >= 128;
 }
 
-static bool eat_word(struct lit *l, const char *word)
+static bool accept_word(struct lit *l, const char *word)
 {
     size_t len = strlen(word);
 
@@ -157,13 +157,13 @@ static bool signed_number(struct lit *l, struct value *v)
     bool minus = *l->p++ == '-';
     int paren = 0;
 
-    for (; eat(l, '('); paren++)
+    for (; accept_char(l, '('); paren++)
         l->depth++;
     skip_blanks(l);
     if (!starts_number(l->p) || !number(l, v))
         return false;
     for (; paren; paren--, l->depth--)
-        if (!eat(l, ')'))
+        if (!accept_char(l, ')'))
             return false;
     if (minus && v->type == VALUE_INT)
         v->i = -v->i;
@@ -192,7 +192,7 @@ static bool items(struct lit *l, struct value *v, char close, enum value_type ty
         if (!(ok = lit_value(l, &item[n])))
             break;
         n++;
-        if (!eat(l, ',')) {
+        if (!accept_char(l, ',')) {
             skip_blanks(l);
             ok = close ? *l->p == close : true;
             break;
@@ -213,17 +213,17 @@ static bool parenthesis(struct lit *l, struct value *v)
 {
     struct value first;
 
-    if (eat(l, ')')) {
+    if (accept_char(l, ')')) {
         *v = value_list(l->mem, VALUE_TUPLE, 0);
         return true;
     }
     if (!lit_value(l, &first))
         return false;
-    if (eat(l, ')')) {
+    if (accept_char(l, ')')) {
         *v = first;
         return true;
     }
-    return eat(l, ',') && items(l, v, ')', VALUE_TUPLE, &first);
+    return accept_char(l, ',') && items(l, v, ')', VALUE_TUPLE, &first);
 }
 
 /* Parses a dict or set, which no key can hold. */
@@ -234,18 +234,18 @@ static bool braces(struct lit *l, struct value *v)
 
     *v = (struct value){.type = VALUE_OTHER};
     for (int n = 0;; n++) {
-        if (eat(l, '}'))
+        if (accept_char(l, '}'))
             return true;
         if (!lit_value(l, &x))
             return false;
         if (!n)
-            dict = eat(l, ':');
-        else if (dict != eat(l, ':'))
+            dict = accept_char(l, ':');
+        else if (dict != accept_char(l, ':'))
             return false;
         if (dict && !lit_value(l, &x))
             return false;
-        if (!eat(l, ','))
-            return eat(l, '}');
+        if (!accept_char(l, ','))
+            return accept_char(l, '}');
     }
 }
 
@@ -266,13 +266,13 @@ static bool brackets(struct lit *l, struct value *v)
 static bool word(struct lit *l, struct value *v)
 {
     *v = value_none();
-    if (eat_word(l, "None"))
+    if (accept_word(l, "None"))
         return true;
-    if (eat_word(l, "True")) {
+    if (accept_word(l, "True")) {
         *v = value_bool(true);
         return true;
     }
-    if (eat_word(l, "False")) {
+    if (accept_word(l, "False")) {
         *v = value_bool(false);
         return true;
     }
@@ -281,7 +281,7 @@ static bool word(struct lit *l, struct value *v)
         l->p += 3;
         return true;
     }
-    return eat_word(l, "set") && eat(l, '(') && eat(l, ')');
+    return accept_word(l, "set") && accept_char(l, '(') && accept_char(l, ')');
 }
 
 static bool lit_value(struct lit *l, struct value *v)
@@ -339,7 +339,7 @@ struct value literal_parse(struct arena *a, const char *text)
     struct value v, first;
     bool ok = *l.p && lit_value(&l, &v);
 
-    if (ok && eat(&l, ',')) {
+    if (ok && accept_char(&l, ',')) {
         first = v;
         ok = items(&l, &v, '\0', VALUE_TUPLE, &first);
     }

@@ -14,20 +14,20 @@
 
 enum { HEAD = 32 }; /* bytes of a PNM header, at most */
 
-static const struct array_images *of(const struct dataset *d)
+static const struct array_images *to_array_images(const struct dataset *d)
 {
     return (const struct array_images *)d;
 }
 
 static int32_t array_label(const struct dataset *d, int64_t i)
 {
-    return of(d)->image[i].label;
+    return to_array_images(d)->image[i].label;
 }
 
 static int array_read(const struct dataset *d, int64_t i, int64_t limit,
                       struct dataset_bytes *out, struct strbuf *why)
 {
-    const struct array_images *a = of(d);
+    const struct array_images *a = to_array_images(d);
     const uint8_t *src = a->image[i].pixels;
     size_t plane = (size_t)a->w * (size_t)a->h, channels = (size_t)a->channels;
     size_t len = plane * channels;
@@ -51,17 +51,17 @@ static int array_read(const struct dataset *d, int64_t i, int64_t limit,
 
 static void array_describe(const struct dataset *d, int64_t i, struct strbuf *name)
 {
-    const struct array_image *m = &of(d)->image[i];
+    const struct array_image *m = &to_array_images(d)->image[i];
 
-    strbuf_addf(name, "%s:%d", of(d)->file[m->file].path, m->number);
+    strbuf_addf(name, "%s:%d", to_array_images(d)->file[m->file].path, m->number);
 }
 
 static bool array_stamp(const struct dataset *d, int64_t i, struct strbuf *out)
 {
-    const struct array_image *m = &of(d)->image[i];
+    const struct array_image *m = &to_array_images(d)->image[i];
 
     strbuf_addf(out, "%d ", m->number);
-    return dataset_stamp_file(AT_FDCWD, of(d)->file[m->file].path, out);
+    return dataset_stamp_file(AT_FDCWD, to_array_images(d)->file[m->file].path, out);
 }
 
 static void array_close(struct dataset *d)

@@ -11,40 +11,40 @@
 #include "dataset/class_names.h"
 #include "dataset/read.h"
 
-static const struct class_files *of(const struct dataset *d)
+static const struct class_files *to_class_files(const struct dataset *d)
 {
     return (const struct class_files *)d;
 }
 
 static int32_t class_files_label(const struct dataset *d, int64_t i)
 {
-    return of(d)->file[i].label;
+    return to_class_files(d)->file[i].label;
 }
 
 static const char *class_files_name(const struct dataset *d, int64_t i)
 {
-    return of(d)->file[i].path;
+    return to_class_files(d)->file[i].path;
 }
 
 static void class_files_describe(const struct dataset *d, int64_t i, struct strbuf *name)
 {
-    const char *path = of(d)->file[i].path;
+    const char *path = to_class_files(d)->file[i].path;
 
     if (*path == '/')
         strbuf_addstr(name, path);
     else
-        strbuf_addf(name, "%s/%s", of(d)->root, path);
+        strbuf_addf(name, "%s/%s", to_class_files(d)->root, path);
 }
 
 static int class_files_read(const struct dataset *d, int64_t i, int64_t limit,
                             struct dataset_bytes *out, struct strbuf *why)
 {
-    return dataset_read_at(of(d)->fd, of(d)->file[i].path, limit, out, why);
+    return dataset_read_at(to_class_files(d)->fd, to_class_files(d)->file[i].path, limit, out, why);
 }
 
 static bool class_files_stamp(const struct dataset *d, int64_t i, struct strbuf *out)
 {
-    return dataset_stamp_file(of(d)->fd, of(d)->file[i].path, out);
+    return dataset_stamp_file(to_class_files(d)->fd, to_class_files(d)->file[i].path, out);
 }
 
 static void class_files_close(struct dataset *d)
@@ -63,7 +63,7 @@ static void class_files_close(struct dataset *d)
 
 static double class_files_weight(const struct dataset *d, int64_t i)
 {
-    return (double)of(d)->file[i].weight;
+    return (double)to_class_files(d)->file[i].weight;
 }
 
 #define CLASS_FILES_MEMBERS                                                              \
@@ -73,7 +73,7 @@ static double class_files_weight(const struct dataset *d, int64_t i)
 
 static void class_files_targets(const struct dataset *d, int64_t i, uint8_t *target)
 {
-    memcpy(target, of(d)->file[i].target, (size_t)d->nclass);
+    memcpy(target, to_class_files(d)->file[i].target, (size_t)d->nclass);
 }
 
 static const struct dataset_type class_files_type = {CLASS_FILES_MEMBERS};

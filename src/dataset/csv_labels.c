@@ -114,8 +114,8 @@ static char find_separator(const struct csv_labels *l)
 }
 
 /* Calls use(label, arg) for each label of a list; empty ones are skipped. */
-static void each_label(const char *cell, char separator,
-                       void (*use)(const char *label, void *arg), void *arg)
+static void for_each_label(const char *cell, char separator,
+                           void (*use)(const char *label, void *arg), void *arg)
 {
     char *list = xstrdup(cell), *rest = list, *label, by[] = {separator, '\0'};
 
@@ -194,8 +194,8 @@ static void name_labels(const struct csv_labels *l, struct dataset *d)
 
     for (int64_t i = 0; i < l->table->rows; i++)
         for (int c = 0; c < l->n; c++)
-            each_label(text_table_cell(l->table, i, l->column[c]), l->separator, add_name,
-                       &all);
+            for_each_label(text_table_cell(l->table, i, l->column[c]), l->separator,
+                           add_name, &all);
     if (!all.n)
         die("'%s': no row has a label", l->path);
     class_names_add_sorted(d, (const char *const *)all.name, all.n);
@@ -243,7 +243,7 @@ void csv_labels_targets(const struct csv_labels *l, int64_t row, int nclass,
         if (l->one_hot)
             target[c] = (uint8_t)one_hot(cell);
         else
-            each_label(cell, l->separator, set_label, &set);
+            for_each_label(cell, l->separator, set_label, &set);
     }
 }
 
@@ -278,7 +278,7 @@ bool csv_labels_are_lists(const struct text_table *t, int column, bool spaces,
 
         *lists += strchr(cell, l.separator) != NULL;
         count_token(cell, &cells);
-        each_label(cell, l.separator, count_token, &parts);
+        for_each_label(cell, l.separator, count_token, &parts);
     }
     are = *lists && parts.n < cells.n && (spaces || l.separator != ' ');
     strmap_release(&cells.seen);

@@ -95,8 +95,8 @@ static void candidates_free(struct candidates *c)
 
 /* True if the two folders may hold the images and label maps of a split: "images/train"
  * and "labels/train", or "train" and "train_labels". */
-static bool belong_together(const struct candidate *images,
-                            const struct candidate *labels, const char *split)
+static bool is_folder_pair(const struct candidate *images, const struct candidate *labels,
+                           const char *split)
 {
     const struct usual_words *a = &images->words, *b = &labels->words;
     bool plain = a->role == USUAL_OTHER && !a->others && *split;
@@ -260,7 +260,7 @@ bool folder_pairs_find(struct folder_pairs *f, const char *root, const char *spl
             const char *images = c->at[i].path, *labels = c->at[k].path;
             struct match m;
 
-            if (!belong_together(&c->at[i], &c->at[k], split))
+            if (!is_folder_pair(&c->at[i], &c->at[k], split))
                 continue;
             match_folders(&m, root, images, labels, is_deep(images));
             f->others += m.n > 0 && f->matched > 0;
@@ -326,7 +326,7 @@ bool folder_pairs_probe(const char *root, const char *split)
 
     for (int i = 0; i < c->n && !is; i++)
         for (int k = 0; k < c->n && !is; k++)
-            is = belong_together(&c->at[i], &c->at[k], split ? split : "") &&
+            is = is_folder_pair(&c->at[i], &c->at[k], split ? split : "") &&
                  has_image(root, c->at[i].path, 0) && has_image(root, c->at[k].path, 0);
     candidates_free(c);
     return is;

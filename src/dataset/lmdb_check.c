@@ -72,17 +72,17 @@ static int check_elsewhere(struct tree *t, uint64_t number, const uint8_t *value
     return 0;
 }
 
-/* Checks the node at offset `at` of a page. For a branch, sets *child. */
-static int check_node(struct tree *t, uint64_t number, const struct page *p, uint64_t at,
-                      uint64_t *child)
+/* Checks the node at offset `offset` of a page. For a branch, sets *child. */
+static int check_node(struct tree *t, uint64_t number, const struct page *p,
+                      uint64_t offset, uint64_t *child)
 {
     const uint8_t *data = t->data + number * t->page_size;
     struct node n;
-    uint64_t end = at + sizeof(n), len;
+    uint64_t end = offset + sizeof(n), len;
 
-    if (at < p->upper || at % 2 || end > t->page_size)
+    if (offset < p->upper || offset % 2 || end > t->page_size)
         return damaged(t, number, "a node lies outside it");
-    memcpy(&n, data + at, sizeof(n));
+    memcpy(&n, data + offset, sizeof(n));
     end += n.key;
     len = (uint64_t)n.low | (uint64_t)n.high << 16;
     if (p->flags == IS_BRANCH) {
@@ -116,10 +116,10 @@ static int check_page(struct tree *t, uint64_t number, int depth)
     for (int i = 0; i < keys; i++) {
         const uint8_t *from = t->data + number * t->page_size + sizeof(p) + 2 * i;
         uint64_t child = 0;
-        uint16_t at;
+        uint16_t offset;
 
-        memcpy(&at, from, sizeof(at));
-        if (check_node(t, number, &p, at, &child) < 0)
+        memcpy(&offset, from, sizeof(offset));
+        if (check_node(t, number, &p, offset, &child) < 0)
             return -1;
         if (p.flags == IS_BRANCH && check_page(t, child, depth + 1) < 0)
             return -1;
@@ -127,15 +127,16 @@ static int check_page(struct tree *t, uint64_t number, int depth)
     return 0;
 }
 
-/* Reads the meta page at offset `at`; returns false if it is invalid. */
-static bool read_meta(const struct tree *t, uint64_t size, uint64_t at, struct meta *m)
+/* Reads the meta page at offset `offset`; returns false if it is invalid. */
+static bool read_meta(const struct tree *t, uint64_t size, uint64_t offset,
+                      struct meta *m)
 {
     struct page p;
 
-    if (size < at + sizeof(p) + sizeof(*m))
+    if (size < offset + sizeof(p) + sizeof(*m))
         return false;
-    memcpy(&p, t->data + at, sizeof(p));
-    memcpy(m, t->data + at + sizeof(p), sizeof(*m));
+    memcpy(&p, t->data + offset, sizeof(p));
+    memcpy(m, t->data + offset + sizeof(p), sizeof(*m));
     return p.flags & IS_META && m->magic == (uint32_t)MAGIC && m->version == VERSION;
 }
 

@@ -43,20 +43,20 @@ void raw_file_close(void *file)
     free(f);
 }
 
-int raw_file_get(const struct raw_file *f, uint64_t at, void *to, size_t len,
+int raw_file_get(const struct raw_file *f, uint64_t offset, void *to, size_t len,
                  struct strbuf *why)
 {
     uint8_t *p = to;
 
-    if (!checked_within(at, len, f->size)) {
+    if (!checked_within(offset, len, f->size)) {
         strbuf_addf(why,
                     "truncated: the file has %llu bytes, but the sample needs %zu bytes "
                     "from %llu",
-                    (unsigned long long)f->size, len, (unsigned long long)at);
+                    (unsigned long long)f->size, len, (unsigned long long)offset);
         return -1;
     }
     while (len > 0) {
-        ssize_t got = pread(f->fd, p, len, (off_t)at);
+        ssize_t got = pread(f->fd, p, len, (off_t)offset);
 
         if (got < 0 && errno == EINTR)
             continue;
@@ -67,7 +67,7 @@ int raw_file_get(const struct raw_file *f, uint64_t at, void *to, size_t len,
             return failure_passes(err) ? FAILURE_MACHINE : FAILURE_DATA;
         }
         p += got;
-        at += (uint64_t)got;
+        offset += (uint64_t)got;
         len -= (size_t)got;
     }
     return 0;
@@ -91,12 +91,13 @@ bool raw_file_gzipped(const struct raw_file *f, struct strbuf *why)
     return true;
 }
 
-/* Sets *found if there is a head in the `n` bytes at `at`, which are read to p. Returns a
+/* Sets *found if there is a head in the `n` bytes at `offset`, which are read to p. Returns a
  * failure and a reason. */
-static int look_for_head(const struct raw_file *f, const struct raw_head *h, uint64_t at,
-                         uint8_t *p, size_t n, bool *found, struct strbuf *why)
+static int look_for_head(const struct raw_file *f, const struct raw_head *h,
+                         uint64_t offset, uint8_t *p, size_t n, bool *found,
+                         struct strbuf *why)
 {
-    int rc = raw_file_get(f, at, p, n, why);
+    int rc = raw_file_get(f, offset, p, n, why);
 
     for (size_t i = 0; rc == 0 && !*found && i + h->len <= n; i += h->step)
         *found = h->is(p + i);
@@ -105,17 +106,17 @@ static int look_for_head(const struct raw_file *f, const struct raw_head *h, uin
 
 int raw_file_check(const struct raw_file *f, const struct raw_head *h, struct strbuf *why)
 {
-    uint64_t end = f->size < CHECK_MAX ? f->size : CHECK_MAX, at = 0;
+    uint64_t end = f->size < CHECK_MAX ? f->size : CHECK_MAX, offset = 0;
     uint8_t *p = xmalloc(CHECK_BLOCK);
     bool found = f->size == 0;
     int rc = 0;
 
     if (h->len <= end)
         rc = look_for_head(f, h, 0, p, h->len, &found, why);
-    for (; rc == 0 && !found && at < end; at += CHECK_BLOCK - CHECK_OVERLAP) {
-        size_t n = end - at < CHECK_BLOCK ? (size_t)(end - at) : CHECK_BLOCK;
+    for (; rc == 0 && !found && offset < end; offset += CHECK_BLOCK - CHECK_OVERLAP) {
+        size_t n = end - offset < CHECK_BLOCK ? (size_t)(end - offset) : CHECK_BLOCK;
 
-        rc = look_for_head(f, h, at, p, n, &found, why);
+        rc = look_for_head(f, h, offset, p, n, &found, why);
     }
     free(p);
     if (rc < 0 || found)
@@ -125,7 +126,7 @@ int raw_file_check(const struct raw_file *f, const struct raw_head *h, struct st
     return FAILURE_DATA;
 }
 
-int raw_file_read(const struct raw_file *f, uint64_t at, uint64_t len, int64_t limit,
+int raw_file_read(const struct raw_file *f, uint64_t offset, uint64_t len, int64_t limit,
                   struct dataset_bytes *out, struct strbuf *why)
 {
     if (len > (uint64_t)limit) {
@@ -133,9 +134,9 @@ int raw_file_read(const struct raw_file *f, uint64_t at, uint64_t len, int64_t l
                     (unsigned long long)len, (long long)limit);
         return -1;
     }
-    if (!checked_within(at, len, f->size)) /* before memory is allocated */
-        return raw_file_get(f, at, NULL, (size_t)len, why);
+    if (!checked_within(offset, len, f->size)) /* before memory is allocated */
+        return raw_file_get(f, offset, NULL, (size_t)len, why);
     dataset_bytes_reserve(out, (size_t)len);
     out->len = (size_t)len;
-    return raw_file_get(f, at, out->data, (size_t)len, why);
+    return raw_file_get(f, offset, out->data, (size_t)len, why);
 }

@@ -29,12 +29,12 @@ struct raw_head {
 int raw_file_check(const struct raw_file *f, const struct raw_head *h,
                    struct strbuf *why);
 
-/* Reads exactly `len` bytes at `at`. Returns a failure of base/failure.h and a reason. */
-int raw_file_get(const struct raw_file *f, uint64_t at, void *to, size_t len,
+/* Reads exactly `len` bytes at `offset`. Returns a failure of base/failure.h and a reason. */
+int raw_file_get(const struct raw_file *f, uint64_t offset, void *to, size_t len,
                  struct strbuf *why);
 
 /* The same, into `out`; fails if `len` exceeds `limit`. */
-int raw_file_read(const struct raw_file *f, uint64_t at, uint64_t len, int64_t limit,
+int raw_file_read(const struct raw_file *f, uint64_t offset, uint64_t len, int64_t limit,
                   struct dataset_bytes *out, struct strbuf *why);
 
 #endif

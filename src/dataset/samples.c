@@ -21,22 +21,22 @@
 #include "dataset/sample_index.h"
 #include "dataset/shards.h"
 
-static const struct samples *of(const struct dataset *d)
+static const struct samples *to_samples(const struct dataset *d)
 {
     return (const struct samples *)d;
 }
 
 static int32_t samples_label(const struct dataset *d, int64_t i)
 {
-    int32_t label = of(d)->sample[i].label;
+    int32_t label = to_samples(d)->sample[i].label;
 
-    return of(d)->label_maps || label < 0 ? 0 : label;
+    return to_samples(d)->label_maps || label < 0 ? 0 : label;
 }
 
 static int read_part(const struct dataset *d, int64_t i, bool label_map, int64_t limit,
                      struct dataset_bytes *out, struct strbuf *why)
 {
-    const struct samples *s = of(d);
+    const struct samples *s = to_samples(d);
     const struct sample *at = &s->sample[i];
 
     if (at->label == SAMPLE_DAMAGED && at->text) {
@@ -60,34 +60,34 @@ static int samples_read_label(const struct dataset *d, int64_t i, int64_t limit,
 
 static void samples_describe(const struct dataset *d, int64_t i, struct strbuf *name)
 {
-    const struct sample *at = &of(d)->sample[i];
+    const struct sample *at = &to_samples(d)->sample[i];
 
-    strbuf_addf(name, "%s: %s", of(d)->path[at->file], at->name);
+    strbuf_addf(name, "%s: %s", to_samples(d)->path[at->file], at->name);
 }
 
 static bool stamp_part(const struct dataset *d, int64_t i, const struct sample_part *part,
                        struct strbuf *out)
 {
-    const struct sample *at = &of(d)->sample[i];
+    const struct sample *at = &to_samples(d)->sample[i];
 
     strbuf_addf(out, "%s %llu %llu ", at->name, (unsigned long long)part->offset,
                 (unsigned long long)part->len);
-    return dataset_stamp_file(AT_FDCWD, of(d)->path[at->file], out);
+    return dataset_stamp_file(AT_FDCWD, to_samples(d)->path[at->file], out);
 }
 
 static bool samples_stamp(const struct dataset *d, int64_t i, struct strbuf *out)
 {
-    return stamp_part(d, i, &of(d)->sample[i].image, out);
+    return stamp_part(d, i, &to_samples(d)->sample[i].image, out);
 }
 
 static bool samples_stamp_label(const struct dataset *d, int64_t i, struct strbuf *out)
 {
-    return stamp_part(d, i, &of(d)->sample[i].label_map, out);
+    return stamp_part(d, i, &to_samples(d)->sample[i].label_map, out);
 }
 
 static const char *samples_name(const struct dataset *d, int64_t i)
 {
-    return of(d)->sample[i].name;
+    return to_samples(d)->sample[i].name;
 }
 
 static void samples_close(struct dataset *d)
@@ -112,8 +112,8 @@ static void samples_close(struct dataset *d)
 
 static const int64_t *samples_shards(const struct dataset *d, int64_t *n)
 {
-    *n = of(d)->nfile;
-    return of(d)->first;
+    *n = to_samples(d)->nfile;
+    return to_samples(d)->first;
 }
 
 const char *const container_reads[] = {"DATA.CLASS_SET",    "DATA.CLASS_NAMES",

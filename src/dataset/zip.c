@@ -227,7 +227,7 @@ static int zip_entry(struct archive *a, struct archive_entry *e, struct zip_dire
     return rc;
 }
 
-/* Implements zip_each() for non-empty archives; libarchive rejects empty ones. */
+/* Implements zip_for_each_member() for non-empty archives; libarchive rejects empty ones. */
 static int zip_walk(struct zip_directory *d, const struct raw_file *f,
                     struct samples *left, zip_adder *add, void *arg, struct strbuf *why)
 {
@@ -254,8 +254,8 @@ static int zip_walk(struct zip_directory *d, const struct raw_file *f,
 
 /* Calls add() for each member. Other entries are counted in `left` (unless NULL). Returns
  * -1 and a reason on failure. */
-static int zip_each(const struct raw_file *f, struct samples *left, zip_adder *add,
-                    void *arg, struct strbuf *why)
+static int zip_for_each_member(const struct raw_file *f, struct samples *left,
+                               zip_adder *add, void *arg, struct strbuf *why)
 {
     locale_t before = utf8_names_begin();
     struct zip_directory d = {0};
@@ -332,7 +332,7 @@ static int zip_list_map(struct raw_file *f, struct samples *s, const struct list
                         struct strbuf *why)
 {
     struct zip_names z = {0};
-    int rc = zip_each(f, NULL, zip_add_name, &z, why);
+    int rc = zip_for_each_member(f, NULL, zip_add_name, &z, why);
 
     for (int i = 0; rc == 0 && i < l->n; i++)
         rc = zip_add_line(s, &z, l, &l->line[i], why);
@@ -354,7 +354,7 @@ static int zip_list(void *file, struct samples *s, struct strbuf *why)
         struct members m = members_begin(s, f, zip_part);
         int end;
 
-        rc = zip_each(f, s, zip_add_member, &m, why);
+        rc = zip_for_each_member(f, s, zip_add_member, &m, why);
         end = members_end(&m, why);
         rc = rc ? rc : end;
     }

@@ -204,7 +204,7 @@ __attribute__((noreturn)) static void refuse(const struct node *n, const char *w
 
 /* Exceeds every memory, and sums of such counts over layers and batches still fit
  * int64_t. */
-static const double values_most = 0x1p40;
+static const double max_values = 0x1p40;
 
 static bool is_too_large(const struct tensor *t)
 {
@@ -212,7 +212,7 @@ static bool is_too_large(const struct tensor *t)
 
     for (int i = 0; i < t->ndim; i++)
         n *= (double)t->dim[i];
-    return n > values_most;
+    return n > max_values;
 }
 
 static void check_attrs(const struct node *n)

@@ -51,51 +51,51 @@ static void gif_palette(struct gif *g, const uint8_t *p, size_t n)
     memcpy(g->palette, p, 3 * n);
 }
 
-/* Returns the end of the blocks at `at`; beyond the file if they are cut off. */
-static size_t gif_skip(const uint8_t *d, size_t len, size_t at)
+/* Returns the end of the blocks at `offset`; beyond the file if they are cut off. */
+static size_t gif_skip(const uint8_t *d, size_t len, size_t offset)
 {
-    while (at < len && d[at])
-        at += 1u + d[at];
-    return at + 1;
+    while (offset < len && d[offset])
+        offset += 1u + d[offset];
+    return offset + 1;
 }
 
 /* Returns the offset of the first frame; beyond the file if there is none. */
-static size_t gif_find(struct gif *g, const uint8_t *d, size_t len, size_t at)
+static size_t gif_find(struct gif *g, const uint8_t *d, size_t len, size_t offset)
 {
-    while (at < len && d[at] != ',') {
-        if (d[at] == ';')
+    while (offset < len && d[offset] != ',') {
+        if (d[offset] == ';')
             return len;
-        if (d[at] == '!' && len - at > 6 && d[at + 1] == 0xf9 && d[at + 2] >= 4 &&
-            d[at + 3] & 1)
-            g->outside = d[at + 6];
-        at = d[at] == '!' ? gif_skip(d, len, at + 2) : at + 1;
+        if (d[offset] == '!' && len - offset > 6 && d[offset + 1] == 0xf9 &&
+            d[offset + 2] >= 4 && d[offset + 3] & 1)
+            g->outside = d[offset + 6];
+        offset = d[offset] == '!' ? gif_skip(d, len, offset + 2) : offset + 1;
     }
-    return at;
+    return offset;
 }
 
 static int gif_header(struct gif *g, const struct decoder_file *f, struct strbuf *why)
 {
     const uint8_t *d = f->data;
-    size_t len = f->len, colors = len > GIF_SCREEN ? gif_colors(d[10]) : 0, at;
+    size_t len = f->len, colors = len > GIF_SCREEN ? gif_colors(d[10]) : 0, offset;
 
     memset(g, 0, sizeof(*g));
-    at = len > GIF_SCREEN + 3 * colors ? gif_find(g, d, len, GIF_SCREEN + 3 * colors)
-                                       : len;
-    if (at >= len || len - at <= GIF_FRAME ||
-        len - at <= GIF_FRAME + 3 * gif_colors(d[at + 9])) {
-        strbuf_addstr(why, at < len ? "the file is cut off"
-                                    : "damaged: no image, or the file is cut off");
+    offset = len > GIF_SCREEN + 3 * colors ? gif_find(g, d, len, GIF_SCREEN + 3 * colors)
+                                           : len;
+    if (offset >= len || len - offset <= GIF_FRAME ||
+        len - offset <= GIF_FRAME + 3 * gif_colors(d[offset + 9])) {
+        strbuf_addstr(why, offset < len ? "the file is cut off"
+                                        : "damaged: no image, or the file is cut off");
         return FAILURE_DATA;
     }
     gif_palette(g, d + GIF_SCREEN, colors);
-    if (gif_colors(d[at + 9]))
-        gif_palette(g, d + at + GIF_FRAME, gif_colors(d[at + 9]));
-    g->x = (int)le16(d + at + 1);
-    g->y = (int)le16(d + at + 3);
-    g->frame_w = (int)le16(d + at + 5);
-    g->frame_h = (int)le16(d + at + 7);
-    g->interlaced = d[at + 9] & 64;
-    g->codes = at + GIF_FRAME + 3 * gif_colors(d[at + 9]);
+    if (gif_colors(d[offset + 9]))
+        gif_palette(g, d + offset + GIF_FRAME, gif_colors(d[offset + 9]));
+    g->x = (int)le16(d + offset + 1);
+    g->y = (int)le16(d + offset + 3);
+    g->frame_w = (int)le16(d + offset + 5);
+    g->frame_h = (int)le16(d + offset + 7);
+    g->interlaced = d[offset + 9] & 64;
+    g->codes = offset + GIF_FRAME + 3 * gif_colors(d[offset + 9]);
     g->w = (int)le16(d + 6);
     g->h = (int)le16(d + 8);
     g->w = g->x + g->frame_w > g->w ? g->x + g->frame_w : g->w;
@@ -110,7 +110,7 @@ static int gif_header(struct gif *g, const struct decoder_file *f, struct strbuf
 
 struct gif_codes {
     const uint8_t *d;
-    size_t len, at, block; /* the next byte, and the rest of its block */
+    size_t len, offset, block; /* the next byte, and the rest of its block */
     bool truncated;
     uint32_t bits;
     int have;        /* bits read ahead */
@@ -131,16 +131,16 @@ static int gif_code(struct gif_codes *c)
 
     while (c->have < c->size) {
         if (c->block == 0) {
-            if (c->at >= c->len)
+            if (c->offset >= c->len)
                 return -1;
-            c->block = c->d[c->at++];
-            if (c->block > c->len - c->at && !c->truncated)
+            c->block = c->d[c->offset++];
+            if (c->block > c->len - c->offset && !c->truncated)
                 return -1;
-            if (c->block > c->len - c->at)
-                c->block = c->len - c->at;
+            if (c->block > c->len - c->offset)
+                c->block = c->len - c->offset;
             continue;
         }
-        c->bits |= (uint32_t)c->d[c->at++] << c->have;
+        c->bits |= (uint32_t)c->d[c->offset++] << c->have;
         c->have += 8;
         c->block--;
     }
@@ -160,7 +160,7 @@ static void gif_clear(struct gif_codes *c)
 /* Expands a code into c->out; returns false if the code is undefined. */
 static bool gif_expand(struct gif_codes *c, int code)
 {
-    int clear = 1 << c->least, at = code;
+    int clear = 1 << c->least, offset = code;
 
     c->begin = GIF_TABLE + 1;
     if (c->last < 0) {
@@ -174,17 +174,17 @@ static bool gif_expand(struct gif_codes *c, int code)
         return false;
     if (code == c->next) {
         c->out[--c->begin] = c->first;
-        at = c->last;
+        offset = c->last;
     }
-    while (at >= clear) {
-        if (c->begin == 0 || at >= GIF_TABLE)
+    while (offset >= clear) {
+        if (c->begin == 0 || offset >= GIF_TABLE)
             return false;
-        c->out[--c->begin] = c->tail[at];
-        at = c->link[at];
+        c->out[--c->begin] = c->tail[offset];
+        offset = c->link[offset];
     }
     if (c->begin == 0)
         return false;
-    c->out[--c->begin] = c->first = (uint8_t)at;
+    c->out[--c->begin] = c->first = (uint8_t)offset;
     if (c->next < GIF_TABLE) {
         c->tail[c->next] = c->first;
         c->link[c->next] = (uint16_t)c->last;
@@ -284,7 +284,7 @@ static int gif_read(const struct decoder_file *f, const struct image_part *part,
 
     if (rc < 0)
         return rc;
-    c.at = g.codes + 1;
+    c.offset = g.codes + 1;
     c.least = c.d[g.codes];
     if (c.least >= GIF_BITS) {
         strbuf_addf(why, "damaged: codes of %d bits", c.least + 1);

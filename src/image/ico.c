@@ -33,7 +33,7 @@ static int ico_depth(const uint8_t *entry)
 }
 
 /* Finds the image with most pixels and, among those, the fewest bits per pixel. */
-static int ico_find(const struct decoder_file *f, size_t *at, struct strbuf *why)
+static int ico_find(const struct decoder_file *f, size_t *offset, struct strbuf *why)
 {
     const uint8_t *d = f->data, *best = d + ICO_HEADER;
     size_t n = le16(d + 4);
@@ -46,26 +46,26 @@ static int ico_find(const struct decoder_file *f, size_t *at, struct strbuf *why
         if (size > best_size || (size == best_size && ico_depth(e) < ico_depth(best)))
             best = e;
     }
-    *at = le32(best + 12);
-    if (*at < f->len && f->len - *at > 8)
+    *offset = le32(best + 12);
+    if (*offset < f->len && f->len - *offset > 8)
         return 0;
     strbuf_addstr(why, "the file is cut off");
     return FAILURE_DATA;
 }
 
 /* Gets the file of the image; returns true if it is a PNG. */
-static bool ico_png(const struct decoder_file *f, size_t at, struct decoder_file *png)
+static bool ico_png(const struct decoder_file *f, size_t offset, struct decoder_file *png)
 {
     *png = *f;
-    png->data = (const uint8_t *)f->data + at;
-    png->len = f->len - at;
+    png->data = (const uint8_t *)f->data + offset;
+    png->len = f->len - offset;
     return decoder_png.is(png->data, png->len);
 }
 
-static int ico_bitmap(const struct decoder_file *f, size_t at, struct bmp *b,
+static int ico_bitmap(const struct decoder_file *f, size_t offset, struct bmp *b,
                       struct strbuf *why)
 {
-    int rc = bmp_header(b, f->data, f->len, at, 0, why);
+    int rc = bmp_header(b, f->data, f->len, offset, 0, why);
 
     b->h /= 2;
     return rc;
@@ -75,14 +75,14 @@ static int ico_open(const struct decoder_file *f, int *w, int *h, struct strbuf 
 {
     struct decoder_file png;
     struct bmp b;
-    size_t at;
-    int rc = ico_find(f, &at, why);
+    size_t offset;
+    int rc = ico_find(f, &offset, why);
 
     if (rc < 0)
         return rc;
-    if (ico_png(f, at, &png))
+    if (ico_png(f, offset, &png))
         return decoder_png.open(&png, w, h, why);
-    rc = ico_bitmap(f, at, &b, why);
+    rc = ico_bitmap(f, offset, &b, why);
     *w = b.w;
     *h = b.h;
     return rc;
@@ -93,14 +93,14 @@ static int ico_read(const struct decoder_file *f, const struct image_part *part,
 {
     struct decoder_file png;
     struct bmp b;
-    size_t at;
-    int rc = ico_find(f, &at, why);
+    size_t offset;
+    int rc = ico_find(f, &offset, why);
 
     if (rc < 0)
         return rc;
-    if (ico_png(f, at, &png))
+    if (ico_png(f, offset, &png))
         return decoder_png.read(&png, part, img, why);
-    rc = ico_bitmap(f, at, &b, why);
+    rc = ico_bitmap(f, offset, &b, why);
     return rc < 0 ? rc : bmp_pixels(&b, f, part, img, why);
 }
 
@@ -108,9 +108,9 @@ static size_t ico_memory(const struct decoder_file *f, int w, int h)
 {
     struct strbuf unused = STRBUF_INIT;
     struct decoder_file png;
-    size_t at, size = decoder_bmp.memory(f, w, h);
+    size_t offset, size = decoder_bmp.memory(f, w, h);
 
-    if (ico_find(f, &at, &unused) == 0 && ico_png(f, at, &png))
+    if (ico_find(f, &offset, &unused) == 0 && ico_png(f, offset, &png))
         size = decoder_png.memory(&png, w, h);
     strbuf_release(&unused);
     return size;

@@ -18,7 +18,7 @@ enum {
 
 struct codestream {
     const uint8_t *d;
-    size_t at, len;
+    size_t offset, len;
     bool lossy;
     uint64_t tiles, seen; /* number of tiles, and of those with at least one part */
     uint8_t met[MAX_TILES / 8 + 1];
@@ -43,29 +43,29 @@ static int cut_off(struct strbuf *why)
 static int find_stream(const uint8_t *d, size_t len, struct codestream *s,
                        struct strbuf *why)
 {
-    uint64_t at = 0, n, head;
+    uint64_t offset = 0, n, head;
 
-    for (;; at += n) {
-        if (len - at < 8)
+    for (;; offset += n) {
+        if (len - offset < 8)
             return cut_off(why);
-        n = number(d + at, 4);
+        n = number(d + offset, 4);
         head = n == 1 ? 16 : 8;
-        if (len - at < head)
+        if (len - offset < head)
             return cut_off(why);
         if (n == 1)
-            n = number(d + at + 8, 8);
+            n = number(d + offset + 8, 8);
         if (n == 0) /* extends to the end */
-            n = len - at;
-        if (n > len - at)
+            n = len - offset;
+        if (n > len - offset)
             return cut_off(why);
         if (n < head) {
             strbuf_addf(why, "damaged: a box of %llu bytes", (unsigned long long)n);
             return -1;
         }
-        if (number(d + at + 4, 4) == BOX_STREAM)
+        if (number(d + offset + 4, 4) == BOX_STREAM)
             break;
     }
-    s->d = d + at + head;
+    s->d = d + offset + head;
     s->len = n - head;
     return 0;
 }
@@ -88,23 +88,23 @@ static void count_tiles(struct codestream *s, const uint8_t *size)
 /* Skips to the first tile-part. */
 static int main_header(struct codestream *s, struct strbuf *why)
 {
-    s->at = 2;
+    s->offset = 2;
     for (;;) {
         uint64_t mark, n;
 
-        if (s->len < s->at || s->len - s->at < 4)
+        if (s->len < s->offset || s->len - s->offset < 4)
             return cut_off(why);
-        mark = number(s->d + s->at, 2);
+        mark = number(s->d + s->offset, 2);
         if (mark == MARK_PART || mark == MARK_END)
             return 0;
-        n = 2 + number(s->d + s->at + 2, 2);
-        if (n > s->len - s->at)
+        n = 2 + number(s->d + s->offset + 2, 2);
+        if (n > s->len - s->offset)
             return cut_off(why);
         if (mark == MARK_SIZE && n >= SIZE_HEAD)
-            count_tiles(s, s->d + s->at);
+            count_tiles(s, s->d + s->offset);
         if (mark == MARK_CODING && n > WAVELET)
-            s->lossy = s->d[s->at + WAVELET] == 0;
-        s->at += n;
+            s->lossy = s->d[s->offset + WAVELET] == 0;
+        s->offset += n;
     }
 }
 
@@ -113,24 +113,24 @@ static int tile_part(struct codestream *s, struct strbuf *why)
 {
     uint64_t tile, n;
 
-    if (s->len - s->at < PART_HEAD)
+    if (s->len - s->offset < PART_HEAD)
         return cut_off(why);
-    tile = number(s->d + s->at + 4, 2);
-    n = number(s->d + s->at + 6, 4);
+    tile = number(s->d + s->offset + 4, 2);
+    n = number(s->d + s->offset + 6, 4);
     if (n == 0) /* the last one: extends to the end mark */
-        n = s->len - s->at - 2;
+        n = s->len - s->offset - 2;
     if (n < PART_HEAD) {
         strbuf_addf(why, "damaged: a part of a tile of %llu bytes",
                     (unsigned long long)n);
         return -1;
     }
-    if (n > s->len - s->at)
+    if (n > s->len - s->offset)
         return cut_off(why);
     if (tile < s->tiles && !(s->met[tile / 8] >> tile % 8 & 1)) {
         s->met[tile / 8] |= (uint8_t)(1 << tile % 8);
         s->seen++;
     }
-    s->at += n;
+    s->offset += n;
     return 0;
 }
 
@@ -162,9 +162,9 @@ int jpeg2000_parts_check(const uint8_t *d, size_t len, struct strbuf *why)
     for (;;) {
         uint64_t mark;
 
-        if (s.len - s.at < 2)
+        if (s.len - s.offset < 2)
             return cut_off(why);
-        mark = number(s.d + s.at, 2);
+        mark = number(s.d + s.offset, 2);
         if (mark == MARK_END)
             break;
         if (mark != MARK_PART) {

@@ -18,7 +18,7 @@ struct pnm {
     int channels;
     int bits; /* bits of a binary sample: 1, 8, or 16 */
     bool plain;
-    size_t at; /* offset of the samples */
+    size_t offset; /* offset of the samples */
 };
 
 static bool pnm_is(const void *data, size_t len)
@@ -30,22 +30,22 @@ static bool pnm_is(const void *data, size_t len)
 }
 
 /* Skips white space and comments, which end with their line. */
-static void pnm_space(const uint8_t *d, size_t len, size_t *at)
+static void pnm_space(const uint8_t *d, size_t len, size_t *offset)
 {
-    for (; *at < len && (isspace(d[*at]) || d[*at] == '#'); ++*at)
-        if (d[*at] == '#')
-            while (*at < len && d[*at] != '\n' && d[*at] != '\r')
-                ++*at;
+    for (; *offset < len && (isspace(d[*offset]) || d[*offset] == '#'); ++*offset)
+        if (d[*offset] == '#')
+            while (*offset < len && d[*offset] != '\n' && d[*offset] != '\r')
+                ++*offset;
 }
 
 /* Reads the next number, after white space and comments; returns -1 if there is none. */
-static int pnm_number(const uint8_t *d, size_t len, size_t *at)
+static int pnm_number(const uint8_t *d, size_t len, size_t *offset)
 {
     int v = -1;
 
-    pnm_space(d, len, at);
-    for (; *at < len && isdigit(d[*at]) && v < 100000000; ++*at)
-        v = (v < 0 ? 0 : 10 * v) + d[*at] - '0';
+    pnm_space(d, len, offset);
+    for (; *offset < len && isdigit(d[*offset]) && v < 100000000; ++*offset)
+        v = (v < 0 ? 0 : 10 * v) + d[*offset] - '0';
     return v;
 }
 
@@ -53,17 +53,17 @@ static int pnm_header(struct pnm *p, const uint8_t *d, size_t len, struct strbuf
 {
     int kind = (d[1] - '1') % 3; /* bits, gray, or RGB */
 
-    *p = (struct pnm){.plain = d[1] <= '3', .channels = kind == 2 ? 3 : 1, .at = 2};
-    p->w = pnm_number(d, len, &p->at);
-    p->h = pnm_number(d, len, &p->at);
-    p->maxval = kind ? pnm_number(d, len, &p->at) : 1;
+    *p = (struct pnm){.plain = d[1] <= '3', .channels = kind == 2 ? 3 : 1, .offset = 2};
+    p->w = pnm_number(d, len, &p->offset);
+    p->h = pnm_number(d, len, &p->offset);
+    p->maxval = kind ? pnm_number(d, len, &p->offset) : 1;
     p->bits = kind == 0 ? 1 : p->maxval > 255 ? 16 : 8;
-    if (p->w < 0 || p->h < 0 || p->maxval < 1 || p->maxval > 65535 || p->at >= len ||
-        !isspace(d[p->at])) {
+    if (p->w < 0 || p->h < 0 || p->maxval < 1 || p->maxval > 65535 || p->offset >= len ||
+        !isspace(d[p->offset])) {
         strbuf_addf(why, "not a header of a P%c file", d[1]);
         return FAILURE_DATA;
     }
-    p->at++;
+    p->offset++;
     return 0;
 }
 
@@ -114,7 +114,7 @@ static int pnm_binary(const struct pnm *p, const struct decoder_file *f,
                       const struct image_part *part, struct image *img,
                       struct strbuf *why)
 {
-    size_t stride = pnm_stride(p), rows = stride ? (f->len - p->at) / stride : 0;
+    size_t stride = pnm_stride(p), rows = stride ? (f->len - p->offset) / stride : 0;
 
     if (rows < (size_t)p->h && decoder_cut(f, why) < 0)
         return FAILURE_DATA;
@@ -123,7 +123,7 @@ static int pnm_binary(const struct pnm *p, const struct decoder_file *f,
     img->y = part->y;
     for (int y = 0; y < part->h; y++) {
         const uint8_t *row =
-            (const uint8_t *)f->data + p->at + (size_t)(part->y + y) * stride;
+            (const uint8_t *)f->data + p->offset + (size_t)(part->y + y) * stride;
         uint8_t *to = img->pixel + (size_t)y * img->stride;
 
         if ((size_t)(part->y + y) >= rows)
@@ -140,21 +140,22 @@ static int pnm_binary(const struct pnm *p, const struct decoder_file *f,
 
 /* Reads the next sample; returns -1 on errors, with a reason except at the end of the
  * file. The digits of a PBM need no space between them. */
-static int pnm_text(const struct pnm *p, const struct decoder_file *f, size_t *at,
+static int pnm_text(const struct pnm *p, const struct decoder_file *f, size_t *offset,
                     struct strbuf *why)
 {
     const uint8_t *d = f->data;
     int v;
 
-    pnm_space(d, f->len, at);
-    if (*at >= f->len)
+    pnm_space(d, f->len, offset);
+    if (*offset >= f->len)
         return -1;
-    if (p->bits == 1 && (d[*at] == '0' || d[*at] == '1'))
-        return d[(*at)++] == '0';
-    v = p->bits == 1 ? -1 : pnm_number(d, f->len, at);
-    if (v >= 0 && v <= p->maxval && (*at == f->len || isspace(d[*at]) || d[*at] == '#'))
+    if (p->bits == 1 && (d[*offset] == '0' || d[*offset] == '1'))
+        return d[(*offset)++] == '0';
+    v = p->bits == 1 ? -1 : pnm_number(d, f->len, offset);
+    if (v >= 0 && v <= p->maxval &&
+        (*offset == f->len || isspace(d[*offset]) || d[*offset] == '#'))
         return v;
-    strbuf_addf(why, "damaged: no sample from 0 to %d at byte %zu", p->maxval, *at);
+    strbuf_addf(why, "damaged: no sample from 0 to %d at byte %zu", p->maxval, *offset);
     return -1;
 }
 
@@ -162,7 +163,7 @@ static int pnm_text(const struct pnm *p, const struct decoder_file *f, size_t *a
 static int pnm_plain(const struct pnm *p, const struct decoder_file *f,
                      const struct image_part *part, struct image *img, struct strbuf *why)
 {
-    size_t at = p->at;
+    size_t offset = p->offset;
     int row = p->w * p->channels, x0 = part->x * p->channels,
         x1 = (part->x + part->w) * p->channels;
 
@@ -172,7 +173,7 @@ static int pnm_plain(const struct pnm *p, const struct decoder_file *f,
     memset(img->pixel, 0, img->stride * (size_t)img->h);
     for (int y = 0; y < p->h; y++)
         for (int x = 0; x < row; x++) {
-            int v = pnm_text(p, f, &at, why);
+            int v = pnm_text(p, f, &offset, why);
             uint8_t *to;
 
             if (v < 0)
@@ -213,12 +214,12 @@ int pnm_label(struct label_reader *r, const void *data, size_t len, int64_t max_
                     p.maxval);
         return -1;
     }
-    if ((uint64_t)n > len - p.at) {
+    if ((uint64_t)n > len - p.offset) {
         strbuf_addstr(why, "the file is cut off");
         return -1;
     }
     label_reader_reserve(r, p.w, p.h);
-    memcpy(r->pixel, (const uint8_t *)data + p.at, (size_t)n);
+    memcpy(r->pixel, (const uint8_t *)data + p.offset, (size_t)n);
     return 0;
 }
 

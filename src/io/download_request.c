@@ -209,7 +209,7 @@ static bool is_text(const char *text)
     return true;
 }
 
-static void take(struct exchange *x, const char *name, const char *value)
+static void parse_header(struct exchange *x, const char *name, const char *value)
 {
     struct request *r = x->r;
     const char *text = value;
@@ -261,7 +261,7 @@ static size_t on_header(char *data, size_t size, size_t n, void *arg)
         value += strspn(value, " \t");
         for (size_t end = strlen(value); end && value[end - 1] == ' '; end--)
             value[end - 1] = '\0';
-        take(x, line, value);
+        parse_header(x, line, value);
     }
     free(line);
     return len;

@@ -25,7 +25,7 @@ enum {
     CONFIG_MAX = 1 << 24,
     PATIENCE_MS = 2000 /* how long others wait for the first process of a machine */
 };
-static const int64_t weights_most = (int64_t)1 << 36;
+static const int64_t max_weights_bytes = (int64_t)1 << 36;
 
 /* Logs one line when the first bytes arrive. */
 static void begin(struct fetch *f, int64_t done, int64_t total)
@@ -129,7 +129,7 @@ static enum download_end fetch_from_url(struct fetch *f, char **path)
                                             .same = hash != NULL,
                                             .sha256 = hash,
                                             .size = -1,
-                                            .max_size = weights_most},
+                                            .max_size = max_weights_bytes},
                          url, place);
         if (end == DOWNLOAD_OK && rename(part, place)) {
             strbuf_addf(f->why, "cannot write '%s': %s", place, strerror(errno));
@@ -156,7 +156,7 @@ static enum download_end fetch_weights_of_hub(struct fetch *f, char **path)
         if (i == 1)
             strbuf_addstr(&first, f->why->buf);
         strbuf_reset(f->why);
-        end = fetch_from_hub(f, weights_hub_file[i], weights_most, path);
+        end = fetch_from_hub(f, weights_hub_file[i], max_weights_bytes, path);
     }
     if (end == DOWNLOAD_MISSING) {
         strbuf_reset(f->why);
