@@ -3,14 +3,9 @@
 # redirects, drops connections, and sends wrong data.
 #
 #   tests/e2e/download.sh [TRAINC]
-set -u
-trainc=$(realpath "${1:-./trainc}")
-here=$(realpath "$(dirname "$0")/../..")
-dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-download.XXXXXX")
+. "$(dirname "$0")/lib.bash"
 server=
-trap '[ -z "$server" ] || kill "$server" 2>/dev/null; rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-fails=0
+cleanup() { [ -z "$server" ] || kill "$server" 2>/dev/null; }
 unset HF_HUB_CACHE HUGGINGFACE_HUB_CACHE TORCH_HOME XDG_CACHE_HOME TIMM_USE_OLD_CACHE HF_HUB_OFFLINE TRANSFORMERS_OFFLINE \
   HF_TOKEN HUGGING_FACE_HUB_TOKEN HF_TOKEN_PATH HF_HUB_DISABLE_PROGRESS_BARS HF_HUB_DISABLE_SYMLINKS \
   HF_HUB_DISABLE_IMPLICIT_TOKEN SSL_CERT_FILE CURL_CA_BUNDLE http_proxy https_proxy HTTPS_PROXY all_proxy ALL_PROXY \
@@ -18,11 +13,9 @@ unset HF_HUB_CACHE HUGGINGFACE_HUB_CACHE TORCH_HOME XDG_CACHE_HOME TIMM_USE_OLD_
 export HOME=$dir/home HF_HOME=$dir/hf HF_HUB_DOWNLOAD_TIMEOUT=2
 mkdir -p home
 
-fail() { echo "FAILED: $*"; tail -3 log; fails=$((fails + 1)); }
 fetch() { "$trainc" models --pretrained "${1:-$name}" --download "${@:2}" >out 2>log; }
 mode() { echo "$*" >mode; : >requests; }
 fresh() { rm -rf hf home/.cache; mode "$@"; }
-told() { grep -q -e "$1" log || fail "not told: $1"; }
 refused() { # CODE PATTERN: checks that the last command failed with one line and left nothing in the cache
   [ $? = "$1" ] && [ "$(grep -vc "^downloading" log)" = 1 ] && grep -q -e "$2" log || fail "not refused: $2"
   [ ! -e "$snapshot" ] || fail "$2: a file is in the cache"
@@ -109,7 +102,7 @@ done
 # A dropped download continues where it stopped, in the same call or the next.
 fresh cut=1000000
 fetch && cmp -s "$snapshot" $file || fail "a connection that is cut"
-told "the connection was cut\|closed with.*; retrying in 0.5 s\|partial"
+expect_line "the connection was cut\|closed with.*; retrying in 0.5 s\|partial"
 asked "Range=bytes=1000000- " 1
 asked "Range=bytes=2000000- " 1
 fresh slow
@@ -136,15 +129,15 @@ fresh
 mkdir -p $hub/blobs && head -c 4000000 /dev/zero >"$blob.incomplete"
 fetch && cmp -s "$snapshot" $file && asked "Range=" 0 || fail "a partial file that is too long"
 fresh "stall=500000 times=1"
-fetch && cmp -s "$snapshot" $file && asked "Range=bytes=500000-" 1 && told "no data for 2 s; retrying in" || fail "silence"
+fetch && cmp -s "$snapshot" $file && asked "Range=bytes=500000-" 1 && expect_line "no data for 2 s; retrying in" || fail "silence"
 
 # Retries: only some failures are retried.
 fresh "status=503 times=2"
-fetch && cmp -s "$snapshot" $file && told "answers with HTTP status 503; retrying in 0.5 s" && asked GET 3 || fail "503"
+fetch && cmp -s "$snapshot" $file && expect_line "answers with HTTP status 503; retrying in 0.5 s" && asked GET 3 || fail "503"
 fresh status=500
 fetch
 [ $? = 1 ] && [ "$(wc -l <log)" = 5 ] && asked HEAD 5 || fail "500 for ever"
-told "cannot download the weights $name: 127.0.0.1:$hub_port answers with HTTP status 500; to do it manually, download http.*/resolve/main/model.safetensors and save it as '.*/snapshots/main/model.safetensors'$"
+expect_line "cannot download the weights $name: 127.0.0.1:$hub_port answers with HTTP status 500; to do it manually, download http.*/resolve/main/model.safetensors and save it as '.*/snapshots/main/model.safetensors'$"
 gone 500
 for status in 401 403; do
   fresh status=$status
@@ -161,7 +154,7 @@ fetch
 refused 1 "HTTP status 404: there is no such repository, revision, or file"
 fresh
 fetch hf-hub:me/nothing
-[ $? = 1 ] && told "cannot download the weights me/nothing: 127.0.0.1:$hub_port answers with HTTP status 404" || fail "no such repository"
+[ $? = 1 ] && expect_line "cannot download the weights me/nothing: 127.0.0.1:$hub_port answers with HTTP status 404" || fail "no such repository"
 
 # Data from the server are verified.
 fresh lie
@@ -180,7 +173,7 @@ fetch
 refused 1 "announces another size than the file has"
 fresh more
 fetch
-[ $? = 1 ] && [ ! -e "$snapshot" ] && told "announces another size" || fail "a longer body"
+[ $? = 1 ] && [ ! -e "$snapshot" ] && expect_line "announces another size" || fail "a longer body"
 for bad in commit=../../../x commit=main etag=../../x etag=$sum/x etag= commit=${commit}0; do
   fresh "$bad"
   fetch
@@ -190,13 +183,13 @@ done
 if command -v python3 >/dev/null && [ "$(id -u)" = 0 ] && mkdir -p small && mount -t tmpfs -o size=2m none small 2>/dev/null; then
   fresh
   HF_HOME=$dir/small fetch
-  [ $? = 1 ] && [ "$(wc -l <log)" = 1 ] && told "needs 2.9 MiB, and its disk has" || fail "a full disk"
+  [ $? = 1 ] && [ "$(wc -l <log)" = 1 ] && expect_line "needs 2.9 MiB, and its disk has" || fail "a full disk"
   umount small
 fi
 fresh
 mkdir hf && touch hf/hub
 fetch
-[ $? = 1 ] && told "cannot write '.*/hf/hub/.*': Not a directory" || fail "a folder that cannot be made"
+[ $? = 1 ] && expect_line "cannot write '.*/hf/hub/.*': Not a directory" || fail "a folder that cannot be made"
 
 # Two processes: the first holds the lock, and only one downloads.
 fresh slow
@@ -207,7 +200,7 @@ for _ in $(seq 100); do
   sleep 0.05
 done
 fetch && wait $first && cmp -s out out1 && asked GET 1 || fail "two processes"
-told "$name: waiting for another process to download it"
+expect_line "$name: waiting for another process to download it"
 fresh slow
 "$trainc" models --pretrained $name --download >out1 2>log1 &
 first=$!
@@ -227,7 +220,7 @@ mkdir -p site/$path
 printf "weights 18373626" >site/$path/resnet101d_ra2-2803ffab.pth
 fresh
 fetch $other && [ "$(cat out)" = "$dir/$there" ] && [ "$(cat "$there")" = "weights 18373626" ] || fail "torch.hub's cache"
-told "status 404.*; using another file with the same weights"
+expect_line "status 404.*; using another file with the same weights"
 [ "$(ls $torch)" = "$(basename "$there")" ] || fail "torch.hub's cache: other files: $(ls $torch)"
 mkdir -p site/timm/$other && cp $file site/timm/$other/
 fresh
@@ -240,10 +233,10 @@ rm -r site/timm/$other
 fresh
 printf "weights 18373627" >site/$path/resnet101d_ra2-2803ffab.pth
 fetch $other
-[ $? = 1 ] && told "cannot download the weights $other: .* status 404" || fail "torch.hub: a wrong checksum"
+[ $? = 1 ] && expect_line "cannot download the weights $other: .* status 404" || fail "torch.hub: a wrong checksum"
 gone "torch.hub: a wrong checksum"
 TIMM_USE_OLD_CACHE=1 fetch $other
-[ $? = 1 ] && told "what the server sends is damaged: its SHA-256 begins with ........, not 2803ffab" || fail "torch.hub: a wrong checksum"
+[ $? = 1 ] && expect_line "what the server sends is damaged: its SHA-256 begins with ........, not 2803ffab" || fail "torch.hub: a wrong checksum"
 
 # Without a checksum, the ETag decides if a partial file belongs to this file.
 swin=swin_tiny_patch4_window7_224.ms_in1k
@@ -266,7 +259,7 @@ case $(basename "$url") in
   cut_off retag
   mode retag
   TIMM_USE_OLD_CACHE=1 fetch $swin && cmp -s "$(cat out)" $file && asked 'Range=bytes=1000000- If-Range="tag-' 1 || fail "If-Range"
-  told "; cannot verify it (unknown checksum)"
+  expect_line "; cannot verify it (unknown checksum)"
   cut_off retag
   head -c 3000001 /dev/urandom >"$big"
   mode retag
@@ -336,10 +329,10 @@ fresh
 "$trainc" eval --data-path shapes --device cpu --num-classes 3 --pretrained $name >log 2>&1 && asked GET 1 || fail "eval"
 fresh status=404
 "${run[@]}" --output run3 --pretrained $name --result result.json >log 2>&1
-[ $? = 1 ] && [ ! -e run3 ] && grep -q '"exit": *1' result.json && grep -q "HTTP status 404" result.json || fail "train without weights"
+[ $? = 1 ] && [ ! -e run3 ] && [ "$(json_value result.json exit)" = 1 ] && grep -q "HTTP status 404" result.json || fail "train without weights"
 fresh status=404
 "${run[@]}" --output run3 --model test_resnet --teacher $name LOSSES="[{type: cross_entropy}, {type: distill}]" >log 2>&1
-[ $? = 1 ] && told "MODEL.TEACHER: cannot download the weights $name" || fail "a teacher without weights"
+[ $? = 1 ] && expect_line "MODEL.TEACHER: cannot download the weights $name" || fail "a teacher without weights"
 if command -v mpirun >/dev/null; then
   fresh slow
   OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe -n 2 "${run[@]}" --output run4 \
@@ -350,7 +343,7 @@ fi
 if command -v script >/dev/null; then
   fresh slow
   script -qec "stty cols 100; '$trainc' models --pretrained $name --download" log >/dev/null
-  told "$name: .*%|#*.*| .*iB/.*iB \[00:0.<.*iB/s\]"
+  expect_line "$name: .*%|#*.*| .*iB/.*iB \[00:0.<.*iB/s\]"
   fresh slow
   HF_HUB_DISABLE_PROGRESS_BARS=1 script -qec "'$trainc' models --pretrained $name --download" log >/dev/null
   grep -q "%|" log && fail "HF_HUB_DISABLE_PROGRESS_BARS"
@@ -377,4 +370,4 @@ if command -v openssl >/dev/null && openssl req -x509 -newkey rsa:2048 -nodes -k
   kill $tls
 fi
 
-[ $fails = 0 ]
+finish

@@ -3,15 +3,9 @@
 # each value and trains; for others, the message says why there is none.
 #
 #   tests/e2e/init.sh [TRAINC]
-set -u
-trainc=$(realpath "${1:-./trainc}")
-. "$(dirname "$(realpath "$0")")/layouts.bash"
-dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-init.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-fails=0
+. "$(dirname "$0")/lib.bash"
+. "$here/tests/e2e/layouts.bash"
 
-fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
 value() { sed -n "s/^ *$2: \([^#]*[^# ]\) *#.*/\1/p" "$1" | head -1; }
 is() { [ "$(value "$1" "$2")" = "$3" ] || fail "$1: $2 is '$(value "$1" "$2")', not '$3'"; }
 
@@ -20,12 +14,12 @@ trains() { # NAME, then the arguments of init
   shift
   "$trainc" init "$@" >"$name.yaml" 2>"$name.log" || { cat "$name.log"; fail "$name: init"; return; }
   grep -E '^ +[A-Z_]+: [^ ]' "$name.yaml" | grep -v '# .' && fail "$name: values without a reason"
-  "$trainc" config --check --cfg "$name.yaml" >log 2>&1 && [ ! -s log ] || { cat log; fail "$name: the configuration is not clean"; }
+  "$trainc" config --check --cfg "$name.yaml" >log 2>&1 && [ ! -s log ] || fail "$name: the configuration is not clean"
   "$trainc" --cfg "$name.yaml" --output "out.$name" --device cpu --opts TRAIN.MAX_STEPS=1 >log 2>&1 ||
-    { cat log; fail "$name: it does not train"; }
+    fail "$name: it does not train"
   # Both report classes without pixels.
   grep -o 'no pixel of the .*' "$name.log" >told
-  grep -q 'no pixel of the' log && { grep -qFf told log && [ -s told ] || { cat log; fail "$name: init does not warn of absent classes"; }; }
+  grep -q 'no pixel of the' log && { grep -qFf told log && [ -s told ] || fail "$name: init does not warn of absent classes"; }
   grep -v 'no pixel of the' log | grep -q 'warning' && { grep warning log; fail "$name: training warns"; }
 }
 
@@ -38,8 +32,8 @@ is split.yaml NUM_CLASSES 3
 is split.yaml TRAIN_SPLIT train
 is split.yaml VAL_SPLIT val
 is split.yaml IMG_SIZE 32
-grep -q '^# 3 classes: [0-9]* (.*) to [0-9]* (.*) images each' split.yaml || fail "no count of the classes"
-grep -q 'The largest class has [0-9.]* times as many images as the smallest' split.yaml || fail "classes of unlike sizes are not told"
+expect_line '^# 3 classes: [0-9]* (.*) to [0-9]* (.*) images each' split.yaml
+expect_line 'The largest class has [0-9.]* times as many images as the smallest' split.yaml
 trains flat flat
 is flat.yaml VAL_FRACTION 0.2
 trains half half
@@ -78,12 +72,12 @@ is pairs.yaml NUM_CLASSES 27 # the largest of Cityscapes' ids in the scenes is 2
 trains both both
 is both.yaml DATASET pairs
 is both.yaml VAL_SPLIT val
-grep -q '^# 12 training and 4 validation images' both.yaml || fail "both: the images"
+expect_line '^# 12 training and 4 validation images' both.yaml
 
 # Checks only the detected layout; init_trains.sh trains on each.
 layouts_begin "$trainc" || exit 1
 found() { # LAYOUT STORAGE TRAIN VAL
-  "layout_$1" "$1" && "$trainc" init "$1" >"$1.yaml" 2>log || { cat log; fail "$1: init"; return; }
+  "layout_$1" "$1" && "$trainc" init "$1" >"$1.yaml" 2>log || { fail "$1: init"; return; }
   is "$1.yaml" DATASET "$2"
   is "$1.yaml" TRAIN_SPLIT "$3"
   is "$1.yaml" VAL_SPLIT "$4"
@@ -92,7 +86,7 @@ found class_sets folder training_set test_set
 found class_capitals folder Train Validation
 found class_masked folder "''" ''
 found class_mac folder train val
-grep -q "class_mac/train': skipping folders that are not classes: __MACOSX" log || { cat log; fail "nothing says that __MACOSX is passed over"; }
+expect_line "class_mac/train': skipping folders that are not classes: __MACOSX"
 found class_and_csv folder "''" ''
 grep -q "^# '.*metadata.csv', next to the images, is not read" class_and_csv.yaml || { cat class_and_csv.yaml; fail "a CSV file is not mentioned"; }
 found map_membrane pairs train ''
@@ -108,7 +102,7 @@ found map_nested pairs train val
 found map_split_below pairs training validation
 found map_capitals pairs "''" ''
 found map_some pairs "''" ''
-grep -q "images without a label map in masks (1 of 16)" log || { cat log; fail "an image without a label map is passed over in silence"; }
+expect_line "images without a label map in masks (1 of 16)"
 found map_zip zip train val
 
 # If the layout is ambiguous, init writes nothing and lists a working command for each reading.
@@ -116,14 +110,14 @@ unsure() { # LAYOUT WHY READING...
   local dir=$1 why=$2 reading
   shift 2
   "$trainc" init "$dir" >x.yaml 2>log
-  [ $? = 2 ] && cp log log.all && [ ! -s x.yaml ] || { cat log; fail "$dir: the exit code, or a configuration of what is not sure"; }
-  grep -q "the layout of '.*$dir' is ambiguous: .*$why" log || { cat log; fail "$dir: why it is not sure"; }
+  [ $? = 2 ] && cp log log.all && [ ! -s x.yaml ] || fail "$dir: the exit code, or a configuration of what is not sure"
+  grep -q "the layout of '.*$dir' is ambiguous: .*$why" log || fail "$dir: why it is not sure"
   for reading; do
-    grep -q "^  trainc init .*$dir$reading " log || { cat log; fail "$dir: no reading '$reading'"; }
+    grep -q "^  trainc init .*$dir$reading " log || fail "$dir: no reading '$reading'"
   done
   sed -n 's/^  trainc \(init .*[^ ]\)    # .*/\1/p' log >commands
   while read -r command; do
-    eval "'$trainc' $command" >x.yaml 2>log && "$trainc" config --check --cfg x.yaml >/dev/null 2>&1 || { cat log; fail "$dir: '$command'"; }
+    eval "'$trainc' $command" >x.yaml 2>log && "$trainc" config --check --cfg x.yaml >/dev/null 2>&1 || fail "$dir: '$command'"
   done <commands
   mv log.all said
 }
@@ -131,7 +125,7 @@ mkdir movies && cp -r "$(ls -d _s/train/* | head -1)" movies/posters && printf '
 unsure movies "'posters' is its only folder of images.*there is also '.*data.csv'" ' --as folder'
 grep -q "  trainc check --dataset csv --data-path .*movies    # images with classes listed in '.*data.csv'" said || { cat said; fail "the CSV is no reading"; }
 cp -r movies films && k=0 && for f in films/posters/*; do f=${f##*/}; echo "${f%.*},$((k++ % 2))"; done | cat <(echo id,genre) - >films/data.csv
-"$trainc" init films >films.yaml 2>log || { cat log; fail "posters and a table"; }
+"$trainc" init films >films.yaml 2>log || fail "posters and a table"
 is films.yaml DATASET csv
 is films.yaml NUM_CLASSES 2
 grep -q 'is not read' films.yaml && fail "the table of a data set is said not to be read"
@@ -142,16 +136,16 @@ unsure two "1 other folders could also be the images or label maps of 'images' a
 _pairs 0 16 like/photos_of_it like/masks && mv like/photos_of_it like/original
 unsure like "'masks' may be the label maps of 'original'" ' --as folder'
 "$trainc" init "odd ones" >x.yaml 2>log && fail "class folders within a folder"
-grep -q "trainc init '.*odd ones/images'    # one folder per class" log || { cat log; fail "the folder within is not named"; }
+expect_line "trainc init '.*odd ones/images'    # one folder per class"
 _pairs 0 16 lossy/images lossy/masks && for f in lossy/masks/*; do cp "$(ls _s/train/*/* | head -1)" "${f%.png}.jpg" && rm "$f"; done
 "$trainc" init lossy >x.yaml 2>log && fail "masks in JPEG are no label maps"
-grep -q "label maps cannot be JPEG files, whose lossy compression changes class values (16 of 16, such as" log || { cat log; fail "masks in JPEG: no reason"; }
+expect_line "label maps cannot be JPEG files, whose lossy compression changes class values (16 of 16, such as"
 "$trainc" --data-path lossy --dataset pairs --train-split '' --val-split '' --model erfnet --num-classes 3 --output o --device cpu >log 2>&1 && fail "masks in JPEG train"
-grep -q "label maps cannot be JPEG files" log || { cat log; fail "training: masks in JPEG: no reason"; }
+expect_line "label maps cannot be JPEG files"
 layout_map_split_above split_above
 # For label maps, an error about DATA.DATASET folder says so.
 "$trainc" check --data-path split_above --model resnet20 --num-classes 2 >log 2>&1
-grep -q "looks like DATA.DATASET pairs, not imagenet" log || { cat log; fail "check: folders of images and masks are classes"; }
+expect_line "looks like DATA.DATASET pairs, not imagenet"
 
 # Gray images, larger images, and images in containers.
 mkdir -p gray/train/{a,b} gray/val/{a,b}
@@ -177,15 +171,15 @@ done
 trains digits digits --lists digits.d
 is digits.yaml NUM_CLASSES 12
 is digits.yaml IMG_SIZE 16
-grep -qE 'damaged|cannot decode' log && { cat log; fail "digits: images are left out"; }
+grep -qE 'damaged|cannot decode' log && fail "digits: images are left out"
 [ "$(sed -n 3p digits.d/classes.txt)" = 10 ] || fail "digits: classes.txt"
 [ "$(cut -f2 digits.d/val.txt | sort -un | tr '\n' ' ')" = "0 1 2 3 4 5 6 7 8 9 10 11 " ] || fail "digits: the classes of val.txt"
-"$trainc" --cfg digits.yaml --epochs 8 --output few --device cpu >log 2>&1 || { cat log; fail "digits: a short run"; }
+"$trainc" --cfg digits.yaml --epochs 8 --output few --device cpu >log 2>&1 || fail "digits: a short run"
 awk '/^Max accuracy/ { sub("%", "", $3); best = $3 } END { exit best < 60 }' log || { grep Max log; fail "digits: a short run does not learn"; }
 # Derived values have a reason and follow from values that the user set.
 "$trainc" config --cfg digits.yaml --epochs 10 >log 2>&1
-grep -q 'SCALE_LR: false  # job: ' log || fail "no reason for SCALE_LR"
-grep -q 'EPOCHS: 10  # --epochs' log || fail "EPOCHS does not stay"
+expect_line 'SCALE_LR: false  # job: '
+expect_line 'EPOCHS: 10  # --epochs'
 grep -q "RAMP_STEPS: 2[0-9].0  # job: a tenth of the run" log || { grep RAMP log; fail "the EMA does not follow the epochs"; }
 "$trainc" config --cfg digits.yaml --opts DEFAULTS=swin | grep '# job' && fail "DEFAULTS swin has values of the job"
 "$trainc" config --data-path split --output o >log 2>&1
@@ -206,35 +200,33 @@ for want in 40:resnet20:40: 100:resnet50:128:enlarged 150:resnet50:128: 180:resn
   for i in {1..10000}; do printf 'a.ppm\t0\nb.ppm\t1\n'; done >"many$side/train.txt"
   head -20 "many$side/train.txt" >"many$side/val.txt"
   printf "a\nb\n" >"many$side/classes.txt"
-  "$trainc" init "many$side" >many.yaml 2>log || { cat log; fail "many$side"; }
+  "$trainc" init "many$side" >many.yaml 2>log || fail "many$side"
   is many.yaml NAME "$net"
   is many.yaml IMG_SIZE "$size"
   grep -q 'large enough' many.yaml && fail "$side pixels are large enough"
   grep -q "^ *IMG_SIZE: .*# the median shorter side is $side${enlarged:+, so images are $enlarged}\$" many.yaml || { grep IMG_SIZE many.yaml; fail "$side: what is said of the size"; }
 done
-"$trainc" pack --cfg split.yaml --to tar --out tar >log 2>&1 || { cat log; fail "pack"; }
+"$trainc" pack --cfg split.yaml --to tar --out tar >log 2>&1 || fail "pack"
 trains tar tar
 is tar.yaml DATASET tar
 
-refuses() { # PATTERN ARGUMENT...
-  local say=$1
-  shift
-  "$trainc" init "$@" >out.yaml 2>log
-  [ $? = 2 ] && [ ! -s out.yaml ] && [ "$(wc -l <log)" -le 2 ] && grep -q -- "$say" log || { cat log; fail "init $*"; }
+rejects() { # PATTERN ARGUMENT...
+  "$trainc" init "${@:2}" >out.yaml 2>log
+  [ $? = 2 ] && [ ! -s out.yaml ] && [ "$(wc -l <log)" -le 2 ] && grep -q -e "$1" log || fail "init ${*:2}"
 }
 mkdir empty
-refuses 'no known data set layout in' empty
-refuses "'nowhere' is not a folder" nowhere
-refuses 'no folder given'
-refuses '--as: must be a storage that reads files' pairs --as synthetic
-refuses "--as: .*did you mean folder" pairs --as folders
-refuses "--as voc: '.*pairs' does not have this layout" pairs --as voc
-refuses '--lists has no effect' split --lists more.d
+rejects 'no known data set layout in' empty
+rejects "'nowhere' is not a folder" nowhere
+rejects 'no folder given'
+rejects '--as: must be a storage that reads files' pairs --as synthetic
+rejects "--as: .*did you mean folder" pairs --as folders
+rejects "--as voc: '.*pairs' does not have this layout" pairs --as voc
+rejects '--lists has no effect' split --lists more.d
 mkdir -p one/a one/b && cp flat/square/*.jpg one/b && cp one/b/0003.jpg one/a
-refuses "has only one image of class 'a'" one --lists one.d
-refuses 'already exists' flat --lists lists.d
+rejects "has only one image of class 'a'" one --lists one.d
+rejects 'already exists' flat --lists lists.d
 mkdir val.d && touch val.d/val.txt
-refuses 'already exists' flat --lists val.d
+rejects 'already exists' flat --lists val.d
 [ ! -e val.d/train.txt ] || fail "one of two lists was written"
 
-[ $fails = 0 ] && echo "init: passed" || { echo "init: $fails failed"; exit 1; }
+finish

@@ -4,31 +4,21 @@
 # (download.sh tests downloads).
 #
 #   tests/e2e/pretrained.sh [TRAINC]
-set -u
-trainc=$(realpath "${1:-./trainc}")
-dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-pretrained.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-fails=0
+. "$(dirname "$0")/lib.bash"
 unset HF_HUB_CACHE HUGGINGFACE_HUB_CACHE TORCH_HOME XDG_CACHE_HOME TIMM_USE_OLD_CACHE HF_ENDPOINT TRAINC_MIRROR
 export HOME=$dir/home HF_HOME=$dir/hf HF_HUB_OFFLINE=1
 
-fail() { echo "FAILED: $*"; tail -3 log; fails=$((fails + 1)); }
-told() { # PATTERN: checks that the last command failed with exit code 2 and a matching line
-  [ $? = 2 ] && grep -q -e "$1" log || fail "not told: $1"
-}
-
 "$trainc" synth shapes --out shapes --classes 3 --train 6 --val 3 --size 32 2>/dev/null || exit 1
 "$trainc" --model test_resnet --data-path shapes --device cpu --output out --epochs 1 -b 4 --num-classes 3 \
-  --img-size 32 --opts TRAIN.WARMUP_EPOCHS 0 >log 2>&1 || { cat log; exit 1; }
-"$trainc" export --weights out/test_resnet/default/last.safetensors --out w.safetensors >log 2>&1 || exit 1
+  --img-size 32 --opts TRAIN.WARMUP_EPOCHS 0 >log 2>&1 || { fail "train"; finish; }
+"$trainc" export --weights out/test_resnet/default/last.safetensors --out w.safetensors >log 2>&1 || { fail "export"; finish; }
 
 # The cache of the Hugging Face Hub: refs/main contains the commit.
 name=test_resnet.r160_in1k
 hub=$HF_HOME/hub/models--timm--$name
 predict=("$trainc" predict --device cpu --num-classes 3 --pretrained)
-"${predict[@]}" $name shapes/val >log 2>&1
-told "the weights $name are not in any cache: download https://huggingface.co/timm/$name/resolve/main/model.safetensors and save it as '$hub/snapshots/main/model.safetensors' (not downloaded: HF_HUB_OFFLINE is set)"
+refuses "the weights $name are not in any cache: download https://huggingface.co/timm/$name/resolve/main/model.safetensors and save it as '$hub/snapshots/main/model.safetensors' (not downloaded: HF_HUB_OFFLINE is set)" \
+  "${predict[@]}" $name shapes/val
 mkdir -p "$hub/refs" "$hub/snapshots/0123abc" "$hub/snapshots/v2"
 printf 0123abc >"$hub/refs/main"
 cp w.safetensors "$hub/snapshots/0123abc/model.safetensors"
@@ -42,12 +32,11 @@ for other in test_resnet timm/$name hf-hub:timm/$name; do
 done
 "$trainc" predict --device cpu --num-classes 3 --model test_resnet shapes/val --pretrained 2>log | cmp -s - by_file ||
   fail "predict --pretrained without a value"
-grep -q "^MODEL.PRETRAINED $name sets DATA.IMG_SIZE 160, DATA.CROP_PCT 0.95, DATA.INTERPOLATION bilinear, DATA.MEAN \[0.5, 0.5, 0.5\], DATA.STD" log ||
-  fail "what the weights set is not told"
+expect_line "^MODEL.PRETRAINED $name sets DATA.IMG_SIZE 160, DATA.CROP_PCT 0.95, DATA.INTERPOLATION bilinear, DATA.MEAN \[0.5, 0.5, 0.5\], DATA.STD"
 "${predict[@]}" $name --crop-pct 0.5 shapes/val 2>log >/dev/null
-grep -q "sets DATA.IMG_SIZE 160, DATA.INTERPOLATION" log || fail "a key of the user's is told as the weights'"
-"${predict[@]}" hf-hub:timm/$name@v2 shapes/val >log 2>&1
-told "resolve/v2/model.safetensors and save it as '$hub/snapshots/v2/model.safetensors'"
+expect_line "sets DATA.IMG_SIZE 160, DATA.INTERPOLATION"
+refuses "resolve/v2/model.safetensors and save it as '$hub/snapshots/v2/model.safetensors'" \
+  "${predict[@]}" hf-hub:timm/$name@v2 shapes/val
 cp w.safetensors "$hub/snapshots/v2/model.safetensors"
 "${predict[@]}" hf-hub:timm/$name@v2 shapes/val 2>log | cmp -s - by_file || fail "predict of a revision"
 # Export by name: ONNX with its image preprocessing, and 8-bit weights.
@@ -56,21 +45,18 @@ cp w.safetensors "$hub/snapshots/v2/model.safetensors"
 "$trainc" quantize --device cpu --num-classes 3 --pretrained $name --calib shapes/val --out q.safetensors >log 2>&1 &&
   "$trainc" predict --weights q.safetensors shapes/val >by_8_bits 2>log || fail "quantize by name"
 cmp -s <(cut -d' ' -f1,2 by_8_bits) <(cut -d' ' -f1,2 by_file) || fail "quantize by name: other answers"
-"$trainc" export --pretrained $name --out out.safetensors >log 2>&1
-told "no checkpoint: give --weights FILE"
+refuses "no checkpoint: give --weights FILE" "$trainc" export --pretrained $name --out out.safetensors
 # A download by commit leaves no refs/main: a single snapshot is used, but not one of two.
 rm -r "$hub/snapshots/v2" && mv "$hub/refs" refs
 "${predict[@]}" $name shapes/val 2>log | cmp -s - by_file || fail "predict of the only snapshot"
 cp -r "$hub/snapshots/0123abc" "$hub/snapshots/4567def"
-"${predict[@]}" $name shapes/val >log 2>&1
-told "are not in any cache"
+refuses "are not in any cache" "${predict[@]}" $name shapes/val
 rm -r "$hub/snapshots/4567def" && mv refs "$hub"
-"$trainc" --model test_resnet --data-path shapes --device cpu --output no --num-classes 3 \
-  --pretrained "$(find shapes/val -type f | head -1)" >log 2>&1
-told "MODEL.PRETRAINED: 'shapes/val/.*': no weights: a JPEG image"
+refuses "MODEL.PRETRAINED: 'shapes/val/.*': no weights: a JPEG image" \
+  "$trainc" --model test_resnet --data-path shapes --device cpu --output no --num-classes 3 \
+  --pretrained "$(find shapes/val -type f | head -1)"
 [ ! -e no ] || fail "what is no file of weights is told after there is an output"
-"${predict[@]}" $name shapes/val --json a --csv a >log 2>&1
-told "--csv: 'a' is also the file of --json"
+refuses "--csv: 'a' is also the file of --json" "${predict[@]}" $name shapes/val --json a --csv a
 mkdir -p "$HF_HOME/hub/models--me--net/snapshots/main"
 cp w.safetensors "$HF_HOME/hub/models--me--net/snapshots/main/"
 mv "$HF_HOME/hub/models--me--net/snapshots/main/"{w,model}.safetensors
@@ -106,7 +92,6 @@ for old in "" 0 1; do # if both have the file, the first in search order wins
 done
 
 # Errors in config.json.
-told1() { [ $? = 2 ] && grep -q -e "config.json': $1" log || fail "not told: $1"; }
 hub_config() { echo "$1" >"$HF_HOME/hub/models--me--net/snapshots/main/config.json"; }
 images='"input_size": [3, 160, 160], "interpolation": "bilinear", "mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.5]'
 other=("$trainc" predict --device cpu --pretrained hf-hub:me/net)
@@ -115,32 +100,27 @@ hub_config '{"architecture": "test_resnet", "num_classes": 3, "pretrained_cfg": 
 cp -r "$HF_HOME/hub/models--me--net/snapshots/main" local
 "$trainc" predict --device cpu --pretrained local-dir:local shapes/val 2>log | cmp -s - by_file || fail "local-dir"
 "$trainc" config --pretrained hf-hub:me/net --crop-pct 0.5 >log 2>&1
-grep -q "CROP_PCT: 0.5  # --crop-pct" log && grep -q "INTERPOLATION: bilinear  # MODEL.PRETRAINED hf-hub:me/net" log &&
-  grep -q "NAME: test_resnet  # MODEL.PRETRAINED hf-hub:me/net" log || fail "config.json: origins"
+expect_line "CROP_PCT: 0.5  # --crop-pct"
+expect_line "INTERPOLATION: bilinear  # MODEL.PRETRAINED hf-hub:me/net"
+expect_line "NAME: test_resnet  # MODEL.PRETRAINED hf-hub:me/net"
 "$trainc" --pretrained hf-hub:me/net --data-path shapes --device cpu --output other --epochs 1 -b 4 --img-size 32 \
   --opts TRAIN.WARMUP_EPOCHS 0 >log 2>&1 && grep -q "tensors loaded" log || fail "config.json: training"
-"$trainc" predict --device cpu --pretrained local-dir:shapes shapes/val >log 2>&1
-told "the folder 'shapes' has no weights: model.safetensors, or any .safetensors, .pth, .pth.tar or .bin"
-"$trainc" predict --device cpu --pretrained local-dir:nowhere shapes/val >log 2>&1
-told "folder 'nowhere' not found"
+refuses "the folder 'shapes' has no weights: model.safetensors, or any .safetensors, .pth, .pth.tar or .bin" \
+  "$trainc" predict --device cpu --pretrained local-dir:shapes shapes/val
+refuses "folder 'nowhere' not found" "$trainc" predict --device cpu --pretrained local-dir:nowhere shapes/val
 cp -r local other_name && mv other_name/model.safetensors other_name/net_7.safetensors && echo no >other_name/a.bin
 "$trainc" predict --device cpu --pretrained local-dir:other_name shapes/val 2>log | cmp -s - by_file ||
   fail "local-dir: any name of a file"
 hub_config '{"architecture": "test_resnet", "num_classes": 3, "pretrained_cfg": {"interpolation": "lanczos"}}'
-"${other[@]}" shapes/val >log 2>&1
-told1 "\"interpolation\" is neither bicubic nor bilinear"
+refuses "config.json': \"interpolation\" is neither bicubic nor bilinear" "${other[@]}" shapes/val
 hub_config '{"architecture": "test_resnet", "pretrained_cfg": {"mean": [1, "x"]}}'
-"${other[@]}" shapes/val >log 2>&1
-told1 "\"mean\" is not a list of numbers"
+refuses "config.json': \"mean\" is not a list of numbers" "${other[@]}" shapes/val
 hub_config '{"model_type": "bert"}'
-"${other[@]}" shapes/val >log 2>&1
-told1 "\"architecture\" is missing: set the model with --model"
+refuses "config.json': \"architecture\" is missing: set the model with --model" "${other[@]}" shapes/val
 hub_config '{"architecture": "resnet51", "num_classes": 3}'
-"${other[@]}" shapes/val >log 2>&1
-told1 "unknown \"architecture\" 'resnet51'"
+refuses "config.json': unknown \"architecture\" 'resnet51'" "${other[@]}" shapes/val
 hub_config '{"architecture": '
-"${other[@]}" shapes/val >log 2>&1
-[ $? = 2 ] && grep -q "config.json': " log || fail "config.json: damaged"
+refuses "config.json': " "${other[@]}" shapes/val
 rm "$HF_HOME/hub/models--me--net/snapshots/main/config.json"
 
 # Keys set by the user keep their values; the origin of the others is printed; training starts
@@ -153,19 +133,17 @@ grep -q "CROP_PCT: 0.5  # --crop-pct" log && grep -q "MEAN: \[0.5, 0.5, 0.5\]  #
   fail "training from weights by name"
 "$trainc" models --cached >log 2>&1
 [ "$(grep -c "cached$" log)" = 1 ] && grep -q "^$name .*41.602  67.984 .*cached" log || fail "models --cached"
-"$trainc" models --cached nosuch >log 2>&1
-told "no public weights match 'nosuch'"
+refuses "no public weights match 'nosuch'" "$trainc" models --cached nosuch
 "$trainc" models --cached resnet101 >log 2>&1 && [ "$(wc -l <log)" = 1 ] || fail "models --cached of what is not there"
 "$trainc" models --pretrained 'resnet50.a?_in1k' >log 2>&1
 [ "$(grep -c "^resnet50.a[123m]_in1k " log)" = 4 ] && [ "$(wc -l <log)" = 5 ] || fail "models --pretrained GLOB"
 
 # Deprecated names, and the name of a release file.
-"${predict[@]}" tv_resnet50 shapes/val >log 2>&1
-told "the weights resnet50.tv_in1k are not in any cache: .*/resnet50-0676ba61.pth' "
+refuses "the weights resnet50.tv_in1k are not in any cache: .*/resnet50-0676ba61.pth' " "${predict[@]}" tv_resnet50 shapes/val
 "$trainc" config --model gluon_resnet50_v1d --print-config=diff >log 2>&1
-grep -q "NAME: resnet50d.gluon_in1k" log || fail "a model's name of old"
-"$trainc" predict --device cpu --model tv_resnet34 shapes/val --pretrained >log 2>&1
-told "the weights resnet34.tv_in1k are not in any cache"
+expect_line "NAME: resnet50d.gluon_in1k"
+refuses "the weights resnet34.tv_in1k are not in any cache" \
+  "$trainc" predict --device cpu --model tv_resnet34 shapes/val --pretrained
 for one in tv_resnet50 resnet50.tv_in1k timm/resnet50.tv_in1k hf-hub:timm/resnet50.tv_in1k resnet50-0676ba61.pth; do
   "$trainc" models --pretrained $one >log 2>&1 && grep -q "^url .*/resnet50-0676ba61.pth" log || fail "models --pretrained $one"
 done
@@ -175,23 +153,17 @@ done
 [ "$(cut -d' ' -f1 log | tr '\n' ' ')" = "MODEL.NAME resnet10t resnet101 " ] || fail "models --exclude"
 
 # Errors.
-"${predict[@]}" resnet999 shapes/val >log 2>&1
-told "file 'resnet999' not found, and there are no public weights of that name"
-"$trainc" models resnet50.a1_in1k >log 2>&1
-told "it names public weights: trainc models --pretrained resnet50.a1_in1k"
-"${predict[@]}" resnet50.a9_in1k shapes/val >log 2>&1
-told "did you mean resnet50.a1_in1k?"
-"${predict[@]}" resnet50 --model resnet18 shapes/val >log 2>&1
-told "these weights are for resnet50, but MODEL.NAME is resnet18"
-"$trainc" predict --weights resnet50.a1_in1k shapes/val >log 2>&1
-told "no file 'resnet50.a1_in1k' (--pretrained resnet50.a1_in1k)"
+refuses "file 'resnet999' not found, and there are no public weights of that name" "${predict[@]}" resnet999 shapes/val
+refuses "it names public weights: trainc models --pretrained resnet50.a1_in1k" "$trainc" models resnet50.a1_in1k
+refuses "did you mean resnet50.a1_in1k?" "${predict[@]}" resnet50.a9_in1k shapes/val
+refuses "these weights are for resnet50, but MODEL.NAME is resnet18" "${predict[@]}" resnet50 --model resnet18 shapes/val
+refuses "no file 'resnet50.a1_in1k' (--pretrained resnet50.a1_in1k)" "$trainc" predict --weights resnet50.a1_in1k shapes/val
 
 # torch.hub's cache: the checksum in the name is verified.
 torch=$HOME/.cache/torch/hub/checkpoints
 mkdir -p "$torch"
 echo damaged >"$torch/resnet18-f37072fd.pth"
-"${predict[@]}" resnet18.tv_in1k shapes/val >log 2>&1
-[ $? = 1 ] && grep -q "is damaged: its SHA-256 starts with" log || fail "a damaged file in the cache"
+exits 1 "is damaged: its SHA-256 starts with" "${predict[@]}" resnet18.tv_in1k shapes/val
 rm "$torch/resnet18-f37072fd.pth"
 
 # Weights for ImageNet-1k give its class names in every output.
@@ -228,8 +200,8 @@ printf "thing %s\n" $(seq 1000) | sed 's/.*/"&"/' | paste -sd, >things
 mkdir labels && python3 bare.py w.safetensors labels/model.safetensors
 echo '{"architecture": "test_resnet", "num_classes": 3, "label_names": ["ant", "bee", "cow"]}' >labels/config.json
 "$trainc" predict --device cpu --pretrained local-dir:labels "$image" >answers 2>log && cat answers >>log
-grep -q "ant 0.*\|bee 0" answers || fail "config.json: label_names"
+expect_line "ant 0.*\|bee 0" answers
 echo '{"architecture": "test_resnet", "num_classes": 3, "label_names": ["ant", "bee", 7]}' >labels/config.json
 "$trainc" predict --device cpu --pretrained local-dir:labels "$image" 2>log | grep -q "ant" && fail "config.json: label_names that are none"
 
-[ $fails = 0 ]
+finish

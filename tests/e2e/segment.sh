@@ -6,16 +6,6 @@
 #   tests/e2e/segment.sh [TRAINC]
 . "$(dirname "$0")/lib.bash"
 
-above() { awk -v a="$1" -v b="$2" 'BEGIN {exit !(a > b)}'; }
-same() { # FILE FILE KEY...
-  local a=$1 b=$2
-  shift 2
-  for key in "$@"; do
-    [ "$(json_value "$a" "$key")" = "$(json_value "$b" "$key")" ] ||
-      fail "$key is $(json_value "$a" "$key") in $a, $(json_value "$b" "$key") in $b"
-  done
-}
-
 common=(--cfg "$here/configs/smoke/segment.yaml" --output out --device cpu)
 
 # Trains the encoder, then the full model from its weights.
@@ -56,15 +46,13 @@ echo "ok: images"
 mv $run undisturbed
 "$trainc" "${full[@]}" >log 2>&1 &
 pid=$!
-while ! grep -q '"step":17,' $run/metrics.jsonl 2>/dev/null && kill -0 $pid 2>/dev/null; do
-  sleep 0.05
-done
+reached $run 17 $pid
 kill -9 $pid 2>/dev/null
 wait $pid 2>/dev/null
 "$trainc" "${full[@]}" --result again.json >log 2>&1 || fail "does not go on"
 grep -q "resumed from" log || fail "did not resume"
 cmp -s $run/last.safetensors undisturbed/last.safetensors || fail "resumed: other weights"
-same train.json again.json val_loss val_miou ema_miou val_fwiou
+same_values train.json again.json val_loss val_miou ema_miou val_fwiou
 cut -d, -f1-12 $run/summary.csv | cmp -s - <(cut -d, -f1-12 undisturbed/summary.csv) ||
   fail "resumed: another summary.csv"
 # Restarting a finished run gives the same result, except for times, speeds, and memory.
@@ -84,7 +72,7 @@ grep -q '"pixels": ' report/report.json && [ -s report/confusion.png ] && [ ! -e
   head -1 report/classes.csv | grep -q "^class,pixels," || fail "eval --report"
 awk -v a="$(json_value report/report.json accuracy)" -v b="$(json_value eval.json ema_acc)" \
   'BEGIN {d = a - b; exit !(a > 0 && d * d < 1e-8)}' || fail "eval --report: another accuracy"
-same train.json eval.json val_loss val_acc val_class_acc val_miou val_fwiou ema_miou
+same_values train.json eval.json val_loss val_acc val_class_acc val_miou val_fwiou ema_miou
 [ -s $run/images/eval_1.png ] && grep -q "images written to '$run/images'" log || fail "eval: no images"
 touch $run/images/eval_{7,10,x}.png # of an evaluation with more images; x is not trainc's
 "$trainc" eval "${common[@]}" --resume $run/last.safetensors >log 2>&1 || fail "eval again"
@@ -125,7 +113,7 @@ mv out/erfnet_encoder gone
 "$trainc" "${full[@]}" >log 2>&1 || fail "does not go on without MODEL.PRETRAINED's file"
 "$trainc" eval "${full[@]}" --resume $run/last.safetensors --result eval.json >log 2>&1 ||
   fail "eval without MODEL.PRETRAINED's file"
-same train.json eval.json val_loss steps epochs
+same_values train.json eval.json val_loss steps epochs
 "$trainc" "${full[@]}" --tag new >log 2>&1
 [ $? = 2 ] && grep -q "MODEL.PRETRAINED: file '.*' not found" log || fail "a new run without its weights"
 mv gone out/erfnet_encoder
@@ -181,7 +169,7 @@ rm -r scenes/leftImg8bit/train scenes/gtFine/train
   --resume out/erfnet/scenes/last.safetensors --output eval --result scenes_eval.json -b 4 \
   --opts DATA.IMG_WIDTH=96 DATA.IMG_HEIGHT=48 >eval.log 2>&1 ||
   { cat eval.log; fail "eval without training images"; }
-same scenes.json scenes_eval.json val_loss val_miou
+same_values scenes.json scenes_eval.json val_loss val_miou
 # So does an evaluation of exported weights, which include the classes and the class weights.
 "$trainc" export --weights out/erfnet/scenes/last.safetensors --raw --out alone.safetensors \
   >alone.log 2>&1 || { cat alone.log; fail "export"; }
@@ -189,7 +177,7 @@ alone=(--cfg "$here/configs/erfnet.yaml" --data-path scenes --device cpu --outpu
 wide=(DATA.IMG_WIDTH=96 DATA.IMG_HEIGHT=48)
 "$trainc" eval "${alone[@]}" --pretrained alone.safetensors --result alone.json -b 4 --opts "${wide[@]}" \
   >alone.log 2>&1 || { cat alone.log; fail "eval of exported weights"; }
-same scenes.json alone.json val_loss val_miou
+same_values scenes.json alone.json val_loss val_miou
 image=$(ls scenes/leftImg8bit/val/*/*.png | head -1)
 names=$(printf "'c%d'," {1..20})
 "$trainc" predict "${alone[@]}" --weights alone.safetensors --out found "$image" --opts "${wide[@]}" \

@@ -3,26 +3,11 @@
 # files, saves its state and leaves no temporary files.
 #
 #   tests/e2e/signals.sh [TRAINC]
-set -u
-trainc=$(realpath "${1:-./trainc}")
-here=$(realpath "$(dirname "$0")/../..")
-dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-signals.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-fails=0
-
-fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+. "$(dirname "$0")/lib.bash"
 
 train=("$trainc" --cfg "$here/configs/smoke/synthetic.yaml" --output out --device cpu --epochs 2000
   --opts PRINT_FREQ=1)
 run=out/resnet20/default
-
-reached() { # STEP PID: false if the run ended before
-  while ! grep -q "\"step\":$1," $run/metrics.jsonl 2>/dev/null; do
-    kill -0 "$2" 2>/dev/null || return 1
-    sleep 0.01
-  done
-}
 
 leaves() { # WHAT CODE PID: the process ends with the exit code, and its weights are saved
   wait "$3"
@@ -37,23 +22,23 @@ leaves() { # WHAT CODE PID: the process ends with the exit code, and its weights
 # The terminal is closed (SIGHUP).
 "${train[@]}" >log 2>&1 &
 pid=$!
-reached 3 $pid || fail "SIGHUP: over too early"
+reached $run 3 $pid || fail "SIGHUP: over too early"
 kill -HUP $pid
 leaves SIGHUP 129 $pid
 
 # A batch system warns before its time limit (sbatch --signal=USR1@60).
 "${train[@]}" >log 2>&1 &
 pid=$!
-reached 3 $pid || fail "SIGUSR1: over too early"
+reached $run 3 $pid || fail "SIGUSR1: over too early"
 kill -USR1 $pid
 leaves SIGUSR1 138 $pid
 
 # Under nohup the run keeps ignoring SIGHUP.
 nohup "${train[@]}" >log 2>&1 &
 pid=$!
-reached 3 $pid || fail "nohup: over too early"
+reached $run 3 $pid || fail "nohup: over too early"
 kill -HUP $pid
-reached 10 $pid || fail "nohup: ended by SIGHUP"
+reached $run 10 $pid || fail "nohup: ended by SIGHUP"
 kill $pid
 leaves "nohup and SIGTERM" 143 $pid
 
@@ -62,7 +47,7 @@ mkfifo pipe
 "${train[@]}" >pipe 2>&1 &
 pid=$!
 head -c 200 <pipe >/dev/null
-reached 5 $pid || fail "no reader: over too early"
+reached $run 5 $pid || fail "no reader: over too early"
 kill -INT $pid
 leaves "no reader of the log" 130 $pid
 
@@ -77,7 +62,7 @@ rc=$?
 if ! grep -q '"step":1,' $run/metrics.jsonl 2>/dev/null; then # or the signal came too late
   [ $rc = 143 ] || fail "SIGTERM at the start: exit code $rc"
   [ -e $run/last.safetensors ] && fail "SIGTERM at the start: a checkpoint of nothing"
-  "${train[@]}" --lr 0.01 --max-steps 2 >log 2>&1 || { cat log; fail "SIGTERM at the start: next start"; }
+  "${train[@]}" --lr 0.01 --max-steps 2 >log 2>&1 || fail "SIGTERM at the start: next start"
   echo "ok: SIGTERM at the start"
 fi
 rm -rf out
@@ -85,21 +70,21 @@ rm -rf out
 # In the only validation of a short run: the run ends at once, and the weights are saved.
 "${train[@]}" --val-num-samples 200000 --max-steps 3 --result result.json >log 2>&1 &
 pid=$!
-reached 3 $pid || fail "SIGTERM in validation: over too early"
+reached $run 3 $pid || fail "SIGTERM in validation: over too early"
 sleep 0.3
 kill -TERM $pid
 leaves "SIGTERM in validation" 143 $pid
-grep -q '"exit": 143' result.json || fail "SIGTERM in validation: the result says another exit code"
+[ "$(json_value result.json exit)" = 143 ] || fail "SIGTERM in validation: the result says another exit code"
 # An interrupted validation gives no scores.
 run=out/erfnet/default
 "$trainc" --cfg "$here/configs/smoke/segment.yaml" --output out --device cpu --max-steps 2 \
   --val-num-samples 100000 --result result.json --opts PRINT_FREQ=1 >log 2>&1 &
 pid=$!
-reached 2 $pid || fail "SIGTERM in a segmentation's validation: over too early"
+reached $run 2 $pid || fail "SIGTERM in a segmentation's validation: over too early"
 sleep 0.5
 kill -TERM $pid
 leaves "SIGTERM in a segmentation's validation" 143 $pid
-grep -q '"val_miou": null' result.json && ! grep -q val_iou result.json ||
+[ "$(json_value result.json val_miou)" = null ] && ! grep -q val_iou result.json ||
   { cat result.json; fail "SIGTERM in a segmentation's validation: scores of a part"; }
 run=out/resnet20/default
 "$trainc" --throughput --cfg "$here/configs/smoke/synthetic.yaml" --device ref -b 64 \
@@ -108,14 +93,14 @@ pid=$!
 sleep 1
 kill -TERM $pid
 wait $pid
-[ $? = 143 ] && grep -q '"images_per_second": null' result.json && ! grep -q "throughput" log ||
-  { cat log; fail "SIGTERM before a throughput was measured"; }
+[ $? = 143 ] && [ "$(json_value result.json images_per_second)" = null ] && ! grep -q "throughput" log ||
+  fail "SIGTERM before a throughput was measured"
 echo "ok: validations and throughput"
 
 # During the long startup of a large model: the result describes this run and why it ended.
 large=(--cfg "$here/configs/smoke/synthetic.yaml" --model resnet50 -b 4)
 "$trainc" "${large[@]}" --max-steps 1 --output large --opts TRAIN.KEEP_CHECKPOINTS=1 \
-  >log 2>&1 || { cat log; fail "weights of a large model"; }
+  >log 2>&1 || fail "weights of a large model"
 starts() { # NAME CODE SIGNAL RESULT ARGUMENT...: sends a signal during startup
   local what=$1 code=$2 sig=$3 result=$4 pid rc
   shift 4
@@ -163,13 +148,13 @@ echo "ok: without standard files"
 # A file size limit simulates a full disk: it is reported, and the run continues to its end.
 (ulimit -f 100 && "${train[@]}" --max-steps 4 --opts TRAIN.SAVE_STEPS=2 --result result.json >log 2>&1)
 rc=$?
-[ $rc = 1 ] && grep -q "cannot save a checkpoint: .*File too large" log && grep -q '"steps": 4,' result.json ||
-  { cat log; fail "a file that is too large: exit code $rc"; }
+[ $rc = 1 ] && grep -q "cannot save a checkpoint: .*File too large" log && [ "$(json_value result.json steps)" = 4 ] ||
+  fail "a file that is too large: exit code $rc"
 [ -n "$(find out -name '*.safetensors*')" ] && fail "a file that is too large: left behind"
 rm -rf out
 (ulimit -f 1 && "$trainc" synth shapes --out many --train 1 --val 1 --size 64 >log 2>&1)
 rc=$?
-[ $rc = 1 ] && grep -q "File too large" log || fail "an image that is too large: exit code $rc, $(cat log)"
+[ $rc = 1 ] && grep -q "File too large" log || fail "an image that is too large: exit code $rc"
 echo "ok: files that are too large"
 
-[ $fails = 0 ] && echo "signals: passed" || { echo "signals: $fails failed"; exit 1; }
+finish
