@@ -1,23 +1,13 @@
 # Shared code of the scripts that run several processes; they source it:
 #
-#   . "$(dirname "$0")/ranks.bash" NAME [TRAINC]
+#   . "$(dirname "$0")/ranks.bash"
 #
-# It changes to a new folder that holds the data set `shapes`; $trainc and $here are absolute
-# paths.
+# It sources lib.bash and makes the data set `shapes` in the temporary folder.
 # shellcheck shell=bash disable=SC2034
-set -u
-name=$1
-trainc=$(realpath "${2:-./trainc}")
-here=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../..")
-dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-$name.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-fails=0
+. "$(dirname "${BASH_SOURCE[0]}")/lib.bash"
 # Allows root, as in a container, and more ranks than cores.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
-fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
-finish() { [ $fails = 0 ] && echo "$name: passed" || { echo "$name: $fails failed"; exit 1; }; }
 ranks() { mpirun --oversubscribe -n "$1" "${@:2}"; } # N COMMAND...
 # Waits until the process ends, at most SECONDS; $tenths is the time it took.
 ends() { # PID SECONDS
@@ -30,9 +20,7 @@ ends() { # PID SECONDS
 
 # Prints the largest difference between two checkpoints, whose headers differ only in times.
 apart() { # A B
-  local at=()
-  for f in "$1" "$2"; do at+=($((9 + $(od -An -tu8 -N8 "$f")))); done
-  paste <(tail -c +${at[0]} "$1" | od -An -v -w4 -tf4) <(tail -c +${at[1]} "$2" | od -An -v -w4 -tf4) |
+  paste <(tensor_bytes "$1" | od -An -v -w4 -tf4) <(tensor_bytes "$2" | od -An -v -w4 -tf4) |
     awk '{d = $1 - $2; d = d < 0 ? -d : d; if (!(d <= most)) most = d; n++} END {print (n > 10000 ? most + 0 : "nothing")}'
 }
 file() { ls "$1"/*/*/last.safetensors; }

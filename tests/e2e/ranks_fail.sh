@@ -6,7 +6,7 @@
 #
 #   KILLS=3     number of kills; use 20 if time permits
 #   SEED=...    seed of the instants
-. "$(dirname "$0")/ranks.bash" ranks_fail "$@"
+. "$(dirname "$0")/ranks.bash"
 id=$((RANDOM % 200))
 spaces=("tc${id}a" "tc${id}b")
 trap 'for n in "${spaces[@]}"; do ip netns del "$n" 2>/dev/null; done; rm -rf "$dir"' EXIT

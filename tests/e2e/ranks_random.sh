@@ -5,7 +5,7 @@
 # resuming with a different number of ranks.
 #
 #   tests/e2e/ranks_random.sh [TRAINC]
-. "$(dirname "$0")/ranks.bash" ranks_random "$@"
+. "$(dirname "$0")/ranks.bash"
 
 tiny >tiny.yaml
 train=("$trainc" --cfg tiny.yaml --no-amp --epochs 1 --reprob 0.5 --opts MODEL.DROP_RATE=0.2 MODEL.DROP_PATH_RATE=0.3
