@@ -3,23 +3,14 @@
 # flag, and where make install puts files.
 #
 #   tests/e2e/help.sh [TRAINC]
-set -u
-trainc=$(realpath "${1:-./trainc}")
-here=$(realpath "$(dirname "$0")/../..")
-dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-help.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-fails=0
-
-fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+. "$(dirname "$0")/lib.bash"
 
 # A word from a name or a help text, ignoring case.
 "$trainc" help Warm >log 2>&1 || fail "a word"
-grep -q 'no key, flag, or verb is named "Warm"; it occurs in the help of:' log && grep -q "TRAIN.WARMUP_EPOCHS" log || { cat log; fail "a word"; }
+grep -q 'no key, flag, or verb is named "Warm"; it occurs in the help of:' log && grep -q "TRAIN.WARMUP_EPOCHS" log || fail "a word"
 "$trainc" help pillow 2>&1 | grep -q "DATA.DATA_PATH" || fail "a word of a text"
 "$trainc" help calib 2>&1 | grep -q "quantize --calib" || fail "a flag of a verb"
-"$trainc" help nosuchword >log 2>&1
-[ $? = 2 ] && grep -q "no verb or key is named nosuchword" log || fail "no such word"
+refuses "no verb or key is named nosuchword" "$trainc" help nosuchword
 
 # Tab in bash: $1 is the command line, whose last word is completed.
 "$trainc" help --completion bash >trainc.bash || fail "--completion bash"
@@ -62,8 +53,7 @@ if command -v fish >/dev/null; then
   fish_is "trainc train TRAIN.BASE" "TRAIN.BASE_LR="
   fish_is "trainc --cfg trainc.f" "trainc.fish"
 fi
-"$trainc" help --completion csh >log 2>&1
-[ $? = 2 ] && grep -q "unknown shell 'csh'; choose bash, zsh, or fish" log || fail "another shell"
+refuses "unknown shell 'csh'; choose bash, zsh, or fish" "$trainc" help --completion csh
 
 # What a bug report needs.
 "$trainc" --version >log
@@ -85,7 +75,7 @@ done
 "$trainc" help --man nothing >log 2>&1 && fail "--man of nothing"
 
 # Installed by a package or by a user.
-make -s -C "$here" install DESTDIR="$dir/root" PREFIX=/usr >log 2>&1 || { cat log; fail "make install"; }
+make -s -C "$here" install DESTDIR="$dir/root" PREFIX=/usr >log 2>&1 || fail "make install"
 for f in bin/trainc share/man/man1/trainc.1 share/man/man1/trainc-train.1 share/zsh/site-functions/_trainc \
   share/bash-completion/completions/trainc share/fish/vendor_completions.d/trainc.fish \
   share/trainc/configs/swin.yaml share/trainc/scripts/import_run.py share/trainc/scripts/plot.py; do
@@ -98,4 +88,5 @@ for word in multilabel regression imbalance F1 threshold ensemble swa kfold augm
   "$trainc" help $word >word.txt 2>&1 && grep -q "^  $word  " word.txt || fail "help $word: $(cat word.txt)"
 done
 "$trainc" help tta 2>&1 | grep -q "^TEST.TTA" || fail "help tta: no TEST.TTA"
-[ $fails = 0 ] && echo "help: passed" || { echo "help: $fails failed"; exit 1; }
+
+finish
