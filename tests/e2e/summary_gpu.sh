@@ -3,15 +3,7 @@
 # and in builds without CUDA.
 #
 #   tests/e2e/summary_gpu.sh [TRAINC]
-set -u
-trainc=$(realpath "${1:-./trainc}")
-here=$(realpath "$(dirname "$0")/../..")
-dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-summary.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-fails=0
-
-fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+. "$(dirname "$0")/lib.bash"
 
 "$trainc" devices --json >devices.json || fail "devices --json"
 if ! grep -q '"path": ".*libcudnn' devices.json; then
@@ -27,7 +19,7 @@ ask() { # FILE OPTION...: summary of ResNet-50 at batch 256 unless the options d
 }
 
 # ResNet-50 at batch 256: the arena, and an engine for each convolution.
-ask h200.txt --device h200 --json h200.json || fail "summary: $(cat log)"
+ask h200.txt --device h200 --json h200.json || fail "summary"
 python3 - h200.json <<'EOF' || fail "what summary says of ResNet-50 on an H200"
 import json, sys
 s = json.load(open(sys.argv[1]))
@@ -53,13 +45,13 @@ print("arena %.3f GiB, %.2f %% above its lower bound" % (arena / 2**30, 100 * ar
 EOF
 
 # The largest batch that fits; beyond 2672 a tensor would have 2^31 elements.
-ask huge.txt --device h200 --batch-size 4096 || fail "huge: $(cat log)"
+ask huge.txt --device h200 --batch-size 4096 || fail "huge"
 grep -q "that fits is [0-9]*; beyond 2672 there are tensors of 2^31 elements" huge.txt ||
   fail "huge: $(grep 'out of memory' huge.txt)"
 
 # ERFNet: the last layer and its loss are one region, so its logits are not stored.
 "$trainc" summary --cfg "$here/configs/cityscapes/erfnet20.yaml" --device h200 \
-  --batch-size 16 "${opts[@]}" >erfnet.txt 2>log || fail "erfnet: $(cat log)"
+  --batch-size 16 "${opts[@]}" >erfnet.txt 2>log || fail "erfnet"
 [ "$(grep -c '^\(forward\|backward\) .* cuda head ' erfnet.txt)" = 2 ] ||
   fail "erfnet: the last layer and its loss are not one region each way"
 grep '^\(forward\|backward\) ' erfnet.txt | grep -v 'cuda head' | grep -q cross_entropy2d &&
@@ -70,25 +62,25 @@ grep '^\(forward\|backward\) ' erfnet.txt | grep -v 'cuda head' | grep -q cross_
 for model in erfnet20:cityscapes/erfnet20.yaml:6 swin:swin.yaml:128; do
   IFS=: read -r name file batch <<<"$model"
   "$trainc" summary --cfg "$here/configs/$file" --device h200 --batch-size $batch "${opts[@]}" \
-    --json $name.json >$name.txt 2>log || fail "$name: $(cat log)"
+    --json $name.json >$name.txt 2>log || fail "$name"
 done
 # 21 of Swin's 29 layer norms normalize a sum; 24 of their gradients are added to another one. At
 # the end of a stage, other nodes also read the sum.
 [ "$(grep -c '^forward .* cuda layernorm  *layernorm + add' swin.txt)" = 21 ] || fail "swin: norms of sums"
 [ "$(grep -c '^backward .* cuda layernorm_grad  *layernorm_grad + add' swin.txt)" = 24 ] || fail "swin: gradients of sums"
 "$trainc" summary --cfg "$here/configs/swin.yaml" --device h200 --batch-size 128 --use-checkpoint "${opts[@]}" >again.txt 2>log ||
-  fail "swin, checkpointed: $(cat log)"
+  fail "swin, checkpointed"
 again() { grep -c "^backward .*$1 .* cuda layernorm  *layernorm + add" again.txt; }
 [ "$(again norm1) $(again norm2)" = "0 12" ] || fail "swin: a block computed again takes along the sum that it begins with"
 "$trainc" summary --cfg "$here/configs/swin.yaml" --device h200 --batch-size 128 "${opts[@]}" CUDNN.FUSE=False >apart.txt 2>log ||
-  fail "swin, apart: $(cat log)"
+  fail "swin, apart"
 [ "$(grep -c '^\(forward\|backward\) .* cuda layernorm.* + ' apart.txt)" = 0 ] || fail "CUDNN.FUSE False: norms of sums"
 
 # ConvNeXt-T's 18 depthwise convolutions use trainc's kernels, forward and backward. The
 # gradients' kernels include the residual additions, unless fusion is off.
 for fuse in True False; do
   "$trainc" summary --cfg "$here/configs/convnext_tiny.yaml" --device h200 --batch-size 32 "${opts[@]}" CUDNN.FUSE=$fuse >convnext.txt 2>log ||
-    fail "ConvNeXt: $(cat log)"
+    fail "ConvNeXt"
   [ "$(grep -c '^\(forward\|backward\) .* cuda depthwise ' convnext.txt)" = 36 ] || fail "ConvNeXt, fused $fuse: depthwise convolutions"
   adds=$(grep -c '^backward .* cuda depthwise .*add + ' convnext.txt)
   [ "$adds" = "$([ $fuse = True ] && echo 18 || echo 0)" ] || fail "ConvNeXt, fused $fuse: $adds adds go along"
@@ -96,7 +88,7 @@ done
 
 # The table size limit does not apply to long sequences without a bias table in our kernels.
 "$trainc" summary --cfg "$here/configs/vit_tiny.yaml" --device h200 --batch-size 2 "${opts[@]}" DATA.IMG_SIZE=768 CUDNN.FUSE=False >long.txt 2>log ||
-  fail "ViT at 768: $(cat log)"
+  fail "ViT at 768"
 [ "$(grep -c '^\(forward\|backward\) .* cuda window_attention[_grad]* mma ' long.txt)" = 24 ] || fail "2,305 tokens: $(grep -m1 window_attention long.txt)"
 [[ $trainc = *emulated ]] || python3 - "$here/docs/gpu.md" h200 erfnet20 swin <<'EOF' || fail "docs/gpu.md: what is predicted for each kernel"
 import json, re, sys
@@ -135,19 +127,19 @@ cat >small.json <<'EOF'
 "l2CacheSize":62914560,"cudaDeviceId":0,"deviceVer":900,"driverVer":13000,
 "deviceName":"Small GPU"}}]}]}
 EOF
-ask small.txt --device small.json || fail "small: $(cat log)"
-grep -q "unknown: the clocks" small.txt || fail "a step's time from no width of memory"
+ask small.txt --device small.json || fail "small"
+expect_line "unknown: the clocks" small.txt
 line=$(grep "out of memory: this run needs" small.txt) || fail "no word of a run that does not fit"
 largest=$(sed -n 's/.*largest DATA.BATCH_SIZE that fits is \([0-9]*\);.*/\1/p' <<<"$line")
 [ -n "$largest" ] || fail "no batch size in: $line"
 grep -q "TRAIN.USE_CHECKPOINT True would need" <<<"$line" || fail "no cure in: $line"
-ask fits.txt --device small.json --batch-size "$largest" || fail "$(cat log)"
+ask fits.txt --device small.json --batch-size "$largest" || fail "batch $largest"
 grep -q "out of memory" fits.txt && fail "batch $largest does not fit after all"
-ask more.txt --device small.json --batch-size $((largest + 8)) || fail "$(cat log)"
+ask more.txt --device small.json --batch-size $((largest + 8)) || fail "batch $largest + 8"
 grep -q "out of memory" more.txt || fail "batch $largest is not the largest"
-ask auto.txt --device small.json --batch-size auto || fail "$(cat log)"
+ask auto.txt --device small.json --batch-size auto || fail "--batch-size auto"
 grep -q "^resnet50: batch $largest," auto.txt || fail "auto: $(head -1 auto.txt), not $largest"
-ask checkpoint.txt --device small.json --use-checkpoint || fail "$(cat log)"
+ask checkpoint.txt --device small.json --use-checkpoint || fail "--use-checkpoint"
 grep -q "out of memory" checkpoint.txt && fail "with checkpointing it does not fit"
 
 # cuDNN from a Python package: its run-time compiler is in another folder and is opened once, not
@@ -160,7 +152,7 @@ if [ -n "$compiler" ]; then
   ln -s "$from"/libcudnn*.so.9 "$packages/cudnn/lib/"
   ln -s "$from"/libnvrtc*.so.* "$packages/cu${compiler##*.}/lib/"
   TRAINC_CUDNN=$packages/cudnn/lib/libcudnn.so.9 LD_DEBUG=files LD_DEBUG_OUTPUT=$dir/opened \
-    ask packages.txt --device h200 --batch-size 8 || fail "packages: $(cat log)"
+    ask packages.txt --device h200 --batch-size 8 || fail "packages"
   n=$(cat opened.* | grep -c 'calling init: .*/libnvrtc\.so')
   [ "$n" = 1 ] || fail "packages: the run-time compiler is opened $n times"
 fi
@@ -169,10 +161,9 @@ fi
 # the emulated runtime, which has its own driver.
 stub=$(ls "${CUDA_HOME:-/usr/local/cuda}"/lib64/stubs/libcuda.so 2>/dev/null)
 if [ -n "$stub" ] && [[ $trainc != *emulated ]]; then
-  LD_PRELOAD=$stub ask stub.txt --device h200 --json stub.json || fail "stub: $(cat log)"
-  grep -q "runtime-compiled" stub.txt || fail "stub: no engine is compiled at run time"
-  grep -q "^backward .* cuda conv2d_data_grad .*conv2d_data_grad + add\|add + conv2d_data_grad" stub.txt ||
-    fail "stub: nothing is taken along after a data gradient"
+  LD_PRELOAD=$stub ask stub.txt --device h200 --json stub.json || fail "stub"
+  expect_line "runtime-compiled" stub.txt
+  expect_line "^backward .* cuda conv2d_data_grad .*conv2d_data_grad + add\|add + conv2d_data_grad" stub.txt
 
   # cuDNN computes attention of ViT-S and ViT-B, forward and backward, in both 16-bit types; the
   # memory plan includes its workspace, such as the sums of dq.
@@ -181,7 +172,7 @@ if [ -n "$stub" ] && [[ $trainc != *emulated ]]; then
       for strict in False True; do
         LD_PRELOAD=$stub "$trainc" summary --cfg "$here/configs/vit_tiny.yaml" --device h200 --batch-size 128 --json vit.json \
           "${opts[@]}" AMP.DTYPE=$type MODEL.NAME=${model%:*}_patch16_224 CUDNN.DETERMINISTIC=$strict >vit.txt 2>log ||
-          fail "$model: $(cat log)"
+          fail "$model"
         python3 - vit.json "${model#*:}" $strict <<'EOF' || fail "${model%:*}, $type, deterministic $strict: attention"
 import json, sys
 s, heads, strict = json.load(open(sys.argv[1])), int(sys.argv[2]), sys.argv[3] == "True"
@@ -201,18 +192,16 @@ EOF
     done
   done
   LD_PRELOAD=$stub "$trainc" summary --cfg "$here/configs/vit_tiny.yaml" --device h200 --batch-size 128 "${opts[@]}" CUDNN.FUSE=False >vit.txt 2>log ||
-    fail "ViT, apart: $(cat log)"
+    fail "ViT, apart"
   [ "$(grep -c '^\(forward\|backward\) .* cuda window_attention[_grad]* mma ' vit.txt)" = 24 ] || fail "CUDNN.FUSE False: attention"
 fi
 
 # A description of a GPU cannot run anything, and an invalid one gives one clear line.
-"$trainc" bench --device h200 --cfg "$here/configs/resnet50.yaml" >log 2>&1
-[ $? = 2 ] && grep -q "DEVICE h200 describes a GPU that is not on this machine" log || fail "bench: $(cat log)"
+refuses "DEVICE h200 describes a GPU that is not on this machine" "$trainc" bench --device h200 --cfg "$here/configs/resnet50.yaml"
 echo '{"deviceName":"half"}' >half.json
 ask half.txt --device half.json
-[ $? = 1 ] && grep -q 'half.json: a device description needs "' log || fail "half: $(cat log)"
+[ $? = 1 ] && grep -q 'half.json: a device description needs "' log || fail "half"
 ask none.txt --device none.json
-[ $? = 1 ] && grep -q "cannot read the device description 'none.json'" log || fail "none: $(cat log)"
+[ $? = 1 ] && grep -q "cannot read the device description 'none.json'" log || fail "none"
 
-[ $fails = 0 ] && echo "ok"
-exit $((fails > 0))
+finish
