@@ -107,7 +107,7 @@ static void expect_sample(const struct dataset *d, const struct loader_options *
     assert_true(m.y >= H / 4 - div && m.y <= H - H / 4 && m.y % div == 0);
     for (int q = 0; q < MOSAIC_QUARTERS; q++) {
         expect_image(d, o, m.key[q], image, labels);
-        assert_true(q != m.own || m.key[q].sample == sample);
+        assert_true(q != m.self || m.key[q].sample == sample);
         for (int i = 0; i < MASK; i++)
             if ((i % W >= m.x) + 2 * (i / W >= m.y) == q)
                 memcpy(pixel + (ptrdiff_t)3 * i, image + (ptrdiff_t)3 * i, 3);
@@ -299,9 +299,9 @@ static void damaged_quarters_are_the_samples(void **state)
             for (int p = 0; p < MASK; p++) {
                 int q = (p % W >= m.x) + 2 * (p / W >= m.y);
 
-                if (q != m.own && m.key[q].sample > 3)
+                if (q != m.self && m.key[q].sample > 3)
                     continue;
-                kept += q != m.own;
+                kept += q != m.self;
                 assert_int_equal(b->label_map[i * MASK + p], labels[p]);
                 assert_memory_equal(b->pixel + i * PIXELS + 3 * p, pixel + 3 * p, 3);
             }

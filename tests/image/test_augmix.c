@@ -39,7 +39,7 @@ static void augmix_equals_torchvision(void **state)
         struct augmix a = {0};
 
         at = take(at, &a.chains, sizeof(a.chains));
-        at = take(at, &a.own, sizeof(a.own));
+        at = take(at, &a.original, sizeof(a.original));
         for (int i = 0; i < a.chains; i++) {
             at = take(at, &a.weight[i], sizeof(a.weight[i]));
             at = take(at, &a.depth[i], sizeof(a.depth[i]));
@@ -77,8 +77,8 @@ static void mixtures_are_drawn(void **state)
 
         augmix_draw(&a, &r, 4, 3, &(struct augment_range){1, 3});
         assert_int_equal(a.chains, 3);
-        sum = a.own;
-        own += (double)a.own / 1000;
+        sum = a.original;
+        own += (double)a.original / 1000;
         for (int i = 0; i < 3; i++) {
             sum += a.weight[i];
             assert_true(a.weight[i] >= 0 && a.depth[i] >= 1 && a.depth[i] <= 3);

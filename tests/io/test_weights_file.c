@@ -55,7 +55,7 @@ static void test_weights_file(void **state)
 
         assert_int_equal(weights_file_open(&f, path, true, &why), 0);
         assert_int_equal(f.torch, i);
-        assert_false(f.ours);
+        assert_false(f.by_trainc);
         assert_string_equal(f.path, path);
         assert_int_equal(f.n, i ? 12 : 6);
         assert_null(weights_file_find(&f, "nothing"));

@@ -67,7 +67,7 @@ static int run(char *out)
                                  {"--train", "5", ""},
                                  {"--val", "2", ""},
                                  {"--size", "64", ""}};
-    struct cmdline line = {.arg = &arg, .narg = 1, .own = own, .nown = 4};
+    struct cmdline line = {.arg = &arg, .narg = 1, .command = own, .ncommand = 4};
     struct config cfg = {.seed = 3};
 
     log_level_set(LOG_WARNING);

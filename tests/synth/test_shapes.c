@@ -147,7 +147,7 @@ static int run(char *out, int64_t seed)
                                  {"--classes", "3", ""},
                                  {"--train", "10", ""},
                                  {"--val", "4", ""}};
-    struct cmdline line = {.arg = &arg, .narg = 1, .own = own, .nown = 4};
+    struct cmdline line = {.arg = &arg, .narg = 1, .command = own, .ncommand = 4};
     struct config cfg = {.seed = seed};
 
     log_level_set(LOG_WARNING);
