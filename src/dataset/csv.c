@@ -12,7 +12,7 @@
  *
  * Columns are those that DATA.IMAGE_COLUMN, LABEL_COLUMN, and SPLIT_COLUMN name, or else the
  * first with a usual name. Images are paths or names without an extension, below
- * DATA.IMAGE_FOLDER or a folder beside the table (csv_images.h); the first rows decide
+ * DATA.IMAGE_FOLDER or a folder next to the table (csv_images.h); the first rows decide
  * where they lie. Classes are the texts of the label column: those of classes.txt, or all that there are, by
  * number if all are whole numbers, else in byte order.
  */

@@ -1,6 +1,6 @@
 /*
  * Where the images of a table lie: the folder that has most of the first rows' images, of
- * the usual ones beside the table or, if none has any, of all. Private to src/dataset.
+ * the usual ones next to the table or, if none has any, of all. Private to src/dataset.
  */
 #ifndef DATASET_CSV_IMAGES_H
 #define DATASET_CSV_IMAGES_H

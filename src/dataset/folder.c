@@ -101,7 +101,7 @@ static struct dataset *folder_open(const struct dataset_source *s)
     folder_find_classes(&f);
     if (split)
         index = folder_index_paths(s);
-    if (!folder_index_load(&f, index.own) && !folder_index_load(&f, index.beside)) {
+    if (!folder_index_load(&f, index.user) && !folder_index_load(&f, index.data)) {
         folder_find_files(&f);
         folder_index_save(&f, &index);
     }

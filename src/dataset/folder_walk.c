@@ -115,7 +115,7 @@ void folder_find_classes(struct folder *f)
     struct dirent *e;
     size_t cap = 0;
     struct strbuf passed = STRBUF_INIT;
-    int beside = 0;
+    int outside = 0;
 
     while ((e = readdir(d))) {
         char *path = path_join(dir, e->d_name);
@@ -133,7 +133,7 @@ void folder_find_classes(struct folder *f)
             folder_add_class(to, e->d_name, &cap);
         else if (kind == DT_REG && image_has_extension(e->d_name) &&
                  !usual_is_system(e->d_name))
-            beside++;
+            outside++;
         free(path);
     }
     closedir(d);
@@ -142,8 +142,8 @@ void folder_find_classes(struct folder *f)
     strbuf_release(&passed);
     if (to->nclass == 0)
         die("'%s' has no class folders: expected images in %s/CLASS/", dir, dir);
-    if (beside)
-        log_warning("'%s': skipping images outside the class folders (%d)", dir, beside);
+    if (outside)
+        log_warning("'%s': skipping images outside the class folders (%d)", dir, outside);
     qsort(to->class_name, (size_t)to->nclass, sizeof(char *), folder_compare_names);
 }
 

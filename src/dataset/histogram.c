@@ -206,7 +206,7 @@ void histogram_count(struct histogram *h, const struct dataset *d,
     with.limits = image_limits_or_default(&o->limits);
     if (o->keep.dir && histogram_key(d, o, &key))
         paths = keep_paths(&o->keep, "classes", key, ".txt");
-    if (histogram_load(h, paths.own, key) || histogram_load(h, paths.beside, key)) {
+    if (histogram_load(h, paths.user, key) || histogram_load(h, paths.data, key)) {
         log_debug("classes of '%s': counted before", d->name);
         keep_paths_release(&paths);
         return;

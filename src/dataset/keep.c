@@ -14,19 +14,19 @@
 struct keep_paths keep_paths(const struct keep *k, const char *name, uint64_t key,
                              const char *ending)
 {
-    struct keep_paths p = {.beside = xasprintf("%s/.trainc-%s-%016" PRIx64 "%s", k->data,
+    struct keep_paths p = {.data = xasprintf("%s/.trainc-%s-%016" PRIx64 "%s", k->data,
                                                name, key, ending)};
     char *data = realpath(k->data, NULL), *dir = NULL;
 
     if (k->dir && *k->dir)
         dir = realpath(k->dir, NULL);
     if (dir && data && !strcmp(dir, data)) {
-        p.own = p.beside;
-        p.beside = NULL;
+        p.user = p.data;
+        p.data = NULL;
     } else if (k->dir && *k->dir) {
         const char *of = data ? data : k->data;
 
-        p.own = xasprintf("%s/%s-%016" PRIx64 "-%016" PRIx64 "%s", k->dir, name,
+        p.user = xasprintf("%s/%s-%016" PRIx64 "-%016" PRIx64 "%s", k->dir, name,
                           (uint64_t)XXH3_64bits(of, strlen(of)), key, ending);
     }
     free(data);
@@ -36,13 +36,13 @@ struct keep_paths keep_paths(const struct keep *k, const char *name, uint64_t ke
 
 void keep_paths_release(struct keep_paths *p)
 {
-    free(p->own);
-    free(p->beside);
+    free(p->user);
+    free(p->data);
 }
 
 int keep_make_folder(const struct keep_paths *p)
 {
-    char *dir = path_dirname(p->own);
+    char *dir = path_dirname(p->user);
     int rc = dir_make_all(dir);
 
     free(dir);
@@ -53,10 +53,10 @@ void keep_write(const struct keep_paths *p, const void *bytes, size_t len)
 {
     char *dir;
 
-    if (!p->own ||
-        (keep_make_folder(p) == 0 && atomic_write_shared(p->own, bytes, len) == 0))
+    if (!p->user ||
+        (keep_make_folder(p) == 0 && atomic_write_shared(p->user, bytes, len) == 0))
         return;
-    dir = path_dirname(p->own);
+    dir = path_dirname(p->user);
     log_once(
         "cannot cache data set indexes in '%s': %s: set DATA.INDEX_DIR to another folder",
         dir, strerror(errno));

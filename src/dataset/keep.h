@@ -8,7 +8,7 @@
  *
  *   struct keep k = {.data = "/data/photos", .dir = cache_dir("auto")};
  *   struct keep_paths p = keep_paths(&k, "index", key, "");
- *   load(p.own) || load(p.beside) || (make(), keep_write(&p, bytes, len));
+ *   load(p.user) || load(p.data) || (make(), keep_write(&p, bytes, len));
  *   keep_paths_release(&p);
  *
  * Treat existing files as hostile: readers validate what they read. Private to
@@ -25,20 +25,20 @@ struct keep {
     const char *dir;  /* DATA.INDEX_DIR; NULL or empty: no caching */
 };
 
-/* own: the user's file, NULL without caching. beside: the file in the data set's folder,
- * NULL if it is the same. Heap strings. */
+/* user: the file in the cache folder, NULL without caching. data: the file in the data
+ * set's folder, NULL if it is the same. Heap strings. */
 struct keep_paths {
-    char *own, *beside;
+    char *user, *data;
 };
 
 struct keep_paths keep_paths(const struct keep *k, const char *name, uint64_t key,
                              const char *ending);
 void keep_paths_release(struct keep_paths *p);
 
-/* Creates the folder of p->own. Returns -1 and sets errno on failure. */
+/* Creates the folder of p->user. Returns -1 and sets errno on failure. */
 int keep_make_folder(const struct keep_paths *p);
 
-/* Writes p->own. On failure logs a message, once per folder. */
+/* Writes p->user. On failure logs a message, once per folder. */
 void keep_write(const struct keep_paths *p, const void *bytes, size_t len);
 
 #endif

@@ -103,12 +103,12 @@ static struct cache *loader_share(const struct dataset *d, const struct loader_o
     struct keep_paths p = cache_paths(d, &o->transform, &o->limits, &o->keep);
     int channels = transform_channels(&o->transform);
     struct strbuf why = STRBUF_INIT, size = STRBUF_INIT;
-    const char *path = p.beside;
+    const char *path = p.data;
     struct cache *c = path ? cache_share(d, path, channels, 0, &why) : NULL;
 
-    if (!c && p.own) {
+    if (!c && p.user) {
         strbuf_reset(&why);
-        path = p.own;
+        path = p.user;
         (void)keep_make_folder(&p);
         c = cache_share(d, path, channels, o->cache_bytes, &why);
     }
@@ -120,7 +120,7 @@ static struct cache *loader_share(const struct dataset *d, const struct loader_o
     } else {
         log_warning("DATA.CACHE mmap: cannot use '%s': %s; decoding images every time "
                     "(set DATA.INDEX_DIR to another folder)",
-                    p.own         ? p.own
+                    p.user         ? p.user
                     : o->keep.dir ? o->keep.dir
                                   : "",
                     why.buf);

@@ -373,7 +373,7 @@ static int recordio_read(void *file, const struct sample *at, bool label_map,
 const struct container container_recordio = {
     .name = "recordio",
     .ending = ".rec",
-    .beside = ".labels.rec",
+    .companion_end = ".labels.rec",
     .companion = {".labels.rec", ".idx"},
     .open = recordio_open,
     .list = recordio_list,

@@ -260,7 +260,7 @@ static void find_samples(struct samples *s, const struct keep *k)
     struct keep_paths index = sample_index_paths(s, k);
     struct strbuf why = STRBUF_INIT;
 
-    if (!sample_index_load(s, index.own) && !sample_index_load(s, index.beside)) {
+    if (!sample_index_load(s, index.user) && !sample_index_load(s, index.data)) {
         for (s->listed = 0; s->listed < s->nfile; s->listed++)
             if (s->type->list(s->open[s->listed], s, &why) < 0)
                 die("cannot read '%s': %s", s->path[s->listed], why.buf);

@@ -50,7 +50,8 @@ struct container {
                          * NULL */
     bool numbered;      /* also accepts numbered files without the ending:
                          * train-00000-of-01024 */
-    const char *beside; /* ending of companion files, which are not containers themselves:
+    const char
+        *companion_end; /* ending of companion files, which are not containers themselves:
                          * ".labels.rec"; may be NULL */
     const char *companion[3]; /* suffixes, in place of the ending, of companion files that
                                * list() reads: "_map.txt". The index is rebuilt if one of

@@ -120,7 +120,8 @@ static bool is_shard(const struct container *c, const char *name)
     bool is = c->numbered && is_numbered(name);
 
     for (int i = 0; !is && name[0] != '.' && ending_of(c, i); i++)
-        is = ends_in(name, ending_of(c, i)) && !(c->beside && ends_in(name, c->beside));
+        is = ends_in(name, ending_of(c, i)) &&
+             !(c->companion_end && ends_in(name, c->companion_end));
     return is;
 }
 

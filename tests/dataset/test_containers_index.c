@@ -186,7 +186,7 @@ static void forge_index(const struct container *c, char *dir, const char *name,
     s.base.n = 1;
     make_old(dir, name, 100);
     index = sample_index_paths(&s, &(struct keep){.data = dir, .dir = dir});
-    assert_non_null(index.own);
+    assert_non_null(index.user);
     sample_index_save(&s, &index);
     keep_paths_release(&index);
     free(path);

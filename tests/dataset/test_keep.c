@@ -33,11 +33,11 @@ static void names_tell_data_sets_apart(void **state)
     p[1] = keep_paths(&(struct keep){link, "/x"}, "index", 7, ".txt");
     p[2] = keep_paths(&(struct keep){b, "/x"}, "index", 7, ".txt");
     p[3] = keep_paths(&(struct keep){a, "/x"}, "index", 8, ".txt");
-    assert_non_null(strstr(p[0].own, "/x/index-"));
-    assert_non_null(strstr(p[0].own, "-0000000000000007.txt"));
-    assert_string_equal(p[0].own, p[1].own);
-    assert_string_not_equal(p[0].own, p[2].own);
-    assert_string_not_equal(p[0].own, p[3].own);
+    assert_non_null(strstr(p[0].user, "/x/index-"));
+    assert_non_null(strstr(p[0].user, "-0000000000000007.txt"));
+    assert_string_equal(p[0].user, p[1].user);
+    assert_string_not_equal(p[0].user, p[2].user);
+    assert_string_not_equal(p[0].user, p[3].user);
     for (int i = 0; i < 4; i++)
         keep_paths_release(&p[i]);
     free(link);
@@ -52,10 +52,10 @@ static void next_to_the_data_if_asked(void **state)
     struct keep_paths none = keep_paths(&(struct keep){dir, ""}, "index", 7, "");
 
     (void)state;
-    assert_null(p.beside);
-    assert_non_null(strstr(p.own, "/.trainc-index-0000000000000007"));
-    assert_null(none.own);
-    assert_string_equal(none.beside, p.own);
+    assert_null(p.data);
+    assert_non_null(strstr(p.user, "/.trainc-index-0000000000000007"));
+    assert_null(none.user);
+    assert_string_equal(none.data, p.user);
     keep_write(&none, "x", 1);
     assert_int_equal(count_files(dir), 0);
     keep_write(&p, "x", 1);
