@@ -6,18 +6,9 @@
 # accumulation, and AdamW.
 #
 #   tests/e2e/resume.sh [TRAINC]
-set -u
-trainc=$(realpath "${1:-./trainc}")
-here=$(realpath "$(dirname "$0")/../..")
-dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-resume.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-fails=0
+. "$(dirname "$0")/lib.bash"
 
-fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
-
-"$trainc" synth shapes --out shapes --classes 4 --train 200 --val 30 --size 16 2>/dev/null ||
-  exit 1
+"$trainc" synth shapes --out shapes --classes 4 --train 200 --val 30 --size 16 2>/dev/null || exit 1
 "$trainc" synth shapes --out few --classes 4 --train 64 --val 8 --size 16 2>/dev/null || exit 1
 "$trainc" synth shapes --out fewest --classes 4 --train 32 --val 8 --size 16 2>/dev/null || exit 1
 
@@ -30,22 +21,14 @@ train=("${cpu[@]}")
 updates=50
 run=out/resnet20/default
 
-# Waits until metrics.jsonl contains step $1 of process $2; false if the run ends before.
-reached() {
-  while ! grep -q "\"step\":$1," $run/metrics.jsonl 2>/dev/null; do
-    kill -0 "$2" 2>/dev/null || return 1
-    sleep 0.03
-  done
-}
-
-finish() { # repeats the command until the run is complete
-  "${train[@]}" >log 2>&1 || { cat log; fail "$1: does not go on"; return; }
+completes() { # NAME [resumed]: repeats the command until the run is complete
+  "${train[@]}" >log 2>&1 || { fail "$1: does not go on"; return; }
   cmp -s $run/last.safetensors undisturbed/last.safetensors ||
     fail "$1: other weights than undisturbed"
   grep -q "resumed from" log || [ "$2" != resumed ] || fail "$1: did not resume"
   cmp -s <(cut -d, -f1-10 $run/summary.csv) <(cut -d, -f1-10 undisturbed/summary.csv) ||
     fail "$1: another summary.csv"
-  [ "$(grep -c '"kind":"train"' $run/metrics.jsonl)" = $updates ] ||
+  [ "$(jq -c 'select(.kind == "train")' $run/metrics.jsonl | wc -l)" = $updates ] ||
     fail "$1: metrics.jsonl has not each update once"
   rm -rf out
   echo "ok: $1"
@@ -53,7 +36,7 @@ finish() { # repeats the command until the run is complete
 
 undisturbed() {
   rm -rf undisturbed
-  "${train[@]}" >log 2>&1 || { cat log; echo "FAILED: undisturbed"; exit 1; }
+  "${train[@]}" >log 2>&1 || { fail "undisturbed"; finish; }
   mv $run undisturbed
   rm -rf out
 }
@@ -62,7 +45,7 @@ undisturbed() {
 kill_at() { # STEP [any]: "any" does not wait for a checkpoint
   "${train[@]}" >log 2>&1 &
   pid=$!
-  reached $1 $pid || fail "SIGKILL at $1: over too early"
+  reached $run $1 $pid || fail "SIGKILL at $1: over too early"
   until [ "${2:-}" = any ] || [ -e $run/last.safetensors ]; do
     kill -0 $pid 2>/dev/null || { fail "SIGKILL at $1: no checkpoint"; break; }
     sleep 0.03
@@ -74,7 +57,7 @@ kill_at() { # STEP [any]: "any" does not wait for a checkpoint
 terminate_at() { # SIGNAL CODE STEP
   "${train[@]}" >log 2>&1 &
   pid=$!
-  reached $3 $pid || fail "SIG$1 at $3: over too early"
+  reached $run $3 $pid || fail "SIG$1 at $3: over too early"
   kill -"$1" $pid
   wait $pid
   rc=$?
@@ -103,7 +86,7 @@ refused
 for step in 1 10 25 40; do
   how=$([ $step = 1 ] && echo any || echo resumed)
   kill_at $step $how
-  finish "SIGKILL at update $step" $how
+  completes "SIGKILL at update $step" $how
 done
 
 # Several kills at moments that do not depend on steps.
@@ -114,12 +97,12 @@ for n in 1 2 3 4; do
   kill -9 $pid 2>/dev/null
   wait $pid 2>/dev/null
 done
-finish "SIGKILL four times" any
+completes "SIGKILL four times" any
 
 # One process per folder at a time.
 "${train[@]}" >log 2>&1 &
 pid=$!
-reached 3 $pid && kill -STOP $pid || fail "two runs: over too early"
+reached $run 3 $pid && kill -STOP $pid || fail "two runs: over too early"
 "${train[@]}" --dist-timeout 2 >log2 2>&1
 [ $? = 75 ] && [ "$(grep -c "another run is writing to" log2)" = 2 ] || fail "two runs: the second one starts"
 "${train[@]}" >log2 2>&1 &
@@ -128,13 +111,13 @@ for ((i = 0; i < 100; i++)); do grep -q "waiting up to 20 s" log2 && break; slee
 kill -9 $pid
 wait $pid 2>/dev/null
 wait $second || { cat log2; fail "two runs: the second one does not wait for the end of the first"; }
-finish "two runs" any
+completes "two runs" any
 
 # A run that is asked to stop, within an epoch or at its end, saves its state.
 for how in "TERM 143 10" "INT 130 25"; do
   read -r sig code step <<<"$how"
   terminate_at "$sig" "$code" "$step"
-  finish "SIG$sig at update $step" resumed
+  completes "SIG$sig at update $step" resumed
 done
 
 # A damaged latest checkpoint is named and skipped; if no other is left, the run stops.
@@ -148,7 +131,7 @@ grep -q "skipping checkpoint: .*ckpt_step_24" log || grep -q "skipping checkpoin
 cmp -s $run/last.safetensors undisturbed/last.safetensors || fail "damaged newest: weights"
 for f in $run/*.safetensors; do printf 'damaged!' | dd of="$f" bs=1 seek=100000 conv=notrunc 2>/dev/null; done
 "${train[@]}" >log 2>&1 && fail "all damaged: starts over"
-grep -q "cannot load any of the .* checkpoints" log || fail "all damaged: no clear message"
+expect_line "cannot load any of the .* checkpoints"
 rm -rf out
 echo "ok: damaged checkpoints"
 
@@ -156,36 +139,31 @@ echo "ok: damaged checkpoints"
 "${train[@]}" --max-steps 3 >log 2>&1 || fail "MAX_STEPS 3"
 "${train[@]}" --lr 0.01 >log 2>&1
 [ $? = 2 ] || fail "other configuration: exit code"
-grep -q "TRAIN.BASE_LR" log || fail "other configuration: key not named"
+expect_line "TRAIN.BASE_LR"
 "${train[@]}" --no-auto-resume >log 2>&1 && fail "no auto-resume: overwrites a run"
 "${train[@]}" --epochs 3 --max-steps 4 --resume $run/last.safetensors >log 2>&1 ||
-  { cat log; fail "--resume with another configuration"; }
-grep -q "was saved with a different configuration: TRAIN.EPOCHS (2 there, 3 here)" log ||
-  fail "--resume with another configuration: key not named"
+  fail "--resume with another configuration"
+expect_line "was saved with a different configuration: TRAIN.EPOCHS (2 there, 3 here)"
 echo "ok: other configuration"
 
 # --resume of an older checkpoint in its own folder is rejected, because the next start would
 # resume from a later one.
 rm -rf out
 "${train[@]}" --max-steps 14 >log 2>&1 || fail "MAX_STEPS 14"
-"${train[@]}" --resume $run/ckpt_step_7.safetensors >log 2>&1
-[ $? = 2 ] && grep -q "is from step 7, .* has a checkpoint from step 14" log ||
-  { cat log; fail "--resume of an older checkpoint"; }
+refuses "is from step 7, .* has a checkpoint from step 14" "${train[@]}" --resume $run/ckpt_step_7.safetensors
 [ "$(wc -l <$run/metrics.jsonl)" = 15 ] || fail "--resume of an older checkpoint: metrics.jsonl"
 "${train[@]}" --tag other --resume $run/ckpt_step_7.safetensors --max-steps 8 >log 2>&1 ||
-  { cat log; fail "--resume into another folder"; }
+  fail "--resume into another folder"
 # Repeating the command, as a queue does after a kill, continues the run that it started.
 "${train[@]}" --tag other --resume $run/ckpt_step_7.safetensors --max-steps 15 --start-epoch 1 >log 2>&1
 [ $? = 2 ] || fail "--resume again, with another configuration: exit code"
 "${train[@]}" --tag other --resume $run/ckpt_step_7.safetensors --max-steps 9 >log 2>&1 ||
-  { cat log; fail "--resume again"; }
-grep -q "ignoring MODEL.RESUME '$run/ckpt_step_7.safetensors': resuming the run that started from it" log &&
-  grep -q "resumed from 'out/resnet20/other/.*step 8" log || { cat log; fail "--resume again: not where it was"; }
-[ "$(sed -n 's/.*"kind":"train".*"step":\([0-9]*\),.*/\1/p' out/resnet20/other/metrics.jsonl | xargs)" = "8 9" ] ||
+  fail "--resume again"
+expect_line "ignoring MODEL.RESUME '$run/ckpt_step_7.safetensors': resuming the run that started from it"
+expect_line "resumed from 'out/resnet20/other/.*step 8"
+[ "$(jq 'select(.kind == "train").step' out/resnet20/other/metrics.jsonl | xargs)" = "8 9" ] ||
   fail "--resume again: metrics.jsonl"
-"${train[@]}" --tag other --resume $run/ckpt_step_7.safetensors --no-auto-resume >log 2>&1
-[ $? = 2 ] && grep -q "is from step 7, .* has a checkpoint from step 9" log ||
-  { cat log; fail "--resume again, without TRAIN.AUTO_RESUME"; }
+refuses "is from step 7, .* has a checkpoint from step 9" "${train[@]}" --tag other --resume $run/ckpt_step_7.safetensors --no-auto-resume
 echo "ok: an older checkpoint"
 
 # Fewer steps per epoch: the step number decreases, but the latest checkpoint is still used.
@@ -198,17 +176,15 @@ cp $last twelve.safetensors
 for end in 14 16; do # within an epoch, and at its end
   "${bigger[@]}" -b 16 --epochs 5 --max-steps $end >log 2>&1 || fail "4 updates per epoch, again"
 done
-grep -q "resumed from .*: 3 epochs done, step 14" log || fail "4 updates per epoch: an older checkpoint"
+expect_line "resumed from .*: 3 epochs done, step 14"
 [ "$(cut -d, -f1 $run/summary.csv | tr '\n' ' ')" = "epoch 0 1 2 3 " ] ||
   fail "4 updates per epoch: summary.csv"
-[ "$(grep -c '"kind":"train"' $run/metrics.jsonl)" = 24 ] ||
+[ "$(jq -c 'select(.kind == "train")' $run/metrics.jsonl | wc -l)" = 24 ] ||
   fail "4 updates per epoch: metrics.jsonl has not each update once"
-"${bigger[@]}" -b 16 --epochs 5 --resume twelve.safetensors >log 2>&1
-[ $? = 2 ] && grep -q "is from step 20, .* has a checkpoint from step 24" log ||
-  { cat log; fail "4 updates per epoch: an older checkpoint is taken"; }
+refuses "is from step 20, .* has a checkpoint from step 24" "${bigger[@]}" -b 16 --epochs 5 --resume twelve.safetensors
 # More steps per epoch, then fewer: TensorBoard's x axis continues from its maximum.
-"${bigger[@]}" -b 4 --epochs 5 --max-steps 66 --resume $last >log 2>&1 || { cat log; fail "16 updates per epoch"; }
-"${bigger[@]}" -b 16 --epochs 6 --max-steps 17 --resume $last >log 2>&1 || { cat log; fail "4 updates per epoch, at last"; }
+"${bigger[@]}" -b 4 --epochs 5 --max-steps 66 --resume $last >log 2>&1 || fail "16 updates per epoch"
+"${bigger[@]}" -b 16 --epochs 6 --max-steps 17 --resume $last >log 2>&1 || fail "4 updates per epoch, at last"
 x=$(grep -ao 'axis\\":[0-9]*' $last)
 [ "$x" = 'axis\":67' ] || fail "fewer updates per epoch: $x, not 67"
 echo "ok: fewer updates per epoch"
@@ -217,32 +193,32 @@ train=("${ref[@]}")
 updates=6 # an epoch has 8 batches: two steps of three batches, and one of two
 rm -rf out
 undisturbed
-grep -q "skipped" undisturbed/log.txt || fail "fp16: nothing was skipped"
+expect_line "skipped" undisturbed/log.txt
 for step in 3 5; do
   kill_at $step
-  finish "fp16, accumulation: SIGKILL at update $step" resumed
+  completes "fp16, accumulation: SIGKILL at update $step" resumed
 done
 # The signal most likely comes within a step: its batches are repeated and counted once.
 for step in 1 4; do
   terminate_at TERM 143 $step
-  finish "fp16, accumulation: SIGTERM after update $step" resumed
+  completes "fp16, accumulation: SIGTERM after update $step" resumed
 done
 
 # A dynamic loss scale is resumed only from another dynamic one: fp16 after fp32 starts with
 # AMP.INIT_SCALE, and AMP.LOSS_SCALE is used as given.
-scale_of() { sed -n "/\"step\":$1,/s/.*\"loss_scale\":\([^,]*\).*/\1/p" $run/metrics.jsonl; }
+scale_of() { jq "select(.kind == \"train\" and .step == $1).loss_scale" $run/metrics.jsonl; }
 rm -rf out
 "${ref[@]}" --no-amp --max-steps 2 >log 2>&1 || fail "fp32"
 cp $run/last.safetensors fp32.safetensors
 rm -rf out
-"${ref[@]}" AMP.INIT_SCALE=1024 --resume fp32.safetensors --max-steps 3 >log 2>&1 || { cat log; fail "fp16 after fp32"; }
+"${ref[@]}" AMP.INIT_SCALE=1024 --resume fp32.safetensors --max-steps 3 >log 2>&1 || fail "fp16 after fp32"
 [ "$(scale_of 3)" = 1024 ] ||
   fail "fp16 after fp32: the loss scale is $(scale_of 3)"
 cp $run/last.safetensors fp16.safetensors
 rm -rf out
 "${ref[@]}" --loss-scale 64 --resume fp16.safetensors --max-steps 4 >log 2>&1 ||
-  { cat log; fail "AMP.LOSS_SCALE after a dynamic one"; }
+  fail "AMP.LOSS_SCALE after a dynamic one"
 [ "$(scale_of 4)" = 64 ] || fail "AMP.LOSS_SCALE 64: it is $(scale_of 4)"
 echo "ok: the loss scale of a resumed run"
 
-[ $fails = 0 ] && echo "resume: passed" || { echo "resume: $fails failed"; exit 1; }
+finish

@@ -4,17 +4,10 @@
 # restarted writes the same files.
 #
 #   tests/e2e/storages.sh [TRAINC]
-set -u
-trainc=$(realpath "${1:-./trainc}")
-here=$(realpath "$(dirname "$0")/../..")
-dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-storages.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-fails=0
+. "$(dirname "$0")/lib.bash"
 workers=(0 1 2 8)
 turn=0
 
-fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
 formats=$("$trainc" pack --to nothing --out x 2>&1 | sed 's/.*one of \(.*\), not .*/\1/; s/,//g')
 [ "$(wc -w <<<"$formats")" -ge 7 ] || fail "formats: $formats"
 
@@ -24,14 +17,14 @@ numbers() { # RUN
   local file=$1/weights.safetensors
   sed -E 's/"(time|wall|seconds|images_per_second|data_share|[a-z_]*seconds)": ?[^,}]*,?//g' "$1/metrics.jsonl"
   "$trainc" export --weights "$1/last.safetensors" --out "$file" >/dev/null 2>&1
-  tail -c +$((9 + $(od -An -t u8 -N 8 "$file"))) "$file" | sha256sum
+  tensor_bytes "$file" | sha256sum
 }
 
 run() { # NAME ARGUMENTS...
   local name=$1 j=${workers[turn++ % 4]}
   shift
   "$trainc" "$@" --output out --tag "$name" --device cpu -j "$j" >log 2>&1 ||
-    { tail -3 log; fail "$name with $j workers"; return; }
+    { fail "$name with $j workers"; return; }
   numbers "$(dirname out/*/"$name"/last.safetensors)" >"$name.numbers"
 }
 
@@ -51,7 +44,7 @@ for to in $formats; do
   shard=(--shard 20)
   [ "$to" != zip ] || shard=() # one file per split
   "$trainc" pack --dataset folder --data-path shapes --to "$to" --out "c_$to" "${shard[@]}" >log 2>&1 ||
-    { cat log; fail "pack --to $to"; }
+    fail "pack --to $to"
   run "$to" "${classes[@]}" --dataset "$to" --data-path "c_$to"
   compare "$to" folder0
 done
@@ -63,20 +56,20 @@ compare list folder0
 for cache in encoded decoded mmap; do
   run cache_$cache "${classes[@]}" --data-path shapes --cache $cache
   compare cache_$cache folder0
-  [ "$(grep -Ec "'shapes/.*(limit|at most) [0-9.]* GiB" log)" = 2 ] || { cat log; fail "$cache: how much is not said"; }
+  [ "$(grep -Ec "'shapes/.*(limit|at most) [0-9.]* GiB" log)" = 2 ] || fail "$cache: how much is not said"
 done
 run zip_full "${classes[@]}" --zip --data-path c_zip --cache-mode full
 compare zip_full folder0
 "$trainc" check "${classes[@]}" --zip --data-path c_zip --cache-mode full --cache decoded >log 2>&1
-grep -q "DATA.CACHE_MODE has no effect: DATA.CACHE already keeps decoded images" log || { cat log; fail "two caches"; }
+expect_line "DATA.CACHE_MODE has no effect: DATA.CACHE already keeps decoded images"
 # If class names are numbers, the number of classes is unknown.
 cp -r c_tar numbers && rm numbers/classes.txt
 "$trainc" --cfg "$here/configs/resnet18.yaml" --img-size 32 -b 8 --dataset tar --data-path numbers --output numbers/out --device cpu \
-  --epochs 1 --opts TRAIN.MAX_STEPS=1 LOG.REPORT=False TRAIN.WARMUP_EPOCHS=0 >log 2>&1 || { tail -3 log; fail "numbers"; }
-grep -q "'numbers/train' is '3', but MODEL.NUM_CLASSES has its default, 1000" log || { cat log; fail "1000 classes"; }
+  --epochs 1 --opts TRAIN.MAX_STEPS=1 LOG.REPORT=False TRAIN.WARMUP_EPOCHS=0 >log 2>&1 || fail "numbers"
+expect_line "'numbers/train' is '3', but MODEL.NUM_CLASSES has its default, 1000"
 "$trainc" --cfg "$here/configs/resnet18.yaml" --img-size 32 -b 8 --dataset tar --data-path c_tar --output numbers/out2 --device cpu \
-  --epochs 1 --opts TRAIN.MAX_STEPS=1 LOG.REPORT=False TRAIN.WARMUP_EPOCHS=0 >log 2>&1 || { tail -3 log; fail "names"; }
-grep -q "has no class after" log && { cat log; fail "classes.txt is not enough"; }
+  --epochs 1 --opts TRAIN.MAX_STEPS=1 LOG.REPORT=False TRAIN.WARMUP_EPOCHS=0 >log 2>&1 || fail "names"
+grep -q "has no class after" log && fail "classes.txt is not enough"
 echo "ok: classes"
 
 # Augmentation and resizing on the device give the same results as in the loader.
@@ -99,25 +92,22 @@ cmp -s loader.numbers folder0.numbers && fail "nothing is augmented"
 run alternate "${classes[@]}" --data-path shapes --hflip-mode alternate
 run alternate_device "${classes[@]}" --data-path shapes --hflip-mode alternate --aug-on-device
 compare alternate_device alternate
-refused() { # MESSAGE ARGUMENTS...
-  "$trainc" "${@:2}" --output refused --device cpu >log 2>&1
-  [ $? = 2 ] && grep -q "$1" log || { cat log; fail "${*:2}"; }
-}
+refused() { refuses "$1" "$trainc" "${@:2}" --output refused --device cpu; } # PATTERN ARGUMENT...
 refused "DATA.RESIZE device: training crops are padded" "${classes[@]}" --data-path shapes --resize device
 refused "DATA.RESIZE device: AUG.AUTO_AUGMENT takes resized images" "${augment[@]}" --aa ta_wide --resize device
 refused "DATA.RESIZE device: AUG.VFLIP flips resized images" "${augment[@]}" --vflip 0.5 --resize device
 "$trainc" "${classes[@]}" --data-path shapes --decode device --output decoded --device cpu >log 2>&1
-grep -q "DATA.DECODE device: JPEGs are decoded by the host: DEVICE cpu decodes no images" log || { cat log; fail "--decode device"; }
+expect_line "DATA.DECODE device: JPEGs are decoded by the host: DEVICE cpu decodes no images"
 echo "ok: on the device"
 
 # Label maps.
-"$trainc" synth scenes --out scenes --train 8 --val 3 --size 96 >log 2>&1 || { cat log; exit 1; }
+"$trainc" synth scenes --out scenes --train 8 --val 3 --size 96 >log 2>&1 || { fail "synth"; finish; }
 maps=(--cfg "$here/configs/smoke/segment.yaml" --epochs 1 --class-set cityscapes19 --num-classes 19
   --opts PRINT_FREQ=1)
 run cityscapes "${maps[@]}" --dataset cityscapes --data-path scenes
 for to in $formats; do
   "$trainc" pack --dataset cityscapes --data-path scenes --class-set cityscapes19 --label-maps --to "$to" \
-    --out "m_$to" >log 2>&1 || { cat log; fail "pack --to $to of label maps"; }
+    --out "m_$to" >log 2>&1 || fail "pack --to $to of label maps"
   run "maps_$to" "${maps[@]}" --dataset "$to" --data-path "m_$to"
   compare "maps_$to" cityscapes
 done
@@ -126,7 +116,7 @@ done
 cp -r m_tar other_labels && rm other_labels/val*.tar
 "$trainc" pack --dataset cityscapes --data-path scenes --class-set cityscapes19 --label-maps --to tar --out other_labels \
   --opts DATA.LABELS=train_ids >log 2>&1
-grep -q "'other_labels' holds other files" log || { cat log; fail "a pack went on with other label files"; }
+expect_line "'other_labels' holds other files"
 
 # Label maps are mirrored with their images, also on the device.
 draw=("${maps[@]}" --dataset cityscapes --data-path scenes --color-jitter 0.4 --shift 3 --vflip 0.5)
@@ -149,49 +139,50 @@ cmp -s maps_mosaic.numbers maps_loader.numbers && fail "--mosaic changes nothing
 run maps_cache "${draw[@]}" --aug-on-device --cache decoded
 compare maps_cache maps_loader
 "$trainc" check "${draw[@]}" --hflip 0 --color-jitter 0 --aug-on-device >log 2>&1
-grep -q "AUG.ON_DEVICE has no effect: neither AUG.HFLIP nor AUG.COLOR_JITTER is on" log || { cat log; fail "nothing on the device"; }
+expect_line "AUG.ON_DEVICE has no effect: neither AUG.HFLIP nor AUG.COLOR_JITTER is on"
 echo "ok: label maps"
 
 # Killed at a random moment and restarted.
 pack=("$trainc" pack --dataset folder --data-path big --to tar --shard 50 -j 2 --size 100)
 "$trainc" synth shapes --out big --classes 4 --train 600 --val 8 --size 200 >log 2>&1 || exit 1
-"${pack[@]}" --out whole >log 2>&1 || { cat log; fail "a pack"; }
+"${pack[@]}" --out whole >log 2>&1 || fail "a pack"
 for wait in 0.05 0.1 0.2; do
   "${pack[@]}" --out cut >log 2>&1 &
   sleep $wait
   kill -9 $! 2>/dev/null
   wait $! 2>/dev/null
 done
-"${pack[@]}" --out cut >log 2>&1 || { cat log; fail "a pack that goes on"; }
+"${pack[@]}" --out cut >log 2>&1 || fail "a pack that goes on"
 diff -r whole cut >diff || fail "a pack that was killed made other files: $(head -3 diff)"
 # Killed at startup; the files contain no times.
 mkdir late && echo '{' >late/pack.json.tmp
-"$trainc" pack --dataset folder --data-path shapes --to hdf5 --out late --shard 20 >log 2>&1 || { cat log; fail "a pack killed at its start"; }
+"$trainc" pack --dataset folder --data-path shapes --to hdf5 --out late --shard 20 >log 2>&1 || fail "a pack killed at its start"
 diff -r late c_hdf5 >diff || fail "HDF5 differs from one of the same: $(head -3 diff)"
 # A failed pack writes nothing; one with different options does not continue.
 "$trainc" pack --dataset folder --data-path nowhere --to tar --out typo >log 2>&1 && fail "no folder passed"
-grep -q "folder 'nowhere'" log && [ ! -e typo ] || { cat log; fail "no folder"; }
+grep -q "folder 'nowhere'" log && [ ! -e typo ] || fail "no folder"
 "$trainc" pack --dataset tar --data-path shapes --to tar --out typo >log 2>&1 && fail "folders passed as a tar"
-grep -q "'shapes' has neither train.tar .*: .*folder" log && [ ! -e typo ] || { cat log; fail "another storage"; }
+grep -q "'shapes' has neither train.tar .*: .*folder" log && [ ! -e typo ] || fail "another storage"
 echo text >nowhere.rec
 "$trainc" pack --dataset recordio --data-path . --train-split nowhere.rec --to tar --out typo >log 2>&1 && fail "a text passed"
-grep -q "it is not a RecordIO file" log && [ ! -e typo ] || { cat log; fail "a file of another kind"; }
+grep -q "it is not a RecordIO file" log && [ ! -e typo ] || fail "a file of another kind"
 cp -r shapes fewer && rm -r fewer/val/"$(ls fewer/val | head -1)"
 "$trainc" pack --dataset folder --data-path fewer --to tar --out typo >log 2>&1 && fail "two lists of classes passed"
-grep -q "'fewer/val' and 'fewer/train' have different classes" log && [ ! -e typo ] || { cat log; fail "two lists of classes"; }
+grep -q "'fewer/val' and 'fewer/train' have different classes" log && [ ! -e typo ] || fail "two lists of classes"
 # Patterns cannot name containers.
 "$trainc" pack --dataset tar --data-path c_tar --train-split 'train-{000000..000003}.tar' --val-split val-000000.tar --to tar \
-  --out renamed --num-classes 4 --shard 0 >log 2>&1 || { cat log; fail "a pattern"; }
-[ "$(cd renamed && ls *.tar)" = "train.tar"$'\n'"val-000000.tar.tar" ] || { cat log; ls renamed; fail "a pattern: names"; }
+  --out renamed --num-classes 4 --shard 0 >log 2>&1 || fail "a pattern"
+[ "$(cd renamed && ls *.tar)" = "train.tar"$'\n'"val-000000.tar.tar" ] || { ls renamed; fail "a pattern: names"; }
 for other in --exif-rotate "--interpolation bilinear" "--shard 49"; do
   "${pack[@]}" --out cut $other >log 2>&1 && fail "$other: a pack of another kind went on"
-  grep -q "'cut' holds other files" log || { cat log; fail "$other: message"; }
+  grep -q "'cut' holds other files" log || fail "$other: message"
 done
 for wrong in "--quality 0" "--size 0"; do
   "$trainc" pack --dataset folder --data-path big --to tar --out typo $wrong >log 2>&1
-  [ $? = 2 ] && [ ! -e typo ] || { cat log; fail "$wrong"; }
+  [ $? = 2 ] && [ ! -e typo ] || fail "$wrong"
 done
 "$trainc" pack --dataset folder --data-path big --to tar --out kept --exif-rotate 2>&1 |
   grep -q "EXIF_ROTATE has no effect on pack" || fail "--exif-rotate: not said"
 echo "ok: a pack that was killed"
-exit $((fails > 0))
+
+finish
