@@ -107,6 +107,7 @@ const struct choice choices_bias_tables[] = {
 const struct choice choices_validates[] = {
     {"inline", VALIDATE_INLINE, NULL},
     {"background", VALIDATE_BACKGROUND, NULL},
+    {"beside", VALIDATE_BACKGROUND, NULL}, /* its former name */
     {0},
 };
 

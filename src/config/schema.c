@@ -666,8 +666,8 @@ const struct schema schema_table[] = {
         .help = "epochs between validations"),
     ROW("TRAIN.VALIDATE", train.validate, NEUTRAL, .def = "inline",
         .choices = choices_validates,
-        .help = "inline: training waits for validation; background: a separate process "
-                "validates while training continues"),
+        .help = "inline: training waits for validation; background (formerly beside): a "
+                "separate process validates while training continues"),
     ROW("TRAIN.VALIDATE_DEVICE", train.validate_device, NEUTRAL, .def = "cpu",
         .help = "device of TRAIN.VALIDATE background, with the values of DEVICE"),
     ROW("TRAIN.SAVE_STEPS", train.save_steps, NEUTRAL, .def = "0", RANGE(0, NO_LIMIT),
