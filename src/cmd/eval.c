@@ -5,6 +5,7 @@
 #include "cmd/cmd.h"
 #include "cmd/ensemble.h"
 #include "cmd/run.h"
+#include "dist/launch.h"
 #include "session/devices.h"
 #include "session/model_config.h"
 #include "train/data_config.h"
@@ -22,6 +23,29 @@ static const char *eval_weights(const struct cmdline *line)
     if (cmdline_value(line, "--weights"))
         return cmdline_value(line, "--weights");
     return resume && *resume ? resume : cmdline_key(line, "MODEL.PRETRAINED");
+}
+
+/* Returns the weights to evaluate: of the command line, or of the configuration. */
+static const char *weights_to_evaluate(const struct config *cfg,
+                                       const struct cmdline *line)
+{
+    if (cmdline_value(line, "--weights"))
+        return cmdline_value(line, "--weights");
+    return *cfg->model.resume ? cfg->model.resume : cfg->model.pretrained;
+}
+
+/* The averages of ensembles and views, and windows, are computed by one process. */
+static void check_one_process(const struct config *cfg, const char *key,
+                              struct problems *p)
+{
+    struct dist_launch l = dist_launched();
+
+    device_check_run(cfg, p);
+    if (device_count(cfg) > 1)
+        problems_error(p, key, "works on one device only; set DEVICE to one device");
+    if (l.world > 1)
+        problems_error(p, key, "works only in one process, and %s is %d (%s)", l.size_key,
+                       l.world, l.by);
 }
 
 /* --weights A B C */
@@ -49,7 +73,7 @@ static void check_ensemble(const struct config *cfg, const struct cmdline *line,
                        "checkpoint with --resume)");
     if (cfg->throughput_mode)
         problems_error(p, "--weights", "cannot be combined with THROUGHPUT_MODE");
-    device_check_one(cfg, p);
+    check_one_process(cfg, "--weights", p);
     data_check(cfg, p);
     data_check_split(cfg, DATA_VAL, p);
     run_check_own_weights(cfg, line, p);
@@ -70,7 +94,7 @@ static void check_views(const struct config *cfg, const struct cmdline *line,
         problems_error(p, key, "cannot be combined with --watch");
     if (cfg->throughput_mode)
         problems_error(p, key, "cannot be combined with THROUGHPUT_MODE");
-    device_check_one(cfg, p);
+    check_one_process(cfg, key, p);
 }
 
 /* Arguments are further files of --weights. */
@@ -132,7 +156,7 @@ static int run_ensemble(struct config *cfg, const struct cmdline *line)
     int n = 1, code;
 
     of[0] = cfg;
-    path[0] = eval_weights(line);
+    path[0] = weights_to_evaluate(cfg, line);
     for (; n <= line->narg; n++) {
         path[n] = line->arg[n - 1].text;
         of[n] = &more[n];
@@ -163,7 +187,8 @@ static int eval_run(struct config *cfg, const struct cmdline *line)
         return trainer_eval_watch(cfg, cmdline_value(line, "--watch"));
     if (windows_wanted(cfg)) {
         config_set(cfg, "TRAIN.EMA.ENABLE", "False");
-        return windows_eval(cfg, eval_weights(line), cmdline_value(line, "--result"),
+        return windows_eval(cfg, weights_to_evaluate(cfg, line),
+                            cmdline_value(line, "--result"),
                             cmdline_value(line, "--report"));
     }
     if (cmdline_value(line, "--weights") || *cfg->test.tta)

@@ -344,6 +344,8 @@ static void features_check(const struct config *cfg, const struct cmdline *line,
     data_check_names(cfg, p);
     if (cmdline_value(line, "--weights") || *cfg->model.pretrained)
         run_check_own_weights(cfg, line, p);
+    if (*cfg->test.tta)
+        config_warn_unread(cfg, p, "TEST.TTA", "features are those of the plain image");
     images_check(line, p);
     check_out(&with, line, p);
 }

@@ -46,7 +46,7 @@ void init_colors_add(struct init_colors *c, const struct label_reader *r,
 
 static char *color_file(const char *dir)
 {
-    static const char *const names[] = {"label_colors.txt", "label_colors.txt",
+    static const char *const names[] = {"label_colors.txt", "label_colours.txt",
                                         "class_dict.csv",   "class_colors.csv",
                                         "class_colors.txt", "palette.txt"};
     char *path = NULL;

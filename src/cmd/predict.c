@@ -143,7 +143,7 @@ static int64_t predict_windows(struct predict *p)
         if (dataset_read(p->infer.files, i, p->infer.limits.max_bytes, &bytes, &why) ==
                 0 &&
             windows_predict(w, bytes.data, bytes.len, NULL, &a, &why) == 0) {
-            segment_write(p, i, a.label);
+            segment_write(p, i, &a);
             continue;
         }
         if (p->cfg->data.on_error == ON_ERROR_FAIL)
@@ -345,14 +345,14 @@ static void check_flags(const struct cmdline *line, struct problems *p)
     check_submission(line, p);
 }
 
-/* True if several checkpoints of sets of labels would be averaged. */
-static bool multilabel_several(const struct config *cfg, const struct cmdline *line)
+/* True if --weights names several files. */
+static bool has_members(const struct cmdline *line)
 {
     bool several = false;
 
     for (int i = 0; i < line->narg; i++)
         several |= ensemble_has(line, i);
-    return several && cfg->model.task == TASK_MULTILABEL;
+    return several;
 }
 
 static void predict_check(const struct config *cfg, const struct cmdline *line,
@@ -376,12 +376,15 @@ static void predict_check(const struct config *cfg, const struct cmdline *line,
     }
     run_check_own_weights(cfg, line, p);
     images_check(&others, p);
-    if (multilabel_several(cfg, line))
+    if (has_members(line) && cfg->model.task == TASK_MULTILABEL)
         problems_error(
             p, "--weights",
             "takes one file with MODEL.TASK multilabel: labels are not averaged");
     free(others.arg);
     ensemble_check(line, p);
+    if (p->nerror == before && windows_wanted(cfg) && has_members(line))
+        problems_error(p, "--weights",
+                       "takes one file with TEST.SCALES or TEST.TTA of a segmentation");
     check_flags(line, p);
     if (cmdline_has(line, "--server-ids") && (!set || !set->has_ids))
         report_server_ids(p);

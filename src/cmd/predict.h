@@ -9,6 +9,7 @@
 #include "cmd/infer.h"
 #include "dataset/class_set.h"
 #include "io/json.h"
+#include "train/windows.h"
 
 struct predict {
     const struct config *cfg;
@@ -50,6 +51,6 @@ void segment_check_outputs(const struct predict *p);
 /* Writes the label map and the overlay of image i: from the logits of the resized image, or
  * from a label map of the image's size. */
 void segment_image(struct predict *p, int64_t i, const float *logits);
-void segment_write(struct predict *p, int64_t i, const uint8_t *label);
+void segment_write(struct predict *p, int64_t i, const struct window_answer *a);
 
 #endif

@@ -173,13 +173,15 @@ void segment_image(struct predict *p, int64_t i, const float *logits)
     free(rgb);
 }
 
-void segment_write(struct predict *p, int64_t i, const uint8_t *label)
+void segment_write(struct predict *p, int64_t i, const struct window_answer *a)
 {
     int w, h;
     uint8_t *rgb = read_rgb(p, p->images.path[i], &w, &h);
     uint8_t *copy = xmalloc((size_t)w * (size_t)h);
 
-    memcpy(copy, label, (size_t)w * (size_t)h);
+    if (w != a->w || h != a->h)
+        die("'%s' changed while it was read", p->images.path[i]);
+    memcpy(copy, a->label, (size_t)w * (size_t)h);
     write_image(p, i, rgb, copy, w, h);
     free(copy);
     free(rgb);

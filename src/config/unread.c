@@ -63,6 +63,8 @@ static void check_augmentation_keys(const struct config *cfg, struct problems *p
 void config_check_unread(const struct config *cfg, struct problems *p)
 {
     static const char ema[] = "TRAIN.EMA.ENABLE is False";
+    static const char windows[] = "TEST.SCALES and TEST.TTA are empty";
+    bool slides = cfg->test.scales.n || *cfg->test.tta;
     bool counts = !cfg->train.class_weights.item &&
                   cfg->train.class_weights.n == CLASS_WEIGHTS_AUTO;
 
@@ -83,6 +85,8 @@ void config_check_unread(const struct config *cfg, struct problems *p)
     check_read(cfg, p, "TRAIN.VALIDATE_DEVICE",
                cfg->train.validate == VALIDATE_BACKGROUND,
                "TRAIN.VALIDATE is not background");
+    check_read(cfg, p, "TEST.WINDOW_OVERLAP", slides, windows);
+    check_read(cfg, p, "TEST.WINDOW_WEIGHTS", slides, windows);
     check_read(cfg, p, "MODEL.SYNC_BN_GROUP", cfg->model.sync_bn,
                "MODEL.SYNC_BN is False");
     check_read(cfg, p, "TRAIN.CLASS_WEIGHTS_C", counts,

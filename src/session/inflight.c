@@ -151,8 +151,8 @@ static void copy_ahead(struct inflight *q, const struct inflight_place *to,
         array[i] = end;
         end += aligned(to->size[i]);
     }
-    if (inflight_slot_size(to->size) > q->slot_size)
-        BUG("a batch of %zu bytes for slots of %zu", inflight_slot_size(to->size),
+    if (end - (char *)slot->memory > (ptrdiff_t)q->slot_size)
+        BUG("a batch of %td bytes for slots of %zu", end - (char *)slot->memory,
             q->slot_size);
     if (slot->lent.release) { /* two batches ago: its copy has completed */
         a->await(dev, slot->filled);

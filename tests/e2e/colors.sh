@@ -57,7 +57,10 @@ run packed --cfg values.yaml --data-path packed --dataset zip
 same packed.log colors.log || fail "packed colors train differently"
 
 # The color file may be CSV.
-rm colors/label_colors.txt && printf 'name,r,g,b\nRoad,128,64,128\nCar,64,0,192\nSky,255,128,1\nvoid,0,0,0\n' >colors/class_dict.csv
+mv colors/label_colors.txt colors/label_colours.txt
+"$trainc" init colors >british.yaml 2>log && grep -q "CLASS_NAMES: .*# from 'label_colours.txt'" british.yaml ||
+  fail "init with label_colours.txt, the name in other releases of CamVid"
+rm colors/label_colours.txt && printf 'name,r,g,b\nRoad,128,64,128\nCar,64,0,192\nSky,255,128,1\nvoid,0,0,0\n' >colors/class_dict.csv
 "$trainc" init colors >csv.yaml 2>log || fail "init with class_dict.csv"
 is csv.yaml CLASS_NAMES '[Road, Car, Sky]'
 grep -q 'is not read' csv.yaml && { head csv.yaml; fail "class_dict.csv is said not to be read"; }

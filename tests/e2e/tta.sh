@@ -129,6 +129,19 @@ assert abs(v['val_loss'] - loss / n) < 1e-5, (v['val_loss'], loss / n)
 assert v['val_map'] > 0, v
 X
 
+# The weights may be named by the configuration.
+config=$(ls out/*/1/config.yaml)
+echo "MODEL: {RESUME: '$a'}" >resume.yaml
+echo "MODEL: {PRETRAINED: '$a'}" >pretrained.yaml
+"$trainc" eval --device cpu --resume "$a" --tta hflip --result flags.json >log 2>&1 || fail "eval --resume"
+for file in resume pretrained; do
+  "$trainc" eval --device cpu --cfg "$config" --cfg $file.yaml --tta hflip --result $file.json >log 2>&1 || fail "eval of $file.yaml"
+  [ "$(json_value $file.json val_loss)" = "$(json_value flags.json val_loss)" ] || fail "$file.yaml: another loss"
+done
+refuses "nothing to evaluate" "$trainc" eval --device cpu --cfg "$config" --tta hflip
+refuses "TEST.TTA: works only in one process, and .* is 2" env OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0 \
+  "$trainc" eval --device cpu --resume "$a" --tta hflip
+
 refuses "TEST.TTA: has no view 'rot90'" "$trainc" eval --resume "$a" --tta hflip,rot90
 refuses "need TEST.CROP True" "$trainc" eval --resume "$a" --tta five_crop TEST.CROP=False
 refuses "cannot be combined with THROUGHPUT_MODE" "$trainc" eval --resume "$a" --tta hflip --throughput

@@ -155,6 +155,9 @@ expect_line "(5 images"
 expect_line "error: .*3.ppm"
 
 echo "MODEL: {TYPE: resnet, NAME: resnet20, NUM_CLASSES: 3}" >classifier.yaml
+refuses "takes one file with TEST.SCALES" "$trainc" predict --weights "$weights" "$weights" TEST.SCALES=[1] data/val
+"$trainc" eval --device cpu --resume "$weights" TEST.WINDOW_OVERLAP=0.3 >log 2>&1 || fail "WINDOW_OVERLAP alone"
+expect_line "TEST.WINDOW_OVERLAP has no effect"
 refuses "five_crop and ten_crop are for classifiers" "$trainc" eval --resume "$weights" --tta ten_crop
 refuses "TEST.SCALES" "$trainc" eval --resume "$weights" --test-scales -1
 refuses "is for segmentation" "$trainc" predict --cfg classifier.yaml --weights "$weights" TEST.SCALES=[1] data/val
