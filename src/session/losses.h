@@ -48,9 +48,9 @@ struct loss_options {
 };
 
 /*
- * logits [N, K], labels int32 [N] (MODEL_MULTILABEL: 0 or -1), lam fp32 [N] or NULL (ops/cross_entropy.h); or for
- * MODEL_SEGMENT logits [N, K, h, w], labels uint8 [N, h, w] with LABEL_IGNORE. The loss
- * is fp32 [1].
+ * logits [N, K], labels int32 [N] (MODEL_MULTILABEL: 0 or -1), lam fp32 [N] or NULL
+ * (ops/cross_entropy.h); or for MODEL_SEGMENT logits [N, K, h, w], labels uint8 [N, h, w]
+ * with LABEL_IGNORE. The loss is fp32 [1].
  */
 typedef struct tensor *loss_build_fn(struct builder *b, const struct loss_options *o,
                                      struct tensor *logits, struct tensor *labels,
@@ -79,6 +79,9 @@ struct loss_item {
 
 extern const struct names loss_names;
 extern const struct loss loss_cross_entropy; /* used by evaluations */
+
+/* Returns NULL if there is no such loss. */
+const struct loss *loss_find(const char *name);
 
 /* Checks that the losses exist, fit the model's task, and read the keys that are set. `m`
  * may be NULL (unknown). Part of model_check. */

@@ -64,6 +64,11 @@ struct image_limits data_limits(const struct config *cfg);
 struct transform data_transform(const struct config *cfg, enum data_split split);
 /* True if training crops are cut from a padded image (AUG.PAD_CROP, AUG.CROP_MODE). */
 bool data_pads(const struct config *cfg);
+/* True if encoded image files are kept in memory. */
+bool data_holds(const struct config *cfg);
+/* DATA.CACHE_MODE part: true if each of several processes caches its own part of the
+ * images in memory and trains on the same part in every epoch. */
+bool data_parts(const struct config *cfg);
 
 /*
  * Counts the pixels of each class in the label maps of `train`, at the size that the
