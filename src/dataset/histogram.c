@@ -21,6 +21,7 @@
 #include "dataset/loader.h"
 #include "dataset/read.h"
 #include "image/gate.h"
+#include "image/transformer.h"
 
 static const char first_line[] = "trainc class histogram 1";
 

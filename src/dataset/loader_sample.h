@@ -6,6 +6,7 @@
 
 #include "dataset/cache.h"
 #include "dataset/loader.h"
+#include "image/transformer.h"
 
 struct loader_source {
     const struct dataset *data;

@@ -1,4 +1,4 @@
-#include "image/transform.h"
+#include "image/transformer.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #define PACK_ENCODE_H
 
 #include "dataset/dataset.h"
-#include "image/transform.h"
+#include "image/transformer.h"
 #include "pack/format.h"
 
 enum { PACK_QUALITY = 90 }; /* default quality of re-encoded JPEGs */

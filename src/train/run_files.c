@@ -13,6 +13,7 @@
 #include "config/dump.h"
 #include "config/schema.h"
 #include "image/encode.h"
+#include "image/transformer.h"
 #include "io/csv.h"
 #include "io/json.h"
 #include "models/count.h"

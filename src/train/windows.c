@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "image/transform.h"
+#include "image/transformer.h"
 #include "session/model_config.h"
 #include "train/segment_config.h"
 #include "train/views.h"

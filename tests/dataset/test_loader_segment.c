@@ -10,6 +10,7 @@
 #include "dataset/label.h"
 #include "dataset/loader.h"
 #include "dataset/mosaic.h"
+#include "image/transformer.h"
 #include "tests/child.h"
 #include "tests/dataset/open_storage.h"
 #include "tests/make_folder.h"

@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 #include "image/clahe.h"
-#include "image/transform.h"
+#include "image/transformer.h"
 #include "image/warp.h"
 #include "tests/image/image_formula.h"
 #include "tests/test.h"

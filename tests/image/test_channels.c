@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "image/transform.h"
+#include "image/transformer.h"
 #include "tests/test.h"
 
 static char *golden(const char *name, const char *end, size_t *len)

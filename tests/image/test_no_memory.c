@@ -12,7 +12,7 @@
 #include "base/failure.h"
 #include "base/file.h"
 #include "image/label.h"
-#include "image/transform.h"
+#include "image/transformer.h"
 #include "tests/child.h"
 #include "tests/test.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "image/policy.h"
-#include "image/transform.h"
+#include "image/transformer.h"
 #include "tests/image/image_formula.h"
 #include "tests/test.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "image/transform.h"
+#include "image/transformer.h"
 #include "tests/image/image_formula.h"
 #include "tests/test.h"
 

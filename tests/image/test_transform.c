@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "image/enhance.h"
-#include "image/transform.h"
+#include "image/transformer.h"
 #include "tests/image/image_formula.h"
 #include "tests/image/make_jpeg.h"
 #include "tests/test.h"
