@@ -4,7 +4,7 @@
 #
 #   scripts/bench/int8.sh [MODEL...]      resnet50
 #
-#   WEIGHTS=FILE  float weights of the model (default: those of a short training)
+#   WEIGHTS=FILE  float weights of the model (default: trained briefly for this purpose)
 #   CALIB=DIR     calibration images (default: generated ones; speed does not depend on them)
 #   THREADS=N (1)    BATCH=N (8)    ROUNDS=N (5)    SECONDS_EACH=N (5)
 #

@@ -70,17 +70,21 @@ static bool normalize(const float *from, int64_t len, float *to)
 
 struct neighbor {
     double similarity;
-    int class, index;
+    int class;
 };
 
-/* The most similar first; ties by index. */
-static int compare(const void *a, const void *b)
+/* Inserts a neighbor into near[n], most similar first, and drops what exceeds k. Later ones
+ * lose ties. Returns the new n. */
+static int insert(struct neighbor *near, int n, int k, struct neighbor new)
 {
-    const struct neighbor *x = a, *y = b;
+    int i = n < k ? n : k - 1;
 
-    if (x->similarity != y->similarity)
-        return x->similarity < y->similarity ? 1 : -1;
-    return x->index - y->index;
+    if (n == k && !(new.similarity > near[k - 1].similarity))
+        return n;
+    for (; i > 0 && new.similarity > near[i - 1].similarity; i--)
+        near[i] = near[i - 1];
+    near[i] = new;
+    return n < k ? n + 1 : k;
 }
 
 /* Returns the number of classes with more votes than the true one; ties are lost by higher
@@ -94,36 +98,45 @@ static int rank_of(const double *vote, int classes, int label)
     return rank;
 }
 
-static void classify(struct knn *r, const struct pool *p, const float *unit, int64_t len)
+/* Returns the rank of the true class of a validation image. */
+static int classify(const struct pool *p, const float *unit, int64_t len, int k,
+                    const struct labeled *image)
 {
-    struct neighbor *near = xcalloc((size_t)p->ntrain, sizeof(*near));
+    struct neighbor *near = xcalloc((size_t)k, sizeof(*near));
     double *vote = xcalloc((size_t)p->nclass, sizeof(*vote));
+    const float *x = unit + image->image * len;
+    int n = 0, rank;
+
+    for (int t = 0; t < p->ntrain; t++) {
+        const float *y = unit + p->train[t].image * len;
+        double dot = 0;
+
+        for (int64_t j = 0; j < len; j++)
+            dot += (double)x[j] * (double)y[j];
+        n = insert(near, n, k, (struct neighbor){dot, p->train[t].class});
+    }
+    for (int t = 0; t < n; t++)
+        vote[near[t].class] += exp(near[t].similarity / TEMPERATURE);
+    rank = rank_of(vote, p->nclass, image->class);
+    free(near);
+    free(vote);
+    return rank;
+}
+
+static void classify_all(struct knn *r, const struct pool *p, const float *unit,
+                         int64_t len)
+{
     int right = 0, right5 = 0, k = r->k < p->ntrain ? r->k : p->ntrain;
 
+#pragma omp parallel for reduction(+ : right, right5)
     for (int i = 0; i < p->nval; i++) {
-        const float *x = unit + p->val[i].image * len;
-        int rank;
+        int rank = classify(p, unit, len, k, &p->val[i]);
 
-        for (int t = 0; t < p->ntrain; t++) {
-            const float *y = unit + p->train[t].image * len;
-            double dot = 0;
-
-            for (int64_t j = 0; j < len; j++)
-                dot += (double)x[j] * (double)y[j];
-            near[t] = (struct neighbor){dot, p->train[t].class, t};
-        }
-        qsort(near, (size_t)p->ntrain, sizeof(*near), compare);
-        memset(vote, 0, (size_t)p->nclass * sizeof(*vote));
-        for (int t = 0; t < k; t++)
-            vote[near[t].class] += exp(near[t].similarity / TEMPERATURE);
-        rank = rank_of(vote, p->nclass, p->val[i].class);
         right += rank < 1;
         right5 += rank < 5;
     }
     r->top1 = 100.0 * right / p->nval;
     r->top5 = 100.0 * right5 / p->nval;
-    free(near);
-    free(vote);
 }
 
 bool knn_classify(struct knn *r, const struct images *images, const float *vector,
@@ -144,7 +157,7 @@ bool knn_classify(struct knn *r, const struct images *images, const float *vecto
     if (!p.ntrain || !p.nval)
         strbuf_addf(why, "no images below %s/CLASS/", p.ntrain ? "val" : "train");
     else
-        classify(r, &p, unit, len);
+        classify_all(r, &p, unit, len);
     for (int i = 0; i < p.nclass; i++)
         free(p.class_name[i]);
     free(p.class_name);

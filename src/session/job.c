@@ -13,9 +13,7 @@
 #include "session/optimizer_config.h"
 
 enum {
-    TINY = 64,            /* up to this side in pixels: CIFAR nets and padded crops */
     SMALL = 160,          /* up to this side: inputs of 128 pixels instead of 224 */
-    FEW_IMAGES = 20000,   /* below: ResNet-18 instead of 50 */
     MANY_IMAGES = 100000, /* from here on, with MANY_EPOCHS: strong augmentation */
     MANY_EPOCHS = 90,
     SCRATCH_UPDATES = 10000, /* updates of a run */
@@ -201,7 +199,7 @@ static bool row_epochs(struct view *v)
     n = n < least ? least : n > most ? most : n;
     strbuf_addf(&v->value, "%" PRId64, n);
     strbuf_addf(&v->why,
-                "%" PRId64 " updates each: about %" PRId64 " in all, %" PRId64
+                "%" PRId64 " steps each: about %" PRId64 " in all, %" PRId64
                 " to %" PRId64 " epochs%s",
                 v->per_epoch, goal, least, most, v->tuned ? " of fine-tuning" : "");
     return true;
@@ -300,8 +298,8 @@ static bool row_smoothing(struct view *v)
 
 static bool row_mixup(struct view *v)
 {
-    bool mixes = !v->tuned && v->job->images < FEW_IMAGES && v->cfg->train.epochs >= 50 &&
-                 v->updates >= 2000;
+    bool mixes = !v->tuned && v->job->images < JOB_FEW_IMAGES &&
+                 v->cfg->train.epochs >= 50 && v->updates >= 2000;
 
     if (v->segment)
         return row_of_pixels(v);
@@ -328,7 +326,7 @@ static bool row_pad_crop(struct view *v)
 {
     int size = (int)v->cfg->data.img_size;
 
-    if (v->segment || !v->job->uniform || size > TINY || v->job->side > size)
+    if (v->segment || !v->job->uniform || size > JOB_TINY || v->job->side > size)
         return false;
     strbuf_addf(&v->value, "%d", size / 8 > 1 ? size / 8 : 1);
     strbuf_addf(&v->why, "all images have %d pixels: shifts instead of random crops",
@@ -474,30 +472,4 @@ int64_t job_batch(int64_t images, int64_t most)
     while (batch < most && 2 * BATCHES * batch <= images)
         batch *= 2;
     return batch < images ? batch : images > 0 ? images : 1;
-}
-
-const char *job_net(const struct job *job, const char **why)
-{
-    if (job->side <= TINY) {
-        *why = "images this small want the nets of CIFAR";
-        return "resnet20";
-    }
-    *why = job->images < FEW_IMAGES
-               ? "few images: pretrained weights are worth more than depth"
-               : "many images: depth pays";
-    return job->images < FEW_IMAGES ? "resnet18" : "resnet50";
-}
-
-void job_preset_model(struct config *cfg, const struct job *job)
-{
-    struct strbuf where = STRBUF_INIT;
-    const char *why, *name;
-
-    if (!job->side || config_where(cfg, "MODEL.NAME") ||
-        config_where(cfg, "MODEL.TYPE") || *cfg->model.pretrained)
-        return;
-    name = job_net(job, &why);
-    strbuf_addf(&where, CONFIG_JOB_WHERE "%s", why);
-    config_preset(cfg, "MODEL.NAME", name, where.buf);
-    strbuf_release(&where);
 }

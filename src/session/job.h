@@ -49,6 +49,11 @@ void job_preset(struct config *cfg, const struct job *job);
  * images or more; all images if there are fewer than two. */
 int64_t job_batch(int64_t images, int64_t most);
 
+enum {
+    JOB_TINY = 64,         /* up to this side in pixels: CIFAR nets and padded crops */
+    JOB_FEW_IMAGES = 20000 /* below: ResNet-18 instead of 50 */
+};
+
 /* Returns a net for images with this shorter side, such as "resnet20", and the reason. */
 const char *job_net(const struct job *job, const char **why);
 

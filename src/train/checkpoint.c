@@ -473,28 +473,23 @@ int checkpoint_read(const char *path, struct session *s, struct run_state *state
     return rc;
 }
 
-static struct checkpoint_mark mark_of(const json_t *o)
-{
-    const json_t *c = json_object_get(o, "control");
-
-    return (struct checkpoint_mark){
-        .step = integer(o, "step"),
-        .epoch = integer(o, "epoch"),
-        .done = integer(c, "updates") + integer(c, "skipped"),
-    };
-}
-
 int checkpoint_mark(const char *path, struct checkpoint_mark *mark, struct strbuf *why)
 {
     struct safetensors file;
     json_t *o = NULL;
+    const json_t *c;
     bool sound;
 
     if (!safetensors_open(&file, path, why))
         o = state_object(&file, why);
     sound = o != NULL;
+    c = json_object_get(o, "control");
     if (sound)
-        *mark = mark_of(o);
+        *mark = (struct checkpoint_mark){
+            .step = integer(o, "step"),
+            .epoch = integer(o, "epoch"),
+            .done = integer(c, "updates") + integer(c, "skipped"),
+        };
     for (size_t i = 0; sound && i < file.n && !mark->ema; i++)
         mark->ema = !strncmp(file.tensor[i].name, "ema.", 4);
     json_decref(o);
