@@ -69,7 +69,7 @@ static void log_result(const struct trainer *t, const struct background_result *
     strbuf_addf(&s, " loss %.5f (", v[SCORE_LOSS]);
     if (!isnan(ema))
         strbuf_addf(&s, segments || sets ? "EMA %.4f; " : "EMA %.3f; ", ema);
-    log_info(" * epoch %lld: %s%lld images, %.1f s in background)", epoch_shown(r->epoch),
+    log_info(" * epoch %lld: %s%lld images, %.1f s in the background)", epoch_shown(r->epoch),
              s.buf, (long long)r->images, r->seconds);
     strbuf_release(&s);
 }

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "image/transformer.h"
 #include "session/model_config.h"
 #include "train/segment_config.h"
@@ -110,6 +111,20 @@ static void fill_weights(struct windows *w, bool gaussian)
         }
 }
 
+/* "whole images in windows of 480x360 at scales 1, 1.5; 2 views of each" */
+static void log_windows(const struct windows *w)
+{
+    const struct config_test *t = &w->cfg->test;
+    struct strbuf text = STRBUF_INIT;
+
+    for (int i = 0; i < t->scales.n; i++)
+        strbuf_addf(&text, "%s%g", i ? ", " : " at scales ", t->scales.item[i]);
+    if (w->nviews > 1)
+        strbuf_addf(&text, "; %d views of each", w->nviews);
+    log_info("whole images in windows of %dx%d%s", w->fit.w, w->fit.h, text.buf);
+    strbuf_release(&text);
+}
+
 struct windows *windows_open(const struct config *cfg, struct session *s,
                              const struct image_limits *limits)
 {
@@ -134,6 +149,7 @@ struct windows *windows_open(const struct config *cfg, struct session *s,
     w->ignored = xmalloc(tensor_size(b->labels));
     memset(w->ignored, LABEL_IGNORE, tensor_size(b->labels));
     session_eval_begin(s, false);
+    log_windows(w);
     return w;
 }
 

@@ -142,6 +142,7 @@ assert a != png('unflipped.out/all_labels.png'), 'the flipped view does nothing'
 predict several.out wide --tta hflip,vflip TEST.SCALES=[0.75,1,1.5]
 "$trainc" eval --device cpu --resume "$weights" --tta hflip --test-scales 1 1.5 --result several.json >log 2>&1 ||
   fail "eval of scales and flips"
+expect_line "whole images in windows of 64x32 at scales 1, 1.5; 2 views of each"
 [ "$(jq '.val_miou > 0.2 and .val_loss < 1.2' several.json)" = true ] || fail "scales and flips: $(jq .val_miou several.json)"
 
 # A damaged image is left out, named, and counted.
