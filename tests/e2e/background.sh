@@ -39,7 +39,7 @@ same() { # FOLDER WHAT
 "${train[@]}" --output inline --result in.json >log 2>&1 || { cat log; fail "inline"; }
 "${background[@]}" >log 2>&1 || { cat log; fail "background"; }
 same background "undisturbed"
-[ "$(grep -c "in background)" log)" = 6 ] || fail "not said"
+[ "$(grep -c "in the background)" log)" = 6 ] || fail "not said"
 [ -z "$(pgrep -f "$dir/background")" ] || fail "an evaluator is left"
 echo "ok: the same scores"
 
