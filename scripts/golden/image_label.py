@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes golden files for tests/image/test_label.c: label maps with 1, 2, 4, and 8 bits per
 pixel, gray (gN.png), with a palette (pN.png), and interlaced (pNi.png). The test computes
-their values with the same formula.
+their values with the same formula. deep.jp2 has 16 bits per pixel.
 
 usage: image_label.py OUT_DIR
 
@@ -65,6 +65,7 @@ def main():
         png("g%d.png" % bits, bits, False, False)
         png("p%d.png" % bits, bits, True, False)
         png("p%di.png" % bits, bits, True, True)
+    Image.fromarray(values(8).astype(np.uint16) * 257).save("deep.jp2")
 
 
 main()

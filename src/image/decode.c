@@ -128,6 +128,14 @@ bool image_is_lossy(const void *data, size_t len)
     return format && (format->is_lossy ? format->is_lossy(&f) : format->lossy);
 }
 
+bool image_is_deep(const void *data, size_t len)
+{
+    const struct decoder *format = decoder_find(data, len);
+    struct decoder_file f = {.data = data, .len = len};
+
+    return format && format->is_deep && format->is_deep(&f);
+}
+
 /* Finds the format by extension; returns NULL if it is unknown. */
 static const struct decoder *decoder_of_name(const char *path)
 {

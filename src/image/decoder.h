@@ -34,6 +34,9 @@ struct decoder {
     bool lossy;               /* always lossy: such a file cannot store class indices */
     /* True if encoding this file lost information; NULL: same as `lossy`. */
     bool (*is_lossy)(const struct decoder_file *f);
+    /* True if read() would reduce the samples of this file to 8 bits, because they have
+     * more bits, a sign, or a fraction; NULL: never. */
+    bool (*is_deep)(const struct decoder_file *f);
     bool device; /* struct jpeg_device reads it, too */
     /* The library may report a lack of memory as damage; decode.c then tests for memory. */
     bool hides_memory;

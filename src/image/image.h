@@ -116,6 +116,10 @@ const char *image_extension_of(const void *data, size_t len);
 /* True if encoding these bytes of an image lost information (JPEG, AVIF, most WebPs). */
 bool image_is_lossy(const void *data, size_t len);
 
+/* True if these bytes of an image have samples of more than 8 bits, or with a sign or a
+ * fraction, which reading reduces to 8 bits. */
+bool image_is_deep(const void *data, size_t len);
+
 struct image_decoder;
 
 /* `limits` may be NULL (defaults). */

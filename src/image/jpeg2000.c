@@ -341,6 +341,20 @@ static bool jp2_is_lossy(const struct decoder_file *f)
     return jpeg2000_parts_lossy(f->data, f->len);
 }
 
+static bool jp2_is_deep(const struct decoder_file *f)
+{
+    struct strbuf unused = STRBUF_INIT;
+    bool is = false;
+    struct jp2 j;
+
+    if (jp2_begin(&j, f, &unused) == 0)
+        for (uint32_t c = 0; c < j.image->numcomps; c++)
+            is |= j.image->comps[c].prec > 8 || j.image->comps[c].sgnd;
+    jp2_close(&j);
+    strbuf_release(&unused);
+    return is;
+}
+
 /* Bytes: 32 bits per sample of COMPONENTS, in the image and in its tiles. */
 static size_t jp2_memory(const struct decoder_file *f, int w, int h)
 {
@@ -354,6 +368,7 @@ const struct decoder decoder_jpeg2000 = {
     .hides_memory = true,
     .is = jp2_is,
     .is_lossy = jp2_is_lossy,
+    .is_deep = jp2_is_deep,
     .open = jp2_open,
     .memory = jp2_memory,
     .read = jp2_read,

@@ -64,6 +64,9 @@ int label_read_colors(struct label_reader *r, const struct label_colors *c,
 int label_decode_colors(struct label_reader *r, const void *data, size_t len,
                         const struct image_limits *limits, struct strbuf *why);
 
+/* Why a file of samples that are no unsigned numbers of 8 bits is no label map. */
+extern const char label_deep_reason[];
+
 /* Returns the format of a file name if it is always lossy, such as "JPEG", else NULL. */
 const char *label_lossy_format(const char *path);
 

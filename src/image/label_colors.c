@@ -7,6 +7,9 @@
 #include "base/failure.h"
 #include "image/label.h"
 
+const char label_deep_reason[] =
+    "its samples have more than 8 bits, a sign, or a fraction, and classes have 8 bits";
+
 /* Pixels with unlisted colors. */
 struct unknown {
     uint32_t rgb; /* the first such color */
@@ -68,14 +71,6 @@ static void map_pixels(struct label_reader *r, const struct label_colors *c,
     }
 }
 
-/* True for a 16-bit PNG, whose values would lose their low byte. */
-static bool is_deep(const uint8_t *data, size_t len)
-{
-    enum { BITS = 24 }; /* offset in the header of a PNG */
-
-    return len > BITS && !memcmp(data, "\x89PNG", 4) && data[BITS] == 16;
-}
-
 int label_decode_colors(struct label_reader *r, const void *data, size_t len,
                         const struct image_limits *limits, struct strbuf *why)
 {
@@ -83,8 +78,8 @@ int label_decode_colors(struct label_reader *r, const void *data, size_t len,
     int rc;
 
     l.rotate = false; /* label maps are read as they are stored */
-    if (is_deep(data, len)) {
-        strbuf_addstr(why, "it has 16 bits per sample, where classes have 8");
+    if (image_is_deep(data, len)) {
+        strbuf_addstr(why, label_deep_reason);
         return FAILURE_DATA;
     }
     if (image_is_lossy(data, len)) {

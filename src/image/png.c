@@ -170,6 +170,8 @@ static int png_refuse(const uint8_t *data, size_t len, struct strbuf *why)
 
     if (len == 0)
         strbuf_addstr(why, "the file is empty");
+    else if (format && !format->lossy && image_is_deep(data, len))
+        strbuf_addf(why, "%s: %s", format->name, label_deep_reason);
     else if (format)
         strbuf_addf(why, "%s, %s: label maps must be PNGs", format->name,
                     format->lossy ? "which changes class values" : "not a PNG");

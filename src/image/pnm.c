@@ -67,6 +67,16 @@ static int pnm_header(struct pnm *p, const uint8_t *d, size_t len, struct strbuf
     return 0;
 }
 
+static bool pnm_is_deep(const struct decoder_file *f)
+{
+    struct strbuf unused = STRBUF_INIT;
+    struct pnm p;
+    bool is = pnm_header(&p, f->data, f->len, &unused) == 0 && p.bits == 16;
+
+    strbuf_release(&unused);
+    return is;
+}
+
 static int pnm_open(const struct decoder_file *f, int *w, int *h, struct strbuf *why)
 {
     struct pnm p;
@@ -233,6 +243,7 @@ const struct decoder decoder_pnm = {
     .name = "PPM",
     .extension = {".ppm", ".pgm", ".pbm", ".pnm"},
     .is = pnm_is,
+    .is_deep = pnm_is_deep,
     .open = pnm_open,
     .memory = pnm_memory,
     .read = pnm_read,

@@ -237,10 +237,18 @@ static int stb_png_orientation(const struct decoder_file *f)
     return png_chunks_orientation(f->data, f->len);
 }
 
+static bool stb_png_is_deep(const struct decoder_file *f)
+{
+    enum { BITS = 24 }; /* offset in the header */
+
+    return f->len > BITS && ((const uint8_t *)f->data)[BITS] == 16;
+}
+
 const struct decoder decoder_png = {
     .name = "PNG",
     .extension = {".png"},
     .is = stb_is_png,
+    .is_deep = stb_png_is_deep,
     .state_new = stb_png_state,
     .state_free = stb_png_state_free,
     .open = stb_open_png,

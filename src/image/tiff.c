@@ -409,6 +409,21 @@ static int tiff_read(const struct decoder_file *f, const struct image_part *part
     return tiff_bands(f, part, IMAGE_RGB, img, why);
 }
 
+static bool tiff_is_deep(const struct decoder_file *f)
+{
+    struct tiff_source s = {.file = f, .data = f->data, .len = f->len};
+    struct strbuf unused = STRBUF_INIT;
+    bool is = false;
+    TIFF *t;
+
+    if (tiff_start(&s, 16 * f->len + (1 << 16), &t, &unused) == 0) {
+        is = tiff_deep_is(t);
+        TIFFClose(t);
+    }
+    strbuf_release(&unused);
+    return is;
+}
+
 static bool tiff_is_lossy(const struct decoder_file *f)
 {
     struct tiff_source s = {.file = f, .data = f->data, .len = f->len};
@@ -459,6 +474,7 @@ const struct decoder decoder_tiff = {
     .hides_memory = true,
     .is = tiff_is,
     .is_lossy = tiff_is_lossy,
+    .is_deep = tiff_is_deep,
     .open = tiff_open,
     .orientation = tiff_orientation,
     .memory = tiff_memory,

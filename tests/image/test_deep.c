@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "image/label.h"
 #include "tests/image/decode_image.h"
 #include "tests/test.h"
 
@@ -121,6 +122,37 @@ static void tiles_are_in_proportion(void **state)
     image_decoder_free(d);
 }
 
+/* They would lose their low bytes, or their sign. */
+static void they_are_no_label_maps(void **state)
+{
+    static const uint16_t u16[N] = {0, 1, 2, 3, 4};
+    static const int8_t i8[N] = {0, 1, 2, 3, 4};
+    static const float f[N] = {0, 1, 2, 3, 4};
+    static const struct {
+        const void *samples;
+        int bits, format;
+    } kinds[] = {{u16, 16, 1}, {i8, 8, 2}, {f, 32, 3}};
+    struct label_reader r = {0};
+    struct strbuf why = STRBUF_INIT;
+    uint8_t d[PIXELS + 8 * N];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+        size_t len = make_tiff(d, kinds[i].samples, kinds[i].bits, kinds[i].format);
+
+        strbuf_reset(&why);
+        assert_true(label_decode_colors(&r, d, len, NULL, &why) < 0);
+        assert_string_equal(why.buf, label_deep_reason);
+        strbuf_reset(&why);
+        assert_true(label_read(&r, d, len, NULL, &why) < 0);
+        assert_non_null(strstr(why.buf, label_deep_reason));
+    }
+    strbuf_reset(&why);
+    assert_int_equal(label_decode_colors(&r, d, make_tiff(d, i8, 8, 1), NULL, &why), 0);
+    strbuf_release(&why);
+    label_reader_release(&r);
+}
+
 /* Unreadable files are rejected, and parts equal parts of the whole. */
 static void parts_and_cut_files(void **state)
 {
@@ -175,9 +207,12 @@ static void texts_are_checked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(samples_are_mapped),      cmocka_unit_test(parts_and_cut_files),
-        cmocka_unit_test(pngs_have_a_range),       cmocka_unit_test(texts_are_checked),
+        cmocka_unit_test(samples_are_mapped),
+        cmocka_unit_test(parts_and_cut_files),
+        cmocka_unit_test(pngs_have_a_range),
+        cmocka_unit_test(texts_are_checked),
         cmocka_unit_test(tiles_are_in_proportion),
+        cmocka_unit_test(they_are_no_label_maps),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

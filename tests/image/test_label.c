@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/failure.h"
 #include "base/file.h"
 #include "image/encode.h"
 #include "image/label.h"
@@ -60,6 +61,21 @@ static void refuse(const char *path, const char *reason)
     free(data);
 }
 
+static void refuse_as_colors(const char *path)
+{
+    struct label_reader r = {0};
+    struct strbuf why = STRBUF_INIT;
+    size_t len;
+    char *data = file_read(path, &len);
+
+    assert_non_null(data);
+    assert_int_equal(label_decode_colors(&r, data, len, NULL, &why), FAILURE_DATA);
+    assert_string_equal(why.buf, label_deep_reason);
+    strbuf_release(&why);
+    label_reader_release(&r);
+    free(data);
+}
+
 /* The message names the kind of file. */
 static void refuse_colors(void **state)
 {
@@ -72,6 +88,26 @@ static void refuse_colors(void **state)
     refuse("tests/golden/image_decode/rgb.jpg",
            "JPEG, which changes class values: label maps must be PNGs");
     refuse("tests/golden/image_decode/rgb.bmp", "BMP, not a PNG");
+}
+
+/* Reading them as colors would drop the low byte, so that classes 1 to 255 become 0. */
+static void refuse_deep(void **state)
+{
+    static const char pgm[] = "P2\n1 1\n65535\n3\n";
+    struct label_reader r = {0};
+    struct strbuf why = STRBUF_INIT;
+
+    (void)state;
+    refuse("tests/golden/image_label/deep.jp2", label_deep_reason);
+    refuse_as_colors("tests/golden/image_label/deep.jp2");
+    refuse_as_colors("tests/golden/image_decode/gray16.png");
+    refuse_as_colors("tests/golden/image_decode/rgb16.png");
+    refuse_as_colors("tests/golden/image_decode/deep.ppm");
+    assert_int_equal(label_decode_colors(&r, pgm, sizeof(pgm) - 1, NULL, &why),
+                     FAILURE_DATA);
+    assert_string_equal(why.buf, label_deep_reason);
+    strbuf_release(&why);
+    label_reader_release(&r);
 }
 
 static void refuse_damage(void **state)
@@ -142,9 +178,8 @@ static void written_is_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(read_every_depth),
-        cmocka_unit_test(refuse_colors),
-        cmocka_unit_test(refuse_damage),
+        cmocka_unit_test(read_every_depth), cmocka_unit_test(refuse_colors),
+        cmocka_unit_test(refuse_deep),      cmocka_unit_test(refuse_damage),
         cmocka_unit_test(written_is_read),
     };
 
