@@ -77,10 +77,10 @@ struct verb {
             "other characters that may start a flag: with +, ++amp and +b 3 are flags"   \
     }
 
-extern const struct verb cmd_average, cmd_train, cmd_eval, cmd_bench, cmd_check,
-    cmd_config, cmd_devices, cmd_export, cmd_features, cmd_help, cmd_init, cmd_launch,
-    cmd_models, cmd_pack, cmd_predict, cmd_profile, cmd_quantize, cmd_report, cmd_summary,
-    cmd_sweep, cmd_synth;
+extern const struct verb cmd_average, cmd_cache, cmd_train, cmd_eval, cmd_bench,
+    cmd_check, cmd_config, cmd_devices, cmd_export, cmd_features, cmd_help, cmd_init,
+    cmd_launch, cmd_models, cmd_pack, cmd_predict, cmd_profile, cmd_quantize, cmd_report,
+    cmd_summary, cmd_sweep, cmd_synth;
 /* Ends with NULL; the first verb is the default. */
 extern const struct verb *const verb_table[];
 

@@ -12,8 +12,8 @@
 const struct verb *const verb_table[] = {
     &cmd_train,   &cmd_eval,    &cmd_predict, &cmd_features, &cmd_export, &cmd_quantize,
     &cmd_average, &cmd_summary, &cmd_bench,   &cmd_profile,  &cmd_config, &cmd_models,
-    &cmd_devices, &cmd_synth,   &cmd_pack,    &cmd_init,     &cmd_check,  &cmd_launch,
-    &cmd_sweep,   &cmd_report,  &cmd_help,    NULL,
+    &cmd_devices, &cmd_synth,   &cmd_pack,    &cmd_init,     &cmd_check,  &cmd_cache,
+    &cmd_launch,  &cmd_sweep,   &cmd_report,  &cmd_help,     NULL,
 };
 
 /* Names of verbs in other programs. */
@@ -33,6 +33,7 @@ static const struct {
     {"compress int8", "quantize"},
     {"avg mean soup avg_checkpoints", "average"},
     {"torchrun distributed", "launch"},
+    {"clean prune purge clear", "cache"},
 };
 
 static bool has_name(const char *names, const char *name)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # The index of a data set is stored in a folder of the user, and the data folder stays unchanged;
 # index files that are already in the data folder are used; runs share decoded images. If nothing
-# can be stored, one line says so and the run continues.
+# can be stored, one line says so and the run continues. trainc cache lists and deletes what is stored.
 #
 #   tests/e2e/index.sh [TRAINC]
 . "$(dirname "$0")/lib.bash"
@@ -62,6 +62,33 @@ expect_line "'shapes/train': sharing decoded images in '$kept/cache-.*; 0 of 24 
 [ "$(cat shapes/.trainc-* | sort -u)" = damaged ] || fail "files next to the data were written"
 rm shapes/.trainc-*
 echo "ok: next to the data"
+
+# trainc cache lists and deletes these files, and only these.
+"${train[@]}" --tag listed --cache mmap >log 2>&1 || fail "a run"
+touch "$kept"/{notes.txt,cache-1,index-0123456789abcdef,cudnn-0123456789ABCDEF.json} "$kept"/index-0123456789abcdef-0123456789abcdef{.12ab.tmp,.34cd.tmp,.bak}
+touch -d '2 hours ago' "$kept"/*.34cd.tmp && touch -d '31 days ago' "$kept/cudnn-0123456789abcdef.json" && ln -s file "$kept/index-0123456789abcdef-0123456789abcdef"
+"$trainc" cache >log 2>&1 || fail "cache"
+expect_line "^files in '$kept':"
+expect_line '^index  *3 '
+expect_line '^cache  *2  *[0-9.]* MiB  decoded images'
+expect_line '^total  *6 '
+"$trainc" cache --older-than 30 >log 2>&1 || fail "cache --older-than"
+expect_line "^deleted from '$kept':"
+[ ! -e "$kept/cudnn-0123456789abcdef.json" ] && grep -q '^total  *1 ' log || fail "cache --older-than 30: $(ls "$kept")"
+"$trainc" cache --clear >log 2>&1 || fail "cache --clear"
+expect_line '^total  *5 '
+[ "$(ls "$kept" | wc -l)" = 7 ] || fail "cache --clear: $(ls "$kept")"
+refuses "'1.5' is not a number of days" "$trainc" cache --older-than 1.5
+refuses "'0' is not a number of days" "$trainc" cache --older-than 0
+refuses 'cannot be combined with --clear' "$trainc" cache --clear --older-than 3
+refuses 'there is no cache' "$trainc" cache --index-dir ''
+refuses 'use trainc cache' "$trainc" prune
+exits 0 '^total  *0 ' "$trainc" cache --index-dir nowhere
+[ "$(ls -A shapes)" = "$(printf 'synth.json\ntrain\nval')" ] || fail "shapes: $(ls -A shapes)"
+"${train[@]}" --tag hidden --index-dir shapes >log 2>&1 || fail "--index-dir of the data"
+exits 0 '^index  *2 ' "$trainc" cache --clear --index-dir shapes
+[ "$(ls -A shapes)" = "$(printf 'synth.json\ntrain\nval')" ] || fail "shapes: $(ls -A shapes)"
+echo "ok: trainc cache"
 
 # DATA.INDEX_DIR is empty or not a folder.
 "${train[@]}" --tag empty --opts DATA.INDEX_DIR= >log 2>&1 || fail "none"
