@@ -135,7 +135,13 @@ static void find_pairs_ambiguity(const struct init_layout *l, struct strbuf *why
 
     if (!folder_pairs_find(&f, l->path, l->train))
         return;
-    if (f.others)
+    if (f.others && strcmp(f.images, f.labels) == 0)
+        strbuf_addf(
+            why,
+            "images and label maps are side by side in '%s', and %d other pairs of "
+            "folders have matching names, too",
+            f.images, f.others);
+    else if (f.others)
         strbuf_addf(why,
                     "%d other folders could also be the images or label maps of '%s' "
                     "and '%s'",
@@ -145,7 +151,8 @@ static void find_pairs_ambiguity(const struct init_layout *l, struct strbuf *why
             why,
             "only %lld of %lld images in '%s' have a label map with the same name "
             "in '%s'",
-            (long long)f.matched, (long long)f.nimages, f.images, f.labels);
+            (long long)f.matched, (long long)f.nimages, *f.images ? f.images : l->path,
+            *f.labels ? f.labels : l->path);
     folder_pairs_release(&f);
 }
 
@@ -218,7 +225,8 @@ static void log_pairs_layout(int *n, const struct init_layout *l)
             continue;
         log_layout(n, l->path, "pairs",
                    "%lld images in %s, with label maps of the same name in %s",
-                   (long long)f.matched, f.images, f.labels);
+                   (long long)f.matched, *f.images ? f.images : "it",
+                   *f.labels ? f.labels : "it");
         folder_pairs_release(&f);
     }
 }

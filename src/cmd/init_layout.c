@@ -317,9 +317,16 @@ static void describe_pairs(struct init_layout *l)
     if (l->storage != storage_find("pairs") || !folder_pairs_find(&f, l->path, l->train))
         return;
     free(l->found);
-    l->found = xasprintf("images in %s and label maps in %s; %lld of %lld images have a "
-                         "label map with the same name",
-                         f.images, f.labels, (long long)f.matched, (long long)f.nimages);
+    if (strcmp(f.images, f.labels) == 0)
+        l->found = xasprintf("label maps next to their images%s%s, such as a.jpg and "
+                             "a_mask.png; %lld of %lld images have one",
+                             *f.images ? " in " : "", f.images, (long long)f.matched,
+                             (long long)f.nimages);
+    else
+        l->found =
+            xasprintf("images in %s and label maps in %s; %lld of %lld images have a "
+                      "label map with the same name",
+                      f.images, f.labels, (long long)f.matched, (long long)f.nimages);
     folder_pairs_release(&f);
 }
 

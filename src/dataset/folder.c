@@ -14,6 +14,8 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/log.h"
+#include "dataset/file_pairs.h"
 #include "dataset/folder_index.h"
 #include "dataset/folder_pairs.h"
 #include "dataset/table.h"
@@ -88,6 +90,17 @@ static bool folder_probe(const struct dataset_source *s)
     return has;
 }
 
+/* As classes, label maps would be images to train on. */
+static void warn_of_label_maps(const char *dir)
+{
+    if (file_pairs_are_neighbors(dir))
+        log_warning(
+            "'%s': label maps next to the images, such as a_mask.png and a.jpg, are "
+            "read as images of their class; for segmentation, set DATA.DATASET "
+            "pairs",
+            dir);
+}
+
 static struct dataset *folder_open(const struct dataset_source *s)
 {
     bool split = s->split && *s->split;
@@ -99,6 +112,7 @@ static struct dataset *folder_open(const struct dataset_source *s)
         dir[len - 1] = '\0';
     f.to = class_files_new(dir, dir);
     folder_find_classes(&f);
+    warn_of_label_maps(dir);
     if (split)
         index = folder_index_paths(s);
     if (!folder_index_load(&f, index.user) && !folder_index_load(&f, index.data)) {

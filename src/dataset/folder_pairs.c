@@ -1,8 +1,9 @@
 /*
- * DATA.DATASET pairs: images in one folder, label maps in another. folder_pairs.h finds
- * the folders; files are matched by their path without extension (a.jpg and a.png) or by
- * usual_stem() (a_img.jpg and a_mask.png). Samples are in byte order of the image paths.
- * Files without a partner are skipped and counted in the log.
+ * DATA.DATASET pairs: images in one folder and label maps in another, or both in one.
+ * folder_pairs.h finds the folders; files are matched by their path without extension
+ * (a.jpg and a.png) or by usual_stem() (a_img.jpg and a_mask.png), in one folder only by
+ * the latter. Samples are in byte order of the image paths. Files without a partner are
+ * skipped and counted in the log.
  */
 #include "dataset/folder_pairs.h"
 
@@ -14,7 +15,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "base/strmap.h"
+#include "dataset/file_pairs.h"
 #include "dataset/pairs.h"
 #include "dataset/usual_names.h"
 #include "image/image.h"
@@ -106,141 +107,6 @@ static bool is_folder_pair(const struct candidate *images, const struct candidat
            strcmp(a->rest, b->rest) == 0;
 }
 
-/* ---- the files ---- */
-
-struct files {
-    char **path; /* relative to their folder */
-    int64_t n;
-    size_t cap;
-};
-
-/* Adds images in byte order; `deep`: also those of subfolders. */
-static void list_files(struct files *f, const char *root, const char *below, bool deep,
-                       int depth)
-{
-    char *dir = *below ? path_join(root, below) : xstrdup(root);
-    int n;
-    char **name = dir_list(dir, &n);
-
-    dataset_check_depth(dir, depth);
-    for (int i = 0; i < n; i++) {
-        char *path = *below ? path_join(below, name[i]) : xstrdup(name[i]);
-
-        if (!usual_is_system(name[i]) && image_has_extension(name[i])) {
-            GROW(f->path, f->n, f->cap);
-            f->path[f->n++] = path;
-            continue;
-        }
-        if (!usual_is_system(name[i]) && deep) {
-            char *full = path_join(root, path);
-
-            if (file_is_dir(full))
-                list_files(f, root, path, deep, depth + 1);
-            free(full);
-        }
-        free(path);
-    }
-    dir_list_free(name, n);
-    free(dir);
-}
-
-static void files_release(struct files *f)
-{
-    for (int64_t i = 0; i < f->n; i++)
-        free(f->path[i]);
-    free(f->path);
-}
-
-/* The images and label maps of two folders, and how they are paired. */
-struct match {
-    struct files images, labels;
-    int64_t *label; /* index of each image's label map, or -1 */
-    int64_t *image; /* index of each label map's image, or -1 */
-    int64_t n;
-    int64_t twice[2]; /* two images with the same label map, or -1 */
-};
-
-/* Returns the path without its extension; `stem`: without its usual suffix, too. */
-static char *key_of(const char *path, bool stem)
-{
-    char *dir, *name, *key;
-
-    if (!stem)
-        return xstrndup(path, strlen(path) - strlen(path_extension(path)));
-    dir = path_dirname(path);
-    name = usual_stem(path);
-    key = path_join(dir, name);
-    free(dir);
-    free(name);
-    return key;
-}
-
-static void *find_label(const struct strmap *exact, const struct strmap *stems,
-                        const char *image)
-{
-    char *key = key_of(image, false), *stem = key_of(image, true);
-    void *label = strmap_get(exact, key);
-
-    if (!label)
-        label = strmap_get(stems, stem);
-    free(key);
-    free(stem);
-    return label;
-}
-
-static void match_names(struct match *m)
-{
-    struct strmap exact = {0}, stems = {0};
-
-    m->twice[0] = -1;
-    m->label = xcalloc((size_t)m->images.n + 1, sizeof(*m->label));
-    m->image = xcalloc((size_t)m->labels.n + 1, sizeof(*m->image));
-    for (int64_t i = m->labels.n - 1; i >= 0; i--) { /* of equal names, the first wins */
-        char *key = key_of(m->labels.path[i], false);
-        char *stem = key_of(m->labels.path[i], true);
-
-        m->image[i] = -1;
-        strmap_put(&exact, key, &m->labels.path[i]);
-        strmap_put(&stems, stem, &m->labels.path[i]);
-        free(key);
-        free(stem);
-    }
-    for (int64_t i = 0; i < m->images.n; i++) {
-        char **label = find_label(&exact, &stems, m->images.path[i]);
-
-        m->label[i] = label ? label - m->labels.path : -1;
-        if (!label)
-            continue;
-        if (m->image[m->label[i]] >= 0)
-            memcpy(m->twice, (int64_t[]){i, m->image[m->label[i]]}, sizeof(m->twice));
-        m->image[m->label[i]] = i;
-        m->n++;
-    }
-    strmap_release(&exact);
-    strmap_release(&stems);
-}
-
-static void match_folders(struct match *m, const char *root, const char *images,
-                          const char *labels, bool deep)
-{
-    char *image_dir = path_join(root, images), *label_dir = path_join(root, labels);
-
-    *m = (struct match){0};
-    list_files(&m->images, image_dir, "", deep, 1);
-    list_files(&m->labels, label_dir, "", deep, 1);
-    match_names(m);
-    free(image_dir);
-    free(label_dir);
-}
-
-static void match_release(struct match *m)
-{
-    files_release(&m->images);
-    files_release(&m->labels);
-    free(m->label);
-    free(m->image);
-}
-
 /* True if the images of subfolders belong to the folder: not for "train", which may have
  * its own images apart from train/images. */
 static bool is_deep(const char *images)
@@ -250,31 +116,94 @@ static bool is_deep(const char *images)
     return usual_words_parse(images, &w) && w.role == USUAL_IMAGES;
 }
 
+/* Returns a folder of the data set as a heap string; `below` may be "". */
+static char *dir_of(const char *root, const char *below)
+{
+    return *below ? path_join(root, below) : xstrdup(root);
+}
+
+/* Matches the files of two folders, or of one that is both. */
+static void match_folders(struct file_pairs *m, const char *root, const char *images,
+                          const char *labels)
+{
+    bool one = strcmp(images, labels) == 0;
+    char *image_dir = dir_of(root, images), *label_dir = dir_of(root, labels);
+
+    file_pairs_match(m, image_dir, one ? NULL : label_dir, one || is_deep(images));
+    free(image_dir);
+    free(label_dir);
+}
+
+/* Replaces the folders if these have more matching names. */
+static void try_folders(struct folder_pairs *f, const char *root, const char *images,
+                        const char *labels)
+{
+    struct file_pairs m;
+
+    match_folders(&m, root, images, labels);
+    f->others += m.n > 0 && f->matched > 0;
+    if (m.n > f->matched) {
+        free(f->images);
+        free(f->labels);
+        f->images = xstrdup(images);
+        f->labels = xstrdup(labels);
+        f->nimages = m.images.n;
+        f->nlabels = m.labels.n;
+        f->matched = m.n;
+    }
+    file_pairs_release(&m);
+}
+
+/* True if the folder may hold the images of a split next to their label maps: "train",
+ * "images/train". */
+static bool is_shared(const struct candidate *at, const char *split)
+{
+    const struct usual_words *w = &at->words;
+
+    return *split && strcmp(w->split_word, split) == 0 && w->role != USUAL_LABELS &&
+           (w->role == USUAL_IMAGES || !w->others);
+}
+
+/* Returns the next folder, from *i on, that has label maps next to the images of the
+ * split, or NULL. Without a split, that is the root. Subfolders belong to their folder. */
+static const char *next_shared(const struct candidates *c, const char *split, int *i)
+{
+    const char *found = NULL, *above = NULL;
+
+    if (!*split)
+        return (*i)++ == 0 && file_pairs_are_neighbors(c->root) ? "" : NULL;
+    for (int k = 0; k < c->n && !found; k++) {
+        const char *path = c->at[k].path;
+        size_t n = above ? strlen(above) : 0;
+        char *dir;
+
+        if (!is_shared(&c->at[k], split) ||
+            (above && strncmp(path, above, n) == 0 && path[n] == '/'))
+            continue;
+        above = path;
+        if (k < *i)
+            continue;
+        dir = dir_of(c->root, path);
+        *i = k + 1;
+        found = file_pairs_are_neighbors(dir) ? path : NULL;
+        free(dir);
+    }
+    return found;
+}
+
 bool folder_pairs_find(struct folder_pairs *f, const char *root, const char *split)
 {
     struct candidates *c = candidates_of(root);
+    const char *shared = NULL;
+    int next = 0;
 
     *f = (struct folder_pairs){0};
     for (int i = 0; i < c->n; i++)
-        for (int k = 0; k < c->n; k++) {
-            const char *images = c->at[i].path, *labels = c->at[k].path;
-            struct match m;
-
-            if (!is_folder_pair(&c->at[i], &c->at[k], split))
-                continue;
-            match_folders(&m, root, images, labels, is_deep(images));
-            f->others += m.n > 0 && f->matched > 0;
-            if (m.n > f->matched) {
-                free(f->images);
-                free(f->labels);
-                f->images = xstrdup(images);
-                f->labels = xstrdup(labels);
-                f->nimages = m.images.n;
-                f->nlabels = m.labels.n;
-                f->matched = m.n;
-            }
-            match_release(&m);
-        }
+        for (int k = 0; k < c->n; k++)
+            if (is_folder_pair(&c->at[i], &c->at[k], split))
+                try_folders(f, root, c->at[i].path, c->at[k].path);
+    while (!f->matched && (shared = next_shared(c, split, &next)))
+        try_folders(f, root, shared, shared);
     candidates_free(c);
     return f->matched > 0;
 }
@@ -287,12 +216,15 @@ void folder_pairs_release(struct folder_pairs *f)
 
 int64_t folder_pairs_count(const char *root, const char *images, const char *labels)
 {
-    struct match m;
+    char *image_dir = dir_of(root, images), *label_dir = dir_of(root, labels);
+    struct file_pairs m;
     int64_t n;
 
-    match_folders(&m, root, images, labels, true);
+    file_pairs_match(&m, image_dir, label_dir, true);
     n = m.n;
-    match_release(&m);
+    file_pairs_release(&m);
+    free(image_dir);
+    free(label_dir);
     return n;
 }
 
@@ -323,11 +255,13 @@ bool folder_pairs_probe(const char *root, const char *split)
 {
     struct candidates *c = candidates_of(root);
     bool is = false;
+    int next = 0;
 
     for (int i = 0; i < c->n && !is; i++)
         for (int k = 0; k < c->n && !is; k++)
             is = is_folder_pair(&c->at[i], &c->at[k], split ? split : "") &&
                  has_image(root, c->at[i].path, 0) && has_image(root, c->at[k].path, 0);
+    is = is || next_shared(c, split ? split : "", &next);
     candidates_free(c);
     return is;
 }
@@ -351,15 +285,18 @@ static bool pairs_check(const struct dataset_source *s, struct strbuf *why)
     if (!is)
         strbuf_addf(why,
                     "'%s' has no pair of image and label map folders%s%s%s, such as "
-                    "images and masks",
+                    "images and masks, and no label maps next to images, such as a.jpg "
+                    "and a_mask.png",
                     s->path, *split_of(s) ? " for the split '" : "", split_of(s),
                     *split_of(s) ? "'" : "");
     return is;
 }
 
-static void warn_of_partners(const struct pairs *p, const struct match *m,
+static void warn_of_partners(const struct pairs *p, const struct file_pairs *m,
                              const struct folder_pairs *f)
 {
+    char *image_dir = dir_of(p->root, f->images), *label_dir = dir_of(p->root, f->labels);
+    bool one = strcmp(f->images, f->labels) == 0;
     const char *image = "", *label = "";
 
     for (int64_t i = m->images.n - 1; i >= 0; i--)
@@ -367,22 +304,30 @@ static void warn_of_partners(const struct pairs *p, const struct match *m,
     for (int64_t i = m->labels.n - 1; i >= 0; i--)
         label = m->image[i] < 0 ? m->labels.path[i] : label;
     if (m->n < m->images.n)
-        log_warning("'%s/%s': skipping images without a label map in %s (%lld of %lld), "
-                    "such as '%s'",
-                    p->root, f->images, f->labels, (long long)(m->images.n - m->n),
-                    (long long)m->images.n, image);
+        log_warning("'%s': skipping images without a label map%s%s (%lld of %lld), such "
+                    "as '%s'",
+                    image_dir, one ? "" : " in ", one ? "" : f->labels,
+                    (long long)(m->images.n - m->n), (long long)m->images.n, image);
     if (m->n < m->labels.n)
-        log_warning("'%s/%s': skipping label maps without an image in %s (%lld of %lld), "
-                    "such as '%s'",
-                    p->root, f->labels, f->images, (long long)(m->labels.n - m->n),
-                    (long long)m->labels.n, label);
+        log_warning("'%s': skipping label maps without an image%s%s (%lld of %lld), such "
+                    "as '%s'",
+                    label_dir, one ? "" : " in ", one ? "" : f->images,
+                    (long long)(m->labels.n - m->n), (long long)m->labels.n, label);
+    free(image_dir);
+    free(label_dir);
+}
+
+/* Returns the path of a file in a folder of the data set, in the memory of `p`. */
+static const char *pair_path(struct pairs *p, const char *dir, const char *file)
+{
+    return *dir ? arena_printf(&p->mem, "%s/%s", dir, file) : file;
 }
 
 static struct dataset *folder_pairs_open(const struct dataset_source *s)
 {
     struct strbuf why = STRBUF_INIT;
     struct folder_pairs f;
-    struct match m;
+    struct file_pairs m;
     struct pairs *p;
     char *dir;
 
@@ -391,23 +336,21 @@ static struct dataset *folder_pairs_open(const struct dataset_source *s)
     if (!folder_pairs_find(&f, s->path, split_of(s)))
         die("'%s': no image of the split '%s' has a label map with a matching name",
             s->path, split_of(s));
-    dir = path_join(s->path, f.images);
+    dir = dir_of(s->path, f.images);
     p = pairs_new(s, dir);
-    match_folders(&m, s->path, f.images, f.labels, is_deep(f.images));
+    match_folders(&m, s->path, f.images, f.labels);
     if (m.twice[0] >= 0)
-        die("'%s': the label map '%s/%s' matches two images by name: '%s' and '%s'",
-            s->path, f.labels, m.labels.path[m.label[m.twice[0]]],
+        die("'%s': the label map '%s' matches two images by name: '%s' and '%s'", s->path,
+            pair_path(p, f.labels, m.labels.path[m.label[m.twice[0]]]),
             m.images.path[m.twice[1]], m.images.path[m.twice[0]]);
     for (int64_t i = 0; i < m.images.n; i++)
         if (m.label[i] >= 0)
-            pairs_add(p,
-                      &(struct pair){.image = arena_printf(&p->mem, "%s/%s", f.images,
-                                                           m.images.path[i]),
-                                     .label = arena_printf(&p->mem, "%s/%s", f.labels,
-                                                           m.labels.path[m.label[i]])});
+            pairs_add(p, &(struct pair){
+                             .image = pair_path(p, f.images, m.images.path[i]),
+                             .label = pair_path(p, f.labels, m.labels.path[m.label[i]])});
     pairs_check_lossy(p);
     warn_of_partners(p, &m, &f);
-    match_release(&m);
+    file_pairs_release(&m);
     folder_pairs_release(&f);
     strbuf_release(&why);
     free(dir);
@@ -418,7 +361,8 @@ const struct storage storage_pairs = {
     .name = "pairs",
     .help = "images and label maps in separate folders, matched by name: images and "
             "masks (or img, data; labels, annotations, gt), with SPLIT optional as a "
-            "parent folder, a subfolder, or a part of the name",
+            "parent folder, a subfolder, or a part of the name; or side by side: a.jpg "
+            "and a_mask.png (a_label, a_seg, a_gt)",
     .labels = STORAGE_LABEL_MAPS,
     .reads = pairs_reads,
     .probe = pairs_probe,

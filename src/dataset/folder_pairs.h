@@ -1,7 +1,7 @@
 /*
  * Finds folders of images and of label maps by their usual names (usual_names.h): images/
- * and masks/, train/img/ and train/gt/, annotations/val/, ... Used by DATA.DATASET pairs
- * and trainc init.
+ * and masks/, train/img/ and train/gt/, annotations/val/, ...; or a folder that has both,
+ * side by side: a.jpg and a_mask.png. Used by DATA.DATASET pairs and trainc init.
  */
 #ifndef DATASET_FOLDER_PAIRS_H
 #define DATASET_FOLDER_PAIRS_H
@@ -10,7 +10,8 @@
 #include <stdint.h>
 
 struct folder_pairs {
-    char *images, *labels; /* relative to the root; heap strings */
+    char *images, *labels; /* relative to the root ("": the root itself); equal if label
+                            * maps are next to the images; heap strings */
     int others;            /* number of other pairs of folders with matching names */
     int64_t nimages, nlabels, matched;
 };

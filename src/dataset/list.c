@@ -68,14 +68,14 @@ static void list_check_names(const struct pairs *p)
     int64_t same = 0;
 
     for (int64_t i = p->base.n - 1; i >= 0; i--) { /* of equal names, the first wins */
-        char *s = usual_stem(p->pair[i].label);
+        char *s = usual_stem(p->pair[i].label, NULL);
 
         strmap_put(&labels, s, &p->pair[i]);
         free(s);
     }
     for (int64_t i = 0; i < p->base.n; i++) {
         const struct pair *at = &p->pair[i], *other;
-        char *image = usual_stem(at->image), *label = usual_stem(at->label);
+        char *image = usual_stem(at->image, NULL), *label = usual_stem(at->label, NULL);
         bool equal = strcmp(image, label) == 0;
 
         other = equal ? NULL : strmap_get(&labels, image);

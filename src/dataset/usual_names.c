@@ -156,41 +156,75 @@ bool usual_words_parse(const char *path, struct usual_words *w)
     return fits;
 }
 
-/* Removes prefixes: "mask_12" and "image_12" become "12". */
-static void cut_start(char *s)
+/* Usual parts of file names. */
+struct name_part {
+    const char *text;
+    enum usual_role role;
+};
+
+/* Returns true if the name ends with the part after a separator, as in "a_mask", "a-mask"
+ * and "a.mask". Only "_L" has to be written as it is: x_l.jpg is a left image. */
+static bool ends_with(const char *name, const char *part)
 {
-    static const char *const start[] = {"image_", "img_", "mask_",
-                                        "label_", "seg_", "gt_"};
+    size_t n = strlen(name), e = strlen(part);
+    const char *end = n > e + 1 ? name + n - e : NULL;
 
-    for (size_t i = 0; i < sizeof(start) / sizeof(start[0]); i++) {
-        size_t n = strlen(start[i]);
+    if (e == 1)
+        return end && end[-1] == '_' && *end == *part;
+    return end && strchr("_-. ", end[-1]) && strcasecmp(end, part) == 0;
+}
 
-        if (strncasecmp(s, start[i], n) != 0 || !s[n])
+/* Removes usual endings. */
+static void cut_end(char *s, enum usual_role *role)
+{
+    static const struct name_part part[] = {
+        {"leftImg8bit", USUAL_IMAGES}, {"image", USUAL_IMAGES},
+        {"img", USUAL_IMAGES},         {"rgb", USUAL_IMAGES},
+        {"sat", USUAL_IMAGES},         {"gtFine", USUAL_LABELS},
+        {"gtCoarse", USUAL_LABELS},    {"labelIds", USUAL_LABELS},
+        {"L", USUAL_LABELS},           {"labelTrainIds", USUAL_LABELS},
+        {"labels", USUAL_LABELS},      {"label", USUAL_LABELS},
+        {"masks", USUAL_LABELS},       {"mask", USUAL_LABELS},
+        {"seg", USUAL_LABELS},         {"segmentation", USUAL_LABELS},
+        {"gt", USUAL_LABELS},          {"groundtruth", USUAL_LABELS},
+        {"annotation", USUAL_LABELS}};
+
+    for (size_t i = 0; i < sizeof(part) / sizeof(part[0]); i++) {
+        if (!ends_with(s, part[i].text))
+            continue;
+        s[strlen(s) - strlen(part[i].text) - 1] = '\0';
+        *role = *role == USUAL_LABELS ? *role : part[i].role;
+        i = (size_t)-1; /* restart, as in NAME_gtFine_labelIds */
+    }
+}
+
+/* Removes prefixes: "mask_12" and "image_12" become "12". */
+static void cut_start(char *s, enum usual_role *role)
+{
+    static const struct name_part part[] = {
+        {"image_", USUAL_IMAGES}, {"img_", USUAL_IMAGES}, {"mask_", USUAL_LABELS},
+        {"label_", USUAL_LABELS}, {"seg_", USUAL_LABELS}, {"gt_", USUAL_LABELS}};
+
+    for (size_t i = 0; i < sizeof(part) / sizeof(part[0]); i++) {
+        size_t n = strlen(part[i].text);
+
+        if (strncasecmp(s, part[i].text, n) != 0 || !s[n])
             continue;
         memmove(s, s + n, strlen(s + n) + 1);
+        *role = *role == USUAL_LABELS ? *role : part[i].role;
         i = (size_t)-1; /* restart, as in gt_img_12 */
     }
 }
 
-char *usual_stem(const char *path)
+char *usual_stem(const char *path, enum usual_role *role)
 {
-    static const char *const ending[] = {
-        "_leftImg8bit", "_gtFine", "_gtCoarse", "_labelIds", "_labelTrainIds",
-        "_L",           "_labels", "_label",    "_masks",    "_mask",
-        "_seg",         "_gt",     "_image",    "_img",      "_rgb"};
     const char *base = path_basename(path);
     char *s = xstrndup(base, strlen(base) - strlen(path_extension(base)));
+    enum usual_role unused;
 
-    for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++) {
-        size_t n = strlen(s), e = strlen(ending[i]);
-
-        if (n <= e || strcasecmp(s + n - e, ending[i]) != 0)
-            continue;
-        if (e == 2 && s[n - 1] != ending[i][1]) /* x_l.jpg is a left image */
-            continue;
-        s[n - e] = '\0';
-        i = (size_t)-1; /* restart, as in NAME_gtFine_labelIds */
-    }
-    cut_start(s);
+    role = role ? role : &unused;
+    *role = USUAL_OTHER;
+    cut_end(s, role);
+    cut_start(s, role);
     return s;
 }

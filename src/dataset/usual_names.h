@@ -38,7 +38,8 @@ extern const char *const usual_train_words[], *const usual_val_words[],
 
 /* Returns the name that an image and its label map share, a heap string: without folder,
  * extension, and usual suffixes (_leftImg8bit, _gtFine_labelIds, _L, _mask, ...) and
- * prefixes (mask_, image_, ...). */
-char *usual_stem(const char *path);
+ * prefixes (mask_, image_, ...). Sets *role, unless it is NULL, to what these say of the
+ * file. */
+char *usual_stem(const char *path, enum usual_role *role);
 
 #endif

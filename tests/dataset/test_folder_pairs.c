@@ -107,6 +107,73 @@ static void images_of_a_split_alone(void **state)
     remove_temp_dir(dir);
 }
 
+static void label_maps_next_to_images(void **state)
+{
+    char *dir = make_temp_dir();
+    struct folder_pairs f;
+
+    (void)state;
+    make_pair(dir, "train/b/a_sat.jpg", "train/b/a_mask.png");
+    make_pair(dir, "train/a.jpg", "train/a-label.png");
+    make_pair(dir, "val/img_1.jpg", "val/mask_1.png");
+    make_pair(dir, "val/x.jpg", "val/y_gt.png");
+    check_samples(dir, "train",
+                  "train/a.jpg train/a-label.png\n"
+                  "train/b/a_sat.jpg train/b/a_mask.png\n");
+    check_samples(dir, "val", "val/img_1.jpg val/mask_1.png\n");
+    check_samples(dir, "",
+                  "train/a.jpg train/a-label.png\n"
+                  "train/b/a_sat.jpg train/b/a_mask.png\n"
+                  "val/img_1.jpg val/mask_1.png\n");
+    assert_true(folder_pairs_find(&f, dir, "train"));
+    assert_string_equal(f.images, "train");
+    assert_string_equal(f.labels, "train");
+    assert_int_equal(f.nimages, 2);
+    assert_int_equal(f.others, 0);
+    folder_pairs_release(&f);
+    assert_false(folder_pairs_find(&f, dir, "test"));
+    remove_temp_dir(dir);
+}
+
+/* Names such as a_mask.png need an image a, and enough of them. */
+static void images_of_masks_are_no_label_maps(void **state)
+{
+    static const char *const name[] = {
+        "cat/a.jpg",     "cat/b_mask.jpg", "cat/c.jpg", "dog/a_mask.jpg", "dog/b.jpg",
+        "dog/c_seg.jpg", "dog/d.jpg",      "dog/e.jpg", "dog/f_gt.jpg"};
+    char *dir = make_temp_dir();
+    struct folder_pairs f;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(name) / sizeof(*name); i++)
+        make_image(dir, name[i], 3, 2, 1);
+    assert_false(folder_pairs_find(&f, dir, ""));
+    assert_false(folder_pairs_probe(dir, ""));
+    make_image(dir, "dog/c.jpg", 3, 2, 1); /* one of three */
+    assert_false(folder_pairs_probe(dir, ""));
+    make_image(dir, "dog/a.jpg", 3, 2, 1);
+    assert_true(folder_pairs_probe(dir, ""));
+    remove_temp_dir(dir);
+}
+
+static void open_classes(void *dir)
+{
+    struct dataset_source s = {.path = dir, .split = ""};
+
+    dataset_close(dataset_open("folder", &s));
+}
+
+static void classes_with_label_maps_warn(void **state)
+{
+    char *dir = make_temp_dir();
+
+    (void)state;
+    make_pair(dir, "benign/a.jpg", "benign/a_mask.png");
+    check_leaves(open_classes, dir, 0, "read as images of their class; for segmentation");
+    check_samples(dir, "", "benign/a.jpg benign/a_mask.png\n");
+    remove_temp_dir(dir);
+}
+
 static void open_all(void *dir)
 {
     struct dataset_source s = {.path = dir, .split = "", .labels = {.classes = 2}};
@@ -124,7 +191,8 @@ static void mistakes_are_named(void **state)
     check_dies(open_all, dir,
                "no image of the split '' has a label map with a matching name");
     make_pair(dir, "images/b.jpg", "masks/c.png");
-    check_leaves(open_all, dir, 0, "images without a label map in masks (1 of 2), such");
+    check_leaves(open_all, dir, 0,
+                 "images': skipping images without a label map in masks (1 of 2)");
     check_leaves(open_all, dir, 0, "label maps without an image in images (1 of 2)");
     make_image(dir, "images/b.png", 3, 2, 1);
     check_dies(
@@ -145,6 +213,9 @@ int main(void)
         cmocka_unit_test(same_names_come_first),
         cmocka_unit_test(folders_with_more_pairs_win),
         cmocka_unit_test(images_of_a_split_alone),
+        cmocka_unit_test(label_maps_next_to_images),
+        cmocka_unit_test(images_of_masks_are_no_label_maps),
+        cmocka_unit_test(classes_with_label_maps_warn),
         cmocka_unit_test(mistakes_are_named),
     };
 

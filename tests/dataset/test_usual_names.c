@@ -73,25 +73,35 @@ static void strange_folders_have_no_role(void **state)
 
 static void stems(void **state)
 {
-    static const char *const row[][2] = {
-        {"masks/a_mask.png", "a"},
-        {"a_GT.tif", "a"},
-        {"b/0001TP_006690_L.png", "0001TP_006690"},
-        {"x_l.jpg", "x_l"},
-        {"n_gtFine_labelIds.png", "n"},
-        {"_mask.png", "_mask"},
-        {"image_12.jpg", "12"},
-        {"gt_img_12.png", "12"},
-        {"Mask_12_mask.png", "12"},
-        {"mask_.png", "mask_"},
-        {"imagery.png", "imagery"},
+    static const struct {
+        const char *path, *stem;
+        enum usual_role role;
+    } row[] = {
+        {"masks/a_mask.png", "a", USUAL_LABELS},
+        {"a_GT.tif", "a", USUAL_LABELS},
+        {"a.seg.png", "a", USUAL_LABELS},
+        {"a (1)-segmentation.png", "a (1)", USUAL_LABELS},
+        {"104_sat.jpg", "104", USUAL_IMAGES},
+        {"b/0001TP_006690_L.png", "0001TP_006690", USUAL_LABELS},
+        {"x_l.jpg", "x_l", USUAL_OTHER},
+        {"x-L.jpg", "x-L", USUAL_OTHER},
+        {"n_gtFine_labelIds.png", "n", USUAL_LABELS},
+        {"_mask.png", "_mask", USUAL_OTHER},
+        {"image_12.jpg", "12", USUAL_IMAGES},
+        {"gt_img_12.png", "12", USUAL_LABELS},
+        {"Mask_12_mask.png", "12", USUAL_LABELS},
+        {"mask_.png", "mask_", USUAL_OTHER},
+        {"imagery.png", "imagery", USUAL_OTHER},
+        {"unmask.png", "unmask", USUAL_OTHER},
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
-        char *s = usual_stem(row[i][0]);
+        enum usual_role role;
+        char *s = usual_stem(row[i].path, &role);
 
-        assert_string_equal(s, row[i][1]);
+        assert_string_equal(s, row[i].stem);
+        assert_int_equal(role, row[i].role);
         free(s);
     }
 }

@@ -135,6 +135,25 @@ layout_map_years() { _pairs 0 12 "$1"/{images,annotations}/train2017 && _pairs 1
 layout_map_nested() { _pairs 0 6 "$1"/{images,labels}/train/a && _pairs 6 12 "$1"/{images,labels}/train/b && _pairs 12 16 "$1"/{images,labels}/val/b; }
 layout_map_mac() { _pairs 0 16 "$1"/{images,masks} && mkdir -p "$1"/{__MACOSX,images/.git,masks/@eaDir} && touch "$1/masks/Thumbs.db"; }
 layout_map_some() { _pairs 0 16 "$1"/{images,masks} && rm "$1/masks/${_stems[3]}.png"; }
+# Side by side: FROM TO FOLDER ENDING.
+_neighbors() {
+  local k n
+  mkdir -p "$3"
+  for ((k = $1; k < $2; k++)); do
+    n=${_stems[k]}
+    cp "_p/image/$n.png" "$3/$n.png" && cp "_p/map/$n.png" "$3/$n$4.png"
+  done
+}
+layout_map_side() { _neighbors 0 16 "$1" _mask; }
+layout_map_side_splits() { _neighbors 0 12 "$1/train" _label && _neighbors 12 16 "$1/val" _label; }
+layout_map_side_train() { _neighbors 0 12 "$1/train" _seg && mkdir "$1/test" && cp "_p/image/${_stems[13]}.png" "$1/test"; }
+layout_map_side_cases() { _neighbors 0 5 "$1/a1" _gt && _neighbors 5 10 "$1/b2" _gt && _neighbors 10 16 "$1/c3" _gt; }
+layout_map_side_below() { _neighbors 0 12 "$1/images/train" -mask && _neighbors 12 16 "$1/images/val" -mask; }
+layout_map_side_sat() { # as DeepGlobe's: 1_sat.png and 1_mask.png
+  _neighbors 0 16 "$1/train" _mask
+  local k && for k in "${_stems[@]}"; do mv "$1/train/$k.png" "$1/train/${k}_sat.png"; done
+}
+layout_map_side_carvana() { _masks "$1/train" "$1/m" 0 255 && local k && for k in {1..12}; do mv "$1/m/$k.pgm" "$1/train/${k}_mask.pgm"; done && rmdir "$1/m"; }
 # Masks of three classes and void, as values (void is 255) or as colors (void is black).
 _regions() { local c && for c in a b c d; do head -c 256 /dev/zero | tr '\0' $c; done; } # 32 x 32
 layout_map_values() {
