@@ -117,11 +117,13 @@ static void label_maps_next_to_images(void **state)
     make_pair(dir, "train/a.jpg", "train/a-label.png");
     make_pair(dir, "val/img_1.jpg", "val/mask_1.png");
     make_pair(dir, "val/x.jpg", "val/y_gt.png");
+    make_pair(dir, "odd_test/x.jpg", "odd_test/x_gt.png");
     check_samples(dir, "train",
                   "train/a.jpg train/a-label.png\n"
                   "train/b/a_sat.jpg train/b/a_mask.png\n");
     check_samples(dir, "val", "val/img_1.jpg val/mask_1.png\n");
     check_samples(dir, "",
+                  "odd_test/x.jpg odd_test/x_gt.png\n"
                   "train/a.jpg train/a-label.png\n"
                   "train/b/a_sat.jpg train/b/a_mask.png\n"
                   "val/img_1.jpg val/mask_1.png\n");
@@ -153,6 +155,8 @@ static void images_of_masks_are_no_label_maps(void **state)
     assert_false(folder_pairs_probe(dir, ""));
     make_image(dir, "dog/a.jpg", 3, 2, 1);
     assert_true(folder_pairs_probe(dir, ""));
+    make_image(dir, "dog/g.jpg", 3, 2, 1); /* two of nine images */
+    assert_false(folder_pairs_probe(dir, ""));
     remove_temp_dir(dir);
 }
 
