@@ -26,6 +26,10 @@ override LDFLAGS  += -fopenmp
 override LDLIBS   += -lyaml -lturbojpeg -ljpeg -lpng -ldeflate -lwebpdemux -lwebp -ltiff -lz -lzip -larchive -lxxhash -ljansson -ldnnl -lpthread -lm
 # The largest functions: gcc follows their variables for half of the time that it takes.
 $B/src/cpu/simd/%.o: override CFLAGS += -g1
+# clang 16 (not 13 to 15, nor 19) crashes in this pass.
+ifneq ($(and $(findstring clang,$(CC)),$(findstring version 16,$(shell $(CC) --version))),)
+$B/src/cpu/conv/direct.o $B/src/cpu/conv/direct_grad.o: override CFLAGS += -mllvm -disable-vector-combine
+endif
 ifneq ($(DEBUG),)
 override CPPFLAGS += -DDEBUG
 endif

@@ -7,8 +7,9 @@
 #ifndef BASE_CLONES_H
 #define BASE_CLONES_H
 
-#if defined(__x86_64__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) &&      \
-    !defined(__SANITIZE_THREAD__)
+/* gcc 11 does not know these levels here. */
+#if defined(__x86_64__) && !defined(__clang__) && __GNUC__ >= 12 &&                      \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define CLONES                                                                           \
     __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
