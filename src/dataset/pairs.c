@@ -237,7 +237,7 @@ void pairs_check_lossy(const struct pairs *p)
     }
     if (n && 2 * n >= p->base.n) /* fewer are reported as damaged, one by one */
         die("'%s': label maps cannot be %s files, whose lossy compression changes class "
-            "values (%lld of %lld, such as '%s'): write them as PNGs from the original "
-            "of",
+            "values (%lld of %lld, such as '%s'); export them as PNGs from the original "
+            "annotations",
             p->base.name, format, (long long)n, (long long)p->base.n, first);
 }

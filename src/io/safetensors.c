@@ -51,7 +51,7 @@ static const char *wrong_start(const struct safetensors *s, uint64_t len)
         wrong = "neither safetensors nor of torch.save: its header would have more than "
                 "100000000 bytes";
     else if (s->in.size < 8 || len > s->in.size - 8)
-        wrong = "a safetensors file that is cut off, or none: its header would be longer";
+        wrong = "cut off, or not a safetensors file: its header would be longer than the file";
     else if (!len || input_read(&s->in, &first, 1, 8, &unread) || first != '{')
         wrong = "not a safetensors file: its header does not begin with '{'";
     strbuf_release(&unread);
@@ -209,7 +209,7 @@ static int check_tiling(struct safetensors *s, struct strbuf *why)
                 t->name, t->offset < at ? "overlaps the one before" : "leaves a hole",
                 t->offset, at);
         if (!checked_within(at, t->size, s->data_size))
-            return input_refuse(&s->in, why, "tensor '%s' lies outside of the file",
+            return input_refuse(&s->in, why, "cut off: tensor '%s' ends after the file",
                                 t->name);
         at += t->size;
     }

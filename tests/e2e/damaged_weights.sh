@@ -30,6 +30,9 @@ rejects() { # FILE ARGUMENT...: FILE replaces the word FILE in them
   [ $rc = 1 ] || [ $rc = 2 ] || fail "$* of $file: exit code $rc: $(tail -1 log)"
   [ "$(grep -c 'error: ' log)" = 1 ] && grep 'error: ' log | grep -q "'$file'" ||
     fail "$* of $file: $(grep 'error: ' log)"
+  case $file in
+    cut[1-9]*) [ "$1" = report ] || grep -q 'error: .*cut off' log || fail "$* of $file: nothing says that it is cut off: $(grep 'error: ' log)" ;;
+  esac
   for written in out new.*; do
     [ ! -e "$written" ] || { fail "$* of $file: $written was written"; rm -rf "$written"; }
   done

@@ -248,7 +248,7 @@ static const struct refused {
     {"{\"a\":", 0, "bad header"},
     {"{} {}", 0, "bad header"},
     {"{}", 1, "1 bytes of data, but the tensors have 0"},
-    {"{\"a\":" F32("[1]", "0", "4") "}", 3, "outside of the file"},
+    {"{\"a\":" F32("[1]", "0", "4") "}", 3, "cut off: tensor 'a' ends after the file"},
     {"{\"a\":" F32("[1]", "0", "4") "}", 5, "5 bytes of data"},
     {"{\"a\":" F32("[1]", "0", "4") ",\"a\":" F32("[1]", "0", "4") "}", 4, "duplicate"},
     {"{\"a\":" F32("[1]", "0", "4") ",\"b\":" F32("[1]", "0", "4") "}", 4, "overlaps"},
@@ -308,8 +308,8 @@ static void test_header_length(void **state)
         uint64_t len;
         const char *why;
     } row[] = {
-        {3, "cut off, or none: its header would be longer"},
-        {99999999, "cut off, or none: its header would be longer"},
+        {3, "cut off, or not a safetensors file: its header would be"},
+        {99999999, "cut off, or not a safetensors file: its header would be"},
         {UINT64_MAX, "more than 100000000"},
         {0, "zeros where its header should be"},
     };
