@@ -31,10 +31,10 @@ static inline tile tile_of(int64_t rows, int64_t channels, int n)
     return {rows, (int)channels, wide, TILE_THREADS / wide, tiles};
 }
 
-/* Returns the blocks of a reduction over rows: at most `most`, each with at least one row. */
-static inline int tile_chunks(const tile &k, int most)
+/* Returns the blocks of a reduction over rows: at most `limit`, each with at least one row. */
+static inline int tile_chunks(const tile &k, int limit)
 {
-    int64_t groups = (k.rows + k.high - 1) / k.high, chunks = most / k.tiles;
+    int64_t groups = (k.rows + k.high - 1) / k.high, chunks = limit / k.tiles;
 
     return (int)(groups < chunks ? groups : chunks < 1 ? 1 : chunks);
 }

@@ -127,15 +127,15 @@ void cudnn_attention_forward(const struct cudnn_attention *a, struct cudnn_graph
     struct making m = {a, g, part};
     int s = multiply(&m, features(&m, CUDNN_ATTENTION_Q, false),
                      features(&m, CUDNN_ATTENTION_K, true), scores(&m), -1, -1, -1);
-    int most, sum, log, p;
+    int row_max, sum, log, p;
 
     s = apply(&m, CUDNN_MUL, s, number(&m, a->scale), scores(&m));
-    most = apply(&m, CUDNN_MAX, s, -1, per_token(&m));
-    s = apply(&m, CUDNN_SUB, s, most, scores(&m));
+    row_max = apply(&m, CUDNN_MAX, s, -1, per_token(&m));
+    s = apply(&m, CUDNN_SUB, s, row_max, scores(&m));
     s = apply(&m, CUDNN_EXP, s, -1, scores(&m));
     sum = apply(&m, CUDNN_SUM, s, -1, per_token(&m));
     log = apply(&m, CUDNN_LOG, sum, -1, per_token(&m));
-    (void)apply(&m, CUDNN_ADD, most, log, stored_per_token(&m, CUDNN_ATTENTION_LSE));
+    (void)apply(&m, CUDNN_ADD, row_max, log, stored_per_token(&m, CUDNN_ATTENTION_LSE));
     p = apply(&m, CUDNN_DIV, s, sum, scores(&m));
     round_to(&m, p);
     (void)multiply(&m, p, features(&m, CUDNN_ATTENTION_V, false),

@@ -22,7 +22,7 @@ struct search {
     struct cudnn_pool *p;
     const struct cudnn_graph *g;
     struct cudnn_candidate *list;
-    int n, most, compiled;
+    int n, limit, compiled;
     bool fp32;  /* all data is fp32 */
     bool fused; /* more than one operation */
     struct tally tally;
@@ -218,7 +218,7 @@ static void try_heuristic(struct search *s, cudnnBackendDescriptor_t graph,
     if (p->c->BackendGetAttribute(h, CUDNN_ATTR_ENGINEHEUR_RESULTS,
                                   CUDNN_TYPE_BACKEND_DESCRIPTOR, CONFIGS, &n, config))
         n = 0;
-    for (int i = 0; i < n && i < CONFIGS && s->n < s->most; i++)
+    for (int i = 0; i < n && i < CONFIGS && s->n < s->limit; i++)
         try_config(s, config[i]);
 }
 
@@ -262,12 +262,12 @@ static bool all_fp32(const struct cudnn_graph *g)
 }
 
 int cudnn_candidates(struct cudnn_pool *p, const struct cudnn_graph *g,
-                     struct cudnn_candidate *list, int most, struct strbuf *why)
+                     struct cudnn_candidate *list, int limit, struct strbuf *why)
 {
     struct search s = {.p = p,
                        .g = g,
                        .list = list,
-                       .most = most,
+                       .limit = limit,
                        .fp32 = all_fp32(g),
                        .fused = g->nop > 1};
     cudnnBackendDescriptor_t graph = cudnn_build(p, g);
@@ -277,7 +277,7 @@ int cudnn_candidates(struct cudnn_pool *p, const struct cudnn_graph *g,
         return 0;
     }
     try_heuristic(&s, graph, CUDNN_HEUR_MODE_A);
-    if (s.n < most)
+    if (s.n < limit)
         try_heuristic(&s, graph, CUDNN_HEUR_MODE_FALLBACK);
     if (!s.n)
         explain(&s, why);

@@ -18,12 +18,12 @@ struct cudnn_candidate {
 cudnnBackendDescriptor_t cudnn_build(struct cudnn_pool *p, const struct cudnn_graph *g);
 
 /*
- * cudnn_engine.c: lists the plans that the options allow, best first, at most `most`, of
+ * cudnn_engine.c: lists the plans that the options allow, best first, at most `limit`, of
  * which few are of run-time compiled engines. For a described device and in a hurry those
  * are not compiled. If there are none, `why` gets the reason.
  */
 int cudnn_candidates(struct cudnn_pool *p, const struct cudnn_graph *g,
-                     struct cudnn_candidate *list, int most, struct strbuf *why);
+                     struct cudnn_candidate *list, int limit, struct strbuf *why);
 size_t cudnn_workspace_limit(const struct cudnn *c);
 
 /*

@@ -215,7 +215,7 @@ static depthwise depthwise_of(const struct step *s, int n, const struct device *
     const struct state *st = (const struct state *)s->state;
     const struct conv2d_attrs *a = st->attrs;
     const struct tensor *x = s->in_tensor[0], *y = s->out_tensor[0];
-    int channels = (int)y->dim[IMAGE_C], packs = channels / n, most = CHANNELS / n;
+    int channels = (int)y->dim[IMAGE_C], packs = channels / n, limit = CHANNELS / n;
     depthwise k = {};
 
     k.in_h = (int)x->dim[IMAGE_H];
@@ -226,7 +226,7 @@ static depthwise depthwise_of(const struct step *s, int n, const struct device *
     k.pad_w = st->gradient ? a->kernel_w - 1 - a->pad_w : a->pad_w;
     k.flipped = st->gradient;
     k.channels = channels;
-    k.groups = (packs + most - 1) / most;
+    k.groups = (packs + limit - 1) / limit;
     k.wide = (packs + k.groups - 1) / k.groups * n;
     k.strips = (k.width + COLUMNS - 1) / COLUMNS;
     k.all = y->dim[IMAGE_N] * k.strips * k.height;

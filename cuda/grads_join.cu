@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(BLOCK)
             zero += v.v[e] * 0;
         }
         if (!(zero == 0))
-            c->own[k].overflow = 1; /* benign race: every writer stores 1 */
+            c->scalers[k].overflow = 1; /* benign race: every writer stores 1 */
     }
     vec_store(sum + i, all);
 }

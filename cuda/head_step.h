@@ -33,9 +33,9 @@ static inline int64_t head_tiles(const struct tensor *x)
  * and shared memory hold. */
 static inline int head_blocks(const struct device *dev, const struct tensor *x, int each)
 {
-    int64_t most = (int64_t)dev->what.multiprocessors * each, tiles = head_tiles(x);
+    int64_t limit = (int64_t)dev->what.multiprocessors * each, tiles = head_tiles(x);
 
-    return (int)(tiles < most ? tiles : most);
+    return (int)(tiles < limit ? tiles : limit);
 }
 
 /*

@@ -8,8 +8,8 @@
 #define CUDA_LAYERNORM_H
 
 #include "cuda/channels.h"
-#include "cuda/reduce.h"
 #include "cuda/path_mask.h"
+#include "cuda/reduce.h"
 #include "cuda/residual.h"
 #include "graph/kernel.h"
 #include "ops/image.h"
@@ -27,10 +27,10 @@ struct layernorm_shape {
     float eps;
 };
 
-/* most: maximum number of blocks per multiprocessor */
+/* limit: maximum number of blocks per multiprocessor */
 static inline layernorm_shape layernorm_shape_of(const struct tensor *x,
                                                  const struct node *n,
-                                                 const struct device *dev, int most)
+                                                 const struct device *dev, int limit)
 {
     const struct layernorm_attrs *a = (const struct layernorm_attrs *)n->attrs;
     int64_t channels = tensor_channels(x), rows = tensor_len(x) / channels, groups;
@@ -50,8 +50,8 @@ static inline layernorm_shape layernorm_shape_of(const struct tensor *x,
     if (channels % pack || s.each > EACH_MAX)
         s.each = 0;
     groups = (rows * s.lanes + LAYERNORM_BLOCK - 1) / LAYERNORM_BLOCK;
-    most *= dev->what.multiprocessors;
-    s.blocks = (int)(groups < most ? groups : most);
+    limit *= dev->what.multiprocessors;
+    s.blocks = (int)(groups < limit ? groups : limit);
     return s;
 }
 
@@ -123,7 +123,7 @@ __device__ static inline void weights_load(const float *from, int c, float none,
             constexpr int EACH = 3;                                                      \
             __VA_ARGS__;                                                                 \
         } else {                                                                         \
-            constexpr int EACH = EACH_MAX;                                              \
+            constexpr int EACH = EACH_MAX;                                               \
             __VA_ARGS__;                                                                 \
         }                                                                                \
     } while (0)

@@ -85,9 +85,9 @@ template <int THREADS> __device__ static inline float row_max(float v, float *sh
 static inline unsigned row_blocks(const struct device *dev, int64_t rows, int threads)
 {
     int64_t blocks = (rows + ROWS_BLOCK / threads - 1) / (ROWS_BLOCK / threads);
-    int64_t most = (int64_t)dev->what.multiprocessors * 8;
+    int64_t limit = (int64_t)dev->what.multiprocessors * 8;
 
-    return (unsigned)(blocks < most ? blocks : most);
+    return (unsigned)(blocks < limit ? blocks : limit);
 }
 
 /* Runs one statement with THREADS and N for rows of `len`. */

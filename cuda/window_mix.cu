@@ -126,8 +126,7 @@ __global__ void __launch_bounds__(TILE_GEMM_THREADS)
             int64_t at = element(k, to, i);
 
             if (at >= 0)
-                y[at] = from_float<T>(sum[a][c] +
-                                      (bias ? bias[head * k.tokens + i] : 0));
+                y[at] = from_float<T>(sum[a][c] + (bias ? bias[head * k.tokens + i] : 0));
         }
     }
 }
@@ -158,12 +157,12 @@ __global__ void __launch_bounds__(TILE_GEMM_THREADS)
     UNROLL_WHOLE
     for (int a = 0; a < R; a++)
         UNROLL_WHOLE
-        for (int c = 0; c < R; c++) {
-            int row = i + tile_gemm_row(a), at = j + tile_gemm_x() + TILE_GEMM_SIDE * c;
+    for (int c = 0; c < R; c++) {
+        int row = i + tile_gemm_row(a), at = j + tile_gemm_x() + TILE_GEMM_SIDE * c;
 
-            if (row < k.tokens && at < k.tokens)
-                sums[(int64_t)row * (k.tokens + 1) + at] = sum[a][c];
-        }
+        if (row < k.tokens && at < k.tokens)
+            sums[(int64_t)row * (k.tokens + 1) + at] = sum[a][c];
+    }
     bias += __shfl_xor_sync(0xffffffffu, bias, 1);
     bias += __shfl_xor_sync(0xffffffffu, bias, 2);
     if (j == 0 && t % 4 == 0 && i + t / 4 < k.tokens)
@@ -193,11 +192,11 @@ __global__ void __launch_bounds__(TILE_GEMM_THREADS)
 
 static int chunks_of(const mix_shape &k, const struct device *dev)
 {
-    int64_t most = (k.columns + DEPTH - 1) / DEPTH;
+    int64_t limit = (k.columns + DEPTH - 1) / DEPTH;
     int64_t each = (int64_t)k.tiles * k.tiles * k.heads;
     int64_t want = dev->what.multiprocessors * BLOCKS / each;
 
-    return (int)(want > most ? most : want < 1 ? 1 : want);
+    return (int)(want > limit ? limit : want < 1 ? 1 : want);
 }
 
 static const char *window_mix_claim(struct region *r, struct graph *, struct node *n,

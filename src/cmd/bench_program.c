@@ -58,7 +58,7 @@ static void save_control(const struct program *p, struct control *c)
     p->backend->copy_out(p->device, c, p->base[MEMORY_CONTROL], sizeof(*c));
     c->overflow = 0;
     for (int k = 0; k < CONTROL_LOSSES; k++)
-        c->own[k].overflow = 0;
+        c->scalers[k].overflow = 0;
 }
 
 static void restore_control(const struct program *p, const struct control *c)

@@ -61,7 +61,7 @@ struct split {
 struct check {
     struct split split[SPLITS];
     int64_t count[FINDS];
-    int64_t least; /* an image is tiny if its shorter side has fewer pixels */
+    int64_t smallest; /* an image is tiny if its shorter side has fewer pixels */
     int refused, remarks;
     struct strbuf csv;
 };
@@ -109,7 +109,7 @@ static void report_sample(struct check *c, const struct split *s, int64_t i)
         report_finding(c, FIND_DAMAGED, s, i, f->why);
     else if (f->warning)
         report_finding(c, FIND_WARNED, s, i, f->warning);
-    else if ((f->w < f->h ? f->w : f->h) < c->least)
+    else if ((f->w < f->h ? f->w : f->h) < c->smallest)
         report_finding(c, FIND_TINY, s, i, size);
     if (!f->why && f->empty)
         report_finding(c, FIND_EMPTY, s, i, "no pixel of its label map has a class");
@@ -197,7 +197,7 @@ static void print_sizes(const struct split *s)
 static void print_classes(const struct split *s)
 {
     int64_t *n = xcalloc((size_t)s->d->nclass + 1, sizeof(*n));
-    int least = 0, most = 0;
+    int smallest = 0, largest = 0;
 
     for (int64_t i = 0; i < s->d->n; i++) {
         int32_t label = dataset_label(s->d, i);
@@ -206,14 +206,14 @@ static void print_classes(const struct split *s)
             n[label]++;
     }
     for (int k = 0; k < s->d->nclass; k++) {
-        least = n[k] < n[least] ? k : least;
-        most = n[k] > n[most] ? k : most;
+        smallest = n[k] < n[smallest] ? k : smallest;
+        largest = n[k] > n[largest] ? k : largest;
     }
     say("; %d class%s of %" PRId64, s->d->nclass, s->d->nclass == 1 ? "" : "es",
-        n[least]);
-    if (n[least] != n[most])
-        say(" ('%s') to %" PRId64 " ('%s')", s->d->class_name[least], n[most],
-            s->d->class_name[most]);
+        n[smallest]);
+    if (n[smallest] != n[largest])
+        say(" ('%s') to %" PRId64 " ('%s')", s->d->class_name[smallest], n[largest],
+            s->d->class_name[largest]);
     say(" images");
     free(n);
 }
@@ -391,7 +391,7 @@ static int check_run(struct config *cfg, const struct cmdline *line)
         check_show_batch(cfg, sheet);
         return EXIT_OK;
     }
-    c.least = (h < w ? h : w) / 4;
+    c.smallest = (h < w ? h : w) / 4;
     strbuf_addstr(&c.csv, "image,finding,split,detail\n");
     progress_init(cfg->log.progress);
     for (int k = 0; k < SPLITS; k++)

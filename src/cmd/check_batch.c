@@ -56,11 +56,11 @@ static struct sheet sheet_new(const struct transform *t, int n)
 static int shown(const struct transform *t, int64_t batch)
 {
     int64_t scale = scale_of(t), tile = scale * scale * t->w * t->h;
-    int64_t most = SHEET / (tile * (t->label_divisor ? 2 : 1));
+    int64_t max = SHEET / (tile * (t->label_divisor ? 2 : 1));
 
-    most = most < 1 ? 1 : most > SHOWN ? SHOWN : most;
+    max = max < 1 ? 1 : max > SHOWN ? SHOWN : max;
     batch = batch < MIN_SHOWN ? MIN_SHOWN : batch;
-    return (int)(batch < most ? batch : most);
+    return (int)(batch < max ? batch : max);
 }
 
 /* Draws an image; of more than three channels the first three, of two the first. */
@@ -108,16 +108,16 @@ static void add_classes(struct strbuf *s, const struct dataset *d, const uint8_t
     for (size_t i = 0; i < n; i++)
         count[label[i]]++;
     for (int k = 0; k < CLASSES; k++) {
-        int most = 0;
+        int largest = 0;
 
         for (int v = 1; v < 256; v++)
-            most = count[v] > count[most] ? v : most;
-        if (!count[most])
+            largest = count[v] > count[largest] ? v : largest;
+        if (!count[largest])
             break;
         strbuf_addf(s, "%s%s %.0f %%", k ? ", " : "",
-                    most < d->nclass ? d->class_name[most] : "ignored",
-                    100.0 * (double)count[most] / (double)n);
-        count[most] = 0;
+                    largest < d->nclass ? d->class_name[largest] : "ignored",
+                    100.0 * (double)count[largest] / (double)n);
+        count[largest] = 0;
     }
 }
 

@@ -148,11 +148,11 @@ static const struct cmd_flag eval_flags[] = {
 
 static int run_ensemble(struct config *cfg, const struct cmdline *line)
 {
-    size_t most = (size_t)line->narg + 1;
-    struct cmdline *own = xcalloc(most, sizeof(*own));
-    struct config *more = xcalloc(most, sizeof(*more));
-    struct config **of = xcalloc(most, sizeof(*of));
-    const char **path = xcalloc(most, sizeof(*path));
+    size_t max = (size_t)line->narg + 1;
+    struct cmdline *own = xcalloc(max, sizeof(*own));
+    struct config *more = xcalloc(max, sizeof(*more));
+    struct config **of = xcalloc(max, sizeof(*of));
+    const char **path = xcalloc(max, sizeof(*path));
     int n = 1, code;
 
     of[0] = cfg;

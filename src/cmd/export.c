@@ -96,14 +96,14 @@ static const char *plain_name(const struct exporter *e, const char *name)
 
 static void add_all(struct exporter *e)
 {
-    size_t most = 1;
+    size_t largest = 1;
 
     e->item = xcalloc(e->file.n + 1, sizeof(*e->item));
     for (size_t i = 0; i < e->file.n; i++) {
         const struct safetensors_tensor *t = &e->file.tensor[i], *from = tensor_for(e, t);
         const char *name = plain_name(e, t->name);
 
-        most = t->size > most ? t->size : most;
+        largest = t->size > largest ? t->size : largest;
         if (!name || skip_auxiliary(e, name))
             continue;
         if (strmap_has(&e->out.names, name))
@@ -113,18 +113,18 @@ static void add_all(struct exporter *e)
         safetensors_writer_add_source(&e->out, name, from->dtype, from->ndim, from->dims,
                                       read_tensor, &e->item[i]);
     }
-    e->data = xmalloc(most);
+    e->data = xmalloc(largest);
 }
 
 /* Adds the tensors of the guessed model under its names. */
 static void add_renamed(struct exporter *e)
 {
     const struct file_names *names = &e->guess.names;
-    size_t most = 1;
+    size_t largest = 1;
 
     e->item = xcalloc((size_t)e->guess.nname + 1, sizeof(*e->item));
     for (size_t i = 0; i < e->file.n; i++)
-        most = e->file.tensor[i].size > most ? e->file.tensor[i].size : most;
+        largest = e->file.tensor[i].size > largest ? e->file.tensor[i].size : largest;
     for (int i = 0; i < e->guess.nname; i++) {
         const char *name = e->guess.name[i];
         const struct safetensors_tensor *t = file_names_get(names, name);
@@ -133,7 +133,7 @@ static void add_renamed(struct exporter *e)
         safetensors_writer_add_source(&e->out, name, t->dtype, t->ndim, t->dims,
                                       read_tensor, &e->item[i]);
     }
-    e->data = xmalloc(most);
+    e->data = xmalloc(largest);
     log_info("'%s': renaming the tensors from %s to %s", e->file.path,
              names->scheme ? names->scheme->name : "a wrapper", e->guess.model[0]->name);
 }

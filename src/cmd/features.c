@@ -43,7 +43,7 @@ static int64_t stage_len(const struct features *f, const struct model_stage *s)
 
 static void alloc_stages(struct features *f)
 {
-    int64_t most = 0;
+    int64_t largest = 0;
 
     f->nstage = f->infer.session.plan.nout;
     for (int i = 0; i < f->nstage; i++) {
@@ -53,10 +53,10 @@ static void alloc_stages(struct features *f)
         f->data[i] = xcalloc((size_t)n, sizeof(float));
         for (int64_t k = 0; k < n; k++)
             f->data[i][k] = NAN;
-        if (tensor_len(s->x) > most)
-            most = tensor_len(s->x);
+        if (tensor_len(s->x) > largest)
+            largest = tensor_len(s->x);
     }
-    f->batch = xcalloc((size_t)most, sizeof(float));
+    f->batch = xcalloc((size_t)largest, sizeof(float));
 }
 
 /* Copies the map of one image from channels-last layout to timm's layout or, with --pool,

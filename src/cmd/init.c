@@ -86,13 +86,13 @@ static void print_head(const struct printer *p)
     if (p->l->unread_csv &&
         !(f->colors.file && !strcmp(p->l->unread_csv, f->colors.file)))
         say("# '%s', next to the images, is not read.\n", p->l->unread_csv);
-    if (f->most)
+    if (f->largest)
         say("# %d class%s: ", f->classes, f->classes == 1 ? "" : "es");
-    if (f->most && f->least == f->most)
-        say("%" PRId64 " images%s.\n", f->most, f->classes == 1 ? "" : " each");
-    else if (f->most)
-        say("%" PRId64 " (%s) to %" PRId64 " (%s) images each.\n", f->least,
-            f->least_name, f->most, f->most_name);
+    if (f->largest && f->smallest == f->largest)
+        say("%" PRId64 " images%s.\n", f->largest, f->classes == 1 ? "" : " each");
+    else if (f->largest)
+        say("%" PRId64 " (%s) to %" PRId64 " (%s) images each.\n", f->smallest,
+            f->smallest_name, f->largest, f->largest_name);
     say("#\n#   trainc check --cfg THIS    reads every image once\n"
         "#   trainc --cfg THIS          trains\n");
 }
@@ -148,14 +148,14 @@ static int input_size(const struct init_facts *f)
 
 static void print_balance(const struct init_facts *f)
 {
-    if (f->most > 2 * f->least)
+    if (f->largest > 2 * f->smallest)
         say("  # The largest class has %.1f times as many images as the smallest, so "
             "always "
             "predicting it\n  # gives %.1f %% accuracy. Check the recall of each class "
             "in "
             "report.html.\n",
-            (double)f->most / (double)(f->least ? f->least : 1),
-            100.0 * (double)f->most / (double)f->train);
+            (double)f->largest / (double)(f->smallest ? f->smallest : 1),
+            100.0 * (double)f->largest / (double)f->train);
 }
 
 static void print_defaults(void)
@@ -264,13 +264,13 @@ static void print_shares(const struct init_facts *f)
 
 static bool is_uneven(const struct init_facts *f)
 {
-    double least = 1, most = 0;
+    double smallest = 1, largest = 0;
 
     for (int v = 0; v <= f->top; v++) {
-        least = f->share[v] > 0 ? fmin(least, f->share[v]) : least;
-        most = fmax(most, f->share[v]);
+        smallest = f->share[v] > 0 ? fmin(smallest, f->share[v]) : smallest;
+        largest = fmax(largest, f->share[v]);
     }
-    return most > 3 * least;
+    return largest > 3 * smallest;
 }
 
 static void print_colors(const struct init_colors *c)

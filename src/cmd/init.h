@@ -62,14 +62,14 @@ struct init_facts {
     int64_t train, val;  /* images */
     double val_fraction; /* fraction to hold out if there is no val split, or 0 */
     int classes;
-    char *least_name, *most_name; /* the smallest and the largest class */
-    int64_t least, most;          /* their images; 0 for label maps */
-    int looked;                   /* number of inspected images */
-    int width, height, shortest;  /* medians, and the shortest side of all */
-    bool uniform;                 /* all are squares of one size */
-    bool glyphs;                  /* classes are numbers or letters: session/job.h */
-    bool gray;                    /* all inspected images are gray */
-    double bytes;                 /* of all training images, decoded */
+    char *smallest_name, *largest_name; /* the smallest and the largest class */
+    int64_t smallest, largest;          /* their images; 0 for label maps */
+    int looked;                         /* number of inspected images */
+    int width, height, shortest;        /* medians, and the shortest side of all */
+    bool uniform;                       /* all are squares of one size */
+    bool glyphs;  /* classes are numbers or letters: session/job.h */
+    bool gray;    /* all inspected images are gray */
+    double bytes; /* of all training images, decoded */
     /* Of the inspected label maps: */
     double share[INIT_VALUES]; /* of the pixels, by value */
     int top;                   /* the largest value except 255 */

@@ -148,13 +148,13 @@ static void inspect_images(struct init_facts *f, const struct init_layout *l,
 static void count_classes(struct init_facts *f, const struct dataset *d, bool sets)
 {
     int64_t *count = xcalloc((size_t)d->nclass, sizeof(*count));
-    int least = 0, most = 0;
+    int smallest = 0, largest = 0;
 
     for (int64_t i = 0; i < d->n; i++)
         count[dataset_label(d, i)]++;
     for (int c = 1; c < d->nclass; c++) {
-        least = count[c] < count[least] ? c : least;
-        most = count[c] > count[most] ? c : most;
+        smallest = count[c] < count[smallest] ? c : smallest;
+        largest = count[c] > count[largest] ? c : largest;
     }
     f->classes = d->nclass;
     if (sets) { /* images have any number of them */
@@ -162,10 +162,10 @@ static void count_classes(struct init_facts *f, const struct dataset *d, bool se
         return;
     }
     f->glyphs = f->gray && job_are_glyphs(d);
-    f->least = count[least];
-    f->most = count[most];
-    f->least_name = xstrdup(d->class_name[least]);
-    f->most_name = xstrdup(d->class_name[most]);
+    f->smallest = count[smallest];
+    f->largest = count[largest];
+    f->smallest_name = xstrdup(d->class_name[smallest]);
+    f->largest_name = xstrdup(d->class_name[largest]);
     free(count);
 }
 
@@ -244,6 +244,6 @@ void init_look(struct init_facts *f, const struct init_layout *l)
 void init_facts_release(struct init_facts *f)
 {
     init_colors_release(&f->colors);
-    free(f->least_name);
-    free(f->most_name);
+    free(f->smallest_name);
+    free(f->largest_name);
 }

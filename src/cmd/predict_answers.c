@@ -84,16 +84,16 @@ void answers_begin(struct predict *p)
 static void probabilities_of(const struct predict *p, const float *logits,
                              double *probability)
 {
-    double sum = 0, most = -INFINITY;
+    double sum = 0, max = -INFINITY;
 
     for (int c = 0; p->threshold && c < p->classes; c++)
         probability[c] = multilabel_sigmoid((double)logits[c]);
     if (p->threshold)
         return;
     for (int c = 0; c < p->classes; c++)
-        most = fmax(most, (double)logits[c]);
+        max = fmax(max, (double)logits[c]);
     for (int c = 0; c < p->classes; c++)
-        sum += probability[c] = exp((double)logits[c] - most);
+        sum += probability[c] = exp((double)logits[c] - max);
     for (int c = 0; c < p->classes; c++)
         probability[c] /= sum;
 }

@@ -118,10 +118,10 @@ static void print_steps(const struct profile *p)
         print_step(s, sum);
 }
 
-static void print_worst(const struct profile *p, int most)
+static void print_worst(const struct profile *p, int max)
 {
-    const struct profile_step **worst = xcalloc((size_t)most + 1, sizeof(*worst));
-    int n = profile_worst(p, worst, most);
+    const struct profile_step **worst = xcalloc((size_t)max + 1, sizeof(*worst));
+    int n = profile_worst(p, worst, max);
     double sum = profile_steps_sum(p), lost = 0;
 
     print_head(p->has_limits ? "kernel calls with the most time above their floor"
@@ -285,10 +285,10 @@ static void put_data(struct json_writer *w, const struct profile *p)
     json_end(w);
 }
 
-static void put_steps(struct json_writer *w, const struct profile *p, int most)
+static void put_steps(struct json_writer *w, const struct profile *p, int max)
 {
-    const struct profile_step **worst = xcalloc((size_t)most + 1, sizeof(*worst)), *s;
-    int n = profile_worst(p, worst, most);
+    const struct profile_step **worst = xcalloc((size_t)max + 1, sizeof(*worst)), *s;
+    int n = profile_worst(p, worst, max);
 
     json_begin_array(w, "steps");
     for (int k = 0; (s = profile_step_at(p, k)); k++)

@@ -217,7 +217,7 @@ static int by_loss(const void *a, const void *b)
     return (u < v) - (u > v);
 }
 
-int profile_worst(const struct profile *p, const struct profile_step **to, int most)
+int profile_worst(const struct profile *p, const struct profile_step **to, int max)
 {
     const struct profile_step *s, **all = NULL;
     int n = 0, cap = 0;
@@ -228,7 +228,7 @@ int profile_worst(const struct profile *p, const struct profile_step **to, int m
     }
     if (n)
         qsort(all, (size_t)n, sizeof(*all), by_loss);
-    n = n < most ? n : most;
+    n = n < max ? n : max;
     if (n)
         memcpy(to, all, (size_t)n * sizeof(*to));
     free(all);

@@ -95,7 +95,7 @@ static void find_layers(struct quantizing *q, const struct config *cfg)
     const struct session *s = &q->infer.session;
     const char *unmatched =
         quantized_keep_unmatched(s->build[SESSION_EVAL].graph, &s->plan.quantized);
-    int64_t most = 0;
+    int64_t largest = 0;
 
     if (unmatched)
         config_refuse(cfg, KEYS("QUANT.KEEP"),
@@ -108,11 +108,11 @@ static void find_layers(struct quantizing *q, const struct config *cfg)
     if (!q->nlayer)
         die("QUANT.KEEP leaves no layer to quantize");
     for (int i = 0; i < q->nlayer; i++)
-        if (tensor_len(q->layer[i].input) > most)
-            most = tensor_len(q->layer[i].input);
+        if (tensor_len(q->layer[i].input) > largest)
+            largest = tensor_len(q->layer[i].input);
     q->of = xcalloc((size_t)q->nlayer, sizeof(*q->of));
     q->scale = xcalloc((size_t)q->nlayer, sizeof(*q->scale));
-    q->x = xmalloc((size_t)most * sizeof(*q->x));
+    q->x = xmalloc((size_t)largest * sizeof(*q->x));
 }
 
 static void find_scales(struct quantizing *q, const struct config *cfg)
@@ -134,7 +134,7 @@ static void find_scales(struct quantizing *q, const struct config *cfg)
             if (q->layer[k].scale_of == l->scale_of)
                 q->scale[k] = range > 0 ? range / levels : 1;
         log_debug("layer '%s': %s up to %g of %g", l->node->layer,
-                  l->is_unsigned ? "uint8" : "int8", range, q->of[i].most);
+                  l->is_unsigned ? "uint8" : "int8", range, q->of[i].max_abs);
     }
 }
 

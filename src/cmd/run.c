@@ -408,25 +408,25 @@ double run_amount(const char *flag, const char *text)
     return x;
 }
 
-int64_t run_number(const char *flag, const char *text, int64_t least, int64_t most)
+int64_t run_number(const char *flag, const char *text, int64_t min, int64_t max)
 {
     char *end;
     long long n;
 
     errno = 0;
     n = strtoll(text, &end, 10);
-    if (end == text || *end || errno || n < least || n > most)
-        usage("%s must be a number from %lld to %lld, not '%s'", flag, (long long)least,
-              (long long)most, text);
+    if (end == text || *end || errno || n < min || n > max)
+        usage("%s must be a number from %lld to %lld, not '%s'", flag, (long long)min,
+              (long long)max, text);
     return n;
 }
 
 int64_t run_flag_number(const struct cmdline *line, const char *flag, int64_t otherwise,
-                        int64_t least, int64_t most)
+                        int64_t min, int64_t max)
 {
     const char *text = cmdline_value(line, flag);
 
-    return text ? run_number(flag, text, least, most) : otherwise;
+    return text ? run_number(flag, text, min, max) : otherwise;
 }
 
 const char *run_own_value(const char *flag, int argc, char **argv, int *i)

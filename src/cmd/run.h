@@ -59,13 +59,13 @@ void run_check_writable(const struct cmdline *line, const char *flag, enum writt
 /* True if the file name has an extension of torch.save files. */
 bool run_is_pickle_name(const char *path);
 
-/* Returns the value of a flag as an integer; exits unless it lies in [least, most]. */
-int64_t run_number(const char *flag, const char *text, int64_t least, int64_t most);
+/* Returns the value of a flag as an integer; exits unless it lies in [min, max]. */
+int64_t run_number(const char *flag, const char *text, int64_t min, int64_t max);
 /* Returns the value of a flag as a number above 0; exits if it is not one. */
 double run_amount(const char *flag, const char *text);
 /* Returns run_number() of a flag of the command line, or `otherwise` if it is not given. */
 int64_t run_flag_number(const struct cmdline *line, const char *flag, int64_t otherwise,
-                        int64_t least, int64_t most);
+                        int64_t min, int64_t max);
 
 /* For verbs with verb.main: returns the value of the flag ("--x V" or "--x=V") if it is at
  * argv[*i], and advances *i to it; returns NULL if argv[*i] is something else. */

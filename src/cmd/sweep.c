@@ -47,7 +47,7 @@ static void parse(struct sweep *s, struct choice_of_runs *c, int argc, char **ar
         } else if ((v = run_own_value("--list", argc, argv, &i))) {
             c->list = v;
         } else if ((v = run_own_value("--folds", argc, argv, &i))) {
-            c->folds = (int)run_number("--folds", v, 2, SPLIT_MOST_BINS);
+            c->folds = (int)run_number("--folds", v, 2, SPLIT_MAX_BINS);
         } else if ((v = run_own_value("--random", argc, argv, &i))) {
             c->random = (int)run_number("--random", v, 1, 10000);
         } else if ((v = run_own_value("--tpe", argc, argv, &i))) {

@@ -14,7 +14,7 @@
 #include "base/strmap.h"
 #include "base/words.h"
 
-enum { NAME_MOST = 180, RUNS_MOST = 10000 };
+enum { MAX_NAME = 180, MAX_RUNS = 10000 };
 
 struct values {
     char **item;
@@ -45,7 +45,7 @@ static bool values_add_range(struct values *v, const char *text)
         usage("'%s': invalid range; use FROM:TO:STEP with STEP above 0 and TO not below "
               "FROM",
               text);
-    for (int k = 0; k <= RUNS_MOST && part[0] + k * part[2] <= part[1] + part[2] * 1e-6;
+    for (int k = 0; k <= MAX_RUNS && part[0] + k * part[2] <= part[1] + part[2] * 1e-6;
          k++) {
         char *number = xasprintf("%.10g", part[0] + k * part[2]);
 
@@ -103,8 +103,8 @@ static void add_name(struct strbuf *s, const char *word)
 
 static struct sweep_run *add_run(struct sweep_grid *g)
 {
-    if (g->n == RUNS_MOST)
-        usage("more than %d runs; choose fewer values", RUNS_MOST);
+    if (g->n == MAX_RUNS)
+        usage("more than %d runs; choose fewer values", MAX_RUNS);
     GROW(g->run, g->n, g->cap);
     g->run[g->n] = (struct sweep_run){0};
     return &g->run[g->n++];
@@ -119,7 +119,7 @@ static void name_run(struct sweep_run *r, int number)
             strbuf_addch(&s, '_');
         add_name(&s, r->word[i]);
     }
-    if (s.len > NAME_MOST || !s.len) {
+    if (s.len > MAX_NAME || !s.len) {
         strbuf_reset(&s);
         strbuf_addf(&s, "run%04d", number);
     }

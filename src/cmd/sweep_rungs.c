@@ -35,7 +35,7 @@ static bool is_given(const struct sweep *s, const char *flag, const char *key)
 
 /* Returns the command of a run. most: number of steps, 0 for all. result: file for its
  * result, or NULL. */
-static struct words command_of(const struct sweep *s, int run, int64_t most,
+static struct words command_of(const struct sweep *s, int run, int64_t step_limit,
                                const char *result)
 {
     const struct sweep_run *r = &s->grid.run[run];
@@ -63,9 +63,9 @@ static struct words command_of(const struct sweep *s, int run, int64_t most,
         add_word(&w, "--threads");
         add_word(&w, xasprintf("%d", cores > 0 ? cores : 1));
     }
-    if (most) {
+    if (step_limit) {
         add_word(&w, "--max-steps");
-        add_word(&w, xasprintf("%lld", (long long)most));
+        add_word(&w, xasprintf("%lld", (long long)step_limit));
     }
     add_word(&w, NULL);
     return w;
@@ -98,7 +98,7 @@ static void ignore_end(int i, const struct sweep_job *j, void *arg)
 
 /* Runs the live runs up to these numbers of steps. Returns the signal that stopped them, or
  * 0. */
-static int run_jobs(struct sweep *s, const int64_t *most)
+static int run_jobs(struct sweep *s, const int64_t *step_limit)
 {
     struct sweep_job *job = xcalloc((size_t)s->nlive + 1, sizeof(*job));
     struct sweep_slots slots = {s->jobs, s->device, s->ndevice};
@@ -108,7 +108,7 @@ static int run_jobs(struct sweep *s, const int64_t *most)
         int run = s->live[i];
 
         sweep_args_write(s, run);
-        job[i].argv = command_of(s, run, s->rung < s->halvings ? most[i] : 0,
+        job[i].argv = command_of(s, run, s->rung < s->halvings ? step_limit[i] : 0,
                                  sweep_path(s, run, s->rung, ".json"))
                           .word;
         job[i].log = sweep_path(s, run, s->rung, ".log");
@@ -123,7 +123,7 @@ static int run_jobs(struct sweep *s, const int64_t *most)
  * so the others first run one step, without a result file. Returns the signal that stopped
  * them, or 0.
  */
-static int find_step_limits(struct sweep *s, int64_t *most)
+static int find_step_limits(struct sweep *s, int64_t *step_limit)
 {
     struct sweep_job *job = xcalloc((size_t)s->nlive + 1, sizeof(*job));
     struct sweep_slots slots = {s->jobs, s->device, s->ndevice};
@@ -137,8 +137,8 @@ static int find_step_limits(struct sweep *s, int64_t *most)
     }
     sig = sweep_jobs_run(job, n, &slots, ignore_end, s);
     for (int i = 0; i < s->nlive; i++) {
-        most[i] = sweep_updates(s, s->live[i]) >> (s->halvings - s->rung);
-        most[i] += !most[i];
+        step_limit[i] = sweep_updates(s, s->live[i]) >> (s->halvings - s->rung);
+        step_limit[i] += !step_limit[i];
     }
     free(job);
     return sig;
@@ -189,7 +189,7 @@ static void keep_better(struct sweep *s)
 /* Runs the current rung; skips runs that already have its result. */
 static int run_rung(struct sweep *s)
 {
-    int64_t *most = xcalloc((size_t)s->nlive + 1, sizeof(*most));
+    int64_t *step_limit = xcalloc((size_t)s->nlive + 1, sizeof(*step_limit));
     int *all = xcalloc((size_t)s->nlive + 1, sizeof(*all)), nall = s->nlive, n = 0,
         sig = 0;
 
@@ -208,13 +208,13 @@ static int run_rung(struct sweep *s)
         log_info("%d of %d runs are already finished", nall - n, nall);
     s->nlive = n;
     if (s->rung < s->halvings)
-        sig = find_step_limits(s, most);
+        sig = find_step_limits(s, step_limit);
     if (!sig)
-        sig = run_jobs(s, most);
+        sig = run_jobs(s, step_limit);
     memcpy(s->live, all, (size_t)nall * sizeof(*all));
     s->nlive = nall;
     free(all);
-    free(most);
+    free(step_limit);
     return sig;
 }
 

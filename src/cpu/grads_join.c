@@ -46,7 +46,7 @@ static void join_part(void *arg, int64_t lo, int64_t hi)
         for (int k = 0; k < a->losses; k++)
             if (!add_loss(sum + at, (const float *)s->in[0] + k * len + at, n,
                           grads_join_unscale(c, k), k == 0))
-                __atomic_store_n(&c->own[k].overflow, 1, __ATOMIC_RELAXED);
+                __atomic_store_n(&c->scalers[k].overflow, 1, __ATOMIC_RELAXED);
     }
 }
 

@@ -188,7 +188,7 @@ void split_assign(const struct split_samples *s, const double *share, int nbin,
     size_t n = (size_t)s->n + 1, nstratum = s->stratum ? (size_t)s->nstratum : 1;
     struct splitter p = {.s = s, .share = share, .nbin = nbin, .nstratum = (int)nstratum};
 
-    if (nbin < 1 || nbin > SPLIT_MOST_BINS)
+    if (nbin < 1 || nbin > SPLIT_MAX_BINS)
         BUG("%d bins", nbin);
     p.order = xcalloc(n, sizeof(*p.order));
     p.group = xcalloc(n, sizeof(*p.group));

@@ -18,7 +18,7 @@
 
 #include <stdint.h>
 
-enum { SPLIT_MOST_BINS = 64 };
+enum { SPLIT_MAX_BINS = 64 };
 
 struct split_samples {
     int64_t n;

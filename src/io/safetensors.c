@@ -51,7 +51,8 @@ static const char *wrong_start(const struct safetensors *s, uint64_t len)
         wrong = "neither safetensors nor of torch.save: its header would have more than "
                 "100000000 bytes";
     else if (s->in.size < 8 || len > s->in.size - 8)
-        wrong = "cut off, or not a safetensors file: its header would be longer than the file";
+        wrong = "cut off, or not a safetensors file: its header would be longer than the "
+                "file";
     else if (!len || input_read(&s->in, &first, 1, 8, &unread) || first != '{')
         wrong = "not a safetensors file: its header does not begin with '{'";
     strbuf_release(&unread);

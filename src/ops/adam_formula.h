@@ -14,8 +14,8 @@
 
 struct adam_rule { /* of one segment in one update */
     struct update_rule update;
-    float step, root, eps, one_beta1, beta2, one_beta2;
-    float l2, keep; /* Adam's weight decay; AdamW's factor 1 - lr wd */
+    float step_size, inv_sqrt_correction2, eps, one_minus_beta1, beta2, one_minus_beta2;
+    float weight_decay_l2, decay; /* Adam's weight decay; AdamW's factor 1 - lr wd */
 };
 
 HOST_DEVICE static inline struct adam_rule adam_rule(const struct optimizer_attrs *a,
@@ -28,26 +28,27 @@ HOST_DEVICE static inline struct adam_rule adam_rule(const struct optimizer_attr
     struct adam_rule r;
 
     r.update = update_rule(&a->update, s, c);
-    r.step = (float)(lr / (1 - pow(h->beta1, t)));
-    r.root = (float)(1 / sqrt(1 - pow(h->beta2, t)));
+    r.step_size = (float)(lr / (1 - pow(h->beta1, t)));
+    r.inv_sqrt_correction2 = (float)(1 / sqrt(1 - pow(h->beta2, t)));
     r.eps = (float)h->eps;
-    r.one_beta1 = (float)(1 - h->beta1);
+    r.one_minus_beta1 = (float)(1 - h->beta1);
     r.beta2 = (float)h->beta2;
-    r.one_beta2 = (float)(1 - h->beta2);
-    r.l2 = a->decoupled ? 0 : (float)wd;
-    r.keep = a->decoupled ? (float)(1 - lr * wd) : 1;
+    r.one_minus_beta2 = (float)(1 - h->beta2);
+    r.weight_decay_l2 = a->decoupled ? 0 : (float)wd;
+    r.decay = a->decoupled ? (float)(1 - lr * wd) : 1;
     return r;
 }
 
 HOST_DEVICE static inline void adam_element(float *w, float *m, float *v, float g,
                                             const struct adam_rule *r)
 {
-    float d = update_gradient(g, &r->update) + r->l2 * *w;
+    float d = update_gradient(g, &r->update) + r->weight_decay_l2 * *w;
+    float denominator;
 
-    *m += r->one_beta1 * (d - *m);
-    *v = r->beta2 * *v + r->one_beta2 * d * d;
-    *w = update_rounded(r->keep * *w - r->step * *m / (sqrtf(*v) * r->root + r->eps),
-                        r->update.round);
+    *m += r->one_minus_beta1 * (d - *m);
+    *v = r->beta2 * *v + r->one_minus_beta2 * d * d;
+    denominator = sqrtf(*v) * r->inv_sqrt_correction2 + r->eps;
+    *w = update_rounded(r->decay * *w - r->step_size * *m / denominator, r->update.round);
 }
 
 #endif

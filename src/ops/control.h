@@ -34,14 +34,15 @@ struct control {
     double plateau_lr;
     int64_t updates; /* applied updates: Adam's t, EMA's t */
 
-    double loss_scale;      /* 1 if scaling is off, or if `own` is used */
+    double loss_scale;      /* 1 if scaling is off, or if `scalers` is used */
     double grad_multiplier; /* factor for gradients: unscales and clips */
     double grad_norm;       /* L2 norm of the unscaled gradients of this update */
     int32_t overflow;       /* a gradient of this update is not finite */
     int32_t growth_count;   /* finite updates since the scale last changed */
     int64_t skipped;        /* updates skipped so far */
     int64_t skipped_row;    /* consecutive ones up to now */
-    struct loss_scaler own[CONTROL_LOSSES]; /* one per loss, if each has its own scale */
+    struct loss_scaler
+        scalers[CONTROL_LOSSES]; /* one per loss, if each has its own scale */
 };
 
 struct metrics {

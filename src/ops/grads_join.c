@@ -53,7 +53,7 @@ static void grads_join_ref(const struct step *s)
         for (int64_t i = 0; i < len; i++) {
             sum[i] = grads_join_add(sum[i], g[k * len + i], unscale);
             if (!isfinite(g[k * len + i]))
-                c->own[k].overflow = 1;
+                c->scalers[k].overflow = 1;
         }
     }
 }

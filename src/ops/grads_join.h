@@ -5,9 +5,9 @@
  *   in     grads (fp32, [losses * len]): those of loss k from k len on
  *   state  sum (fp32, [len]), control
  *
- *   sum[i] = grads[i] / own[0].scale + grads[len + i] / own[1].scale + ...
+ *   sum[i] = grads[i] / scalers[0].scale + grads[len + i] / scalers[1].scale + ...
  *
- * It sets control.own[k].overflow if a gradient of loss k is not finite, as Apex's
+ * It sets control.scalers[k].overflow if a gradient of loss k is not finite, as Apex's
  * scalers check the gradients of each backward phase separately. A sum that is not finite
  * then skips the update (ops/control_formula.h).
  */

@@ -8,7 +8,7 @@
 /* Returns the factor that unscales the gradients of loss k. */
 HOST_DEVICE static inline float grads_join_unscale(const struct control *c, int k)
 {
-    return (float)(1 / c->own[k].scale);
+    return (float)(1 / c->scalers[k].scale);
 }
 
 /* Adds the unscaled gradient of the next loss to the sum; both operations are rounded. */

@@ -17,7 +17,8 @@
 
 struct lamb_rule { /* of one segment in one update */
     struct update_rule update;
-    float lr, weight_decay, first, root, eps, one_beta1, beta2, one_beta2;
+    float lr, weight_decay, inv_correction1, inv_sqrt_correction2, eps, one_minus_beta1,
+        beta2, one_minus_beta2;
 };
 
 HOST_DEVICE static inline struct lamb_rule lamb_rule(const struct optimizer_attrs *a,
@@ -31,12 +32,12 @@ HOST_DEVICE static inline struct lamb_rule lamb_rule(const struct optimizer_attr
     r.update = update_rule(&a->update, s, c);
     r.lr = (float)update_lr(s, c);
     r.weight_decay = s->weight_decay;
-    r.first = (float)(1 / (1 - pow(h->beta1, t)));
-    r.root = (float)(1 / sqrt(1 - pow(h->beta2, t)));
+    r.inv_correction1 = (float)(1 / (1 - pow(h->beta1, t)));
+    r.inv_sqrt_correction2 = (float)(1 / sqrt(1 - pow(h->beta2, t)));
     r.eps = (float)h->eps;
-    r.one_beta1 = (float)(1 - h->beta1);
+    r.one_minus_beta1 = (float)(1 - h->beta1);
     r.beta2 = (float)h->beta2;
-    r.one_beta2 = (float)(1 - h->beta2);
+    r.one_minus_beta2 = (float)(1 - h->beta2);
     return r;
 }
 
@@ -46,9 +47,10 @@ HOST_DEVICE static inline float lamb_direction(float w, float *m, float *v, floa
 {
     float d = update_gradient(g, &r->update);
 
-    *m += r->one_beta1 * (d - *m);
-    *v = r->beta2 * *v + r->one_beta2 * d * d;
-    return r->first * *m / (sqrtf(*v) * r->root + r->eps) + r->weight_decay * w;
+    *m += r->one_minus_beta1 * (d - *m);
+    *v = r->beta2 * *v + r->one_minus_beta2 * d * d;
+    return r->inv_correction1 * *m / (sqrtf(*v) * r->inv_sqrt_correction2 + r->eps) +
+           r->weight_decay * w;
 }
 
 HOST_DEVICE static inline float lamb_measured(float w, float m, float v, float g,

@@ -11,7 +11,7 @@
 
 struct lion_rule { /* of one segment in one update */
     struct update_rule update;
-    float lr, keep, one_beta1, one_beta2;
+    float lr, decay, one_minus_beta1, one_minus_beta2;
 };
 
 HOST_DEVICE static inline struct lion_rule lion_rule(const struct optimizer_attrs *a,
@@ -23,21 +23,21 @@ HOST_DEVICE static inline struct lion_rule lion_rule(const struct optimizer_attr
 
     r.update = update_rule(&a->update, s, c);
     r.lr = (float)lr;
-    r.keep = (float)(1 - lr * (double)s->weight_decay);
-    r.one_beta1 = (float)(1 - a->h.beta1);
-    r.one_beta2 = (float)(1 - a->h.beta2);
+    r.decay = (float)(1 - lr * (double)s->weight_decay);
+    r.one_minus_beta1 = (float)(1 - a->h.beta1);
+    r.one_minus_beta2 = (float)(1 - a->h.beta2);
     return r;
 }
 
 HOST_DEVICE static inline void lion_element(float *w, float *m, float *none, float g,
                                             const struct lion_rule *r)
 {
-    float d = update_gradient(g, &r->update) - *m, step = *m + r->one_beta1 * d;
+    float d = update_gradient(g, &r->update) - *m, step = *m + r->one_minus_beta1 * d;
 
     (void)none;
     step = step > 0 ? r->lr : step < 0 ? -r->lr : 0;
-    *m += r->one_beta2 * d;
-    *w = update_rounded(r->keep * *w - step, r->update.round);
+    *m += r->one_minus_beta2 * d;
+    *w = update_rounded(r->decay * *w - step, r->update.round);
 }
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * loss_scale: control.loss_scale / n as a tensor fp32 [1]: the seed of autodiff. n is the
  * number of runs in the current update (ops/accumulation_formula.h). If losses have their
- * own scales, control.own[own - 1].scale / n.
+ * own scales, control.scalers[own - 1].scale / n.
  */
 #ifndef OPS_LOSS_SCALE_H
 #define OPS_LOSS_SCALE_H

@@ -15,7 +15,8 @@ HOST_DEVICE static inline float loss_scale_value(const struct control *c,
 {
     if (overflow_at > 0 && c->step + 1 == overflow_at)
         return INFINITY;
-    return accumulation_seed(a, c->micro, own ? c->own[own - 1].scale : c->loss_scale);
+    return accumulation_seed(a, c->micro,
+                             own ? c->scalers[own - 1].scale : c->loss_scale);
 }
 
 #endif

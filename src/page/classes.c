@@ -52,13 +52,13 @@ static void add_matrix(struct strbuf *s, const struct table *t)
     strbuf_addstr(s, "</tbody></table></div>\n");
 }
 
-/* Adds the first `most` rows of a table. */
-static void add_rows(struct strbuf *s, const struct table *t, int most)
+/* Adds the first `max` rows of a table. */
+static void add_rows(struct strbuf *s, const struct table *t, int max)
 {
     const char **row = xcalloc((size_t)t->columns, sizeof(*row));
     char(*text)[32] = xcalloc((size_t)t->columns, sizeof(*text));
 
-    for (int r = 0; r < t->rows && r <= most; r++) {
+    for (int r = 0; r < t->rows && r <= max; r++) {
         for (int c = 0; c < t->columns; c++) {
             double v = c < 2 ? (double)NAN : table_number(t, r, c); /* after the names */
 

@@ -78,11 +78,11 @@ static void find_phase(struct buckets *l, const struct graph *g, int64_t bytes,
         const struct segment *s = &f->segment[i];
         int64_t at = from + s->offset;
         struct tensor *t = grad_at(g, (size_t)at * sizeof(float));
-        int64_t most = l->n <= 1 && bytes > FIRST_BYTES ? FIRST_BYTES : bytes;
+        int64_t limit = l->n <= 1 && bytes > FIRST_BYTES ? FIRST_BYTES : bytes;
 
         if (!t)
             continue; /* no node uses the parameter */
-        if (!b || b->len * 4 >= most || b->ngrad == MAX_GRADS)
+        if (!b || b->len * 4 >= limit || b->ngrad == MAX_GRADS)
             b = next_bucket(l, at, *grads);
         b->grad[b->ngrad++] = t;
         l->half[*grads] = is_used_in_half(g, s->tensor);
@@ -95,10 +95,10 @@ static void find_phase(struct buckets *l, const struct graph *g, int64_t bytes,
 void buckets_find(struct buckets *l, const struct graph *g, int64_t bytes)
 {
     int phases = phases_of(g), grads = 0;
-    size_t most = (size_t)(phases * g->flat->ntrained) + 1;
+    size_t max = (size_t)(phases * g->flat->ntrained) + 1;
 
-    *l = (struct buckets){.grad = xcalloc(most, sizeof(struct tensor *)),
-                          .half = xcalloc(most, sizeof(bool))};
+    *l = (struct buckets){.grad = xcalloc(max, sizeof(struct tensor *)),
+                          .half = xcalloc(max, sizeof(bool))};
     for (int k = 0; k < phases; k++)
         find_phase(l, g, bytes, k * g->flat->trained_len, &grads);
 }
@@ -133,12 +133,11 @@ int64_t bucket_travels(const struct bucket *b, bool half)
 static struct bucket_attrs attrs_of(struct graph *g, const struct bucket *b,
                                     const struct bucket_options *o)
 {
-    struct bucket_attrs a = {
-        .layer = o->begin ? "reduce_scatter" : "all_reduce",
-        .group = o->group,
-        .dtype = (int)o->dtype,
-        .begin = o->begin,
-        .offset = b->offset};
+    struct bucket_attrs a = {.layer = o->begin ? "reduce_scatter" : "all_reduce",
+                             .group = o->group,
+                             .dtype = (int)o->dtype,
+                             .begin = o->begin,
+                             .offset = b->offset};
     struct bucket_run *run;
     int64_t at = 0;
 

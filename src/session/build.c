@@ -311,7 +311,7 @@ void build_init(struct build *t, const struct plan *p, enum build_kind kind, boo
      * share */
     graph_freeze(t->graph, p->freeze, p->nfreeze);
     graph_share_norms(t->graph, p->norms);
-    graph_share_batch(t->graph, p->group, p->own);
+    graph_share_batch(t->graph, p->group, p->own_images);
     /* of the run: this program may not contain the update */
     t->graph->keeps_zeros = training && optimizer_groups_adaptive(&p->groups);
     build_forward(t, &b, p, training, training && mixes);

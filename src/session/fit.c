@@ -7,7 +7,7 @@
 /* Batches above MULTIPLE images are multiples of it. A probe compiles with PROBE images;
  * a search takes about TRIES compilations. */
 enum { MULTIPLE = 8, PROBE = 32, TRIES = 6 };
-static const int64_t most_elements = INT32_MAX, most_images = 1048576;
+static const int64_t max_elements = INT32_MAX, max_images = 1048576;
 
 size_t fit_need(const struct session *s)
 {
@@ -43,16 +43,16 @@ struct trial {
 
 static int64_t largest_tensor(const struct session *s)
 {
-    int64_t most = 1;
+    int64_t largest = 1;
 
     for (int i = 0; i < SESSION_PROGRAMS; i++)
         for (int k = 0; s->program[i] && k < s->build[i].graph->ntensor; k++) {
             const struct tensor *t = s->build[i].graph->tensor[k];
 
-            if (t->memory == MEMORY_ARENA && tensor_len(t) > most)
-                most = tensor_len(t);
+            if (t->memory == MEMORY_ARENA && tensor_len(t) > largest)
+                largest = tensor_len(t);
         }
-    return most;
+    return largest;
 }
 
 static struct trial try_batch(const struct session *like, bool train, bool eval,
@@ -97,8 +97,8 @@ static int64_t on_line(const struct bracket *b, size_t limit)
         ((double)b->high_need - (double)b->low_need) / (double)(b->high - b->low);
     double at = (double)b->low + ((double)limit - (double)b->low_need) / slope;
 
-    if (!(slope > 0) || at > (double)most_images)
-        return most_images;
+    if (!(slope > 0) || at > (double)max_images)
+        return max_images;
     return at > 1 ? (int64_t)at : 1;
 }
 
@@ -153,17 +153,17 @@ static int64_t largest_below(const struct question *q, int64_t batch, size_t nee
 }
 
 /* Returns the largest batch that fits, from `batch` (which fits, with `need` bytes) to
- * `most`. */
+ * `max`. */
 static int64_t largest_above(const struct question *q, int64_t batch, size_t need,
-                             int64_t most)
+                             int64_t max)
 {
     struct bracket b = {batch, 2 * batch, need, ask(q, 2 * batch).need};
 
-    for (int i = 0; i < TRIES && b.low < most; i++) {
+    for (int i = 0; i < TRIES && b.low < max; i++) {
         int64_t at = rounded(on_line(&b, q->limit));
 
         at = at > next_above(b.low) ? at : next_above(b.low);
-        at = at < most ? at : most;
+        at = at < max ? at : max;
         need = ask(q, at).need;
         if (need > q->limit) {
             b.high = at;
@@ -198,12 +198,12 @@ static void add_kinds(struct strbuf *why, const struct session *s)
 
 /* Returns the largest batch that the data set (0: unknown size) and the 32-bit indices of
  * libraries allow. `probe` has PROBE images. */
-static int64_t most_of(const struct trial *probe, int64_t images)
+static int64_t max_batch(const struct trial *probe, int64_t images)
 {
-    int64_t most = most_elements / ((probe->largest + PROBE - 1) / PROBE);
+    int64_t max = max_elements / ((probe->largest + PROBE - 1) / PROBE);
 
-    most = most < most_images ? most : most_images;
-    return images && images < most ? images : most;
+    max = max < max_images ? max : max_images;
+    return images && images < max ? images : max;
 }
 
 /* Appends what would fit: a smaller batch, or activation checkpointing. */
@@ -215,13 +215,13 @@ static void add_cures(struct strbuf *why, const struct session *s, size_t need,
     int64_t batch = train ? s->plan.batch : s->plan.val_batch;
     int64_t fits = largest_below(&q, batch, need);
     struct trial probe = ask(&q, fits < PROBE ? 1 : PROBE);
-    int64_t most = rounded(most_of(&probe, 0));
+    int64_t max = rounded(max_batch(&probe, 0));
 
-    if (fits > most) /* libraries have no fast kernels beyond */
+    if (fits > max) /* libraries have no fast kernels beyond */
         strbuf_addf(why,
                     "; the largest DATA.BATCH_SIZE that fits is %lld; beyond %lld there "
                     "are tensors of 2^31 elements, for which cuDNN has no fast engines",
-                    (long long)fits, (long long)most);
+                    (long long)fits, (long long)max);
     else if (fits)
         strbuf_addf(why, "; the largest DATA.BATCH_SIZE that fits is %lld",
                     (long long)fits);
@@ -283,7 +283,7 @@ int64_t fit_batch(const struct session *s, const struct session_options *o)
     struct question q = {s, o->train, o->eval, false, 0};
     struct device_memory m;
     struct trial probe;
-    int64_t most, at;
+    int64_t max, at;
 
     if (!memory_of(s, &m))
         usage("DATA.BATCH_SIZE auto: the device '%s' does not say how much memory a run "
@@ -292,19 +292,19 @@ int64_t fit_batch(const struct session *s, const struct session_options *o)
     q.limit = room(&m);
     leave_room(&q);
     probe = ask(&q, PROBE);
-    most = rounded(most_of(&probe, o->images));
-    at = most < PROBE ? most : PROBE;
+    max = rounded(max_batch(&probe, o->images));
+    at = max < PROBE ? max : PROBE;
     if (probe.need > q.limit)
         at = largest_below(&q, PROBE, probe.need);
-    else if (most > PROBE)
-        at = largest_above(&q, PROBE, probe.need, most);
-    at = at < most ? at : most;
+    else if (max > PROBE)
+        at = largest_above(&q, PROBE, probe.need, max);
+    at = at < max ? at : max;
     if (!at)
         die("%s: out of memory: DATA.BATCH_SIZE auto: not even one image fits",
             s->backend->describe(s->device));
     log_info("DATA.BATCH_SIZE auto: %lld images%s", (long long)at,
-             at < most ? ""
-             : rounded(most_of(&probe, 0)) > most
+             at < max ? ""
+             : rounded(max_batch(&probe, 0)) > max
                  ? ", all that there are"
                  : ", as tensors have less than 2^31 elements");
     return at;

@@ -177,11 +177,11 @@ static bool row_layer_decay(struct view *v)
 static bool row_batch(struct view *v)
 {
     const struct config *cfg = v->cfg;
-    int64_t most = v->segment ? 8 : config_width(cfg) <= SMALL ? 128 : 64, batch;
+    int64_t max = v->segment ? 8 : config_width(cfg) <= SMALL ? 128 : 64, batch;
 
     if (!v->job->images)
         return false;
-    batch = job_batch(v->job->images / v->job->world, most);
+    batch = job_batch(v->job->images / v->job->world, max);
     strbuf_addf(&v->value, "%" PRId64, batch);
     strbuf_addf(&v->why, "%" PRId64 " images: an epoch has %" PRId64 " batches",
                 v->job->images, v->job->images / v->job->world / batch);
@@ -191,17 +191,17 @@ static bool row_batch(struct view *v)
 static bool row_epochs(struct view *v)
 {
     int64_t goal = v->tuned ? TUNING_UPDATES : SCRATCH_UPDATES, n;
-    int64_t least = v->tuned ? 5 : 10, most = v->tuned ? 30 : 100;
+    int64_t min = v->tuned ? 5 : 10, max = v->tuned ? 30 : 100;
 
     if (!v->per_epoch)
         return false;
     n = (goal + v->per_epoch - 1) / v->per_epoch;
-    n = n < least ? least : n > most ? most : n;
+    n = n < min ? min : n > max ? max : n;
     strbuf_addf(&v->value, "%" PRId64, n);
     strbuf_addf(&v->why,
                 "%" PRId64 " steps each: about %" PRId64 " in all, %" PRId64
                 " to %" PRId64 " epochs%s",
-                v->per_epoch, goal, least, most, v->tuned ? " of fine-tuning" : "");
+                v->per_epoch, goal, min, max, v->tuned ? " of fine-tuning" : "");
     return true;
 }
 
@@ -464,12 +464,12 @@ void job_preset(struct config *cfg, const struct job *job)
     }
 }
 
-int64_t job_batch(int64_t images, int64_t most)
+int64_t job_batch(int64_t images, int64_t max)
 {
     enum { MIN_BATCH = 16, BATCHES = 16 };
     int64_t batch = images >= 4 * MIN_BATCH ? MIN_BATCH : 2;
 
-    while (batch < most && 2 * BATCHES * batch <= images)
+    while (batch < max && 2 * BATCHES * batch <= images)
         batch *= 2;
     return batch < images ? batch : images > 0 ? images : 1;
 }

@@ -44,10 +44,10 @@ void job_preset_model(struct config *cfg, const struct job *job);
 void job_preset_input(struct config *cfg);
 void job_preset(struct config *cfg, const struct job *job);
 
-/* Returns the batch size for `images` images: the largest power of two up to `most` that
+/* Returns the batch size for `images` images: the largest power of two up to `max` that
  * fits at least 16 times into an epoch, but at least 16 (for batch norm) if there are 64
  * images or more; all images if there are fewer than two. */
-int64_t job_batch(int64_t images, int64_t most);
+int64_t job_batch(int64_t images, int64_t max);
 
 enum {
     JOB_TINY = 64,         /* up to this side in pixels: CIFAR nets and padded crops */

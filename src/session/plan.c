@@ -69,7 +69,7 @@ void plan_set_scales(const struct plan *p, struct control *c)
     c->loss_scale = several ? 1 : p->first_scale;
     c->growth_count = 0;
     for (int k = 0; k < CONTROL_LOSSES; k++)
-        c->own[k] = (struct loss_scaler){
+        c->scalers[k] = (struct loss_scaler){
             .scale = several && k < p->scaler.losses ? p->first_scale : 0};
 }
 
@@ -110,7 +110,7 @@ static void plan_counts(struct plan *p, const struct config *cfg, int64_t images
     if (batches > INT_MAX)
         usage("an epoch has %lld batches, more than can be counted", (long long)batches);
     p->batch = cfg->data.batch_size;
-    p->own = p->mix && p->world > 1 ? (int)p->batch / 2 : 0;
+    p->own_images = p->mix && p->world > 1 ? (int)p->batch / 2 : 0;
     p->val_batch = cfg->data.val_batch_size ? cfg->data.val_batch_size : p->batch;
     p->accumulation.batches = (int)batches;
     p->accumulation.group = (int)(steps < batches ? steps : batches);

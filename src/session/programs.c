@@ -160,21 +160,21 @@ static size_t ema_offset(const struct session *s)
 
 size_t session_bytes(const struct session *s, enum memory m)
 {
-    size_t most = 0, sum = 0;
+    size_t largest = 0, sum = 0;
 
     for (int i = 0; i < SESSION_PROGRAMS; i++) {
         size_t need = s->program[i] ? program_need(s->program[i], m) : 0;
 
-        most = need > most ? need : most;
+        largest = need > largest ? need : largest;
         sum += need;
     }
     if (m == MEMORY_ARENA && s->program[SESSION_EVAL_EMA] && session_ema_on_host(s)) {
         size_t need =
             ema_offset(s) + program_need(s->program[SESSION_EVAL_EMA], MEMORY_WEIGHTS);
 
-        most = need > most ? need : most;
+        largest = need > largest ? need : largest;
     }
-    return m == MEMORY_DERIVED ? sum : most;
+    return m == MEMORY_DERIVED ? sum : largest;
 }
 
 bool session_has_ema(const struct session *s)

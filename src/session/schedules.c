@@ -225,9 +225,9 @@ int64_t schedule_warmup(const struct config *cfg, int64_t updates_per_epoch)
     int64_t warmup = t->warmup_epochs * updates_per_epoch;
     int64_t total = t->epochs * updates_per_epoch;
     double share = t->warmup_share.has ? t->warmup_share.value : warmup < total ? 1 : 0.1;
-    int64_t most = (int64_t)(share * (double)total);
+    int64_t max = (int64_t)(share * (double)total);
 
-    return warmup < most ? warmup : most;
+    return warmup < max ? warmup : max;
 }
 
 struct schedule schedule_fill(const struct config *cfg, int64_t updates_per_epoch,

@@ -120,15 +120,15 @@ int session_moments(const struct session *s)
 {
     const struct optimizer_groups *g = &s->plan.groups;
     const int *at = s->build[SESSION_TRAIN].use;
-    int most = 0;
+    int largest = 0;
 
     for (int i = 0; i < g->nuse; i++) {
         int n = optimizer_moments(g->use[i].optimizer, &g->use[i].h);
 
-        if (n > most && (!at || at[i + 1] > at[i]))
-            most = n;
+        if (n > largest && (!at || at[i + 1] > at[i]))
+            largest = n;
     }
-    return most;
+    return largest;
 }
 
 void session_lend_moments(const struct session *s)

@@ -160,14 +160,14 @@ static int check_integers(const struct average *a, struct average_item *item,
     item->only = 0;
     for (int i = 1; !rc && i < a->n; i++) {
         char *data = read_bytes(&a->file[i], item->in[i], why);
-        int64_t most, count;
+        int64_t largest, count;
 
         if (!data) {
             rc = -1;
         } else if (counts) {
-            memcpy(&most, first, sizeof(most));
+            memcpy(&largest, first, sizeof(largest));
             memcpy(&count, data, sizeof(count));
-            if (count > most) {
+            if (count > largest) {
                 memcpy(first, data, sizeof(count));
                 item->only = i;
             }
@@ -346,22 +346,22 @@ static void add_tensors(struct average *a, struct safetensors_writer *w)
 {
     uint64_t bytes = 1, len = 1;
     const struct weights_file *first = &a->file[0];
-    int at = 0;
+    int items = 0;
 
     for (size_t i = 0; i < first->n; i++) {
         const struct safetensors_tensor *t = &first->tensor[i];
-        const struct average_item *item = &a->item[at];
+        const struct average_item *item = &a->item[items];
         uint64_t n = t->size / safetensors_dtype_size(t->dtype);
 
         if (!is_weight(first, t))
             continue;
-        at++;
+        items++;
         len = n > len ? n : len;
         for (int k = 0; k < a->n; k++)
             bytes = item->in[k]->size > bytes ? item->in[k]->size : bytes;
         safetensors_writer_add_source(w, t->name,
                                       item->only < 0 ? SAFETENSORS_F32 : t->dtype,
-                                      t->ndim, t->dims, give, &a->item[at - 1]);
+                                      t->ndim, t->dims, give, &a->item[items - 1]);
     }
     a->raw = xmalloc(bytes);
     a->sum = xmalloc(len * sizeof(*a->sum));

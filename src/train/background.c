@@ -18,7 +18,7 @@
 #include "io/json.h"
 #include "train/checkpoint.h"
 
-enum { MOST_FAILURES = 5 }; /* in a row */
+enum { MAX_FAILURES = 5 }; /* in a row */
 
 #define PREFIX "validate_step_"
 #define ENDING ".safetensors"
@@ -62,12 +62,12 @@ static int by_step(const void *a, const void *b)
 static int64_t step_of_name(const char *name)
 {
     bool starts = !strncmp(name, PREFIX, strlen(PREFIX));
-    long long at = starts ? strtoll(name + strlen(PREFIX), NULL, 10) : -1;
-    char *whole = xasprintf(PREFIX "%lld" ENDING, at);
-    bool same = starts && at >= 0 && !strcmp(name, whole);
+    long long step = starts ? strtoll(name + strlen(PREFIX), NULL, 10) : -1;
+    char *whole = xasprintf(PREFIX "%lld" ENDING, step);
+    bool same = starts && step >= 0 && !strcmp(name, whole);
 
     free(whole);
-    return same ? at : -1;
+    return same ? step : -1;
 }
 
 /* Finds the files that an earlier process of the run has left. Deletes those after
@@ -78,10 +78,10 @@ static void find_items(struct background *b, int64_t step, int64_t epoch_steps)
     char **name = dir_list(b->dir, &n);
 
     for (int i = 0; i < n; i++) {
-        int64_t at = step_of_name(name[i]);
+        int64_t file_step = step_of_name(name[i]);
         struct checkpoint_mark mark;
         struct strbuf why = STRBUF_INIT;
-        char *path = at < 0 ? NULL : path_of(b, at);
+        char *path = file_step < 0 ? NULL : path_of(b, file_step);
 
         if (path && !checkpoint_mark(path, &mark, &why))
             add_item(b, path, mark.step, (mark.step - 1) / epoch_steps);
@@ -225,9 +225,9 @@ static void evaluator_ended(struct background *b, const char *how)
     b->failures++;
     b->not_before = clock_now() + b->failures;
     log_warning("the background evaluator %s: %s", how,
-                b->failures < MOST_FAILURES ? "restarting it"
-                                            : "giving up; the remaining checkpoints are "
-                                              "validated when the run is resumed");
+                b->failures < MAX_FAILURES ? "restarting it"
+                                           : "giving up; the remaining checkpoints are "
+                                             "validated when the run is resumed");
 }
 
 static void reap(struct background *b)
@@ -261,7 +261,7 @@ static void check_timeout(struct background *b)
 
 bool background_gave_up(const struct background *b)
 {
-    return b->failures >= MOST_FAILURES && b->peer < 0;
+    return b->failures >= MAX_FAILURES && b->peer < 0;
 }
 
 static void supervise(struct background *b)
@@ -271,8 +271,8 @@ static void supervise(struct background *b)
         b->peer = accept4(b->listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         b->last_message = b->peer < 0 ? b->last_message : clock_now();
     }
-    if (b->peer < 0 && !b->child && b->failures < MOST_FAILURES &&
-        background_pending(b) && clock_now() >= b->not_before)
+    if (b->peer < 0 && !b->child && b->failures < MAX_FAILURES && background_pending(b) &&
+        clock_now() >= b->not_before)
         start_evaluator(b);
 }
 

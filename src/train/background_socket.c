@@ -21,15 +21,15 @@ static int socket_at(const char *path,
 {
     const char *slash = strrchr(path, '/');
     char *dir = slash ? xstrndup(path, (size_t)(slash - path) + 1) : xstrdup(".");
-    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
     int folder = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     int fd = folder < 0 ? -1 : socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    (void)snprintf(to.sun_path, sizeof(to.sun_path), "/proc/self/fd/%d/%.80s", folder,
-                   slash ? slash + 1 : path);
+    (void)snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/%.80s",
+                   folder, slash ? slash + 1 : path);
     if (fd >= 0) /* before bind: other users must not connect */
         (void)fchmod(fd, S_IRUSR | S_IWUSR);
-    if (fd >= 0 && call(fd, (const struct sockaddr *)&to, sizeof(to))) {
+    if (fd >= 0 && call(fd, (const struct sockaddr *)&address, sizeof(address))) {
         int error = errno;
 
         (void)close(fd);

@@ -13,14 +13,14 @@ void calibration_add_largest(struct calibration *c, const float *x, int64_t n)
 
         if (!isfinite(a))
             c->bad++;
-        else if (a > c->most)
-            c->most = a;
+        else if (a > c->max_abs)
+            c->max_abs = a;
     }
 }
 
 void calibration_count(struct calibration *c, const float *x, int64_t n)
 {
-    double per = c->most > 0 ? BINS / c->most : 0;
+    double per = c->max_abs > 0 ? BINS / c->max_abs : 0;
 
     for (int64_t i = 0; i < n; i++) {
         double a = fabs((double)x[i]);
@@ -34,7 +34,7 @@ void calibration_count(struct calibration *c, const float *x, int64_t n)
 static double range_minmax(const struct calibration *c, int levels, double percentile)
 {
     (void)levels, (void)percentile;
-    return c->most;
+    return c->max_abs;
 }
 
 /* Clips all but `percentile` percent of the values. */
@@ -46,9 +46,9 @@ static double range_percentile(const struct calibration *c, int levels, double p
     for (int k = 0; k < BINS; k++) {
         sum += (double)c->bin[k];
         if (sum >= want)
-            return c->most * (k + 1) / BINS;
+            return c->max_abs * (k + 1) / BINS;
     }
-    return c->most;
+    return c->max_abs;
 }
 
 /* Rounds the first n bins to `levels` steps: q[k] is the mean of the nonempty bins in the
@@ -99,19 +99,19 @@ static double divergence(const struct calibration *c, int n, int levels)
 static double range_entropy(const struct calibration *c, int levels, double percentile)
 {
     struct calibration without = *c;
-    double least = INFINITY, best = c->most;
+    double least = INFINITY, best = c->max_abs;
 
     (void)percentile;
     without.n -= without.bin[0];
     without.bin[0] = 0;
     if (without.n <= 0)
-        return c->most;
+        return c->max_abs;
     for (int n = levels + 1; n <= BINS; n++) {
         double d = divergence(&without, n, levels);
 
         if (d < least) {
             least = d;
-            best = c->most * n / BINS;
+            best = c->max_abs * n / BINS;
         }
     }
     return best;

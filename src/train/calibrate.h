@@ -21,7 +21,7 @@
 enum { CALIBRATION_BINS = 2048 };
 
 struct calibration {
-    double most; /* the largest |x| */
+    double max_abs; /* the largest |x| */
     int64_t bin[CALIBRATION_BINS], n;
     int64_t bad; /* number of values that are not finite */
 };

@@ -102,14 +102,14 @@ static void add_array(struct writing *w, struct safetensors_writer *out,
 
 static size_t largest_tensor(const struct flat *f)
 {
-    size_t most = 0;
+    size_t largest = 0;
 
     for (int i = 0; i < f->nsegment; i++) {
         size_t size = statedict_size(f->segment[i].tensor);
 
-        most = size > most ? size : most;
+        largest = size > largest ? size : largest;
     }
-    return most;
+    return largest;
 }
 
 static void put_class_weights(struct strbuf *text, const struct session *s)

@@ -29,8 +29,8 @@ static void put_scales(struct json_writer *w, const struct control *c, int n)
     json_begin_array(w, "loss_scales");
     for (int k = 0; k < n; k++) {
         json_begin_object(w, NULL);
-        json_put_double(w, "loss_scale", c->own[k].scale);
-        json_put_int(w, "growth_count", c->own[k].growth_count);
+        json_put_double(w, "loss_scale", c->scalers[k].scale);
+        json_put_int(w, "growth_count", c->scalers[k].growth_count);
         json_end(w);
     }
     json_end(w);
@@ -144,15 +144,15 @@ static const int64_t COUNT_MAX = (int64_t)1 << 50;
 
 /* Returns a count, or 0 if it is absent. Sets `why` (unless it is set) if it is out of
  * range. */
-static int64_t count(const json_t *o, const char *key, int64_t most, struct strbuf *why)
+static int64_t count(const json_t *o, const char *key, int64_t max, struct strbuf *why)
 {
     const json_t *v = json_object_get(o, key);
     int64_t n = json_integer_value(v);
 
-    if (!v || (json_is_integer(v) && n >= 0 && n <= most))
+    if (!v || (json_is_integer(v) && n >= 0 && n <= max))
         return n;
     if (!why->len)
-        strbuf_addf(why, "%s is not a number from 0 to %lld", key, (long long)most);
+        strbuf_addf(why, "%s is not a number from 0 to %lld", key, (long long)max);
     return 0;
 }
 
@@ -187,10 +187,10 @@ static int get_scales(const json_t *o, struct control *c, struct strbuf *why)
     for (int k = 0; k < n && !why->len; k++) {
         const json_t *item = json_array_get(list, (size_t)k);
 
-        c->own[k] = (struct loss_scaler){
+        c->scalers[k] = (struct loss_scaler){
             .scale = number(item, "loss_scale"),
             .growth_count = (int32_t)count(item, "growth_count", INT32_MAX, why)};
-        if (!is_scale(c->own[k].scale) && !why->len)
+        if (!is_scale(c->scalers[k].scale) && !why->len)
             strbuf_addstr(why, "an item of loss_scales is not a number above 0");
     }
     return n > 1 ? n : 1;

@@ -109,8 +109,8 @@ static void from_labels(const struct config *cfg, const struct dataset *train,
                         float *weight)
 {
     bool counted = false;
-    struct dataset *own = train ? NULL : data_open(cfg, DATA_TRAIN);
-    const struct dataset *d = train ? train : own;
+    struct dataset *opened = train ? NULL : data_open(cfg, DATA_TRAIN);
+    const struct dataset *d = train ? train : opened;
     struct strbuf s = STRBUF_INIT;
     struct histogram h;
 
@@ -130,7 +130,7 @@ static void from_labels(const struct config *cfg, const struct dataset *train,
             d->name);
     log_info("class weights: %s", s.buf);
     strbuf_release(&s);
-    dataset_close(own);
+    dataset_close(opened);
 }
 
 bool class_weights(const struct config *cfg, const struct dataset *train, float *weight)

@@ -126,9 +126,9 @@ void data_check_split(const struct config *cfg, enum data_split split, struct pr
 static int64_t data_memory(void)
 {
     int64_t bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
-    size_t most = host_memory();
+    size_t available = host_memory();
 
-    return most < (size_t)bytes ? (int64_t)most : bytes;
+    return available < (size_t)bytes ? (int64_t)available : bytes;
 }
 
 /* Returns this process's cache limit in bytes. All processes of a machine (or threads,
@@ -151,13 +151,13 @@ static int64_t data_cache_bytes(const struct config *cfg, enum data_split split)
 
 static void data_hold(const struct config *cfg, enum data_split split, struct dataset *d)
 {
-    int64_t most = data_memory_share(split);
+    int64_t limit = data_memory_share(split);
     struct strbuf size = STRBUF_INIT;
 
     if (!data_holds(cfg))
         return;
-    d->hold = hold_new(d->n, most);
-    strbuf_add_bytes(&size, (double)most);
+    d->hold = hold_new(d->n, limit);
+    strbuf_add_bytes(&size, (double)limit);
     log_info("caching the files of '%s' in memory (limit %s)", d->name, size.buf);
     strbuf_release(&size);
 }
@@ -183,14 +183,14 @@ struct dataset *data_open(const struct config *cfg, enum data_split split)
  * are numbers, only the configuration defines how many there are. */
 static void warn_of_default(const struct config *cfg, const struct dataset *d)
 {
-    int32_t most = 0;
+    int32_t last = 0;
 
     for (int64_t i = 0; i < d->n; i++)
-        most = dataset_label(d, i) > most ? dataset_label(d, i) : most;
-    if (most + 1 < d->nclass)
+        last = dataset_label(d, i) > last ? dataset_label(d, i) : last;
+    if (last + 1 < d->nclass)
         log_warning("the last class in '%s' is '%s', but MODEL.NUM_CLASSES has its "
                     "default, %lld: set --num-classes if there are fewer",
-                    d->name, d->class_name[most], (long long)cfg->model.num_classes);
+                    d->name, d->class_name[last], (long long)cfg->model.num_classes);
 }
 
 /* Sets MODEL.NUM_CLASSES to the number of classes in the data unless it is configured. */

@@ -30,7 +30,7 @@ static bool parse_fold(const char *text, struct fold *f)
         return false;
     text = end + 1;
     count = strtol(text, &end, 10);
-    if (end == text || *end || count < 2 || count > SPLIT_MOST_BINS || number < 1 ||
+    if (end == text || *end || count < 2 || count > SPLIT_MAX_BINS || number < 1 ||
         number > count)
         return false;
     *f = (struct fold){(int)number, (int)count};
@@ -67,7 +67,7 @@ void data_part_check(const struct config *cfg, struct problems *p)
     if (!parse_fold(cfg->data.fold, &f))
         config_blame(cfg, p, KEYS("DATA.FOLD"),
                      "DATA.FOLD '%s' is not a fold such as 2/5 (2 to %d folds)",
-                     cfg->data.fold, SPLIT_MOST_BINS);
+                     cfg->data.fold, SPLIT_MAX_BINS);
     if (cfg->data.val_fraction > 0 && *cfg->data.fold)
         config_blame(cfg, p, KEYS("DATA.FOLD", "DATA.VAL_FRACTION"),
                      "DATA.FOLD and DATA.VAL_FRACTION both select validation images: set "
@@ -84,14 +84,14 @@ void data_part_check(const struct config *cfg, struct problems *p)
 }
 
 /* Returns a hash of the group of a name: what the pattern's first subexpression matches,
- * else the whole match. Returns `own` if the pattern does not match. */
-static uint64_t group_of(const regex_t *re, const char *name, uint64_t own)
+ * else the whole match. Returns `default_group` if the pattern does not match. */
+static uint64_t group_of(const regex_t *re, const char *name, uint64_t default_group)
 {
     regmatch_t m[2];
     const regmatch_t *part = &m[1];
 
     if (regexec(re, name, 2, m, 0))
-        return own;
+        return default_group;
     if (part->rm_so < 0)
         part = &m[0];
     return XXH3_64bits(name + part->rm_so, (size_t)(part->rm_eo - part->rm_so));
@@ -193,7 +193,7 @@ static void divide(struct selection *c, const struct config *cfg, enum data_spli
                    struct strbuf *part)
 {
     struct fold f = fold_of(cfg);
-    double share[SPLIT_MOST_BINS];
+    double share[SPLIT_MAX_BINS];
     bool train = which == DATA_TRAIN;
 
     if (f.count) {
@@ -212,24 +212,24 @@ static void divide(struct selection *c, const struct config *cfg, enum data_spli
 static void reduce(struct selection *c, const struct config *cfg, enum data_split which,
                    struct strbuf *part)
 {
-    int64_t most = cfg->data.max_val_images;
+    int64_t limit = cfg->data.max_val_images;
     const char *comma = part->len ? ", " : "";
 
     if (which == DATA_TRAIN && cfg->data.fraction < 1) {
         strbuf_addf(part, "%s%g of it", comma, cfg->data.fraction);
         keep_share(c, cfg->data.fraction);
-    } else if (which == DATA_VAL && most && most < c->n) {
-        strbuf_addf(part, "%s%" PRId64 " of %" PRId64, comma, most, c->n);
-        keep_share(c, (double)most / (double)c->n);
+    } else if (which == DATA_VAL && limit && limit < c->n) {
+        strbuf_addf(part, "%s%" PRId64 " of %" PRId64, comma, limit, c->n);
+        keep_share(c, (double)limit / (double)c->n);
     }
 }
 
 /* Drops evenly spaced samples above DATA.MAX_VAL_IMAGES: stratification may round up. */
 static void cut(struct selection *c, const struct config *cfg, enum data_split which)
 {
-    int64_t most = cfg->data.max_val_images, over = c->n - most, n = 0;
+    int64_t limit = cfg->data.max_val_images, over = c->n - limit, n = 0;
 
-    if (which != DATA_VAL || !most || over <= 0)
+    if (which != DATA_VAL || !limit || over <= 0)
         return;
     for (int64_t k = 0; k < c->n; k++)
         if ((k + 1) * over / c->n == k * over / c->n)

@@ -37,10 +37,11 @@ struct metrics metrics_since(const struct metrics *now, const struct metrics *th
     };
 }
 
-struct metrics metrics_of_all(const struct metrics *own)
+struct metrics metrics_of_all(const struct metrics *local)
 {
-    double sums[] = {own->loss_sum, own->measured};
-    int64_t counts[] = {own->count, own->top1, own->top5, own->nonfinite, own->runs};
+    double sums[] = {local->loss_sum, local->measured};
+    int64_t counts[] = {local->count, local->top1, local->top5, local->nonfinite,
+                        local->runs};
 
     dist_sum_doubles(sums, 2);
     dist_sum_counts(counts, 5);

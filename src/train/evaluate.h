@@ -60,7 +60,7 @@ double evaluate_throughput(struct session *s, const struct feed *f);
 double metrics_loss(const struct metrics *m);
 double metrics_percent(const struct metrics *m, int64_t right);
 /* Returns the sum over all processes; all of them must call it. */
-struct metrics metrics_of_all(const struct metrics *own);
+struct metrics metrics_of_all(const struct metrics *local);
 /* Returns the difference `now` - `then`. */
 struct metrics metrics_since(const struct metrics *now, const struct metrics *then);
 

@@ -40,7 +40,7 @@ static struct loader *start(const struct feed *f, struct session *s,
     o.batch = (int)(train ? s->plan.batch : s->plan.val_batch);
     o.rank = dist_rank();
     o.world = dist_world();
-    o.half = train ? s->plan.own : 0;
+    o.half = train ? s->plan.own_images : 0;
     o.held_batches =
         INFLIGHT_LENT + (train && s->plan.shares ? s->plan.accumulation.group : 0);
     o.observe = train ? f->observe : NULL;
@@ -109,7 +109,7 @@ static bool take_update(struct feed *f, const struct session *s)
     double *weight = xcalloc((size_t)n * SHARES, sizeof(*weight));
     bool all = true;
 
-    u->n = u->at = 0;
+    u->n = u->next = 0;
     u->turn = !u->turn;
     u->batch = xrealloc(u->batch, (size_t)n * sizeof(*u->batch));
     u->share[u->turn] = xrealloc(u->share[u->turn], (size_t)n * SHARES * sizeof(float));
@@ -143,10 +143,10 @@ bool feed_next(struct feed *f, const struct session *s, struct lent_batch *lent)
             *lent = feed_lend(f->train_loader, b);
         return b;
     }
-    if (u->at == u->n && !take_update(f, s))
+    if (u->next == u->n && !take_update(f, s))
         return false;
-    *lent = feed_lend(f->train_loader, u->batch[u->at]);
-    lent->shares = u->share[u->turn] + (ptrdiff_t)u->at++ * SHARES;
+    *lent = feed_lend(f->train_loader, u->batch[u->next]);
+    lent->shares = u->share[u->turn] + (ptrdiff_t)u->next++ * SHARES;
     return true;
 }
 
@@ -154,8 +154,8 @@ void feed_drop(struct feed *f)
 {
     struct feed_update *u = &f->update;
 
-    while (u->at < u->n)
-        loader_release_batch(f->train_loader, u->batch[u->at++]);
+    while (u->next < u->n)
+        loader_release_batch(f->train_loader, u->batch[u->next++]);
 }
 
 /* Dies if nothing can be learned from the training labels; warns about odd labels. */

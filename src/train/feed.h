@@ -23,7 +23,7 @@
 struct feed_update {
     const struct batch **batch;
     float *share[2];
-    int n, at, turn;
+    int n, next, turn;
 };
 
 struct feed {

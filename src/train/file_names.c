@@ -55,15 +55,15 @@ static int find_prefix(struct file_names *n, const char *const *name, int count)
     };
     const size_t nusual = sizeof(usual) / sizeof(usual[0]);
     char *best = xstrdup("");
-    int most = 0;
+    int best_count = 0;
 
     for (size_t i = 0; count && i < nusual + n->file->n; i++) {
         int found;
 
         n->prefix = i < nusual ? xstrdup(usual[i]) : prefix_of(n, i - nusual, name[0]);
         found = n->prefix ? count_found(n, name, count) : 0;
-        if (found > most) {
-            most = found;
+        if (found > best_count) {
+            best_count = found;
             free(best);
             best = n->prefix;
         } else {
@@ -71,16 +71,16 @@ static int find_prefix(struct file_names *n, const char *const *name, int count)
         }
     }
     n->prefix = best;
-    return most;
+    return best_count;
 }
 
 const char *file_names_find(struct file_names *n, const struct weights_file *file,
                             const char *family, const char *const *name, int count)
 {
-    int most;
+    int best_count;
 
     *n = (struct file_names){.file = file};
-    most = find_prefix(n, name, count);
+    best_count = find_prefix(n, name, count);
     for (const struct scheme *s = schemes; s->name; s++) {
         struct file_names other = {.file = file, .scheme = s};
         int found;
@@ -92,8 +92,8 @@ const char *file_names_find(struct file_names *n, const struct weights_file *fil
         scheme_names_make(&other.by_scheme, s, file->tensor, file->n);
         found = count_found(&other, name, count);
         /* Prefer a scheme on a tie: it also knows which tensors to ignore. */
-        if (found > most || (found && found == most && !n->scheme)) {
-            most = found;
+        if (found > best_count || (found && found == best_count && !n->scheme)) {
+            best_count = found;
             file_names_release(n);
             *n = other;
             n->prefix = xstrdup("");

@@ -197,18 +197,18 @@ static void env_release(struct env *e)
 
 /* --- a command ---------------------------------------------------------------------- */
 
-static void tell(const struct config_hook *h, const char *what)
+static void warn_of(const struct config_hook *h, const char *what)
 {
     log_warning("hook '%s' at %s %s", h->run, moment_name(h->at), what);
 }
 
-static void tell_status(const struct config_hook *h, const struct command *c)
+static void warn_of_status(const struct config_hook *h, const struct command *c)
 {
     struct strbuf s = STRBUF_INIT;
 
     command_add_status(&s, c);
     if (s.len)
-        tell(h, s.buf);
+        warn_of(h, s.buf);
     strbuf_release(&s);
 }
 
@@ -220,7 +220,7 @@ static bool is_late(const struct config_hook *h, struct command *c)
         return false;
     command_stop(c);
     strbuf_addf(&s, "was killed after its %g seconds", h->timeout);
-    tell(h, s.buf);
+    warn_of(h, s.buf);
     strbuf_release(&s);
     return true;
 }
@@ -233,11 +233,11 @@ static void wait_for(const struct config_hook *h, struct command *c)
             return;
         if (h->at != HOOK_END && signals_pending()) {
             command_stop(c);
-            tell(h, "was killed: the run is stopping");
+            warn_of(h, "was killed: the run is stopping");
             return;
         }
     }
-    tell_status(h, c);
+    warn_of_status(h, c);
 }
 
 static void start(const struct config_hook *h, struct command *c, const struct env *e)
@@ -248,7 +248,7 @@ static void start(const struct config_hook *h, struct command *c, const struct e
 
     progress_wipe();
     if (!command_start(c, h->shell ? shell : (const char *const *)words, e->item, &why))
-        tell(h, why.buf);
+        warn_of(h, why.buf);
     else if (h->wait || h->at == HOOK_END)
         wait_for(h, c);
     strbuf_release(&why);
@@ -264,7 +264,7 @@ static void look_after(const struct config *cfg, struct hook_commands *all)
         if (!c->pid)
             continue;
         if (command_ended(c, 0))
-            tell_status(item(cfg, i), c);
+            warn_of_status(item(cfg, i), c);
         else
             (void)is_late(item(cfg, i), c);
     }
@@ -275,7 +275,7 @@ static void stop_all(const struct config *cfg, struct hook_commands *all)
     for (int i = 0; i < cfg->hooks.n; i++)
         if (all->command[i].pid) {
             command_stop(&all->command[i]);
-            tell(item(cfg, i), "was killed: the run is over");
+            warn_of(item(cfg, i), "was killed: the run is over");
         }
 }
 
@@ -303,7 +303,7 @@ static void call(struct trainer *t, int moment)
         if (!e.n)
             e = environment(t, moment);
         if (all->command[i].pid)
-            tell(h, "was skipped: the previous one is still running");
+            warn_of(h, "was skipped: the previous one is still running");
         else
             start(h, &all->command[i], &e);
     }

@@ -31,8 +31,8 @@ const struct hook *const hooks[] = {
 void hooks_call(struct trainer *t, int moment)
 {
     for (int i = 0; hooks[i]; i++) {
-        if (hooks[i]->at[moment])
-            hooks[i]->at[moment](t);
+        if (hooks[i]->run[moment])
+            hooks[i]->run[moment](t);
         if (hooks[i]->any)
             hooks[i]->any(t, moment);
     }

@@ -26,8 +26,8 @@ struct trainer;
 
 struct hook {
     const char *name;
-    void (*at[HOOK_MOMENTS])(struct trainer *t); /* may be NULL */
-    void (*any)(struct trainer *t, int moment);  /* called at all moments; may be NULL */
+    void (*run[HOOK_MOMENTS])(struct trainer *t); /* may be NULL */
+    void (*any)(struct trainer *t, int moment);   /* called at all moments; may be NULL */
 };
 
 /* Defined in trainer_*.c, report_hooks.c, and hook_commands.c. */

@@ -35,14 +35,14 @@ float *image_rows_add(struct image_rows *r, int64_t sample)
 static void put_rows(const struct image_rows *r, double *x, int64_t first, int64_t n)
 {
     for (int64_t i = 0; i < r->n; i++) {
-        double *to;
+        double *row;
 
         if (r->sample[i] < first || r->sample[i] >= first + n)
             continue;
-        to = x + (r->sample[i] - first) * (r->width + 1);
-        to[0] = 1;
+        row = x + (r->sample[i] - first) * (r->width + 1);
+        row[0] = 1;
         for (int k = 0; k < r->width; k++)
-            to[1 + k] = (double)r->value[i * r->width + k];
+            row[1 + k] = (double)r->value[i * r->width + k];
     }
 }
 
@@ -50,13 +50,13 @@ static void get_rows(struct image_rows *r, const double *x, int64_t first, int64
 {
     for (int64_t i = 0; i < n; i++) {
         const double *from = x + i * (r->width + 1);
-        float *to;
+        float *row;
 
         if (from[0] < 1)
             continue;
-        to = image_rows_add(r, first + i);
+        row = image_rows_add(r, first + i);
         for (int k = 0; k < r->width; k++)
-            to[k] = (float)from[1 + k];
+            row[k] = (float)from[1 + k];
     }
 }
 

@@ -317,11 +317,11 @@ static void find_names(struct loading *l)
 
 static void *packed_room(const struct weights_file *file)
 {
-    size_t most = 1;
+    size_t largest = 1;
 
     for (size_t i = 0; i < file->n; i++)
-        most = file->tensor[i].size > most ? file->tensor[i].size : most;
-    return xmalloc(most);
+        largest = file->tensor[i].size > largest ? file->tensor[i].size : largest;
+    return xmalloc(largest);
 }
 
 /* Appends which of the file's weights were loaded: " from the EMA weights of

@@ -19,7 +19,7 @@
 struct move {
     const float *from;
     float *to;
-    struct strmap at; /* name -> segment */
+    struct strmap segments; /* name -> segment */
 };
 
 static const float *old_at(const struct move *m, const struct tensor *t)
@@ -30,7 +30,7 @@ static const float *old_at(const struct move *m, const struct tensor *t)
 static float *new_at(const struct move *m, const char *layer, const char *suffix)
 {
     char *name = xasprintf("%s.%s", layer, suffix);
-    const struct segment *s = strmap_get(&m->at, name);
+    const struct segment *s = strmap_get(&m->segments, name);
 
     if (!s)
         BUG("no parameter %s", name);
@@ -63,21 +63,22 @@ static void move_layer(const struct move *m, const struct quantized_layer *l)
     const struct tensor *w = n->in[CONV2D_WEIGHT];
     const struct tensor *b = n->nin > CONV2D_BIAS ? n->in[CONV2D_BIAS] : NULL;
     int64_t inner = tensor_len(w) / w->dim[0];
-    float *to = new_at(m, n->layer, QLAYER_WEIGHT_NAME);
+    float *quantized = new_at(m, n->layer, QLAYER_WEIGHT_NAME);
     float *scale = new_at(m, n->layer, QLAYER_WEIGHT_SCALE_NAME);
     float *bias = l->bn ? new_at(m, n->layer, "bias") : NULL;
 
     for (int64_t o = 0; o < w->dim[0]; o++) {
         const float *from = old_at(m, w) + o * inner;
-        double f, shift, most = 0;
+        double f, shift, max_abs = 0;
 
         norm_of(m, l->bn, o, &f, &shift);
         for (int64_t i = 0; i < inner; i++)
-            most = fmax(most, fabs((double)from[i] * f));
-        scale[o] = most > 0 ? (float)(most / QUANTIZE_MAX_I8) : 1;
+            max_abs = fmax(max_abs, fabs((double)from[i] * f));
+        scale[o] = max_abs > 0 ? (float)(max_abs / QUANTIZE_MAX_I8) : 1;
         for (int64_t i = 0; i < inner; i++)
-            to[o * inner + i] = quantize_element((float)((double)from[i] * f), scale[o],
-                                                 -QUANTIZE_MAX_I8, QUANTIZE_MAX_I8);
+            quantized[o * inner + i] =
+                quantize_element((float)((double)from[i] * f), scale[o], -QUANTIZE_MAX_I8,
+                                 QUANTIZE_MAX_I8);
         if (bias)
             bias[o] = (float)((b ? (double)old_at(m, b)[o] : 0) * f + shift);
     }
@@ -88,7 +89,7 @@ static void move_same(const struct move *m, const struct flat *from)
 {
     for (int i = 0; i < from->nsegment; i++) {
         const struct segment *s = &from->segment[i];
-        const struct segment *to = strmap_get(&m->at, s->tensor->name);
+        const struct segment *to = strmap_get(&m->segments, s->tensor->name);
 
         if (to && to->len == s->len)
             memcpy(m->to + to->offset, m->from + s->offset,
@@ -105,7 +106,7 @@ void quantize_weights(struct session *to, const struct session *from,
 
     session_get(from, MEMORY_WEIGHTS, old);
     for (int i = 0; i < f->nsegment; i++)
-        strmap_put(&m.at, f->segment[i].tensor->name, &f->segment[i]);
+        strmap_put(&m.segments, f->segment[i].tensor->name, &f->segment[i]);
     move_same(&m, session_flat(from));
     for (int i = 0; i < n; i++) {
         move_layer(&m, &list[i]);
@@ -113,7 +114,7 @@ void quantize_weights(struct session *to, const struct session *from,
     }
     session_set(to, MEMORY_WEIGHTS, m.to);
     session_refresh(to);
-    strmap_release(&m.at);
+    strmap_release(&m.segments);
     free(m.to);
     free(old);
 }

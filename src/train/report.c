@@ -72,13 +72,13 @@ static void put_items(const struct report *r, double *x)
 {
     for (int64_t i = 0; i < r->n; i++) {
         const struct report_item *it = &r->item[i];
-        double *to = x + it->sample * ITEM_NUMBERS;
+        double *numbers = x + it->sample * ITEM_NUMBERS;
 
-        to[ITEM_LABEL] = it->label + 1;
-        to[ITEM_ANSWER] = it->answer;
-        to[ITEM_CONFIDENCE] = (double)it->confidence;
-        to[ITEM_OF_LABEL] = (double)it->of_label;
-        to[ITEM_LOSS] = it->loss;
+        numbers[ITEM_LABEL] = it->label + 1;
+        numbers[ITEM_ANSWER] = it->answer;
+        numbers[ITEM_CONFIDENCE] = (double)it->confidence;
+        numbers[ITEM_OF_LABEL] = (double)it->of_label;
+        numbers[ITEM_LOSS] = it->loss;
     }
 }
 
@@ -110,8 +110,8 @@ void report_gather(struct report *r)
         return;
     x = xcalloc((size_t)len + 1, sizeof(*x));
     put_items(r, x);
-    for (int64_t at = 0; at < len; at += PIECE)
-        dist_sum_doubles(x + at, (int)(len - at < PIECE ? len - at : PIECE));
+    for (int64_t begin = 0; begin < len; begin += PIECE)
+        dist_sum_doubles(x + begin, (int)(len - begin < PIECE ? len - begin : PIECE));
     memset(r->of, 0, (size_t)k * sizeof(*r->of));
     if (r->matrix)
         memset(r->matrix, 0, (size_t)(k * k) * sizeof(*r->matrix));

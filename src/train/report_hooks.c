@@ -26,7 +26,7 @@ static void begin(struct trainer *t)
     t->result.failed_arg = t;
 }
 
-const struct hook hook_report = {.name = "report", .at = {[HOOK_START] = begin}};
+const struct hook hook_report = {.name = "report", .run = {[HOOK_START] = begin}};
 
 /* True if this is probably the run's last validation. */
 static bool is_last(const struct trainer *t)

@@ -75,7 +75,7 @@ static bool read_mark(const char *path, struct checkpoint_mark *mark, bool *unkn
 }
 
 static void add_save(struct save_list *l, const char *dir, const char *name,
-                     bool numbered, bool tell)
+                     bool numbered, bool verbose)
 {
     struct save s = {.path = path_join(dir, name), .numbered = numbered};
     struct strbuf why = STRBUF_INIT;
@@ -85,16 +85,16 @@ static void add_save(struct save_list *l, const char *dir, const char *name,
     s.damaged = stat(s.path, &st) || !read_mark(s.path, &s.mark, &unknown, &why);
     s.dev = st.st_dev;
     s.ino = st.st_ino;
-    if (unknown && tell)
+    if (unknown && verbose)
         save_die_of_machine(why.buf);
-    if (s.damaged && tell)
+    if (s.damaged && verbose)
         log_warning("skipping checkpoint: %s", why.len ? why.buf : s.path);
     GROW(l->item, l->n, l->cap);
     l->item[l->n++] = s;
     strbuf_release(&why);
 }
 
-struct save_list save_list_read(const char *dir, bool tell)
+struct save_list save_list_read(const char *dir, bool verbose)
 {
     struct save_list l = {0};
     int n;
@@ -105,7 +105,7 @@ struct save_list save_list_read(const char *dir, bool tell)
         bool numbered;
 
         if (save_is_named(name[i], SAVE_ENDING, &numbered))
-            add_save(&l, dir, name[i], numbered, tell);
+            add_save(&l, dir, name[i], numbered, verbose);
     }
     dir_list_free(name, n);
     if (l.n)
@@ -120,9 +120,9 @@ void save_list_free(struct save_list *l)
     free(l->item);
 }
 
-struct save_list save_list_all(const char *dir, bool tell)
+struct save_list save_list_all(const char *dir, bool verbose)
 {
-    struct save_list l = save_list_read(dir, tell);
+    struct save_list l = save_list_read(dir, verbose);
 
     if (l.unknown)
         die("cannot read the folder '%s': %s", dir, strerror(l.unknown));

@@ -31,12 +31,12 @@ struct save_list {
  * to the user. */
 bool save_is_named(const char *name, const char *ending, bool *numbered);
 
-/* Returns a list for save_list_free. `tell`: logs damaged files, and dies at a file that
+/* Returns a list for save_list_free. `verbose`: logs damaged files, and dies at a file that
  * cannot be read at the moment. */
-struct save_list save_list_read(const char *dir, bool tell);
+struct save_list save_list_read(const char *dir, bool verbose);
 /* The same, for the start of a run: dies if the folder cannot be read, because treating
  * it as empty would overwrite its checkpoints. */
-struct save_list save_list_all(const char *dir, bool tell);
+struct save_list save_list_all(const char *dir, bool verbose);
 void save_list_free(struct save_list *l);
 
 /* Dies because of a read error. A newer checkpoint must not be skipped for that reason:

@@ -64,20 +64,20 @@ static struct walk walk_of(const struct tensor *t)
 
 static int64_t place(const struct walk *w, int64_t i)
 {
-    int64_t at = 0;
+    int64_t index = 0;
 
     for (int d = 3; d >= 0; d--) {
-        at += i % w->dim[d] * w->stride[d];
+        index += i % w->dim[d] * w->stride[d];
         i /= w->dim[d];
     }
-    return at;
+    return index;
 }
 
 void statedict_pack(const struct segment *s, const float *flat, void *dst)
 {
     const float *from = flat + s->offset;
     struct walk w = walk_of(s->tensor);
-    float *to = dst;
+    float *values = dst;
 
     if (statedict_is_counter(s->tensor)) {
         int64_t count = *from > 0 ? *from < COUNTER_MAX ? (int64_t)*from : INT64_MAX : 0;
@@ -88,7 +88,7 @@ void statedict_pack(const struct segment *s, const float *flat, void *dst)
     for (int64_t i = 0; i < s->len && is_bytes(s->tensor); i++)
         ((int8_t *)dst)[i] = (int8_t)from[place(&w, i)];
     for (int64_t i = 0; i < s->len && !is_bytes(s->tensor); i++)
-        to[i] = from[place(&w, i)];
+        values[i] = from[place(&w, i)];
 }
 
 static float number(const void *src, int64_t i, enum safetensors_dtype dtype)
@@ -113,17 +113,17 @@ static float number(const void *src, int64_t i, enum safetensors_dtype dtype)
     }
 }
 
-static bool counter(float *to, const void *src, enum safetensors_dtype dtype)
+static bool counter(float *values, const void *src, enum safetensors_dtype dtype)
 {
     int64_t wide;
     int32_t narrow;
 
     if (dtype == SAFETENSORS_I64 || dtype == SAFETENSORS_U64) {
         memcpy(&wide, src, sizeof(wide));
-        *to = (float)wide;
+        *values = (float)wide;
     } else if (dtype == SAFETENSORS_I32 || dtype == SAFETENSORS_U32) {
         memcpy(&narrow, src, sizeof(narrow));
-        *to = (float)narrow;
+        *values = (float)narrow;
     } else {
         return false;
     }
@@ -133,10 +133,10 @@ static bool counter(float *to, const void *src, enum safetensors_dtype dtype)
 bool statedict_unpack(const struct segment *s, float *flat, const void *src,
                       enum safetensors_dtype dtype)
 {
-    float *to = flat + s->offset;
+    float *values = flat + s->offset;
     struct walk w = walk_of(s->tensor);
 
-    if (statedict_is_counter(s->tensor) && counter(to, src, dtype))
+    if (statedict_is_counter(s->tensor) && counter(values, src, dtype))
         return true;
     if (is_bytes(s->tensor) != (dtype == SAFETENSORS_I8))
         return false;
@@ -144,7 +144,7 @@ bool statedict_unpack(const struct segment *s, float *flat, const void *src,
         dtype != SAFETENSORS_BF16 && dtype != SAFETENSORS_F64)
         return false;
     for (int64_t i = 0; i < s->len; i++)
-        to[place(&w, i)] = number(src, i, dtype);
+        values[place(&w, i)] = number(src, i, dtype);
     return true;
 }
 

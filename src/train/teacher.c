@@ -19,7 +19,7 @@ struct loading {
     const char *const *head; /* layers of the classifier, ended by NULL */
     struct weights_file file;
     struct file_names names;
-    float *to; /* the constants */
+    float *constants;
     void *packed;
     char *missing; /* the first mismatch, or NULL */
     int nmissing;
@@ -44,12 +44,12 @@ static void miss(struct loading *l, const struct tensor *t, const char *why)
 
 static void load_one(struct loading *l, const struct segment *seg)
 {
-    struct segment at = *seg;
+    struct segment target = *seg;
     const struct safetensors_tensor *file =
         file_names_get(&l->names, own_name(seg->tensor));
     struct strbuf why = STRBUF_INIT;
 
-    at.offset -= l->flat->weights_len;
+    target.offset -= l->flat->weights_len;
     if (!file && (statedict_is_counter(seg->tensor) ||
                   file_names_no_bias(&l->names, l->head, own_name(seg->tensor))))
         return; /* stays zero */
@@ -59,7 +59,7 @@ static void load_one(struct loading *l, const struct segment *seg)
         miss(l, seg->tensor, "has a different shape there");
     else if (file_names_read(&l->names, file, l->packed, &why))
         die("MODEL.TEACHER: %s", why.buf);
-    else if (!statedict_unpack(&at, l->to, l->packed, file->dtype))
+    else if (!statedict_unpack(&target, l->constants, l->packed, file->dtype))
         miss(l, seg->tensor, "has an unsupported dtype");
     strbuf_release(&why);
 }
@@ -67,14 +67,14 @@ static void load_one(struct loading *l, const struct segment *seg)
 static void open_file(struct loading *l)
 {
     struct strbuf why = STRBUF_INIT;
-    size_t most = 1;
+    size_t largest = 1;
 
     if (weights_file_open(&l->file, l->path, true, &why) ||
         weights_file_verify(&l->file, &why))
         die("MODEL.TEACHER: %s", why.buf);
     for (size_t i = 0; i < l->file.n; i++)
-        most = l->file.tensor[i].size > most ? l->file.tensor[i].size : most;
-    l->packed = xmalloc(most);
+        largest = l->file.tensor[i].size > largest ? l->file.tensor[i].size : largest;
+    l->packed = xmalloc(largest);
     strbuf_release(&why);
 }
 
@@ -107,19 +107,19 @@ void teacher_load(struct session *s)
     open_file(&l);
     find_names(&l, m);
     l.head = m->family->heads ? m->family->heads : heads;
-    l.to = xcalloc((size_t)l.flat->constant_len + 1, sizeof(*l.to));
+    l.constants = xcalloc((size_t)l.flat->constant_len + 1, sizeof(*l.constants));
     for (int i = 0; i < l.flat->nconstant; i++)
         load_one(&l, constant(l.flat, i));
     if (l.nmissing)
         die("MODEL.TEACHER: '%s' does not match %s with %lld classes: %d mismatched "
             "tensors: %s (set MODEL.TEACHER_MODEL to the teacher's model)",
             path, m->name, (long long)session_classes(s), l.nmissing, l.missing);
-    session_set_constants(s, l.to);
+    session_set_constants(s, l.constants);
     log_info("teacher '%s': %s, %d tensors loaded%s", path, m->name, l.flat->nconstant,
              strcmp(l.names.prefix, "ema.") ? "" : " from the EMA weights");
     file_names_release(&l.names);
     weights_file_close(&l.file);
     free(l.packed);
-    free(l.to);
+    free(l.constants);
     free(path);
 }

@@ -69,8 +69,8 @@ static void log_result(const struct trainer *t, const struct background_result *
     strbuf_addf(&s, " loss %.5f (", v[SCORE_LOSS]);
     if (!isnan(ema))
         strbuf_addf(&s, segments || sets ? "EMA %.4f; " : "EMA %.3f; ", ema);
-    log_info(" * epoch %lld: %s%lld images, %.1f s in the background)", epoch_shown(r->epoch),
-             s.buf, (long long)r->images, r->seconds);
+    log_info(" * epoch %lld: %s%lld images, %.1f s in the background)",
+             epoch_shown(r->epoch), s.buf, (long long)r->images, r->seconds);
     strbuf_release(&s);
 }
 
@@ -203,13 +203,13 @@ static void at_end(struct trainer *t)
 
 const struct hook hook_background = {
     .name = "background",
-    .at = {[HOOK_START] = begin,
-           [HOOK_STEP] = receive_results,
-           [HOOK_EPOCH] = at_epoch,
-           [HOOK_CHECKPOINT] = at_checkpoint},
+    .run = {[HOOK_START] = begin,
+            [HOOK_STEP] = receive_results,
+            [HOOK_EPOCH] = at_epoch,
+            [HOOK_CHECKPOINT] = at_checkpoint},
 };
 
 const struct hook hook_background_end = {
     .name = "background_end",
-    .at = {[HOOK_END] = at_end},
+    .run = {[HOOK_END] = at_end},
 };

@@ -81,25 +81,25 @@ static void judge_rate(struct trainer *t)
  * without a score never stops it, because its weights may be the best. */
 static void stop_early(struct trainer *t)
 {
-    int64_t most = t->cfg->train.early_stop;
+    int64_t patience = t->cfg->train.early_stop;
     const struct run_state *s = &t->state;
     bool background = trainer_validates_in_background(t);
     int64_t last = background               ? t->judged_epoch
                    : s->val_step == t->step ? s->epoch - 1
                                             : -1;
 
-    if (!most || isnan(s->best_score) || s->epoch >= t->cfg->train.epochs ||
-        last - s->best_epoch < most)
+    if (!patience || isnan(s->best_score) || s->epoch >= t->cfg->train.epochs ||
+        last - s->best_epoch < patience)
         return;
     t->enough = true;
     log_info("early stopping: no better score in %lld epochs since epoch %lld "
              "(TRAIN.EARLY_STOP)",
-             (long long)most, epoch_shown(s->best_epoch));
+             (long long)patience, epoch_shown(s->best_epoch));
 }
 
-const struct hook hook_best = {.name = "best", .at = {[HOOK_EVAL] = judge}};
-const struct hook hook_plateau = {.name = "plateau", .at = {[HOOK_EPOCH] = judge_rate}};
+const struct hook hook_best = {.name = "best", .run = {[HOOK_EVAL] = judge}};
+const struct hook hook_plateau = {.name = "plateau", .run = {[HOOK_EPOCH] = judge_rate}};
 const struct hook hook_early_stop = {
     .name = "early_stop",
-    .at = {[HOOK_START] = stop_early, [HOOK_EPOCH] = stop_early},
+    .run = {[HOOK_START] = stop_early, [HOOK_EPOCH] = stop_early},
 };

@@ -32,10 +32,10 @@ static void write_epoch(struct trainer *t)
 
 const struct hook hook_outputs = {
     .name = "outputs",
-    .at = {[HOOK_START] = open_outputs,
-           [HOOK_LINE] = write_line,
-           [HOOK_EVAL] = write_val,
-           [HOOK_EPOCH] = write_epoch},
+    .run = {[HOOK_START] = open_outputs,
+            [HOOK_LINE] = write_line,
+            [HOOK_EVAL] = write_val,
+            [HOOK_EPOCH] = write_epoch},
 };
 
 /* Deletes images of later epochs; the current epoch may have been validated
@@ -71,7 +71,7 @@ static void paint(struct trainer *t)
 
 const struct hook hook_images = {
     .name = "images",
-    .at = {[HOOK_START] = drop_images, [HOOK_EVAL] = paint},
+    .run = {[HOOK_START] = drop_images, [HOOK_EVAL] = paint},
 };
 
 /* Keeps the result current: a run may die at any time, and a sweep reads its progress. */
@@ -134,11 +134,11 @@ void trainer_fill_result(struct trainer *t)
     fit_report(&t->session, "at the end");
 }
 
-const struct hook hook_result = {.name = "result", .at = {[HOOK_STEP] = fill_progress}};
+const struct hook hook_result = {.name = "result", .run = {[HOOK_STEP] = fill_progress}};
 
 static void step_ema(struct trainer *t)
 {
     session_step_ema(&t->session);
 }
 
-const struct hook hook_ema = {.name = "ema", .at = {[HOOK_STEP] = step_ema}};
+const struct hook hook_ema = {.name = "ema", .run = {[HOOK_STEP] = step_ema}};

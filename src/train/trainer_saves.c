@@ -149,10 +149,10 @@ static void rotate(struct trainer *t)
 
 const struct hook hook_checkpoints = {
     .name = "checkpoints",
-    .at = {[HOOK_STEP] = at_step, [HOOK_EPOCH] = at_epoch, [HOOK_END] = at_end},
+    .run = {[HOOK_STEP] = at_step, [HOOK_EPOCH] = at_epoch, [HOOK_END] = at_end},
 };
 
 const struct hook hook_rotation = {
     .name = "rotation",
-    .at = {[HOOK_CHECKPOINT] = rotate},
+    .run = {[HOOK_CHECKPOINT] = rotate},
 };

@@ -29,7 +29,7 @@ static int scales_of(const struct trainer *t, const struct control *c,
 
     scale[0] = c->loss_scale;
     for (int k = 0; n > 1 && k < n; k++)
-        scale[k] = c->own[k].scale;
+        scale[k] = c->scalers[k].scale;
     return n > 1 ? n : 1;
 }
 
@@ -277,19 +277,19 @@ static void show(struct trainer *t)
 
 void trainer_say_waits(struct trainer *t, double seconds)
 {
-    const struct loader_stats *from = &t->epoch_loader;
-    struct loader_stats to = loader_stats(t->feed.train_loader);
+    const struct loader_stats *before = &t->epoch_loader;
+    struct loader_stats now = loader_stats(t->feed.train_loader);
     bool images = t->cfg->data.cache > CACHE_ENCODED;
     struct data_wait w = {.seconds = seconds,
-                          .waited = to.wait_seconds - from->wait_seconds,
-                          .stages = to.stages,
+                          .waited = now.wait_seconds - before->wait_seconds,
+                          .stages = now.stages,
                           .workers = data_workers(t->cfg),
                           .holds_images = images,
                           .holds_files = images || t->feed.train->hold,
                           .cores = usable_cores()};
     struct strbuf s = STRBUF_INIT;
 
-    stage_times_add(&w.stages, &from->stages, -1);
+    stage_times_add(&w.stages, &before->stages, -1);
     data_wait_add(&s, &w);
     if (s.len)
         log_info("epoch %lld %s", epoch_shown(t->state.epoch), s.buf);
@@ -324,6 +324,6 @@ void trainer_say_cache(struct trainer *t)
     strbuf_release(&size);
 }
 
-const struct hook hook_lines = {.name = "lines", .at = {[HOOK_STEP] = observe}};
-const struct hook hook_log = {.name = "log", .at = {[HOOK_LINE] = log_train}};
-const struct hook hook_progress = {.name = "progress", .at = {[HOOK_STEP] = show}};
+const struct hook hook_lines = {.name = "lines", .run = {[HOOK_STEP] = observe}};
+const struct hook hook_log = {.name = "log", .run = {[HOOK_LINE] = log_train}};
+const struct hook hook_progress = {.name = "progress", .run = {[HOOK_STEP] = show}};

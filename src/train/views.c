@@ -21,8 +21,8 @@ static bool listed(const struct config *cfg, const char *want)
 {
     char name[NAME_SIZE];
 
-    for (const char *at = cfg->test.tta; at;) {
-        at = next_name(at, name);
+    for (const char *rest = cfg->test.tta; rest;) {
+        rest = next_name(rest, name);
         if (!strcmp(name, want))
             return true;
     }
@@ -48,8 +48,8 @@ void views_check(const struct config *cfg, struct problems *p)
 {
     char name[NAME_SIZE];
 
-    for (const char *at = *cfg->test.tta ? cfg->test.tta : NULL; at;) {
-        at = next_name(at, name);
+    for (const char *rest = *cfg->test.tta ? cfg->test.tta : NULL; rest;) {
+        rest = next_name(rest, name);
         if (!known(name))
             problems_error(p, "TEST.TTA",
                            "has no view '%s'; views are hflip, vflip, five_crop, and "

@@ -35,15 +35,15 @@ static double cubic(double x, double a)
 /* Bicubic; inputs outside the grid repeat the edge. */
 static void taps_plain(struct taps *t, int64_t i, int64_t in, int64_t out)
 {
-    double at = ((double)i + 0.5) * (double)in / (double)out - 0.5;
-    int64_t base = (int64_t)floor(at) - 1;
+    double center = ((double)i + 0.5) * (double)in / (double)out - 0.5;
+    int64_t base = (int64_t)floor(center) - 1;
 
     t->first = 0;
     t->n = in;
     for (int64_t k = base; k < base + 4; k++) {
         int64_t edge = k < 0 ? 0 : k < in ? k : in - 1;
 
-        t->weight[edge] += cubic(at - (double)k, -0.75);
+        t->weight[edge] += cubic(center - (double)k, -0.75);
     }
 }
 
@@ -68,13 +68,13 @@ static void taps_antialias(struct taps *t, int64_t i, int64_t in, int64_t out)
 
 /* Fills the positions of the old table's offsets 0 to half: 0, 1, 1 + q, 1 + q + q^2,
  * ... */
-static void geometric_places(double *place, int64_t half, int64_t most)
+static void geometric_places(double *place, int64_t half, int64_t distance)
 {
     double left = 1.01, right = 1.5, q = 1.01, step;
 
     while (right - left > 1e-6) {
         q = (left + right) / 2;
-        if ((1 - pow(q, (double)half)) / (1 - q) > (double)most)
+        if ((1 - pow(q, (double)half)) / (1 - q) > (double)distance)
             right = q;
         else
             left = q;

@@ -45,7 +45,7 @@ static void begin(struct fetch *f, int64_t done, int64_t total)
     strbuf_release(&s);
 }
 
-static void tell(void *arg, int64_t done, int64_t total)
+static void show_progress(void *arg, int64_t done, int64_t total)
 {
     struct fetch *f = arg;
 
@@ -100,7 +100,7 @@ enum download_end fetch_file(struct fetch *f, struct download *d, const char *ur
     enum download_end end;
 
     fetch_prepare(f, d, url);
-    d->progress = f->quiet ? NULL : tell;
+    d->progress = f->quiet ? NULL : show_progress;
     f->first = -1;
     f->url = url;
     f->place = place;
@@ -169,18 +169,18 @@ static enum download_end fetch_weights_of_hub(struct fetch *f, char **path)
 typedef enum download_end fetch_function(struct fetch *f, char **path);
 
 /* Fills the sources in the order in which they are tried, ended by NULL. */
-static void sources(const struct pretrained_request *r, fetch_function *of[3])
+static void list_fetchers(const struct pretrained_request *r, fetch_function *fetchers[3])
 {
     bool url = r->row && *r->row->url && !r->revision;
     bool first = url && weights_torch_first();
     int n = 0;
 
-    of[1] = of[2] = NULL;
+    fetchers[1] = fetchers[2] = NULL;
     if (first)
-        of[n++] = fetch_from_url;
-    of[n++] = fetch_weights_of_hub;
+        fetchers[n++] = fetch_from_url;
+    fetchers[n++] = fetch_weights_of_hub;
     if (url && !first)
-        of[n] = fetch_from_url;
+        fetchers[n] = fetch_from_url;
 }
 
 /* Gives the first process of this machine a head start, after which the lock decides.
@@ -214,18 +214,18 @@ char *weights_fetch(const struct config *cfg, const struct pretrained_request *r
     char *token = hub_token(), *path = wait_for_first(r);
     struct fetch f = {.r = r, .token = token};
     enum download_end end = DOWNLOAD_OK;
-    fetch_function *of[3];
+    fetch_function *fetchers[3];
 
     weights_name(r, &name);
     f.name = name.buf;
-    sources(r, of);
+    list_fetchers(r, fetchers);
     progress_init(hub_is_set("HF_HUB_DISABLE_PROGRESS_BARS") ? PROGRESS_OFF
                                                              : (int)cfg->log.progress);
-    for (int i = 0; !path && of[i] && end != DOWNLOAD_LOCAL; i++) {
+    for (int i = 0; !path && fetchers[i] && end != DOWNLOAD_LOCAL; i++) {
         struct strbuf other = STRBUF_INIT;
 
         f.why = i ? &other : &reason;
-        end = of[i](&f, &path);
+        end = fetchers[i](&f, &path);
         f.failed |= end == DOWNLOAD_FAILED;
         if (i && path)
             log_warning("%s: %s; using another file with the same weights", f.name,

@@ -121,16 +121,16 @@ static enum download_end write_ref(struct hub_file *h)
  * are disabled or fail. */
 static enum download_end link_blob(struct hub_file *h, const char *blob)
 {
-    char *to = xasprintf("../../blobs/%s", h->etag);
+    char *target = xasprintf("../../blobs/%s", h->etag);
     enum download_end end = DOWNLOAD_OK;
     bool links = !hub_is_set("HF_HUB_DISABLE_SYMLINKS");
 
     (void)unlink(h->place); /* a dangling link */
     if (make_folder_of(h->place) ||
-        ((!links || (symlink(to, h->place) && !file_exists(h->place))) &&
+        ((!links || (symlink(target, h->place) && !file_exists(h->place))) &&
          rename(blob, h->place)))
         end = disk_failed(h, h->place);
-    free(to);
+    free(target);
     return end;
 }
 

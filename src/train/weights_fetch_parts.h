@@ -30,7 +30,7 @@ int fetch_lock(struct fetch *f, const char *path);
 
 /* Downloads a file of a hub repository; sets *path to its place in the cache (the caller
  * frees it). */
-enum download_end fetch_from_hub(struct fetch *f, const char *file, int64_t most,
+enum download_end fetch_from_hub(struct fetch *f, const char *file, int64_t max_size,
                                  char **path);
 
 #endif

@@ -206,17 +206,17 @@ static void add_cell(float *sum, const float *z, int classes, float weight)
 }
 
 /* Adds the probabilities of a window to the canvas. */
-static void add_window(const struct windows *w, struct canvas *c, const struct place *at,
-                       const float *logits)
+static void add_window(const struct windows *w, struct canvas *c,
+                       const struct place *window, const float *logits)
 {
     int d = w->fit.label_divisor;
 
 #pragma omp parallel for
     for (int y = 0; y < w->cells_y; y++)
         for (int x = 0; x < w->cells_x; x++) {
-            int cx = at->x / d + x, cy = at->y / d + y;
-            int zx = at->view.hflip ? w->cells_x - 1 - x : x;
-            int zy = at->view.vflip ? w->cells_y - 1 - y : y;
+            int cx = window->x / d + x, cy = window->y / d + y;
+            int zx = window->view.hflip ? w->cells_x - 1 - x : x;
+            int zy = window->view.vflip ? w->cells_y - 1 - y : y;
             float weight = w->window_weight[y * w->cells_x + x];
             int64_t cell = (int64_t)cy * c->w + cx;
 
@@ -245,18 +245,18 @@ static void run_batch(struct windows *w, struct canvas *c)
 
 /* Writes the pixels of a window: of the scaled image, mirrored by its view, `fill` outside. */
 static void copy_window(const struct windows *w, const struct canvas *c,
-                        const struct place *at, uint8_t *to)
+                        const struct place *window, uint8_t *pixels)
 {
     size_t channels = (size_t)transform_channels(&w->fit);
 
     for (int y = 0; y < w->fit.h; y++)
-        for (int x = 0; x < w->fit.w; x++, to += channels) {
-            int sx = at->x + (at->view.hflip ? w->fit.w - 1 - x : x);
-            int sy = at->y + (at->view.vflip ? w->fit.h - 1 - y : y);
+        for (int x = 0; x < w->fit.w; x++, pixels += channels) {
+            int sx = window->x + (window->view.hflip ? w->fit.w - 1 - x : x);
+            int sy = window->y + (window->view.vflip ? w->fit.h - 1 - y : y);
             bool inside = sx >= 0 && sy >= 0 && sx < c->image_w && sy < c->image_h;
             int64_t pixel = (int64_t)sy * c->image_w + sx;
 
-            memcpy(to, inside ? w->scaled + pixel * (int64_t)channels : w->fit.fill,
+            memcpy(pixels, inside ? w->scaled + pixel * (int64_t)channels : w->fit.fill,
                    channels);
         }
 }
@@ -273,11 +273,11 @@ static void cover(struct windows *w, struct canvas *c)
     for (int y = 0; y < ay.n; y++)
         for (int x = 0; x < ax.n; x++)
             for (int v = 0; v < w->nviews; v++) {
-                struct place at = {window_place(&ax, x), window_place(&ay, y),
-                                   w->view[v]};
+                struct place window = {window_place(&ax, x), window_place(&ay, y),
+                                       w->view[v]};
 
-                copy_window(w, c, &at, w->pixels + (size_t)w->waiting * each);
-                w->place[w->waiting++] = at;
+                copy_window(w, c, &window, w->pixels + (size_t)w->waiting * each);
+                w->place[w->waiting++] = window;
                 if (w->waiting == w->session->plan.val_batch)
                     run_batch(w, c);
             }

@@ -226,11 +226,11 @@ static void compare_scales(struct net *n, const json_t *want, int step)
         int64_t good =
             json_integer_value(json_array_get(json_object_get(want, "good"), k));
 
-        if (c.own[k].scale != w || c.own[k].growth_count != good)
+        if (c.scalers[k].scale != w || c.scalers[k].growth_count != good)
             fail_msg("%s, step %d, loss %zu: scale %g after %d, not %g after %d",
-                     n->backend->name, step, k, c.own[k].scale, c.own[k].growth_count, w,
-                     (int)good);
-        assert_int_equal(c.own[k].overflow, 0);
+                     n->backend->name, step, k, c.scalers[k].scale,
+                     c.scalers[k].growth_count, w, (int)good);
+        assert_int_equal(c.scalers[k].overflow, 0);
         assert_true(c.loss_scale == 1);
     }
     if (json_array_size(scale))
