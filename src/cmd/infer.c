@@ -64,7 +64,10 @@ void infer_open(struct infer *v, struct config *cfg, const struct images *images
 
     set_batch(cfg, images);
     session_init(&v->session, cfg,
-                 &(struct session_options){.eval = true, .observe = v->observe});
+                 &(struct session_options){.eval = true,
+                                           .observe = v->observe,
+                                           .cam = v->cam,
+                                           .cam_stage = v->cam_stage});
     session_alloc(&v->session);
     labels = v->session.build[SESSION_EVAL].labels;
     if (labels) {

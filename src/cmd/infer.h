@@ -25,6 +25,8 @@
 struct infer {
     bool observe; /* session_options.observe; set it before infer_open() */
     bool tta;     /* averages the views of TEST.TTA; set it before infer_open() */
+    bool cam;     /* session_options.cam and .cam_stage; set them before infer_open() */
+    int cam_stage;
     struct session session;
     struct dataset *files;
     struct loader *loader[VIEWS_MAX]; /* one per view */

@@ -115,6 +115,7 @@ static void predict_open(struct predict *p, struct config *cfg,
     p->infer.tta = !segments(cfg);
     infer_open(&p->infer, cfg, &p->images);
     predict_load(p, weights, list);
+    cam_begin(p, line);
     ensemble_open(&p->ensemble, line, &p->infer, p->classes, list, &p->images);
     json_decref(list);
 }
@@ -169,6 +170,7 @@ static void predict_all(struct predict *p)
     while ((b = infer_next(&p->infer))) {
         infer_logits(&p->infer, logits);
         ensemble_mean(&p->ensemble, &p->infer, b, logits);
+        cam_batch(p, b, logits);
         for (int i = 0; i < b->size; i++) {
             if (!infer_is_there(b, i))
                 continue;
@@ -228,12 +230,14 @@ static int predict_run(struct config *cfg, const struct cmdline *line)
     } else {
         answers_check_outputs(&p);
     }
+    cam_of_flags(&p, cfg, line);
     weights = run_own_weights(cfg, line);
     predict_open(&p, cfg, line, weights);
     bad = windows_wanted(cfg) ? predict_windows(&p) : 0;
     if (!windows_wanted(cfg))
         predict_all(&p);
     ensemble_close(&p.ensemble);
+    cam_end(&p);
     bad += infer_close(&p.infer);
     predict_close(&p);
     free(weights);
@@ -364,8 +368,10 @@ static void predict_check(const struct config *cfg, const struct cmdline *line,
 
     model_check(cfg, p);
     model_check_whole(cfg, p);
-    if (p->nerror == before)
+    if (p->nerror == before) {
         check_task(cfg, line, p);
+        cam_check(cfg, line, p);
+    }
     optimizer_config_check(cfg, p);
     schedule_check(cfg, p);
     device_check_one(cfg, p);
@@ -408,6 +414,12 @@ static const struct cmd_flag predict_flags[] = {
      "with --json or --csv: write the probabilities of all classes, by class index"},
     {"--sort", "DIR", "create folders DIR/CLASS with links to the images"},
     {"--copy", NULL, "with --sort: copy the images instead of linking them"},
+    {"--cam", "DIR",
+     "write DIR/NAME_cam.png: a Grad-CAM heat map over each image of what speaks for its "
+     "most likely class"},
+    {"--cam-class", "NAME", "with --cam: another class, by name or index"},
+    {"--cam-layer", "STAGE",
+     "with --cam: another stage than the last, by name (layer3) or index (-2)"},
     {"--out", "DIR", "folder for label maps and overlays (predictions)"},
     {"--server-ids", NULL, "write label maps with the ids of the Cityscapes server"},
     {0},

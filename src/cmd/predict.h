@@ -1,6 +1,7 @@
 /*
  * Shared by the files of `trainc predict`: predict.c runs the model, predict_answers.c
- * writes the results of a classifier, predict_segment.c those of a segmentation model.
+ * writes the results of a classifier, predict_segment.c those of a segmentation model,
+ * predict_cam.c the heat maps of --cam, and predict_files.c names and reads their files.
  */
 #ifndef CMD_PREDICT_H
 #define CMD_PREDICT_H
@@ -37,6 +38,11 @@ struct predict {
     struct strbuf table;             /* contents of the CSV file */
     struct strbuf text;              /* contents of the JSON file */
     struct json_writer writer;
+
+    /* for --cam */
+    const char *cam;      /* its folder, or NULL */
+    int cam_class;        /* of --cam-class, or -1: the most likely one of each image */
+    struct cam_run *maps; /* of predict_cam.c */
 };
 
 /* Checks that all outputs can be written, before the model is compiled. Exits with usage()
@@ -52,5 +58,29 @@ void segment_check_outputs(const struct predict *p);
  * from a label map of the image's size. */
 void segment_image(struct predict *p, int64_t i, const float *logits);
 void segment_write(struct predict *p, int64_t i, const struct window_answer *a);
+
+/* Returns the output path of an image as a heap string: its path below the named folder,
+ * below `dir`, with `end` for its extension. */
+char *files_path(const char *dir, const char *name, const char *end);
+void files_make_folder(const char *path); /* creates the folder of a file */
+/* Returns the pixels of image i as packed RGB in heap memory; dies if it is damaged. */
+uint8_t *files_read_rgb(const struct predict *p, int64_t i, int *w, int *h);
+/* Exits with usage() if the files of `flag` would replace an input image, a file that
+ * trainc did not write, or each other. */
+void files_check(const struct predict *p, const char *flag, const char *dir,
+                 const char *end);
+
+/* --cam. For verb.check: reports wrong and unusable flags. Expects a valid model. */
+void cam_check(const struct config *cfg, const struct cmdline *line, struct problems *p);
+/* Reads the flags; sets p->cam and p->infer for infer_open(). */
+void cam_of_flags(struct predict *p, const struct config *cfg,
+                  const struct cmdline *line);
+/* Finds --cam-class among the class names; dies if it is unknown. After infer_open(). */
+void cam_begin(struct predict *p, const struct cmdline *line);
+/* Writes the heat maps of a batch. logits: of the batch. */
+void cam_batch(struct predict *p, const struct batch *b, const float *logits);
+/* Adds the file and the class of image i to the open object of --json. */
+void cam_put(struct predict *p, int64_t i);
+void cam_end(struct predict *p);
 
 #endif

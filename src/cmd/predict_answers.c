@@ -172,13 +172,14 @@ static void add_row(struct predict *p, const char *path, const struct ranked *r,
     strbuf_addch(&p->table, '\n');
 }
 
-static void add_object(struct predict *p, const char *path, const struct ranked *r,
+static void add_object(struct predict *p, int64_t i, const struct ranked *r,
                        const double *probability)
 {
     struct json_writer *w = &p->writer;
 
     json_begin_object(w, NULL);
-    json_put_string(w, "image", path);
+    json_put_string(w, "image", p->images.path[i]);
+    cam_put(p, i);
     if (p->threshold) {
         json_begin_array(w, "labels");
         for (int k = 0; k < p->classes; k++)
@@ -285,7 +286,7 @@ void answers_add(struct predict *p, int64_t i, const float *logits)
     if (p->csv)
         add_row(p, path, r, probability);
     if (p->json)
-        add_object(p, path, r, probability);
+        add_object(p, i, r, probability);
     if (p->answers)
         submission_add(p->answers, path, probability);
     if (p->sorted)

@@ -14,19 +14,23 @@ struct autodiff {
     int ntensor; /* tensors of the forward part; later ones have no gradient */
 };
 
+/* Results of a node have gradients if one of its inputs has. */
+static void mark_results(const struct node *n)
+{
+    bool wanted = false;
+
+    for (int k = 0; k < n->nin && n->op->grad; k++)
+        wanted |= n->in[k]->wants_grad;
+    for (int k = 0; k < n->op->nout; k++)
+        n->out[k]->wants_grad = wanted && tensor_is_float(n->out[k]);
+}
+
 static void mark_wanted(struct graph *g, int nnode)
 {
     for (int i = 0; i < g->ntensor; i++)
         g->tensor[i]->wants_grad = g->tensor[i]->trainable;
-    for (int i = 0; i < nnode; i++) {
-        const struct node *n = g->node[i];
-        bool wanted = false;
-
-        for (int k = 0; k < n->nin && n->op->grad; k++)
-            wanted |= n->in[k]->wants_grad;
-        for (int k = 0; k < n->op->nout; k++)
-            n->out[k]->wants_grad = wanted && tensor_is_float(n->out[k]);
-    }
+    for (int i = 0; i < nnode; i++)
+        mark_results(g->node[i]);
 }
 
 bool grad_wanted(const struct tensor *t)
@@ -69,9 +73,10 @@ struct tensor *grad_of(struct builder *b, const struct tensor *t)
     return p->part[0];
 }
 
-static void walk_down(struct builder *b, int nnode)
+/* Differentiates the forward nodes from nnode - 1 down to `first`. */
+static void walk_down(struct builder *b, int nnode, int first)
 {
-    for (int i = nnode; i-- > 0;) {
+    for (int i = nnode; i-- > first;) {
         struct node *n = b->g->node[i];
         bool reached = false;
 
@@ -126,27 +131,70 @@ void autodiff(struct builder *b, struct tensor *loss, struct tensor *seed)
     autodiff_at(b, loss, seed, 0);
 }
 
-void autodiff_at(struct builder *b, struct tensor *loss, struct tensor *seed, size_t at)
+static void autodiff_begin(struct builder *b, struct autodiff *a)
 {
     struct graph *g = b->g;
-    struct autodiff a = {.ntensor = g->ntensor};
-    enum phase phase = b->phase;
-    int nnode = g->nnode;
 
     if (!g->flat)
         BUG("autodiff comes after graph_flatten");
-    a.pending = xcalloc((size_t)g->ntensor, sizeof(*a.pending));
-    b->autodiff = &a;
+    *a = (struct autodiff){.ntensor = g->ntensor};
+    a->pending = xcalloc((size_t)g->ntensor, sizeof(*a->pending));
+    b->autodiff = a;
     b->phase = PHASE_BACKWARD;
-    mark_wanted(g, nnode);
-    if (loss->wants_grad) {
-        grad_add(b, loss, seed);
-        walk_down(b, nnode);
-        place_gradients(b, at);
-    }
+}
+
+static void autodiff_end(struct builder *b, struct autodiff *a, enum phase phase)
+{
     b->phase = phase;
     b->autodiff = NULL;
-    for (int i = 0; i < a.ntensor; i++)
-        free(a.pending[i].part);
-    free(a.pending);
+    for (int i = 0; i < a->ntensor; i++)
+        free(a->pending[i].part);
+    free(a->pending);
+}
+
+void autodiff_at(struct builder *b, struct tensor *loss, struct tensor *seed, size_t at)
+{
+    enum phase phase = b->phase;
+    int nnode = b->g->nnode;
+    struct autodiff a;
+
+    autodiff_begin(b, &a);
+    mark_wanted(b->g, nnode);
+    if (loss->wants_grad) {
+        grad_add(b, loss, seed);
+        walk_down(b, nnode, 0);
+        place_gradients(b, at);
+    }
+    autodiff_end(b, &a, phase);
+}
+
+/* Marks the tensors between x and the results of the graph. */
+static void mark_after(struct graph *g, struct tensor *x, int nnode)
+{
+    for (int i = 0; i < g->ntensor; i++)
+        g->tensor[i]->wants_grad = false;
+    x->wants_grad = true;
+    for (int i = x->producer->index + 1; i < nnode; i++)
+        mark_results(g->node[i]);
+}
+
+struct tensor *autodiff_between(struct builder *b, struct tensor *y, struct tensor *seed,
+                                struct tensor *x)
+{
+    struct tensor *gradient = NULL;
+    int nnode = b->g->nnode;
+    enum phase phase = b->phase;
+    struct autodiff a;
+
+    if (!x->producer)
+        BUG("'%s' is no result of a node", x->name);
+    autodiff_begin(b, &a);
+    mark_after(b->g, x, nnode);
+    if (y->wants_grad) {
+        grad_add(b, y, seed);
+        walk_down(b, nnode, x->producer->index + 1);
+        gradient = own_gradient(b, x);
+    }
+    autodiff_end(b, &a, phase);
+    return gradient;
 }

@@ -20,6 +20,14 @@ void autodiff(struct builder *b, struct tensor *loss, struct tensor *seed);
  */
 void autodiff_at(struct builder *b, struct tensor *loss, struct tensor *seed, size_t at);
 
+/*
+ * Returns the gradient of the sum of `y` times `seed` (of the same shape) with respect to
+ * `x`, a result of a forward node, or NULL if y does not depend on x. No parameter gets a
+ * gradient, and nothing before `x` is differentiated; the graph need not be for training.
+ */
+struct tensor *autodiff_between(struct builder *b, struct tensor *y, struct tensor *seed,
+                                struct tensor *x);
+
 /* For op->grad only. */
 struct tensor *grad_of(struct builder *b, const struct tensor *t); /* NULL: no
                                                                     * contribution */

@@ -1,6 +1,8 @@
 #include "models/stages.h"
 
 #include <limits.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "models/table.h"
@@ -47,8 +49,10 @@ bool model_stage_tokens(const struct model_options *o, const char *name, int red
     return o->stages && add(o->stages, &stage);
 }
 
-void model_stages_list(const struct model *m, const struct model_options *o, int channels,
-                       int height, int width, struct model_stages *all)
+/* Builds the whole net for one image; the caller frees the graph. */
+static struct graph *build_stages(const struct model *m, const struct model_options *o,
+                                  int channels, int height, int width,
+                                  struct model_stages *all)
 {
     struct builder b = {.g = graph_new(&graph_ops_default, false)};
     struct tensor *x = graph_input(&b, "input", DTYPE_F32, LAYOUT_IMAGE, 4,
@@ -58,11 +62,48 @@ void model_stages_list(const struct model *m, const struct model_options *o, int
     *all = (struct model_stages){.last = INT_MAX};
     with.stages = all;
     model_build(&b, m, &with, x);
+    return b.g;
+}
+
+/* Returns -1 if the text is neither the name of a stage nor its index. */
+static int find_stage(const struct model_stages *all, const char *text)
+{
+    char *end;
+    long k = strtol(text, &end, 10);
+
+    for (int i = 0; i < all->n; i++)
+        if (!strcmp(all->stage[i].name, text))
+            return i;
+    k = k < 0 ? k + all->n : k;
+    return *text && !*end && k >= 0 && k < all->n ? (int)k : -1;
+}
+
+int model_stage_find(const struct model *m, const struct model_options *o, int channels,
+                     int height, int width, const char *text, struct strbuf *why)
+{
+    struct model_stages all;
+    struct graph *g = build_stages(m, o, channels, height, width, &all);
+    int found = find_stage(&all, text);
+
+    if (found < 0) {
+        strbuf_addf(why, "'%s' is no stage; there are", text);
+        for (int i = 0; i < all.n; i++)
+            strbuf_addf(why, "%s %s", i ? "," : "", all.stage[i].name);
+    }
+    graph_free(g);
+    return found;
+}
+
+void model_stages_list(const struct model *m, const struct model_options *o, int channels,
+                       int height, int width, struct model_stages *all)
+{
+    struct graph *g = build_stages(m, o, channels, height, width, all);
+
     for (int i = 0; i < all->n; i++) {
         all->stage[i].x = NULL;
         all->stage[i].name = NULL; /* in the graph's memory */
     }
-    graph_free(b.g);
+    graph_free(g);
 }
 
 int model_stages_pick(const struct int_list *out, int n, int dflt,

@@ -49,6 +49,11 @@ bool model_stage_tokens(const struct model_options *o, const char *name, int red
 void model_stages_list(const struct model *m, const struct model_options *o, int channels,
                        int height, int width, struct model_stages *all);
 
+/* Returns the index of a stage by name ("layer3") or by index as in MODEL.OUT_INDICES, or
+ * -1 with the reason, which lists the names, in `why`. */
+int model_stage_find(const struct model *m, const struct model_options *o, int channels,
+                     int height, int width, const char *text, struct strbuf *why);
+
 /*
  * Resolves MODEL.OUT_INDICES of `n` stages into index[], in order: negative ones count
  * from the end; an empty list means timm's default, the last `dflt` (0: all). Returns

@@ -86,6 +86,7 @@ const struct model_family swin_family = {
     .custom = &custom,
     .no_decay = swin_no_decay,
     .layers = swin_layers,
+    .cam = ".norm1",
     .grids = swin_grids,
     .imagenet22k = true,
     .computed = swin_computed,

@@ -66,6 +66,7 @@ const struct model_family swin_mlp_family = {
     .custom = &custom,
     .no_decay = swin_no_decay,
     .layers = swin_layers,
+    .cam = ".norm1",
     .grids = swin_grids,
     .computed = swin_computed,
     .build = swin_mlp_build,

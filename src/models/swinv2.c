@@ -129,6 +129,7 @@ const struct model_family swinv2_family = {
     .custom = &custom,
     .no_decay = swin_no_decay,
     .layers = swin_layers,
+    .cam = ".norm1",
     .grids = swin_grids,
     .imagenet22k = true,
     .computed = swin_computed,

@@ -23,8 +23,8 @@
 #include "models/options.h"
 
 enum model_task {
-    MODEL_CLASSIFY, /* logits [N, classes]; a label per image */
-    MODEL_SEGMENT,  /* logits [N, classes, h, w]; a label per pixel of h x w */
+    MODEL_CLASSIFY,   /* logits [N, classes]; a label per image */
+    MODEL_SEGMENT,    /* logits [N, classes, h, w]; a label per pixel of h x w */
     MODEL_MULTILABEL, /* the same logits as MODEL_CLASSIFY; a set of labels per image */
     MODEL_TASKS
 };
@@ -79,6 +79,9 @@ struct model_family {
     const char *const *heads;
     bool layer_norm;    /* has layer norms: trained with adaptive optimizers */
     int default_stages; /* of models/stages.h: the last ones; 0: all */
+    /* How the name of the layer that Grad-CAM reads ends: the last one (models/cam.h).
+     * NULL: the last stage. */
+    const char *cam;
     /* Classifiers of 21,841 classes have the order of models/imagenet22k.h: rows are
      * selected for 1000 classes. */
     bool imagenet22k;

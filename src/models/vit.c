@@ -206,6 +206,7 @@ const struct model_family vit_family = {
     .grids = grids,
     .heads = heads,
     .default_stages = 3, /* timm's */
+    .cam = ".norm1",
     .build = vit_build,
     .check = check,
 };

@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "graph/autodiff.h"
 #include "graph/flat.h"
 #include "graph/recompute.h"
 #include "image/label.h"
+#include "models/cam.h"
 #include "ops/confusion.h"
 #include "ops/conv2d.h"
 #include "ops/global_avgpool.h"
@@ -208,10 +210,10 @@ static struct tensor *build_aux(struct builder *b, const struct plan *p, int i,
 /* Adds the net and the auxiliary classifiers that losses need. Evaluations have their
  * parameters, too, so that all programs share one flat layout. */
 static void build_net(struct build *t, struct builder *b, const struct plan *p,
-                      struct tensor *x)
+                      struct tensor *x, bool cam)
 {
     struct model_options o = p->options;
-    bool stages = p->teacher != NULL;
+    bool stages = cam || p->teacher;
 
     for (int i = 0; i < p->nloss; i++)
         stages |= p->loss[i].stage >= 0;
@@ -265,9 +267,22 @@ static void build_quantized(struct build *t, struct builder *b, const struct pla
     free(map);
 }
 
-static void build_forward(struct build *t, struct builder *b, const struct plan *p,
-                          bool training, bool mixes)
+/* BUILD_CAM: the gradient of the seeded logits with respect to the layer's output. */
+static void build_cam(struct build *t, struct builder *b, const struct plan *p)
 {
+    t->cam = cam_stage(b->g, p->model->family, &t->heads, p->cam);
+    t->seed = graph_input(b, "seed", DTYPE_F32, LAYOUT_PLAIN, 2, t->logits->dim);
+    t->cam_grad = autodiff_between(b, t->logits, t->seed, t->cam.x);
+    if (!t->cam_grad)
+        BUG("the logits do not depend on '%s'", t->cam.name);
+    graph_output(b->g, t->cam.x);
+    graph_output(b->g, t->cam_grad);
+}
+
+static void build_forward(struct build *t, struct builder *b, const struct plan *p,
+                          enum build_kind kind, bool mixes)
+{
+    bool training = kind == BUILD_TRAIN || kind == BUILD_MICRO;
     struct tensor *x = build_input(t, b, p, training);
     struct tensor *lam = NULL, *teacher = NULL;
 
@@ -276,14 +291,17 @@ static void build_forward(struct build *t, struct builder *b, const struct plan 
     if (p->nout) {
         build_stages(t, b, p, x);
     } else {
-        build_net(t, b, p, x);
+        build_net(t, b, p, x, kind == BUILD_CAM);
         if (training && p->teacher)
             teacher = build_teacher(b, p, x);
         if (p->quantized.enable && !training)
             build_quantized(t, b, p);
-        build_loss(t, b, p, lam, teacher, training);
+        if (kind != BUILD_CAM)
+            build_loss(t, b, p, lam, teacher, training);
     }
     graph_flatten(b->g);
+    if (kind == BUILD_CAM)
+        build_cam(t, b, p);
 }
 
 /* AMP.FP32 and AMP.HALF, with a match count per pattern. */
@@ -300,7 +318,7 @@ static void build_rules(struct build *t, const struct plan *p)
 
 void build_init(struct build *t, const struct plan *p, enum build_kind kind, bool mixes)
 {
-    bool training = kind != BUILD_EVAL;
+    bool training = kind == BUILD_TRAIN || kind == BUILD_MICRO;
     struct builder b = {0};
 
     if (training && p->nout)
@@ -314,7 +332,7 @@ void build_init(struct build *t, const struct plan *p, enum build_kind kind, boo
     graph_share_batch(t->graph, p->group, p->own_images);
     /* of the run: this program may not contain the update */
     t->graph->keeps_zeros = training && optimizer_groups_adaptive(&p->groups);
-    build_forward(t, &b, p, training, training && mixes);
+    build_forward(t, &b, p, kind, training && mixes);
     if (training) {
         build_backward(t, &b, p);
         build_segments(t, p);
@@ -334,7 +352,7 @@ void build_init(struct build *t, const struct plan *p, enum build_kind kind, boo
                         .accumulation = p->accumulation,
                         .begin = build_shares_grads(t, p) ? t->shard.begin : NULL,
                     });
-    if (t->logits && !training)
+    if (t->logits && kind == BUILD_EVAL)
         graph_output(t->graph, t->logits);
     for (int i = 0; i < p->nout; i++)
         graph_output(t->graph, t->stages->stage[p->out[i]].x);

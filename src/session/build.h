@@ -15,7 +15,8 @@
  * MODEL.FEATURES_ONLY it ends with the last requested stage, and the stages are in
  * MEMORY_OUTPUT. A segmentation model uses cross_entropy2d and confusion instead of
  * cross_entropy and metrics, mirrors its labels with the images, and has neither erase
- * nor mix.
+ * nor mix. BUILD_CAM is the inference graph without labels, in fp32, and the gradient of
+ * chosen logits with respect to the output of a layer (models/cam.h).
  *
  * All graphs of one configuration have the same flat layout.
  */
@@ -25,7 +26,7 @@
 #include "graph/graph.h"
 #include "session/plan.h"
 
-enum build_kind { BUILD_TRAIN, BUILD_MICRO, BUILD_EVAL };
+enum build_kind { BUILD_TRAIN, BUILD_MICRO, BUILD_EVAL, BUILD_CAM };
 
 /* plan.shard: the trained weights that a process updates, and whose moments it stores:
  * floats begin[rank] to begin[rank + 1] - 1 of the flat arrays. The first of them has
@@ -42,18 +43,18 @@ struct shard {
 
 struct build {
     struct graph *graph;
-    struct graph *floats;  /* float net from which the int8 net was made, or NULL */
-    struct tensor *pixels; /* uint8 image [batch, channels, height, width]; with jobs
+    struct graph *floats;   /* float net from which the int8 net was made, or NULL */
+    struct tensor *pixels;  /* uint8 image [batch, channels, height, width]; with jobs
                             * uint8 [batch, resize_place()] */
-    struct tensor *jobs;   /* int32 [batch, RESIZE_JOB_WORDS] in training with
+    struct tensor *jobs;    /* int32 [batch, RESIZE_JOB_WORDS] in training with
                             * plan.resizes, else NULL */
-    struct tensor *keys;   /* int32 [batch, AUGMENT_KEY_WORDS] in training with
+    struct tensor *keys;    /* int32 [batch, AUGMENT_KEY_WORDS] in training with
                             * plan.augment, else NULL */
-    struct tensor *shares; /* fp32 [SHARES] in training with plan.shares, else NULL */
-    struct tensor *labels; /* int32 [batch], -1: ignored; or uint8 [batch, h, w] of the
+    struct tensor *shares;  /* fp32 [SHARES] in training with plan.shares, else NULL */
+    struct tensor *labels;  /* int32 [batch], -1: ignored; or uint8 [batch, h, w] of the
                             * logits' size, LABEL_IGNORE: ignored */
     struct tensor *targets; /* uint8 [batch, K] of MODEL_MULTILABEL, else NULL */
-    struct tensor *truth;  /* labels that losses and metrics read: label maps may be
+    struct tensor *truth;   /* labels that losses and metrics read: label maps may be
                             * mirrored with their images */
     struct tensor *logits, *loss;
     struct tensor *each[LOSSES_MAX]; /* training losses; `loss` is their sum */
@@ -61,6 +62,9 @@ struct build {
     struct model_stages *stages; /* if plan.nout > 0; then labels, logits, and loss are
                                   * absent */
     struct model_stages heads;   /* stages that losses and a teacher read */
+    struct model_stage cam; /* BUILD_CAM: the layer; seed: fp32 [batch, K], the weights of
+                             * the logits whose sum is differentiated */
+    struct tensor *seed, *cam_grad;
     struct tensor *aux[MODEL_STAGES]; /* logits of auxiliary classifiers */
     struct precision_rules rules;     /* AMP.FP32 and AMP.HALF, with match counts */
     int recomputed;                   /* nodes that activation checkpointing recomputes */

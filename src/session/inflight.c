@@ -134,6 +134,7 @@ static void sources_of(const struct lent_batch *b, const size_t size[BATCH_ARRAY
     from[BATCH_JOBS] = b->jobs;
     from[BATCH_SHARES] = b->shares ? b->shares : ones;
     from[BATCH_TARGETS] = b->targets;
+    from[BATCH_SEED] = b->seed;
     for (int i = 0; i < BATCH_ARRAYS; i++)
         if (size[i] && !from[i])
             BUG("a batch without array %d, of %zu bytes", i, size[i]);

@@ -40,6 +40,7 @@ struct lent_batch {
     const void *targets;     /* for programs of MODEL_MULTILABEL */
     const void *keys, *jobs; /* for programs that read them */
     const float *shares;     /* [SHARES], session/shares.h; NULL: all 1 */
+    const float *seed;       /* [batch, classes] for SESSION_CAM */
 };
 
 struct snapshot {
@@ -80,6 +81,7 @@ enum batch_array {
     BATCH_JOBS,
     BATCH_SHARES,
     BATCH_TARGETS,
+    BATCH_SEED,
     BATCH_ARRAYS
 };
 

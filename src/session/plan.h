@@ -61,6 +61,8 @@ struct plan {
     int64_t mix_off_epoch;         /* first epoch without; INT64_MAX: never */
     struct mix_attrs mixing;
 
+    int cam; /* of BUILD_CAM: the stage, or -1: the family's layer (models/cam.h) */
+
     struct quantized_choice quantized; /* layers that are int8 in inference */
 
     struct loss_item loss[LOSSES_MAX]; /* of training */

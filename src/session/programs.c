@@ -69,7 +69,7 @@ static void compile(struct session *s, enum session_program which)
     static const enum build_kind kind[] = {
         [SESSION_TRAIN] = BUILD_TRAIN,   [SESSION_MICRO] = BUILD_MICRO,
         [SESSION_TAIL] = BUILD_TRAIN,    [SESSION_EVAL] = BUILD_EVAL,
-        [SESSION_EVAL_EMA] = BUILD_EVAL,
+        [SESSION_EVAL_EMA] = BUILD_EVAL, [SESSION_CAM] = BUILD_CAM,
     };
     struct compile_options o = {.keep_declines = s->keep_declines,
                                 .redzones = s->cfg->debug.redzones};
@@ -79,14 +79,17 @@ static void compile(struct session *s, enum session_program which)
         o.share = s->program[SESSION_MICRO]; /* shares its packed weights */
     if (which == SESSION_TAIL)
         plan.batch = plan.tail;
+    if (which == SESSION_CAM)
+        plan.level =
+            AMP_O0; /* gradients are too small for 16 bits without a loss scale */
     build_init(&s->build[which], &plan, kind[which], s->mixing);
     check_rules(s, "AMP.FP32", &s->cfg->amp.fp32, s->build[which].rules.f32_hits);
     check_rules(s, "AMP.HALF", &s->cfg->amp.half, s->build[which].rules.half_hits);
     if (s->observe)
         observe(s, &s->build[which]);
-    if (kind[which] != BUILD_EVAL)
+    if (s->build[which].graph->training)
         check_freeze(s, &s->build[which]);
-    if (kind[which] != BUILD_EVAL)
+    if (s->build[which].graph->training)
         optimizer_groups_check_matches(s->cfg, &s->plan.groups, s->build[which].graph);
     for (int i = 0; i < SESSION_PROGRAMS; i++)
         if (s->program[i] &&
@@ -107,6 +110,7 @@ void session_compile_train(struct session *s)
 void session_compile(struct session *s, const struct session_options *o)
 {
     plan_init(&s->plan, s->cfg, o->images, &o->factors, s->backend, s->device);
+    s->plan.cam = o->cam_stage;
     s->mixing = s->plan.mix;
     if (s->plan.quantized.enable && (o->train || s->plan.nout))
         config_refuse(s->cfg, KEYS("QUANT.ENABLE"),
@@ -118,6 +122,8 @@ void session_compile(struct session *s, const struct session_options *o)
         compile(s, SESSION_EVAL);
     if (o->eval && s->plan.ema)
         compile(s, SESSION_EVAL_EMA);
+    if (o->cam)
+        compile(s, SESSION_CAM);
 }
 
 void session_drop_program(struct session *s, enum session_program which)
@@ -235,6 +241,7 @@ const struct tensor *session_batch_array(const struct build *b, enum batch_array
         [BATCH_PIXELS] = b->pixels, [BATCH_LABELS] = b->labels,
         [BATCH_KEYS] = b->keys,     [BATCH_JOBS] = b->jobs,
         [BATCH_SHARES] = b->shares, [BATCH_TARGETS] = b->targets,
+        [BATCH_SEED] = b->seed,
     };
 
     return array[which];

@@ -36,6 +36,8 @@ struct session_options {
     struct class_factors factors; /* of the loss; its arrays must outlive the session */
     bool keep_declines;           /* for summary */
     bool observe;                 /* keep inputs of quantizable layers (session_tensor) */
+    bool cam;                     /* compile SESSION_CAM, too */
+    int cam_stage;                /* for it: plan.cam */
 };
 
 enum session_program {
@@ -44,6 +46,7 @@ enum session_program {
     SESSION_TAIL,  /* the smaller last batch of an epoch */
     SESSION_EVAL,
     SESSION_EVAL_EMA, /* the same, with the EMA as weights */
+    SESSION_CAM,      /* gradients of logits with respect to a layer: Grad-CAM */
     SESSION_PROGRAMS
 };
 
@@ -65,10 +68,11 @@ struct session {
     size_t size[MEMORY_COUNT];           /* bytes allocated */
     void *eval_metrics[SESSION_WEIGHTS]; /* on the device */
     int64_t micro;                       /* batches so far, as control.micro */
-    float *ema;    /* TRAIN.EMA.DEVICE cpu: EMA in host memory, or NULL */
-    double *thresholds; /* [classes] of MODEL_MULTILABEL, chosen by the last validation; or
+    float *ema; /* TRAIN.EMA.DEVICE cpu: EMA in host memory, or NULL */
+    double
+        *thresholds; /* [classes] of MODEL_MULTILABEL, chosen by the last validation; or
                          * NULL */
-    void *unknown; /* targets without a known one, of unknown_size bytes; or NULL */
+    void *unknown;   /* targets without a known one, of unknown_size bytes; or NULL */
     size_t unknown_size;
     float *host;   /* scratch: flat.weights_len floats */
     bool eval_ema; /* the current evaluation includes the EMA */
@@ -143,6 +147,12 @@ void session_logits(struct session *s, float *dst);
  * [N, prefix + H * W, C] for tokens. Waits for the device. */
 const struct model_stage *session_stage(const struct session *s, int i);
 void session_stage_data(struct session *s, int i, float *dst);
+/* session_options.cam, after session_eval_begin(): runs one batch through SESSION_CAM.
+ * seed: fp32 [batch, classes], the weights of the logits whose sum is differentiated.
+ * Copies the output of the layer build[SESSION_CAM].cam and its gradient, both in the
+ * layout of session_stage_data(). Waits for the device. */
+void session_cam(struct session *s, const void *pixels, const float *seed, float *x,
+                 float *dx);
 /* Copies an observed tensor of the evaluation program in its stored layout. */
 void session_tensor(struct session *s, const struct tensor *t, float *dst);
 int64_t session_classes(const struct session *s);

@@ -51,6 +51,7 @@ static void run(struct session *s, enum session_program which)
         [SESSION_TAIL] = "training step of the last batch",
         [SESSION_EVAL] = "evaluation step",
         [SESSION_EVAL_EMA] = "evaluation step of the EMA",
+        [SESSION_CAM] = "gradients of a layer",
     };
 
     if (s->backend->range)
@@ -172,6 +173,8 @@ void session_eval_begin(struct session *s, bool ema)
         s->backend->copy_in(s->device, s->eval_metrics[i], zero, size);
     free(zero);
     program_refresh(s->program[SESSION_EVAL]);
+    if (s->program[SESSION_CAM])
+        program_refresh(s->program[SESSION_CAM]);
     if (!s->eval_ema)
         return;
     if (s->ema)
@@ -242,6 +245,18 @@ const struct model_stage *session_stage(const struct session *s, int i)
 void session_stage_data(struct session *s, int i, float *dst)
 {
     copy_floats(s, SESSION_EVAL, session_stage(s, i)->x, dst);
+}
+
+void session_cam(struct session *s, const void *pixels, const float *seed, float *x,
+                 float *dx)
+{
+    const struct build *b = &s->build[SESSION_CAM];
+
+    take_batch(s, SESSION_CAM, &(struct lent_batch){.pixels = pixels, .seed = seed});
+    run(s, SESSION_CAM);
+    inflight_ran(&s->inflight, NULL, NULL);
+    copy_floats(s, SESSION_CAM, b->cam.x, x);
+    copy_floats(s, SESSION_CAM, b->cam_grad, dx);
 }
 
 void session_tensor(struct session *s, const struct tensor *t, float *dst)
