@@ -23,9 +23,9 @@ __global__ void prepare_update(control *c, control_prepare_attrs a)
     control_prepare(c, &a.schedule, a.clip_norm, a.ema_decay, a.ema_ramp);
 }
 
-__global__ void finish_update(control *c, scaler s)
+__global__ void finish_update(control *c, scaler s, bool held)
 {
-    control_finish(c, &s);
+    control_finish(c, &s, held);
 }
 
 __global__ void count_micro(control *c)
@@ -43,14 +43,15 @@ static void control_run(struct step *s, struct device *dev)
 {
     const struct node *n = s->node;
     const struct loss_scale_attrs *scale = (const struct loss_scale_attrs *)n->attrs;
+    const struct control_finish_attrs *finish =
+        (const struct control_finish_attrs *)n->attrs;
     struct control *c = (struct control *)s->out[0];
 
     if (n->op == &op_control_prepare)
         LAUNCH(dev, prepare_update, 1, 1, 0, c,
                *(const struct control_prepare_attrs *)n->attrs);
     else if (n->op == &op_control_finish)
-        LAUNCH(dev, finish_update, 1, 1, 0, c,
-               ((const struct control_finish_attrs *)n->attrs)->scaler);
+        LAUNCH(dev, finish_update, 1, 1, 0, c, finish->scaler, finish->held);
     else if (n->op == &op_control_micro)
         LAUNCH(dev, count_micro, 1, 1, 0, c);
     else

@@ -97,5 +97,5 @@ void case_update_phase(struct builder *b, const struct case_update *u)
     running_stats(b, control, u->accumulation, true);
     ema(b, whole(b, "weights and buffers", MEMORY_WEIGHTS, b->g->flat->weights_len),
         control, whole(b, "ema", MEMORY_EMA, b->g->flat->weights_len));
-    control_finish_node(b, control, &scaler);
+    control_finish_node(b, control, &scaler, false);
 }

@@ -41,6 +41,13 @@ static void check_epochs(const struct config *cfg, struct problems *p)
                      (long long)cfg->train.start_epoch,
                      cfg->train.start_epoch > cfg->train.epochs ? "more than" : "all of",
                      (long long)cfg->train.epochs);
+    if (cfg->train.freeze_epochs && cfg->train.freeze_epochs >= cfg->train.epochs)
+        config_blame(cfg, p, KEYS("TRAIN.FREEZE_EPOCHS", "TRAIN.EPOCHS"),
+                     "TRAIN.FREEZE_EPOCHS (%lld) is %s TRAIN.EPOCHS (%lld): no epoch would "
+                     "train everything (to train only the head, see TRAIN.FREEZE)",
+                     (long long)cfg->train.freeze_epochs,
+                     cfg->train.freeze_epochs > cfg->train.epochs ? "more than" : "all of",
+                     (long long)cfg->train.epochs);
 }
 
 /* With a decay of 1, averages never change, and 1 - beta is a divisor. */

@@ -646,6 +646,17 @@ const struct schema schema_table[] = {
     ROW("TRAIN.FREEZE", train.freeze, .def = "[]", .flag = "--freeze",
         .help = "patterns of parameters that are not trained, e.g. layer1.*; matching "
                 "batch norms also keep their statistics"),
+    ROW("TRAIN.FREEZE_EPOCHS", train.freeze_epochs, .def = "0", RANGE(0, EPOCHS),
+        .flag = "--freeze-epochs", .metavar = "N",
+        .help = "train the head alone in the first N of TRAIN.EPOCHS, then everything; 0: "
+                "everything from the start"),
+    ROW("TRAIN.FREEZE_LR", train.freeze_lr, .def = "None", .nullable = true,
+        RANGE(0, 1e6), .flag = "--freeze-lr", .metavar = "LR",
+        .help = "learning rate of the FREEZE_EPOCHS, see TRAIN.SCALE_LR; the schedule and "
+                "its warm-up follow them; None: TRAIN.BASE_LR"),
+    ROW("TRAIN.FREEZE_HEAD", train.freeze_head, .def = "[]", .flag = "--freeze-head",
+        .help = "patterns of the parameters that FREEZE_EPOCHS trains, e.g. head.*; []: "
+                "the classifier and the auxiliary classifiers"),
     ROW("TRAIN.CLASS_WEIGHTS", train.class_weights, .def = "none",
         .choices = choices_class_weights, RANGE(0, 1e6),
         .flag = "--class-weights, --class-weight", .metavar = "W",

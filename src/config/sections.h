@@ -114,6 +114,9 @@ struct config_train {
     int64_t scale_lr_base;
     bool weight_decay_1d;
     struct str_list freeze;
+    int64_t freeze_epochs;
+    struct float_opt freeze_lr;
+    struct str_list freeze_head;
     struct float_list class_weights; /* or a word: CLASS_WEIGHTS_NONE */
     double class_weights_c, class_weights_beta;
     int best_metric;

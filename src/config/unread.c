@@ -63,6 +63,7 @@ static void check_augmentation_keys(const struct config *cfg, struct problems *p
 void config_check_unread(const struct config *cfg, struct problems *p)
 {
     static const char ema[] = "TRAIN.EMA.ENABLE is False";
+    static const char frozen[] = "TRAIN.FREEZE_EPOCHS is 0";
     static const char windows[] = "TEST.SCALES and TEST.TTA are empty";
     bool slides = cfg->test.scales.n || *cfg->test.tta;
     bool counts = !cfg->train.class_weights.item &&
@@ -82,6 +83,8 @@ void config_check_unread(const struct config *cfg, struct problems *p)
     check_read(cfg, p, "TRAIN.EMA.DECAY", cfg->train.ema.enable, ema);
     check_read(cfg, p, "TRAIN.EMA.RAMP_STEPS", cfg->train.ema.enable, ema);
     check_read(cfg, p, "TRAIN.EMA.DEVICE", cfg->train.ema.enable, ema);
+    check_read(cfg, p, "TRAIN.FREEZE_LR", cfg->train.freeze_epochs, frozen);
+    check_read(cfg, p, "TRAIN.FREEZE_HEAD", cfg->train.freeze_epochs, frozen);
     check_read(cfg, p, "TRAIN.VALIDATE_DEVICE",
                cfg->train.validate == VALIDATE_BACKGROUND,
                "TRAIN.VALIDATE is not background");

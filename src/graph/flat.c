@@ -21,13 +21,17 @@ static int64_t place(struct flat *f, struct tensor *t, int64_t at)
     return place_at(f, f->nsegment++, t, at);
 }
 
-static int64_t place_params(struct flat *f, const struct graph *g, bool trainable,
+/* Held parameters are placed among the trained ones. */
+static int64_t place_params(struct flat *f, const struct graph *g, bool trained,
                             int64_t at)
 {
-    for (int i = g->ntensor; i-- > 0;)
-        if (g->tensor[i]->kind == TENSOR_PARAM && g->tensor[i]->trainable == trainable &&
-            !g->tensor[i]->constant)
-            at = place(f, g->tensor[i], at);
+    for (int i = g->ntensor; i-- > 0;) {
+        struct tensor *t = g->tensor[i];
+
+        if (t->kind == TENSOR_PARAM && (t->trainable || t->held) == trained &&
+            !t->constant)
+            at = place(f, t, at);
+    }
     return at;
 }
 

@@ -44,6 +44,7 @@ void graph_free(struct graph *g)
         free(g->flat->segment);
     free(g->flat);
     free(g->freeze_hits);
+    free(g->head_hits);
     free(g->node);
     free(g->tensor);
     arena_release(&g->arena);
@@ -70,17 +71,27 @@ void graph_freeze(struct graph *g, const char *const *pattern, int n)
     g->freeze_hits = xcalloc((size_t)n, sizeof(*g->freeze_hits));
 }
 
-static bool is_frozen(struct graph *g, const char *name)
+void graph_hold(struct graph *g, const char *const *head, int n)
 {
-    bool frozen = false;
+    if (g->ntensor)
+        BUG("graph_hold comes first");
+    g->head = head;
+    g->nhead = n;
+    g->head_hits = xcalloc((size_t)n, sizeof(*g->head_hits));
+}
 
-    for (int i = 0; i < g->nfreeze; i++) {
-        if (!fnmatch(g->freeze[i], name, 0)) {
-            g->freeze_hits[i]++;
-            frozen = true;
+/* Counts the match in each pattern's `hits`. */
+static bool matches_any(const char *const *pattern, int n, int *hits, const char *name)
+{
+    bool any = false;
+
+    for (int i = 0; i < n; i++) {
+        if (!fnmatch(pattern[i], name, 0)) {
+            hits[i]++;
+            any = true;
         }
     }
-    return frozen;
+    return any;
 }
 
 static struct tensor *tensor_new(struct graph *g, enum tensor_kind kind, const char *name)
@@ -141,7 +152,10 @@ static struct tensor *weight_new(struct builder *b, enum tensor_kind kind,
     t->memory = MEMORY_WEIGHTS;
     t->init = init;
     t->constant = b->layer_prefix != NULL;
-    t->frozen = t->constant || is_frozen(g, name);
+    t->frozen = t->constant || matches_any(g->freeze, g->nfreeze, g->freeze_hits, name);
+    t->held = g->nhead && !t->frozen &&
+              !matches_any(g->head, g->nhead, g->head_hits, name);
+    t->frozen |= t->held;
     t->trainable = kind == TENSOR_PARAM && !t->frozen;
     return t;
 }

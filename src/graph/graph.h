@@ -65,6 +65,8 @@ struct graph {
 
     const char *const *freeze; /* see graph_freeze */
     int nfreeze, *freeze_hits;
+    const char *const *head; /* see graph_hold */
+    int nhead, *head_hits;
     const struct collective *norms; /* see graph_share_norms */
     const struct collective *batch; /* see graph_share_batch */
     int batch_half;
@@ -119,6 +121,15 @@ void scope_end(struct builder *b);
  * pattern i.
  */
 void graph_freeze(struct graph *g, const char *const *pattern, int n);
+
+/*
+ * Call before building: everything that matches none of these patterns is frozen as by
+ * graph_freeze, but keeps its place among the trained parameters, so that the program
+ * shares its flat arrays with one that trains everything. Gradients of held parameters are
+ * never written: they stay zero if they are zero when the program first runs.
+ * g->head_hits[i] counts the matches of pattern i.
+ */
+void graph_hold(struct graph *g, const char *const *head, int n);
 
 /* Call before building: batch norms compute statistics over the batches of all processes
  * of `group` (SyncBatchNorm). NULL: over this process's batch. */

@@ -91,7 +91,8 @@ struct tensor {
 
     bool trainable; /* parameters: false once frozen */
     bool constant;  /* weights of a second net (graph/flat.h): no update, no checkpoint */
-    bool frozen;    /* parameters and buffers: a freeze pattern names it */
+    bool frozen;    /* parameters and buffers: a freeze pattern names it, or held */
+    bool held;      /* frozen by graph_hold(), in this program only */
     bool wants_grad; /* set by autodiff: trainable, or depends on a trainable tensor */
     bool root;       /* computed even if no node reads it */
     struct tensor *grad;

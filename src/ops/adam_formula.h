@@ -1,7 +1,7 @@
 /*
  * Adam and AdamW as in torch.optim (no amsgrad). In Adam, weight decay is part of the
- * gradient; AdamW (Loshchilov and Hutter, 2019) shrinks the weight separately. t counts
- * applied updates from 1.
+ * gradient; AdamW (Loshchilov and Hutter, 2019) shrinks the weight separately. t is
+ * update_time().
  *
  *   Adam:  g += wd w        AdamW:  w *= 1 - lr wd
  *   m += (1 - b1) (g - m);  v = b2 v + (1 - b2) g^2
@@ -23,7 +23,7 @@ HOST_DEVICE static inline struct adam_rule adam_rule(const struct optimizer_attr
                                                      const struct control *c)
 {
     const struct hyperparameters *h = &a->h;
-    double t = (double)(c->updates + 1), lr = update_lr(s, c);
+    double t = update_time(s, c), lr = update_lr(s, c);
     double wd = (double)s->weight_decay;
     struct adam_rule r;
 

@@ -17,6 +17,9 @@
  * (norm + 1e-6) if below 1. EMA: decay (1 - exp(-u / ramp)), u counting this update; ramp
  * 0: the plain decay.
  *
+ * frozen_updates follows `updates` while only the head is trained; the others then count
+ * their own updates from there (ops/update.h).
+ *
  * Compiled for host and device.
  */
 #ifndef OPS_CONTROL_FORMULA_H
@@ -56,7 +59,8 @@ HOST_DEVICE static inline double control_ema_decay(double decay, double ramp,
 HOST_DEVICE static inline double control_lr(const struct schedule *s, int64_t step,
                                             double plateau_lr)
 {
-    bool lowered = s->kind == SCHEDULE_PLATEAU && plateau_lr > 0 && step >= s->warmup;
+    bool lowered = s->kind == SCHEDULE_PLATEAU && plateau_lr > 0 &&
+                   step >= s->frozen + s->warmup;
 
     return lowered ? plateau_lr : schedule_lr(s, step);
 }
@@ -101,7 +105,9 @@ HOST_DEVICE static inline void control_scale(struct control *c, const struct sca
     }
 }
 
-HOST_DEVICE static inline void control_finish(struct control *c, const struct scaler *s)
+/* `held`: the update was one of the head alone. */
+HOST_DEVICE static inline void control_finish(struct control *c, const struct scaler *s,
+                                              bool held)
 {
     if (c->overflow) {
         c->skipped++;
@@ -110,6 +116,8 @@ HOST_DEVICE static inline void control_finish(struct control *c, const struct sc
         c->updates++;
         c->skipped_row = 0;
     }
+    if (held)
+        c->frozen_updates = c->updates;
     if (s->dynamic)
         control_scale(c, s);
     c->step++;

@@ -1,7 +1,7 @@
 /*
  * LAMB (You et al., Large Batch Optimization for Deep Learning, 2020) as timm.optim.Lamb:
  * Adam's step with weight decay is the direction u of a tensor, scaled to the norm of the
- * tensor. Its max_grad_norm is TRAIN.CLIP_GRAD. t counts applied updates from 1.
+ * tensor. Its max_grad_norm is TRAIN.CLIP_GRAD. t is update_time().
  *
  *   m += (1 - b1) (g - m);  v = b2 v + (1 - b2) g^2
  *   u = m / (1 - b1^t) / (sqrt(v) / sqrt(1 - b2^t) + eps) + wd w
@@ -26,7 +26,7 @@ HOST_DEVICE static inline struct lamb_rule lamb_rule(const struct optimizer_attr
                                                      const struct control *c)
 {
     const struct hyperparameters *h = &a->h;
-    double t = (double)(c->updates + 1);
+    double t = update_time(s, c);
     struct lamb_rule r;
 
     r.update = update_rule(&a->update, s, c);

@@ -21,6 +21,9 @@
  * step's t from the end of the warm-up), constant is current timm's, onecycle is
  * torch.optim.lr_scheduler.OneCycleLR without cycling the momentum.
  *
+ * A run that first trains its head alone (TRAIN.FREEZE_EPOCHS) does so at a constant rate
+ * for `frozen` updates; its schedule then begins, with t and T counted from there.
+ *
  * Compiled for host and device.
  */
 #ifndef OPS_SCHEDULE_FORMULA_H
@@ -48,8 +51,10 @@ enum { SCHEDULE_MILESTONES = 32 };
 struct schedule {
     int kind;
     bool warmup_prefix;
-    int64_t total, warmup; /* updates */
+    int64_t total, warmup; /* updates, after the frozen ones */
     double base, warmup_start, min;
+    int64_t frozen; /* updates of the head alone, before the schedule */
+    double frozen_rate;
     int64_t every;    /* step: updates between two drops */
     double rate;      /* step, multistep, plateau: factor of a drop */
     int64_t patience; /* plateau: epochs */
@@ -99,7 +104,8 @@ HOST_DEVICE static inline double schedule_drops(const struct schedule *s, int64_
     return s->base * pow(s->rate, (double)n);
 }
 
-HOST_DEVICE static inline double schedule_lr(const struct schedule *s, int64_t t)
+/* t: updates since the frozen ones. */
+HOST_DEVICE static inline double schedule_after(const struct schedule *s, int64_t t)
 {
     if (s->kind == SCHEDULE_ONECYCLE)
         return schedule_onecycle(s, t);
@@ -116,6 +122,11 @@ HOST_DEVICE static inline double schedule_lr(const struct schedule *s, int64_t t
         return past < span ? s->base - s->base * 0.99 * (past / span) : s->base * 0.01;
     }
     return schedule_drops(s, t);
+}
+
+HOST_DEVICE static inline double schedule_lr(const struct schedule *s, int64_t t)
+{
+    return t < s->frozen ? s->frozen_rate : schedule_after(s, t - s->frozen);
 }
 
 #endif

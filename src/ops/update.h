@@ -7,7 +7,7 @@
  *
  * and does nothing if control->overflow is set. It changes only the elements of its
  * segments; segments ascend and do not overlap, and each has its own weight decay and
- * learning rate scale. A parameter without a segment is frozen.
+ * learning rate scale. A parameter without a segment is frozen: its moments stay zero.
  *
  * The gradient of an element is update_gradient(): unscaled, clipped by norm (both are in
  * control->grad_multiplier) and by value. `round` is the level O3: the new weight is
@@ -30,6 +30,7 @@ struct update_segment {
     int64_t offset, len; /* elements of the flat arrays */
     float lr_scale, weight_decay;
     bool round;
+    bool late; /* held while the head was trained alone: its updates count from there */
 };
 
 enum update_round { UPDATE_ROUND_NONE, UPDATE_ROUND_F16, UPDATE_ROUND_BF16 };
@@ -90,6 +91,13 @@ HOST_DEVICE static inline double update_lr(const struct update_segment *s,
                                            const struct control *c)
 {
     return c->lr * (double)s->lr_scale;
+}
+
+/* Returns the number of this update of the segment, from 1: Adam's t, PyTorch's "step". */
+HOST_DEVICE static inline double update_time(const struct update_segment *s,
+                                             const struct control *c)
+{
+    return (double)(c->updates + 1 - (s->late ? c->frozen_updates : 0));
 }
 
 HOST_DEVICE static inline float update_gradient(float g, const struct update_rule *r)

@@ -12,9 +12,9 @@ void control_prepare_node(struct builder *b, struct tensor *control,
 }
 
 void control_finish_node(struct builder *b, struct tensor *control,
-                         const struct scaler *s)
+                         const struct scaler *s, bool held)
 {
-    struct control_finish_attrs a = {"control", *s};
+    struct control_finish_attrs a = {"control", *s, held};
 
     node_update(b, &op_control_finish, a.layer, &a, NULL, 0, &control, 1);
 }
@@ -40,7 +40,7 @@ static void control_finish_ref(const struct step *s)
 {
     const struct control_finish_attrs *a = s->node->attrs;
 
-    control_finish(s->out[0], &a->scaler);
+    control_finish(s->out[0], &a->scaler, a->held);
 }
 
 static void control_micro_ref(const struct step *s)

@@ -26,6 +26,7 @@ struct control_prepare_attrs {
 struct control_finish_attrs {
     const char *layer;
     struct scaler scaler;
+    bool held; /* the program trains only the head: graph_hold() */
 };
 
 extern const struct op op_control_prepare, op_control_finish, op_control_micro;
@@ -33,7 +34,7 @@ extern const struct op op_control_prepare, op_control_finish, op_control_micro;
 void control_prepare_node(struct builder *b, struct tensor *control,
                           const struct control_prepare_attrs *a);
 void control_finish_node(struct builder *b, struct tensor *control,
-                         const struct scaler *s);
+                         const struct scaler *s, bool held);
 void control_micro_node(struct builder *b, struct tensor *control);
 
 #endif

@@ -328,6 +328,8 @@ void build_init(struct build *t, const struct plan *p, enum build_kind kind, boo
     /* in evaluations, too: freezing decides the layout of the weights, which all programs
      * share */
     graph_freeze(t->graph, p->freeze, p->nfreeze);
+    if (p->holds)
+        graph_hold(t->graph, p->head, p->nhead);
     graph_share_norms(t->graph, p->norms);
     graph_share_batch(t->graph, p->group, p->own_images);
     /* of the run: this program may not contain the update */

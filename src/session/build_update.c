@@ -17,6 +17,7 @@
 #include "ops/running_stats.h"
 #include "ops/state.h"
 #include "ops/update_control.h"
+#include "session/head.h"
 
 /* Builds one backward phase, or with AMP.NUM_LOSSES one per loss, each with its own loss
  * scale: the sum of their gradients could not be unscaled. */
@@ -64,6 +65,7 @@ static void add_segments(struct build *t, const struct plan *p, int use,
             .len = s->len,
             .lr_scale = scale[i] * (float)g->lr_scale,
             .weight_decay = weight_decay_of(p, g, s->tensor),
+            .late = p->frozen_updates && p->nhead && !head_has(p, s->tensor->name),
         };
     }
 }
@@ -254,7 +256,7 @@ void build_update(struct build *t, struct builder *b, const struct plan *p, bool
     if (last && p->ema_on_device)
         build_ema(b, control);
     if (last)
-        control_finish_node(b, control, &p->scaler);
+        control_finish_node(b, control, &p->scaler, p->holds);
     else
         control_micro_node(b, control);
 }

@@ -65,7 +65,8 @@ static struct trial try_batch(const struct session *like, bool train, bool eval,
 
     cfg.data.batch_size = batch;
     cfg.train.use_checkpoint |= checkpoint;
-    session_compile(&s, &(struct session_options){.train = train, .eval = eval});
+    session_compile(&s, &(struct session_options){
+                            .train = train, .eval = eval, .phases = like->phases});
     t = (struct trial){fit_need(&s), largest_tensor(&s)};
     session_drop(&s);
     if (hurries)

@@ -118,6 +118,20 @@ static bool row_base_lr(struct view *v)
     return true;
 }
 
+/* The classifier is new even if the other weights are not. */
+static bool row_freeze_lr(struct view *v)
+{
+    const struct rates *r = rates_of(v->cfg);
+
+    if (!r || !v->cfg->train.freeze_epochs)
+        return false;
+    set_number(v, fmin(r->scratch * pow((double)v->batch / REFERENCE_BATCH, r->power),
+                       4 * r->scratch));
+    strbuf_addf(&v->why, "the head starts from scratch: %s with %" PRId64 " images per step",
+                r->optimizer, v->batch);
+    return true;
+}
+
 static bool row_warmup_lr(struct view *v)
 {
     set_number(v, v->cfg->train.base_lr / 100);
@@ -408,6 +422,7 @@ static const struct row {
     {"TRAIN.WARMUP_SHARE", row_warmup_share},
     {"TRAIN.OPTIMIZER.NAME", row_optimizer},
     {"TRAIN.BASE_LR", row_base_lr},
+    {"TRAIN.FREEZE_LR", row_freeze_lr},
     {"TRAIN.WARMUP_LR", row_warmup_lr},
     {"TRAIN.MIN_LR", row_min_lr},
     {"TRAIN.SCALE_LR", row_scale_lr},

@@ -7,7 +7,11 @@
 
 #include "session/session.h"
 
-/* Compiles the training programs, with mixup and cutmix if s->mixing. */
+/* True for the programs that train only the head. */
+bool session_holds(enum session_program which);
+
+/* Compiles the training programs, with mixup and cutmix if s->mixing, and with s->phases
+ * those of the head. */
 void session_compile_train(struct session *s);
 void session_drop_program(struct session *s, enum session_program which);
 

@@ -119,6 +119,7 @@ static void plan_counts(struct plan *p, const struct config *cfg, int64_t images
                     : p->tail && p->accumulation.group > 1;
     p->updates_per_epoch = accumulation_updates(&p->accumulation);
     p->updates = cfg->train.epochs * p->updates_per_epoch;
+    p->frozen_updates = cfg->train.freeze_epochs * p->updates_per_epoch;
     p->warmup_updates = schedule_warmup(cfg, p->updates_per_epoch);
 }
 

@@ -75,6 +75,12 @@ struct plan {
 
     const char *const *freeze; /* patterns of TRAIN.FREEZE; owned by the configuration */
     int nfreeze;
+    /* TRAIN.FREEZE_EPOCHS: updates that train the head alone, and the patterns of its
+     * parameters (session/head.h). */
+    int64_t frozen_updates;
+    const char *const *head;
+    int nhead;
+    bool holds; /* this program trains only the head */
     bool recompute; /* activation checkpointing */
 
     bool shares; /* batches of an update may have different weights: session/shares.h */

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "graph/flat.h"
+#include "session/head.h"
 #include "session/parts.h"
 
 /* True if a parameter belongs to the layer of that name. */
@@ -37,6 +38,30 @@ static void check_freeze(const struct session *s, const struct build *t)
                       "TRAIN.FREEZE leaves nothing to train");
 }
 
+/* Each pattern of the head must match a parameter, the head must be trained, and
+ * something else, too. */
+static void check_head(const struct session *s, const struct build *t)
+{
+    const struct plan *p = &s->plan;
+
+    for (int i = 0; i < p->nhead; i++)
+        if (!t->graph->head_hits[i] && s->cfg->train.freeze_head.n)
+            config_refuse(s->cfg, KEYS("TRAIN.FREEZE_HEAD"),
+                          "TRAIN.FREEZE_HEAD: no trained parameter of %s matches '%s'%s",
+                          s->cfg->model.name, p->head[i],
+                          is_layer(t->graph->flat, p->head[i]) ? " (a layer: add '.*')"
+                                                               : "");
+    if (!t->nsegment)
+        config_refuse(s->cfg, KEYS("TRAIN.FREEZE_EPOCHS", "TRAIN.FREEZE_HEAD"),
+                      "TRAIN.FREEZE_EPOCHS: %s has no classifier that is trained; name the "
+                      "parameters to train first with TRAIN.FREEZE_HEAD",
+                      s->cfg->model.name);
+    if (t->nsegment == s->build[SESSION_TRAIN].nsegment)
+        config_refuse(s->cfg, KEYS("TRAIN.FREEZE_EPOCHS", "TRAIN.FREEZE_HEAD"),
+                      "TRAIN.FREEZE_EPOCHS freezes nothing: all trained parameters belong "
+                      "to the head");
+}
+
 /* Each pattern of AMP.FP32 and AMP.HALF must match a layer. */
 static void check_rules(const struct session *s, const char *key,
                         const struct str_list *list, const int *hits)
@@ -64,12 +89,20 @@ static void observe(struct session *s, struct build *t)
     free(list);
 }
 
+bool session_holds(enum session_program which)
+{
+    return which == SESSION_HEAD || which == SESSION_HEAD_MICRO ||
+           which == SESSION_HEAD_TAIL;
+}
+
 static void compile(struct session *s, enum session_program which)
 {
     static const enum build_kind kind[] = {
         [SESSION_TRAIN] = BUILD_TRAIN,   [SESSION_MICRO] = BUILD_MICRO,
-        [SESSION_TAIL] = BUILD_TRAIN,    [SESSION_EVAL] = BUILD_EVAL,
-        [SESSION_EVAL_EMA] = BUILD_EVAL, [SESSION_CAM] = BUILD_CAM,
+        [SESSION_TAIL] = BUILD_TRAIN,    [SESSION_HEAD] = BUILD_TRAIN,
+        [SESSION_HEAD_MICRO] = BUILD_MICRO, [SESSION_HEAD_TAIL] = BUILD_TRAIN,
+        [SESSION_EVAL] = BUILD_EVAL,     [SESSION_EVAL_EMA] = BUILD_EVAL,
+        [SESSION_CAM] = BUILD_CAM,
     };
     struct compile_options o = {.keep_declines = s->keep_declines,
                                 .redzones = s->cfg->debug.redzones};
@@ -77,19 +110,24 @@ static void compile(struct session *s, enum session_program which)
 
     if (which == SESSION_TRAIN)
         o.share = s->program[SESSION_MICRO]; /* shares its packed weights */
-    if (which == SESSION_TAIL)
+    if (which == SESSION_HEAD)
+        o.share = s->program[SESSION_HEAD_MICRO];
+    if (which == SESSION_TAIL || which == SESSION_HEAD_TAIL)
         plan.batch = plan.tail;
     if (which == SESSION_CAM)
         plan.level =
             AMP_O0; /* gradients are too small for 16 bits without a loss scale */
+    plan.holds = session_holds(which);
     build_init(&s->build[which], &plan, kind[which], s->mixing);
     check_rules(s, "AMP.FP32", &s->cfg->amp.fp32, s->build[which].rules.f32_hits);
     check_rules(s, "AMP.HALF", &s->cfg->amp.half, s->build[which].rules.half_hits);
     if (s->observe)
         observe(s, &s->build[which]);
-    if (s->build[which].graph->training)
+    if (plan.holds)
+        check_head(s, &s->build[which]);
+    else if (s->build[which].graph->training)
         check_freeze(s, &s->build[which]);
-    if (s->build[which].graph->training)
+    if (s->build[which].graph->training && !plan.holds)
         optimizer_groups_check_matches(s->cfg, &s->plan.groups, s->build[which].graph);
     for (int i = 0; i < SESSION_PROGRAMS; i++)
         if (s->program[i] &&
@@ -105,6 +143,13 @@ void session_compile_train(struct session *s)
     compile(s, SESSION_TRAIN);
     if (s->plan.tail)
         compile(s, SESSION_TAIL);
+    if (!s->phases)
+        return;
+    if (s->plan.accumulation.group > 1)
+        compile(s, SESSION_HEAD_MICRO);
+    compile(s, SESSION_HEAD);
+    if (s->plan.tail)
+        compile(s, SESSION_HEAD_TAIL);
 }
 
 void session_compile(struct session *s, const struct session_options *o)
@@ -116,6 +161,9 @@ void session_compile(struct session *s, const struct session_options *o)
         config_refuse(s->cfg, KEYS("QUANT.ENABLE"),
                       "QUANT.ENABLE: 8-bit models can only be evaluated: they support "
                       "neither training nor feature extraction");
+    s->phases = o->train && o->phases && s->plan.frozen_updates;
+    if (s->phases)
+        head_choose(&s->plan, s->cfg);
     if (o->train)
         session_compile_train(s);
     if (o->eval)

@@ -35,11 +35,13 @@ static void check_multistep(const struct config *cfg, struct problems *p)
         if (steps->item[i] <= steps->item[i - 1])
             config_blame(cfg, p, KEYS(keys[0]),
                          "TRAIN.LR_SCHEDULER.MULTISTEPS must be increasing");
-    if (steps->n && cfg->train.warmup_epochs > steps->item[0])
+    if (steps->n && cfg->train.freeze_epochs + cfg->train.warmup_epochs > steps->item[0])
         config_blame(cfg, p, keys,
                      "the first of TRAIN.LR_SCHEDULER.MULTISTEPS (%lld) is within the "
-                     "warm-up of %lld epochs",
-                     (long long)steps->item[0], (long long)cfg->train.warmup_epochs);
+                     "warm-up of %lld epochs%s",
+                     (long long)steps->item[0], (long long)cfg->train.warmup_epochs,
+                     cfg->train.freeze_epochs ? ", which follows TRAIN.FREEZE_EPOCHS"
+                                              : "");
 }
 
 static void fill_multistep(struct schedule *s, const struct config *cfg,
@@ -50,7 +52,7 @@ static void fill_multistep(struct schedule *s, const struct config *cfg,
     if (!m->n || m->n > SCHEDULE_MILESTONES)
         BUG("unchecked milestones");
     for (int i = 0; i < m->n; i++)
-        s->milestone[i] = m->item[i] * updates_per_epoch;
+        s->milestone[i] = (m->item[i] - cfg->train.freeze_epochs) * updates_per_epoch;
     s->nmilestone = m->n;
     s->rate = cfg->train.lr_scheduler.gamma;
 }
@@ -200,14 +202,16 @@ void schedule_note_warmup(const struct config *cfg, struct problems *p)
     const struct config_train *t = &cfg->train;
     int i = names_find(&schedule_names, t->lr_scheduler.name);
 
-    if (i < 0 || schedules[i].warms_up_by || !t->epochs || t->warmup_epochs < t->epochs ||
+    int64_t epochs = t->epochs - t->freeze_epochs;
+
+    if (i < 0 || schedules[i].warms_up_by || epochs <= 0 || t->warmup_epochs < epochs ||
         t->warmup_share.has)
         return;
     problems_warn(p, config_where(cfg, "TRAIN.EPOCHS"),
                   "the warm-up of %lld epochs (TRAIN.WARMUP_EPOCHS) would cover all %lld "
                   "epochs of the run: shortened to a tenth of the run; set "
                   "--warmup-epochs or --warmup-share to change it",
-                  (long long)t->warmup_epochs, (long long)t->epochs);
+                  (long long)t->warmup_epochs, (long long)epochs);
 }
 
 const struct lr_schedule *schedule_of_config(const struct config *cfg)
@@ -223,7 +227,7 @@ int64_t schedule_warmup(const struct config *cfg, int64_t updates_per_epoch)
 {
     const struct config_train *t = &cfg->train;
     int64_t warmup = t->warmup_epochs * updates_per_epoch;
-    int64_t total = t->epochs * updates_per_epoch;
+    int64_t total = (t->epochs - t->freeze_epochs) * updates_per_epoch;
     double share = t->warmup_share.has ? t->warmup_share.value : warmup < total ? 1 : 0.1;
     int64_t max = (int64_t)(share * (double)total);
 
@@ -238,7 +242,9 @@ struct schedule schedule_fill(const struct config *cfg, int64_t updates_per_epoc
     struct schedule s = {
         .kind = (int)row->kind,
         .warmup_prefix = t->lr_scheduler.warmup_prefix,
-        .total = t->epochs * updates_per_epoch,
+        .total = (t->epochs - t->freeze_epochs) * updates_per_epoch,
+        .frozen = t->freeze_epochs * updates_per_epoch,
+        .frozen_rate = (t->freeze_lr.has ? t->freeze_lr.value : t->base_lr) * factor,
         .warmup = schedule_warmup(cfg, updates_per_epoch),
         .base = t->base_lr * factor,
         .warmup_start = t->warmup_lr * factor,

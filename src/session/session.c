@@ -150,10 +150,21 @@ void session_mix(struct session *s, bool mix)
         return;
     s->mixing = mix;
     inflight_drain(&s->inflight);
-    session_drop_program(s, SESSION_TRAIN);
-    session_drop_program(s, SESSION_MICRO);
-    session_drop_program(s, SESSION_TAIL);
+    for (int i = SESSION_TRAIN; i <= SESSION_HEAD_TAIL; i++)
+        session_drop_program(s, (enum session_program)i);
     session_compile_train(s);
     session_bind(s);
     session_refresh(s);
+}
+
+void session_hold(struct session *s, bool hold)
+{
+    s->holds = hold && s->phases;
+    if (hold || !s->phases)
+        return;
+    s->phases = false;
+    inflight_drain(&s->inflight);
+    for (int i = SESSION_HEAD; i <= SESSION_HEAD_TAIL; i++)
+        session_drop_program(s, (enum session_program)i);
+    session_refresh(s); /* the weights have changed since program TRAIN packed them */
 }

@@ -32,6 +32,7 @@
 
 struct session_options {
     bool train, eval;
+    bool phases; /* with the programs of TRAIN.FREEZE_EPOCHS: session_hold() */
     int64_t images;               /* training images; 0: unknown */
     struct class_factors factors; /* of the loss; its arrays must outlive the session */
     bool keep_declines;           /* for summary */
@@ -44,6 +45,9 @@ enum session_program {
     SESSION_TRAIN, /* the last batch of an update */
     SESSION_MICRO, /* any other batch: only accumulates gradients */
     SESSION_TAIL,  /* the smaller last batch of an epoch */
+    SESSION_HEAD,  /* TRAIN.FREEZE_EPOCHS: the same three, which train only the head */
+    SESSION_HEAD_MICRO,
+    SESSION_HEAD_TAIL,
     SESSION_EVAL,
     SESSION_EVAL_EMA, /* the same, with the EMA as weights */
     SESSION_CAM,      /* gradients of logits with respect to a layer: Grad-CAM */
@@ -60,6 +64,8 @@ struct session {
     double open_seconds; /* time it took to open the device */
     struct plan plan;
     bool mixing; /* the training programs apply mixup or cutmix */
+    bool phases; /* the programs of the head exist until session_hold(s, false) */
+    bool holds;  /* the next step trains only the head */
     bool keep_declines, observe;
     struct build build[SESSION_PROGRAMS]; /* .graph is NULL if there is no such program */
     struct program *program[SESSION_PROGRAMS];
@@ -128,6 +134,11 @@ void session_host_free(struct session *s, void *p);
 /* Enables or disables mixup and cutmix from the next step on; recompiles the training
  * programs on a change. */
 void session_mix(struct session *s, bool mix);
+
+/* TRAIN.FREEZE_EPOCHS: from the next step on, trains the head alone, or everything. The
+ * programs of both exist since session_init; those of the head are freed once everything is
+ * trained, so that there is no way back. Does nothing without session_options.phases. */
+void session_hold(struct session *s, bool hold);
 
 /* Begins an evaluation of the weights and, with `ema`, of the EMA on the same batches. Do
  * not train before the last session_eval. */

@@ -111,9 +111,11 @@ void session_refresh(struct session *s)
 {
     if (s->program[SESSION_TRAIN] && plan_rounds(&s->plan))
         round_weights(s);
+    /* also refreshes the programs of micro-batches */
     if (s->program[SESSION_TRAIN])
-        program_refresh(s->program[SESSION_TRAIN]); /* also refreshes the program of
-                                                     * micro-batches */
+        program_refresh(s->program[SESSION_TRAIN]);
+    if (s->program[SESSION_HEAD])
+        program_refresh(s->program[SESSION_HEAD]);
 }
 
 int session_moments(const struct session *s)

@@ -49,6 +49,9 @@ static void run(struct session *s, enum session_program which)
         [SESSION_TRAIN] = "training step",
         [SESSION_MICRO] = "accumulation step",
         [SESSION_TAIL] = "training step of the last batch",
+        [SESSION_HEAD] = "training step of the head",
+        [SESSION_HEAD_MICRO] = "accumulation step of the head",
+        [SESSION_HEAD_TAIL] = "training step of the head and the last batch",
         [SESSION_EVAL] = "evaluation step",
         [SESSION_EVAL_EMA] = "evaluation step of the EMA",
         [SESSION_CAM] = "gradients of a layer",
@@ -95,11 +98,13 @@ int64_t session_next_batch(const struct session *s)
  * those of the other programs afterwards. */
 static void run_tail(struct session *s, const struct lent_batch *b)
 {
-    program_refresh(s->program[SESSION_TAIL]);
-    take_batch(s, SESSION_TAIL, b);
-    run(s, SESSION_TAIL);
-    program_refresh(s->program[SESSION_TRAIN]); /* also refreshes the program of
-                                                 * micro-batches */
+    enum session_program tail = s->holds ? SESSION_HEAD_TAIL : SESSION_TAIL;
+
+    program_refresh(s->program[tail]);
+    take_batch(s, tail, b);
+    run(s, tail);
+    /* also refreshes the program of micro-batches */
+    program_refresh(s->program[s->holds ? SESSION_HEAD : SESSION_TRAIN]);
 }
 
 void session_weights(const struct session *s, const struct lent_batch *b, int k,
@@ -118,6 +123,8 @@ bool session_step_lent(struct session *s, const struct lent_batch *b)
     bool last = accumulation_ends(&s->plan.accumulation, s->micro++);
     enum session_program which = last ? SESSION_TRAIN : SESSION_MICRO;
 
+    if (s->holds)
+        which = last ? SESSION_HEAD : SESSION_HEAD_MICRO;
     if (tail) {
         run_tail(s, b);
     } else {

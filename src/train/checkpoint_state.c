@@ -43,6 +43,8 @@ static void put_control(struct json_writer *w, const struct control *c, int loss
     json_put_int(w, "micro", c->micro);
     json_put_int(w, "seed", (int64_t)c->seed);
     json_put_int(w, "updates", c->updates);
+    if (c->frozen_updates)
+        json_put_int(w, "frozen_updates", c->frozen_updates);
     json_put_double(w, "loss_scale", c->loss_scale);
     json_put_int(w, "growth_count", c->growth_count);
     put_scales(w, c, losses);
@@ -203,6 +205,7 @@ static struct control get_control(const json_t *o, struct strbuf *why)
         .micro = count(o, "micro", COUNT_MAX, why),
         .seed = (uint64_t)json_integer_value(json_object_get(o, "seed")),
         .updates = count(o, "updates", COUNT_MAX, why),
+        .frozen_updates = count(o, "frozen_updates", COUNT_MAX, why),
         .loss_scale = number(o, "loss_scale"),
         .growth_count = (int32_t)count(o, "growth_count", INT32_MAX, why),
         .skipped = count(o, "skipped", COUNT_MAX, why),
@@ -281,6 +284,8 @@ int checkpoint_state_get(const json_t *o, const struct session *s, struct run_st
     r->loss_scales = get_scales(json_object_get(o, "control"), c, why);
     if (!why->len && !is_scale(c->loss_scale))
         strbuf_addstr(why, "loss_scale is not a number above 0");
+    if (!why->len && c->frozen_updates > c->updates)
+        strbuf_addstr(why, "frozen_updates are more than updates");
     if (!why->len && (c->step < r->epoch * r->updates_per_epoch ||
                       c->step > (r->epoch + 1) * r->updates_per_epoch))
         strbuf_addf(why, "step %lld is not in epoch %lld (%lld steps per epoch)",

@@ -53,6 +53,10 @@ static void write_derived(const struct output *o, const struct session *s)
     add_number(&t, "base_lr", p->schedule.base);
     add_number(&t, "warmup_lr", p->schedule.warmup_start);
     add_number(&t, "min_lr", p->schedule.min);
+    if (p->frozen_updates) {
+        strbuf_addf(&t, "freeze_updates: %lld\n", (long long)p->frozen_updates);
+        add_number(&t, "freeze_lr", p->schedule.frozen_rate);
+    }
     strbuf_addf(&t, "arena_bytes: %zu\nweight_bytes: %zu\n",
                 session_bytes(s, MEMORY_ARENA), session_bytes(s, MEMORY_WEIGHTS));
     write_text(o, "derived.yaml", t.buf);

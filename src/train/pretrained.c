@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "config/choices.h"
 #include "io/weights_file.h"
+#include "session/head.h"
 #include "session/model_config.h"
 #include "session/state.h"
 #include "train/file_names.h"
@@ -40,9 +41,8 @@ struct loading {
 static const char *classifier(const struct session *s)
 {
     int which = s->program[SESSION_TRAIN] ? SESSION_TRAIN : SESSION_EVAL;
-    const struct tensor *logits = s->build[which].logits;
 
-    return logits ? logits->producer->layer : "";
+    return head_layer(&s->build[which]);
 }
 
 static bool of_head(const struct loading *l, const char *name)

@@ -83,6 +83,7 @@ static bool train_epoch(struct trainer *t)
     t->epoch_from = t->step - first;
     if (t->state.epoch == p->mix_off_epoch)
         trainer_collect(t); /* the writer reads the layout of programs released here */
+    trainer_hold(t);
     session_mix(&t->session, t->state.epoch < p->mix_off_epoch);
     if (t->step < t->epoch_end)
         load_from(t, t->state.epoch, accumulation_micro(&p->accumulation, t->epoch_from));

@@ -110,6 +110,10 @@ void trainer_start(struct trainer *t, struct config *cfg);
  * Nothing may be in flight. */
 void trainer_window_clock(struct trainer *t);
 
+/* Trains the head alone in the first TRAIN.FREEZE_EPOCHS epochs, and everything from then
+ * on; logs the change. Call before each epoch. */
+void trainer_hold(struct trainer *t);
+
 /* Waits for all steps and writes the lines that are due. */
 void trainer_settle(struct trainer *t);
 

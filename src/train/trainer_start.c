@@ -45,8 +45,10 @@ static void log_rates(const struct trainer *t)
                     " (TRAIN.BASE_LR %.6g x %lld images / TRAIN.SCALE_LR_BASE %lld)",
                     c->base_lr, (long long)p->batch * p->world * c->accumulation_steps,
                     (long long)c->scale_lr_base);
-    log_info("learning rate %.6g%s, %.6g in the first step and %.6g in the last",
-             p->schedule.base, why.buf ? why.buf : "", schedule_lr(&p->schedule, 0),
+    log_info("learning rate %.6g%s, %.6g in the first step%s and %.6g in the last",
+             p->schedule.base, why.buf ? why.buf : "",
+             schedule_lr(&p->schedule, p->schedule.frozen),
+             p->frozen_updates ? " after TRAIN.FREEZE_EPOCHS" : "",
              schedule_lr(&p->schedule, p->updates - 1));
     strbuf_release(&why);
 }
@@ -215,6 +217,11 @@ static void adopt(struct trainer *t, uint64_t data)
     struct control c = session_control(&t->session);
     int64_t begun = c.micro - accumulation_micro(a, c.step);
 
+    if (c.frozen_updates && !t->session.plan.frozen_updates)
+        config_refuse(t->cfg, KEYS("TRAIN.FREEZE_EPOCHS"),
+                      "TRAIN.FREEZE_EPOCHS 0: the run that wrote the checkpoint trained its "
+                      "head alone first; resume with its value, or load only the weights "
+                      "with MODEL.PRETRAINED");
     c.seed = (uint64_t)t->cfg->seed;
     if (!dist_is_first()) /* what a checkpoint counts is of all processes */
         t->state.train = t->state.window = (struct metrics){0};
@@ -309,6 +316,7 @@ void trainer_start(struct trainer *t, struct config *cfg)
         &t->session, cfg,
         &(struct session_options){.train = true,
                                   .eval = true,
+                                  .phases = true,
                                   .images = data_epoch_images(cfg, t->feed.train->n),
                                   .factors = feed_factors(&t->feed)});
     output_prepare(&t->output, cfg);

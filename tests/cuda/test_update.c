@@ -96,7 +96,7 @@ static void build_update(struct builder *b, const struct setting *s)
         ema(b, weights, control, flat(b, "other", MEMORY_MOMENT2, all));
     if (s->ema)
         ema(b, weights, control, flat(b, "ema", MEMORY_EMA, all));
-    control_finish_node(b, control, &(const struct scaler){0});
+    control_finish_node(b, control, &(const struct scaler){0}, false);
 }
 
 static void compile(struct compiled *c, const struct setting *s)

@@ -86,7 +86,7 @@ static void build_update(struct builder *b, const struct run *r)
     optimizer_node(b, optimizer_find(optimizers[r->optimizer].name), &u, &hyperparameters,
                    grads, control, state);
     running_stats(b, control, (struct accumulation){.group = 1}, true);
-    control_finish_node(b, control, &(struct scaler){.dynamic = false});
+    control_finish_node(b, control, &(struct scaler){.dynamic = false}, false);
 }
 
 static int64_t classes_of(const struct run *r)

@@ -69,7 +69,7 @@ static void build_update(struct builder *b)
     optimizer_node(b, optimizer_find("adam"), &u, &hyperparameters, grads, control,
                    state);
     running_stats(b, control, (struct accumulation){.group = 1}, true);
-    control_finish_node(b, control, &(struct scaler){.dynamic = false});
+    control_finish_node(b, control, &(struct scaler){.dynamic = false}, false);
 }
 
 static void build(struct trial *t, bool encoder_only, const json_t *j)

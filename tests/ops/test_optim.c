@@ -223,8 +223,8 @@ static int compare_step(const struct fixture *f, const char *name, const json_t 
 static int run_golden(struct fixture *f, const json_t *o)
 {
     const struct update_segment seg[] = {
-        {0, FIRST, 1, (float)number(o, "wd"), false},
-        {SECOND_AT, SECOND, 1, 0, false},
+        {0, FIRST, 1, (float)number(o, "wd"), false, false},
+        {SECOND_AT, SECOND, 1, 0, false, false},
     };
     const json_t *steps = json_object_get(o, "step");
     int compared = 0;
@@ -237,7 +237,7 @@ static int run_golden(struct fixture *f, const json_t *o)
 
         prepare_step(f, o, step);
         run_optimizer(f);
-        control_finish(&f->m.control, &(const struct scaler){0});
+        control_finish(&f->m.control, &(const struct scaler){0}, false);
         compared += compare_step(f, json_string_value(json_object_get(o, "name")), step);
     }
     for (int k = FIRST; k < SECOND_AT; k++)
@@ -404,7 +404,7 @@ static void check_rounded(struct fixture *f)
 
 static void test_skipped(void **state)
 {
-    static const struct update_segment all = {0, FLAT, 1, 0.1f, false};
+    static const struct update_segment all = {0, FLAT, 1, 0.1f, false, false};
 
     (void)state;
     with_each_backend(check_property, &(struct property){check_skipped, {&all, 1, 0, 0}});
@@ -412,7 +412,7 @@ static void test_skipped(void **state)
 
 static void test_frozen(void **state)
 {
-    static const struct update_segment some = {3, 4, 1, 0.1f, false};
+    static const struct update_segment some = {3, 4, 1, 0.1f, false, false};
 
     (void)state;
     with_each_backend(check_property, &(struct property){check_frozen, {&some, 1, 0, 0}});
@@ -421,8 +421,8 @@ static void test_frozen(void **state)
 static void test_rounded(void **state)
 {
     static const struct update_segment seg[] = {
-        {0, FIRST, 1, 0.1f, true},
-        {SECOND_AT, SECOND, 1, 0.1f, false},
+        {0, FIRST, 1, 0.1f, true, false},
+        {SECOND_AT, SECOND, 1, 0.1f, false, false},
     };
 
     (void)state;
@@ -430,13 +430,44 @@ static void test_rounded(void **state)
                       &(struct property){check_rounded, {seg, 2, UPDATE_ROUND_BF16, 0}});
 }
 
+/* A late segment counts its own updates: Adam's first step moves it by the rate. The
+ * other's moments are as new, but corrected for 6 updates: it moves by half as much. */
+static void check_late(struct fixture *f, const void *arg)
+{
+    static const struct update_segment seg[] = {
+        {0, 4, 1, 0, false, true},
+        {4, 4, 1, 0, false, false},
+    };
+
+    fixture_compile(f, optimizer_find(arg), &(struct update){seg, 2, 0, 0},
+                    &(struct hyperparameters){.beta1 = 0.9, .beta2 = 0.999, .eps = 0});
+    f->m.control.lr = 0.25;
+    f->m.control.grad_multiplier = 1;
+    f->m.control.updates = f->m.control.frozen_updates = 5;
+    for (int i = 0; i < 8; i++) {
+        f->m.weights[i] = 0;
+        f->m.grads[i] = 1;
+    }
+    run_optimizer(f);
+    for (int i = 0; i < 4; i++) {
+        assert_float_equal(f->m.weights[i], -0.25, 1e-6);
+        assert_true(f->m.weights[4 + i] > -0.2F);
+    }
+}
+
+static void test_late(void **state)
+{
+    (void)state;
+    with_each_backend(check_late, "adamw");
+}
+
 /* lr_scale of a segment multiplies the learning rate: twice the distance in one step of
  * plain SGD. */
 static void check_lr_scale(struct fixture *f, const void *arg)
 {
     static const struct update_segment seg[] = {
-        {0, 4, 1, 0, false},
-        {4, 4, 2, 0, false},
+        {0, 4, 1, 0, false, false},
+        {4, 4, 2, 0, false, false},
     };
 
     (void)arg;
@@ -462,7 +493,7 @@ int main(void)
 {
     const struct CMUnitTest test[] = {
         cmocka_unit_test(test_golden),  cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_skipped), cmocka_unit_test(test_frozen),
+        cmocka_unit_test(test_skipped), cmocka_unit_test(test_frozen), cmocka_unit_test(test_late),
         cmocka_unit_test(test_rounded), cmocka_unit_test(test_lr_scale),
     };
 

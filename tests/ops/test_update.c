@@ -95,7 +95,7 @@ static void test_scaler(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
         c.overflow = row[i].overflow;
-        control_finish(&c, &s);
+        control_finish(&c, &s, false);
         assert_true(c.loss_scale == row[i].scale);
     }
     assert_int_equal(c.step, 12);
@@ -105,7 +105,7 @@ static void test_scaler(void **state)
     assert_int_equal(c.updates, 8);
     for (int i = 0; i < 100; i++) {
         c.overflow = 1;
-        control_finish(&c, &s);
+        control_finish(&c, &s, false);
     }
     assert_true(c.loss_scale == 1); /* the minimum */
     assert_int_equal(c.skipped_row, 101);

@@ -1,0 +1,50 @@
+#include "session/head.h"
+
+#include <fnmatch.h>
+
+#include "session/build.h"
+
+enum { HEAD_PATTERNS = 8 }; /* of a family's heads, and the auxiliary classifiers */
+
+const char *head_layer(const struct build *t)
+{
+    return t->logits && t->logits->producer ? t->logits->producer->layer : "";
+}
+
+bool head_has(const struct plan *p, const char *name)
+{
+    for (int i = 0; i < p->nhead; i++)
+        if (!fnmatch(p->head[i], name, 0))
+            return true;
+    return false;
+}
+
+static void add(struct plan *p, const char **pattern, const char *layer)
+{
+    if (*layer && p->nhead < HEAD_PATTERNS)
+        pattern[p->nhead++] = arena_printf(&p->mem, "%s.*", layer);
+}
+
+void head_choose(struct plan *p, const struct config *cfg)
+{
+    const char *const *heads = p->model->family->heads;
+    const char **pattern = arena_new(&p->mem, HEAD_PATTERNS * sizeof(*pattern));
+    struct build net;
+
+    p->nhead = cfg->train.freeze_head.n;
+    p->head = cfg->train.freeze_head.item;
+    if (p->nhead)
+        return;
+    p->head = pattern;
+    for (int i = 0; heads && heads[i]; i++)
+        add(p, pattern, heads[i]);
+    if (!heads) {
+        build_init(&net, p, BUILD_EVAL, false);
+        add(p, pattern, head_layer(&net));
+        build_release(&net);
+    }
+    for (int i = 0; i < p->nloss; i++)
+        if (p->loss[i].stage >= 0)
+            add(p, pattern,
+                arena_printf(&p->mem, LOSSES_AUX "%d", p->loss[i].stage));
+}
