@@ -33,8 +33,8 @@ __global__ void count_micro(control *c)
     control_micro(c);
 }
 
-__global__ void seed_gradient(const control *c, accumulation a, int overflow_at,
-                              int own, float *to)
+__global__ void seed_gradient(const control *c, accumulation a, int overflow_at, int own,
+                              float *to)
 {
     *to = loss_scale_value(c, &a, overflow_at, own);
 }

@@ -153,8 +153,8 @@ static struct tensor *weight_new(struct builder *b, enum tensor_kind kind,
     t->init = init;
     t->constant = b->layer_prefix != NULL;
     t->frozen = t->constant || matches_any(g->freeze, g->nfreeze, g->freeze_hits, name);
-    t->held = g->nhead && !t->frozen &&
-              !matches_any(g->head, g->nhead, g->head_hits, name);
+    t->held =
+        g->nhead && !t->frozen && !matches_any(g->head, g->nhead, g->head_hits, name);
     t->frozen |= t->held;
     t->trainable = kind == TENSOR_PARAM && !t->frozen;
     return t;

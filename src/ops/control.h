@@ -32,7 +32,7 @@ struct control {
     double ema_decay; /* of the next update */
     /* SCHEDULE_PLATEAU: the rate set by the host; 0: not lowered. */
     double plateau_lr;
-    int64_t updates; /* applied updates: Adam's t, EMA's t */
+    int64_t updates;        /* applied updates: Adam's t, EMA's t */
     int64_t frozen_updates; /* those of the head alone: TRAIN.FREEZE_EPOCHS */
 
     double loss_scale;      /* 1 if scaling is off, or if `scalers` is used */

@@ -59,8 +59,8 @@ HOST_DEVICE static inline double control_ema_decay(double decay, double ramp,
 HOST_DEVICE static inline double control_lr(const struct schedule *s, int64_t step,
                                             double plateau_lr)
 {
-    bool lowered = s->kind == SCHEDULE_PLATEAU && plateau_lr > 0 &&
-                   step >= s->frozen + s->warmup;
+    bool lowered =
+        s->kind == SCHEDULE_PLATEAU && plateau_lr > 0 && step >= s->frozen + s->warmup;
 
     return lowered ? plateau_lr : schedule_lr(s, step);
 }

@@ -45,6 +45,5 @@ void head_choose(struct plan *p, const struct config *cfg)
     }
     for (int i = 0; i < p->nloss; i++)
         if (p->loss[i].stage >= 0)
-            add(p, pattern,
-                arena_printf(&p->mem, LOSSES_AUX "%d", p->loss[i].stage));
+            add(p, pattern, arena_printf(&p->mem, LOSSES_AUX "%d", p->loss[i].stage));
 }

@@ -127,7 +127,8 @@ static bool row_freeze_lr(struct view *v)
         return false;
     set_number(v, fmin(r->scratch * pow((double)v->batch / REFERENCE_BATCH, r->power),
                        4 * r->scratch));
-    strbuf_addf(&v->why, "the head starts from scratch: %s with %" PRId64 " images per step",
+    strbuf_addf(&v->why,
+                "the head starts from scratch: %s with %" PRId64 " images per step",
                 r->optimizer, v->batch);
     return true;
 }

@@ -80,7 +80,7 @@ struct plan {
     int64_t frozen_updates;
     const char *const *head;
     int nhead;
-    bool holds; /* this program trains only the head */
+    bool holds;     /* this program trains only the head */
     bool recompute; /* activation checkpointing */
 
     bool shares; /* batches of an update may have different weights: session/shares.h */

@@ -52,14 +52,16 @@ static void check_head(const struct session *s, const struct build *t)
                           is_layer(t->graph->flat, p->head[i]) ? " (a layer: add '.*')"
                                                                : "");
     if (!t->nsegment)
-        config_refuse(s->cfg, KEYS("TRAIN.FREEZE_EPOCHS", "TRAIN.FREEZE_HEAD"),
-                      "TRAIN.FREEZE_EPOCHS: %s has no classifier that is trained; name the "
-                      "parameters to train first with TRAIN.FREEZE_HEAD",
-                      s->cfg->model.name);
+        config_refuse(
+            s->cfg, KEYS("TRAIN.FREEZE_EPOCHS", "TRAIN.FREEZE_HEAD"),
+            "TRAIN.FREEZE_EPOCHS: %s has no classifier that is trained; name the "
+            "parameters to train first with TRAIN.FREEZE_HEAD",
+            s->cfg->model.name);
     if (t->nsegment == s->build[SESSION_TRAIN].nsegment)
-        config_refuse(s->cfg, KEYS("TRAIN.FREEZE_EPOCHS", "TRAIN.FREEZE_HEAD"),
-                      "TRAIN.FREEZE_EPOCHS freezes nothing: all trained parameters belong "
-                      "to the head");
+        config_refuse(
+            s->cfg, KEYS("TRAIN.FREEZE_EPOCHS", "TRAIN.FREEZE_HEAD"),
+            "TRAIN.FREEZE_EPOCHS freezes nothing: all trained parameters belong "
+            "to the head");
 }
 
 /* Each pattern of AMP.FP32 and AMP.HALF must match a layer. */
@@ -98,10 +100,10 @@ bool session_holds(enum session_program which)
 static void compile(struct session *s, enum session_program which)
 {
     static const enum build_kind kind[] = {
-        [SESSION_TRAIN] = BUILD_TRAIN,   [SESSION_MICRO] = BUILD_MICRO,
-        [SESSION_TAIL] = BUILD_TRAIN,    [SESSION_HEAD] = BUILD_TRAIN,
+        [SESSION_TRAIN] = BUILD_TRAIN,      [SESSION_MICRO] = BUILD_MICRO,
+        [SESSION_TAIL] = BUILD_TRAIN,       [SESSION_HEAD] = BUILD_TRAIN,
         [SESSION_HEAD_MICRO] = BUILD_MICRO, [SESSION_HEAD_TAIL] = BUILD_TRAIN,
-        [SESSION_EVAL] = BUILD_EVAL,     [SESSION_EVAL_EMA] = BUILD_EVAL,
+        [SESSION_EVAL] = BUILD_EVAL,        [SESSION_EVAL_EMA] = BUILD_EVAL,
         [SESSION_CAM] = BUILD_CAM,
     };
     struct compile_options o = {.keep_declines = s->keep_declines,

@@ -10,10 +10,11 @@ static void log_phase(const struct trainer *t, bool hold)
     const struct build *head = &t->session.build[SESSION_HEAD];
 
     if (hold)
-        log_info("TRAIN.FREEZE_EPOCHS: training %d of %d parameter tensors (the head) until "
-                 "the end of epoch %lld, learning rate %.6g",
-                 head->nsegment, all->nsegment,
-                 epoch_shown(t->cfg->train.freeze_epochs - 1), p->schedule.frozen_rate);
+        log_info(
+            "TRAIN.FREEZE_EPOCHS: training %d of %d parameter tensors (the head) until "
+            "the end of epoch %lld, learning rate %.6g",
+            head->nsegment, all->nsegment, epoch_shown(t->cfg->train.freeze_epochs - 1),
+            p->schedule.frozen_rate);
     else
         log_info("TRAIN.FREEZE_EPOCHS: training all %d parameter tensors from epoch %lld "
                  "on, learning rate %.6g",

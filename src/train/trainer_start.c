@@ -218,10 +218,11 @@ static void adopt(struct trainer *t, uint64_t data)
     int64_t begun = c.micro - accumulation_micro(a, c.step);
 
     if (c.frozen_updates && !t->session.plan.frozen_updates)
-        config_refuse(t->cfg, KEYS("TRAIN.FREEZE_EPOCHS"),
-                      "TRAIN.FREEZE_EPOCHS 0: the run that wrote the checkpoint trained its "
-                      "head alone first; resume with its value, or load only the weights "
-                      "with MODEL.PRETRAINED");
+        config_refuse(
+            t->cfg, KEYS("TRAIN.FREEZE_EPOCHS"),
+            "TRAIN.FREEZE_EPOCHS 0: the run that wrote the checkpoint trained its "
+            "head alone first; resume with its value, or load only the weights "
+            "with MODEL.PRETRAINED");
     c.seed = (uint64_t)t->cfg->seed;
     if (!dist_is_first()) /* what a checkpoint counts is of all processes */
         t->state.train = t->state.window = (struct metrics){0};
