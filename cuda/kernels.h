@@ -22,7 +22,7 @@ extern const struct kernel cuda_layer_scale, cuda_layernorm, cuda_layernorm_grad
 extern const struct kernel cuda_add, cuda_bias_grad, cuda_concat, cuda_confusion,
     cuda_cross_entropy, cuda_bce, cuda_multilabel_loss, cuda_focal, cuda_dice, cuda_ohem, cuda_distill,
     cuda_label_down, cuda_loss_sum, cuda_cross_entropy2d, cuda_dropout, cuda_head,
-    cuda_head_grad, cuda_metrics, cuda_mix;
+    cuda_head_grad, cuda_metrics, cuda_mix, cuda_regression_loss, cuda_unscale, cuda_corn;
 extern const struct kernel cuda_cpb_table, cuda_qkv_bias, cuda_window_mix,
     cuda_window_attention, cuda_window_attention_grad, cuda_attention_mma,
     cuda_attention_mma_grad, cuda_attention_cudnn, cuda_attention_cudnn_grad;

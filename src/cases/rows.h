@@ -24,6 +24,7 @@
 #include "ops/multilabel_loss.h"
 #include "ops/ohem.h"
 #include "ops/pad_shortcut.h"
+#include "ops/regression_loss.h"
 #include "ops/relu.h"
 #include "ops/window_attention.h"
 #include "ops/window_mix.h"
@@ -69,6 +70,8 @@ extern const struct op_case rows_wide_chains[];
 #define BCE(...)     .build = case_bce, ATTRS(bce_attrs, __VA_ARGS__)
 #define MULTILABEL(...)                                                                  \
     .build = case_multilabel, ATTRS(multilabel_loss_attrs, __VA_ARGS__)
+#define REGRESSION(...)                                                                  \
+    .build = case_regression, ATTRS(regression_loss_attrs, .rule = {__VA_ARGS__})
 #define LOSS(...) .build = case_cross_entropy, ATTRS(cross_entropy_attrs, __VA_ARGS__)
 
 /* Parts of an op, with inputs in place of its other parts. */

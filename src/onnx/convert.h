@@ -64,7 +64,7 @@ const char *convert_dense(struct convert *c, const char *x, const char *w, const
 convert_fn convert_conv2d, convert_conv_transpose2d, convert_batchnorm, convert_linear;
 /* pointwise.c */
 convert_fn convert_relu, convert_sigmoid, convert_gelu, convert_add, convert_scale_by,
-    convert_layer_scale, convert_scale_channels, convert_layernorm;
+    convert_layer_scale, convert_scale_channels, convert_layernorm, convert_unscale;
 /* shape.c */
 convert_fn convert_view, convert_concat2, convert_maxpool, convert_avgpool,
     convert_global_avgpool, convert_pad_shortcut, convert_patch_merge,
@@ -72,6 +72,8 @@ convert_fn convert_view, convert_concat2, convert_maxpool, convert_avgpool,
 /* attention.c */
 convert_fn convert_window_attention, convert_cpb_table, convert_qkv_bias,
     convert_window_mix;
+/* ordinal.c */
+convert_fn convert_corn;
 /* quantize.c */
 convert_fn convert_quantize, convert_qconv2d, convert_qlinear;
 

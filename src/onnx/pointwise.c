@@ -8,6 +8,7 @@
 #include "ops/relu.h"
 #include "ops/scale_by.h"
 #include "ops/scale_channels.h"
+#include "ops/unscale.h"
 
 const char *convert_relu(struct convert *c, const struct node *n)
 {
@@ -72,6 +73,15 @@ const char *convert_scale_channels(struct convert *c, const struct node *n)
     return onnx_node(c->x, "Mul",
                      ONNX_IN(convert_value(c, n->in[SCALE_CHANNELS_X]),
                              convert_value(c, n->in[SCALE_CHANNELS_S])));
+}
+
+const char *convert_unscale(struct convert *c, const struct node *n)
+{
+    const char *y = onnx_node(c->x, "Mul",
+                              ONNX_IN(convert_value(c, n->in[UNSCALE_VALUES]),
+                                      convert_value(c, n->in[UNSCALE_STD])));
+
+    return onnx_node(c->x, "Add", ONNX_IN(y, convert_value(c, n->in[UNSCALE_MEAN])));
 }
 
 /* Returns ones for a norm without weights: LayerNormalization requires a scale. */

@@ -5,6 +5,7 @@
 #include "ops/batchnorm.h"
 #include "ops/concat.h"
 #include "ops/conv2d.h"
+#include "ops/corn.h"
 #include "ops/cpb_table.h"
 #include "ops/gelu.h"
 #include "ops/global_avgpool.h"
@@ -23,6 +24,7 @@
 #include "ops/scale_channels.h"
 #include "ops/sigmoid.h"
 #include "ops/tokens.h"
+#include "ops/unscale.h"
 #include "ops/view.h"
 #include "ops/window_attention.h"
 #include "ops/window_mix.h"
@@ -54,6 +56,8 @@ const struct convert_row convert_table[] = {
     {&op_cpb_table, convert_cpb_table},
     {&op_qkv_bias, convert_qkv_bias},
     {&op_window_mix, convert_window_mix},
+    {&op_unscale, convert_unscale},
+    {&op_corn, convert_corn},
     {&op_quantize, convert_quantize},
     {&op_qconv2d, convert_qconv2d},
     {&op_qlinear, convert_qlinear},

@@ -15,6 +15,7 @@
 #include "ops/concat.h"
 #include "ops/confusion.h"
 #include "ops/conv2d.h"
+#include "ops/corn.h"
 #include "ops/cpb_table.h"
 #include "ops/cross_entropy.h"
 #include "ops/cross_entropy2d.h"
@@ -48,6 +49,7 @@
 #include "ops/qkv_bias.h"
 #include "ops/qlayer.h"
 #include "ops/quantize.h"
+#include "ops/regression_loss.h"
 #include "ops/relu.h"
 #include "ops/resize.h"
 #include "ops/running_stats.h"
@@ -55,6 +57,7 @@
 #include "ops/scale_channels.h"
 #include "ops/sigmoid.h"
 #include "ops/tokens.h"
+#include "ops/unscale.h"
 #include "ops/update_control.h"
 #include "ops/view.h"
 #include "ops/window_attention.h"
@@ -151,6 +154,11 @@ const struct op *const op_table[] = {
     &op_bce_grad,
     &op_multilabel_loss,
     &op_multilabel_loss_grad,
+    &op_regression_loss,
+    &op_regression_loss_grad,
+    &op_unscale,
+    &op_corn,
+    &op_corn_grad,
     &op_focal,
     &op_focal_grad,
     &op_dice,

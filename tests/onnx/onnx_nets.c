@@ -17,8 +17,10 @@
 #include "models/swin_net.h"
 #include "models/swinv2.h"
 #include "models/vit.h"
+#include "ops/corn.h"
 #include "ops/qlayer.h"
 #include "ops/table.h"
+#include "ops/unscale.h"
 #include "session/devices.h"
 #include "session/quantized.h"
 #include "tests/models/golden_net.h"
@@ -112,6 +114,18 @@ const struct onnx_net onnx_nets[] = {
          .arch = &(const struct regnet){7, 8, 10, 2, 8, true}),
      .height = 32,
      .width = 40},
+    {.name = "regression",
+     RESNET(.block = "BBB", .depth = {1, 1, 1}, .planes = {8, 8, 8},
+            .stem = RESNET_STEM_3X3, .shortcut = RESNET_SHORTCUT_PAD, .cifar = true),
+     .height = 8,
+     .width = 8,
+     .task = MODEL_REGRESSION},
+    {.name = "ordinal",
+     RESNET(.block = "BBB", .depth = {1, 1, 1}, .planes = {8, 8, 8},
+            .stem = RESNET_STEM_3X3, .shortcut = RESNET_SHORTCUT_PAD, .cifar = true),
+     .height = 8,
+     .width = 8,
+     .task = MODEL_ORDINAL},
     {.name = "resnet_q",
      RESNET(.block = "BNBB", .depth = {1, 1, 1, 0}, .planes = {8, 8, 16, 16}),
      .height = 32,
@@ -201,6 +215,13 @@ static void quantize_trial(struct onnx_trial *t, struct builder *b)
     free(map);
 }
 
+static struct tensor *unit(struct builder *b, const struct tensor *values,
+                           const char *name)
+{
+    return graph_param(b, "target", name, LAYOUT_PLAIN, 1, &values->dim[1],
+                       (struct init){INIT_CONSTANT, 1});
+}
+
 void onnx_trial_init(struct onnx_trial *t, const struct onnx_net *net)
 {
     struct builder b = {.g = graph_new(&graph_ops_default, false)};
@@ -210,6 +231,11 @@ void onnx_trial_init(struct onnx_trial *t, const struct onnx_net *net)
     t->x = graph_input(&b, "input", DTYPE_F32, LAYOUT_IMAGE, 4, dim);
     t->logits =
         model_build(&b, model_of(net), &(struct model_options){.classes = 5}, t->x);
+    if (net->task == MODEL_REGRESSION)
+        t->logits = unscale(&b, t->logits, unit(&b, t->logits, "mean"),
+                            unit(&b, t->logits, "std"), "target");
+    if (net->task == MODEL_ORDINAL)
+        t->logits = corn(&b, t->logits, "ordinal");
     if (net->quantized)
         quantize_trial(t, &b);
     graph_flatten(b.g);

@@ -15,6 +15,7 @@ struct onnx_net {
     const char *type, *model; /* MODEL.TYPE, MODEL.NAME */
     int height, width;
     bool fold_bn, quantized;
+    enum model_task task; /* MODEL_REGRESSION, MODEL_ORDINAL: what follows the logits */
     bool large; /* too slow for every test run */
 };
 extern const struct onnx_net onnx_nets[]; /* ended by a row without a name */

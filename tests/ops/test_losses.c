@@ -1,6 +1,6 @@
 /*
- * Focal, Dice, OHEM and distillation losses with their gradients against PyTorch
- * (tests/golden/train/losses.json), on every backend.
+ * Focal, Dice, OHEM, distillation, regression, and ordinal losses with their gradients
+ * against PyTorch (tests/golden/train/losses.json, regression.json), on every backend.
  */
 #include <math.h>
 #include <string.h>
@@ -10,17 +10,20 @@
 #include "graph/flat.h"
 #include "graph/program.h"
 #include "io/json.h"
+#include "ops/corn.h"
+#include "ops/cross_entropy.h"
 #include "ops/dice.h"
 #include "ops/distill.h"
 #include "ops/focal.h"
 #include "ops/image.h"
 #include "ops/ohem.h"
+#include "ops/regression_loss.h"
 #include "ops/table.h"
 #include "session/devices.h"
 #include "tests/ops/backends.h"
 #include "tests/test.h"
 
-enum { MOST = 512, INPUTS = 4 }; /* maximum elements per tensor, and input tensors */
+enum { MOST = 512, INPUTS = 7 }; /* maximum elements per tensor, and input tensors */
 
 struct trial {
     const json_t *want;
@@ -77,12 +80,44 @@ static struct tensor *input(struct trial *t, const char *key, enum dtype dtype, 
     return x;
 }
 
+/* Returns the regression loss of the trial, or NULL if its loss is another. */
+static struct tensor *regression_of(struct trial *t, const char *type,
+                                    struct tensor *labels, const int64_t *dim)
+{
+    static const char *const kind[REGRESSION_KINDS] = {
+        [REGRESSION_L2] = "l2",
+        [REGRESSION_L1] = "l1",
+        [REGRESSION_HUBER] = "huber",
+        [REGRESSION_SMOOTH_L1] = "smooth_l1",
+    };
+    struct regression_loss_attrs a = {
+        .layer = "loss", .rule = {.delta = (float)number(t->want, "delta", NAN)}};
+    struct regression_inputs in = {.labels = labels};
+
+    while (a.rule.kind < REGRESSION_KINDS && strcmp(type, kind[a.rule.kind]) != 0)
+        a.rule.kind++;
+    if (a.rule.kind == REGRESSION_KINDS)
+        return NULL;
+    in.targets = input(t, "targets", DTYPE_F32, 2, dim);
+    in.mean = input(t, "mean", DTYPE_F32, 1, dim + 1);
+    in.std = input(t, "std", DTYPE_F32, 1, dim + 1);
+    if (json_is_array(json_object_get(t->want, "lam")))
+        in.lam = input(t, "lam", DTYPE_F32, 1, dim);
+    return regression_loss(&t->b, t->logits, &in, &a);
+}
+
 static struct tensor *loss_of(struct trial *t, struct tensor *labels, int ndim,
                               const int64_t *dim)
 {
     const json_t *w = t->want;
     const char *type = json_string_value(json_object_get(w, "loss_type"));
     bool has_lam = json_is_array(json_object_get(w, "lam"));
+    struct tensor *numbers = regression_of(t, type, labels, dim);
+
+    if (numbers)
+        return numbers;
+    if (!strcmp(type, "corn"))
+        return cross_entropy(&t->b, corn(&t->b, t->logits, "corn"), labels, NULL, "loss");
 
     /* as session/losses.c builds the smoothed segmentation loss */
     if (!strcmp(type, "cross_entropy"))
@@ -180,24 +215,30 @@ static void check(const json_t *want, const struct backend *be)
     be->close(dev);
 }
 
-static void test_golden(void **state)
+static void check_file(const char *path, size_t should_be)
 {
     struct strbuf why = STRBUF_INIT;
-    json_t *o = json_parse_file("tests/golden/train/losses.json", &why);
+    json_t *o = json_parse_file(path, &why);
     const json_t *cases = json_object_get(o, "cases");
-    int n = 0;
+    size_t n = 0;
 
-    (void)state;
     if (!o)
         fail_msg("%s", why.buf);
-    assert_int_equal(json_array_size(cases), 19);
+    assert_int_equal(json_array_size(cases), should_be);
     for (int b = 0; device_at(b); b++)
         for (size_t i = 0; i < json_array_size(cases) && backend_wanted(device_at(b));
              i++, n++)
             check(json_array_get(cases, i), device_at(b));
-    assert_true(n >= 17);
+    assert_true(n >= should_be);
     json_decref(o);
     strbuf_release(&why);
+}
+
+static void test_golden(void **state)
+{
+    (void)state;
+    check_file("tests/golden/train/losses.json", 19);
+    check_file("tests/golden/train/regression.json", 19);
 }
 
 int main(void)
