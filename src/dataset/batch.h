@@ -18,7 +18,7 @@ struct batch {
      * pixel does not count, which includes all pixels of a missing or damaged sample.
      * NULL without label maps. Follows `pixel` in the same allocation. */
     uint8_t *label_map;
-    uint8_t *target; /* [size, K]: sets of labels (dataset_targets), or NULL */
+    uint8_t *target; /* [size]: targets of each image (dataset_targets), or NULL */
     /* [size]; keys of the augmentations that the caller applies; .sample -1: missing or
      * damaged sample */
     struct augment_key *key;

@@ -71,9 +71,9 @@ static double class_files_weight(const struct dataset *d, int64_t i)
     .describe = class_files_describe, .stamp = class_files_stamp,                        \
     .close = class_files_close
 
-static void class_files_targets(const struct dataset *d, int64_t i, uint8_t *target)
+static void class_files_targets(const struct dataset *d, int64_t i, void *target)
 {
-    memcpy(target, to_class_files(d)->file[i].target, (size_t)d->nclass);
+    memcpy(target, to_class_files(d)->file[i].target, dataset_target_size(d));
 }
 
 static const struct dataset_type class_files_type = {CLASS_FILES_MEMBERS};
@@ -109,15 +109,27 @@ void class_files_add(struct class_files *f, const char *path, int32_t label)
     f->file[f->base.n++] = (struct class_file){path, label, NULL, 1};
 }
 
+static void add_targets(struct class_files *f, const char *path, int32_t label,
+                        const void *target)
+{
+    class_files_add(f, path, label);
+    f->file[f->base.n - 1].target = target;
+    f->base.type = f->base.type == &weighted_type || f->base.type == &weighted_set_type
+                       ? &weighted_set_type
+                       : &set_type;
+}
+
 void class_files_add_set(struct class_files *f, const char *path, const uint8_t *target)
 {
     int32_t label = -1; /* if all labels are unknown */
 
     for (int k = 0; k < f->base.nclass; k++)
         label = target[k] == TARGET_UNKNOWN ? label : 0;
-    class_files_add(f, path, label);
-    f->file[f->base.n - 1].target = target;
-    f->base.type = f->base.type == &weighted_type || f->base.type == &weighted_set_type
-                       ? &weighted_set_type
-                       : &set_type;
+    add_targets(f, path, label, target);
+}
+
+void class_files_add_values(struct class_files *f, const char *path, const float *value)
+{
+    f->base.values = true;
+    add_targets(f, path, 0, value);
 }

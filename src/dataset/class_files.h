@@ -13,7 +13,8 @@ struct class_files {
     struct class_file {
         const char *path; /* below the root, or absolute */
         int32_t label;
-        const uint8_t *target; /* set of labels, or NULL */
+        const void *target; /* set of labels, uint8 [nclass]; values, float [nclass]; or
+                             * NULL */
         float weight;          /* 1, or the value in a table */
     } * file;
     size_t cap;
@@ -33,6 +34,9 @@ void class_files_add(struct class_files *f, const char *path, int32_t label);
 /* The same with a set of labels, which is not copied. Either all samples have a set, or
  * none. */
 void class_files_add_set(struct class_files *f, const char *path, const uint8_t *target);
+
+/* The same with a number per target. */
+void class_files_add_values(struct class_files *f, const char *path, const float *value);
 
 /* Makes the data set report the weights in f->file. */
 void class_files_set_weighted(struct class_files *f);

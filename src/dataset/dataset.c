@@ -42,8 +42,11 @@ static void dataset_check_index(const struct dataset *d, int64_t i)
 
 int32_t dataset_label(const struct dataset *d, int64_t i)
 {
+    int32_t label;
+
     dataset_check_index(d, i);
-    return d->type->label(d, i);
+    label = d->type->label(d, i);
+    return d->order && label >= 0 && label < d->nclass ? d->order[label] : label;
 }
 
 int dataset_read(const struct dataset *d, int64_t i, int64_t limit,
@@ -71,7 +74,29 @@ bool dataset_has_targets(const struct dataset *d)
     return d->type->targets != NULL;
 }
 
-void dataset_targets(const struct dataset *d, int64_t i, uint8_t *target)
+size_t dataset_target_size(const struct dataset *d)
+{
+    return (size_t)d->nclass * (d->values ? sizeof(float) : 1);
+}
+
+void dataset_order_classes(struct dataset *d, const char *const *name)
+{
+    size_t n = (size_t)d->nclass;
+    int32_t *order = xcalloc(n + 1, sizeof(*order));
+    char **old = xcalloc(n + 1, sizeof(*old));
+
+    memcpy(old, d->class_name, n * sizeof(*old));
+    for (int from = 0; from < d->nclass; from++)
+        for (int to = 0; to < d->nclass; to++)
+            if (!strcmp(old[from], name[to])) {
+                order[from] = to;
+                d->class_name[to] = old[from];
+            }
+    free(old);
+    d->order = order;
+}
+
+void dataset_targets(const struct dataset *d, int64_t i, void *target)
 {
     dataset_check_index(d, i);
     d->type->targets(d, i, target);
@@ -129,7 +154,7 @@ static void digest_targets(XXH3_state_t *x, const struct dataset *d, int64_t i,
                            uint8_t *room)
 {
     d->type->targets(d, i, room);
-    (void)XXH3_64bits_update(x, room, (size_t)d->nclass);
+    (void)XXH3_64bits_update(x, room, dataset_target_size(d));
 }
 
 static void digest_name(XXH3_state_t *x, const char *name)
@@ -140,7 +165,7 @@ static void digest_name(XXH3_state_t *x, const char *name)
 uint64_t dataset_digest(const struct dataset *d)
 {
     XXH3_state_t *x = XXH3_createState();
-    uint8_t *room = xcalloc((size_t)d->nclass + 1, 1);
+    uint8_t *room = xcalloc(dataset_target_size(d) + 1, 1);
     uint64_t digest;
 
     if (!x)
@@ -148,7 +173,7 @@ uint64_t dataset_digest(const struct dataset *d)
     (void)XXH3_64bits_reset(x);
     (void)XXH3_64bits_update(x, &d->n, sizeof(d->n));
     for (int64_t i = 0; i < d->n; i++) {
-        int32_t label = d->type->label(d, i);
+        int32_t label = dataset_label(d, i);
 
         (void)XXH3_64bits_update(x, &label, sizeof(label));
         if (d->type->targets)
@@ -167,10 +192,12 @@ uint64_t dataset_digest(const struct dataset *d)
 void dataset_close(struct dataset *d)
 {
     struct hold *hold = d ? d->hold : NULL;
+    int32_t *order = d ? d->order : NULL;
 
     if (d)
         d->type->close(d);
     hold_free(hold);
+    free(order);
 }
 
 /* Appends "'x', 'y' and 7 more", the names of `a` that are not in `b`; returns their

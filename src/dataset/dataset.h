@@ -38,7 +38,10 @@ struct dataset {
     char *name; /* folder or file, for messages */
     int64_t n;
     int nclass;
-    char **class_name; /* in label order */
+    char **class_name; /* in label order; of values: the names of the targets */
+    bool values; /* targets are numbers (dataset_targets) */
+    int32_t *order; /* class of each label of the storage; NULL: the label itself.
+                     * Set by dataset_order_classes() */
 
     /* With label maps: the names and colors of classes, and the meaning of values. */
     const struct class_set *set; /* NULL: no class set */
@@ -68,7 +71,7 @@ struct dataset_type {
     /* See dataset_shards. NULL if each sample is a file. */
     const int64_t *(*shards)(const struct dataset *d, int64_t *n);
     /* See dataset_targets. NULL if an image has one class. */
-    void (*targets)(const struct dataset *d, int64_t i, uint8_t *target);
+    void (*targets)(const struct dataset *d, int64_t i, void *target);
     /* Only with label maps; NULL if an image has one class. */
     int (*read_label)(const struct dataset *d, int64_t i, int64_t limit,
                       struct dataset_bytes *out, struct strbuf *why);
@@ -79,10 +82,16 @@ struct dataset_type {
 int32_t dataset_label(const struct dataset *d, int64_t i);
 
 /* Sets of labels: target[k] is 1 if the image has label k, 0 if not, or TARGET_UNKNOWN.
- * dataset_label() is then 0, or -1 if all are unknown. */
+ * dataset_label() is then 0, or -1 if all are unknown. With d->values, target[k] is a float,
+ * and dataset_label() is 0. */
 enum { TARGET_UNKNOWN = 255 };
 bool dataset_has_targets(const struct dataset *d);
-void dataset_targets(const struct dataset *d, int64_t i, uint8_t *target);
+size_t dataset_target_size(const struct dataset *d); /* bytes of an image's targets */
+void dataset_targets(const struct dataset *d, int64_t i, void *target);
+
+/* Gives the classes another order; name[nclass] has the same names as d->class_name. Call it
+ * once, before labels are read. */
+void dataset_order_classes(struct dataset *d, const char *const *name);
 
 /* Returns the value of DATA.WEIGHT_COLUMN in a table, or 1. */
 double dataset_weight(const struct dataset *d, int64_t i);

@@ -58,7 +58,7 @@ static int64_t loader_position(const struct loader *l, int64_t own, int at)
 static void loader_targets(const struct loader *l, const struct batch *b, int at,
                            int64_t sample)
 {
-    size_t n = (size_t)l->source.data->nclass;
+    size_t n = dataset_target_size(l->source.data);
 
     if (b->target && sample < 0)
         memset(b->target + (size_t)at * n, TARGET_UNKNOWN, n);

@@ -37,7 +37,7 @@ static void slot_init(struct loader *l, struct slot *s)
         s->batch.label_map = s->batch.pixel + pixels;
     s->batch.label = l->o.alloc(n * sizeof(*s->batch.label), l->o.arg);
     if (dataset_has_targets(l->source.data))
-        s->batch.target = l->o.alloc(n * (size_t)l->source.data->nclass, l->o.arg);
+        s->batch.target = l->o.alloc(n * dataset_target_size(l->source.data), l->o.arg);
     s->batch.key = l->o.alloc(n * sizeof(*s->batch.key), l->o.arg);
     if (l->o.transform.resize_later)
         s->batch.job = l->o.alloc(n * sizeof(*s->batch.job), l->o.arg);

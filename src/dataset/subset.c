@@ -42,7 +42,7 @@ static void subset_describe(const struct dataset *d, int64_t i, struct strbuf *n
     dataset_describe(s->all, s->index[i], name);
 }
 
-static void subset_targets(const struct dataset *d, int64_t i, uint8_t *target)
+static void subset_targets(const struct dataset *d, int64_t i, void *target)
 {
     const struct subset *s = subset_of(d);
 

@@ -156,8 +156,33 @@ static void judge_classes(const struct dataset *d, int *warnings)
     free(count);
 }
 
+/* Warns about numbers that are the same in all images. */
+static void judge_values(const struct dataset *d, int *warnings)
+{
+    size_t n = (size_t)d->nclass;
+    float *first = xcalloc(2 * n + 1, sizeof(*first)), *y = first + n;
+    int64_t *other = xcalloc(n + 1, sizeof(*other));
+    struct strbuf constant = STRBUF_INIT;
+    int found;
+
+    for (int64_t i = 0; i < d->n; i++) {
+        dataset_targets(d, i, i ? y : first);
+        for (size_t k = 0; k < n && i; k++)
+            other[k] += y[k] != first[k];
+    }
+    found = d->n ? add_absent(d, d->nclass, other, &constant) : 0;
+    if (found)
+        log_warning("'%s': all images have the same target%s %s, so there is nothing to "
+                    "learn",
+                    d->name, found > 1 ? "s" : "", constant.buf);
+    *warnings += found > 0;
+    strbuf_release(&constant);
+    free(first);
+    free(other);
+}
+
 /* Warns about labels that all images have, or none. */
-static void judge_targets(const struct dataset *d, int *warnings)
+static void judge_sets(const struct dataset *d, int *warnings)
 {
     uint8_t *target = xcalloc((size_t)d->nclass + 1, 1);
     int64_t *with = xcalloc(2 * (size_t)d->nclass + 1, sizeof(*with));
@@ -190,8 +215,10 @@ char *survey_judge(const struct survey *s, const struct dataset *d, int *warning
 {
     if (dataset_has_labels(d))
         return judge_label_maps(s, d, warnings);
-    if (dataset_has_targets(d))
-        judge_targets(d, warnings);
+    if (d->values)
+        judge_values(d, warnings);
+    else if (dataset_has_targets(d))
+        judge_sets(d, warnings);
     else
         judge_classes(d, warnings);
     return NULL;

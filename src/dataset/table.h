@@ -45,6 +45,7 @@ struct dataset_source {
         const char *image, *label, *split, *folder, *weight, *separator;
     } columns;
     bool multilabel;  /* MODEL.TASK multilabel: a set of labels per image */
+    bool values;      /* MODEL.TASK regression: numbers instead of a class */
     bool carved;      /* both splits are parts of one data set: DATA.VAL_FRACTION,
                        * DATA.FOLD */
     const char *keep; /* DATA.INDEX_DIR as a folder (keep.h), or NULL */
@@ -86,6 +87,10 @@ struct storage {
     /* STORAGE_CLASSES: true if images appear to have sets of labels; for init. Never ends
      * the program. NULL: false. */
     bool (*has_label_sets)(const struct dataset_source *s);
+    /* The same for numbers that cannot be classes; appends the names of their columns, with
+     * commas between them, and the reason. NULL: false. */
+    bool (*has_values)(const struct dataset_source *s, struct strbuf *columns,
+                       struct strbuf *why);
     /* Returns false if the split does not exist, and appends what is missing: "'/data'
      * has no folder 'train'". Called before hours of work, with an existing path; does
      * not read files. */
