@@ -72,6 +72,10 @@ const struct choice choices_best_metrics[] = {
     {"mdice", BEST_MDICE, NULL},
     {"map", BEST_MAP, NULL},
     {"f1_micro", BEST_F1_MICRO, NULL},
+    {"mae", BEST_MAE, NULL},
+    {"rmse", BEST_RMSE, NULL},
+    {"r2", BEST_R2, NULL},
+    {"kappa", BEST_KAPPA, NULL},
     {0},
 };
 
@@ -161,6 +165,8 @@ const struct choice choices_mixup_modes[] = {
 const struct choice choices_tasks[] = {
     {"classify", TASK_CLASSIFY, NULL},
     {"multilabel", TASK_MULTILABEL, NULL},
+    {"regression", TASK_REGRESSION, NULL},
+    {"ordinal", TASK_ORDINAL, NULL},
     {0},
 };
 

@@ -71,6 +71,9 @@ const struct schema record_loss[] = {
          .help = "distill: divide the logits by this"),
     LOSS("hard", hard, .def = "False",
          .help = "distill: use only the teacher's predicted class"),
+    LOSS("delta", delta, .def = "None", .nullable = true, ABOVE(0, 1e6),
+         .help = "huber, smooth_l1: error from which the loss is linear; None: "
+                 "TRAIN.LOSS.DELTA"),
     {0},
 };
 

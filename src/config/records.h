@@ -26,7 +26,7 @@ struct config_loss {
     const char *type; /* session/losses.h */
     double weight;
     int64_t stage; /* -1: the logits */
-    struct float_opt smoothing, target_thresh;
+    struct float_opt smoothing, target_thresh, delta;
     bool sum_classes, squared, hard;
     double gamma, smooth, thresh, min_share, temperature;
 };

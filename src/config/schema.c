@@ -505,7 +505,8 @@ const struct schema schema_table[] = {
     ROW("MODEL.TASK", model.task, .def = "classify", .choices = choices_tasks,
         .flag = "--task",
         .help = "of a classifier: classify: one class per image; multilabel: any number "
-                "of labels per image (DATA.DATASET csv)"),
+                "of labels per image (DATA.DATASET csv); regression: numbers instead of "
+                "classes (DATA.DATASET csv); ordinal: classes with an order"),
     ROW("MODEL.NUM_CLASSES", model.num_classes, .def = "1000", RANGE(1, 1048576),
         .flag = "--num-classes", .metavar = "N", .help = "outputs of the classifier"),
     ROW("MODEL.IN_CHANS", model.in_chans, .def = "3", RANGE(1, 32), .flag = "--in-chans",
@@ -725,7 +726,8 @@ const struct schema schema_table[] = {
         .help = "onecycle: first learning rate divided by the last"),
     ROW("TRAIN.LOSS.NAME", train.loss.name, .def = "cross_entropy", .flag = "--loss",
         .metavar = "NAME", .set_flag = "--bce-loss", .set_value = "bce",
-        .help = "training loss; evaluation always uses cross entropy"),
+        .help = "training loss (MODEL.TASK regression: l2 unless set; ordinal: corn); "
+                "evaluation always uses cross entropy, or l2 for a regression"),
     ROW("TRAIN.LOSS.TARGET_THRESH", train.loss.target_thresh, .def = "None",
         .nullable = true, RANGE(0, 1), .flag = "--bce-target-thresh",
         .help =
@@ -742,6 +744,10 @@ const struct schema schema_table[] = {
         .help = "asymmetric: focusing exponent of labels that an image lacks"),
     ROW("TRAIN.LOSS.CLIP", train.loss.clip, .def = "0.05", RANGE(0, 0.9),
         .help = "asymmetric: lacking labels below this probability cost nothing"),
+    ROW("TRAIN.LOSS.DELTA", train.loss.delta, .def = "1.0", ABOVE(0, 1e6),
+        .flag = "--huber-delta", .metavar = "D",
+        .help = "huber, smooth_l1: error from which the loss is linear, in standard "
+                "deviations of the target"),
     ROW("TRAIN.LOSS.POS_WEIGHT", train.loss.pos_weight, .def = "none",
         .choices = choices_pos_weight, RANGE(0, 1e6),
         .flag = "--pos-weight", .metavar = "W",

@@ -139,6 +139,7 @@ struct config_train {
         bool sum_classes;
         double logit_adjust;
         double gamma_pos, gamma_neg, clip;
+        double delta;
         struct float_list pos_weight; /* or a word: POS_WEIGHT_NONE */
     } loss;
     struct {

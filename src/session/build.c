@@ -11,6 +11,7 @@
 #include "models/cam.h"
 #include "ops/confusion.h"
 #include "ops/conv2d.h"
+#include "ops/corn.h"
 #include "ops/global_avgpool.h"
 #include "ops/image.h"
 #include "ops/label_down.h"
@@ -24,6 +25,7 @@
 #include "ops/state.h"
 #include "ops/table.h"
 #include "ops/tokens.h"
+#include "ops/unscale.h"
 #include "ops/view.h"
 #include "session/buckets.h"
 #include "session/build_update.h"
@@ -86,16 +88,22 @@ static struct tensor *build_labels(struct build *t, struct builder *b,
                : graph_input(b, "labels", DTYPE_I32, LAYOUT_PLAIN, 1, &t->pixels->dim[0]);
 }
 
-/* Evaluations always use cross entropy, whatever the training loss is, so that they can
- * be compared; only classes of pixels have weights in it. */
+/* Evaluations always use cross entropy, or l2 for a regression, whatever the training loss
+ * is, so that they can be compared; only classes of pixels have weights in it. */
 static struct tensor *build_eval_loss(struct build *t, struct builder *b,
                                       const struct plan *p, enum model_task task)
 {
     struct loss_options o = {.class_weight =
                                  task == MODEL_SEGMENT ? p->class_weight : NULL,
                              .layer = "loss",
-                             .targets = t->targets};
+                             .targets = t->targets,
+                             .mean = t->mean,
+                             .std = t->std};
 
+    if (task == MODEL_REGRESSION)
+        return loss_l2.build[task](b, &o, t->outputs, t->truth, NULL);
+    if (task == MODEL_ORDINAL)
+        task = MODEL_CLASSIFY;
     return loss_cross_entropy.build[task](b, &o, t->logits, t->truth, NULL);
 }
 
@@ -128,7 +136,7 @@ static struct tensor *judged(const struct build *t, const struct loss_item *l)
         return t->aux[l->stage];
     if (t->heads.own)
         return l->loss->teacher ? t->heads.taught : t->heads.own;
-    return t->logits;
+    return t->outputs;
 }
 
 static void build_train_loss(struct build *t, struct builder *b, const struct plan *p,
@@ -147,6 +155,8 @@ static void build_train_loss(struct build *t, struct builder *b, const struct pl
 
         o.teacher = teacher;
         o.targets = t->targets;
+        o.mean = t->mean;
+        o.std = t->std;
         if (p->nloss > 1)
             o.layer = arena_printf(&b->g->arena, "loss.%d", i);
         loss[i] = p->loss[i].loss->build[task](
@@ -169,6 +179,8 @@ static void build_loss(struct build *t, struct builder *b, const struct plan *p,
     t->labels = t->truth = build_labels(t, b, task);
     if (task == MODEL_MULTILABEL)
         t->targets = graph_input(b, "targets", DTYPE_U8, LAYOUT_PLAIN, 2, t->logits->dim);
+    if (task == MODEL_REGRESSION)
+        t->targets = graph_input(b, "targets", DTYPE_F32, LAYOUT_PLAIN, 2, t->logits->dim);
     if (training && task == MODEL_SEGMENT && p->augment.flips)
         t->truth = flip_(b, t->labels, t->keys, &labels);
     if (training)
@@ -207,6 +219,33 @@ static struct tensor *build_aux(struct builder *b, const struct plan *p, int i,
     return linear(b, x, arena_printf(mem, "%s.fc", name), .out = out, .bias = 1);
 }
 
+/* Adds "target.SUFFIX", a weight for each target that is never trained. */
+static struct tensor *build_unit(const struct build *t, struct builder *b,
+                                 const char *suffix, float value)
+{
+    struct tensor *u =
+        graph_param(b, LOSSES_UNITS, suffix, LAYOUT_PLAIN, 1, &t->outputs->dim[1],
+                    (struct init){INIT_CONSTANT, value});
+
+    u->frozen = true;
+    u->trainable = false;
+    return u;
+}
+
+/* Sets the logits. A regression that is trained needs its values only standardized. */
+static void build_answers(struct build *t, struct builder *b, enum model_task task)
+{
+    t->logits = t->outputs;
+    if (task == MODEL_ORDINAL)
+        t->logits = corn(b, t->outputs, "ordinal");
+    if (task != MODEL_REGRESSION)
+        return;
+    t->mean = build_unit(t, b, "mean", 0);
+    t->std = build_unit(t, b, "std", 1);
+    if (!b->g->training)
+        t->logits = unscale(b, t->outputs, t->mean, t->std, LOSSES_UNITS);
+}
+
 /* Adds the net and the auxiliary classifiers that losses need. Evaluations have their
  * parameters, too, so that all programs share one flat layout. */
 static void build_net(struct build *t, struct builder *b, const struct plan *p,
@@ -219,7 +258,8 @@ static void build_net(struct build *t, struct builder *b, const struct plan *p,
         stages |= p->loss[i].stage >= 0;
     t->heads = (struct model_stages){.last = MODEL_STAGES};
     o.stages = stages ? &t->heads : NULL;
-    t->logits = model_build(b, p->model, &o, x);
+    t->outputs = model_build(b, p->model, &o, x);
+    build_answers(t, b, p->task);
     for (int i = 0; i < p->nloss; i++) {
         int stage = p->loss[i].stage;
 
@@ -263,7 +303,7 @@ static void build_quantized(struct build *t, struct builder *b, const struct pla
     t->graph = b->g = graph_new(&graph_ops_default, false);
     quantized_net(b, t->floats, t->logits, &p->quantized, &map);
     t->pixels = map[t->pixels->id];
-    t->logits = map[t->logits->id];
+    t->outputs = t->logits = map[t->logits->id];
     free(map);
 }
 

@@ -53,10 +53,15 @@ struct build {
     struct tensor *shares;  /* fp32 [SHARES] in training with plan.shares, else NULL */
     struct tensor *labels;  /* int32 [batch], -1: ignored; or uint8 [batch, h, w] of the
                             * logits' size, LABEL_IGNORE: ignored */
-    struct tensor *targets; /* uint8 [batch, K] of MODEL_MULTILABEL, else NULL */
+    struct tensor *targets; /* uint8 [batch, K] of MODEL_MULTILABEL, fp32 [batch, K] of
+                             * MODEL_REGRESSION, else NULL */
     struct tensor *truth;   /* labels that losses and metrics read: label maps may be
                             * mirrored with their images */
-    struct tensor *logits, *loss;
+    struct tensor *outputs; /* of the model's last layer: the logits, or those of
+                             * MODEL_REGRESSION and MODEL_ORDINAL, from which logits come */
+    struct tensor *mean, *std; /* fp32 [K] of MODEL_REGRESSION: the targets' units */
+    struct tensor *logits, *loss; /* evaluations of MODEL_REGRESSION: values in the
+                                   * targets' units; MODEL_ORDINAL: log probabilities */
     struct tensor *each[LOSSES_MAX]; /* training losses; `loss` is their sum */
     int factor[LOSSES_MAX];          /* label map height / its height at that loss */
     struct model_stages *stages; /* if plan.nout > 0; then labels, logits, and loss are

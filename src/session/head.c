@@ -8,7 +8,7 @@ enum { HEAD_PATTERNS = 8 }; /* of a family's heads, and the auxiliary classifier
 
 const char *head_layer(const struct build *t)
 {
-    return t->logits && t->logits->producer ? t->logits->producer->layer : "";
+    return t->outputs && t->outputs->producer ? t->outputs->producer->layer : "";
 }
 
 bool head_has(const struct plan *p, const char *name)

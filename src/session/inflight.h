@@ -37,7 +37,7 @@ struct lent_batch {
     const void *token;
     /* Called just before, with the duration of the copy; may be NULL. */
     void (*copied)(void *owner, double seconds);
-    const void *targets;     /* for programs of MODEL_MULTILABEL */
+    const void *targets;     /* for programs of MODEL_MULTILABEL, MODEL_REGRESSION */
     const void *keys, *jobs; /* for programs that read them */
     const float *shares;     /* [SHARES], session/shares.h; NULL: all 1 */
     const float *seed;       /* [batch, classes] for SESSION_CAM */

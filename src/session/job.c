@@ -308,7 +308,25 @@ static bool row_smoothing(struct view *v)
         strbuf_addstr(&v->why, "absent labels are most of the targets");
         return true;
     }
+    if (v->cfg->model.task == TASK_REGRESSION || v->cfg->model.task == TASK_ORDINAL) {
+        set_value(v, "0.0");
+        strbuf_addstr(&v->why, v->cfg->model.task == TASK_ORDINAL
+                                   ? "smoothing ignores the order of the classes"
+                                   : "targets are numbers");
+        return true;
+    }
     return v->segment && row_of_pixels(v);
+}
+
+/* Mixed images of a regression have mixed targets, which their appearance need not
+ * follow. */
+static bool row_of_numbers(struct view *v)
+{
+    if (v->cfg->model.task != TASK_REGRESSION)
+        return false;
+    set_value(v, "0.0");
+    strbuf_addstr(&v->why, "targets are numbers: mix them only on purpose");
+    return true;
 }
 
 static bool row_mixup(struct view *v)
@@ -318,6 +336,8 @@ static bool row_mixup(struct view *v)
 
     if (v->segment)
         return row_of_pixels(v);
+    if (row_of_numbers(v))
+        return true;
     if (!v->job->images || !v->mild)
         return false;
     set_value(v, mixes && !v->job->glyphs ? "0.2" : "0.0");
@@ -329,6 +349,8 @@ static bool row_cutmix(struct view *v)
 {
     if (v->segment)
         return row_of_pixels(v);
+    if (row_of_numbers(v))
+        return true;
     if (!v->job->images || !v->mild)
         return false;
     set_value(v, "0.0");

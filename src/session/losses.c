@@ -8,6 +8,7 @@
 #include "image/label.h"
 #include "models/stages.h"
 #include "ops/bce.h"
+#include "ops/corn.h"
 #include "ops/cross_entropy.h"
 #include "ops/cross_entropy2d.h"
 #include "ops/dice.h"
@@ -16,6 +17,7 @@
 #include "ops/image.h"
 #include "ops/multilabel_loss.h"
 #include "ops/ohem.h"
+#include "ops/regression_loss.h"
 #include "session/model_config.h"
 
 static struct tensor *build_cross_entropy(struct builder *b, const struct loss_options *o,
@@ -139,6 +141,53 @@ static struct tensor *build_distill(struct builder *b, const struct loss_options
                    .hard = o->hard, .ignore = LABEL_IGNORE);
 }
 
+static struct tensor *build_regression(struct builder *b, const struct loss_options *o,
+                                       struct tensor *values, struct tensor *labels,
+                                       struct tensor *lam, enum regression_kind kind)
+{
+    struct regression_inputs in = {labels, o->targets, o->mean, o->std, lam};
+    struct regression_loss_attrs a = {.layer = o->layer,
+                                      .rule = {.kind = kind, .delta = o->delta}};
+
+    return regression_loss(b, values, &in, &a);
+}
+
+static struct tensor *build_l2(struct builder *b, const struct loss_options *o,
+                               struct tensor *values, struct tensor *labels,
+                               struct tensor *lam)
+{
+    return build_regression(b, o, values, labels, lam, REGRESSION_L2);
+}
+
+static struct tensor *build_l1(struct builder *b, const struct loss_options *o,
+                               struct tensor *values, struct tensor *labels,
+                               struct tensor *lam)
+{
+    return build_regression(b, o, values, labels, lam, REGRESSION_L1);
+}
+
+static struct tensor *build_huber(struct builder *b, const struct loss_options *o,
+                                  struct tensor *values, struct tensor *labels,
+                                  struct tensor *lam)
+{
+    return build_regression(b, o, values, labels, lam, REGRESSION_HUBER);
+}
+
+static struct tensor *build_smooth_l1(struct builder *b, const struct loss_options *o,
+                                      struct tensor *values, struct tensor *labels,
+                                      struct tensor *lam)
+{
+    return build_regression(b, o, values, labels, lam, REGRESSION_SMOOTH_L1);
+}
+
+/* The cross entropy of the classes' probabilities (ops/corn.h). */
+static struct tensor *build_corn(struct builder *b, const struct loss_options *o,
+                                 struct tensor *logits, struct tensor *labels,
+                                 struct tensor *lam)
+{
+    return build_cross_entropy(b, o, corn(b, logits, o->layer), labels, lam);
+}
+
 const struct loss loss_cross_entropy = {
     .name = "cross_entropy",
     .help = "cross entropy of softmax: of images, or of the pixels of a segmentation; "
@@ -202,9 +251,53 @@ static const struct loss loss_distill = {
     .build = {[MODEL_CLASSIFY] = build_distill, [MODEL_SEGMENT] = build_distill},
 };
 
-static const struct loss *const losses[] = {&loss_cross_entropy, &loss_bce,  &loss_focal,
-                                            &loss_asymmetric,    &loss_dice, &loss_ohem,
-                                            &loss_distill,       NULL};
+const struct loss loss_l2 = {
+    .name = "l2",
+    .help = "MODEL.TASK regression: squared error of the standardized targets (PyTorch's "
+            "MSELoss)",
+    .fields = (const char *const[]){"stage", NULL},
+    .build = {[MODEL_REGRESSION] = build_l2},
+};
+
+static const struct loss loss_l1 = {
+    .name = "l1",
+    .help = "MODEL.TASK regression: absolute error (PyTorch's L1Loss)",
+    .fields = (const char *const[]){"stage", NULL},
+    .build = {[MODEL_REGRESSION] = build_l1},
+};
+
+static const struct loss loss_huber = {
+    .name = "huber",
+    .help = "MODEL.TASK regression: squared error up to DELTA, linear beyond (Huber 1964; "
+            "PyTorch's HuberLoss)",
+    .reads = (const char *const[]){"TRAIN.LOSS.DELTA", NULL},
+    .fields = (const char *const[]){"stage", "delta", NULL},
+    .build = {[MODEL_REGRESSION] = build_huber},
+};
+
+static const struct loss loss_smooth_l1 = {
+    .name = "smooth_l1",
+    .help = "MODEL.TASK regression: huber divided by DELTA (PyTorch's SmoothL1Loss, whose "
+            "beta is DELTA)",
+    .reads = (const char *const[]){"TRAIN.LOSS.DELTA", NULL},
+    .fields = (const char *const[]){"stage", "delta", NULL},
+    .build = {[MODEL_REGRESSION] = build_smooth_l1},
+};
+
+static const struct loss loss_corn = {
+    .name = "corn",
+    .help = "MODEL.TASK ordinal: cross entropy of conditional ordinal probabilities (Shi "
+            "et al. 2023)",
+    .reads = (const char *const[]){"TRAIN.LOSS.LOGIT_ADJUST", NULL},
+    .fields = (const char *const[]){"stage", "smoothing", NULL},
+    .weighted = true,
+    .build = {[MODEL_ORDINAL] = build_corn},
+};
+
+static const struct loss *const losses[] = {
+    &loss_cross_entropy, &loss_bce, &loss_focal, &loss_asymmetric, &loss_dice, &loss_ohem,
+    &loss_distill,       &loss_l2,  &loss_l1,    &loss_huber,      &loss_smooth_l1,
+    &loss_corn,          NULL};
 
 static struct named loss_at(const void *table, int i)
 {
@@ -220,6 +313,13 @@ const struct names loss_names = {.at = loss_at, .table = losses};
 static const struct config_loss *item_of(const struct config *cfg, int i)
 {
     return RECORD(cfg->losses, struct config_loss, i);
+}
+
+const char *loss_default(int64_t task)
+{
+    return task == TASK_REGRESSION ? loss_l2.name
+           : task == TASK_ORDINAL  ? loss_corn.name
+                                   : loss_cross_entropy.name;
 }
 
 const struct loss *loss_find(const char *name)
@@ -238,6 +338,11 @@ bool losses_is_aux(const char *name)
     name += strlen(LOSSES_AUX);
     digits = strspn(name, "0123456789");
     return digits && name[digits] == '.';
+}
+
+bool losses_is_unit(const char *name)
+{
+    return !strcmp(name, LOSSES_UNITS ".mean") || !strcmp(name, LOSSES_UNITS ".std");
 }
 
 /* ---- from the configuration -------------------------------------------------------- */
@@ -260,6 +365,7 @@ static struct loss_options defaults_of(const struct config *cfg, enum model_task
         .gamma_neg = (float)cfg->train.loss.gamma_neg,
         .clip = (float)cfg->train.loss.clip,
         .pos_weight = &cfg->train.loss.pos_weight,
+        .delta = (float)cfg->train.loss.delta,
         .smooth = (float)c.smooth,
         .squared = c.squared,
         .thresh = (float)c.thresh,
@@ -290,6 +396,8 @@ static struct loss_options options_of(const struct config *cfg, enum model_task 
     o.min_share = (float)c->min_share;
     o.temperature = (float)c->temperature;
     o.hard = c->hard;
+    if (c->delta.has)
+        o.delta = (float)c->delta.value;
     return o;
 }
 

@@ -2,7 +2,7 @@
  * The training losses, one row each. TRAIN.LOSS.NAME selects one; LOSSES lists several,
  * each with its weight, applied to the logits or to an auxiliary classifier. An
  * evaluation always uses cross entropy without smoothing, as timm and PyTorch's examples
- * do, so that runs with different losses can be compared.
+ * do, or l2 for a regression, so that runs with different losses can be compared.
  *
  * A new loss is an op, plus a row and a build function in losses.c.
  */
@@ -19,6 +19,10 @@ enum { LOSSES_MAX = 8 };
 /* Prefix of the layers of an auxiliary classifier, followed by its stage: aux2.fc. */
 #define LOSSES_AUX "aux"
 
+/* Layer of a regression's units, target.mean and target.std, which are weights of its
+ * checkpoints. */
+#define LOSSES_UNITS "target"
+
 /* Values of the keys; each loss reads some of them. */
 /* What classes count in a loss, an entry per class; NULL: all 1, or all 0. */
 struct class_factors {
@@ -34,7 +38,9 @@ struct loss_options {
     float gamma;               /* focal */
     float gamma_pos, gamma_neg, clip; /* asymmetric */
     const struct float_list *pos_weight; /* MODEL_MULTILABEL; NULL: all 1 */
-    struct tensor *targets;              /* MODEL_MULTILABEL: uint8 [N, K] */
+    struct tensor *targets; /* MODEL_MULTILABEL: uint8 [N, K]; MODEL_REGRESSION: fp32 */
+    struct tensor *mean, *std; /* MODEL_REGRESSION: fp32 [K], of the targets */
+    float delta;               /* huber and smooth_l1: TRAIN.LOSS.DELTA or the item's */
     float smooth;              /* Dice */
     bool squared;              /* Dice */
     float thresh, min_share;   /* OHEM */
@@ -48,8 +54,8 @@ struct loss_options {
 };
 
 /*
- * logits [N, K], labels int32 [N] (MODEL_MULTILABEL: 0 or -1), lam fp32 [N] or NULL
- * (ops/cross_entropy.h); or for MODEL_SEGMENT logits [N, K, h, w], labels uint8 [N, h, w]
+ * logits [N, K], labels int32 [N] (MODEL_MULTILABEL and MODEL_REGRESSION: 0 or -1), lam
+ * fp32 [N] or NULL (ops/cross_entropy.h); MODEL_ORDINAL has logits [N, K - 1]; or for MODEL_SEGMENT logits [N, K, h, w], labels uint8 [N, h, w]
  * with LABEL_IGNORE. The loss is fp32 [1].
  */
 typedef struct tensor *loss_build_fn(struct builder *b, const struct loss_options *o,
@@ -78,7 +84,11 @@ struct loss_item {
 };
 
 extern const struct names loss_names;
-extern const struct loss loss_cross_entropy; /* used by evaluations */
+extern const struct loss loss_cross_entropy; /* used by evaluations, */
+extern const struct loss loss_l2;            /* of regressions: this one */
+
+/* Returns the loss of a task unless TRAIN.LOSS.NAME or LOSSES is set. */
+const char *loss_default(int64_t task);
 
 /* Returns NULL if there is no such loss. */
 const struct loss *loss_find(const char *name);
@@ -89,6 +99,9 @@ void loss_check(const struct config *cfg, const struct model *m, struct problems
 
 /* True if it is a parameter of an auxiliary classifier. Weights of other nets lack these. */
 bool losses_is_aux(const char *name);
+
+/* True if it is a unit of a regression, target.mean or target.std. */
+bool losses_is_unit(const char *name);
 
 /* Gets the losses of LOSSES, or the one of TRAIN.LOSS.NAME; returns their number.
  * Requires checked keys. */

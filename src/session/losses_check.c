@@ -7,6 +7,7 @@
 #include "config/records.h"
 #include "models/stages.h"
 #include "session/model_config.h"
+#include "session/task_config.h"
 
 static bool reads_field(const struct loss *l, const char *field)
 {
@@ -16,23 +17,38 @@ static bool reads_field(const struct loss *l, const char *field)
     return !strcmp(field, "type") || !strcmp(field, "weight");
 }
 
+/* Appends "bce, focal, asymmetric": the losses of a task. */
+static void add_losses(struct strbuf *out, enum model_task task)
+{
+    struct named row;
+
+    for (int i = 0; (row = loss_names.at(loss_names.table, i)).name; i++)
+        if (loss_find(row.name)->build[task])
+            strbuf_addf(out, "%s%s", out->len ? ", " : "", row.name);
+}
+
 static void check_task(const struct config *cfg, const struct model *m,
                        const struct loss *l, const char *key, struct problems *p)
 {
-    if (!m || l->build[model_task_of_config(cfg, m)])
+    enum model_task task = m ? model_task_of_config(cfg, m) : MODEL_CLASSIFY;
+    struct strbuf can = STRBUF_INIT;
+
+    if (!m || l->build[task])
         return;
-    if (model_task_of_config(cfg, m) == MODEL_MULTILABEL) {
+    if (task > MODEL_SEGMENT) {
+        add_losses(&can, task);
         config_blame(cfg, p, KEYS(key, "MODEL.TASK"),
-                     "%s %s cannot be used with MODEL.TASK multilabel (bce, focal, and "
-                     "asymmetric can)",
-                     key, l->name);
+                     "%s %s cannot be used with MODEL.TASK %s (%s can)", key, l->name,
+                     task_name(task), can.buf);
+        strbuf_release(&can);
         return;
     }
-    if (l->build[MODEL_MULTILABEL] && !l->build[MODEL_CLASSIFY]) {
-        config_blame(cfg, p, KEYS(key, "MODEL.TASK"), "%s %s needs MODEL.TASK multilabel",
-                     key, l->name);
-        return;
-    }
+    for (int t = MODEL_SEGMENT + 1; t < MODEL_TASKS; t++)
+        if (l->build[t] && !l->build[MODEL_CLASSIFY]) {
+            config_blame(cfg, p, KEYS(key, "MODEL.TASK"), "%s %s needs MODEL.TASK %s",
+                         key, l->name, task_name((enum model_task)t));
+            return;
+        }
     if (m->family->task == MODEL_SEGMENT)
         config_blame(cfg, p, KEYS(key), "%s %s is of whole images, and %s labels pixels",
                      key, l->name, cfg->model.name);

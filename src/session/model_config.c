@@ -5,8 +5,8 @@
 #include "base/error.h"
 #include "image/label.h"
 #include "ops/cross_entropy.h"
-#include "ops/multilabel_formula.h"
 #include "session/losses.h"
+#include "session/task_config.h"
 
 /* A rate of 1 would drop everything. */
 static void check_rate(const struct config *cfg, struct problems *p, const char *key,
@@ -101,54 +101,6 @@ static void check_classify(const struct config *cfg, struct problems *p)
                      "DATA.IMG_HEIGHT and DATA.IMG_WIDTH are for segmentation: the input "
                      "of %s is a square of DATA.IMG_SIZE",
                      cfg->model.name);
-}
-
-/* MODEL.TASK multilabel, and what only it reads or does not read. */
-static void check_multilabel(const struct config *cfg, const struct model *m,
-                             struct problems *p)
-{
-    const struct float_list *w = &cfg->train.class_weights, *pos;
-    const struct {
-        const char *key;
-        bool set;
-    } single[] = {{"TRAIN.CLASS_WEIGHTS", w->item || w->n != CLASS_WEIGHTS_NONE},
-                  {"TRAIN.LOSS.LOGIT_ADJUST", cfg->train.loss.logit_adjust > 0},
-                  {"TRAIN.LOSS.TARGET_THRESH", cfg->train.loss.target_thresh.has},
-                  {"QUANT.ENABLE", cfg->quant.enable}};
-    int numbers;
-
-    pos = &cfg->train.loss.pos_weight;
-    numbers = pos->item ? pos->n : 0;
-    if (cfg->model.task != TASK_MULTILABEL) {
-        if (numbers || (!pos->item && pos->n != POS_WEIGHT_NONE))
-            config_blame(cfg, p, KEYS("TRAIN.LOSS.POS_WEIGHT"),
-                         "TRAIN.LOSS.POS_WEIGHT needs MODEL.TASK multilabel");
-        return;
-    }
-    if (m && m->family->task == MODEL_SEGMENT)
-        config_blame(cfg, p, KEYS("MODEL.TASK"),
-                     "MODEL.TASK multilabel is for whole images, and %s labels pixels",
-                     cfg->model.name);
-    for (int i = 0; i < 4; i++)
-        if (single[i].set)
-            config_blame(cfg, p, KEYS(single[i].key),
-                         "%s cannot be combined with MODEL.TASK multilabel%s",
-                         single[i].key, i ? "" : " (TRAIN.LOSS.POS_WEIGHT)");
-    if (cfg->train.validate == VALIDATE_BACKGROUND)
-        config_blame(
-            cfg, p, KEYS("TRAIN.VALIDATE"),
-            "TRAIN.VALIDATE background cannot be combined with MODEL.TASK multilabel: "
-            "its checkpoints need the thresholds of the validation");
-    if (numbers > 1 && numbers != cfg->model.num_classes &&
-        config_where(cfg, "MODEL.NUM_CLASSES"))
-        config_blame(
-            cfg, p, KEYS("TRAIN.LOSS.POS_WEIGHT"),
-            "TRAIN.LOSS.POS_WEIGHT has %d numbers, and MODEL.NUM_CLASSES is %lld",
-            numbers, (long long)cfg->model.num_classes);
-    if (numbers > MULTILABEL_WEIGHTS)
-        config_blame(cfg, p, KEYS("TRAIN.LOSS.POS_WEIGHT"),
-                     "TRAIN.LOSS.POS_WEIGHT works for at most %d classes",
-                     MULTILABEL_WEIGHTS);
 }
 
 static int pick(const struct model *m, const struct model_options *o,
@@ -255,9 +207,14 @@ static const struct model *find(const struct config *cfg, struct strbuf *why)
 
 enum model_task model_task_of_config(const struct config *cfg, const struct model *m)
 {
-    bool sets = cfg->model.task == TASK_MULTILABEL;
+    static const enum model_task task[] = {
+        [TASK_CLASSIFY] = MODEL_CLASSIFY,
+        [TASK_MULTILABEL] = MODEL_MULTILABEL,
+        [TASK_REGRESSION] = MODEL_REGRESSION,
+        [TASK_ORDINAL] = MODEL_ORDINAL,
+    };
 
-    return sets && m->family->task == MODEL_CLASSIFY ? MODEL_MULTILABEL : m->family->task;
+    return m->family->task == MODEL_CLASSIFY ? task[cfg->model.task] : m->family->task;
 }
 
 void model_check(const struct config *cfg, struct problems *p)
@@ -274,7 +231,7 @@ void model_check(const struct config *cfg, struct problems *p)
         check_segment(cfg, p);
     else
         check_classify(cfg, p);
-    check_multilabel(cfg, m, p);
+    task_check(cfg, m, p);
     loss_check(cfg, m, p);
     if (model_options_check(cfg, p) && m)
         check_family(m, cfg, p);

@@ -70,8 +70,7 @@ void model_check_labels(const struct config *cfg, struct problems *p);
  * usage() if there is none. */
 const struct model *model_of_config(const struct config *cfg);
 
-/* Returns the task of a run: the family's, or MODEL_MULTILABEL of a classifier with
- * MODEL.TASK multilabel. */
+/* Returns the task of a run: the family's, or for classifiers the one of MODEL.TASK. */
 enum model_task model_task_of_config(const struct config *cfg, const struct model *m);
 
 /* Returns the row of MODEL.TEACHER_MODEL, or the run's own model; NULL with the reason in

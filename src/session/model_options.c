@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "config/choice_tables.h"
 #include "config/schema.h"
+#include "session/losses.h"
 #include "session/model_config.h"
 
 /* Schema type of each option type. */
@@ -125,6 +127,19 @@ static void preset_type(struct config *cfg)
     strbuf_release(&where);
 }
 
+/* Takes the loss from the task, unless the user names one. */
+static void preset_loss(struct config *cfg)
+{
+    const char *loss = loss_default(cfg->model.task);
+    struct strbuf where = STRBUF_INIT;
+
+    strbuf_addf(&where, "MODEL.TASK %s", choices_tasks[cfg->model.task].name);
+    if (!cfg->losses.n && strcmp(loss, cfg->train.loss.name) != 0 &&
+        cfg->model.task != TASK_CLASSIFY && cfg->model.task != TASK_MULTILABEL)
+        config_preset(cfg, "TRAIN.LOSS.NAME", loss, where.buf);
+    strbuf_release(&where);
+}
+
 void model_preset(struct config *cfg)
 {
     struct strbuf text = STRBUF_INIT;
@@ -144,6 +159,7 @@ void model_preset(struct config *cfg)
             preset(cfg, o, member, text.buf);
     }
     strbuf_release(&text);
+    preset_loss(cfg);
 }
 
 struct model_options model_options_of_config(const struct config *cfg, struct arena *mem)
@@ -152,6 +168,8 @@ struct model_options model_options_of_config(const struct config *cfg, struct ar
     struct model_options o = {0};
 
     fill(model_common_options, cfg, &o, mem);
+    if (cfg->model.task == TASK_ORDINAL && f->task == MODEL_CLASSIFY && o.classes > 1)
+        o.classes--; /* ops/corn.h */
     if (f->options) {
         void *own = arena_new(mem, f->options_size);
 

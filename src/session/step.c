@@ -12,12 +12,12 @@
 #include "session/parts.h"
 #include "session/state.h"
 
-/* Returns targets of which none is known, for callers without labels. */
-static const void *unknown_targets(struct session *s, size_t size)
+/* Returns targets for callers without labels: of sets none is known, numbers are 0. */
+static const void *unknown_targets(struct session *s, const struct tensor *targets, size_t size)
 {
     if (size > s->unknown_size) {
         s->unknown = xrealloc(s->unknown, size);
-        memset(s->unknown, MULTILABEL_UNKNOWN, size);
+        memset(s->unknown, targets->dtype == DTYPE_U8 ? MULTILABEL_UNKNOWN : 0, size);
         s->unknown_size = size;
     }
     return s->unknown;
@@ -38,7 +38,7 @@ static void take_batch(struct session *s, enum session_program which,
         to.size[i] = t ? tensor_size(t) : 0;
     }
     if (b->targets && !with.targets)
-        with.targets = unknown_targets(s, to.size[BATCH_TARGETS]);
+        with.targets = unknown_targets(s, b->targets, to.size[BATCH_TARGETS]);
     inflight_room(&s->inflight);
     inflight_input(&s->inflight, &to, &with);
 }

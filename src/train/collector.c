@@ -6,10 +6,16 @@
 #include "base/alloc.h"
 #include "train/evaluate.h"
 
+/* Returns the bytes of a target. */
+static size_t target_size(const struct collector *c)
+{
+    return c->values ? sizeof(float) : 1;
+}
+
 void collector_init(struct collector *c, struct session *s, struct report *r)
 {
     int classes = (int)session_classes(s);
-    bool classifies = s->plan.task == MODEL_CLASSIFY;
+    bool classifies = s->plan.task == MODEL_CLASSIFY || s->plan.task == MODEL_ORDINAL;
     size_t n = (size_t)s->plan.val_batch;
 
     *c = (struct collector){
@@ -18,14 +24,17 @@ void collector_init(struct collector *c, struct session *s, struct report *r)
         .which = session_has_ema(s) ? SESSION_EMA : SESSION_RAW,
         .classes = classifies && classes <= CLASS_SCORES_MAX,
         .sets = s->plan.task == MODEL_MULTILABEL,
+        .values = s->plan.task == MODEL_REGRESSION,
     };
     if (c->classes)
         class_scores_init(&c->rows, classes);
     if (c->sets)
         multilabel_init(&c->rows, classes);
+    if (c->values)
+        regression_init(&c->rows, classes);
     c->sample = xcalloc(n, sizeof(*c->sample));
     c->label = xcalloc(n, sizeof(*c->label));
-    c->target = xcalloc(n * (size_t)classes, 1);
+    c->target = xcalloc(n * (size_t)classes, target_size(c));
     c->logits = xcalloc(n * (size_t)classes, sizeof(*c->logits));
 }
 
@@ -45,12 +54,12 @@ void collector_batch(struct collector *c, const struct batch *b)
     memcpy(c->sample, b->sample, n * sizeof(*c->sample));
     memcpy(c->label, b->label, n * sizeof(*c->label));
     if (b->target)
-        memcpy(c->target, b->target, n * (size_t)session_classes(c->session));
+        memcpy(c->target, b->target, n * (size_t)session_classes(c->session) * target_size(c));
 }
 
 static bool needs_images(const struct collector *c)
 {
-    return c->report || c->classes || c->sets;
+    return c->report || c->classes || c->sets || c->values;
 }
 
 void collector_add(struct collector *c)
@@ -71,6 +80,8 @@ void collector_add(struct collector *c)
             class_scores_add(&c->rows, c->sample[i], c->label[i], logits);
         if (c->sets)
             multilabel_add(&c->rows, c->sample[i], c->target + i * classes, logits);
+        if (c->values)
+            regression_add(&c->rows, c->sample[i], (const float *)(const void *)c->target + i * classes, logits);
     }
 }
 
@@ -85,12 +96,17 @@ void collector_finish(struct collector *c, int64_t total, struct evaluation *e)
 {
     if (c->report)
         report_gather(c->report);
-    if (c->classes || c->sets)
+    if (c->classes || c->sets || c->values)
         image_rows_gather(&c->rows, total);
     e->scores_of = c->which;
     e->balance = class_scores_unknown();
     if (c->classes)
         e->balance = class_scores_of(&c->rows);
+    e->order = ordinal_scores_unknown();
+    if (c->session->plan.task == MODEL_ORDINAL)
+        e->order = ordinal_scores_of(&c->rows);
+    if (c->values)
+        e->values = regression_scores_of(&c->rows);
     if (c->sets) {
         e->sets = multilabel_scores_of(&c->rows);
         keep_thresholds(c->session, e->sets);

@@ -27,12 +27,14 @@ struct collector {
     struct session *session;
     struct report *report;      /* a classifier's report, or NULL */
     enum session_weights which; /* weights that compute the logits */
-    bool classes, sets;         /* True if `rows` is for class_scores.h, multilabel.h. */
+    /* True if `rows` is for class_scores.h, multilabel.h, or regression.h. */
+    bool classes, sets, values;
     struct image_rows rows;
     /* The batch on the device: */
     int64_t *sample; /* [val_batch]: index in the data set; -1: padding */
     int32_t *label;  /* [val_batch]: class index; -1: damaged */
-    uint8_t *target; /* [val_batch, classes] of MODEL_MULTILABEL */
+    uint8_t *target; /* [val_batch, classes] of MODEL_MULTILABEL; as floats of
+                      * MODEL_REGRESSION */
     float *logits;   /* [val_batch, classes] */
 };
 

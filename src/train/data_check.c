@@ -3,11 +3,13 @@
 
 #include <string.h>
 
+#include "config/choice_tables.h"
 #include "dataset/class_set.h"
 #include "dataset/table.h"
 #include "session/augment_config.h"
 #include "session/augment_items.h"
 #include "session/model_config.h"
+#include "train/data_order.h"
 #include "train/data_part.h"
 #include "train/sampling.h"
 #include "train/segment_config.h"
@@ -44,7 +46,8 @@ void data_check_keys(const struct config *cfg, struct problems *p)
         return;
     for (const struct storage *const *other = storage_table; *other; other++)
         for (const char *const *key = (*other)->reads; key && *key; key++)
-            if (!storage_reads(row, *key) && !segment_refuses(cfg, *key))
+            if (!storage_reads(row, *key) && !segment_refuses(cfg, *key) &&
+                !data_order_reads(cfg, *key))
                 config_warn_unread(cfg, p, *key, "DATA.DATASET %s does not read it",
                                    cfg->data.dataset);
     for (int i = 0; i < 2 && row->generated; i++)
@@ -158,29 +161,33 @@ static void data_check_resize(const struct config *cfg, struct problems *p)
                      "set it to 0");
 }
 
-/* MODEL.TASK multilabel requires a table, and a sampler that does not balance classes. */
-static void data_check_sets(const struct config *cfg, struct problems *p)
+/* MODEL.TASK multilabel and regression require a table, and a sampler that does not balance
+ * classes. */
+static void data_check_targets(const struct config *cfg, struct problems *p)
 {
     const struct storage *row = storage_find(cfg->data.dataset);
-    const char *sep = cfg->data.label_separator;
+    const char *sep = cfg->data.label_separator,
+               *task = choices_tasks[cfg->model.task].name;
 
-    if (cfg->model.task != TASK_MULTILABEL) {
+    if (cfg->model.task != TASK_MULTILABEL)
         config_warn_unread(cfg, p, "DATA.LABEL_SEPARATOR",
                            "MODEL.TASK multilabel reads it");
+    if (cfg->model.task != TASK_MULTILABEL && cfg->model.task != TASK_REGRESSION)
         return;
-    }
     if (row && !storage_reads(row, "DATA.LABEL_SEPARATOR"))
         config_blame(cfg, p, KEYS("MODEL.TASK", "DATA.DATASET"),
-                     "MODEL.TASK multilabel needs a table (DATA.DATASET csv), not %s",
+                     "MODEL.TASK %s needs a table (DATA.DATASET csv), not %s", task,
                      cfg->data.dataset);
-    if (strcmp(sep, "auto") != 0 && strlen(sep) != 1)
+    if (cfg->model.task == TASK_MULTILABEL && strcmp(sep, "auto") != 0 &&
+        strlen(sep) != 1)
         config_blame(cfg, p, KEYS("DATA.LABEL_SEPARATOR"),
                      "DATA.LABEL_SEPARATOR '%s' must be one character, or auto", sep);
     if (cfg->data.sampler != SAMPLER_UNIFORM && cfg->data.sampler != SAMPLER_WEIGHTS)
         config_blame(
             cfg, p, KEYS("DATA.SAMPLER"),
-            "DATA.SAMPLER balances classes and cannot be combined with MODEL.TASK "
-            "multilabel (weights can)");
+            "DATA.SAMPLER balances classes and cannot be combined with MODEL.TASK %s "
+            "(weights can)",
+            task);
 }
 
 void data_check(const struct config *cfg, struct problems *p)
@@ -211,7 +218,7 @@ void data_check(const struct config *cfg, struct problems *p)
     data_check_names(cfg, p);
     data_check_keys(cfg, p);
     data_check_cache_mode(cfg, p);
-    data_check_sets(cfg, p);
+    data_check_targets(cfg, p);
     data_part_check(cfg, p);
     sampling_check(cfg, p);
     segment_check(cfg, p);

@@ -18,6 +18,7 @@
 #include "dataset/table.h"
 #include "dist/launch.h"
 #include "session/model_config.h"
+#include "train/data_order.h"
 #include "train/data_part.h"
 #include "train/segment_config.h"
 
@@ -69,6 +70,7 @@ static struct dataset_source data_source(const struct config *cfg, enum data_spl
                     .weight = cfg->data.weight_column,
                     .separator = cfg->data.label_separator},
         .multilabel = cfg->model.task == TASK_MULTILABEL,
+        .values = cfg->model.task == TASK_REGRESSION,
         .carved = data_part_is_carved(cfg),
         .samples = train ? cfg->data.train_num_samples : cfg->data.val_num_samples,
         .width = label_maps ? config_width(cfg) : (int)cfg->data.img_size,
@@ -172,6 +174,7 @@ struct dataset *data_open(const struct config *cfg, enum data_split split)
         usage("DATA.DATA_PATH is empty: set the folder of the data set");
     d = data_part(cfg, split, dataset_open(cfg->data.dataset, &s));
     data_hold(cfg, split, d);
+    data_order(cfg, d, split == DATA_TRAIN);
     if (split == DATA_TRAIN && data_parts(cfg))
         log_info("'%s': each of the %d processes always trains on its own part of the "
                  "images, as in Swin (DATA.CACHE_MODE part)",
@@ -207,7 +210,8 @@ static void adopt_classes(struct config *cfg, const struct dataset *d)
         return;
     strbuf_addf(&n, "%d", d->nclass);
     config_set(cfg, "MODEL.NUM_CLASSES", n.buf);
-    log_info("MODEL.NUM_CLASSES is %d, the classes of '%s'", d->nclass, d->name);
+    log_info("MODEL.NUM_CLASSES is %d, the %s of '%s'", d->nclass,
+             d->values ? "targets" : "classes", d->name);
     strbuf_release(&n);
 }
 
@@ -226,8 +230,9 @@ char *data_misfit(struct config *cfg, const struct dataset *train,
     if (any->nclass == cfg->model.num_classes)
         return NULL;
     *key = "MODEL.NUM_CLASSES";
-    return xasprintf("'%s' has %d classes, but MODEL.NUM_CLASSES is %lld", any->name,
-                     any->nclass, (long long)cfg->model.num_classes);
+    return xasprintf("'%s' has %d %s, but MODEL.NUM_CLASSES is %lld", any->name,
+                     any->nclass, any->values ? "targets" : "classes",
+                     (long long)cfg->model.num_classes);
 }
 
 /* Number of damaged files that is always tolerated, because DATA.MAX_BAD_SHARE of a small

@@ -16,33 +16,38 @@
 #include "train/progress.h"
 #include "train/result.h"
 #include "train/signals.h"
+#include "train/units.h"
 
 /* Summed predictions for the samples of the validation set. */
 struct pool {
     int64_t n;
     int classes;
     uint64_t digest;
-    bool sets;       /* MODEL.TASK multilabel */
+    enum model_task task;
+    size_t targets;  /* bytes of an image's targets, or 0 */
     int passes;      /* views of all members so far */
     double *sum;     /* [n, classes]: of probabilities */
     int32_t *label;  /* -1: not read */
-    uint8_t *target; /* [n, classes] of `sets`, else NULL */
+    uint8_t *target; /* [n, targets], or NULL */
     int *seen;       /* passes that have read the image */
+    float *std;      /* of a regression, of the member that ran last: [classes] */
 };
 
 static void pool_begin(struct pool *p, const struct dataset *d, const struct session *s)
 {
     int classes = (int)session_classes(s);
 
-    p->sets = s->plan.task == MODEL_MULTILABEL;
-    if (p->sets)
-        p->target = xcalloc((size_t)d->n * (size_t)classes, sizeof(*p->target));
+    p->task = s->plan.task;
+    p->targets = dataset_has_targets(d) ? dataset_target_size(d) : 0;
+    if (p->targets)
+        p->target = xcalloc((size_t)d->n, p->targets);
     p->n = d->n;
     p->classes = classes;
     p->digest = dataset_digest(d);
     p->sum = xcalloc((size_t)d->n * (size_t)classes, sizeof(*p->sum));
     p->label = xcalloc((size_t)d->n, sizeof(*p->label));
     p->seen = xcalloc((size_t)d->n, sizeof(*p->seen));
+    p->std = xcalloc((size_t)classes, sizeof(*p->std));
 }
 
 static void pool_release(struct pool *p)
@@ -51,16 +56,18 @@ static void pool_release(struct pool *p)
     free(p->target);
     free(p->label);
     free(p->seen);
+    free(p->std);
 }
 
 static void pool_add(struct pool *p, const struct collector *c, int i)
 {
     int64_t k = p->classes, sample = c->sample[i];
 
-    probabilities_add(p->sum + sample * k, c->logits + i * k, 1, p->classes, p->sets);
+    probabilities_add(p->sum + sample * k, c->logits + i * k, 1, p->classes, p->task);
     p->label[sample] = c->label[i];
-    if (p->sets)
-        memcpy(p->target + sample * k, c->target + i * k, (size_t)k);
+    if (p->targets)
+        memcpy(p->target + (size_t)sample * p->targets,
+               c->target + (size_t)i * p->targets, p->targets);
     p->seen[sample]++;
 }
 
@@ -142,39 +149,84 @@ static void judge_set(const struct pool *p, int64_t i, const float *logits,
     metrics_count(&e->raw, 1, known, known ? (float)(sum / known) : 0);
 }
 
+/* Returns the values that an image should have. */
+static const float *values_of(const struct pool *p, int64_t i)
+{
+    return (const float *)(const void *)(p->target + (size_t)i * p->targets);
+}
+
+/* Adds an image with values: their squared error, standardized by the first file's units. */
+static void judge_values(const struct pool *p, int64_t i, const float *logits,
+                         struct evaluation *e)
+{
+    const float *target = values_of(p, i);
+    double sum = 0;
+
+    for (int k = 0; k < p->classes; k++) {
+        double z = ((double)logits[k] - (double)target[k]) / (double)p->std[k];
+
+        sum += z * z;
+    }
+    metrics_count(&e->raw, 1, 1, (float)(sum / p->classes));
+}
+
+/* Adds an image to the rows from which scores are computed. */
+static void add_row(const struct pool *p, int64_t i, const float *logits,
+                    struct image_rows *rows)
+{
+    if (p->task == MODEL_MULTILABEL)
+        multilabel_add(rows, i, p->target + i * p->classes, logits);
+    else if (p->task == MODEL_REGRESSION)
+        regression_add(rows, i, values_of(p, i), logits);
+    else if (p->classes <= CLASS_SCORES_MAX)
+        class_scores_add(rows, i, p->label[i], logits);
+}
+
+static void score_rows(const struct pool *p, const struct image_rows *rows,
+                       struct evaluation *e)
+{
+    e->order = ordinal_scores_unknown();
+    if (p->task == MODEL_MULTILABEL)
+        e->sets = multilabel_scores_of(rows);
+    else if (p->task == MODEL_REGRESSION)
+        e->values = regression_scores_of(rows);
+    else
+        e->balance = class_scores_of(rows);
+    if (p->task == MODEL_ORDINAL)
+        e->order = ordinal_scores_of(rows);
+}
+
 /* The metrics, and the report if not NULL, of the images that all passes have read. */
 static void judge(const struct pool *p, struct evaluation *e, struct report *r)
 {
-    bool classes = !p->sets && p->classes <= CLASS_SCORES_MAX;
+    bool classes = p->task == MODEL_CLASSIFY || p->task == MODEL_ORDINAL;
     float *logits = xcalloc((size_t)p->classes, sizeof(*logits));
     struct image_rows rows = {0};
 
-    if (p->sets)
+    if (p->task == MODEL_MULTILABEL)
         multilabel_init(&rows, p->classes);
+    else if (p->task == MODEL_REGRESSION)
+        regression_init(&rows, p->classes);
     else
         class_scores_init(&rows, p->classes);
     for (int64_t i = 0; i < p->n; i++) {
         if (p->seen[i] != p->passes)
             continue;
         probabilities_to_logits(logits, p->sum + i * p->classes, p->classes, p->passes,
-                                p->sets);
-        (p->sets ? judge_set : judge_class)(p, i, logits, e);
-        if (r && !p->sets)
+                                p->task);
+        (classes                        ? judge_class
+         : p->task == MODEL_MULTILABEL ? judge_set
+                                       : judge_values)(p, i, logits, e);
+        if (r && classes)
             report_add(r, i, p->label[i], logits);
-        if (classes)
-            class_scores_add(&rows, i, p->label[i], logits);
-        if (p->sets)
-            multilabel_add(&rows, i, p->target + i * p->classes, logits);
+        add_row(p, i, logits, &rows);
     }
     e->images = e->raw.count;
     e->classes = p->classes;
     e->scores_of = SESSION_RAW;
-    if (p->sets)
-        e->sets = multilabel_scores_of(&rows);
-    else
-        e->balance = class_scores_of(&rows);
+    score_rows(p, &rows, e);
     if (r)
-        r->sets = e->sets;
+        r->sets = e->sets, r->values = e->values;
     image_rows_release(&rows);
     free(logits);
 }
@@ -189,7 +241,7 @@ static void log_passes(const struct ensemble_eval *o, const struct pool *p)
     if (p->passes > o->n)
         strbuf_addf(&text, "%s%d views of each image", o->n > 1 ? ", " : "", p->passes);
     if (text.len)
-        log_info("%s: mean of probabilities", text.buf);
+        log_info("%s: mean of %s", text.buf, probabilities_name(p->task));
     strbuf_release(&text);
 }
 
@@ -252,6 +304,8 @@ static bool member(const struct ensemble_eval *o, struct pool *p, int k, double 
         pool_begin(p, f.val, &s);
     check_member(o, p, k, &f, &s);
     pretrained_load_all(&s, o->path[k], "the data set", &f.classes);
+    if (p->task == MODEL_REGRESSION)
+        units_std(&s, p->std);
     feed_start(&f, &s);
     signals_started();
     whole = run_views(p, o->cfg[k], &s, &f, title);

@@ -94,6 +94,7 @@ void evaluate_release(struct evaluation *e)
     free(e->pixels[SESSION_RAW]);
     free(e->pixels[SESSION_EMA]);
     free(e->sets);
+    free(e->values);
     *e = (struct evaluation){0};
 }
 
@@ -170,7 +171,7 @@ bool evaluate_report(struct session *s, struct feed *f, const char *title,
         if (r && s->plan.task == MODEL_SEGMENT)
             report_matrix(s, r, c.which);
         if (r)
-            r->sets = e->sets;
+            r->sets = e->sets, r->values = e->values;
     }
     collector_release(&c);
     return whole;
@@ -195,7 +196,7 @@ struct scores evaluate_scores(const struct evaluation *e, enum session_weights w
         s.value[SCORE_MIOU] = g->miou;
         s.value[SCORE_MDICE] = g->mdice;
         s.value[SCORE_FWIOU] = g->fwiou;
-    } else if (!e->pixels[SESSION_RAW] && !e->sets) {
+    } else if (!e->pixels[SESSION_RAW] && !e->sets && !e->values) {
         s.value[SCORE_TOP1] = metrics_percent(m, m->top1);
         if (e->classes > METRICS_TOP) /* else all are among the first five */
             s.value[SCORE_TOP5] = metrics_percent(m, m->top5);
@@ -205,11 +206,17 @@ struct scores evaluate_scores(const struct evaluation *e, enum session_weights w
         s.value[SCORE_F1_MICRO] = e->sets->f1_micro;
         s.value[SCORE_F1_MACRO] = e->sets->f1_macro;
         s.value[SCORE_AUROC] = e->sets->auroc;
+    } else if (e->values && which == e->scores_of) {
+        s.value[SCORE_MAE] = e->values->mean.mae;
+        s.value[SCORE_RMSE] = e->values->mean.rmse;
+        s.value[SCORE_R2] = e->values->mean.r2;
     } else if (which == e->scores_of && e->images > 0) {
         s.value[SCORE_BALANCED_ACC] = e->balance.balanced_acc;
         s.value[SCORE_F1_MACRO] = e->balance.f1_macro;
         s.value[SCORE_MCC] = e->balance.mcc;
         s.value[SCORE_AUROC] = e->balance.auroc;
+        s.value[SCORE_MAE] = e->order.mae;
+        s.value[SCORE_KAPPA] = e->order.kappa;
     }
     return s;
 }
@@ -268,6 +275,9 @@ void evaluate_log(const struct evaluation *e, const struct class_list *classes)
                 evaluate_rate(e) < 10 ? 2 : 0, evaluate_rate(e));
     if (e->pixels[SESSION_RAW])
         log_table(e->pixels[SESSION_RAW], classes);
+    for (int k = 0; e->values && e->values->targets > 1 && k < e->values->targets; k++)
+        log_info("   %s: R2 %.4f RMSE %.5g MAE %.5g", classes->name[k],
+                 e->values->of[k].r2, e->values->of[k].rmse, e->values->of[k].mae);
     log_scores(e, SESSION_RAW, more.buf);
     if (e->ema.count)
         log_scores(e, SESSION_EMA, " with the EMA weights");

@@ -10,15 +10,19 @@
 #include "train/class_scores.h"
 #include "train/feed.h"
 #include "train/multilabel.h"
+#include "train/ordinal.h"
 #include "train/output.h"
+#include "train/regression.h"
 #include "train/report.h"
 #include "train/segmentation.h"
 
 struct evaluation {
     struct metrics raw, ema;                      /* ema.count is 0 without an EMA */
     struct segmentation *pixels[SESSION_WEIGHTS]; /* NULL: no segmentation or no EMA */
-    enum session_weights scores_of; /* which weights `sets` and `balance` score */
-    struct multilabel_scores *sets; /* NULL unless MODEL_MULTILABEL */
+    enum session_weights scores_of; /* which weights the scores below are of */
+    struct multilabel_scores *sets;   /* NULL unless MODEL_MULTILABEL */
+    struct regression_scores *values; /* NULL unless MODEL_REGRESSION */
+    struct ordinal_scores order;      /* NaN unless MODEL_ORDINAL */
     struct class_scores balance;    /* NaN if not computed */
     int64_t images;                 /* number of valid images */
     int classes;

@@ -226,7 +226,7 @@ static void open_data(struct feed *f, struct config *cfg, bool train)
     any = train ? f->train : f->val;
     f->classes.name = (const char *const *)any->class_name;
     f->classes.n = any->nclass;
-    if (train && dataset_has_targets(f->train))
+    if (train && dataset_has_targets(f->train) && !f->train->values)
         pos_weights_of_images(cfg, f->train);
     open_factors(f, any);
 }

@@ -146,11 +146,9 @@ static void flush_events(struct output *o)
  * defaults as hyperparameters. */
 static void put_config(struct output *o, const struct config *cfg)
 {
+    char *best = xasprintf("val/val_%s", score_name(score_of_task_best(o->task)));
     struct tensorboard_hparams h = {
-        .metric = {o->task == MODEL_SEGMENT      ? "val/val_miou"
-                   : o->task == MODEL_MULTILABEL ? "val/val_map"
-                                                 : "val/val_top1",
-                   "val/val_loss", "train/loss"}};
+        .metric = {best, "val/val_loss", "train/loss"}};
 
     tensorboard_text(&o->events, "config", 0, o->config);
     for (const struct schema *row = schema_table; row->key; row++) {
@@ -171,6 +169,7 @@ static void put_config(struct output *o, const struct config *cfg)
         strbuf_release(&text);
     }
     tensorboard_hparams(&o->events, &h);
+    free(best);
 }
 
 void output_open(struct output *o, const struct session *s, const struct run_state *state,

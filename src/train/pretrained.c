@@ -147,7 +147,7 @@ static bool other_classes(const struct loading *l)
         t = find(l, weight);
     free(bias);
     free(weight);
-    return !t || !t->ndim || t->dims[0] != session_classes(l->s);
+    return !t || !t->ndim || t->dims[0] != l->s->plan.options.classes;
 }
 
 /* Warns about values that are not finite: the NaN loss that they cause comes later and
@@ -212,6 +212,8 @@ static void load_one(struct loading *l, const struct segment *seg, void *packed)
         log_info("pretrained: %s: missing in the file (unused by the model)", t->name);
     } else if (!file && losses_is_aux(t->name)) {
         log_info("pretrained: %s: missing in the file, reinitialized", t->name);
+    } else if (!file && losses_is_unit(t->name) && !l->all) {
+        log_debug("pretrained: %s: missing in the file", t->name);
     } else if (!file && may_skip(l, t->name)) {
         skip(l, t->name, "not in the file, starts afresh");
         l->fresh++;
@@ -219,10 +221,13 @@ static void load_one(struct loading *l, const struct segment *seg, void *packed)
         miss(l, t->name, "not in the file");
     } else if (!remake && !statedict_fits(t, file)) {
         bool fresh = unread(l, t) || losses_is_aux(t->name) ||
+                     (losses_is_unit(t->name) && !l->all) ||
                      (of_head(l, t->name) && !l->all && other_classes(l)) ||
                      may_skip(l, t->name);
 
-        if (fresh) {
+        if (fresh && losses_is_unit(t->name)) {
+            log_debug("pretrained: %s: other targets, ignored", t->name);
+        } else if (fresh) {
             report_shape(t, file, ": reinitialized");
             l->fresh++;
         } else {
@@ -250,6 +255,7 @@ static void load_one(struct loading *l, const struct segment *seg, void *packed)
 static bool expected_extra(const struct loading *l, const char *name)
 {
     return losses_is_aux(file_names_plain(&l->names, name)) ||
+           (losses_is_unit(file_names_plain(&l->names, name)) && !l->all) ||
            file_names_extra(&l->names, l->family, name);
 }
 

@@ -17,22 +17,34 @@ static void add_softmax(double *sum, const float *z, int classes)
 }
 
 void probabilities_add(double *sum, const float *logits, int64_t n, int classes,
-                       bool sigmoid)
+                       enum model_task task)
 {
-    for (int64_t i = 0; sigmoid && i < n * classes; i++)
-        sum[i] += multilabel_sigmoid((double)logits[i]);
-    for (int64_t i = 0; !sigmoid && i < n; i++)
-        add_softmax(sum + i * classes, logits + i * classes, classes);
+    if (task == MODEL_REGRESSION)
+        for (int64_t i = 0; i < n * classes; i++)
+            sum[i] += (double)logits[i];
+    else if (task == MODEL_MULTILABEL)
+        for (int64_t i = 0; i < n * classes; i++)
+            sum[i] += multilabel_sigmoid((double)logits[i]);
+    else
+        for (int64_t i = 0; i < n; i++)
+            add_softmax(sum + i * classes, logits + i * classes, classes);
 }
 
 void probabilities_to_logits(float *logits, const double *sum, int64_t len, int count,
-                             bool sigmoid)
+                             enum model_task task)
 {
     for (int64_t i = 0; i < len; i++) {
         double p = sum[i] / count;
 
         logits[i] = (float)log(p);
-        if (sigmoid)
+        if (task == MODEL_MULTILABEL)
             logits[i] = (float)fmin(fmax(log(p) - log1p(-p), -80), 80);
+        if (task == MODEL_REGRESSION)
+            logits[i] = (float)p;
     }
+}
+
+const char *probabilities_name(enum model_task task)
+{
+    return task == MODEL_REGRESSION ? "values" : "probabilities";
 }

@@ -11,7 +11,7 @@
  *   worst.csv      the images with the largest loss
  *
  * Segmentation counts pixels, without calibration and worst images. MODEL_MULTILABEL has
- * only report.json and labels.csv. There is no confusion matrix with more than
+ * only report.json and labels.csv, MODEL_REGRESSION report.json and targets.csv. There is no confusion matrix with more than
  * REPORT_CLASSES classes.
  *
  * Calibration: the expected calibration error of Guo et al. 2017 (1706.04599), equation
@@ -33,11 +33,13 @@ struct report_bin {
 };
 
 struct multilabel_scores;
+struct regression_scores;
 
 struct report {
     const struct dataset *data; /* names the images */
     const struct class_list *classes;
-    const struct multilabel_scores *sets; /* NULL unless MODEL_MULTILABEL */
+    const struct multilabel_scores *sets;   /* NULL unless MODEL_MULTILABEL */
+    const struct regression_scores *values; /* NULL unless MODEL_REGRESSION */
     const char *model, *weights; /* for report.json; weights: "EMA" or "as they are" */
     int64_t *matrix;             /* [label * K + answer]; NULL if too many classes */
     struct report_class {

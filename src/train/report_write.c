@@ -17,6 +17,7 @@
 #include "train/report.h"
 
 #include "train/multilabel.h"
+#include "train/regression.h"
 
 static const char summary[] = "report.json";
 
@@ -272,12 +273,37 @@ static void write_sets(const struct report *r, const char *dir)
     put_file(dir, "labels.csv", &s);
 }
 
+/* Writes report.json and targets.csv of MODEL_REGRESSION. */
+static void write_values(const struct report *r, const char *dir)
+{
+    struct strbuf s = STRBUF_INIT;
+    struct json_writer w = json_writer(&s);
+
+    w.pretty = true;
+    written_begin(&w);
+    json_put_string(&w, "model", r->model);
+    json_put_string(&w, "weights", r->weights);
+    json_put_int(&w, "images", r->values->images);
+    json_put_double(&w, "mae", r->values->mean.mae);
+    json_put_double(&w, "rmse", r->values->mean.rmse);
+    json_put_double(&w, "r2", r->values->mean.r2);
+    json_end(&w);
+    strbuf_addch(&s, '\n');
+    put_file(dir, summary, &s);
+    regression_add_csv(&s, r->values, r->classes->name);
+    put_file(dir, "targets.csv", &s);
+}
+
 void report_write(struct report *r, const char *dir)
 {
     if (dir_make_all(dir))
         die("cannot make the folder '%s': %s", dir, strerror(errno));
     if (r->sets) {
         write_sets(r, dir);
+        return;
+    }
+    if (r->values) {
+        write_values(r, dir);
         return;
     }
     write_summary(r, dir); /* first, because it marks the folder as trainc's */

@@ -8,6 +8,7 @@
 #include "session/augment_config.h"
 #include "session/augment_items.h"
 #include "session/model_config.h"
+#include "train/data_order.h"
 
 /* Returns NULL if the model does not exist, which model_check() reports. */
 static const struct model *find_model(const struct config *cfg)
@@ -270,7 +271,7 @@ static void check_images(const struct config *cfg, const struct model *m,
                          struct problems *p)
 {
     for (int i = 0; i < LABEL_KEYS; i++)
-        if (config_is_default(cfg, label_keys[i]))
+        if (config_is_default(cfg, label_keys[i]) || data_order_reads(cfg, label_keys[i]))
             continue;
         else if (storage_find(cfg->data.dataset)->labels == STORAGE_EITHER && m)
             config_blame(cfg, p, KEYS(label_keys[i]),

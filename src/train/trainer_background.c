@@ -57,8 +57,8 @@ static void begin(struct trainer *t)
 static void log_result(const struct trainer *t, const struct background_result *r)
 {
     bool segments = t->session.plan.task == MODEL_SEGMENT;
-    bool sets = t->session.plan.task == MODEL_MULTILABEL;
-    double ema = r->ema.value[segments ? SCORE_MIOU : sets ? SCORE_MAP : SCORE_TOP1];
+    bool percent = t->session.plan.task == MODEL_CLASSIFY;
+    double ema = r->ema.value[score_of_task_best(t->session.plan.task)];
     const double *v = r->val.value;
     struct strbuf s = STRBUF_INIT;
 
@@ -66,9 +66,13 @@ static void log_result(const struct trainer *t, const struct background_result *
         strbuf_addf(&s, "mIoU %.4f acc %.4f", v[SCORE_MIOU], v[SCORE_ACC]);
     else
         scores_add_top(&s, &r->val);
-    strbuf_addf(&s, " loss %.5f (", v[SCORE_LOSS]);
+    if (!s.len && scores_add_top(&s, &r->ema) && s.len) {
+        strbuf_addstr(&s, " with the EMA weights,");
+        ema = (double)NAN;
+    }
+    strbuf_addf(&s, "%sloss %.5f (", s.len ? " " : "", v[SCORE_LOSS]);
     if (!isnan(ema))
-        strbuf_addf(&s, segments || sets ? "EMA %.4f; " : "EMA %.3f; ", ema);
+        strbuf_addf(&s, percent ? "EMA %.3f; " : "EMA %.4f; ", ema);
     log_info(" * epoch %lld: %s%lld images, %.1f s in the background)",
              epoch_shown(r->epoch), s.buf, (long long)r->images, r->seconds);
     strbuf_release(&s);

@@ -64,8 +64,7 @@ static void judge_rate(struct trainer *t)
     if (!p->lr_schedule->judge)
         return;
     if (t->val.step == t->step) /* plateau expects larger scores to be better */
-        now->score =
-            trainer_best(t) == SCORE_LOSS ? 1 / trainer_score(t) : trainer_score(t);
+        now->score = score_rising(trainer_best(t), trainer_score(t));
     if (isnan(now->score) || t->step <= p->schedule.frozen + p->schedule.warmup ||
         !p->lr_schedule->judge(now, &p->schedule))
         return;

@@ -19,6 +19,7 @@
 #include "train/progress.h"
 #include "train/teacher.h"
 #include "train/trainer_run.h"
+#include "train/units.h"
 
 struct val_line trainer_no_val(void)
 {
@@ -130,8 +131,11 @@ static void log_start(const struct trainer *t)
         log_info("%d processes, each with batches of %lld images", p->world,
                  (long long)p->batch);
     log_info(
-        "%lld training images, %d classes: %lld steps of %lld images per epoch%s",
-        (long long)t->feed.train->n, t->feed.classes.n, (long long)p->updates_per_epoch,
+        "%lld training images, %d %s%s: %lld steps of %lld images per epoch%s",
+        (long long)t->feed.train->n, t->feed.classes.n,
+        p->task != MODEL_REGRESSION ? "classes" : "target",
+        p->task == MODEL_REGRESSION && t->feed.classes.n > 1 ? "s" : "",
+        (long long)p->updates_per_epoch,
         (long long)p->batch * p->world * p->accumulation.group,
         p->accumulation.batches % p->accumulation.group ? ", fewer in the last" : "");
     busy_note(s);
@@ -292,6 +296,8 @@ static bool load_start(struct trainer *t)
         adopt(t, data);
     else if (*cfg->model.pretrained)
         pretrained_load(&t->session, cfg->model.pretrained);
+    if (!resumed)
+        units_learn(&t->session, t->feed.train);
     if (!resumed && cfg->train.start_epoch)
         begin_at(t, cfg->train.start_epoch);
     t->state.updates_per_epoch = t->session.plan.updates_per_epoch;

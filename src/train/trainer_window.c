@@ -171,7 +171,8 @@ double trainer_right(const struct trainer *t, const struct metrics *m)
 {
     if (t->session.plan.model->family->task == MODEL_SEGMENT)
         return m->count ? (double)m->top1 / (double)m->count : (double)NAN;
-    if (t->session.plan.task == MODEL_MULTILABEL) /* top1 is not defined */
+    if (t->session.plan.task == MODEL_MULTILABEL ||
+        t->session.plan.task == MODEL_REGRESSION) /* top1 is not defined */
         return (double)NAN;
     return metrics_percent(m, m->top1);
 }
