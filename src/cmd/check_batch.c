@@ -121,6 +121,17 @@ static void add_classes(struct strbuf *s, const struct dataset *d, const uint8_t
     }
 }
 
+/* Appends the targets of a sample. */
+static void add_values(struct strbuf *s, const struct dataset *d, int64_t sample)
+{
+    float *y = xcalloc((size_t)d->nclass, sizeof(*y));
+
+    dataset_targets(d, sample, y);
+    for (int k = 0; k < d->nclass; k++)
+        strbuf_addf(s, "%s%s %g", k ? ", " : "", d->class_name[k], (double)y[k]);
+    free(y);
+}
+
 static void say_image(const struct sheet *s, const struct transform *t,
                       const struct dataset *d, const struct batch *b, int i)
 {
@@ -132,6 +143,8 @@ static void say_image(const struct sheet *s, const struct transform *t,
         strbuf_addstr(&classes, "damaged");
     else if (b->label_map)
         add_classes(&classes, d, b->label_map + (size_t)i * pixels, pixels);
+    else if (d->values)
+        add_values(&classes, d, b->sample[i]);
     else
         strbuf_addstr(&classes, d->class_name[b->label[i]]);
     say("row %d, column %d: %s (%s)\n", i / s->columns + 1, i % s->columns + 1,

@@ -158,7 +158,8 @@ void ensemble_open(struct ensemble *e, const struct cmdline *line,
         return;
     e->logits = xcalloc((size_t)logits_len(first), sizeof(*e->logits));
     e->sum = xcalloc((size_t)logits_len(first), sizeof(*e->sum));
-    log_info("ensemble of %d: probabilities are averaged", e->n + 1);
+    log_info("ensemble of %d: %s are averaged", e->n + 1,
+             probabilities_name(first->session.plan.task));
 }
 
 void ensemble_mean(struct ensemble *e, const struct infer *first, const struct batch *b,
@@ -166,12 +167,12 @@ void ensemble_mean(struct ensemble *e, const struct infer *first, const struct b
 {
     int classes = (int)session_classes(&first->session);
     int64_t len = logits_len(first), rows = len / classes;
-    bool sigmoid = first->session.plan.task == MODEL_MULTILABEL;
+    enum model_task task = first->session.plan.task;
 
     if (!e->n)
         return;
     memset(e->sum, 0, (size_t)len * sizeof(*e->sum));
-    probabilities_add(e->sum, logits, rows, classes, sigmoid);
+    probabilities_add(e->sum, logits, rows, classes, task);
     for (int k = 0; k < e->n; k++) {
         struct ensemble_member *m = &e->member[k];
         const struct batch *own = infer_next(&m->infer);
@@ -183,9 +184,9 @@ void ensemble_mean(struct ensemble *e, const struct infer *first, const struct b
                 die("'%s': the member '%s' of the ensemble cannot read it",
                     m->infer.files->name, m->path);
         infer_logits(&m->infer, e->logits);
-        probabilities_add(e->sum, e->logits, rows, classes, sigmoid);
+        probabilities_add(e->sum, e->logits, rows, classes, task);
     }
-    probabilities_to_logits(logits, e->sum, len, e->n + 1, sigmoid);
+    probabilities_to_logits(logits, e->sum, len, e->n + 1, task);
 }
 
 void ensemble_close(struct ensemble *e)

@@ -51,20 +51,23 @@ static void put_classes(struct onnx *x, const struct config *cfg, const json_t *
                               : names->item[i]);
     json_end(&w);
     if (n)
-        onnx_meta(x, "classes", text.buf);
+        onnx_meta(x, cfg->model.task == TASK_REGRESSION ? "targets" : "classes", text.buf);
     strbuf_release(&text);
 }
 
-/* MODEL.TASK multilabel: outputs go through a sigmoid, and a label is present if its
- * probability reaches its threshold. */
+/* Writes MODEL.TASK. multilabel: outputs go through a sigmoid, and a label is present if its
+ * probability reaches its threshold. regression: outputs are in the targets' units.
+ * ordinal: outputs are log probabilities. */
 static void put_labels(struct onnx *x, const struct config *cfg, const char *weights)
 {
     struct strbuf why = STRBUF_INIT;
     struct safetensors file;
 
+    if (cfg->model.task == TASK_CLASSIFY)
+        return;
+    onnx_meta(x, "task", choices_tasks[cfg->model.task].name);
     if (cfg->model.task != TASK_MULTILABEL)
         return;
-    onnx_meta(x, "task", "multilabel");
     if (!safetensors_open(&file, weights, &why)) {
         const char *thresholds = safetensors_meta(&file, "thresholds");
 

@@ -341,7 +341,12 @@ static const struct {
     {"multilabel multi-label",
      "several labels per image: DATA.DATASET csv with MODEL.TASK multilabel "
      "(docs/multilabel.md)"},
-    {"regression ordinal", "not supported: images have classes, or a class per pixel"},
+    {"regression regress age mae rmse r2 mse huber",
+     "numbers instead of classes, from columns of a table: DATA.DATASET csv with "
+     "MODEL.TASK regression (docs/regression.md)"},
+    {"ordinal ordered grades kappa qwk corn coral",
+     "classes with an order, such as grades: MODEL.TASK ordinal, with the quadratic "
+     "weighted kappa (docs/regression.md)"},
     {"imbalance imbalanced oversampling weighted",
      "classes of different sizes: DATA.SAMPLER, TRAIN.CLASS_WEIGHTS, "
      "TRAIN.LOSS.LOGIT_ADJUST (docs/imbalance.md)"},

@@ -105,7 +105,7 @@ const struct batch *infer_next(struct infer *v)
 void infer_logits(struct infer *v, float *logits)
 {
     const struct tensor *z = v->session.build[SESSION_EVAL].logits;
-    bool sigmoid = v->session.plan.task == MODEL_MULTILABEL;
+    enum model_task task = v->session.plan.task;
     int classes = (int)session_classes(&v->session);
     int64_t rows = tensor_len(z) / classes;
 
@@ -113,7 +113,7 @@ void infer_logits(struct infer *v, float *logits)
     if (v->nviews == 1)
         return;
     memset(v->sum, 0, (size_t)tensor_len(z) * sizeof(*v->sum));
-    probabilities_add(v->sum, logits, rows, classes, sigmoid);
+    probabilities_add(v->sum, logits, rows, classes, task);
     for (int k = 1; k < v->nviews; k++) {
         const struct batch *b = next_of(v, k);
 
@@ -121,9 +121,9 @@ void infer_logits(struct infer *v, float *logits)
             BUG("view %d has fewer batches than the first", k);
         session_logits(&v->session, logits);
         loader_release_batch(v->loader[k], b);
-        probabilities_add(v->sum, logits, rows, classes, sigmoid);
+        probabilities_add(v->sum, logits, rows, classes, task);
     }
-    probabilities_to_logits(logits, v->sum, tensor_len(z), v->nviews, sigmoid);
+    probabilities_to_logits(logits, v->sum, tensor_len(z), v->nviews, task);
 }
 
 bool infer_is_there(const struct batch *b, int i)

@@ -110,11 +110,14 @@ static void print_data(const struct printer *p)
     print_text_key("  DATASET", l->storage->name, "the layout of the files");
     print_text_key("  DATA_PATH", l->path, "the folder");
     print_text_key("  TRAIN_SPLIT", l->train, *l->train ? "found" : "no splits found");
+    if (l->values)
+        print_text_key("  LABEL_COLUMN", l->value_columns.buf, "the targets");
     if (l->val)
         print_text_key("  VAL_SPLIT", l->val, "found");
     else if (f->val_fraction > 0)
         print_key("  VAL_FRACTION", f->val_fraction < 0.15 ? "0.1" : "0.2",
-                  "no validation split found: uses this fraction of each class");
+                  l->values ? "no validation split found: uses this fraction of the images"
+                            : "no validation split found: uses this fraction of each class");
     else
         print_text_key(
             "  VAL_SPLIT", l->train,
@@ -214,8 +217,10 @@ static void print_classifier(struct printer *p)
     print_defaults();
     say("MODEL:\n");
     print_raw_key("  NAME", net, why);
-    print_int_key("  NUM_CLASSES", f->classes, "counted");
-    if (p->l->label_sets)
+    print_int_key("  NUM_CLASSES", f->classes, p->l->values ? "one per target" : "counted");
+    if (p->l->values)
+        print_raw_key("  TASK", "regression", p->l->value_why.buf);
+    else if (p->l->label_sets)
         print_raw_key("  TASK", "multilabel", "the table has several labels per image");
     else
         print_balance(f);
@@ -228,6 +233,8 @@ static void print_classifier(struct printer *p)
     set_key(p, "MODEL.NAME", net);
     if (p->l->label_sets)
         set_key(p, "MODEL.TASK", "multilabel");
+    if (p->l->values)
+        set_key(p, "MODEL.TASK", "regression");
     set_int_key(p, "MODEL.IN_CHANS", f->gray ? 1 : 3);
     set_int_key(p, "DATA.IMG_SIZE", size);
     print_derived_keys(p);

@@ -36,7 +36,8 @@ struct dataset_source init_source(const struct init_layout *l, const char *split
                                    .keep = cache_dir("auto"),
                                    .labels = {.classes = classes},
                                    .label_maps = l->label_maps,
-                                   .multilabel = l->label_sets};
+                                   .multilabel = l->label_sets,
+                                   .values = l->values};
 }
 
 /* Returns the storage whose probe accepts the split, or NULL. only: the only storage to
@@ -141,6 +142,8 @@ static bool find_splits(struct init_layout *l, const struct storage *only)
     l->label_maps = l->storage->labels == STORAGE_LABEL_MAPS ||
                     (l->storage->has_label_maps && l->storage->has_label_maps(&source));
     l->label_sets = l->storage->has_label_sets && l->storage->has_label_sets(&source);
+    l->values = !l->label_maps && !l->label_sets && l->storage->has_values &&
+                l->storage->has_values(&source, &l->value_columns, &l->value_why);
     l->found = xasprintf("%s: %s", l->storage->name, l->storage->help);
     return true;
 }
@@ -378,4 +381,6 @@ void init_layout_release(struct init_layout *l)
     free(l->own_path);
     free(l->own_train);
     free(l->own_val);
+    strbuf_release(&l->value_columns);
+    strbuf_release(&l->value_why);
 }

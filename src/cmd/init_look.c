@@ -229,7 +229,7 @@ void init_look(struct init_facts *f, const struct init_layout *l)
     else if (l->label_maps)
         count_values(f);
     else
-        count_classes(f, d, l->label_sets);
+        count_classes(f, d, l->label_sets || l->values);
     dataset_close(d);
     if (!l->val) {
         split_validation(f);

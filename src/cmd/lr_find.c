@@ -16,6 +16,7 @@
 #include "train/evaluate.h"
 #include "train/feed.h"
 #include "train/pretrained.h"
+#include "train/units.h"
 
 enum { STEPS = 100, MIN_STEPS = 20, MAX_STEPS = 100000, LINES = 25, WIDTH = 48 };
 
@@ -219,6 +220,7 @@ int lr_find_run(struct config *cfg, const struct cmdline *line)
     session_alloc(s);
     if (*cfg->model.pretrained)
         pretrained_load(s, cfg->model.pretrained);
+    units_learn(s, t.feed.train);
     session_mix(s, s->plan.mix_off_epoch > 0);
     feed_start(&t.feed, s);
     run_steps(&t);

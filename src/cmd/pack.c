@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cmd/run.h"
-#include "config/choices.h"
+#include "config/choice_tables.h"
 #include "dataset/class_set.h"
 #include "dataset/table.h"
 #include "io/json.h"
@@ -368,9 +368,10 @@ static void pack_check(const struct config *cfg, const struct cmdline *line,
     (void)line;
     (void)names_check(&storage_names, cfg, p, "DATA.DATASET");
     (void)names_check(&class_set_names, cfg, p, "DATA.CLASS_SET");
-    if (cfg->model.task == TASK_MULTILABEL)
+    if (cfg->model.task == TASK_MULTILABEL || cfg->model.task == TASK_REGRESSION)
         config_blame(cfg, p, KEYS("MODEL.TASK"),
-                     "MODEL.TASK multilabel: containers hold one class per image");
+                     "MODEL.TASK %s: containers hold one class per image",
+                     choices_tasks[cfg->model.task].name);
 }
 
 const struct verb cmd_pack = {

@@ -79,6 +79,11 @@ static bool multilabel(const struct config *cfg)
     return cfg->model.task == TASK_MULTILABEL && !segments(cfg);
 }
 
+static bool regression(const struct config *cfg)
+{
+    return cfg->model.task == TASK_REGRESSION && !segments(cfg);
+}
+
 /* Returns the thresholds of a checkpoint, or 0.5 for each class. */
 static double *thresholds_of(const char *weights, int classes)
 {
@@ -111,6 +116,7 @@ static void predict_open(struct predict *p, struct config *cfg,
     p->classes = (int)cfg->model.num_classes;
     if (multilabel(cfg))
         p->threshold = thresholds_of(weights, p->classes);
+    p->values = regression(cfg);
     p->set = segment_class_set(cfg);
     p->infer.tta = !segments(cfg);
     infer_open(&p->infer, cfg, &p->images);
@@ -270,10 +276,20 @@ static const char *predict_weights(const struct cmdline *line)
 static void check_task(const struct config *cfg, const struct cmdline *line,
                        struct problems *p)
 {
+    enum { VALUES_LACK = 4 /* of the flags below */ };
     static const char *const classes[] = {"--topk", "--probabilities", "--sort",
                                           "--copy", "--csv",           "--submission"};
-    bool segment = segments(cfg);
+    bool segment = segments(cfg), values = regression(cfg);
 
+    for (size_t i = 0; values && i < VALUES_LACK; i++)
+        if (cmdline_has(line, classes[i]) || cmdline_value(line, classes[i]))
+            problems_error(p, classes[i],
+                           "is of classes, and MODEL.TASK is regression");
+    if (values && cfg->model.num_classes > 1 && cmdline_value(line, "--submission") &&
+        !cmdline_value(line, "--sample"))
+        problems_error(p, "--submission",
+                       "needs --sample FILE with a column per target (MODEL.TASK "
+                       "regression)");
     for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++)
         if (segment && (cmdline_has(line, classes[i]) || cmdline_value(line, classes[i])))
             problems_error(p, classes[i],
@@ -437,7 +453,8 @@ const struct verb cmd_predict = {
         "preprocessed as in validation; for a folder, all images below it are read. For "
         "a "
         "classifier, prints the most likely classes of each image with their "
-        "probabilities; --json, --csv, and --sort write them. A segmentation model "
+        "probabilities; --json, --csv, and --sort write them. A regression prints its "
+        "values in the units of the training table. A segmentation model "
         "writes "
         "NAME_labels.png (the label map in the image's size, with a palette) and "
         "NAME_overlay.png. DATA.NUM_WORKERS threads decode images; the batch size is "

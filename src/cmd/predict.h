@@ -1,7 +1,8 @@
 /*
  * Shared by the files of `trainc predict`: predict.c runs the model, predict_answers.c
- * writes the results of a classifier, predict_segment.c those of a segmentation model,
- * predict_cam.c the heat maps of --cam, and predict_files.c names and reads their files.
+ * writes the results of a classifier, predict_values.c those of a regression,
+ * predict_segment.c those of a segmentation model, predict_cam.c the heat maps of --cam,
+ * and predict_files.c names and reads their files.
  */
 #ifndef CMD_PREDICT_H
 #define CMD_PREDICT_H
@@ -18,12 +19,14 @@ struct predict {
     struct ensemble ensemble; /* further --weights */
     struct images images;
     const struct class_set *set;
-    char **name; /* class names */
+    char **name; /* of classes, or of targets */
     int classes;
 
     /* for segmentation */
     const char *out; /* output folder */
     bool server_ids;
+
+    bool values; /* MODEL.TASK regression: numbers instead of classes */
 
     /* for classifiers */
     int top;            /* number of classes to print per image */
@@ -49,9 +52,13 @@ struct predict {
  * if not. */
 void answers_check_outputs(const struct predict *p);
 void answers_begin(struct predict *p);
-/* Prints and records the prediction for image i. logits: one per class. */
+/* Prints and records the prediction for image i. logits: one per class, or values. */
 void answers_add(struct predict *p, int64_t i, const float *logits);
 void answers_end(struct predict *p); /* writes the files */
+
+/* The parts of these for a regression. */
+void values_begin_table(struct predict *p);
+void values_add(struct predict *p, int64_t i, const float *value);
 
 void segment_check_outputs(const struct predict *p);
 /* Writes the label map and the overlay of image i: from the logits of the resized image, or

@@ -64,7 +64,7 @@ void answers_begin(struct predict *p)
     p->writer = json_writer(&p->text);
     written_begin(&p->writer);
     json_put_string(&p->writer, "model", p->cfg->model.name);
-    json_begin_array(&p->writer, "classes");
+    json_begin_array(&p->writer, p->values ? "targets" : "classes");
     for (int c = 0; c < p->classes; c++)
         json_put_string(&p->writer, NULL, p->name[c]);
     json_end(&p->writer);
@@ -75,9 +75,9 @@ void answers_begin(struct predict *p)
         json_end(&p->writer);
     }
     json_begin_array(&p->writer, "images");
-    begin_table(p);
+    (p->values ? values_begin_table : begin_table)(p);
     if (p->submission)
-        p->answers = submission_open(p->sample, p->name, p->classes);
+        p->answers = submission_open(p->sample, p->name, p->classes, p->values);
 }
 
 /* Softmax, or the sigmoid of each class with MODEL.TASK multilabel. */
@@ -272,6 +272,12 @@ static void sort_image(const struct predict *p, int64_t i, int class)
 void answers_add(struct predict *p, int64_t i, const float *logits)
 {
     const char *path = p->images.path[i];
+
+    if (p->values) {
+        values_add(p, i, logits);
+        return;
+    }
+
     double *probability = xcalloc((size_t)p->classes, sizeof(*probability));
     struct ranked *r = xcalloc((size_t)p->classes, sizeof(*r));
 

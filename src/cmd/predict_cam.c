@@ -46,10 +46,9 @@ static int find_stage(const struct config *cfg, const char *text, struct strbuf 
 /* Returns why --cam does not work with this configuration, or NULL. */
 static const char *refusal(const struct config *cfg, const struct cmdline *line)
 {
-    const struct model *m = model_of_config(cfg);
+    enum model_task task = model_task_of_config(cfg, model_of_config(cfg));
 
-    if (model_task_of_config(cfg, m) != MODEL_CLASSIFY &&
-        model_task_of_config(cfg, m) != MODEL_MULTILABEL)
+    if (task == MODEL_SEGMENT || task == MODEL_REGRESSION)
         return "explains the classes of whole images: it works only with classifiers";
     if (cfg->quant.enable)
         return "needs gradients, and an 8-bit model (QUANT.ENABLE) has none";

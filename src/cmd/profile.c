@@ -14,6 +14,7 @@
 #include "session/busy.h"
 #include "train/data_config.h"
 #include "train/pretrained.h"
+#include "train/units.h"
 
 enum {
     WARM_UPDATES = 2,
@@ -170,6 +171,7 @@ static void profile_open(struct profile *p, struct config *cfg)
     session_alloc(s);
     if (*cfg->model.pretrained)
         pretrained_load(s, cfg->model.pretrained);
+    units_learn(s, p->feed.train);
     session_mix(s, s->plan.mix_off_epoch > 0);
     if (p->traced) {
         p->feed.observe = note_sample;

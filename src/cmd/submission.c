@@ -17,6 +17,7 @@ struct submission {
     const char *sample;  /* its path, or NULL */
     char *const *name;   /* class names */
     int classes;
+    bool values; /* a regression: class_of are targets, and answers the first one */
     int *class_of; /* for each column from 1: the class of its probability, or ANSWER */
     struct strmap row;   /* maps the sample's ids, without extension, to 1 + row */
     struct strbuf *line; /* of each row; empty until its image is added */
@@ -49,7 +50,11 @@ static void find_classes(struct submission *s)
     int n = s->t.columns;
 
     s->class_of = xcalloc((size_t)n, sizeof(*s->class_of));
-    if (n == 2) {
+    if (n == 2 && s->values && s->classes == 1) {
+        s->class_of[1] = 0;
+        return;
+    }
+    if (n == 2 && !s->values) {
         bool fraction = strchr(text_table_cell(&s->t, 0, 1), '.') != NULL;
 
         s->class_of[1] = binary && fraction ? 1 : ANSWER;
@@ -58,20 +63,22 @@ static void find_classes(struct submission *s)
     for (int c = 1; c < n; c++) {
         s->class_of[c] = class_by_name(s, s->t.header[c]);
         if (s->class_of[c] == ANSWER)
-            die("--sample '%s': the column '%s' is not a class of the model", s->sample,
-                s->t.header[c]);
+            die("--sample '%s': the column '%s' is not a %s of the model", s->sample,
+                s->t.header[c], s->values ? "target" : "class");
     }
     if (n < 2)
         die("--sample '%s' has only one column; it needs an id and a label", s->sample);
 }
 
-struct submission *submission_open(const char *sample, char *const *name, int classes)
+struct submission *submission_open(const char *sample, char *const *name, int classes,
+                                   bool values)
 {
     struct submission *s = xcalloc(1, sizeof(*s));
     struct strbuf why = STRBUF_INIT;
 
     s->name = name;
     s->classes = classes;
+    s->values = values;
     s->sample = sample;
     if (!sample)
         return s;
@@ -115,7 +122,7 @@ void submission_add(struct submission *s, const char *path, const double *probab
         strbuf_reset(line);
         csv_add_name(line, s->sample ? text_table_cell(&s->t, row, 0) : id);
         for (int c = 1; c < (s->sample ? s->t.columns : 2); c++) {
-            int k = s->sample ? s->class_of[c] : ANSWER;
+            int k = s->sample ? s->class_of[c] : s->values ? 0 : ANSWER;
 
             strbuf_addch(line, ',');
             if (k == ANSWER)

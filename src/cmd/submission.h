@@ -2,7 +2,7 @@
  * predict --submission FILE: writes predictions in the format of a competition's sample
  * file.
  *
- *   struct submission *s = submission_open("sample_submission.csv", name, classes);
+ *   struct submission *s = submission_open("sample_submission.csv", name, classes, false);
  *   submission_add(s, "test/0042.jpg", probability);     for each image
  *   submission_write(s, "submission.csv");
  *
@@ -15,14 +15,18 @@
 #ifndef CMD_SUBMISSION_H
 #define CMD_SUBMISSION_H
 
+#include <stdbool.h>
+
 #include "base/strbuf.h"
 
 struct submission;
 
 /* Exits if the sample is unreadable or has other classes. sample: NULL for the columns id
- * and label and one row per image, in the order of submission_add(). */
-struct submission *submission_open(const char *sample, char *const *name, int classes);
-/* probability: one per class. Only the file name of `path` matters. */
+ * and label and one row per image, in the order of submission_add(). values: of a
+ * regression, whose targets have the names; they are written as they are. */
+struct submission *submission_open(const char *sample, char *const *name, int classes,
+                                   bool values);
+/* probability: one per class, or the values. Only the file name of `path` matters. */
 void submission_add(struct submission *s, const char *path, const double *probability);
 /* Exits if a row of the sample has no image, or the file cannot be written. Releases s. */
 void submission_write(struct submission *s, const char *path);

@@ -57,7 +57,8 @@ static bool is_onnx(const char *s, size_t len)
 
 static bool is_table(const char *s, size_t len)
 {
-    static const char *const start[] = {"image,class1,", "image,finding,"};
+    static const char *const start[] = {"image,class1,", "image,labels,class1,",
+                                        "image,predicted_", "image,finding,"};
 
     for (size_t i = 0; i < sizeof(start) / sizeof(*start); i++)
         if (len > strlen(start[i]) && !memcmp(s, start[i], strlen(start[i])))

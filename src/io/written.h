@@ -3,8 +3,8 @@
  * replace. Each format has a mark: JSON begins with the key "trainc", images of
  * paint_write have a text chunk, safetensors begin with trainc's checksum, .npy headers
  * end with a comment, ONNX models begin with their producer, tables of predict begin with
- * the columns image, class1, those of check with image, finding, and pages name their
- * generator.
+ * the columns image, class1, or image, labels, class1, or image, predicted_NAME, those of
+ * check with image, finding, and pages name their generator.
  */
 #ifndef IO_WRITTEN_H
 #define IO_WRITTEN_H

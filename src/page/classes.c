@@ -103,6 +103,11 @@ static void add_large(struct strbuf *s, const struct page_run *r)
 
 void page_add_classes(struct strbuf *s, const struct page_run *r)
 {
+    if (r->targets.rows) { /* of a regression */
+        html_section(s, "targets", "Targets");
+        add_rows(s, &r->targets, r->targets.rows);
+        return;
+    }
     html_section(s, "confusion", "Confusion matrix");
     if (!r->confusion.rows)
         strbuf_addstr(s,

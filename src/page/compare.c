@@ -9,8 +9,10 @@
 #include "page/page.h"
 
 static const char *const columns[] = {
-    "run",   "best top-1, %",     "best mean IoU", "training loss", "epochs",
-    "steps", "images per second", "seconds",       "memory, MiB",   "exit",
+    "run",     "best top-1, %", "best mean IoU", "best mAP",
+    "best R2", "best kappa",    "training loss", "epochs",
+    "steps",   "images per second", "seconds",   "memory, MiB",
+    "exit",
 };
 enum { COLUMNS = sizeof(columns) / sizeof(*columns) };
 
@@ -50,11 +52,8 @@ static void find_keys(struct keys *k, const struct page_run *r, int n)
 
 static void numbers_of(const struct page_run *r, double v[COLUMNS])
 {
-    bool segments = !strcmp(page_run_score(r), "miou");
-    const double numbers[COLUMNS] = {
-        (double)NAN,
-        segments ? (double)NAN : page_run_best(r),
-        segments ? page_run_best(r) : (double)NAN,
+    const double none = (double)NAN, numbers[COLUMNS] = {
+        none, none, none, none, none, none,
         page_run_loss(r),
         page_run_number(r, "epochs"),
         page_run_number(r, "steps"),
@@ -65,6 +64,7 @@ static void numbers_of(const struct page_run *r, double v[COLUMNS])
     };
 
     memcpy(v, numbers, sizeof(numbers));
+    v[page_run_score(r)->column] = page_run_best(r);
 }
 
 /* Finds the columns to show: the names, and those in which a run has a number. */

@@ -57,12 +57,11 @@ static void add_bytes_card(struct strbuf *s, const char *name, double bytes)
 
 static void add_cards(struct strbuf *s, const struct page_run *r)
 {
-    bool segments = !strcmp(page_run_score(r), "miou");
     const char *error = json_string_value(json_object_get(r->result, "error"));
     char t[32];
 
     strbuf_addstr(s, "<div class=\"cards\">\n");
-    add_card(s, segments ? "best mean IoU" : "best accuracy, %",
+    add_card(s, page_run_score(r)->card,
              page_number(t, page_run_best(r), 4));
     add_card(s, "training loss", page_number(t, page_run_loss(r), 4));
     add_card(s, "epochs", page_number(t, page_run_number(r, "epochs"), 6));

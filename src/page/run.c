@@ -109,6 +109,7 @@ bool page_run_read(struct page_run *r, const char *dir, const char *name,
     (void)table_read(&r->classes, report, "classes.csv");
     (void)table_read(&r->confusion, report, "confusion.csv");
     (void)table_read(&r->pairs, report, "pairs.csv");
+    (void)table_read(&r->targets, report, "targets.csv");
     (void)table_read(&r->worst, report, "worst.csv");
     free(report);
     free(result);
@@ -135,6 +136,7 @@ void page_run_release(struct page_run *r)
     table_release(&r->classes);
     table_release(&r->confusion);
     table_release(&r->pairs);
+    table_release(&r->targets);
     table_release(&r->worst);
     free(r->dir);
     free(r->name);
@@ -156,9 +158,26 @@ double page_run_number(const struct page_run *r, const char *key)
     return json_is_number(v) ? json_number_value(v) : (double)NAN;
 }
 
-const char *page_run_score(const struct page_run *r)
+/* The last row is for runs that have none of the scores. */
+static const struct page_score page_scores[] = {
+    {"miou", "best mean IoU", 2}, {"map", "best mAP", 3},
+    {"r2", "best R2", 4},         {"kappa", "best kappa", 5},
+    {"top1", "best accuracy, %", 1},
+};
+
+const struct page_score *page_run_score(const struct page_run *r)
 {
-    return page_run_series(r, "val/val_miou") ? "miou" : "top1";
+    for (size_t i = 0; i < sizeof(page_scores) / sizeof(page_scores[0]) - 1; i++)
+        for (int ema = 0; ema < 2; ema++) {
+            char *name =
+                xasprintf("val/%s_%s", ema ? "ema" : "val", page_scores[i].name);
+            bool has = page_run_series(r, name) != NULL;
+
+            free(name);
+            if (has)
+                return &page_scores[i];
+        }
+    return &page_scores[sizeof(page_scores) / sizeof(page_scores[0]) - 1];
 }
 
 double page_run_best(const struct page_run *r)
@@ -167,7 +186,7 @@ double page_run_best(const struct page_run *r)
     double best = (double)NAN;
 
     for (int i = 0; i < 2; i++) {
-        char *name = xasprintf("val/%s_%s", weights[i], page_run_score(r));
+        char *name = xasprintf("val/%s_%s", weights[i], page_run_score(r)->name);
         const struct page_series *s = page_run_series(r, name);
 
         for (int k = 0; s && k < s->n; k++)

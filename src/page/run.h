@@ -30,6 +30,7 @@ struct page_run {
     struct table epochs;             /* summary.csv */
     struct table classes, confusion; /* report/ */
     struct table pairs, worst;       /* report/pairs.csv, report/worst.csv */
+    struct table targets;            /* report/targets.csv of a regression */
 };
 
 bool page_is_run(const char *dir); /* true if dir holds metrics.jsonl */
@@ -42,8 +43,13 @@ void page_run_release(struct page_run *r);
 const struct page_series *page_run_series(const struct page_run *r, const char *name);
 /* Returns a number of result.json, or NaN if it is missing. */
 double page_run_number(const struct page_run *r, const char *key);
-/* Returns the metric of the best checkpoint: "top1" or "miou". */
-const char *page_run_score(const struct page_run *r);
+/* The score of the best checkpoint. */
+struct page_score {
+    const char *name; /* "top1" */
+    const char *card; /* for people */
+    int column;       /* in a comparison of runs */
+};
+const struct page_score *page_run_score(const struct page_run *r);
 /* Return the best score (of the raw or EMA weights) and the last training loss, or NaN. */
 double page_run_best(const struct page_run *r);
 double page_run_loss(const struct page_run *r);
