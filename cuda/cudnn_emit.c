@@ -301,7 +301,7 @@ static void emit_node(struct cudnn_claim *c, const struct node *n)
             emit_table[i].emit(c, n);
             return;
         }
-    BUG("%s in a region of cuDNN", n->op->name);
+    BUG("%s in a region of cuDNN", node_title(n));
 }
 
 /* Makes the last value real. cuDNN writes gradients of 16-bit weights in 16 bits only. */

@@ -68,7 +68,7 @@ static void add_step(struct strbuf *s, const struct device *dev)
     if (!r)
         return;
     strbuf_addf(s, "; in step %d, %s of layer '%s' by %s:", dev->number,
-                r->node->op->name, r->node->layer, r->kernel->name);
+                node_title(r->node), r->node->layer, r->kernel->name);
     for (int i = 0; i < r->nin; i++)
         strbuf_addf(s, " %s", tensor_text(r->in_tensor[i], text));
     strbuf_addstr(s, " ->");

@@ -30,6 +30,8 @@ const struct kernel *const cuda_kernels[] = {
     &cuda_normalize_kernel,
     &cuda_cast_kernel,
     &cuda_pointwise,
+    &cuda_expr,
+    &cuda_reduce_sum,
     &cuda_add,
     &cuda_scale_by,
     &cuda_dropout,

@@ -8,7 +8,7 @@ DATA is NAME=FOLDER with train/CLASS/IMAGE and val/CLASS/IMAGE, or `digits`
 (scikit-learn's). trainc's run is `trainc init FOLDER >x.yaml; trainc --cfg x.yaml` without
 further options. Every other program then gets the same CPU time: the script times an epoch
 and derives the number of epochs. It uses CPU time because wall time depends on the load of
-the machine.
+the machine. A program whose first epoch takes 1.5 times that is stopped.
 
     timm         train.py of its repository (--timm FILE), --model resnet18
     ultralytics  classify, yolo11n-cls.yaml
@@ -26,6 +26,7 @@ import json
 import os
 import re
 import resource
+import signal
 import subprocess
 import sys
 import time
@@ -50,6 +51,10 @@ def digits(folder):
         PIL.Image.fromarray(pixels).save(os.path.join(to, f"{i:04d}.png"))
 
 
+class OutOfTime(RuntimeError):
+    """A program used up its CPU time."""
+
+
 def run(command, log, env=None, limit=None):
     """Runs a command; returns its output and CPU seconds, including its children's."""
     def cap():
@@ -62,6 +67,8 @@ def run(command, log, env=None, limit=None):
         _, status, usage = os.wait4(child.pid, 0)
     with open(log, encoding="utf-8", errors="replace") as file:
         text = file.read()
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU:
+        raise OutOfTime(f"{command[0]} used {limit:.0f} s of CPU time")
     if status:
         raise RuntimeError(f"{command[0]} failed, see {log}: {text[-300:]}")
     return usage.ru_utime + usage.ru_stime, text
@@ -86,7 +93,7 @@ def trainc(args, name, folder, out):
 def in_time(seconds, once):
     """Calls once(epochs) -> (CPU seconds, accuracy) with as many epochs as fit, estimated
     from two short runs (which include the time outside of epochs)."""
-    one, best = once(1)
+    one, best = once(1, 1.5 * seconds)
     if one >= seconds:  # it gets one epoch, no matter how long that takes
         return {"seconds": one, "accuracy": best, "epochs": 1}
     two, _ = once(2)
@@ -102,12 +109,12 @@ def timm(args, name, folder, out, seconds):
     if not args.timm:
         raise ImportError("--timm is not given")
 
-    def once(epochs):
+    def once(epochs, limit=None):
         command = [sys.executable, args.timm, "--data-dir", folder, "--model", "resnet18",
                    "--num-classes", str(classes_of(folder)), "--epochs", str(epochs),
                    "--device", "cpu", "--output", os.path.join(out, "runs"), "--workers", "1",
                    "--val-split", "val", "--experiment", str(epochs)]
-        used, _ = run(command, os.path.join(out, f"log{epochs}"))
+        used, _ = run(command, os.path.join(out, f"log{epochs}"), limit=limit)
         with open(os.path.join(out, "runs", str(epochs), "summary.csv"), encoding="utf-8") as file:
             best = max(float(row["eval_top1"]) for row in csv.DictReader(file))
         return used, best
@@ -124,10 +131,10 @@ def ultralytics(args, name, folder, out, seconds):
             "r = YOLO('yolo11n-cls.yaml').train(data=sys.argv[1], epochs=int(sys.argv[2]), "
             "device='cpu', project=sys.argv[3], exist_ok=True, workers=1, plots=False)")
 
-    def once(epochs):
+    def once(epochs, limit=None):
         runs = os.path.join(out, f"runs{epochs}")
         used, _ = run([sys.executable, "-c", code, folder, str(epochs), runs],
-                      os.path.join(out, f"log{epochs}"), {"YOLO_AUTOINSTALL": "false"})
+                      os.path.join(out, f"log{epochs}"), {"YOLO_AUTOINSTALL": "false"}, limit)
         for root, _, files in os.walk(runs):
             if "results.csv" in files:
                 with open(os.path.join(root, "results.csv"), encoding="utf-8") as file:
@@ -175,11 +182,11 @@ print('best', max(v[2] for v in learn.recorder.values))
 def fastai(args, name, folder, out, seconds):
     import fastai as found
 
-    def once(epochs):
+    def once(epochs, limit=None):
         code = [FASTAI_TUNED, folder, str(epochs), args.net, args.weights] if args.weights \
             else [FASTAI, folder, str(epochs)]
         used, text = run([sys.executable, "-c", *code],
-                         os.path.join(out, f"log{epochs}"))
+                         os.path.join(out, f"log{epochs}"), limit=limit)
         return used, 100 * float(re.findall(r"^best ([0-9.e-]+)", text, re.M)[-1])
 
     del found
@@ -254,6 +261,8 @@ def main():
                     row = OTHERS[program](args, name, folder, out, done["trainc"]["seconds"])
             except ImportError as why:
                 row = {"why": f"not installed: {why}"}
+            except OutOfTime:
+                row = {"why": "less than an epoch"}
             except RuntimeError as why:
                 print(why, file=sys.stderr)
                 row = {"why": "failed"}

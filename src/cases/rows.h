@@ -33,6 +33,7 @@
 extern const struct op_case rows_input[];
 extern const struct op_case rows_conv[];
 extern const struct op_case rows_batchnorm[];
+extern const struct op_case rows_expr[];
 extern const struct op_case rows_pointwise[];
 extern const struct op_case rows_pool[];
 extern const struct op_case rows_tokens[];

@@ -64,7 +64,7 @@ static void print_step(const struct table *t, const char *row, const struct regi
     if (share->of_bare > 0)
         say("%6.0f%%  ", 100 * share->of_bare);
     for (int k = 0; k < r->nnode; k++)
-        say(" %s", r->node[k]->op->name);
+        say(" %s", node_title(r->node[k]));
     say("\n");
     (void)fflush(stdout);
 }
@@ -79,7 +79,7 @@ static void put_step(struct json_writer *w, const char *row, enum dtype d,
     json_put_string(w, "kernel", r->kernel->name);
     json_begin_array(w, "ops");
     for (int k = 0; k < r->nnode; k++)
-        json_put_string(w, NULL, r->node[k]->op->name);
+        json_put_string(w, NULL, node_title(r->node[k]));
     json_end(w);
     json_put_double(w, "ms", s->seconds * 1e3);
     json_put_int(w, "bytes", (int64_t)s->bytes);

@@ -134,7 +134,7 @@ static void print_step(const struct region *r, const struct bench_step *s,
         (double)s->bytes / s->seconds * 1e-9,
         100 * (double)s->bytes / s->seconds / bandwidth);
     for (int k = 0; k < r->nnode; k++)
-        say("%s%s", k ? " + " : "  ", r->node[k]->op->name);
+        say("%s%s", k ? " + " : "  ", node_title(r->node[k]));
     say("\n");
 }
 

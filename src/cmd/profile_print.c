@@ -96,7 +96,7 @@ static void print_step(const struct profile_step *s, double sum)
         100 * profile_step_total(s) / sum, (double)s->flops / s->seconds * 1e-9,
         (double)s->bytes / s->seconds * 1e-9, floor_text(s->seconds, s->floor, text));
     for (int k = 0; k < s->region->nnode; k++)
-        say("%s%s", k ? " + " : " ", s->region->node[k]->op->name);
+        say("%s%s", k ? " + " : " ", node_title(s->region->node[k]));
     if (fabs(s->per_update - 1) > 0.01)
         say(" (%.3g calls per step)", s->per_update);
     say("\n");
@@ -239,7 +239,7 @@ static void put_step(struct json_writer *w, const struct profile_step *s)
     json_put_string(w, "kernel", s->region->kernel->name);
     json_begin_array(w, "ops");
     for (int k = 0; k < s->region->nnode; k++)
-        json_put_string(w, NULL, s->region->node[k]->op->name);
+        json_put_string(w, NULL, node_title(s->region->node[k]));
     json_end(w);
     json_put_double(w, "ms", 1e3 * s->seconds);
     json_put_double(w, "times_an_update", s->per_update);

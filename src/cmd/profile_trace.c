@@ -24,7 +24,7 @@ static void put_step(struct trace *t, int lane, const struct region *r, double f
     json_put_string(w, "kernel", r->kernel->name);
     json_begin_array(w, "ops");
     for (int k = 0; k < r->nnode; k++)
-        json_put_string(w, NULL, r->node[k]->op->name);
+        json_put_string(w, NULL, node_title(r->node[k]));
     json_end(w);
     trace_span_end(t);
 }

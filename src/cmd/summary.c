@@ -129,7 +129,7 @@ static void print_layers(const struct summary *s)
 
         if (n->phase != PHASE_FORWARD || n->op == g->ops->cast || !n->op->nout)
             continue;
-        say("%-28s %-16s %-26s %12s %12.2f\n", n->layer, n->op->name,
+        say("%-28s %-16s %-26s %12s %12.2f\n", n->layer, node_title(n),
             tensor_text(n->out[0], shape), grouped(&params, model_node_params(g, n)),
             (double)macs / 1e6);
     }
@@ -215,9 +215,9 @@ static void print_claims(const struct program *p)
         say("%-9s %-28s %-26s", phase_name(r->anchor->phase), r->anchor->layer,
             r->kernel->name);
         for (int k = 0; k < r->nnode; k++)
-            say("%s%s", k ? " + " : " ", r->node[k]->op->name);
+            say("%s%s", k ? " + " : " ", node_title(r->node[k]));
         for (int k = 0; k < r->ncopy; k++)
-            say(" + (%s)", r->copy[k]->op->name);
+            say(" + (%s)", node_title(r->copy[k]));
         add_detail(&detail, p, i);
         say("%s%s\n", detail.len ? ": " : "", detail.buf);
     }
@@ -262,7 +262,7 @@ static void print_declines(const struct program *p, bool all)
         if (!title)
             say("\nrejected kernels: op, kernel, reason, count, first layer\n");
         title = true;
-        say("%-20s %-26s %s, %d x, %s\n", d->node->op->name, d->kernel->name, d->reason,
+        say("%-20s %-26s %s, %d x, %s\n", node_title(d->node), d->kernel->name, d->reason,
             times, d->node->layer);
     }
     free(done);
@@ -310,11 +310,11 @@ static void json_claims(struct json_writer *w, const struct program *p)
             json_put_double(w, "predicted_seconds", step_floor(r, &limits).predicted);
         json_begin_array(w, "ops");
         for (int k = 0; k < r->nnode; k++)
-            json_put_string(w, NULL, r->node[k]->op->name);
+            json_put_string(w, NULL, node_title(r->node[k]));
         json_end(w);
         json_begin_array(w, "recomputed");
         for (int k = 0; k < r->ncopy; k++)
-            json_put_string(w, NULL, r->copy[k]->op->name);
+            json_put_string(w, NULL, node_title(r->copy[k]));
         json_end(w);
         json_end(w);
     }

@@ -14,7 +14,7 @@ static const char *notice_claim(struct region *r, struct graph *g, struct node *
 {
     (void)r, (void)g, (void)dev;
     if (n->op != &op_loss_scale && n->op != &op_metrics && n->phase != PHASE_UPDATE)
-        log_once("cpu: no fast kernel for %s: the reference runs", n->op->name);
+        log_once("cpu: no fast kernel for %s: the reference runs", node_title(n));
     return "nothing fast";
 }
 
@@ -62,6 +62,8 @@ const struct kernel *const cpu_kernels[] = {
     &cpu_normalize,
     &cpu_cast,
     &cpu_gelu,
+    &cpu_expr,
+    &cpu_reduce_sum,
     &cpu_layer_scale,
     &cpu_layernorm,
     &cpu_layernorm_grad,

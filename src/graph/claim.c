@@ -51,7 +51,7 @@ __attribute__((noreturn)) static void no_kernel(const struct program *p,
     for (int i = first; i < p->ndecline; i++)
         strbuf_addf(&s, "%s %s: %s", i > first ? ";" : "", p->decline[i].kernel->name,
                     p->decline[i].reason);
-    die("layer '%s': no %s kernel for %s(%s", n->layer, p->backend->name, n->op->name,
+    die("layer '%s': no %s kernel for %s(%s", n->layer, p->backend->name, node_title(n),
         s.buf);
 }
 
@@ -69,7 +69,7 @@ static void claim_node(struct program *p, struct node *n)
         if (!why) {
             if (n->region != r)
                 BUG("%s claimed '%s' (%s) without taking it", k->name, n->layer,
-                    n->op->name);
+                    node_title(n));
             add_region(p, r);
             return;
         }

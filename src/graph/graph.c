@@ -213,7 +213,7 @@ __attribute__((noreturn)) static void refuse(const struct node *n, const char *w
 
     for (int i = 0; i < n->nin; i++)
         strbuf_addf(&s, "%s%s", i ? ", " : "", tensor_text(n->in[i], text));
-    die("layer '%s': %s(%s): %s", n->layer, n->op->name, s.buf, why);
+    die("layer '%s': %s(%s): %s", n->layer, node_title(n), s.buf, why);
 }
 
 /* Exceeds every memory, and sums of such counts over layers and batches still fit
@@ -245,7 +245,7 @@ static void check_attrs(const struct node *n)
             v = (double)f;
         }
         if (!(v >= a->min && v <= a->max))
-            die("layer '%s': %s: %s must be in [%g, %g], not %g", n->layer, n->op->name,
+            die("layer '%s': %s: %s must be in [%g, %g], not %g", n->layer, node_title(n),
                 a->name, a->min, a->max, v);
     }
 }
@@ -316,6 +316,11 @@ struct tensor *node(struct builder *b, const struct op *op, const char *layer,
                     const void *attrs, struct tensor *const *in, int nin)
 {
     return node_update(b, op, layer, attrs, in, nin, NULL, 0)->out[0];
+}
+
+const char *node_title(const struct node *n)
+{
+    return n->op->title ? n->op->title(n) : n->op->name;
 }
 
 bool node_writes_state(const struct node *n)
@@ -394,7 +399,7 @@ void graph_print(const struct graph *g, void *file)
         const struct node *n = g->node[i];
 
         (void)fprintf(file, "%4d %c %-28s %-20s", i, phase[n->phase], n->layer,
-                      n->op->name);
+                      node_title(n));
         for (int k = 0; k < n->nin; k++)
             (void)fprintf(file, " %d[%s]", n->in[k]->id, tensor_text(n->in[k], text));
         (void)fprintf(file, " ->");

@@ -108,6 +108,7 @@ struct tensor *node(struct builder *b, const struct op *op, const char *layer,
 struct node *node_update(struct builder *b, const struct op *op, const char *layer,
                          const void *attrs, struct tensor *const *in, int nin,
                          struct tensor *const *state, int nstate);
+const char *node_title(const struct node *n); /* what it computes, in a word */
 bool node_writes_state(const struct node *n); /* such a node is never dropped */
 
 /* Nodes between begin and end may be recomputed in the backward phase. */

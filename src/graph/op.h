@@ -57,12 +57,14 @@ enum precision { PRECISION_WIDEST, PRECISION_HALF, PRECISION_F32 };
 
 struct op {
     const char *name;
-    const struct attr *attrs; /* ended by {0}; or NULL */
+    const char *(*title)(const struct node *n); /* name in tables; NULL: `name` */
+    const struct attr *attrs;                   /* ended by {0}; or NULL */
     size_t attrs_size;
     int nout; /* outputs that the node makes, without written state */
     enum precision precision;
     unsigned f32_in, f32_out;
-    bool view; /* out[0] is in[0] with other dims: nothing is computed; see
+    bool f32_params; /* parameters among the inputs stay fp32; WIDEST ignores them */
+    bool view;       /* out[0] is in[0] with other dims: nothing is computed; see
                 * graph/views.c */
 
     /*

@@ -41,6 +41,13 @@ static bool matches(const char *const *pattern, int n, const struct node *at, in
     return any;
 }
 
+/* True if input i is fp32 whatever the node computes in. */
+static bool input_is_f32(const struct node *n, int i)
+{
+    return (n->op->f32_in >> i & 1) ||
+           (n->op->f32_params && n->in[i]->kind == TENSOR_PARAM);
+}
+
 /* Returns the type in which the node computes. */
 static enum dtype compute_dtype(const struct pass *p, const struct node *n)
 {
@@ -63,7 +70,7 @@ static enum dtype compute_dtype(const struct pass *p, const struct node *n)
     for (int i = 0; i < n->nin; i++) {
         const struct tensor *t = n->in[i];
 
-        if (!tensor_is_float(t) || (n->op->f32_in >> i & 1))
+        if (!tensor_is_float(t) || input_is_f32(n, i))
             continue;
         if (t->dtype == DTYPE_F32)
             return DTYPE_F32;
@@ -120,8 +127,7 @@ static void convert(struct pass *p, struct node *n)
         want = DTYPE_F32;
     for (int i = 0; i < n->nin; i++)
         if (tensor_is_float(n->in[i]))
-            n->in[i] =
-                as_dtype(p, n->in[i], n->op->f32_in >> i & 1 ? DTYPE_F32 : want, n);
+            n->in[i] = as_dtype(p, n->in[i], input_is_f32(n, i) ? DTYPE_F32 : want, n);
     for (int i = 0; i < n->op->nout; i++)
         if (tensor_is_float(n->out[i]))
             n->out[i]->dtype = n->op->f32_out >> i & 1 ? DTYPE_F32 : want;

@@ -66,7 +66,8 @@ void *region_state(struct region *r)
 void region_claim(struct region *r, struct node *n)
 {
     if (!node_free(n))
-        BUG("%s takes '%s' (%s), which is taken", r->kernel->name, n->layer, n->op->name);
+        BUG("%s takes '%s' (%s), which is taken", r->kernel->name, n->layer,
+            node_title(n));
     n->region = r;
     GROW(r->node, r->nnode, r->node_cap);
     r->node[r->nnode++] = n;
@@ -76,7 +77,7 @@ void region_duplicate(struct region *r, struct node *n)
 {
     if (node_writes_state(n))
         BUG("%s duplicates '%s' (%s), which writes state", r->kernel->name, n->layer,
-            n->op->name);
+            node_title(n));
     GROW(r->copy, r->ncopy, r->copy_cap);
     r->copy[r->ncopy++] = n;
 }

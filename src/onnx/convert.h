@@ -65,6 +65,8 @@ convert_fn convert_conv2d, convert_conv_transpose2d, convert_batchnorm, convert_
 /* pointwise.c */
 convert_fn convert_relu, convert_sigmoid, convert_gelu, convert_add, convert_scale_by,
     convert_layer_scale, convert_scale_channels, convert_layernorm, convert_unscale;
+/* expr.c */
+convert_fn convert_expr;
 /* shape.c */
 convert_fn convert_view, convert_concat2, convert_maxpool, convert_avgpool,
     convert_global_avgpool, convert_pad_shortcut, convert_patch_merge,

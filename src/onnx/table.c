@@ -7,6 +7,7 @@
 #include "ops/conv2d.h"
 #include "ops/corn.h"
 #include "ops/cpb_table.h"
+#include "ops/expr.h"
 #include "ops/gelu.h"
 #include "ops/global_avgpool.h"
 #include "ops/layer_scale.h"
@@ -38,6 +39,10 @@ const struct convert_row convert_table[] = {
     {&op_relu, convert_relu},
     {&op_gelu, convert_gelu},
     {&op_sigmoid, convert_sigmoid},
+    {&op_expr[0], convert_expr},
+    {&op_expr[1], convert_expr},
+    {&op_expr[2], convert_expr},
+    {&op_expr[3], convert_expr},
     {&op_add, convert_add},
     {&op_scale_by, convert_scale_by},
     {&op_layer_scale, convert_layer_scale},

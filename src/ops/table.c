@@ -8,9 +8,9 @@
 #include "ops/avgpool2d.h"
 #include "ops/batchnorm.h"
 #include "ops/batchnorm_parts.h"
-#include "ops/bucket.h"
 #include "ops/bce.h"
 #include "ops/bias_grad.h"
+#include "ops/bucket.h"
 #include "ops/cast.h"
 #include "ops/concat.h"
 #include "ops/confusion.h"
@@ -23,6 +23,7 @@
 #include "ops/distill.h"
 #include "ops/dropout.h"
 #include "ops/ema.h"
+#include "ops/expr.h"
 #include "ops/focal.h"
 #include "ops/gelu.h"
 #include "ops/global_avgpool.h"
@@ -49,6 +50,7 @@
 #include "ops/qkv_bias.h"
 #include "ops/qlayer.h"
 #include "ops/quantize.h"
+#include "ops/reduce_sum.h"
 #include "ops/regression_loss.h"
 #include "ops/relu.h"
 #include "ops/resize.h"
@@ -104,6 +106,11 @@ const struct op *const op_table[] = {
     &op_sigmoid_grad,
     &op_add,
     &op_scale_by,
+    &op_expr[0],
+    &op_expr[1],
+    &op_expr[2],
+    &op_expr[3],
+    &op_reduce_sum,
     &op_cast,
     &op_view,
     &op_layer_scale,

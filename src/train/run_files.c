@@ -77,7 +77,7 @@ static void write_model(const char *dir, const struct session *n)
         if (k->phase != PHASE_FORWARD || k->op == g->ops->cast || !k->op->nout)
             continue;
         csv_add_name(&s, k->layer);
-        strbuf_addf(&s, ",%s,", k->op->name);
+        strbuf_addf(&s, ",%s,", node_title(k));
         csv_add_name(&s, tensor_text(k->out[0], shape));
         strbuf_addf(&s, ",%lld,%lld\n", (long long)model_node_params(g, k),
                     (long long)macs);

@@ -47,6 +47,10 @@ struct loops {
                          bool approximate, bool streamed);
     void (*gelu_grad)(enum dtype t, const void *x, const void *dy, void *dx, int64_t n,
                       bool approximate, bool streamed);
+    /* to = an instruction of expr over n elements of a, b, c, with the number m; the arrays
+     * have room for whole vectors */
+    void (*expr)(int opcode, const float *a, const float *b, const float *c, float m,
+                 float *to, int64_t n);
     /* y = in[0] + ... + in[nin-1] for the elements [lo, hi); y may be one of them. */
     void (*add)(enum dtype t, const void *const *in, int nin, void *y, int64_t lo,
                 int64_t hi, bool streamed);

@@ -1,0 +1,148 @@
+/*
+ * expr: an interpreter over blocks of elements that stay in the L1 cache, one vector loop
+ * for each instruction (simd/expr.inc).
+ */
+#include "ops/expr.h"
+
+#include <string.h>
+
+#include "cpu/device.h"
+#include "cpu/kernels.h"
+#include "cpu/scalar.h"
+#include "graph/kernel.h"
+#include "ops/expr_registers.h"
+
+enum { BLOCK = 256 };
+
+struct plan {
+    struct expr_program program;
+    struct expr_loops loops;
+    bool whole[EXPR_INPUTS]; /* stored as the result is */
+};
+
+struct job {
+    const struct device *dev;
+    struct step *s;
+    const struct plan *plan;
+    bool streamed;
+};
+
+static const char *expr_claim(struct region *r, struct graph *g, struct node *n,
+                              struct device *dev)
+{
+    struct plan *plan;
+
+    (void)g;
+    if (!node_is_expr(n))
+        return "not an expr";
+    if (!cpu_dtype(n->out[0]))
+        return "fp32 and bf16 only";
+    for (int i = 0; i < n->nin; i++)
+        if (!cpu_dtype(n->in[i]))
+            return "fp32 and bf16 only";
+
+    region_claim_node(r, n);
+    plan = region_state(r);
+    expr_assign_registers(n, &plan->program);
+    expr_loops(n, &plan->loops);
+    for (int i = 0; i < n->nin; i++)
+        plan->whole[i] = tensor_same(n->in[i], n->out[0]);
+    for (int i = n->nin - 1; i >= 0; i--) /* dy, rather than x or y */
+        if (plan->whole[i] && n->in[i]->dtype == n->out[0]->dtype) {
+            region_inplace(r, 0, i);
+            break;
+        }
+    region_workspace(r, (size_t)dev->threads * (size_t)plan->program.registers * BLOCK *
+                            sizeof(float));
+    return NULL;
+}
+
+/* Fills `to` with n elements of a broadcast input from element i of the result on. */
+static void gather(const struct job *j, int input, int64_t i, int64_t n, float *to)
+{
+    const struct expr_loops *loops = &j->plan->loops;
+    const void *from = j->s->in[input];
+    enum dtype t = j->s->in_tensor[input]->dtype;
+    int64_t inner = loops->len[loops->n - 1];
+    int64_t stride = loops->stride[input][loops->n - 1];
+
+    while (n > 0) {
+        int64_t rest = i / inner, at = i % inner * stride, run = inner - i % inner;
+
+        for (int d = loops->n - 2; d >= 0; d--) {
+            at += rest % loops->len[d] * loops->stride[input][d];
+            rest /= loops->len[d];
+        }
+        run = run < n ? run : n;
+        for (int64_t k = 0; k < run; k++)
+            to[k] = scalar_get(from, t, at + k * stride);
+        to += run, i += run, n -= run;
+    }
+}
+
+/* Returns n elements of an input as fp32, in place or in `room`. */
+static const float *fetch(const struct job *j, int input, int64_t i, int64_t n,
+                          float *room)
+{
+    enum dtype t = j->s->in_tensor[input]->dtype;
+
+    if (!j->plan->whole[input])
+        gather(j, input, i, n, room);
+    else if (t == DTYPE_F32 && n == BLOCK)
+        return (const float *)j->s->in[input] + i;
+    else
+        j->dev->loops->cast(t, DTYPE_F32, cpu_at(j->s->in[input], t, i), room, n, false);
+    return room;
+}
+
+static void expr_block(const struct job *j, float *room, int64_t i, int64_t n)
+{
+    const struct expr_program *p = &j->plan->program;
+    const float *value[EXPR_INPUTS + EXPR_INSTRUCTIONS];
+
+    for (int r = 0; r < p->registers; r++)
+        value[r] = room + (int64_t)r * BLOCK;
+    for (int k = 0; k < p->nin; k++)
+        value[p->in[k]] = fetch(j, k, i, n, room + (int64_t)p->in[k] * BLOCK);
+    for (int k = 0; k < p->n; k++) {
+        const struct expr_code *x = p->code + k;
+        float *to = room + (int64_t)x->to * BLOCK;
+
+        j->dev->loops->expr(x->opcode, value[x->a], value[x->b], value[x->c], x->m, to,
+                            n);
+        value[x->to] = to;
+    }
+    for (int k = 0; k < p->nout; k++) {
+        enum dtype t = j->s->out_tensor[k]->dtype;
+
+        if (j->s->out[k])
+            j->dev->loops->cast(DTYPE_F32, t, value[p->out[k]],
+                                cpu_out(j->s->out[k], t, i), n, j->streamed);
+    }
+}
+
+static void expr_thread(void *arg, int thread)
+{
+    const struct job *j = arg;
+    float *room =
+        (float *)j->s->workspace + (int64_t)thread * j->plan->program.registers * BLOCK;
+    int64_t lo, hi;
+
+    cpu_part(tensor_len(j->s->out_tensor[0]), BLOCK, thread, j->dev->threads, &lo, &hi);
+    for (int64_t i = lo; i < hi; i += BLOCK)
+        expr_block(j, room, i, hi - i < BLOCK ? hi - i : BLOCK);
+}
+
+static void expr_run(struct step *s, struct device *dev)
+{
+    struct job j = {dev, s, s->state, s->nout == 1 && cpu_streams(dev, s, 0)};
+
+    cpu_parallel(dev, expr_thread, &j);
+}
+
+const struct kernel cpu_expr = {
+    .name = "cpu expr",
+    .claim = expr_claim,
+    .run = expr_run,
+    .state_size = sizeof(struct plan),
+};
