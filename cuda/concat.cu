@@ -1,7 +1,6 @@
 /*
- * concat and channel_slice: copy channels between rows of different width. Bytes: the
- * copied channels, read and written once, 16 bytes at a time if all widths and offsets
- * allow it.
+ * concat and slice: copy runs between rows of different length. Bytes: the copied runs,
+ * read and written once, 16 bytes at a time if all lengths and offsets allow it.
  *
  * Inputs that can be produced in place are not copied: a max pool that is not the first
  * input, and a convolution that is (cuda/pad.h); the convolution runs first and fills the
@@ -27,68 +26,71 @@ struct alignas(16) unit16 {
 };
 
 /*
- * Copies `len` units of each of `pixels` rows, between rows of from_c and to_c units. A
- * thread copies one unit per row for ROUNDS rows; `wide` threads share a row.
+ * Copies `len` units of each row, between rows of from_row and to_row units. A thread
+ * copies one unit per row for ROUNDS rows; `wide` threads share a row, and `columns`
+ * blocks share rows that are longer than a block.
  */
 template <class U>
 __global__ void __launch_bounds__(BLOCK)
-    copy_channels(const U *from, int from_c, U *to, int to_c, int len, int wide,
-                  int64_t pixels)
+    copy_runs(const U *from, int64_t from_row, U *to, int64_t to_row, int len, int wide,
+              unsigned columns, int64_t rows)
 {
     int high = BLOCK / wide, row = (int)threadIdx.x / wide;
-    int first = (int)threadIdx.x % wide;
-    int64_t at = (int64_t)blockIdx.x * high * ROUNDS + row;
+    int first = (int)(blockIdx.x % columns) * wide + (int)threadIdx.x % wide;
+    int64_t at = (int64_t)(blockIdx.x / columns) * high * ROUNDS + row;
 
     if (row >= high)
         return;
-    for (int c = first; c < len; c += wide) {
+    for (int c = first; c < len; c += wide * (int)columns) {
         U v[ROUNDS] = {};
 
         for (int u = 0; u < ROUNDS; u++)
-            if (at + u * high < pixels)
-                v[u] = from[(at + u * high) * from_c + c];
+            if (at + u * high < rows)
+                v[u] = from[(at + u * high) * from_row + c];
         for (int u = 0; u < ROUNDS; u++)
-            if (at + u * high < pixels)
-                to[(at + u * high) * to_c + c] = v[u];
+            if (at + u * high < rows)
+                to[(at + u * high) * to_row + c] = v[u];
     }
 }
 
-template <class U>
-static void copy_as(struct device *dev, const void *from, int64_t from_c, void *to,
-                    int64_t to_c, int64_t len, int64_t pixels, int64_t each)
-{
-    int units = (int)(len / each), wide = units < BLOCK ? units : (int)BLOCK;
+/* Rows of `row` elements; the run is `first` elements after the beginning of a row. */
+struct run_rows {
+    int64_t row, first;
+};
 
-    LAUNCH(dev, copy_channels<U>, cuda_blocks(pixels, BLOCK / wide, ROUNDS), BLOCK, 0,
-           (const U *)from, (int)(from_c / each), (U *)to, (int)(to_c / each), units,
-           wide, pixels);
+template <class U>
+static void copy_as(struct device *dev, const char *from, int64_t from_row, char *to,
+                    int64_t to_row, int64_t len, int64_t rows)
+{
+    int units = (int)len, wide = units < BLOCK ? units : (int)BLOCK;
+    unsigned columns = cuda_blocks(units, BLOCK, 4), blocks;
+
+    blocks = cuda_blocks(rows, BLOCK / wide, ROUNDS);
+    LAUNCH(dev, copy_runs<U>, blocks * columns, BLOCK, 0, (const U *)from, from_row,
+           (U *)to, to_row, units, wide, columns, rows);
 }
 
-/* Lengths and offsets in elements of `size` bytes. */
-static void copy(struct device *dev, const void *from, int64_t from_c, int64_t from_at,
-                 void *to, int64_t to_c, int64_t to_at, int64_t len, int64_t pixels,
-                 int64_t size)
+/* Lengths in elements of `size` bytes. */
+static void copy(struct device *dev, const void *from, run_rows src, void *to,
+                 run_rows dst, int64_t len, int64_t rows, int64_t size)
 {
-    const char *src = (const char *)from + from_at * size;
-    char *dst = (char *)to + to_at * size;
-    int64_t each = 16 / size, all = from_c | from_at | to_c | to_at | len;
+    const char *x = (const char *)from + src.first * size;
+    char *y = (char *)to + dst.first * size;
+    int64_t each = 16 / size, all = src.row | src.first | dst.row | dst.first | len;
 
     if (all % each == 0)
-        copy_as<unit16>(dev, src, from_c, dst, to_c, len, pixels, each);
+        copy_as<unit16>(dev, x, src.row / each, y, dst.row / each, len / each, rows);
     else if (size == 4)
-        copy_as<uint32_t>(dev, src, from_c, dst, to_c, len, pixels, 1);
+        copy_as<uint32_t>(dev, x, src.row, y, dst.row, len, rows);
     else
-        copy_as<uint16_t>(dev, src, from_c, dst, to_c, len, pixels, 1);
+        copy_as<uint16_t>(dev, x, src.row, y, dst.row, len, rows);
 }
 
-enum { PARTS = 8 };
+enum { PARTS = 8 }; /* inputs that may be produced in place; the others are copied */
 
 struct part {
-    struct tensor *in; /* of the concat node */
     struct node *pool; /* the pool that produces it, if in place */
     struct maxpool p;
-    int read;
-    int64_t from; /* first channel */
 };
 
 struct concat_state {
@@ -102,14 +104,17 @@ static struct concat_state *state_of(struct region *r)
     return (struct concat_state *)region_state(r);
 }
 
-/* Returns the node with this op that produces t if the concat is t's only reader, or
- * nullptr. */
-static struct node *maker(const struct graph *g, const struct tensor *t,
+/* Returns the node with this op that produces input i if the concat is the only reader of
+ * the result and reads it once, or nullptr. */
+static struct node *maker(const struct graph *g, const struct node *n, int i,
                           const struct op *op)
 {
-    struct node *n = sole_producer(g, t, op);
+    struct node *p = sole_producer(g, n->in[i], op);
 
-    return n && n->in[0]->dtype == t->dtype ? n : nullptr;
+    for (int k = 0; k < n->nin; k++)
+        if (k != i && n->in[k] == n->in[i])
+            return nullptr;
+    return p && p->in[0]->dtype == n->in[i]->dtype ? p : nullptr;
 }
 
 /* Lets cuDNN write all channels of y, of which part 0 is the first. Takes its nodes;
@@ -117,7 +122,7 @@ static struct node *maker(const struct graph *g, const struct tensor *t,
 static bool claim_filling_conv(struct region *r, struct graph *g, struct node *n,
                                struct device *dev)
 {
-    struct node *conv = maker(g, n->in[0], &op_conv2d);
+    struct node *conv = maker(g, n, 0, &op_conv2d);
     struct cudnn_claim c;
 
     if (!conv ||
@@ -131,43 +136,42 @@ static bool claim_filling_conv(struct region *r, struct graph *g, struct node *n
     return cudnn_claim(&c, r) == nullptr;
 }
 
+/* Reads each input, or that of the pool that produces it; not the one that conv fills. */
 static void concat_parts(struct region *r, struct graph *g, struct node *n)
 {
     struct concat_state *st = state_of(r);
     int64_t from = 0;
 
     for (int i = 0; i < n->nin; i++) {
-        struct part *p = &st->part[i];
+        struct tensor *t = n->in[i];
+        struct node *pool = nullptr;
 
-        p->in = n->in[i];
-        p->from = from;
-        from += n->in[i]->dim[IMAGE_C];
-        if (i == 0 && st->fills)
-            continue;
-        p->pool = maker(g, p->in, &op_maxpool2d);
-        if (p->pool) {
-            region_claim(r, p->pool);
-            p->p = maxpool_of((const struct maxpool2d_attrs *)p->pool->attrs,
-                              p->pool->in[MAXPOOL2D_X], p->in, n->out[0], p->from);
+        if (i < PARTS && concat_of_channels(n) && !(i == 0 && st->fills))
+            pool = maker(g, n, i, &op_maxpool2d);
+        if (pool) {
+            region_claim(r, pool);
+            st->part[i].pool = pool;
+            st->part[i].p = maxpool_of((const struct maxpool2d_attrs *)pool->attrs,
+                                       pool->in[MAXPOOL2D_X], t, n->out[0], from);
         }
-        p->read = region_read(r, p->pool ? p->pool->in[MAXPOOL2D_X] : p->in);
+        if (!(i == 0 && st->fills))
+            (void)region_read(r, pool ? pool->in[MAXPOOL2D_X] : t);
+        from += t->dim[IMAGE_C];
     }
 }
 
 static const char *concat_claim(struct region *r, struct graph *g, struct node *n,
                                 struct device *dev)
 {
-    bool slice = n->op == &op_channel_slice;
+    bool slice = n->op == &op_slice;
 
     if (n->op != &op_concat && !slice)
-        return "neither concat nor channel_slice";
+        return "neither concat nor slice";
     for (int i = 0; i < n->nin; i++)
         if (n->in[i]->dtype != n->out[0]->dtype)
             return "one type for all";
-    if (n->nin > PARTS)
-        return "too many parts";
 
-    state_of(r)->fills = !slice && claim_filling_conv(r, g, n, dev);
+    state_of(r)->fills = concat_of_channels(n) && claim_filling_conv(r, g, n, dev);
     region_claim(r, n);
     if (slice)
         (void)region_read(r, n->in[0]);
@@ -180,36 +184,39 @@ static const char *concat_claim(struct region *r, struct graph *g, struct node *
 
 static void slice_run(struct step *s, struct device *dev)
 {
-    const struct channel_slice_attrs *a =
-        (const struct channel_slice_attrs *)s->node->attrs;
-    const struct tensor *y = s->out_tensor[0];
-    int64_t c = y->dim[IMAGE_C];
+    const struct slice_attrs *a = (const struct slice_attrs *)s->node->attrs;
+    const struct tensor *x = s->in_tensor[0], *y = s->out_tensor[0];
+    int64_t step = concat_step(x, a->axis), len = a->len * step;
 
-    copy(dev, s->in[0], s->in_tensor[0]->dim[IMAGE_C], a->from, s->out[0], c, 0, a->len,
-         tensor_len(y) / c, (int64_t)dtype_size(y->dtype));
+    copy(dev, s->in[0], {x->dim[a->axis] * step, a->from * step}, s->out[0], {len, 0},
+         len, tensor_len(y) / len, (int64_t)dtype_size(y->dtype));
 }
 
 static void concat_run(struct step *s, struct device *dev)
 {
     const struct concat_state *st = (const struct concat_state *)s->state;
     const struct tensor *y = s->out_tensor[0];
-    int64_t c = y->dim[IMAGE_C], pixels = tensor_len(y) / c;
+    int read = st->fills ? (int)s->nin - (s->node->nin - 1) : 0;
 
-    if (s->node->op == &op_channel_slice) {
+    if (s->node->op == &op_slice) {
         slice_run(s, dev);
         return;
     }
     if (st->fills)
         cudnn_region_run(s, dev);
-    for (int i = st->fills ? 1 : 0; i < s->node->nin; i++) {
-        const struct part *p = &st->part[i];
-        int64_t len = p->in->dim[IMAGE_C];
 
-        if (p->pool)
-            cuda_maxpool(dev, &p->p, y->dtype, s->in[p->read], s->out[0]);
-        else
-            copy(dev, s->in[p->read], len, 0, s->out[0], c, p->from, len, pixels,
-                 (int64_t)dtype_size(y->dtype));
+    int axis = ((const struct concat_attrs *)s->node->attrs)->axis;
+    int64_t step = concat_step(y, axis), row = y->dim[axis] * step, from = 0;
+
+    for (int i = 0; i < s->node->nin; i++) {
+        int64_t len = s->node->in[i]->dim[axis] * step;
+
+        if (i < PARTS && st->part[i].pool)
+            cuda_maxpool(dev, &st->part[i].p, y->dtype, s->in[read++], s->out[0]);
+        else if (i > 0 || !st->fills)
+            copy(dev, s->in[read++], {len, 0}, s->out[0], {row, from}, len,
+                 tensor_len(y) / row, (int64_t)dtype_size(y->dtype));
+        from += len;
     }
 }
 

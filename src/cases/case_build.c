@@ -1,5 +1,7 @@
 #include "cases/case_build.h"
 
+#include <string.h>
+
 #include "base/error.h"
 #include "ops/add.h"
 #include "ops/avgpool2d.h"
@@ -234,14 +236,50 @@ void case_pad_shortcut(struct case_build *c, const struct op_case *row,
     case_output(c, pad_shortcut_(c->b, case_image(c, "x", s->dim, CASE_SIGNED), &a));
 }
 
+/* `groups` parts (0: two); the first has the row's dims, and part i out + i - 1 in the
+ * concatenated dim. */
+static void concat_parts(struct case_build *c, const struct op_case *row,
+                         const struct case_size *s, bool image)
+{
+    static const char *const name[] = {"x", "y", "z", "a", "b", "d", "e", "f", "g", "h"};
+    struct concat_attrs a = {.layer = "concat"};
+    int n = s->groups ? s->groups : 2;
+    struct tensor *in[CASE_INPUTS];
+    int64_t dim[4];
+
+    if (row->attrs)
+        a.axis = ((const struct concat_attrs *)row->attrs)->axis;
+    memcpy(dim, s->dim, sizeof(dim));
+    for (int i = 0; i < n; i++) {
+        in[i] = image ? case_image(c, name[i], dim, CASE_SIGNED)
+                      : case_plain(c, name[i], dim, CASE_SIGNED);
+        dim[a.axis ? a.axis : 1] = s->out + i;
+    }
+    case_output(c, concat_(c->b, in, n, &a));
+}
+
 void case_concat(struct case_build *c, const struct op_case *row,
                  const struct case_size *s)
 {
-    int64_t other[] = {s->dim[0], s->out, s->dim[2], s->dim[3]};
-    struct tensor *x = case_image(c, "x", s->dim, CASE_SIGNED);
+    concat_parts(c, row, s, true);
+}
 
-    (void)row;
-    case_output(c, concat(c->b, x, case_image(c, "y", other, CASE_SIGNED), "concat"));
+void case_concat_tokens(struct case_build *c, const struct op_case *row,
+                        const struct case_size *s)
+{
+    concat_parts(c, row, s, false);
+}
+
+/* A part that occurs twice and has another reader. */
+void case_concat_twice(struct case_build *c, const struct op_case *row,
+                       const struct case_size *s)
+{
+    struct tensor *x = case_image(c, "x", s->dim, row->fill);
+    struct tensor *y = maxpool2d(c->b, x, "pool", .kernel = 3, .stride = 1, .padding = 1);
+    struct tensor *z = conv2d(c->b, x, "conv", .out = s->out, .kernel = 1);
+    struct tensor *in[] = {z, y, x, y, z};
+
+    case_output(c, concat(c->b, in, 5, "concat"));
 }
 
 void case_dropout(struct case_build *c, const struct op_case *row,

@@ -37,6 +37,8 @@ case_build_fn case_avgpool2d;
 case_build_fn case_global_avgpool;
 case_build_fn case_pad_shortcut;
 case_build_fn case_concat;
+case_build_fn case_concat_tokens;
+case_build_fn case_concat_twice;
 case_build_fn case_scale_by;
 case_build_fn case_patch_merge;
 case_build_fn case_prepend_token;

@@ -142,7 +142,9 @@ static struct tensor *down(struct case_build *c, struct tensor *x, int out)
     struct tensor *y = conv2d(c->b, x, "conv", .out = out - (int)x->dim[1], .kernel = 3,
                               .stride = 2, .padding = 1, .bias = 1);
 
-    return concat(c->b, y, maxpool2d(c->b, x, "pool", .kernel = 2), "concat");
+    struct tensor *in[] = {y, maxpool2d(c->b, x, "pool", .kernel = 2)};
+
+    return concat(c->b, in, 2, "concat");
 }
 
 void case_down(struct case_build *c, const struct op_case *row, const struct case_size *s)

@@ -27,7 +27,7 @@ enum case_fill {
     CASE_NO_LABELS /* all -1 */
 };
 
-enum { CASE_INPUTS = 6, CASE_OUTPUTS = 3 };
+enum { CASE_INPUTS = 10, CASE_OUTPUTS = 3 };
 
 struct op_case;
 

@@ -11,6 +11,7 @@
 #include "ops/avgpool2d.h"
 #include "ops/batchnorm.h"
 #include "ops/bce.h"
+#include "ops/concat.h"
 #include "ops/conv2d.h"
 #include "ops/conv_transpose2d.h"
 #include "ops/cpb_table.h"

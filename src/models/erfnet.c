@@ -24,11 +24,12 @@ static char *at(struct builder *b, const char *prefix, const char *suffix)
 static struct tensor *down(struct builder *b, struct tensor *x, const char *p, int out)
 {
     int in = (int)x->dim[1];
-    struct tensor *y =
-        conv2d(b, x, at(b, p, "conv"), .out = out - in, .kernel = 3, .stride = 2,
-               .padding = 1, .bias = 1, .init = INIT_RULE_PYTORCH);
+    struct tensor *part[2];
 
-    x = concat(b, y, maxpool2d(b, x, at(b, p, "pool"), .kernel = 2), at(b, p, "concat"));
+    part[0] = conv2d(b, x, at(b, p, "conv"), .out = out - in, .kernel = 3, .stride = 2,
+                     .padding = 1, .bias = 1, .init = INIT_RULE_PYTORCH);
+    part[1] = maxpool2d(b, x, at(b, p, "pool"), .kernel = 2);
+    x = concat(b, part, 2, at(b, p, "concat"));
     x = batchnorm(b, x, at(b, p, "bn"), .eps = eps);
     return relu(b, x, at(b, p, "act"));
 }

@@ -40,10 +40,23 @@ const char *convert_view(struct convert *c, const struct node *n)
     return tensor_is_image(y) ? convert_to_image(c, v) : v;
 }
 
-const char *convert_concat2(struct convert *c, const struct node *n)
+/* Logical dims are ONNX's. */
+const char *convert_concat_op(struct convert *c, const struct node *n)
 {
-    return convert_concat(
-        c, IMAGE_C, ONNX_IN(convert_value(c, n->in[0]), convert_value(c, n->in[1])));
+    const char **in = arena_new(c->mem, (size_t)(n->nin + 1) * sizeof(*in));
+
+    for (int i = 0; i < n->nin; i++)
+        in[i] = convert_value(c, n->in[i]);
+    in[n->nin] = NULL;
+    return convert_concat(c, ((const struct concat_attrs *)n->attrs)->axis, in);
+}
+
+const char *convert_slice_op(struct convert *c, const struct node *n)
+{
+    const struct slice_attrs *a = n->attrs;
+
+    return convert_slice(c, convert_value(c, n->in[0]), a->axis, a->from,
+                         a->from + a->len, 1);
 }
 
 static const char *pool(struct convert *c, const struct node *n, const char *op,

@@ -1,10 +1,11 @@
 /*
- * concat: concatenates images in the channel dim, in order; channel_slice extracts a part
- * and is concat's gradient.
+ * concat: concatenates tensors along one dim, in order; slice extracts a part of a dim and
+ * is concat's gradient.
  *
- *   x = concat(&b, conv, pool, "initial_block.concat")
+ *   struct tensor *parts[] = {conv, pool, skip};
+ *   x = concat(&b, parts, 3, "aspp.concat")
  *
- * Batch, height, and width must be equal.
+ * All other dims must be equal. Any number of inputs, of any layout.
  */
 #ifndef OPS_CONCAT_H
 #define OPS_CONCAT_H
@@ -15,21 +16,38 @@
 extern "C" {
 #endif
 
-struct channel_slice_attrs {
+struct concat_attrs {
     const char *layer;
-    int from, len; /* channels */
+    int axis; /* logical dim; 0: the channels; never 0 in a node, as the batch stays */
 };
 
-struct tensor *concat(struct builder *b, struct tensor *x, struct tensor *y,
-                      const char *layer);
+struct slice_attrs {
+    const char *layer;
+    int axis;      /* logical dim, not 0 */
+    int from, len; /* of that dim */
+};
+
+#define concat(b, in, n, ...)                                                            \
+    concat_((b), (in), (n), &(const struct concat_attrs){.layer = __VA_ARGS__})
+struct tensor *concat_(struct builder *b, struct tensor *const *in, int n,
+                       const struct concat_attrs *a);
 
 /*
- * For kernels that read a slice of channels in place: returns the tensor of which t is a
- * channel_slice, and its first channel there; NULL if t is no slice.
+ * The memory of t as rows that contain all of dim `axis`: returns the elements between two
+ * of its positions; a row has dim[axis] times as many.
+ */
+int64_t concat_step(const struct tensor *t, int axis);
+
+/*
+ * For kernels that read a slice of channels in place: returns the image of which t is a
+ * slice of channels, and its first channel there; NULL if t is no such slice.
  */
 struct tensor *channel_slice_of(const struct tensor *t, int64_t *from);
 
-extern const struct op op_concat, op_channel_slice;
+/* True if n concatenates channels of images. */
+bool concat_of_channels(const struct node *n);
+
+extern const struct op op_concat, op_slice;
 
 #ifdef __cplusplus
 }

@@ -128,7 +128,7 @@ const struct op *const op_table[] = {
     &op_pad_shortcut,
     &op_pad_shortcut_grad,
     &op_concat,
-    &op_channel_slice,
+    &op_slice,
     &op_patch_merge,
     &op_patch_merge_grad,
     &op_prepend_token,

@@ -181,7 +181,8 @@ static struct graph *build_filled(int64_t in, int out, bool down, enum dtype hal
     if (down) {
         y = conv2d(&b, x, "conv", .out = out - (int)in, .kernel = 3, .stride = 2,
                    .padding = 1, .bias = 1);
-        y = concat(&b, y, maxpool2d(&b, x, "pool", .kernel = 2), "concat");
+        struct tensor *part[] = {y, maxpool2d(&b, x, "pool", .kernel = 2)};
+        y = concat(&b, part, 2, "concat");
     } else {
         y = conv_transpose2d(&b, x, "up", .out = out, .kernel = 2, .stride = 2,
                              .bias = 1);
@@ -209,7 +210,7 @@ static void check_filled(struct device *dev, int64_t in, int out, bool down,
     for (int i = 0; i < p->nregion; i++) {
         const struct region *r = p->region[i];
 
-        copies -= r->anchor->op == &op_channel_slice;
+        copies -= r->anchor->op == &op_slice;
         strbuf_reset(&text);
         if (r->kernel->describe)
             r->kernel->describe(&p->step[i], &text);
