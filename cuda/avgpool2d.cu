@@ -80,8 +80,12 @@ __global__ void __launch_bounds__(POOL_THREADS)
 static const char *avgpool_claim(struct region *r, struct graph *, struct node *n,
                                  struct device *)
 {
+    const struct pool2d_attrs *a = (const struct pool2d_attrs *)n->attrs;
+
     if (n->op != &op_avgpool2d && n->op != &op_avgpool2d_grad)
         return "not an avgpool2d";
+    if (!a->kernel || a->count_include_pad)
+        return "square windows, padding not counted";
     if (n->in[0]->dtype != n->out[0]->dtype)
         return "one type for all";
 
@@ -91,7 +95,7 @@ static const char *avgpool_claim(struct region *r, struct graph *, struct node *
     return nullptr;
 }
 
-static avgpool avgpool_of(const struct avgpool2d_attrs *a, const struct tensor *x,
+static avgpool avgpool_of(const struct pool2d_attrs *a, const struct tensor *x,
                           const struct tensor *y)
 {
     return {.packs = (int)x->dim[1],
@@ -108,8 +112,8 @@ static void avgpool_run(struct step *s, struct device *dev)
 {
     bool grad = s->node->op == &op_avgpool2d_grad;
     const struct tensor *from = s->in_tensor[0], *to = s->out_tensor[0];
-    avgpool p = avgpool_of((const struct avgpool2d_attrs *)s->node->attrs,
-                           grad ? to : from, grad ? from : to);
+    avgpool p = avgpool_of((const struct pool2d_attrs *)s->node->attrs, grad ? to : from,
+                           grad ? from : to);
 
     WITH_DTYPE(to->dtype, T, WITH_PACK(T, to->dim[1], N, {
                    p.packs /= N;

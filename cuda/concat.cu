@@ -148,10 +148,12 @@ static void concat_parts(struct region *r, struct graph *g, struct node *n)
 
         if (i < PARTS && concat_of_channels(n) && !(i == 0 && st->fills))
             pool = maker(g, n, i, &op_maxpool2d);
+        if (pool && !((const struct pool2d_attrs *)pool->attrs)->kernel)
+            pool = nullptr;
         if (pool) {
             region_claim(r, pool);
             st->part[i].pool = pool;
-            st->part[i].p = maxpool_of((const struct maxpool2d_attrs *)pool->attrs,
+            st->part[i].p = maxpool_of((const struct pool2d_attrs *)pool->attrs,
                                        pool->in[MAXPOOL2D_X], t, n->out[0], from);
         }
         if (!(i == 0 && st->fills))

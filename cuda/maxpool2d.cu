@@ -250,7 +250,7 @@ static struct node *find_relu(const struct graph *g, const struct tensor *x)
     return relu;
 }
 
-struct maxpool maxpool_of(const struct maxpool2d_attrs *a, const struct tensor *x,
+struct maxpool maxpool_of(const struct pool2d_attrs *a, const struct tensor *x,
                           const struct tensor *y, const struct tensor *whole,
                           int64_t from)
 {
@@ -273,26 +273,13 @@ struct maxpool maxpool_of(const struct maxpool2d_attrs *a, const struct tensor *
     return p;
 }
 
-static struct maxpool2d_attrs attrs_of(const struct node *n)
-{
-    if (n->op == &op_maxpool2d || n->op == &op_maxpool2d_grad)
-        return *(const struct maxpool2d_attrs *)n->attrs;
-
-    const struct maxpool2d_places_attrs *a =
-        (const struct maxpool2d_places_attrs *)n->attrs;
-
-    return {a->layer, a->kernel, a->stride, a->padding};
-}
-
 static const char *claim_known(struct region *r, struct node *n)
 {
     pool_state *st = (pool_state *)region_state(r);
     struct tensor *dy = n->in[MAXPOOL2D_PLACES_GRAD_DY], *dx = n->out[0];
-    struct maxpool2d_attrs a = attrs_of(n);
-
     if (dy->dtype != dx->dtype)
         return "one type for all";
-    st->p = maxpool_of(&a, dx, dy, dy, 0);
+    st->p = maxpool_of((const struct pool2d_attrs *)n->attrs, dx, dy, dy, 0);
     st->grad = true;
     region_claim(r, n);
     st->won = region_read(r, n->in[MAXPOOL2D_PLACES_GRAD_WON]);
@@ -312,6 +299,8 @@ static const char *maxpool_claim(struct region *r, struct graph *g, struct node 
         return claim_known(r, n);
     if (!grad && !notes && n->op != &op_maxpool2d)
         return "not a maxpool2d";
+    if (!((const struct pool2d_attrs *)n->attrs)->kernel)
+        return "square windows";
 
     struct tensor *x = n->in[0], *y = grad ? n->in[MAXPOOL2D_GRAD_DY] : n->out[0];
     int64_t from = 0;
@@ -321,9 +310,8 @@ static const char *maxpool_claim(struct region *r, struct graph *g, struct node 
         return "one type for all";
     relu = find_relu(g, x);
 
-    struct maxpool2d_attrs a = attrs_of(n);
-
-    st->p = maxpool_of(&a, x, y, whole ? whole : y, from);
+    st->p =
+        maxpool_of((const struct pool2d_attrs *)n->attrs, x, y, whole ? whole : y, from);
     st->grad = grad;
     st->won = -1;
     st->bytes = st->p.kernel <= 16;

@@ -15,7 +15,7 @@ struct maxpool {
 };
 
 /* The channels of y start at channel `from` of `whole` (which may be y itself). */
-struct maxpool maxpool_of(const struct maxpool2d_attrs *a, const struct tensor *x,
+struct maxpool maxpool_of(const struct pool2d_attrs *a, const struct tensor *x,
                           const struct tensor *y, const struct tensor *whole,
                           int64_t from);
 

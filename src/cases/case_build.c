@@ -25,6 +25,7 @@
 #include "ops/normalize.h"
 #include "ops/pad_shortcut.h"
 #include "ops/relu.h"
+#include "ops/resample.h"
 #include "ops/scale_channels.h"
 #include "ops/sigmoid.h"
 #include "ops/state.h"
@@ -204,7 +205,7 @@ void case_scale_channels(struct case_build *c, const struct op_case *row,
 void case_maxpool2d(struct case_build *c, const struct op_case *row,
                     const struct case_size *s)
 {
-    struct maxpool2d_attrs a = *(const struct maxpool2d_attrs *)row->attrs;
+    struct pool2d_attrs a = *(const struct pool2d_attrs *)row->attrs;
 
     a.layer = "maxpool";
     case_output(c, maxpool2d_(c->b, case_image(c, "x", s->dim, row->fill), &a));
@@ -213,7 +214,7 @@ void case_maxpool2d(struct case_build *c, const struct op_case *row,
 void case_avgpool2d(struct case_build *c, const struct op_case *row,
                     const struct case_size *s)
 {
-    struct avgpool2d_attrs a = *(const struct avgpool2d_attrs *)row->attrs;
+    struct pool2d_attrs a = *(const struct pool2d_attrs *)row->attrs;
 
     a.layer = "avgpool";
     case_output(c, avgpool2d_(c->b, case_image(c, "x", s->dim, CASE_SIGNED), &a));
@@ -234,6 +235,15 @@ void case_pad_shortcut(struct case_build *c, const struct op_case *row,
     a.layer = "shortcut";
     a.out = s->out;
     case_output(c, pad_shortcut_(c->b, case_image(c, "x", s->dim, CASE_SIGNED), &a));
+}
+
+void case_resample(struct case_build *c, const struct op_case *row,
+                   const struct case_size *s)
+{
+    struct resample_attrs a = *(const struct resample_attrs *)row->attrs;
+
+    a.layer = "resample";
+    case_output(c, resample_(c->b, case_image(c, "x", s->dim, CASE_SIGNED), &a));
 }
 
 /* `groups` parts (0: two); the first has the row's dims, and part i out + i - 1 in the

@@ -36,6 +36,7 @@ case_build_fn case_maxpool2d;
 case_build_fn case_avgpool2d;
 case_build_fn case_global_avgpool;
 case_build_fn case_pad_shortcut;
+case_build_fn case_resample;
 case_build_fn case_concat;
 case_build_fn case_concat_tokens;
 case_build_fn case_concat_twice;

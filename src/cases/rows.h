@@ -27,6 +27,7 @@
 #include "ops/pad_shortcut.h"
 #include "ops/regression_loss.h"
 #include "ops/relu.h"
+#include "ops/resample.h"
 #include "ops/window_attention.h"
 #include "ops/window_mix.h"
 
@@ -37,6 +38,7 @@ extern const struct op_case rows_batchnorm[];
 extern const struct op_case rows_expr[];
 extern const struct op_case rows_pointwise[];
 extern const struct op_case rows_pool[];
+extern const struct op_case rows_resample[];
 extern const struct op_case rows_tokens[];
 extern const struct op_case rows_patches[];
 extern const struct op_case rows_dropout[];
@@ -55,8 +57,9 @@ extern const struct op_case rows_wide_chains[];
     }
 #define CONV(...)          .build = case_conv2d, ATTRS(conv2d_attrs, __VA_ARGS__)
 #define MIX(...)           .build = case_mix, .no_gradient = true, ATTRS(mix_attrs, __VA_ARGS__)
-#define MAXPOOL(...)       .build = case_maxpool2d, ATTRS(maxpool2d_attrs, __VA_ARGS__)
-#define AVGPOOL(...)       .build = case_avgpool2d, ATTRS(avgpool2d_attrs, __VA_ARGS__)
+#define RESAMPLE(...)      .build = case_resample, ATTRS(resample_attrs, __VA_ARGS__)
+#define MAXPOOL(...)       .build = case_maxpool2d, ATTRS(pool2d_attrs, __VA_ARGS__)
+#define AVGPOOL(...)       .build = case_avgpool2d, ATTRS(pool2d_attrs, __VA_ARGS__)
 #define UP(...)            .build = case_conv_transpose2d, ATTRS(conv_transpose2d_attrs, __VA_ARGS__)
 #define ATTENTION(fn, ...) .build = case_##fn, ATTRS(window_attention_attrs, __VA_ARGS__)
 #define CPB(...)           .build = case_cpb_table, ATTRS(cpb_table_attrs, __VA_ARGS__)

@@ -54,7 +54,7 @@ static bool find_parts(struct match *f, const struct graph *g, const struct node
         return false;
     f->conv = sole_producer(g, n->in[0], &op_conv2d);
     f->pool = sole_producer(g, n->in[1], &op_maxpool2d);
-    return f->conv && f->pool;
+    return f->conv && f->pool && ((const struct pool2d_attrs *)f->pool->attrs)->kernel;
 }
 
 static bool one_type(const struct match *f, const struct node *n)

@@ -43,7 +43,7 @@ static struct pool pool_of(const struct tensor *x, const struct tensor *y)
 
 static void maxpool_geometry(struct pool *p, const struct node *n)
 {
-    const struct maxpool2d_attrs *a = n->attrs;
+    const struct pool2d_attrs *a = n->attrs;
 
     p->kernel = a->kernel;
     p->stride = a->stride;
@@ -61,7 +61,7 @@ struct pool pool2d_max(const struct node *n, const struct tensor *x,
 
 static void avgpool_geometry(struct pool *p, const struct node *n)
 {
-    const struct avgpool2d_attrs *a = n->attrs;
+    const struct pool2d_attrs *a = n->attrs;
 
     p->kernel = a->kernel;
     p->stride = a->stride;
@@ -90,11 +90,14 @@ static const char *pool_claim(struct region *r, struct graph *g, struct node *n,
     struct pool_state *st = region_state(r);
     bool max = n->op == &op_maxpool2d, max_grad = n->op == &op_maxpool2d_grad;
     bool avg = n->op == &op_avgpool2d, avg_grad = n->op == &op_avgpool2d_grad;
+    const struct pool2d_attrs *a = n->attrs;
     const struct tensor *x, *y;
 
     (void)g;
     if (!max && !max_grad && !avg && !avg_grad)
         return "not a pool";
+    if (!a->kernel || a->count_include_pad)
+        return "square windows, padding not counted";
     x = avg_grad ? n->out[0] : n->in[0];
     y = max_grad ? n->in[MAXPOOL2D_GRAD_DY] : avg_grad ? n->in[0] : n->out[0];
     if (!cpu_dtype(x) || x->dtype != y->dtype || x->dtype != n->out[0]->dtype)

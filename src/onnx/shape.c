@@ -1,9 +1,7 @@
-/* Ops that move elements, and pooling. */
+/* Ops that move elements. */
 #include "onnx/convert.h"
-#include "ops/avgpool2d.h"
 #include "ops/concat.h"
 #include "ops/image.h"
-#include "ops/maxpool2d.h"
 #include "ops/pad_shortcut.h"
 #include "ops/patch_merge.h"
 #include "ops/position.h"
@@ -57,42 +55,6 @@ const char *convert_slice_op(struct convert *c, const struct node *n)
 
     return convert_slice(c, convert_value(c, n->in[0]), a->axis, a->from,
                          a->from + a->len, 1);
-}
-
-static const char *pool(struct convert *c, const struct node *n, const char *op,
-                        const struct avgpool2d_attrs *a)
-{
-    const char *y = onnx_node(c->x, op, ONNX_IN(convert_value(c, n->in[0])));
-    const int64_t kernel[] = {a->kernel, a->kernel}, stride[] = {a->stride, a->stride};
-    const int64_t pad[] = {a->padding, a->padding, a->padding, a->padding};
-
-    onnx_ints(c->x, "kernel_shape", 2, kernel);
-    onnx_ints(c->x, "strides", 2, stride);
-    onnx_ints(c->x, "pads", 4, pad);
-    onnx_int(c->x, "ceil_mode", a->ceil_mode);
-    return y;
-}
-
-const char *convert_maxpool(struct convert *c, const struct node *n)
-{
-    const struct maxpool2d_attrs *a = n->attrs;
-    const struct avgpool2d_attrs p = {
-        .kernel = a->kernel, .stride = a->stride, .padding = a->padding};
-
-    return pool(c, n, "MaxPool", &p);
-}
-
-const char *convert_avgpool(struct convert *c, const struct node *n)
-{
-    const char *y = pool(c, n, "AveragePool", n->attrs);
-
-    onnx_int(c->x, "count_include_pad", 0);
-    return y;
-}
-
-const char *convert_global_avgpool(struct convert *c, const struct node *n)
-{
-    return onnx_node(c->x, "GlobalAveragePool", ONNX_IN(convert_value(c, n->in[0])));
 }
 
 const char *convert_pad_shortcut(struct convert *c, const struct node *n)

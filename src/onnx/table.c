@@ -21,6 +21,7 @@
 #include "ops/qlayer.h"
 #include "ops/quantize.h"
 #include "ops/relu.h"
+#include "ops/resample.h"
 #include "ops/scale_by.h"
 #include "ops/scale_channels.h"
 #include "ops/sigmoid.h"
@@ -48,6 +49,7 @@ const struct convert_row convert_table[] = {
     {&op_layer_scale, convert_layer_scale},
     {&op_scale_channels, convert_scale_channels},
     {&op_view, convert_view},
+    {&op_resample, convert_resample},
     {&op_concat, convert_concat_op},
     {&op_slice, convert_slice_op},
     {&op_maxpool2d, convert_maxpool},

@@ -158,6 +158,16 @@ void onnx_float(struct onnx *x, const char *name, float value)
     a->f = value;
 }
 
+void onnx_string(struct onnx *x, const char *name, const char *value)
+{
+    Onnx__AttributeProto *a =
+        attribute(x, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING);
+
+    a->has_s = true;
+    a->s.data = (uint8_t *)text(x, value);
+    a->s.len = strlen(value);
+}
+
 static size_t element_size(int type)
 {
     switch (type) {

@@ -41,6 +41,7 @@ const char *onnx_node(struct onnx *x, const char *op, const char *const *in);
 void onnx_int(struct onnx *x, const char *name, int64_t value);
 void onnx_ints(struct onnx *x, const char *name, int n, const int64_t *value);
 void onnx_float(struct onnx *x, const char *name, float value);
+void onnx_string(struct onnx *x, const char *name, const char *value);
 
 /* Initializers. `data` is not copied. A repeated name is a BUG. */
 const char *onnx_tensor(struct onnx *x, const char *name, enum onnx_type type, int ndim,

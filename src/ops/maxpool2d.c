@@ -5,36 +5,21 @@
 #include "ops/image.h"
 #include "ops/pool2d.h"
 
-static const struct attr maxpool2d_attr_table[] = {
-    ATTR_INT(struct maxpool2d_attrs, kernel, 1, 1024, "rows and columns of the window"),
-    ATTR_INT(struct maxpool2d_attrs, stride, 1, 1024, "distance between windows"),
-    ATTR_INT(struct maxpool2d_attrs, padding, 0, 512,
-             "rows and columns around the image"),
-    {0},
-};
-
 struct tensor *maxpool2d_(struct builder *b, struct tensor *x,
-                          const struct maxpool2d_attrs *a)
+                          const struct pool2d_attrs *a)
 {
-    struct maxpool2d_attrs r = *a;
+    struct pool2d_attrs r = pool2d_resolve(a, x);
 
-    if (r.stride == 0)
-        r.stride = r.kernel;
     return node(b, &op_maxpool2d, r.layer, &r, &x, 1);
-}
-
-static struct pool2d maxpool2d_windows(const struct node *n)
-{
-    const struct maxpool2d_attrs *a = n->attrs;
-
-    return (struct pool2d){a->kernel, a->stride, a->padding, false};
 }
 
 static const char *maxpool2d_shape(struct node *n)
 {
-    struct pool2d p = maxpool2d_windows(n);
+    const struct pool2d_attrs *a = n->attrs;
 
-    return pool2d_shape(&p, n->in[MAXPOOL2D_X], n->out[0]);
+    if (a->count_include_pad)
+        return "a maximum counts nothing";
+    return pool2d_shape(a, n->in[MAXPOOL2D_X], n->out[0]);
 }
 
 static void maxpool2d_grad(struct builder *b, const struct node *n)
@@ -48,18 +33,15 @@ static void maxpool2d_grad(struct builder *b, const struct node *n)
 
 static int64_t maxpool2d_flops(const struct node *n)
 {
-    const struct maxpool2d_attrs *a = n->attrs;
-
-    return tensor_len(n->out[0]) * a->kernel * a->kernel;
+    return pool2d_flops(n->attrs, n->out[0]);
 }
 
 static float maxpool2d_value(const struct step *s, const int64_t at[4])
 {
-    struct pool2d p = maxpool2d_windows(s->node);
     const float *x = s->in[MAXPOOL2D_X];
     int place;
 
-    return x[pool2d_winner(&p, s->node->in[MAXPOOL2D_X], x, at, &place)];
+    return x[pool2d_winner(s->node->attrs, s->node->in[MAXPOOL2D_X], x, at, &place)];
 }
 
 static void maxpool2d_ref(const struct step *s)
@@ -69,8 +51,8 @@ static void maxpool2d_ref(const struct step *s)
 
 const struct op op_maxpool2d = {
     .name = "maxpool2d",
-    .attrs = maxpool2d_attr_table,
-    .attrs_size = sizeof(struct maxpool2d_attrs),
+    .attrs = pool2d_attr_table,
+    .attrs_size = sizeof(struct pool2d_attrs),
     .nout = 1,
     .precision = PRECISION_WIDEST,
     .shape = maxpool2d_shape,
@@ -82,11 +64,11 @@ const struct op op_maxpool2d = {
 static const char *maxpool2d_grad_shape(struct node *n)
 {
     const struct tensor *x = n->in[MAXPOOL2D_GRAD_X], *dy = n->in[MAXPOOL2D_GRAD_DY];
-    struct pool2d p = maxpool2d_windows(n);
+    const struct pool2d_attrs *a = n->attrs;
 
     if (!tensor_is_image(x))
         return "not an image";
-    if (!pool2d_fits(&p, x->dim[IMAGE_H], x->dim[IMAGE_W], dy) ||
+    if (x->dim[IMAGE_H] != a->in_h || x->dim[IMAGE_W] != a->in_w || !pool2d_fits(a, dy) ||
         dy->dim[IMAGE_N] != x->dim[IMAGE_N] || dy->dim[IMAGE_C] != x->dim[IMAGE_C])
         return "x and dy do not fit";
     tensor_like(n->out[0], x);
@@ -95,26 +77,21 @@ static const char *maxpool2d_grad_shape(struct node *n)
 
 static int64_t maxpool2d_grad_flops(const struct node *n)
 {
-    const struct maxpool2d_attrs *a = n->attrs;
-
-    return tensor_len(n->in[MAXPOOL2D_GRAD_DY]) * a->kernel * a->kernel;
+    return pool2d_flops(n->attrs, n->in[MAXPOOL2D_GRAD_DY]);
 }
 
 static int maxpool2d_place(const struct step *s, const int64_t window[4])
 {
-    struct pool2d p = maxpool2d_windows(s->node);
     int place;
 
-    (void)pool2d_winner(&p, s->node->in[MAXPOOL2D_GRAD_X], s->in[MAXPOOL2D_GRAD_X],
-                        window, &place);
+    (void)pool2d_winner(s->node->attrs, s->node->in[MAXPOOL2D_GRAD_X],
+                        s->in[MAXPOOL2D_GRAD_X], window, &place);
     return place;
 }
 
 static float maxpool2d_won(const struct step *s, const int64_t at[4])
 {
-    struct pool2d p = maxpool2d_windows(s->node);
-
-    return pool2d_won(&p, s, MAXPOOL2D_GRAD_DY, maxpool2d_place, at);
+    return pool2d_won(s->node->attrs, s, MAXPOOL2D_GRAD_DY, maxpool2d_place, at);
 }
 
 static void maxpool2d_grad_ref(const struct step *s)
@@ -124,8 +101,8 @@ static void maxpool2d_grad_ref(const struct step *s)
 
 const struct op op_maxpool2d_grad = {
     .name = "maxpool2d_grad",
-    .attrs = maxpool2d_attr_table,
-    .attrs_size = sizeof(struct maxpool2d_attrs),
+    .attrs = pool2d_attr_table,
+    .attrs_size = sizeof(struct pool2d_attrs),
     .nout = 1,
     .precision = PRECISION_WIDEST,
     .shape = maxpool2d_grad_shape,

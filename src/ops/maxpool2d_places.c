@@ -10,28 +10,9 @@
 #include "ops/maxpool2d.h"
 #include "ops/pool2d.h"
 
-static const struct attr places_attr_table[] = {
-    ATTR_INT(struct maxpool2d_places_attrs, kernel, 1, MAXPOOL2D_PLACES,
-             "rows and columns of the window"),
-    ATTR_INT(struct maxpool2d_places_attrs, stride, 1, 1024, "distance between windows"),
-    ATTR_INT(struct maxpool2d_places_attrs, padding, 0, MAXPOOL2D_PLACES / 2,
-             "rows and columns around the image"),
-    ATTR_INT(struct maxpool2d_places_attrs, in_h, 1, INT32_MAX, "rows of the input"),
-    ATTR_INT(struct maxpool2d_places_attrs, in_w, 1, INT32_MAX, "columns of the input"),
-    {0},
-};
-
-static struct pool2d windows_of(const struct node *n)
-{
-    const struct maxpool2d_places_attrs *a = n->attrs;
-
-    return (struct pool2d){a->kernel, a->stride, a->padding, false};
-}
-
 static const char *places_shape(struct node *n)
 {
-    struct pool2d p = windows_of(n);
-    const char *why = pool2d_shape(&p, n->in[0], n->out[MAXPOOL2D_PLACES_Y]);
+    const char *why = pool2d_shape(n->attrs, n->in[0], n->out[MAXPOOL2D_PLACES_Y]);
 
     if (why)
         return why;
@@ -42,19 +23,16 @@ static const char *places_shape(struct node *n)
 
 static int64_t places_flops(const struct node *n)
 {
-    const struct maxpool2d_places_attrs *a = n->attrs;
-
-    return tensor_len(n->out[0]) * a->kernel * a->kernel;
+    return pool2d_flops(n->attrs, n->out[0]);
 }
 
 static float places_value(const struct step *s, const int64_t at[4])
 {
-    struct pool2d p = windows_of(s->node);
     const struct tensor *y = s->node->out[MAXPOOL2D_PLACES_Y];
     const float *x = s->in[0];
     uint8_t *won = s->out[MAXPOOL2D_PLACES_WON];
     int place;
-    int64_t i = pool2d_winner(&p, s->node->in[0], x, at, &place);
+    int64_t i = pool2d_winner(s->node->attrs, s->node->in[0], x, at, &place);
 
     won[image_at(y, at[0], at[1], at[2], at[3])] = (uint8_t)place;
     return x[i];
@@ -67,8 +45,8 @@ static void places_ref(const struct step *s)
 
 const struct op op_maxpool2d_places = {
     .name = "maxpool2d_places",
-    .attrs = places_attr_table,
-    .attrs_size = sizeof(struct maxpool2d_places_attrs),
+    .attrs = pool2d_attr_table,
+    .attrs_size = sizeof(struct pool2d_attrs),
     .nout = 2,
     .precision = PRECISION_WIDEST,
     .shape = places_shape,
@@ -78,14 +56,13 @@ const struct op op_maxpool2d_places = {
 
 static const char *places_grad_shape(struct node *n)
 {
-    const struct maxpool2d_places_attrs *a = n->attrs;
+    const struct pool2d_attrs *a = n->attrs;
     const struct tensor *won = n->in[MAXPOOL2D_PLACES_GRAD_WON];
     const struct tensor *dy = n->in[MAXPOOL2D_PLACES_GRAD_DY];
-    struct pool2d p = windows_of(n);
 
     if (!tensor_same(won, dy) || won->dtype != DTYPE_U8)
         return "places are not bytes of dy's size";
-    if (!pool2d_fits(&p, a->in_h, a->in_w, dy))
+    if (!pool2d_fits(a, dy))
         return "x and dy do not fit";
     tensor_image(n->out[0], dy->dtype, dy->dim[IMAGE_N], dy->dim[IMAGE_C], a->in_h,
                  a->in_w);
@@ -94,9 +71,7 @@ static const char *places_grad_shape(struct node *n)
 
 static int64_t places_grad_flops(const struct node *n)
 {
-    const struct maxpool2d_places_attrs *a = n->attrs;
-
-    return tensor_len(n->in[MAXPOOL2D_PLACES_GRAD_DY]) * a->kernel * a->kernel;
+    return pool2d_flops(n->attrs, n->in[MAXPOOL2D_PLACES_GRAD_DY]);
 }
 
 static int places_place(const struct step *s, const int64_t window[4])
@@ -109,9 +84,7 @@ static int places_place(const struct step *s, const int64_t window[4])
 
 static float places_won(const struct step *s, const int64_t at[4])
 {
-    struct pool2d p = windows_of(s->node);
-
-    return pool2d_won(&p, s, MAXPOOL2D_PLACES_GRAD_DY, places_place, at);
+    return pool2d_won(s->node->attrs, s, MAXPOOL2D_PLACES_GRAD_DY, places_place, at);
 }
 
 static void places_grad_ref(const struct step *s)
@@ -121,8 +94,8 @@ static void places_grad_ref(const struct step *s)
 
 const struct op op_maxpool2d_places_grad = {
     .name = "maxpool2d_places_grad",
-    .attrs = places_attr_table,
-    .attrs_size = sizeof(struct maxpool2d_places_attrs),
+    .attrs = pool2d_attr_table,
+    .attrs_size = sizeof(struct pool2d_attrs),
     .nout = 1,
     .precision = PRECISION_WIDEST,
     .shape = places_grad_shape,
@@ -132,9 +105,10 @@ const struct op op_maxpool2d_places_grad = {
 
 /* ---- lowering ---- */
 
-static bool same_windows(const struct maxpool2d_attrs *a, const struct maxpool2d_attrs *b)
+static bool same_windows(const struct pool2d_attrs *a, const struct pool2d_attrs *b)
 {
-    return a->kernel == b->kernel && a->stride == b->stride && a->padding == b->padding;
+    return a->kernel == b->kernel && a->stride == b->stride && a->padding == b->padding &&
+           a->ceil_mode == b->ceil_mode;
 }
 
 static bool joined(const struct graph *g, const struct tensor *y)
@@ -150,10 +124,11 @@ static bool joined(const struct graph *g, const struct tensor *y)
 /* Returns the gradient of the pool n if both can be replaced, or NULL. */
 static const struct node *gradient_of(const struct graph *g, const struct node *n)
 {
-    const struct maxpool2d_attrs *a = n->attrs;
+    const struct pool2d_attrs *a = n->attrs;
     const struct node *grad;
 
-    if (n->op != &op_maxpool2d || a->kernel > MAXPOOL2D_PLACES || joined(g, n->out[0]))
+    if (n->op != &op_maxpool2d || a->kernel < 1 || a->kernel > MAXPOOL2D_PLACES ||
+        joined(g, n->out[0]))
         return NULL;
     for (int i = 0; (grad = tensor_reader(g, n->in[0], i)) != NULL; i++)
         if (grad->op == &op_maxpool2d_grad && grad->in[MAXPOOL2D_GRAD_X] == n->in[0] &&
@@ -162,24 +137,11 @@ static const struct node *gradient_of(const struct graph *g, const struct node *
     return NULL;
 }
 
-static struct maxpool2d_places_attrs places_attrs(const struct node *n,
-                                                  const struct tensor *x)
-{
-    const struct maxpool2d_attrs *a = n->attrs;
-
-    return (struct maxpool2d_places_attrs){n->layer,
-                                           a->kernel,
-                                           a->stride,
-                                           a->padding,
-                                           (int)x->dim[IMAGE_H],
-                                           (int)x->dim[IMAGE_W]};
-}
-
 static struct tensor *lower_forward(struct builder *b, const struct node *n)
 {
     struct tensor *x = n->in[MAXPOOL2D_X];
-    struct maxpool2d_places_attrs a = places_attrs(n, x);
-    struct node *made = node(b, &op_maxpool2d_places, n->layer, &a, &x, 1)->producer;
+    struct node *made =
+        node(b, &op_maxpool2d_places, n->layer, n->attrs, &x, 1)->producer;
 
     lower_adopt(made, MAXPOOL2D_PLACES_Y, n->out[0]);
     return made->out[MAXPOOL2D_PLACES_WON];
@@ -187,12 +149,11 @@ static struct tensor *lower_forward(struct builder *b, const struct node *n)
 
 static void lower_gradient(struct builder *b, const struct node *n, struct tensor *won)
 {
-    struct maxpool2d_places_attrs a = places_attrs(n, n->in[MAXPOOL2D_GRAD_X]);
     struct tensor *in[] = {[MAXPOOL2D_PLACES_GRAD_WON] = won,
                            [MAXPOOL2D_PLACES_GRAD_DY] = n->in[MAXPOOL2D_GRAD_DY]};
 
-    lower_adopt(node(b, &op_maxpool2d_places_grad, n->layer, &a, in, 2)->producer, 0,
-                n->out[0]);
+    lower_adopt(node(b, &op_maxpool2d_places_grad, n->layer, n->attrs, in, 2)->producer,
+                0, n->out[0]);
 }
 
 /* won[i]: the places that node i, a gradient, reads. */

@@ -11,21 +11,13 @@
 #ifndef OPS_MAXPOOL2D_PLACES_H
 #define OPS_MAXPOOL2D_PLACES_H
 
-#include "graph/graph.h"
+#include "ops/pool2d.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* The first three are maxpool2d's. */
-struct maxpool2d_places_attrs {
-    const char *layer;
-    int kernel; /* at most MAXPOOL2D_PLACES: all places fit a byte */
-    int stride;
-    int padding;
-    int in_h, in_w; /* of x */
-};
-
+/* The largest kernel, whose places fit a byte. Attributes are the pool's. */
 enum { MAXPOOL2D_PLACES = 16 };
 enum { MAXPOOL2D_PLACES_Y, MAXPOOL2D_PLACES_WON };
 enum { MAXPOOL2D_PLACES_GRAD_WON, MAXPOOL2D_PLACES_GRAD_DY };
@@ -34,7 +26,7 @@ extern const struct op op_maxpool2d_places, op_maxpool2d_places_grad;
 
 /*
  * Replaces each max pool of g that has a gradient, and the gradient, by these ops. Larger
- * windows stay, and so do pools of concatenated tensors, whose channels are not adjacent.
+ * windows and those that are not square stay, and so do pools of concatenated tensors, whose channels are not adjacent.
  */
 void maxpool2d_lower(struct graph *g);
 

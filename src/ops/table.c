@@ -53,6 +53,7 @@
 #include "ops/reduce_sum.h"
 #include "ops/regression_loss.h"
 #include "ops/relu.h"
+#include "ops/resample.h"
 #include "ops/resize.h"
 #include "ops/running_stats.h"
 #include "ops/scale_by.h"
@@ -127,6 +128,8 @@ const struct op *const op_table[] = {
     &op_global_avgpool_grad,
     &op_pad_shortcut,
     &op_pad_shortcut_grad,
+    &op_resample,
+    &op_resample_grad,
     &op_concat,
     &op_slice,
     &op_patch_merge,

@@ -17,8 +17,16 @@
 #include "models/swin_net.h"
 #include "models/swinv2.h"
 #include "models/vit.h"
+#include "ops/avgpool2d.h"
+#include "ops/concat.h"
+#include "ops/conv2d.h"
 #include "ops/corn.h"
+#include "ops/global_avgpool.h"
+#include "ops/linear.h"
+#include "ops/maxpool2d.h"
 #include "ops/qlayer.h"
+#include "ops/relu.h"
+#include "ops/resample.h"
 #include "ops/table.h"
 #include "ops/unscale.h"
 #include "session/devices.h"
@@ -49,6 +57,44 @@
     OWN(.name = "resnet", .family = &resnet_family,                                      \
         .arch = &(const struct resnet){__VA_ARGS__})
 
+/* Ops that no model of the table has. Each part is 5 x 7. */
+static struct tensor *build_ops(struct builder *b, const void *arch,
+                                const struct model_options *o, struct tensor *x)
+{
+    struct tensor *all, *part[10];
+    int n = 0;
+
+    (void)arch;
+    x = conv2d(b, x, "conv", .out = 8, .kernel = 3, .stride = 2, .padding = 1, .bias = 1);
+    part[n++] = resample(b, x, "a", .out_h = 5, .out_w = 7);
+    part[n++] = resample(b, x, "b", .out_h = 5, .out_w = 7, .align_corners = 1);
+    part[n++] = resample(b, x, "c", .out_h = 5, .out_w = 7, .antialias = 1);
+    part[n++] = resample(b, x, "d", .out_h = 5, .out_w = 7, .mode = RESAMPLE_BICUBIC);
+    part[n++] = resample(b, x, "e", .out_h = 5, .out_w = 7, .mode = RESAMPLE_NEAREST);
+    part[n++] =
+        resample(b, x, "f", .out_h = 5, .out_w = 7, .mode = RESAMPLE_NEAREST_EXACT);
+    part[n++] = avgpool2d(b, x, "g", .out_h = 5, .out_w = 7);
+    part[n++] = maxpool2d(b, x, "h", .out_h = 5, .out_w = 7);
+    part[n++] = resample(b,
+                         maxpool2d(b, x, "i", .kernel_h = 3, .kernel_w = 2, .pad_h = 1,
+                                   .stride = 2, .ceil_mode = 1),
+                         "j", .out_h = 5, .out_w = 7);
+    part[n++] = resample(b,
+                         avgpool2d(b, x, "k", .kernel_h = 2, .kernel_w = 3, .pad_w = 1,
+                                   .stride = 1, .count_include_pad = 1),
+                         "l", .out_h = 5, .out_w = 7, .scale_h = 0.75f, .scale_w = 1.1f);
+    all = concat(b, part, n, "channels");
+    part[0] = all;
+    part[1] =
+        node(b, &op_slice, "rows", &(const struct slice_attrs){"rows", 2, 1, 3}, &all, 1);
+    x = relu(b, concat(b, part, 2, "concat", .axis = 2), "act");
+    x = conv2d(b, x, "conv2", .out = 8, .kernel = 3, .padding = 2, .dilation = 2);
+    return linear(b, global_avgpool(b, x, "pool"), "fc", .out = (int)o->classes,
+                  .bias = 1);
+}
+
+static const struct model_family ops_family = {.type = "ops", .build = build_ops};
+
 /* Sizes that are not whole windows, and odd sizes: padding, and both kinds of shifts. */
 const struct onnx_net onnx_nets[] = {
     {.name = "resnet",
@@ -56,6 +102,7 @@ const struct onnx_net onnx_nets[] = {
             .stem = RESNET_STEM_TIERED, .shortcut = RESNET_SHORTCUT_AVG),
      .height = 30,
      .width = 37},
+    {.name = "ops", OWN(.name = "ops", .family = &ops_family), .height = 21, .width = 18},
     {.name = "resnet_fold",
      RESNET(.block = "BNBB", .depth = {1, 1, 1, 0}, .planes = {8, 8, 16, 16}),
      .height = 32,

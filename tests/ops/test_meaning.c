@@ -238,7 +238,7 @@ static void test_dropout(void **state)
 
 static void test_maxpool_ties(void **state)
 {
-    static const struct maxpool2d_attrs a = {.kernel = 2, .stride = 1};
+    static const struct pool2d_attrs a = {.kernel = 2, .stride = 1};
     const struct op_case row = {.name = "ties",
                                 .build = case_maxpool2d,
                                 .small = {.dim = {1, 1, 2, 3}},
@@ -265,7 +265,7 @@ static void test_maxpool_ties(void **state)
 
 static void test_avgpool_ceil(void **state)
 {
-    static const struct avgpool2d_attrs a = {.kernel = 2, .ceil_mode = 1};
+    static const struct pool2d_attrs a = {.kernel = 2, .ceil_mode = 1};
     const struct op_case row = {.name = "ceil",
                                 .build = case_avgpool2d,
                                 .small = {.dim = {1, 1, 3, 3}},

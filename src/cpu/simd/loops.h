@@ -128,6 +128,9 @@ struct loops {
                        float *to, int64_t panel);
     void (*winograd)(enum winograd t, const struct winograd_values *a);
     void (*conv_up)(const struct conv_up *p, const void *x, void *y, int64_t pixels);
+    /* Rows [lo, hi) of the result, counted over all images; `buffer` has in_w * c floats. */
+    void (*resample)(const struct resample_rows *p, const void *x, void *y, float *buffer,
+                     int64_t lo, int64_t hi);
     /* Copies n bytes of each row, between rows of to_row and from_row bytes. */
     void (*copy_rows)(void *to, int64_t to_row, const void *from, int64_t from_row,
                       int64_t n, int64_t rows);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "graph/tensor.h"
+#include "ops/resample_taps.h"
 
 /* Returns the index in a table of a loop over t of the value for element i of a row. */
 static inline int64_t loops_place(enum dtype t, int lanes, int64_t i)
@@ -90,6 +91,14 @@ struct pool {
     int64_t c, pitch, in_h, in_w, out_h, out_w;
     int64_t kernel, stride, pad;
     int64_t ring; /* maxpool_grad: rows of windows that share a row of the image */
+    bool streamed;
+};
+
+/* Images of c channels, channels last, of which rows and then columns are combined. */
+struct resample_rows {
+    enum dtype t;
+    int64_t c, in_h, in_w;
+    const struct resample_taps *rows, *columns;
     bool streamed;
 };
 
