@@ -17,7 +17,9 @@ sum_ds_scores(const attention &k, const unit &u, const grad_tiles<S, T> &t,
               const token *query, const token *key, const mma_pairs<S> &ds)
 {
     int row = 16 * mma_warp() + mma_row(0);
-    float factor[] = {u.scale * query[row].by, u.scale * query[row + 8].by}, sum = 0;
+    float factor[] = {u.scale * query[row].inverse_norm,
+                      u.scale * query[row + 8].inverse_norm},
+          sum = 0;
 
     UNROLL_WHOLE
     for (int j = 0; j < S::TILE; j += 16) {
@@ -32,7 +34,7 @@ sum_ds_scores(const attention &k, const unit &u, const grad_tiles<S, T> &t,
         UNROLL_WHOLE
         for (int e = 0; e < 8; e++)
             sum += ds[j / 8 + e / 4][e % 4] * s[e / 4][e % 4] * factor[e % 4 / 2] *
-                   key[j + 8 * (e / 4) + mma_column(e % 4)].by;
+                   key[j + 8 * (e / 4) + mma_column(e % 4)].inverse_norm;
     }
     return sum;
 }

@@ -62,7 +62,7 @@ __device__ static inline void finish_rows(const attention &k, const unit &u,
     for (int half = 0; half < 2; half++) {
         int row = 16 * mma_warp() + mma_row(2 * half);
         const T *x = tile + row * S::STRIDE;
-        float along = 0, by = tokens[row].by;
+        float along = 0, inverse_norm = tokens[row].inverse_norm;
 
         UNROLL_WHOLE
         for (int c = 0; c < S::D / 8; c++)
@@ -70,13 +70,13 @@ __device__ static inline void finish_rows(const attention &k, const unit &u,
             for (int i = 2 * half; i < 2 * half + 2; i++)
                 along += d[c][i] * to_float(x[8 * c + mma_column(i)]);
         along = mma_row_sum(along);
-        if (!(1 / by > WINDOW_ATTENTION_NORM))
+        if (!(1 / inverse_norm > WINDOW_ATTENTION_NORM))
             along = 0;
         UNROLL_WHOLE
         for (int c = 0; c < S::D / 8; c++)
             UNROLL_WHOLE
             for (int i = 2 * half; i < 2 * half + 2; i++)
-                d[c][i] = (d[c][i] - along * to_float(x[8 * c + mma_column(i)])) * by;
+                d[c][i] = (d[c][i] - along * to_float(x[8 * c + mma_column(i)])) * inverse_norm;
     }
 }
 

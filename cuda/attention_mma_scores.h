@@ -69,13 +69,13 @@ __device__ static inline void scores_of(const attention &k, const unit &u,
         for (int i = 0; i < 4; i++)
             s[n][i] *= scale;
     if (k.logit_scale) {
-        float by[] = {query[row].by, query[row + 8].by};
+        float inverse_norm[] = {query[row].inverse_norm, query[row + 8].inverse_norm};
 
         UNROLL_WHOLE
         for (int n = 0; n < S::TILE / 8; n++)
             UNROLL_WHOLE
             for (int i = 0; i < 4; i++)
-                s[n][i] *= by[i / 2] * key[8 * n + mma_column(i)].by;
+                s[n][i] *= inverse_norm[i / 2] * key[8 * n + mma_column(i)].inverse_norm;
     }
     if (k.table) {
         const float *at[] = {table + query[row].code + k.center,

@@ -77,7 +77,8 @@ __device__ static inline void norms_of(const T *tile, token *tokens)
     }
     norm = sqrtf(sum + __shfl_xor_sync(0xffffffffu, sum, 1));
     if (part == 0)
-        tokens[row].by = 1 / (norm < WINDOW_ATTENTION_NORM ? WINDOW_ATTENTION_NORM : norm);
+        tokens[row].inverse_norm =
+            1 / (norm < WINDOW_ATTENTION_NORM ? WINDOW_ATTENTION_NORM : norm);
 }
 
 /* Divides the rows by their norms; a barrier must follow. */
@@ -89,7 +90,7 @@ __device__ static inline void directions(T *tile, const token *tokens)
     for (int d = part; d < S::D; d += 2) {
         T *x = tile + row * S::STRIDE + d;
 
-        *x = from_float<T>(to_float(*x) * tokens[row].by);
+        *x = from_float<T>(to_float(*x) * tokens[row].inverse_norm);
     }
 }
 

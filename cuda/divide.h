@@ -4,9 +4,9 @@
  * by Invariant Integers using Multiplication", 1994).
  *
  *   struct divider d = divider_of(width);          on the host, passed to the kernel
- *   unsigned row = divide(d, i), column = i - row * d.by;
+ *   unsigned row = divide(d, i), column = i - row * d.divisor;
  *
- * For i below 2^31 and 0 < by < 2^31.
+ * For i below 2^31 and 0 < divisor < 2^31.
  */
 #ifndef CUDA_DIVIDE_H
 #define CUDA_DIVIDE_H
@@ -16,20 +16,22 @@
 #include "base/hostdev.h"
 
 struct divider {
-    unsigned by, factor, shift;
+    unsigned divisor, factor, shift;
 };
 
-/* With shift s, the least with by <= 2^s: factor = 2^32 (2^s - by) / by + 1. */
-static inline struct divider divider_of(unsigned by)
+/* With the least shift s for which divisor <= 2^s:
+ * factor = 2^32 (2^s - divisor) / divisor + 1. */
+static inline struct divider divider_of(unsigned divisor)
 {
     unsigned shift = 0;
 
-    while (((uint64_t)1 << shift) < by)
+    while (((uint64_t)1 << shift) < divisor)
         shift++;
 
-    struct divider d = {by, 0, shift};
+    struct divider d = {divisor, 0, shift};
 
-    d.factor = (unsigned)((((uint64_t)1 << shift) - by) * ((uint64_t)1 << 32) / by + 1);
+    d.factor = (unsigned)((((uint64_t)1 << shift) - divisor) * ((uint64_t)1 << 32) /
+                          divisor + 1);
     return d;
 }
 

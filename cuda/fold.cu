@@ -150,22 +150,22 @@ __global__ void __launch_bounds__(BLOCK)
 {
     unsigned v = blockIdx.x * BLOCK + threadIdx.x;
     int64_t i = (int64_t)v * vec<T>::N;
-    unsigned c = (v - divide(channels, v) * channels.by) * vec<T>::N;
+    unsigned c = (v - divide(channels, v) * channels.divisor) * vec<T>::N;
 
-    c -= divide(channels, c) * channels.by;
+    c -= divide(channels, c) * channels.divisor;
     if (i + vec<T>::N <= n) {
         vec<T> a = vec_load(y + i);
 
         for (int k = 0; k < vec<T>::N; k++) {
             a.set(k, a.get(k) + bias[c]);
-            c = c + 1 == channels.by ? 0 : c + 1;
+            c = c + 1 == channels.divisor ? 0 : c + 1;
         }
         vec_store(y + i, a);
         return;
     }
     for (; i < n; i++) {
         y[i] = from_float<T>(to_float(y[i]) + bias[c]);
-        c = c + 1 == channels.by ? 0 : c + 1;
+        c = c + 1 == channels.divisor ? 0 : c + 1;
     }
 }
 

@@ -84,10 +84,10 @@ template <class T>
 __device__ static inline int head_label_of(const head<T> &h, const head_pixel &s)
 {
     unsigned row = divide(h.width, (unsigned)s.pixel);
-    unsigned column = (unsigned)s.pixel - row * h.width.by;
+    unsigned column = (unsigned)s.pixel - row * h.width.divisor;
     int64_t out_row = 2 * (int64_t)row + s.tap / 2;
 
-    return h.label[out_row * 2 * h.width.by + 2 * column + s.tap % 2];
+    return h.label[out_row * 2 * h.width.divisor + 2 * column + s.tap % 2];
 }
 
 /* Loads the channels of the pixel to v and computes its logits z. */

@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(BLOCK)
                  unsigned vectors)
 {
     unsigned i = blockIdx.x * BLOCK + threadIdx.x, pixel = divide(stored, i);
-    int64_t first = (int64_t)(i - pixel * stored.by) * vec<D>::N;
+    int64_t first = (int64_t)(i - pixel * stored.divisor) * vec<D>::N;
     vec<D> a;
 
     if (i >= vectors)
@@ -104,7 +104,7 @@ __global__ void __launch_bounds__(BLOCK)
     unsigned i = blockIdx.x * BLOCK + threadIdx.x, pixel = divide(channels, i);
 
     if (i < n)
-        dst[i] = from_float<D>(to_float(src[pixel * stored + i - pixel * channels.by]));
+        dst[i] = from_float<D>(to_float(src[pixel * stored + i - pixel * channels.divisor]));
 }
 
 /* Writes n elements of dst; pixels of zeros follow those of src. */

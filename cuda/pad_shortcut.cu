@@ -29,17 +29,17 @@ struct item {
 __device__ static inline item item_of(const shortcut &k)
 {
     unsigned image = divide(k.chunks, blockIdx.x);
-    unsigned i = (blockIdx.x - image * k.chunks.by) * BLOCK + threadIdx.x;
+    unsigned i = (blockIdx.x - image * k.chunks.divisor) * BLOCK + threadIdx.x;
     unsigned at = divide(k.channels, i), h = divide(k.width, at);
 
-    return {image, i, h, at - h * k.width.by, i - at * k.channels.by};
+    return {image, i, h, at - h * k.width.divisor, i - at * k.channels.divisor};
 }
 
 template <class T, int N>
 __global__ void __launch_bounds__(BLOCK) shortcut_forward(const T *x, T *y, shortcut k)
 {
     item o = item_of(k);
-    int c = (int)o.c - k.before, stride = (int)k.stride.by;
+    int c = (int)o.c - k.before, stride = (int)k.stride.divisor;
     pack<T, N> a = {};
 
     if ((int)o.i >= k.items)
@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(BLOCK) shortcut_backward(const T *dy, T *dx, s
 
     if ((int)o.i >= k.items)
         return;
-    if (h * k.stride.by == o.h && w * k.stride.by == o.w) {
+    if (h * k.stride.divisor == o.h && w * k.stride.divisor == o.w) {
         int at = ((int)h * k.out_w + (int)w) * k.out_c + k.before + (int)o.c;
 
         a = pack_load<N>(dy + ((int64_t)o.image * k.others + at) * N);

@@ -20,8 +20,8 @@ __global__ void __launch_bounds__(BLOCK)
     qstage(const uint8_t *src, int channels, divider words, uint32_t *dst, uint32_t flip,
            int64_t n)
 {
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x, pixel = i / words.by;
-    int first = (int)(i - pixel * words.by) * 4;
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x, pixel = i / words.divisor;
+    int first = (int)(i - pixel * words.divisor) * 4;
     uint32_t v = 0;
 
     if (i >= n)

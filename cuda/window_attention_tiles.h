@@ -15,7 +15,7 @@ struct alignas(16) token {
     int code; /* query's code - key's code + center: the row of the table */
     int region;
     int pixel; /* in the map; -1: padding, or no such token */
-    float by;  /* factor of scores on tensor cores: 1 / norm of q or k; otherwise 1 */
+    float inverse_norm; /* factor of scores on tensor cores: 1 / norm of q or k, else 1 */
 };
 
 /* Tokens after the last copy it, but have no pixel. */
@@ -31,7 +31,7 @@ __device__ static inline void load_tokens(const attention &k, const unit &u, int
     to[t].pixel = first + t < k.tokens ? window_grid_pixel(&k.grid, u.window, i) : -1;
     to[t].code = i / k.grid.window_w * (2 * k.grid.window_w - 1) + i % k.grid.window_w;
     to[t].region = window_grid_region(&k.grid, u.window, i);
-    to[t].by = 1;
+    to[t].inverse_norm = 1;
 }
 
 /* Offset of q, k, or v of a pixel of the unit's map in qkv, and of its result in y. */

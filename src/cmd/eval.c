@@ -45,7 +45,7 @@ static void check_one_process(const struct config *cfg, const char *key,
         problems_error(p, key, "works on one device only; set DEVICE to one device");
     if (l.world > 1)
         problems_error(p, key, "works only in one process, and %s is %d (%s)", l.size_key,
-                       l.world, l.by);
+                       l.world, l.program);
 }
 
 /* --weights A B C */

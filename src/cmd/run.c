@@ -193,7 +193,7 @@ static void check_world(const struct config *cfg, struct problems *p)
         problems_error(p, NULL,
                        "%s is %d (%s), but processes on CPUs need mpirun -n %d trainc "
                        "...; for a single process, unset %s",
-                       l.size_key, l.world, l.by, l.world, l.size_key);
+                       l.size_key, l.world, l.program, l.world, l.size_key);
     if (cfg->data.batch_size == BATCH_SIZE_AUTO)
         config_blame(
             cfg, p, KEYS("DATA.BATCH_SIZE"),

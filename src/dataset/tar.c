@@ -182,16 +182,16 @@ static int tar_is_whole(const struct raw_file *f, bool *whole, struct strbuf *wh
 static int tar_members(struct tar *t, struct strbuf *why)
 {
     struct archive_entry *e;
-    bool some = false, lost = false, cut = false, whole;
+    bool any = false, lost = false, cut = false, whole;
     int rc, bad = 0;
 
     do {
         rc = archive_read_next_header(t->a, &e);
         if (rc == ARCHIVE_OK || rc == ARCHIVE_WARN) {
             bad = tar_member(t, e, &cut, why);
-            some = true;
+            any = true;
             lost = false;
-        } else if (rc != ARCHIVE_EOF && (!some || failure_passes(archive_errno(t->a)))) {
+        } else if (rc != ARCHIVE_EOF && (!any || failure_passes(archive_errno(t->a)))) {
             strbuf_addf(why, "%s", archive_error_string(t->a));
             bad = -1;
         } else if (rc != ARCHIVE_EOF && !lost) {

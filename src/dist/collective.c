@@ -28,7 +28,7 @@ static struct team *team_of(const struct collective *c)
     for (int i = 0; i < nteam; i++)
         if (&teams[i].c == c)
             return &teams[i];
-    BUG("a collective of somebody else");
+    BUG("a collective of another module");
 }
 
 /* Returns the elements of n that the next call transfers. */
@@ -248,7 +248,7 @@ static const struct collective *part_of_members(int n)
 
 const struct collective *dist_neighbours(int n)
 {
-    static const struct collective *some;
+    static const struct collective *neighbors;
 
     if (n == 1)
         return NULL;
@@ -256,7 +256,7 @@ const struct collective *dist_neighbours(int n)
         return part_of_members(n);
     if (!mpi_opened())
         return NULL;
-    if (!some)
-        some = new_team(n);
-    return some;
+    if (!neighbors)
+        neighbors = new_team(n);
+    return neighbors;
 }

@@ -110,7 +110,7 @@ static void *watch(void *arg)
             if (i == 0)
                 roll_net_tick(waited);
             if (i == 0 && waited)
-                roll_call_hear(atomic_load(&waits), seconds > timeout / 2);
+                roll_call_listen(atomic_load(&waits), seconds > timeout / 2);
             if (since > 0 && seconds > timeout)
                 end_waiting();
         }
@@ -183,7 +183,7 @@ void dist_open(double seconds)
         return;
     lib = l.mpi ? mpi_library(&why) : NULL;
     if (!lib)
-        usage("%s is %d (%s): %s", l.size_key, l.world, l.by,
+        usage("%s is %d (%s): %s", l.size_key, l.world, l.program,
               why.len ? why.buf : "processes on CPUs are started by mpirun");
     mpi_check(lib->Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE_, &provided),
               "Init_thread");
@@ -192,7 +192,7 @@ void dist_open(double seconds)
     if (group.world != l.world)
         usage("%s says %d processes, and MPI finds %d: was this program started by "
               "another MPI's %s?",
-              l.size_key, l.world, group.world, l.by);
+              l.size_key, l.world, group.world, l.program);
     group.lib = lib;
     error_rank(group.rank, end_all);
     machine_shared_by(processes_here());

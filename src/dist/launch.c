@@ -20,7 +20,7 @@ static int number(const char *key, int otherwise)
 struct dist_launch dist_launched(void)
 {
     static const struct {
-        const char *by, *size, *rank, *local, *local_size;
+        const char *program, *size, *rank, *local, *local_size;
         bool mpi;
     } launcher[] = {
         {"mpirun", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK",
@@ -37,7 +37,7 @@ struct dist_launch dist_launched(void)
 
         if (world > 1)
             return (struct dist_launch){
-                .by = launcher[i].by,
+                .program = launcher[i].program,
                 .size_key = launcher[i].size,
                 .world = world,
                 .rank = number(launcher[i].rank, 0),

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 
 struct dist_launch {
-    const char *by;              /* "mpirun"; NULL: no launcher */
+    const char *program;         /* "mpirun"; NULL: no launcher */
     const char *size_key;        /* variable with the number of processes */
     int world, rank, local_rank; /* 1, 0, 0 without a launcher */
     int local_world;             /* processes on this machine; all if unknown */

@@ -71,7 +71,7 @@ static void send(int to, int tag, int64_t number)
 }
 
 /* Receives a message if there is one. */
-static bool take(int from, int tag, int64_t *number)
+static bool receive(int from, int tag, int64_t *number)
 {
     const struct mpi_library *lib = mpi_opened();
     int there = 0;
@@ -82,7 +82,7 @@ static bool take(int from, int tag, int64_t *number)
                       MPI_STATUSES_IGNORE_);
 }
 
-static void ask_all(int64_t wait)
+static void query_all(int64_t wait)
 {
     roll.asked = wait;
     memset(roll.here, 0, (size_t)roll.world * sizeof(*roll.here));
@@ -92,17 +92,17 @@ static void ask_all(int64_t wait)
             send(r, ASK, wait);
 }
 
-void roll_call_hear(int64_t wait, bool ask)
+void roll_call_listen(int64_t wait, bool query)
 {
     int64_t number;
 
     (void)pthread_mutex_lock(&lock);
-    if (roll.comm && ask && roll.asked != wait)
-        ask_all(wait);
+    if (roll.comm && query && roll.asked != wait)
+        query_all(wait);
     for (int r = 0; roll.comm && r < roll.world; r++) {
-        while (r != roll.rank && take(r, ASK, &number))
+        while (r != roll.rank && receive(r, ASK, &number))
             send(r, ANSWER, number);
-        while (r != roll.rank && take(r, ANSWER, &number))
+        while (r != roll.rank && receive(r, ANSWER, &number))
             roll.here[r] |= number == roll.asked;
     }
     (void)pthread_mutex_unlock(&lock);

@@ -4,7 +4,7 @@
  * No messages are sent before that. Private to src/dist/.
  *
  *   roll_call_open(world, rank);        by all processes, after MPI has started
- *   roll_call_hear(wait, true);         by the watching thread, several times a second
+ *   roll_call_listen(wait, true);         by the watching thread, several times a second
  *   roll_call_missing(&who);            processes that have not answered
  *
  * Requires an MPI with thread support; otherwise missing processes are unknown.
@@ -20,9 +20,9 @@
 void roll_call_open(int world, int rank);
 void roll_call_close(void); /* no MPI calls afterwards */
 
-/* Answers those that have asked. `ask`: asks all others, once per wait. `wait`: the
+/* Answers those that have asked. `query`: asks all others, once per wait. `wait`: the
  * unique number of this wait. */
-void roll_call_hear(int64_t wait, bool ask);
+void roll_call_listen(int64_t wait, bool query);
 
 /* Appends "rank 1 on host b", or several. Returns false if none is missing, or if nothing
  * was asked. */

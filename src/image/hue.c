@@ -56,7 +56,7 @@ static void set_hue(uint8_t *to, int hue, int saturation, int value)
 
 void enhance_hue(uint8_t *rgb, size_t n, double shift)
 {
-    int by = (int)(shift * 255);
+    int delta = (int)(shift * 255);
 
     for (size_t i = 0; i < n; i++, rgb += 3) {
         int hi = max_int(max_int(rgb[0], rgb[1]), rgb[2]);
@@ -66,7 +66,7 @@ void enhance_hue(uint8_t *rgb, size_t n, double shift)
             continue;
         saturation = least((int)((double)((float)(hi - lo) / (float)hi) * 255.0), 255);
         if (saturation)
-            set_hue(rgb, (hue_of(rgb, hi, lo) + by) & 255, saturation, hi);
+            set_hue(rgb, (hue_of(rgb, hi, lo) + delta) & 255, saturation, hi);
         else
             rgb[0] = rgb[1] = rgb[2] = (uint8_t)hi;
     }

@@ -61,14 +61,14 @@ static void resize_keep_inside(struct resizer *r, struct resize_table *t, int si
 {
     for (int i = 0; i < t->n; i++) {
         double *w = r->scratch + (size_t)i * (size_t)t->stride;
-        int by = t->first[i] + t->taps - size;
+        int over = t->first[i] + t->taps - size;
 
-        by = by < t->first[i] ? by : t->first[i];
-        if (by <= 0)
+        over = over < t->first[i] ? over : t->first[i];
+        if (over <= 0)
             continue;
-        t->first[i] -= by;
-        memmove(w + by, w, (size_t)(t->taps - by) * sizeof(*w));
-        memset(w, 0, (size_t)by * sizeof(*w));
+        t->first[i] -= over;
+        memmove(w + over, w, (size_t)(t->taps - over) * sizeof(*w));
+        memset(w, 0, (size_t)over * sizeof(*w));
     }
 }
 

@@ -126,14 +126,14 @@ AVX512 static void resize_rows8(const struct resize_table *t, const struct resiz
 
 void resize_horizontal_avx512(const struct resize_table *t, const struct resize_rows *r)
 {
-    struct resize_rows some = *r;
+    struct resize_rows rest = *r;
 
-    for (; some.rows >= 8; some.rows -= 8) {
-        resize_rows8(t, &some);
-        some.src += 8 * r->src_stride;
-        some.dst += 8 * r->dst_stride;
+    for (; rest.rows >= 8; rest.rows -= 8) {
+        resize_rows8(t, &rest);
+        rest.src += 8 * r->src_stride;
+        rest.dst += 8 * r->dst_stride;
     }
-    resize_horizontal_avx2(t, &some);
+    resize_horizontal_avx2(t, &rest);
 }
 
 /* Computes 64 columns of one output row. */

@@ -92,11 +92,11 @@ static tmsize_t tiff_on_read(thandle_t handle, void *to, tmsize_t n)
 {
     struct tiff_source *s = handle;
     size_t left = s->at < s->len ? s->len - s->at : 0;
-    size_t take = (size_t)n < left ? (size_t)n : left;
+    size_t n_copied = (size_t)n < left ? (size_t)n : left;
 
-    memcpy(to, s->data + s->len - left, take);
-    s->at += take;
-    return (tmsize_t)take;
+    memcpy(to, s->data + s->len - left, n_copied);
+    s->at += n_copied;
+    return (tmsize_t)n_copied;
 }
 
 static tmsize_t tiff_on_write(thandle_t handle, void *from, tmsize_t n)

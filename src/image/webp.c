@@ -120,15 +120,15 @@ static int webp_draw(const WebPIterator *f, const struct image_part *p, int w, i
                      struct image *img, struct strbuf *why)
 {
     struct webp_box all = {0, 0, f->width, f->height};
-    struct webp_box some = {webp_low(p->x), webp_low(p->y), webp_high(p->x + p->w, w),
+    struct webp_box crop = {webp_low(p->x), webp_low(p->y), webp_high(p->x + p->w, w),
                             webp_high(p->y + p->h, h)};
     uint8_t *to;
 
     if (f->width == w && f->height == h) {
-        image_resize_reserve(img, some.x1 - some.x0, some.y1 - some.y0);
-        img->x = some.x0;
-        img->y = some.y0;
-        return webp_decode(&f->fragment, some, img->pixel, img->stride, why);
+        image_resize_reserve(img, crop.x1 - crop.x0, crop.y1 - crop.y0);
+        img->x = crop.x0;
+        img->y = crop.y0;
+        return webp_decode(&f->fragment, crop, img->pixel, img->stride, why);
     }
     image_resize_reserve(img, w, h);
     memset(img->pixel, 0, img->stride * (size_t)h);

@@ -386,8 +386,8 @@ static bool is_whole(const struct exchange *x)
 }
 
 /* Sends the request to one server. Sets *next to the URL of a redirect, a heap string. */
-static enum download_end ask(struct exchange *x, CURL *curl, const char *url,
-                             const char *token, char **next)
+static enum download_end request_url(struct exchange *x, CURL *curl, const char *url,
+                                     const char *token, char **next)
 {
     const struct request *r = x->r;
     struct curl_slist *list = headers(r, token);
@@ -442,7 +442,7 @@ enum download_end request_run(struct request *r, struct strbuf *why)
     r->written = r->from;
     r->retry = r->restart = false;
     for (int hops = 0; curl; hops++) {
-        end = ask(&x, curl, url, token, &next);
+        end = request_url(&x, curl, url, token, &next);
         if (end != DOWNLOAD_OK || ends_here(&x, url, next))
             break;
         plain = plain && !strncasecmp(url, "http://", 7);

@@ -13,15 +13,15 @@
 #include "ops/window_attention.h"
 #include "ops/window_mix.h"
 
-/* Rolls axis `axis`, of length `len`, so that element `by` comes first. */
-static const char *roll(struct convert *c, const char *v, int axis, int64_t by,
+/* Rolls axis `axis`, of length `len`, so that element `shift` comes first. */
+static const char *roll(struct convert *c, const char *v, int axis, int64_t shift,
                         int64_t len)
 {
-    if (by == 0)
+    if (shift == 0)
         return v;
     return convert_concat(c, axis,
-                          ONNX_IN(convert_slice(c, v, axis, by, len, 1),
-                                  convert_slice(c, v, axis, 0, by, 1)));
+                          ONNX_IN(convert_slice(c, v, axis, shift, len, 1),
+                                  convert_slice(c, v, axis, 0, shift, 1)));
 }
 
 /* Pads the map [B, height, width, C] with zeros up to whole windows. */

@@ -105,15 +105,15 @@ static const char *slice_tokens_shape(struct node *n)
 {
     const struct slice_tokens_attrs *a = n->attrs;
     const struct tensor *x = n->in[SLICE_TOKENS_X];
-    int64_t some[] = {x->dim[B], a->len, x->dim[C]}, one[] = {x->dim[B], x->dim[C]};
+    int64_t sliced[] = {x->dim[B], a->len, x->dim[C]}, one[] = {x->dim[B], x->dim[C]};
 
     if (!are_tokens(x))
         return "not tokens [B,N,C]";
     if (a->from + a->len > x->dim[N])
-        return "there are not so many tokens";
+        return "there are fewer tokens";
     if (a->flat && a->len != 1)
         return "only a single token has no dim of its own";
-    tensor_plain(n->out[0], x->dtype, a->flat ? 2 : 3, a->flat ? one : some);
+    tensor_plain(n->out[0], x->dtype, a->flat ? 2 : 3, a->flat ? one : sliced);
     return NULL;
 }
 

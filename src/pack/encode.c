@@ -43,7 +43,7 @@ static bool fit(int size, int *w, int *h)
     return true;
 }
 
-static void take(struct dataset_bytes *b, uint8_t *data, size_t len)
+static void adopt(struct dataset_bytes *b, uint8_t *data, size_t len)
 {
     dataset_bytes_release(b);
     *b = (struct dataset_bytes){data, len, len};
@@ -59,7 +59,7 @@ static uint8_t *portable(struct dataset_bytes *b, const char *kind, int w, int h
     uint8_t *data = xmalloc(len + n);
 
     memcpy(data, head, len);
-    take(b, data, len + n);
+    adopt(b, data, len + n);
     return data + len;
 }
 
@@ -78,7 +78,7 @@ static void encode_image(const struct pack_encoding *how, struct pack_item *item
     }
     data = jpeg ? jpeg_encode(rgb, w, h, how->quality ? how->quality : PACK_QUALITY, &len)
                 : png_encode(&png, &len);
-    take(&item->image, data, len);
+    adopt(&item->image, data, len);
 }
 
 static void encode_label_map(const struct pack_encoding *how, struct pack_item *item,
@@ -94,7 +94,7 @@ static void encode_label_map(const struct pack_encoding *how, struct pack_item *
         return;
     }
     data = png_encode(&png, &len);
-    take(&item->label_map, data, len);
+    adopt(&item->label_map, data, len);
 }
 
 /* Decodes, resizes, and encodes the bytes read, if that changes them. Returns a failure
@@ -159,7 +159,7 @@ static int index_colors(struct pack_encoder *e, const struct pack_encoding *how,
     png.w = e->label.w;
     png.h = e->label.h;
     data = png_encode(&png, &len);
-    take(&item->label_map, data, len);
+    adopt(&item->label_map, data, len);
     return 0;
 }
 

@@ -110,7 +110,7 @@ struct question {
     size_t limit;
 };
 
-static struct trial ask(const struct question *q, int64_t batch)
+static struct trial try_size(const struct question *q, int64_t batch)
 {
     return try_batch(q->s, q->train, q->eval, batch, q->checkpoint);
 }
@@ -124,7 +124,7 @@ static int64_t narrow(const struct question *q, struct bracket b)
 
         at = at < b.high ? at : rounded(b.high - 1);
         at = at > b.low ? at : next_above(b.low);
-        need = ask(q, at).need;
+        need = try_size(q, at).need;
         if (need <= q->limit) {
             b.low = at;
             b.low_need = need;
@@ -144,7 +144,7 @@ static int64_t largest_below(const struct question *q, int64_t batch, size_t nee
 
     while (b.high > 1) {
         b.low = b.high > PROBE ? PROBE : 1;
-        b.low_need = ask(q, b.low).need;
+        b.low_need = try_size(q, b.low).need;
         if (b.low_need <= q->limit)
             return narrow(q, b);
         b.high = b.low;
@@ -158,14 +158,14 @@ static int64_t largest_below(const struct question *q, int64_t batch, size_t nee
 static int64_t largest_above(const struct question *q, int64_t batch, size_t need,
                              int64_t max)
 {
-    struct bracket b = {batch, 2 * batch, need, ask(q, 2 * batch).need};
+    struct bracket b = {batch, 2 * batch, need, try_size(q, 2 * batch).need};
 
     for (int i = 0; i < TRIES && b.low < max; i++) {
         int64_t at = rounded(on_line(&b, q->limit));
 
         at = at > next_above(b.low) ? at : next_above(b.low);
         at = at < max ? at : max;
-        need = ask(q, at).need;
+        need = try_size(q, at).need;
         if (need > q->limit) {
             b.high = at;
             b.high_need = need;
@@ -174,7 +174,7 @@ static int64_t largest_above(const struct question *q, int64_t batch, size_t nee
         b.low = at;
         b.low_need = need;
         b.high = next_above(at);
-        b.high_need = ask(q, b.high).need;
+        b.high_need = try_size(q, b.high).need;
         if (b.high_need > q->limit)
             return b.low;
     }
@@ -215,7 +215,7 @@ static void add_cures(struct strbuf *why, const struct session *s, size_t need,
     struct question q = {s, train, eval, false, limit};
     int64_t batch = train ? s->plan.batch : s->plan.val_batch;
     int64_t fits = largest_below(&q, batch, need);
-    struct trial probe = ask(&q, fits < PROBE ? 1 : PROBE);
+    struct trial probe = try_size(&q, fits < PROBE ? 1 : PROBE);
     int64_t max = rounded(max_batch(&probe, 0));
 
     if (fits > max) /* libraries have no fast kernels beyond */
@@ -292,7 +292,7 @@ int64_t fit_batch(const struct session *s, const struct session_options *o)
               s->backend->name);
     q.limit = room(&m);
     leave_room(&q);
-    probe = ask(&q, PROBE);
+    probe = try_size(&q, PROBE);
     max = rounded(max_batch(&probe, o->images));
     at = max < PROBE ? max : PROBE;
     if (probe.need > q.limit)

@@ -45,12 +45,12 @@ static void preset_channels(struct config *cfg)
 static void preset_mean(struct config *cfg, const char *key,
                         const struct float_list *list, const char *where)
 {
-    const char *by = config_where(cfg, key);
+    const char *origin = config_where(cfg, key);
     struct strbuf text = STRBUF_INIT;
 
     if (list->n != IMAGE_RGB ||
-        (by && strncmp(by, PRETRAINED_WHERE, strlen(PRETRAINED_WHERE)) != 0 &&
-         strncmp(by, INPUT_WHERE, strlen(INPUT_WHERE)) != 0))
+        (origin && strncmp(origin, PRETRAINED_WHERE, strlen(PRETRAINED_WHERE)) != 0 &&
+         strncmp(origin, INPUT_WHERE, strlen(INPUT_WHERE)) != 0))
         return;
     strbuf_addf(&text, "[%.8g]", (list->item[0] + list->item[1] + list->item[2]) / 3);
     config_set_for(cfg, key, text.buf, where);

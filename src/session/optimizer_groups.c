@@ -99,13 +99,13 @@ void optimizer_groups_check(const struct config *cfg, struct problems *p)
 
 /* ---- from the configuration ---- */
 
-static void take(double *to, struct float_opt from)
+static void override(double *to, struct float_opt from)
 {
     if (from.has)
         *to = from.value;
 }
 
-static void take_bool(bool *to, struct bool_opt from)
+static void override_bool(bool *to, struct bool_opt from)
 {
     if (from.has)
         *to = from.value;
@@ -116,13 +116,13 @@ static struct hyperparameters hyperparameters_of(const struct config *cfg,
 {
     struct hyperparameters h = hyperparameters_of_config(cfg);
 
-    take(&h.eps, c->eps);
-    take(&h.momentum, c->momentum);
-    take(&h.alpha, c->alpha);
-    take(&h.trust_coeff, c->trust_coeff);
-    take_bool(&h.nesterov, c->nesterov);
-    take_bool(&h.trust_clip, c->trust_clip);
-    take_bool(&h.always_adapt, c->always_adapt);
+    override(&h.eps, c->eps);
+    override(&h.momentum, c->momentum);
+    override(&h.alpha, c->alpha);
+    override(&h.trust_coeff, c->trust_coeff);
+    override_bool(&h.nesterov, c->nesterov);
+    override_bool(&h.trust_clip, c->trust_clip);
+    override_bool(&h.always_adapt, c->always_adapt);
     if (c->betas.item) {
         h.beta1 = c->betas.item[0];
         h.beta2 = c->betas.item[1];

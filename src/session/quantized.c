@@ -30,7 +30,7 @@ static bool is_layer(const struct node *n)
            n->in[CONV2D_WEIGHT]->kind == TENSOR_PARAM;
 }
 
-static bool kept(const struct quantized_choice *c, const char *layer)
+static bool keeps_float(const struct quantized_choice *c, const char *layer)
 {
     for (int i = 0; i < c->nkeep; i++)
         if (precision_layer_matches(c->keep[i], layer))
@@ -103,7 +103,7 @@ int quantized_layers(const struct graph *g, const struct tensor *logits,
     for (int i = 0; i < g->nnode; i++) {
         const struct node *at = g->node[i];
         bool wanted = is_layer(at) && (c->first || !first) &&
-                      (c->last || at->out[0] != logits) && !kept(c, at->layer);
+                      (c->last || at->out[0] != logits) && !keeps_float(c, at->layer);
 
         first &= !is_layer(at);
         if (!wanted)

@@ -312,7 +312,7 @@ static double element(const char *data, int64_t i, enum safetensors_dtype dtype)
 }
 
 /* Source for safetensors_writer: returns the tensor that item `arg` describes. */
-static const void *give(const struct safetensors_tensor *out, void *arg)
+static const void *tensor_data(const struct safetensors_tensor *out, void *arg)
 {
     const struct average_item *item = arg;
     const struct average *a = item->a;
@@ -361,7 +361,7 @@ static void add_tensors(struct average *a, struct safetensors_writer *w)
             bytes = item->in[k]->size > bytes ? item->in[k]->size : bytes;
         safetensors_writer_add_source(w, t->name,
                                       item->only < 0 ? SAFETENSORS_F32 : t->dtype,
-                                      t->ndim, t->dims, give, &a->item[items - 1]);
+                                      t->ndim, t->dims, tensor_data, &a->item[items - 1]);
     }
     a->raw = xmalloc(bytes);
     a->sum = xmalloc(len * sizeof(*a->sum));

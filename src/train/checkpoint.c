@@ -66,7 +66,7 @@ struct writing {
 };
 
 /* Source for safetensors_writer: packs one tensor when it is written. */
-static const void *give(const struct safetensors_tensor *t, void *arg)
+static const void *tensor_data(const struct safetensors_tensor *t, void *arg)
 {
     struct piece *p = arg;
     struct writing *w = p->w;
@@ -95,7 +95,7 @@ static void add_array(struct writing *w, struct safetensors_writer *out,
         p = &w->piece[w->n++];
         *p = (struct piece){w, k, seg};
         safetensors_writer_add_source(out, name, shape.dtype, shape.ndim, shape.dims,
-                                      give, p);
+                                      tensor_data, p);
         free(name);
     }
 }

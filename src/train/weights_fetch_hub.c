@@ -62,7 +62,7 @@ static void explain_denied(const struct hub_file *h)
     free(page);
 }
 
-static enum download_end ask(struct hub_file *h)
+static enum download_end request_head(struct hub_file *h)
 {
     static const char *const name[HEADERS] = {"x-repo-commit", "x-linked-etag", "etag",
                                               "x-linked-size", "x-error-code"};
@@ -205,7 +205,7 @@ enum download_end fetch_from_hub(struct fetch *f, const char *file, int64_t max_
     enum download_end end;
 
     h.revision = revision;
-    end = ask(&h);
+    end = request_head(&h);
     if (end == DOWNLOAD_OK) {
         h.place = xasprintf("%s/snapshots/%s/%s", h.folder, h.commit, file);
         end = file_exists(h.place) ? DOWNLOAD_OK : store(&h, max_size);
