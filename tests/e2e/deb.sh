@@ -3,19 +3,12 @@
 # unpacked, and runs lintian if it is installed.
 #
 #   tests/e2e/deb.sh [TRAINC]
-set -u
-here=$(realpath "$(dirname "$0")/../..")
+. "$(dirname "$0")/lib.bash"
 for tool in dpkg-deb dpkg-shlibdeps; do
   command -v $tool >/dev/null || { echo "deb: skipped, as there is no $tool (apt-get install dpkg-dev)"; exit 77; }
 done
-dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-deb.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-fails=0
-
-fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
 deb=$(DEB_COMPRESSION=gzip DEB_MAINTAINER='Some One <some.one@example.org>' make -s -C "$here" deb 2>log | tail -1)
-[ -s "$deb" ] || { cat log; fail "make deb: '$deb'"; exit 1; }
+[ -s "$deb" ] || { fail "make deb: '$deb'"; finish; }
 field() { dpkg-deb -f "$deb" "$1"; }
 [ "$(field Package)" = trainc ] && [ "$(field Maintainer)" = 'Some One <some.one@example.org>' ] || fail "$(dpkg-deb -f "$deb")"
 [ "$(field Version)" = "$(sed -n 's/^#define TRAINC_VERSION "\(.*\)"/\1/p' "$here/src/base/version.h")" ] || fail "version $(field Version)"
@@ -43,12 +36,12 @@ for f in bin/trainc share/man/man1/trainc.1.gz share/man/man1/trainc-train.1.gz 
 done
 [ "$(dpkg-deb -c "$deb" | awk '$2 != "root/root"' | wc -l)" = 0 ] || fail "files of somebody"
 (cd / && "$dir/root/usr/bin/trainc" --cfg "$dir/root/usr/share/trainc/configs/smoke/synthetic.yaml" --device cpu --output "$dir/out" --opts TRAIN.MAX_STEPS=1) >log 2>&1 ||
-  { cat log; fail "the unpacked binary"; }
+  fail "the unpacked binary"
 zcat root/usr/share/man/man1/trainc-report.1.gz | grep -q '^\.TH' || fail "a manual page"
 if command -v lintian >/dev/null; then
-  lintian --allow-root --fail-on error "$deb" >log 2>&1 || { cat log; fail "lintian"; }
+  lintian --allow-root --fail-on error "$deb" >log 2>&1 || fail "lintian"
 else
   echo "lintian: skipped, as it is not installed"
 fi
 
-[ $fails = 0 ] && echo "deb: passed" || { echo "deb: $fails failed"; exit 1; }
+finish

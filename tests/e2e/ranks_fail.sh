@@ -9,7 +9,7 @@
 . "$(dirname "$0")/ranks.bash"
 id=$((RANDOM % 200))
 spaces=("tc${id}a" "tc${id}b")
-trap 'for n in "${spaces[@]}"; do ip netns del "$n" 2>/dev/null; done; rm -rf "$dir"' EXIT
+cleanup() { for n in "${spaces[@]}"; do ip netns del "$n" 2>/dev/null; done; }
 seed=${SEED:-$RANDOM}
 RANDOM=$seed
 
@@ -18,7 +18,7 @@ train=(train --cfg "$here/configs/smoke/shapes.yaml" --data-path "$dir/shapes" -
 newest() { ls two/*/*/last.safetensors 2>/dev/null; }
 
 began=$(date +%s%N)
-mpirun --oversubscribe -n 2 "$trainc" "${train[@]}" >log 2>&1 || { cat log; fail "undisturbed"; }
+mpirun --oversubscribe -n 2 "$trainc" "${train[@]}" >log 2>&1 || fail "undisturbed"
 took=$((($(date +%s%N) - began) / 1000000))
 mv two undisturbed
 kills=${KILLS:-3} slowest=0
@@ -37,13 +37,13 @@ for ((k = 0; k < kills; k++)); do
     code=$?
     [ $code != 0 ] || [ -n "$(newest)" ] || fail "killed rank $rank after $instant ms: exit code 0 (seed $seed)"
     [ $code = 0 ] || grep -q "process rank $rank .* on node .* exited on signal 9" log ||
-      { cat log; fail "killed rank $rank after $instant ms: rank, host and reason are not named (seed $seed)"; }
+      fail "killed rank $rank after $instant ms: rank, host and reason are not named (seed $seed)"
   else
     wait $pid
   fi
   [ -z "$(newest)" ] || "$trainc" eval --resume "$(newest)" --data-path "$dir/shapes" --device cpu >log 2>&1 ||
-    { cat log; fail "killed rank $rank after $instant ms: the newest checkpoint is not whole (seed $seed)"; }
-  mpirun --oversubscribe -n 2 "$trainc" "${train[@]}" >log 2>&1 || { cat log; fail "killed after $instant ms: does not go on"; }
+    fail "killed rank $rank after $instant ms: the newest checkpoint is not whole (seed $seed)"
+  mpirun --oversubscribe -n 2 "$trainc" "${train[@]}" >log 2>&1 || fail "killed after $instant ms: does not go on"
   cmp -s two/*/*/last.safetensors undisturbed/*/*/last.safetensors ||
     fail "killed rank $rank after $instant ms: other weights (seed $seed)"
 done
@@ -59,7 +59,7 @@ for hung in 2 0; do
   ends $pid 10 || { fail "rank $hung of 4 hangs: the others go on"; kill -9 $pid "$child"; }
   wait $pid && fail "rank $hung of 4 hangs: exit code 0"
   grep -q "(DIST.TIMEOUT), on host $(hostname) in update [1-9][0-9]*: rank $hung on host $(hostname) hangs, or its machine is gone" log ||
-    { cat log; fail "rank $hung of 4 hangs: which one is not said"; }
+    fail "rank $hung of 4 hangs: which one is not said"
   grep "DIST.TIMEOUT" log | grep -v ": rank $hung on host" && fail "rank $hung of 4 hangs: another one is named"
   rm -rf four
 done
@@ -81,7 +81,7 @@ for instant in 0.05 0.2 0.5 3; do
   for ((i = 0; i < 100; i++)); do pgrep -f "output $dir/killed" >/dev/null || break; sleep 0.1; done
   pgrep -f "output $dir/killed" >/dev/null && { fail "launch killed after $instant s: its processes live on"; pkill -9 -f "output $dir/killed"; }
 done
-[ -e killed/*/*/metrics.jsonl ] || { cat log; fail "launch: nothing was trained"; }
+[ -e killed/*/*/metrics.jsonl ] || fail "launch: nothing was trained"
 # --restarts retries while another process uses the folder.
 folder=$(echo "$dir"/killed/*/*)
 "$trainc" "${train[@]}" --output "$dir/killed" --epochs 500 >log2 2>&1 &
@@ -93,7 +93,7 @@ launcher=$!
 for ((i = 0; i < 100; i++)); do grep -q "exit code 75; restarting" log && break; sleep 0.1; done
 kill -9 $pid
 for ((i = 0; i < 100; i++)); do grep -q "resumed from" log && break; sleep 0.1; done
-grep -q "exit code 75; restarting" log && grep -q "resumed from" log || { cat log; fail "--restarts: a lock ends the launcher"; }
+grep -q "exit code 75; restarting" log && grep -q "resumed from" log || fail "--restarts: a lock ends the launcher"
 kill -TERM $launcher
 wait $pid $launcher 2>/dev/null
 [ -d "$folder" ] || fail "--restarts: another folder"
@@ -130,13 +130,13 @@ EOF
   while ! grep -q '"step":60,' two/*/*/metrics.jsonl 2>/dev/null && kill -0 $pid 2>/dev/null; do sleep 0.05; done
   ip -n "${spaces[1]}" link set "${spaces[1]}" down
   for ((i = 0; i < 250; i++)); do grep -q "restarting from the newest checkpoint" log && break; sleep 0.1; done
-  [ $i -lt 250 ] || { cat log; fail "a machine is cut off: the others go on"; }
+  [ $i -lt 250 ] || fail "a machine is cut off: the others go on"
   ends $pid 100 || { cat log; fail "a machine is cut off: no end"; kill -9 $pid; }
-  wait $pid || { cat log; fail "a machine is cut off: not started again"; }
+  wait $pid || fail "a machine is cut off: not started again"
   grep -q "(DIST.TIMEOUT), on host ${spaces[0]} in update [1-9][0-9]*: rank 1 on host ${spaces[1]} hangs, or its machine is gone" log ||
-    { cat log; fail "cut off: rank, host and reason are not said"; }
-  grep -q "host '10.87.$id.2' does not respond; continuing without it" log || { cat log; fail "cut off: which machine is not said"; }
-  grep -q "resuming after [1-9][0-9]* images of epoch" log || { cat log; fail "cut off: not with the epoch's next image"; }
+    fail "cut off: rank, host and reason are not said"
+  grep -q "host '10.87.$id.2' does not respond; continuing without it" log || fail "cut off: which machine is not said"
+  grep -q "resuming after [1-9][0-9]* images of epoch" log || fail "cut off: not with the epoch's next image"
   grep -q '"step":800,' two/*/*/metrics.jsonl || fail "cut off: the run is not finished"
   echo "ok: a machine that is cut off"
 else

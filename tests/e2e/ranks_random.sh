@@ -12,7 +12,7 @@ train=("$trainc" --cfg tiny.yaml --no-amp --epochs 1 --reprob 0.5 --opts MODEL.D
   TRAIN.BASE_LR=0.02)
 mixing=(AUG.MIXUP=0.8 AUG.CUTMIX=1.0 AUG.MIXUP_PROB=0.9)
 run() { # RANKS IMAGES OUT [KEY...]
-  ranks "$1" "${train[@]}" DATA.BATCH_SIZE="$2" OUTPUT="$3" "${@:4}" >log 2>&1 || { cat log; fail "$3"; }
+  ranks "$1" "${train[@]}" DATA.BATCH_SIZE="$2" OUTPUT="$3" "${@:4}" >log 2>&1 || fail "$3"
 }
 equal() { # A B
   far=$(apart "$(file "$1")" "$(file "$2")")
@@ -53,14 +53,14 @@ echo "ok: 1, 2 and 4 ranks draw alike"
 # Four ranks stop within the epoch, two ranks resume, and the result equals that of one process.
 run 4 2 fours "${mixing[@]}" AUG.MIXUP_MODE=elem TRAIN.MAX_STEPS=4
 run 2 4 on "${mixing[@]}" AUG.MIXUP_MODE=elem MODEL.RESUME="$(file fours)"
-grep -q "resumed from" log || { cat log; fail "on with two ranks: not resumed"; }
+grep -q "resumed from" log || fail "on with two ranks: not resumed"
 equal elem on
 echo "ok: another number of ranks draws on"
 
 # Both images of a mixup pair must be in one process.
 ranks 2 "${train[@]}" DATA.BATCH_SIZE=3 OUTPUT=no "${mixing[@]}" >log 2>&1 && fail "mixup of 3 images in each rank passed"
 grep -q "DATA.BATCH_SIZE 3 is odd: mixup and cutmix need pairs of images in each of 2 processes" log ||
-  { cat log; fail "mixup of 3 images in each rank: message"; }
-[ "$(grep -c "^trainc: error: \|: error: " log)" = 1 ] || { cat log; fail "mixup of 3 images: more than one line"; }
+  fail "mixup of 3 images in each rank: message"
+[ "$(grep -c "^trainc: error: \|: error: " log)" = 1 ] || fail "mixup of 3 images: more than one line"
 
 finish

@@ -5,12 +5,8 @@
 #   tests/e2e/site.sh
 #
 # Requires mkdocs; the last part also Chromium.
-set -u
-cd "$(dirname "$0")/../.." || exit 1
-fails=0
-
-fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
-
+. "$(dirname "$0")/lib.bash"
+cd "$here" || exit 1
 command -v "${MKDOCS:-mkdocs}" >/dev/null || { echo "site: skipped, as there is no mkdocs (pip install mkdocs)"; exit 77; }
 scripts/site.sh >/dev/null || fail "scripts/site.sh"
 grep -lE '(src|href)="https?://[^"]*\.(js|css|woff2?)"' build/site/*.html build/site/dev/*.html && fail "these pages fetch something"
@@ -34,4 +30,4 @@ else
   echo "pages in a browser: skipped, as there is no Chromium (apt-get install chromium)"
 fi
 
-[ $fails = 0 ] && echo "site: passed" || { echo "site: $fails failed"; exit 1; }
+finish

@@ -4,18 +4,11 @@
 # archive, which runs from where it is unpacked.
 #
 #   tests/e2e/wheel.sh
-set -u
-here=$(realpath "$(dirname "$0")/../..")
+. "$(dirname "$0")/lib.bash"
 command -v patchelf >/dev/null ||
   { echo "wheel: skipped, as there is no patchelf (scripts/deps.sh patchelf)"; exit 0; }
 python3 -c 'import venv, ensurepip' 2>/dev/null ||
   { echo "wheel: skipped, as python3 cannot make environments (scripts/deps.sh python3-venv)"; exit 0; }
-dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-wheel.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-fails=0
-
-fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
 clean() { env -i PATH=/usr/bin:/bin LD_LIBRARY_PATH= HOME="$dir" "$@"; }
 
 own_libraries() { # BINARY: fails for each library outside its folder except the system's
@@ -25,7 +18,7 @@ own_libraries() { # BINARY: fails for each library outside its folder except the
 }
 smoke() { # BINARY SHARE: SHARE is share/trainc
   clean "$1" --cfg "$2/configs/smoke/synthetic.yaml" --output out --tag "$(basename "$PWD")" \
-    --result result.json >log 2>&1 && grep -q '"exit": 0' result.json || { cat log; fail "$1"; }
+    --result result.json >log 2>&1 && grep -q '"exit": 0' result.json || fail "$1"
   rm -rf out result.json
 }
 
@@ -34,15 +27,14 @@ grep -qF "version = \"$version\"" "$here/packaging/conda/meta.yaml" ||
   fail "packaging/conda/meta.yaml has another version than $version"
 
 wheel=$(make -s -C "$here" wheel 2>log | tail -1)
-[ -s "$wheel" ] || { cat log; fail "make wheel: '$wheel'"; exit 1; }
+[ -s "$wheel" ] || { fail "make wheel: '$wheel'"; finish; }
 [ "$(stat -c %s "$wheel")" -lt 100000000 ] || fail "$(stat -c '%n has %s bytes' "$wheel")"
 python3 -m venv env
-env/bin/pip install -q --no-index --no-deps "$wheel" >log 2>&1 || { cat log; fail "pip install"; }
+env/bin/pip install -q --no-index --no-deps "$wheel" >log 2>&1 || fail "pip install"
 want=$("$here/trainc" --version)
 [ "$(clean env/bin/trainc --version)" = "$want" ] || fail "$(clean env/bin/trainc --version)"
 [ "$(clean env/bin/python -m trainc --version)" = "$want" ] || fail "python -m trainc"
-clean env/bin/python -m trainc --no-such-option >log 2>&1
-[ $? = 2 ] || fail "python -m trainc has another exit code: $(cat log)"
+refuses "no-such-option" clean env/bin/python -m trainc --no-such-option
 own_libraries env/bin/trainc
 smoke env/bin/trainc env/share/trainc
 [ -s env/share/man/man1/trainc.1 ] || fail "no manual page"
@@ -56,15 +48,15 @@ while read -r library package; do
 done < <(sed '1d; /^$/,$d' "$licenses/README")
 [ "$(sed '1d; /^$/,$d' "$licenses/README" | wc -l)" = "$(ls env/lib/trainc | wc -l)" ] ||
   fail "$licenses/README does not list all of env/lib/trainc"
-env/bin/pip uninstall -q -y trainc >log 2>&1 || { cat log; fail "pip uninstall"; }
+env/bin/pip uninstall -q -y trainc >log 2>&1 || fail "pip uninstall"
 [ -z "$(find env/bin/trainc env/lib/trainc env/share -type f 2>/dev/null)" ] ||
   fail "files remain: $(find env/lib/trainc env/share -type f | head)"
 
 tarball=$(make -s -C "$here" bundle 2>log | tail -1)
-[ -s "$tarball" ] || { cat log; fail "make bundle: '$tarball'"; exit 1; }
+[ -s "$tarball" ] || { fail "make bundle: '$tarball'"; finish; }
 tar xf "$tarball"
 own_libraries trainc-*/bin/trainc
 smoke trainc-*/bin/trainc trainc-*/share/trainc
 
-[ $fails = 0 ] && echo "wheel: passed ($(stat -c %s "$wheel") bytes)"
-exit $((fails > 0))
+echo "$(stat -c %s "$wheel") bytes"
+finish
