@@ -37,7 +37,7 @@ bool cublaslt_cache_load(const struct device *dev, const char *key, void *algo, 
             why = "its algorithm has another size";
     }
     if (why)
-        log_info("%s is passed over: %s; the algorithm is chosen anew", path, why);
+        log_info("ignoring %s: %s; choosing the algorithm again", path, why);
     json_decref(o);
     free(path);
     return good;

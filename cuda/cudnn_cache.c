@@ -62,7 +62,7 @@ bool cudnn_cache_load(struct cudnn *c, struct cudnn_plan *plan)
     if (o)
         why = restore(c, o, plan);
     if (why)
-        log_info("%s is passed over: %s; the plan is made anew", path, why);
+        log_info("ignoring %s: %s; making the plan again", path, why);
     json_decref(o);
     free(path);
     return plan->desc != NULL;

@@ -39,7 +39,7 @@ static const struct {
      "there is no code for this chip: build with NVARCH for it (cuda/cuda.mk)"},
     {cudaErrorUnsupportedPtxVersion, cuda_hint_driver},
     {cudaErrorInsufficientDriver, cuda_hint_driver},
-    {cudaErrorDevicesUnavailable, "another process holds this GPU alone"},
+    {cudaErrorDevicesUnavailable, "another process has exclusive use of this GPU"},
     {cudaErrorSystemNotReady, cuda_hint_fabric},
     {cudaErrorSystemDriverMismatch, cuda_hint_mismatch},
     {cudaErrorCompatNotSupportedOnDevice, cuda_hint_compat},

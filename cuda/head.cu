@@ -119,7 +119,7 @@ static const char *head_claim(struct region *r, struct graph *g, struct node *n,
     if (!head_find(&p, g, head_of_logits(n->in[0])))
         return head_not_found;
     if (!all_free(&p))
-        return "somebody else reads the logits";
+        return "another node reads the logits";
     take_forward(r, (head_state *)region_state(r), &p, dev);
     return nullptr;
 }

@@ -104,7 +104,8 @@ static void choose_log(const struct verb *v, const struct cmdline *line)
         log_to_stdout();
 }
 
-/* What follows from the job; of verbs that do not train, the model's own input alone. */
+/* Sets the defaults that follow from the job; for verbs that do not train, only those of
+ * the model's input. */
 static void follow_job(struct config *cfg, const struct verb *v,
                        const struct cmdline *line)
 {
@@ -214,7 +215,7 @@ int main(int argc, char **argv)
     int first, code = EXIT_OK;
 
     open_standard_files();
-    (void)signal(SIGXFSZ, SIG_IGN); /* ulimit -f: a write that fails is told */
+    (void)signal(SIGXFSZ, SIG_IGN); /* ulimit -f: failed writes are reported */
     mapped_fault_install();
     spin_briefly(argv);
     if (argc < 2 || !strcmp(argv[1], "-h") || !strcmp(argv[1], "--help")) {

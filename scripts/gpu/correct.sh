@@ -219,7 +219,7 @@ check_resume() {
     wait $pid 2>/dev/null
     [ $? = 137 ] || die "the run ended by itself"
     "${run[@]}" >killed.log 2>&1 || { cat killed.log; die "the resumed run failed"; }
-    grep -q "resumed from" killed.log || { cat killed.log; die "killed after the checkpoint of update ${at[-1]}: began anew"; }
+    grep -q "resumed from" killed.log || { cat killed.log; die "killed after the checkpoint of update ${at[-1]}: started over"; }
     same_tensors "$(last whole)" "$(last killed)" || die "killed after the checkpoint of update ${at[-1]}: other weights"
   done
   echo "killed after the checkpoints of updates ${at[0]} and ${at[1]} of $((6 * epochs)): equal bit for bit"

@@ -16,7 +16,7 @@
  * fails, the fsync of the directory, the complete new file is in place, and commit still
  * reports the error.
  *
- * An existing PATH.tmp is removed (a link itself, not its target) and created anew
+ * An existing PATH.tmp is removed (a link itself, not its target) and created again
  * (O_EXCL), so no other process has it open.
  *
  * A link to a file stays a link: its target is replaced. A pipe or device (/dev/null,

@@ -46,7 +46,7 @@ static const char *up_shape(struct up_state *st, const struct node *n)
     st->shape.padded = (st->shape.row + 31) / 32 * 32; /* two vectors of 16 */
     return st->shape.in <= UP_INPUTS && st->shape.padded <= UP_ROW
                ? NULL
-               : "so many channels are oneDNN's business";
+               : "oneDNN is faster with this number of channels";
 }
 
 /* Packs [in][kernel_h][kernel_w][out] to [kernel_h][in][padded], rounded to bf16 for bf16. */

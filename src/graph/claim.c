@@ -108,7 +108,7 @@ static void check_roots(const struct program *p)
         if (!t->root || !t->producer)
             continue;
         if (!t->producer->region || !region_has_write(t->producer->region, t))
-            BUG("nobody writes '%s', which must be kept", t->name);
+            BUG("no node writes '%s', which must be kept", t->name);
     }
 }
 

@@ -54,7 +54,7 @@ void lines_add(struct lines *l, struct strbuf *line)
         st.st_size = -1;
     if (file_write(l->fd, line->buf, line->len)) {
         if (!l->lost++)
-            log_warning("cannot write '%s': %s; the run goes on, and lines are missing "
+            log_warning("cannot write '%s': %s; the run continues, and lines are missing "
                         "there",
                         l->path, strerror(errno));
         if (st.st_size >= 0) /* remove the incomplete line */

@@ -222,10 +222,11 @@ only_state_dict(struct pth *p, const struct pickle_value *d, struct strbuf *why)
         if (!name || !has_tensors(d->item.v[i + 1]))
             continue;
         if (found != d) {
-            (void)input_refuse(&p->file.in, why,
-                               "no state dict: both '%s' and '%s' hold tensors: save one "
-                               "of them alone",
-                               p->part, name);
+            (void)input_refuse(
+                &p->file.in, why,
+                "no state dict: both '%s' and '%s' hold tensors: save only "
+                "one of them",
+                p->part, name);
             return NULL;
         }
         found = d->item.v[i + 1];
@@ -311,7 +312,7 @@ static void add_what(struct strbuf *s, const struct pickle_value *d)
         strbuf_addstr(s, d->kind < n && kinds[d->kind] ? kinds[d->kind] : "a number");
         return;
     }
-    strbuf_addstr(s, is_optimizer(d) ? "the state of an optimizer alone, without weights"
+    strbuf_addstr(s, is_optimizer(d) ? "the state of an optimizer, without weights"
                                      : "it has no tensors");
     for (size_t i = 0; !is_optimizer(d) && i < d->item.n; i += 2) {
         const char *key = pickle_text(d->item.v[i]);

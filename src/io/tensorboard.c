@@ -112,7 +112,7 @@ static void put_message(struct strbuf *s, int field, struct strbuf *inner)
 
 static void give_up(struct tensorboard *t)
 {
-    log_warning("cannot write '%s': %s; the run goes on without TensorBoard events",
+    log_warning("cannot write '%s': %s; the run continues without TensorBoard events",
                 t->path, strerror(errno));
     (void)close(t->fd);
     t->fd = -1;

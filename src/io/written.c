@@ -77,13 +77,15 @@ static const struct {
     bool (*is)(const char *start, size_t len);
     const char *why;
 } kinds[] = {
-    [WRITTEN_JSON] = {is_json, "a file that is no JSON of trainc's lies there"},
-    [WRITTEN_IMAGE] = {is_image, "a file that is no image of trainc's lies there"},
-    [WRITTEN_WEIGHTS] = {is_weights, "a file that is no weights of trainc's lies there"},
-    [WRITTEN_TABLE] = {is_table, "a file that is no table of trainc's lies there"},
-    [WRITTEN_ARRAYS] = {is_arrays, "a file that is no arrays of trainc's lies there"},
-    [WRITTEN_PAGE] = {is_page, "a file that is no page of trainc's lies there"},
-    [WRITTEN_ONNX] = {is_onnx, "a file that is no ONNX model of trainc's lies there"},
+    [WRITTEN_JSON] = {is_json, "the file exists and is not a JSON file of trainc"},
+    [WRITTEN_IMAGE] = {is_image, "the file exists and is not an image of trainc"},
+    [WRITTEN_WEIGHTS] = {is_weights,
+                         "the file exists and is not a file of weights of trainc"},
+    [WRITTEN_TABLE] = {is_table, "the file exists and is not a table of trainc"},
+    [WRITTEN_ARRAYS] = {is_arrays,
+                        "the file exists and is not a file of arrays of trainc"},
+    [WRITTEN_PAGE] = {is_page, "the file exists and is not a page of trainc"},
+    [WRITTEN_ONNX] = {is_onnx, "the file exists and is not an ONNX model of trainc"},
 };
 
 /* Reads the start of a file. Returns -1 if it does not exist or is empty. */

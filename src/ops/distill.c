@@ -9,7 +9,7 @@
 static const struct attr distill_attr_table[] = {
     ATTR_FLOAT(struct distill_attrs, temperature, 1e-3, 1e3,
                "both logits are divided by it"),
-    ATTR_INT(struct distill_attrs, hard, 0, 1, "the teacher's class alone"),
+    ATTR_INT(struct distill_attrs, hard, 0, 1, "only the teacher's class"),
     ATTR_INT(struct distill_attrs, ignore, -1, 255, "the label of pixels left out"),
     {0},
 };

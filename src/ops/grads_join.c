@@ -28,7 +28,7 @@ static const char *grads_join_shape(struct node *n)
     if (tensor_size(n->out[GRADS_JOIN_CONTROL]) != sizeof(struct control))
         return "no control tensor";
     if (tensor_len(n->in[0]) != a->losses * tensor_len(n->out[GRADS_JOIN_SUM]))
-        return "the gradients are not those of so many losses";
+        return "the number of gradients does not match the number of losses";
     return NULL;
 }
 

@@ -60,7 +60,7 @@ static const char *view_shape(struct node *n)
     tensor_plain(n->out[0], x->dtype, a->ndim, a->dim);
     n->out[0]->layout = (enum layout)a->layout;
     if (tensor_len(n->out[0]) != tensor_len(x))
-        return "a view has as many elements";
+        return "a view has the same number of elements";
     return NULL;
 }
 

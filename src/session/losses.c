@@ -238,7 +238,7 @@ static const struct loss loss_dice = {
 
 static const struct loss loss_ohem = {
     .name = "ohem",
-    .help = "cross entropy of the hard pixels alone (BiSeNet's OhemCELoss)",
+    .help = "cross entropy of only the hard pixels (BiSeNet's OhemCELoss)",
     .fields = (const char *const[]){"stage", "thresh", "min_share", NULL},
     .build = {[MODEL_SEGMENT] = build_ohem},
 };

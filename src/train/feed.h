@@ -52,7 +52,7 @@ struct class_factors feed_factors(const struct feed *f);
 /* Starts the loaders. Batches are in the session's host memory and may be lent to it, so
  * drain the session, close the feed, and then release the session. */
 void feed_start(struct feed *f, struct session *s);
-/* Starts the validation loader anew, with this view of the images; its counts begin at 0. */
+/* Restarts the validation loader with this view of the images; its counts begin at 0. */
 void feed_restart_val(struct feed *f, struct session *s, const struct view *view);
 /* Returns the labels in the form that a session expects: label maps, or one class index
  * per image. */

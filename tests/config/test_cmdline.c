@@ -171,7 +171,7 @@ static const struct cmdline_row rows[] = {
      "error: unrecognized arguments: -e (here: --eval, with --resume FILE or "
      "--pretrained FILE)\n"},
     {"--channels-last|5", "rest:5",
-     "error: unrecognized arguments: --channels-last (here: always so)\n"
+     "error: unrecognized arguments: --channels-last (here: always on)\n"
      "error: unrecognized arguments: 5\n"},
     {"--checkpoint|5", "", /* not short for --checkpoint-hist */
      "error: unrecognized arguments: --checkpoint 5 (here: --resume FILE, or "

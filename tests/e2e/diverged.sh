@@ -40,7 +40,7 @@ echo "ok: no sound image"
 # Files that trainc did not write.
 cp "$here/configs/smoke/shapes.yaml" s.yaml
 "$trainc" --cfg s.yaml --data-path data --epochs 1 --output other --result s.yaml >log 2>&1
-says 2 "no JSON of trainc's" "--result on its own configuration"
+says 2 "not a JSON file of trainc" "--result on its own configuration"
 cmp -s s.yaml "$here/configs/smoke/shapes.yaml" || fail "--result wrote over a configuration"
 mkdir -p mine/resnet20/default
 cp s.yaml mine/resnet20/default/config.yaml

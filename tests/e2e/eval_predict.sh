@@ -20,7 +20,7 @@ echo text >shapes/val/circle/text.jpg
   fail "predict of a damaged file: not told"
 cmp -s predicted again || fail "predict of a damaged file: the others"
 "$trainc" predict "${best[@]}" --on-error fail shapes/val >again 2>log
-[ $? = 1 ] && ! cmp -s predicted again || fail "predict --on-error fail goes on"
+[ $? = 1 ] && ! cmp -s predicted again || fail "predict --on-error fail continues"
 rm shapes/val/circle/text.jpg
 mkfifo shapes/val/circle/pipe.png
 timeout 60 "$trainc" predict "${best[@]}" shapes/val >again 2>log || fail "predict of a folder with a pipe"
@@ -71,7 +71,7 @@ refuses "--topk: must be a number of at least 1" "$trainc" predict "${best[@]}" 
 expect_line "no effect without --sort DIR"
 expect_line "no effect without --json FILE or --csv"
 echo "mine,too" >mine.csv
-refuses "no table of trainc's lies there" "$trainc" predict "${best[@]}" --csv mine.csv shapes/val
+refuses "not a table of trainc" "$trainc" predict "${best[@]}" --csv mine.csv shapes/val
 mkdir -p nothing/.hidden
 refuses "no images found in 'nothing': no file name ends in .jpg, " "$trainc" predict "${best[@]}" nothing
 

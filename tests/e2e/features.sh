@@ -61,7 +61,7 @@ refused "end the name in .npz, .npy, or .safetensors" features "${args[@]}" --ou
 refused "no output file: give --out" features "${args[@]}" shapes/val
 refused "no images" features "${args[@]}" --out f.npz
 echo "a text" >f.npz
-refused "no arrays of trainc's lies there" features "${args[@]}" --out f.npz shapes/val
+refused "not a file of arrays of trainc" features "${args[@]}" --out f.npz shapes/val
 refused "omits the classifier" train "${args[@]}" --data-path shapes --opts MODEL.FEATURES_ONLY True
 refused "omits the classifier" predict "${args[@]}" --weights d.safetensors \
   --opts MODEL.FEATURES_ONLY True -- shapes/val

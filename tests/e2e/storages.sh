@@ -152,7 +152,7 @@ for wait in 0.05 0.1 0.2; do
   kill -9 $! 2>/dev/null
   wait $! 2>/dev/null
 done
-"${pack[@]}" --out cut >log 2>&1 || fail "a pack that goes on"
+"${pack[@]}" --out cut >log 2>&1 || fail "a pack that continues"
 diff -r whole cut >diff || fail "a pack that was killed made other files: $(head -3 diff)"
 # Killed at startup; the files contain no times.
 mkdir late && echo '{' >late/pack.json.tmp

@@ -152,7 +152,7 @@ cp -r data damaged && head -c 900 data/val/3.ppm >damaged/val/3.ppm
 expect_line "3.ppm (val.txt:4)' is left out: the file is cut off"
 expect_line "(5 images"
 "$trainc" eval --device cpu --resume "$weights" --data-path damaged --test-scales 1 DATA.ON_ERROR=fail >log 2>&1 &&
-  fail "ON_ERROR fail goes on"
+  fail "ON_ERROR fail continues"
 expect_line "error: .*3.ppm"
 
 echo "MODEL: {TYPE: resnet, NAME: resnet20, NUM_CLASSES: 3}" >classifier.yaml

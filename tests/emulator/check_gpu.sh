@@ -137,8 +137,8 @@ cat >forgets <<'EOF'
 exec "$(dirname "$0")/trainc-gpu/bin/trainc" "$@"
 EOF
 chmod +x forgets
-TRAINC=$dir/forgets check resume && fail "a run that began anew was not noticed"
-grep -q "update 2: began anew" log || fail "no word of where it was killed: $(cat log)"
+TRAINC=$dir/forgets check resume && fail "a run that started over was not noticed"
+grep -q "update 2: started over" log || fail "no word of where it was killed: $(cat log)"
 ITEM_LIMIT=1 check ops && fail "an item took longer than its limit"
 state ops failed
 grep -q "not done within 1 s" log || fail "no word of the limit: $(cat log)"

@@ -93,7 +93,7 @@ for step in 3 8; do
   kill -9 $pid 2>/dev/null
   wait $pid 2>/dev/null
   "${resume[@]}" >log 2>&1 || { cat log; fail "resume at $step"; }
-  grep -q "resumed from" log || fail "resume at $step: began anew"
+  grep -q "resumed from" log || fail "resume at $step: started over"
   cmp -s <(tensors out/*/default/last.safetensors) first || fail "resume at $step: other weights"
   echo "ok: killed at update $step and resumed"
 done
@@ -111,7 +111,7 @@ told >first.csv
 same "ViT without a graph, late streams" EMULATOR_LAZY=1 --no-graph
 rm -rf out
 for steps in 1 2; do "${common[@]}" --max-steps $steps "${opts[@]}" >log 2>&1 || { cat log; fail "ViT: $steps updates"; }; done
-grep -q "resumed from" log || fail "ViT: began anew"
+grep -q "resumed from" log || fail "ViT: started over"
 cmp -s <(tensors out/*/default/last.safetensors) first || fail "ViT, resumed: other weights"
 same "ViT's attention of 9.14" EMULATOR_CUDNN=91400
 common=("${shapes[@]}") opts=("${often[@]}")
@@ -126,7 +126,7 @@ for f in plans/cublaslt-*.json; do
   sed -i 's/"algorithm": "../"algorithm": "zz/' "$f"
 done
 same "choices found, some of them damaged"
-grep -q "is passed over: the checksum is wrong; the algorithm is chosen anew" log || fail "no word of the damage"
+grep -q "ignoring .*: the checksum is wrong; choosing the algorithm again" log || fail "no word of the damage"
 grep -l '"algorithm": "zz' plans/* && fail "a damaged choice was kept"
 opts[1]=CUDNN.CACHE=
 

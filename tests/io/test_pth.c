@@ -184,7 +184,7 @@ static void test_refused(void **state)
         {GOLDEN "numbers.pth", "no state dict: a list"},
         {GOLDEN "tensor.pth", "no state dict: a single tensor"},
         {GOLDEN "settings.pth", "no state dict: it has no tensors, only 'epoch', 'opt"},
-        {GOLDEN "adam.pth", "the state of an optimizer alone, without weights"},
+        {GOLDEN "adam.pth", "the state of an optimizer, without weights"},
         {GOLDEN "adam_of_run.pth",
          "it has no tensors, only 'optimizer' (of an optimizer), 'epoch'"},
         {GOLDEN "quantized.pth", "made by 'torch._utils _rebuild_qtensor'"},
