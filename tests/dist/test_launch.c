@@ -93,7 +93,7 @@ static void check_launched(const struct launched *row)
     assert_int_equal(l.local_rank, row->local_rank);
     assert_int_equal(l.local_world, row->local_world);
     assert_int_equal(l.mpi, row->mpi);
-    assert_true(row->by ? l.by && !strcmp(l.by, row->by) : !l.by);
+    assert_true(row->by ? l.program && !strcmp(l.program, row->by) : !l.program);
 }
 
 static void test_launchers(void **state)

@@ -84,7 +84,7 @@ static void test_bad(void **state)
     (void)state;
     calibration_add_largest(c, v, 5);
     assert_int_equal(c->bad, 2);
-    between("most", c->most, 3, 3);
+    between("most", c->max_abs, 3, 3);
     free(c);
 }
 
