@@ -61,7 +61,7 @@ __device__ static inline int64_t offset_of(const arguments &a, const input &x, u
     for (int d = a.loops - 1; d >= 0; d--) {
         unsigned rest = divide(a.len[d], i);
 
-        at += (int64_t)(i - rest * a.len[d].by) * x.stride[d];
+        at += (int64_t)(i - rest * a.len[d].divisor) * x.stride[d];
         i = rest;
     }
     return at;
