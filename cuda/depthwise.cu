@@ -43,6 +43,8 @@ static const char *refuses(const struct node *n, const struct tensor *x,
 
     if (a->groups == 1 || w->dim[WEIGHT_I] != 1 || a->groups != w->dim[WEIGHT_O])
         return "not depthwise";
+    if (a->extra_h || a->extra_w)
+        return "the same padding on both sides";
     if (a->stride_h != 1 || a->stride_w != 1 || a->dilation_h != 1 || a->dilation_w != 1)
         return "stride and dilation 1";
     if (a->kernel_h != a->kernel_w ||

@@ -206,6 +206,9 @@ static const char *decline(const struct qchain *c)
         return why;
     if (n->op == &op_qconv2d && ((const struct conv2d_attrs *)n->attrs)->groups > 1)
         return "a convolution with groups";
+    if (n->op == &op_qconv2d && (((const struct conv2d_attrs *)n->attrs)->extra_h ||
+                                 ((const struct conv2d_attrs *)n->attrs)->extra_w))
+        return "a convolution with padding that is wider at the end";
     return NULL;
 }
 

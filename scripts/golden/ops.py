@@ -19,6 +19,21 @@ def interpolate(size=None, **options):
     return lambda x: F.interpolate(x, size=size, **options)
 
 
+def convolve(stride, dilation=1, groups=1, same=False, padding=0):
+    """`same`: timm's pad_same(), for TensorFlow's weights."""
+
+    def function(x, weight, bias=None):
+        ends = []
+        for size, k in zip(x.shape[2:], weight.shape[2:]):
+            out = -(-size // stride)
+            all_ = max((out - 1) * stride + (k - 1) * dilation + 1 - size, 0)
+            ends = [all_ // 2, all_ - all_ // 2] + ends
+        x = F.pad(x, ends) if same else x
+        return F.conv2d(x, weight, bias, stride, padding, dilation, groups)
+
+    return function
+
+
 BICUBIC, BILINEAR = {"mode": "bicubic"}, {"mode": "bilinear"}
 
 # name: shapes of the inputs, shapes of the parameters, function
@@ -41,6 +56,13 @@ CASES = {
     "nearest_down": ([(1, 3, 7, 10)], {}, interpolate((3, 4), mode="nearest")),
     "nearest_factor": ([(1, 3, 5, 6)], {}, interpolate(scale_factor=(1.5, 0.75), mode="nearest")),
     "nearest_exact": ([(1, 3, 4, 10)], {}, interpolate((7, 4), mode="nearest-exact")),
+    "conv_same": ([(2, 3, 6, 7)], {"weight": (4, 3, 3, 3)}, convolve(2, same=True)),
+    "conv_same_even": ([(2, 3, 5, 4)], {"weight": (4, 3, 2, 4), "bias": (4,)}, convolve(1, same=True)),
+    "conv_same_dilated": ([(1, 3, 9, 8)], {"weight": (4, 3, 3, 3)}, convolve(2, 2, same=True)),
+    "depthwise_same": ([(2, 5, 6, 7)], {"weight": (5, 1, 5, 5), "bias": (5,)}, convolve(2, 1, 5, True)),
+    "depthwise_s2": ([(2, 5, 6, 7)], {"weight": (5, 1, 3, 3)}, convolve(2, 1, 5, padding=1)),
+    "depthwise_dilated": ([(2, 5, 8, 7)], {"weight": (5, 1, 3, 3)}, convolve(1, 2, 5, padding=2)),
+    "group_norm": ([(2, 6, 4, 3)], {"weight": (6,), "bias": (6,)}, lambda x, weight, bias: F.group_norm(x, 3, weight, bias)),
     "max_ceil": ([(2, 3, 6, 7)], {}, lambda x: F.max_pool2d(x, 3, 2, ceil_mode=True)),
     "max_rectangular": ([(2, 3, 7, 6)], {}, lambda x: F.max_pool2d(x, (3, 2), (1, 2), (1, 0))),
     "max_adaptive": ([(2, 3, 7, 5)], {}, lambda x: F.adaptive_max_pool2d(x, (3, 4))),

@@ -16,6 +16,7 @@
 #include "ops/cross_entropy2d.h"
 #include "ops/dropout.h"
 #include "ops/global_avgpool.h"
+#include "ops/groupnorm.h"
 #include "ops/linear.h"
 #include "ops/loss_scale.h"
 #include "ops/maxpool2d.h"
@@ -23,6 +24,7 @@
 #include "ops/mix.h"
 #include "ops/multilabel_loss.h"
 #include "ops/normalize.h"
+#include "ops/pad_end.h"
 #include "ops/pad_shortcut.h"
 #include "ops/relu.h"
 #include "ops/resample.h"
@@ -227,6 +229,15 @@ void case_global_avgpool(struct case_build *c, const struct op_case *row,
     case_output(c, global_avgpool(c->b, case_image(c, "x", s->dim, CASE_SIGNED), "pool"));
 }
 
+void case_pad_end(struct case_build *c, const struct op_case *row,
+                  const struct case_size *s)
+{
+    struct pad_end_attrs a = *(const struct pad_end_attrs *)row->attrs;
+
+    a.layer = "pad";
+    case_output(c, pad_end_(c->b, case_image(c, "x", s->dim, CASE_SIGNED), &a));
+}
+
 void case_pad_shortcut(struct case_build *c, const struct op_case *row,
                        const struct case_size *s)
 {
@@ -235,6 +246,14 @@ void case_pad_shortcut(struct case_build *c, const struct op_case *row,
     a.layer = "shortcut";
     a.out = s->out;
     case_output(c, pad_shortcut_(c->b, case_image(c, "x", s->dim, CASE_SIGNED), &a));
+}
+
+void case_groupnorm(struct case_build *c, const struct op_case *row,
+                    const struct case_size *s)
+{
+    struct tensor *x = case_image(c, "x", s->dim, row->fill);
+
+    case_output(c, groupnorm(c->b, x, "norm", .groups = s->groups));
 }
 
 void case_resample(struct case_build *c, const struct op_case *row,

@@ -24,6 +24,7 @@
 #include "ops/mix.h"
 #include "ops/multilabel_loss.h"
 #include "ops/ohem.h"
+#include "ops/pad_end.h"
 #include "ops/pad_shortcut.h"
 #include "ops/regression_loss.h"
 #include "ops/relu.h"

@@ -35,7 +35,7 @@ struct onednn_conv conv2d_geometry(const struct node *n, const struct tensor *x,
         .stride = {a->stride_h, a->stride_w},
         .dilation = {a->dilation_h, a->dilation_w},
         .pad = {a->pad_h, a->pad_w},
-        .pad_end = {a->pad_h, a->pad_w},
+        .pad_end = {a->pad_h + a->extra_h, a->pad_w + a->extra_w},
     };
 }
 

@@ -30,6 +30,8 @@ static const char *find_shape(struct conv_shape *s, const struct node *n,
 
     if (x->dtype != y->dtype)
         return "x and y have different types";
+    if (a->extra_h || a->extra_w)
+        return "the padding is wider at the end";
     if (a->groups != 1)
         return "without groups only";
     if (x->dim[IMAGE_N] * x->dim[IMAGE_H] * x->dim[IMAGE_W] > INT32_MAX ||

@@ -28,8 +28,8 @@ static const char *up_shape(struct up_state *st, const struct node *n)
     if (!cpu_dtype(x) || x->dtype != y->dtype)
         return "fp32 and bf16 only, and one of them for all";
     if (a->kernel_h != a->stride_h || a->kernel_w != a->stride_w || a->stride_h < 2 ||
-        a->pad_h || a->pad_w || a->dilation_h != 1 || a->dilation_w != 1 ||
-        a->groups != 1)
+        a->pad_h || a->pad_w || a->extra_h || a->extra_w || a->dilation_h != 1 ||
+        a->dilation_w != 1 || a->groups != 1)
         return "the windows overlap";
     if (y->dim[IMAGE_H] != x->dim[IMAGE_H] * a->stride_h ||
         y->dim[IMAGE_W] != x->dim[IMAGE_W] * a->stride_w)

@@ -77,7 +77,8 @@ void convert_windows(struct convert *c, const struct conv2d_attrs *a)
 {
     const int64_t kernel[] = {a->kernel_h, a->kernel_w};
     const int64_t stride[] = {a->stride_h, a->stride_w};
-    const int64_t pad[] = {a->pad_h, a->pad_w, a->pad_h, a->pad_w};
+    const int64_t pad[] = {a->pad_h, a->pad_w, a->pad_h + a->extra_h,
+                           a->pad_w + a->extra_w};
     const int64_t dilation[] = {a->dilation_h, a->dilation_w};
 
     onnx_ints(c->x, "kernel_shape", 2, kernel);

@@ -68,9 +68,11 @@ convert_fn convert_relu, convert_sigmoid, convert_gelu, convert_add, convert_sca
 /* expr.c */
 convert_fn convert_expr;
 /* shape.c */
-convert_fn convert_view, convert_concat_op, convert_slice_op, convert_pad_shortcut,
-    convert_patch_merge, convert_prepend_token, convert_slice_tokens,
-    convert_add_position;
+convert_fn convert_view, convert_concat_op, convert_slice_op, convert_pad_end,
+    convert_pad_shortcut, convert_patch_merge, convert_prepend_token,
+    convert_slice_tokens, convert_add_position;
+/* norm.c */
+convert_fn convert_groupnorm;
 /* resample.c */
 convert_fn convert_resample;
 /* Of any separable op (ops/separable.h): products with the matrices of its taps. */

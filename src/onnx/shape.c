@@ -2,6 +2,7 @@
 #include "onnx/convert.h"
 #include "ops/concat.h"
 #include "ops/image.h"
+#include "ops/pad_end.h"
 #include "ops/pad_shortcut.h"
 #include "ops/patch_merge.h"
 #include "ops/position.h"
@@ -55,6 +56,14 @@ const char *convert_slice_op(struct convert *c, const struct node *n)
 
     return convert_slice(c, convert_value(c, n->in[0]), a->axis, a->from,
                          a->from + a->len, 1);
+}
+
+const char *convert_pad_end(struct convert *c, const struct node *n)
+{
+    const struct pad_end_attrs *a = n->attrs;
+
+    return convert_pad(c, convert_value(c, n->in[0]), 4,
+                       (const int64_t[]){0, 0, 0, 0, 0, 0, a->rows, a->columns});
 }
 
 const char *convert_pad_shortcut(struct convert *c, const struct node *n)

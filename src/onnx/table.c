@@ -10,10 +10,12 @@
 #include "ops/expr.h"
 #include "ops/gelu.h"
 #include "ops/global_avgpool.h"
+#include "ops/groupnorm.h"
 #include "ops/layer_scale.h"
 #include "ops/layernorm.h"
 #include "ops/linear.h"
 #include "ops/maxpool2d.h"
+#include "ops/pad_end.h"
 #include "ops/pad_shortcut.h"
 #include "ops/patch_merge.h"
 #include "ops/position.h"
@@ -36,6 +38,7 @@ const struct convert_row convert_table[] = {
     {&op_conv2d_data_grad, convert_conv_transpose2d},
     {&op_linear, convert_linear},
     {&op_batchnorm_inference, convert_batchnorm},
+    {&op_groupnorm, convert_groupnorm},
     {&op_layernorm, convert_layernorm},
     {&op_relu, convert_relu},
     {&op_gelu, convert_gelu},
@@ -55,6 +58,7 @@ const struct convert_row convert_table[] = {
     {&op_maxpool2d, convert_maxpool},
     {&op_avgpool2d, convert_avgpool},
     {&op_global_avgpool, convert_global_avgpool},
+    {&op_pad_end, convert_pad_end},
     {&op_pad_shortcut, convert_pad_shortcut},
     {&op_patch_merge, convert_patch_merge},
     {&op_prepend_token, convert_prepend_token},

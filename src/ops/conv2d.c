@@ -1,5 +1,6 @@
 #include "ops/conv2d.h"
 
+#include "base/error.h"
 #include "graph/autodiff.h"
 #include "graph/kernel.h"
 #include "ops/bias_grad.h"
@@ -16,6 +17,8 @@ static const struct attr conv2d_attr_table[] = {
     ATTR_INT(struct conv2d_attrs, pad_w, 0, 1024, "columns of zeros left and right"),
     ATTR_INT(struct conv2d_attrs, dilation_h, 1, 1024, "rows between taps"),
     ATTR_INT(struct conv2d_attrs, dilation_w, 1, 1024, "columns between taps"),
+    ATTR_INT(struct conv2d_attrs, extra_h, 0, 1024, "rows of zeros more below"),
+    ATTR_INT(struct conv2d_attrs, extra_w, 0, 1024, "columns of zeros more right"),
     ATTR_INT(struct conv2d_attrs, groups, 1, 1 << 20, "groups of channels"),
     ATTR_INT(struct conv2d_attrs, bias, 0, 1, "with a bias"),
     {0},
@@ -24,6 +27,19 @@ static const struct attr conv2d_attr_table[] = {
 static int or_else(int value, int other)
 {
     return value ? value : other;
+}
+
+/* Sets the padding before and what is more after it (timm's pad_same()). */
+static void pad_same(int in, int kernel, int stride, int dilation, int *pad, int *extra)
+{
+    int out = (in + stride - 1) / stride;
+    int all = (out - 1) * stride + (kernel - 1) * dilation + 1 - in;
+
+    if (*pad || *extra)
+        BUG("a convolution has padding and .same");
+    all = all > 0 ? all : 0;
+    *pad = all / 2;
+    *extra = all - 2 * *pad;
 }
 
 static void conv2d_resolve(struct conv2d_attrs *a, const struct tensor *x)
@@ -43,6 +59,12 @@ static void conv2d_resolve(struct conv2d_attrs *a, const struct tensor *x)
     a->bias_init = or_else(a->bias_init, INIT_RULE_PYTORCH);
     a->in_h = (int)x->dim[IMAGE_H];
     a->in_w = (int)x->dim[IMAGE_W];
+    if (a->same) {
+        pad_same(a->in_h, a->kernel_h, a->stride_h, a->dilation_h, &a->pad_h,
+                 &a->extra_h);
+        pad_same(a->in_w, a->kernel_w, a->stride_w, a->dilation_w, &a->pad_w,
+                 &a->extra_w);
+    }
 }
 
 struct tensor *conv2d_(struct builder *b, struct tensor *x, const struct conv2d_attrs *a)
@@ -69,14 +91,14 @@ struct tensor *conv2d_(struct builder *b, struct tensor *x, const struct conv2d_
 
 static int64_t conv2d_out_h(const struct conv2d_attrs *a)
 {
-    return window_count(a->in_h, a->kernel_h, a->stride_h, a->pad_h, a->dilation_h,
-                        false);
+    return window_count(a->in_h + a->extra_h, a->kernel_h, a->stride_h, a->pad_h,
+                        a->dilation_h, false);
 }
 
 static int64_t conv2d_out_w(const struct conv2d_attrs *a)
 {
-    return window_count(a->in_w, a->kernel_w, a->stride_w, a->pad_w, a->dilation_w,
-                        false);
+    return window_count(a->in_w + a->extra_w, a->kernel_w, a->stride_w, a->pad_w,
+                        a->dilation_w, false);
 }
 
 static const char *conv2d_shape(struct node *n)

@@ -6,6 +6,9 @@
  * creates the parameters "conv1.weight" and, with .bias = 1, "conv1.bias". If the two
  * directions differ, set both: .kernel_h = 3, .kernel_w = 1, .pad_h = 1.
  *
+ * With .same = 1, the output has ceil(in / stride) rows and columns, as TensorFlow's "SAME"
+ * (timm's tf_ models): where the padding is odd, it is wider at the end.
+ *
  * Kernels read only the *_h and *_w members: the builder resolves the short ones into
  * them (kernel -> kernel_h and kernel_w where those are 0; strides, dilations, and groups
  * of 0 become 1) and fills in in_h and in_w.
@@ -23,6 +26,8 @@ struct conv2d_attrs {
     int out; /* channels */
     int kernel, stride, padding, dilation;
     int kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
+    int same;             /* 1: padding follows from sizes; the others are 0 */
+    int extra_h, extra_w; /* rows below and columns right of pad_h and pad_w */
     int groups;
     int bias;            /* 1: with bias */
     int init, bias_init; /* enum init_rule */

@@ -44,10 +44,10 @@ static const char *qconv2d_shape(struct node *n)
     const struct conv2d_attrs *a = n->attrs;
     const struct tensor *x = n->in[QLAYER_X], *w = n->in[QLAYER_WEIGHT];
     const char *why = qlayer_check(n, a->out);
-    int64_t h = window_count(x->dim[IMAGE_H], a->kernel_h, a->stride_h, a->pad_h,
-                             a->dilation_h, false);
-    int64_t v = window_count(x->dim[IMAGE_W], a->kernel_w, a->stride_w, a->pad_w,
-                             a->dilation_w, false);
+    int64_t h = window_count(x->dim[IMAGE_H] + a->extra_h, a->kernel_h, a->stride_h,
+                             a->pad_h, a->dilation_h, false);
+    int64_t v = window_count(x->dim[IMAGE_W] + a->extra_w, a->kernel_w, a->stride_w,
+                             a->pad_w, a->dilation_w, false);
 
     if (why)
         return why;

@@ -30,6 +30,7 @@
 #include "ops/grad_stats.h"
 #include "ops/grads_accumulate.h"
 #include "ops/grads_join.h"
+#include "ops/groupnorm.h"
 #include "ops/label_down.h"
 #include "ops/layer_scale.h"
 #include "ops/layernorm.h"
@@ -44,6 +45,7 @@
 #include "ops/normalize.h"
 #include "ops/ohem.h"
 #include "ops/optimizer_list.h"
+#include "ops/pad_end.h"
 #include "ops/pad_shortcut.h"
 #include "ops/patch_merge.h"
 #include "ops/position.h"
@@ -97,6 +99,8 @@ const struct op *const op_table[] = {
     &op_batchnorm_fold,
     &op_batchnorm_grad_stats,
     &op_batchnorm_grad_apply,
+    &op_groupnorm,
+    &op_groupnorm_grad,
     &op_layernorm,
     &op_layernorm_grad,
     &op_relu,
@@ -126,6 +130,8 @@ const struct op *const op_table[] = {
     &op_avgpool2d_grad,
     &op_global_avgpool,
     &op_global_avgpool_grad,
+    &op_pad_end,
+    &op_pad_end_grad,
     &op_pad_shortcut,
     &op_pad_shortcut_grad,
     &op_resample,

@@ -22,8 +22,10 @@
 #include "ops/conv2d.h"
 #include "ops/corn.h"
 #include "ops/global_avgpool.h"
+#include "ops/groupnorm.h"
 #include "ops/linear.h"
 #include "ops/maxpool2d.h"
+#include "ops/pad_end.h"
 #include "ops/qlayer.h"
 #include "ops/relu.h"
 #include "ops/resample.h"
@@ -88,7 +90,10 @@ static struct tensor *build_ops(struct builder *b, const void *arch,
     part[1] =
         node(b, &op_slice, "rows", &(const struct slice_attrs){"rows", 2, 1, 3}, &all, 1);
     x = relu(b, concat(b, part, 2, "concat", .axis = 2), "act");
-    x = conv2d(b, x, "conv2", .out = 8, .kernel = 3, .padding = 2, .dilation = 2);
+    x = conv2d(b, x, "conv2", .out = 8, .kernel = 4, .stride = 2, .same = 1);
+    x = groupnorm(b, pad_end(b, x, "pad", .rows = 1, .columns = 2), "norm", .groups = 2);
+    x = conv2d(b, x, "conv3", .out = 8, .groups = 8, .kernel = 3, .dilation = 2,
+               .same = 1);
     return linear(b, global_avgpool(b, x, "pool"), "fc", .out = (int)o->classes,
                   .bias = 1);
 }

@@ -73,6 +73,25 @@ static const struct op_case cases[] = {
     {.name = "nearest_exact",
      .small = {{1, 3, 4, 10}},
      RESAMPLE(.mode = RESAMPLE_NEAREST_EXACT, .out_h = 7, .out_w = 4)},
+    {.name = "conv_same",
+     .small = {{2, 3, 6, 7}, .out = 4},
+     CONV(.kernel = 3, .stride = 2, .same = 1)},
+    {.name = "conv_same_even",
+     .small = {{2, 3, 5, 4}, .out = 4},
+     CONV(.kernel_h = 2, .kernel_w = 4, .same = 1, .bias = 1)},
+    {.name = "conv_same_dilated",
+     .small = {{1, 3, 9, 8}, .out = 4},
+     CONV(.kernel = 3, .stride = 2, .dilation = 2, .same = 1)},
+    {.name = "depthwise_same",
+     .small = {{2, 5, 6, 7}, .out = 5, .groups = 5},
+     CONV(.kernel = 5, .stride = 2, .same = 1, .bias = 1)},
+    {.name = "depthwise_s2",
+     .small = {{2, 5, 6, 7}, .out = 5, .groups = 5},
+     CONV(.kernel = 3, .stride = 2, .padding = 1)},
+    {.name = "depthwise_dilated",
+     .small = {{2, 5, 8, 7}, .out = 5, .groups = 5},
+     CONV(.kernel = 3, .padding = 2, .dilation = 2)},
+    {.name = "group_norm", .build = case_groupnorm, .small = {{2, 6, 4, 3}, .groups = 3}},
     {.name = "max_ceil",
      .small = {{2, 3, 6, 7}},
      MAXPOOL(.kernel = 3, .stride = 2, .ceil_mode = 1)},
@@ -172,6 +191,7 @@ static void run_case(const struct op_case *c, const struct backend *backend,
     for (int i = 0; i < r.build.ninput; i++)
         give(&r, c, r.build.input[i].tensor, "", r.build.input[i].tensor->name);
     params(&r, c, false);
+    program_refresh(r.program);
     give(&r, c, r.seed, "d", "out");
     program_run(r.program);
     if (backend->sync)
