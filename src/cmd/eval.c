@@ -162,8 +162,10 @@ static int run_ensemble(struct config *cfg, const struct cmdline *line)
         of[n] = &more[n];
         ensemble_config(path[n], line, &own[n], of[n]);
     }
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         config_set(of[i], "TRAIN.EMA.ENABLE", "False");
+        config_set(of[i], "TRAIN.SWA.ENABLE", "False");
+    }
     code =
         ensemble_eval(&(struct ensemble_eval){.cfg = of,
                                               .path = path,
@@ -187,6 +189,7 @@ static int eval_run(struct config *cfg, const struct cmdline *line)
         return trainer_eval_watch(cfg, cmdline_value(line, "--watch"));
     if (windows_wanted(cfg)) {
         config_set(cfg, "TRAIN.EMA.ENABLE", "False");
+        config_set(cfg, "TRAIN.SWA.ENABLE", "False");
         return windows_eval(cfg, weights_to_evaluate(cfg, line),
                             cmdline_value(line, "--result"),
                             cmdline_value(line, "--report"));

@@ -101,8 +101,12 @@ static void put_meta(struct onnx *x, const struct session *s, const json_t *clas
 static void set_export_keys(struct config *cfg)
 {
     static const char *const set[][2] = {
-        {"DATA.BATCH_SIZE", "1"},      {"DATA.VAL_BATCH_SIZE", "1"}, {"DEVICE", "cpu"},
-        {"TRAIN.EMA.ENABLE", "False"}, {"AMP_OPT_LEVEL", "O0"},
+        {"DATA.BATCH_SIZE", "1"},
+        {"DATA.VAL_BATCH_SIZE", "1"},
+        {"DEVICE", "cpu"},
+        {"TRAIN.EMA.ENABLE", "False"},
+        {"TRAIN.SWA.ENABLE", "False"},
+        {"AMP_OPT_LEVEL", "O0"},
     };
 
     for (size_t i = 0; i < sizeof(set) / sizeof(*set); i++)

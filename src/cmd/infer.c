@@ -28,6 +28,7 @@ static void set_batch(struct config *cfg, const struct images *images)
         config_set(cfg, "DATA.VAL_BATCH_SIZE", text.buf);
     config_set(cfg, "DATA.BATCH_SIZE", "1");
     config_set(cfg, "TRAIN.EMA.ENABLE", "False");
+    config_set(cfg, "TRAIN.SWA.ENABLE", "False");
     strbuf_release(&text);
 }
 

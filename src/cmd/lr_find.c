@@ -95,6 +95,7 @@ static void set_range_schedule(struct config *cfg, int64_t steps)
     config_set_for(cfg, "TRAIN.WARMUP_EPOCHS", "0", "--lr-find");
     config_set_for(cfg, "TRAIN.FREEZE_EPOCHS", "0", "--lr-find"); /* all of the net */
     config_set_for(cfg, "TRAIN.EMA.ENABLE", "False", "--lr-find");
+    config_set_for(cfg, "TRAIN.SWA.ENABLE", "False", "--lr-find");
 }
 
 struct test {

@@ -146,6 +146,7 @@ static void reset_float_keys(struct config *cfg)
         if (!strncmp(row->key, "AMP.", 4) || !strncmp(row->key, "TRAIN.EMA.", 10))
             config_set(cfg, row->key, row->def ? row->def : "");
     config_set(cfg, "TRAIN.EMA.ENABLE", "False");
+    config_set(cfg, "TRAIN.SWA.ENABLE", "False");
 }
 
 static void write_quantized(struct quantizing *q, struct config *cfg, const char *out,

@@ -127,6 +127,12 @@ const struct choice choices_ema_devices[] = {
     {0},
 };
 
+const struct choice choices_swa_anneals[] = {
+    {"cos", SWA_ANNEAL_COS, NULL},
+    {"linear", SWA_ANNEAL_LINEAR, NULL},
+    {0},
+};
+
 const struct choice choices_defaults[] = {
     {"auto", DEFAULTS_AUTO, NULL},
     {"job", DEFAULTS_JOB, NULL},

@@ -23,6 +23,7 @@ extern const struct choice choices_caches[];
 extern const struct choice choices_label_kinds[];
 extern const struct choice choices_clip_modes[];
 extern const struct choice choices_ema_devices[];
+extern const struct choice choices_swa_anneals[];
 extern const struct choice choices_defaults[];
 extern const struct choice choices_class_weights[];
 extern const struct choice choices_pos_weight[];

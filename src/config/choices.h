@@ -102,6 +102,7 @@ enum { BATCH_SIZE_AUTO = 0 };
 
 /* TRAIN.EMA.DEVICE: on the device of the run, or in host memory */
 enum { EMA_DEVICE_DEVICE, EMA_DEVICE_CPU };
+enum { SWA_ANNEAL_COS, SWA_ANNEAL_LINEAR };
 enum { DEFAULTS_AUTO, DEFAULTS_JOB, DEFAULTS_SWIN };
 
 /* AUG.MIXUP_MODE: one coefficient per batch, pair of samples, or sample */

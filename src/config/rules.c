@@ -42,12 +42,41 @@ static void check_epochs(const struct config *cfg, struct problems *p)
                      cfg->train.start_epoch > cfg->train.epochs ? "more than" : "all of",
                      (long long)cfg->train.epochs);
     if (cfg->train.freeze_epochs && cfg->train.freeze_epochs >= cfg->train.epochs)
-        config_blame(cfg, p, KEYS("TRAIN.FREEZE_EPOCHS", "TRAIN.EPOCHS"),
-                     "TRAIN.FREEZE_EPOCHS (%lld) is %s TRAIN.EPOCHS (%lld): no epoch would "
-                     "train everything (to train only the head, see TRAIN.FREEZE)",
-                     (long long)cfg->train.freeze_epochs,
-                     cfg->train.freeze_epochs > cfg->train.epochs ? "more than" : "all of",
-                     (long long)cfg->train.epochs);
+        config_blame(
+            cfg, p, KEYS("TRAIN.FREEZE_EPOCHS", "TRAIN.EPOCHS"),
+            "TRAIN.FREEZE_EPOCHS (%lld) is %s TRAIN.EPOCHS (%lld): no epoch would "
+            "train everything (to train only the head, see TRAIN.FREEZE)",
+            (long long)cfg->train.freeze_epochs,
+            cfg->train.freeze_epochs > cfg->train.epochs ? "more than" : "all of",
+            (long long)cfg->train.epochs);
+}
+
+static void check_swa(const struct config *cfg, struct problems *p)
+{
+    const struct config_train *t = &cfg->train;
+    const char *const *keys = KEYS("TRAIN.SWA.START", "TRAIN.EPOCHS");
+
+    if (!t->swa.enable)
+        return;
+    if (t->ema.enable)
+        config_blame(
+            cfg, p, KEYS("TRAIN.SWA.ENABLE", "TRAIN.EMA.ENABLE"),
+            "TRAIN.SWA.ENABLE and TRAIN.EMA.ENABLE are both True: a run keeps one "
+            "average of its weights");
+    if (t->epochs && t->swa.start >= t->epochs)
+        config_blame(
+            cfg, p, keys,
+            "TRAIN.SWA.START (%lld) is not before the end of TRAIN.EPOCHS (%lld)",
+            (long long)t->swa.start, (long long)t->epochs);
+    if (t->swa.start && t->swa.start < t->freeze_epochs)
+        config_blame(cfg, p, KEYS("TRAIN.SWA.START", "TRAIN.FREEZE_EPOCHS"),
+                     "TRAIN.SWA.START (%lld) is within TRAIN.FREEZE_EPOCHS (%lld)",
+                     (long long)t->swa.start, (long long)t->freeze_epochs);
+    if (!strcmp(t->lr_scheduler.name, "plateau"))
+        config_blame(
+            cfg, p, KEYS("TRAIN.SWA.ENABLE", "TRAIN.LR_SCHEDULER.NAME"),
+            "TRAIN.SWA.ENABLE: the schedule plateau sets the rate by scores, and "
+            "averaging needs a rate of its own; choose another schedule");
 }
 
 /* With a decay of 1, averages never change, and 1 - beta is a divisor. */
@@ -69,6 +98,7 @@ void config_check_rules(const struct config *cfg, struct problems *p)
     check_amp(cfg, p);
     check_scale(cfg, p);
     check_epochs(cfg, p);
+    check_swa(cfg, p);
     check_decays(cfg, p);
     check_ordered(cfg, "AUG.SCALE", &cfg->aug.scale, p);
     check_ordered(cfg, "AUG.RESIZE_SCALE", &cfg->aug.resize_scale, p);

@@ -788,6 +788,24 @@ const struct schema schema_table[] = {
                 "DECAY"),
     ROW("TRAIN.EMA.DEVICE", train.ema.device, NEUTRAL, .def = "device",
         .choices = choices_ema_devices, .help = "where to keep the EMA"),
+    ROW("TRAIN.SWA.ENABLE", train.swa.enable, .def = "False", .flag = "--swa",
+        .help = "stochastic weight averaging: average the weights at the end of each of the "
+                "last epochs, in place of an EMA"),
+    ROW("TRAIN.SWA.START", train.swa.start, .def = "0", RANGE(0, EPOCHS),
+        .flag = "--swa-start", .metavar = "N",
+        .help = "epochs before the first one whose weights are averaged; 0: three quarters "
+                "of TRAIN.EPOCHS"),
+    ROW("TRAIN.SWA.LR", train.swa.lr, .def = "None", .nullable = true, RANGE(0, 1e6),
+        .flag = "--swa-lr", .metavar = "LR",
+        .help = "learning rate while weights are averaged, see TRAIN.SCALE_LR; None: the "
+                "rate that the schedule has reached"),
+    ROW("TRAIN.SWA.ANNEAL", train.swa.anneal, .def = "cos",
+        .choices = choices_swa_anneals, .help = "how the rate moves to SWA.LR"),
+    ROW("TRAIN.SWA.ANNEAL_EPOCHS", train.swa.anneal_epochs, .def = "1", RANGE(0, EPOCHS),
+        .help = "epochs in which the rate moves to SWA.LR; 0: at once"),
+    ROW("TRAIN.SWA.BN_BATCHES", train.swa.bn_batches, .def = "0", RANGE(0, NO_LIMIT),
+        .help = "training batches from which batch norm statistics of the average are "
+                "estimated after each epoch; 0: all of an epoch"),
     ROW("TRAIN.MOE.SAVE_MASTER", train.moe.save_master, .def = "False",
         .no_effect = "a checkpoint is one file",
         .help = "save only the master's experts"),

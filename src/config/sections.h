@@ -91,7 +91,7 @@ struct config_model {
     bool offline;
     struct str_list pretrained_skip;
     int pretrained_tables; /* enum bias_tables */
-    int task; /* TASK_CLASSIFY */
+    int task;              /* TASK_CLASSIFY */
     int64_t num_classes, in_chans;
     bool features_only;
     struct int_list out_indices;
@@ -157,6 +157,13 @@ struct config_train {
         double decay, ramp_steps;
         int device;
     } ema;
+    struct {
+        bool enable;
+        int64_t start;
+        struct float_opt lr;
+        int anneal;
+        int64_t anneal_epochs, bn_batches;
+    } swa;
     struct {
         bool save_master;
     } moe;

@@ -63,6 +63,7 @@ static void check_augmentation_keys(const struct config *cfg, struct problems *p
 void config_check_unread(const struct config *cfg, struct problems *p)
 {
     static const char ema[] = "TRAIN.EMA.ENABLE is False";
+    static const char swa[] = "TRAIN.SWA.ENABLE is False";
     static const char frozen[] = "TRAIN.FREEZE_EPOCHS is 0";
     static const char windows[] = "TEST.SCALES and TEST.TTA are empty";
     bool slides = cfg->test.scales.n || *cfg->test.tta;
@@ -83,6 +84,14 @@ void config_check_unread(const struct config *cfg, struct problems *p)
     check_read(cfg, p, "TRAIN.EMA.DECAY", cfg->train.ema.enable, ema);
     check_read(cfg, p, "TRAIN.EMA.RAMP_STEPS", cfg->train.ema.enable, ema);
     check_read(cfg, p, "TRAIN.EMA.DEVICE", cfg->train.ema.enable, ema);
+    check_read(cfg, p, "TRAIN.SWA.START", cfg->train.swa.enable, swa);
+    check_read(cfg, p, "TRAIN.SWA.LR", cfg->train.swa.enable, swa);
+    check_read(cfg, p, "TRAIN.SWA.BN_BATCHES", cfg->train.swa.enable, swa);
+    check_read(cfg, p, "TRAIN.SWA.ANNEAL", cfg->train.swa.enable && cfg->train.swa.lr.has,
+               cfg->train.swa.enable ? "TRAIN.SWA.LR is None" : swa);
+    check_read(cfg, p, "TRAIN.SWA.ANNEAL_EPOCHS",
+               cfg->train.swa.enable && cfg->train.swa.lr.has,
+               cfg->train.swa.enable ? "TRAIN.SWA.LR is None" : swa);
     check_read(cfg, p, "TRAIN.FREEZE_LR", cfg->train.freeze_epochs, frozen);
     check_read(cfg, p, "TRAIN.FREEZE_HEAD", cfg->train.freeze_epochs, frozen);
     check_read(cfg, p, "TRAIN.VALIDATE_DEVICE",

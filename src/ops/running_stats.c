@@ -24,8 +24,8 @@ static int add_segments(const struct graph *g, const struct node *bn,
     const struct batchnorm_attrs *a = bn->attrs;
     const struct tensor *x = bn->in[BATCHNORM_X];
     const struct tensor *t[] = {a->running_mean, a->running_var, a->batches};
-    float n = (float)(x->dim[0] * x->dim[2] * x->dim[3] *
-                      (a->group ? a->group->world : 1));
+    float n =
+        (float)(x->dim[0] * x->dim[2] * x->dim[3] * (a->group ? a->group->world : 1));
 
     for (int i = 0; i < 3; i++)
         s[i] = (struct stats_segment){
@@ -53,6 +53,14 @@ static struct running_stats_attrs find_segments(struct graph *g,
         if (g->node[i]->op == &op_batchnorm)
             a.nsegment += add_segments(g, g->node[i], s + a.nsegment);
     return a;
+}
+
+const struct stats_segment *running_stats_segments(struct graph *g, int *n)
+{
+    struct running_stats_attrs a = find_segments(g, (struct accumulation){0});
+
+    *n = a.nsegment;
+    return a.segment;
 }
 
 void running_stats(struct builder *b, struct tensor *control,

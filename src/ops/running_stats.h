@@ -43,6 +43,10 @@ extern const struct op op_running_stats, op_stats_commit;
 enum { RUNNING_STATS_BATCH, RUNNING_STATS_RUNNING, RUNNING_STATS_CONTROL };
 enum { STATS_COMMIT_PENDING, STATS_COMMIT_CONTROL };
 
+/* Returns the segments of every op_batchnorm of the graph, in its arena; call after
+ * graph_flatten. */
+const struct stats_segment *running_stats_segments(struct graph *g, int *n);
+
 /*
  * Appends the nodes for every op_batchnorm of the graph, after graph_flatten. `last`:
  * this program ends an update instead of only accumulating. Does nothing without batch

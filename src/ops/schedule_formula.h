@@ -24,6 +24,9 @@
  * A run that first trains its head alone (TRAIN.FREEZE_EPOCHS) does so at a constant rate
  * for `frozen` updates; its schedule then begins, with t and T counted from there.
  *
+ * With swa, the rate of update swa_start moves to swa_rate in swa_anneal updates and stays
+ * there (torch.optim.swa_utils.SWALR, called at each step): along half a cosine or a line.
+ *
  * Compiled for host and device.
  */
 #ifndef OPS_SCHEDULE_FORMULA_H
@@ -55,9 +58,12 @@ struct schedule {
     double base, warmup_start, min;
     int64_t frozen; /* updates of the head alone, before the schedule */
     double frozen_rate;
-    int64_t every;    /* step: updates between two drops */
-    double rate;      /* step, multistep, plateau: factor of a drop */
-    int64_t patience; /* plateau: epochs */
+    bool swa, swa_linear;
+    int64_t swa_start, swa_anneal; /* updates of the run; of the transition */
+    double swa_rate;               /* below 0: that of update swa_start */
+    int64_t every;                 /* step: updates between two drops */
+    double rate;                   /* step, multistep, plateau: factor of a drop */
+    int64_t patience;              /* plateau: epochs */
     int64_t milestone[SCHEDULE_MILESTONES];
     int nmilestone;
     double power;                     /* poly */
@@ -126,7 +132,19 @@ HOST_DEVICE static inline double schedule_after(const struct schedule *s, int64_
 
 HOST_DEVICE static inline double schedule_lr(const struct schedule *s, int64_t t)
 {
-    return t < s->frozen ? s->frozen_rate : schedule_after(s, t - s->frozen);
+    double from, share = 1;
+
+    if (t < s->frozen)
+        return s->frozen_rate;
+    if (!s->swa || t < s->swa_start)
+        return schedule_after(s, t - s->frozen);
+    from = schedule_after(s, s->swa_start - s->frozen);
+    if (s->swa_rate < 0)
+        return from;
+    if (t - s->swa_start < s->swa_anneal)
+        share = (double)(t - s->swa_start) / (double)s->swa_anneal;
+    return s->swa_linear ? from + (s->swa_rate - from) * share
+                         : schedule_arc(from, s->swa_rate, share);
 }
 
 #endif

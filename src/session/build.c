@@ -322,7 +322,8 @@ static void build_cam(struct build *t, struct builder *b, const struct plan *p)
 static void build_forward(struct build *t, struct builder *b, const struct plan *p,
                           enum build_kind kind, bool mixes)
 {
-    bool training = kind == BUILD_TRAIN || kind == BUILD_MICRO;
+    bool learns = kind == BUILD_TRAIN || kind == BUILD_MICRO;
+    bool training = learns || kind == BUILD_STATS;
     struct tensor *x = build_input(t, b, p, training);
     struct tensor *lam = NULL, *teacher = NULL;
 
@@ -332,16 +333,18 @@ static void build_forward(struct build *t, struct builder *b, const struct plan 
         build_stages(t, b, p, x);
     } else {
         build_net(t, b, p, x, kind == BUILD_CAM);
-        if (training && p->teacher)
+        if (learns && p->teacher)
             teacher = build_teacher(b, p, x);
         if (p->quantized.enable && !training)
             build_quantized(t, b, p);
-        if (kind != BUILD_CAM)
+        if (kind != BUILD_CAM && kind != BUILD_STATS)
             build_loss(t, b, p, lam, teacher, training);
     }
     graph_flatten(b->g);
     if (kind == BUILD_CAM)
         build_cam(t, b, p);
+    if (kind == BUILD_STATS)
+        t->stat = running_stats_segments(t->graph, &t->nstat);
 }
 
 /* AMP.FP32 and AMP.HALF, with a match count per pattern. */
@@ -358,12 +361,13 @@ static void build_rules(struct build *t, const struct plan *p)
 
 void build_init(struct build *t, const struct plan *p, enum build_kind kind, bool mixes)
 {
-    bool training = kind == BUILD_TRAIN || kind == BUILD_MICRO;
+    bool learns = kind == BUILD_TRAIN || kind == BUILD_MICRO;
     struct builder b = {0};
 
-    if (training && p->nout)
+    if (learns && p->nout)
         BUG("a net without a classifier is trained");
-    *t = (struct build){.graph = graph_new(&graph_ops_default, training)};
+    *t = (struct build){.graph =
+                            graph_new(&graph_ops_default, learns || kind == BUILD_STATS)};
     b.g = t->graph;
     /* in evaluations, too: freezing decides the layout of the weights, which all programs
      * share */
@@ -373,9 +377,9 @@ void build_init(struct build *t, const struct plan *p, enum build_kind kind, boo
     graph_share_norms(t->graph, p->norms);
     graph_share_batch(t->graph, p->group, p->own_images);
     /* of the run: this program may not contain the update */
-    t->graph->keeps_zeros = training && optimizer_groups_adaptive(&p->groups);
-    build_forward(t, &b, p, kind, training && mixes);
-    if (training) {
+    t->graph->keeps_zeros = learns && optimizer_groups_adaptive(&p->groups);
+    build_forward(t, &b, p, kind, learns && mixes);
+    if (learns) {
         build_backward(t, &b, p);
         build_segments(t, p);
         if (p->shard)
@@ -398,9 +402,9 @@ void build_init(struct build *t, const struct plan *p, enum build_kind kind, boo
         graph_output(t->graph, t->logits);
     for (int i = 0; i < p->nout; i++)
         graph_output(t->graph, t->stages->stage[p->out[i]].x);
-    if (training && plan_rounds(p))
+    if (learns && plan_rounds(p))
         build_rounding(t, p);
-    if (training && p->recompute)
+    if (learns && p->recompute)
         t->recomputed = recompute(t->graph);
 }
 

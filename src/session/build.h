@@ -18,15 +18,19 @@
  * nor mix. BUILD_CAM is the inference graph without labels, in fp32, and the gradient of
  * chosen logits with respect to the output of a layer (models/cam.h).
  *
+ * BUILD_STATS is the forward part of training up to the last batch norm, without mixup, which
+ * leaves the statistics of the batch in MEMORY_STATS (session/norms.h).
+ *
  * All graphs of one configuration have the same flat layout.
  */
 #ifndef SESSION_BUILD_H
 #define SESSION_BUILD_H
 
 #include "graph/graph.h"
+#include "ops/running_stats.h"
 #include "session/plan.h"
 
-enum build_kind { BUILD_TRAIN, BUILD_MICRO, BUILD_EVAL, BUILD_CAM };
+enum build_kind { BUILD_TRAIN, BUILD_MICRO, BUILD_EVAL, BUILD_CAM, BUILD_STATS };
 
 /* plan.shard: the trained weights that a process updates, and whose moments it stores:
  * floats begin[rank] to begin[rank + 1] - 1 of the flat arrays. The first of them has
@@ -79,6 +83,10 @@ struct build {
     int nsegment;
     int *use; /* plan.groups.use[i] owns segments use[i] to use[i + 1] - 1 */
     struct shard shard;
+    const struct stats_segment
+        *stat; /* BUILD_STATS: where statistics are, and how they are
+                                       * scaled */
+    int nstat;
 };
 
 /* `mixes`: applies mixup or cutmix (training only). The plan must outlive the build. */

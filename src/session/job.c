@@ -236,8 +236,10 @@ static bool row_warmup_share(struct view *v)
 
 static bool row_ema(struct view *v)
 {
-    set_value(v, "True");
-    strbuf_addstr(&v->why, "EMA weights score better at little cost");
+    set_value(v, v->cfg->train.swa.enable ? "False" : "True");
+    strbuf_addstr(&v->why, v->cfg->train.swa.enable
+                               ? "TRAIN.SWA averages the weights instead"
+                               : "EMA weights score better at little cost");
     return true;
 }
 

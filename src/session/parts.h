@@ -10,6 +10,10 @@
 /* True for the programs that train only the head. */
 bool session_holds(enum session_program which);
 
+/* Runs the program of batch norm statistics and copies those of the batch, in the order of
+ * the buffers. Waits for the device. */
+void session_stats_lent(struct session *s, const struct lent_batch *b, float *stats);
+
 /* Compiles the training programs, with mixup and cutmix if s->mixing, and with s->phases
  * those of the head. */
 void session_compile_train(struct session *s);

@@ -199,8 +199,10 @@ static void plan_update(struct plan *p, const struct config *cfg)
     p->weight_decay = t->weight_decay;
     p->decay_1d = t->weight_decay_1d;
     p->layer_decay = t->layer_decay;
-    p->ema = t->ema.enable;
-    p->ema_on_device = p->ema && t->ema.device == EMA_DEVICE_DEVICE;
+    p->swa = t->swa.enable;
+    p->swa_epoch = schedule_swa_epoch(cfg);
+    p->ema = t->ema.enable || p->swa;
+    p->ema_on_device = t->ema.enable && t->ema.device == EMA_DEVICE_DEVICE;
     p->ema_decay = t->ema.decay;
     p->ema_ramp = t->ema.ramp_steps;
 }

@@ -96,6 +96,8 @@ struct plan {
     double layer_decay; /* models/layers.h; 1: same rate for all layers */
 
     bool ema, ema_on_device; /* an EMA exists; the training graph updates it */
+    bool swa; /* the average of TRAIN.SWA takes the place of the EMA, in host memory */
+    int64_t swa_epoch; /* the first whose weights it includes */
     double ema_decay;
     double ema_ramp; /* in updates */
 

@@ -104,11 +104,12 @@ static void compile(struct session *s, enum session_program which)
         [SESSION_TAIL] = BUILD_TRAIN,       [SESSION_HEAD] = BUILD_TRAIN,
         [SESSION_HEAD_MICRO] = BUILD_MICRO, [SESSION_HEAD_TAIL] = BUILD_TRAIN,
         [SESSION_EVAL] = BUILD_EVAL,        [SESSION_EVAL_EMA] = BUILD_EVAL,
-        [SESSION_CAM] = BUILD_CAM,
+        [SESSION_CAM] = BUILD_CAM,          [SESSION_STATS] = BUILD_STATS,
     };
     struct compile_options o = {.keep_declines = s->keep_declines,
                                 .redzones = s->cfg->debug.redzones};
     struct plan plan = s->plan;
+    bool learns = kind[which] == BUILD_TRAIN || kind[which] == BUILD_MICRO;
 
     if (which == SESSION_TRAIN)
         o.share = s->program[SESSION_MICRO]; /* shares its packed weights */
@@ -121,15 +122,19 @@ static void compile(struct session *s, enum session_program which)
             AMP_O0; /* gradients are too small for 16 bits without a loss scale */
     plan.holds = session_holds(which);
     build_init(&s->build[which], &plan, kind[which], s->mixing);
+    if (kind[which] == BUILD_STATS && !s->build[which].nstat) {
+        build_release(&s->build[which]);
+        return;
+    }
     check_rules(s, "AMP.FP32", &s->cfg->amp.fp32, s->build[which].rules.f32_hits);
     check_rules(s, "AMP.HALF", &s->cfg->amp.half, s->build[which].rules.half_hits);
     if (s->observe)
         observe(s, &s->build[which]);
     if (plan.holds)
         check_head(s, &s->build[which]);
-    else if (s->build[which].graph->training)
+    else if (learns)
         check_freeze(s, &s->build[which]);
-    if (s->build[which].graph->training && !plan.holds)
+    if (learns && !plan.holds)
         optimizer_groups_check_matches(s->cfg, &s->plan.groups, s->build[which].graph);
     for (int i = 0; i < SESSION_PROGRAMS; i++)
         if (s->program[i] &&
@@ -168,6 +173,8 @@ void session_compile(struct session *s, const struct session_options *o)
         head_choose(&s->plan, s->cfg);
     if (o->train)
         session_compile_train(s);
+    if (o->stats || (o->train && s->plan.swa))
+        compile(s, SESSION_STATS);
     if (o->eval)
         compile(s, SESSION_EVAL);
     if (o->eval && s->plan.ema)
@@ -235,7 +242,7 @@ size_t session_bytes(const struct session *s, enum memory m)
 
 bool session_has_ema(const struct session *s)
 {
-    return s->ema || s->base[MEMORY_EMA];
+    return (s->ema || s->base[MEMORY_EMA]) && (!s->plan.swa || s->averaged);
 }
 
 /* Grows memory `m` to what the programs need; its contents are lost. */

@@ -234,6 +234,16 @@ int64_t schedule_warmup(const struct config *cfg, int64_t updates_per_epoch)
     return warmup < max ? warmup : max;
 }
 
+int64_t schedule_swa_epoch(const struct config *cfg)
+{
+    const struct config_train *t = &cfg->train;
+    int64_t three_quarters = t->epochs * 3 / 4;
+
+    if (t->swa.start)
+        return t->swa.start;
+    return three_quarters > t->freeze_epochs ? three_quarters : t->freeze_epochs;
+}
+
 struct schedule schedule_fill(const struct config *cfg, int64_t updates_per_epoch,
                               double factor)
 {
@@ -246,6 +256,11 @@ struct schedule schedule_fill(const struct config *cfg, int64_t updates_per_epoc
         .frozen = t->freeze_epochs * updates_per_epoch,
         .frozen_rate = (t->freeze_lr.has ? t->freeze_lr.value : t->base_lr) * factor,
         .warmup = schedule_warmup(cfg, updates_per_epoch),
+        .swa = t->swa.enable,
+        .swa_linear = t->swa.anneal == SWA_ANNEAL_LINEAR,
+        .swa_start = schedule_swa_epoch(cfg) * updates_per_epoch,
+        .swa_anneal = t->swa.anneal_epochs * updates_per_epoch,
+        .swa_rate = t->swa.lr.has ? t->swa.lr.value * factor : -1,
         .base = t->base_lr * factor,
         .warmup_start = t->warmup_lr * factor,
         .min = t->min_lr * factor,

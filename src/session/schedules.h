@@ -46,6 +46,9 @@ const struct lr_schedule *schedule_of_config(const struct config *cfg);
  * the run; a tenth of the run if it would fill it. */
 int64_t schedule_warmup(const struct config *cfg, int64_t updates_per_epoch);
 
+/* Returns the first epoch, from 0, whose weights TRAIN.SWA averages. */
+int64_t schedule_swa_epoch(const struct config *cfg);
+
 /* `factor`: multiplies all rates (session/plan.h). */
 struct schedule schedule_fill(const struct config *cfg, int64_t updates_per_epoch,
                               double factor);

@@ -32,8 +32,9 @@
 
 struct session_options {
     bool train, eval;
-    bool phases; /* with the programs of TRAIN.FREEZE_EPOCHS: session_hold() */
-    int64_t images;               /* training images; 0: unknown */
+    bool stats;     /* with the program of session/norms.h, if the net has batch norms */
+    bool phases;    /* with the programs of TRAIN.FREEZE_EPOCHS: session_hold() */
+    int64_t images; /* training images; 0: unknown */
     struct class_factors factors; /* of the loss; its arrays must outlive the session */
     bool keep_declines;           /* for summary */
     bool observe;                 /* keep inputs of quantizable layers (session_tensor) */
@@ -48,6 +49,7 @@ enum session_program {
     SESSION_HEAD,  /* TRAIN.FREEZE_EPOCHS: the same three, which train only the head */
     SESSION_HEAD_MICRO,
     SESSION_HEAD_TAIL,
+    SESSION_STATS, /* batch norm statistics: session/norms.h */
     SESSION_EVAL,
     SESSION_EVAL_EMA, /* the same, with the EMA as weights */
     SESSION_CAM,      /* gradients of logits with respect to a layer: Grad-CAM */
@@ -74,7 +76,8 @@ struct session {
     size_t size[MEMORY_COUNT];           /* bytes allocated */
     void *eval_metrics[SESSION_WEIGHTS]; /* on the device */
     int64_t micro;                       /* batches so far, as control.micro */
-    float *ema; /* TRAIN.EMA.DEVICE cpu: EMA in host memory, or NULL */
+    int64_t averaged; /* TRAIN.SWA: weights in the average, which s->ema holds */
+    float *ema;       /* TRAIN.EMA.DEVICE cpu: EMA in host memory, or NULL */
     double
         *thresholds; /* [classes] of MODEL_MULTILABEL, chosen by the last validation; or
                          * NULL */
@@ -114,6 +117,10 @@ void session_weights(const struct session *s, const struct lent_batch *b, int k,
 
 /* Call after each step: updates an EMA in host memory (TRAIN.EMA.DEVICE cpu). */
 void session_step_ema(struct session *s);
+
+/* TRAIN.SWA: adds the weights to their equal average: avg += (w - avg) / (n + 1), as
+ * torch.optim.swa_utils.AveragedModel; buffers are copied. */
+void session_average(struct session *s);
 
 /* Returns the images of the next batch: the last of an epoch may be smaller. */
 int64_t session_next_batch(const struct session *s);
@@ -167,6 +174,6 @@ void session_cam(struct session *s, const void *pixels, const float *seed, float
 /* Copies an observed tensor of the evaluation program in its stored layout. */
 void session_tensor(struct session *s, const struct tensor *t, float *dst);
 int64_t session_classes(const struct session *s);
-bool session_has_ema(const struct session *s);
+bool session_has_ema(const struct session *s); /* TRAIN.SWA: only once it averages */
 
 #endif

@@ -52,6 +52,7 @@ static void run(struct session *s, enum session_program which)
         [SESSION_HEAD] = "training step of the head",
         [SESSION_HEAD_MICRO] = "accumulation step of the head",
         [SESSION_HEAD_TAIL] = "training step of the head and the last batch",
+        [SESSION_STATS] = "step of batch norm statistics",
         [SESSION_EVAL] = "evaluation step",
         [SESSION_EVAL_EMA] = "evaluation step of the EMA",
         [SESSION_CAM] = "gradients of a layer",
@@ -71,7 +72,7 @@ void session_step_ema(struct session *s)
     int64_t len = session_flat(s)->weights_len;
     struct control c;
 
-    if (!e)
+    if (!e || s->plan.swa)
         return;
     c = session_control(s);
     rate = (float)(1 - c.ema_decay);
@@ -80,6 +81,30 @@ void session_step_ema(struct session *s)
     session_get(s, MEMORY_WEIGHTS, s->host);
     for (int64_t i = 0; i < len; i++)
         e[i] = ema_element(e[i], s->host[i], rate);
+}
+
+void session_average(struct session *s)
+{
+    const struct flat *f = session_flat(s);
+    float *e = s->ema, share = 1 / (float)(s->averaged + 1);
+
+    session_get(s, MEMORY_WEIGHTS, s->host);
+    for (int64_t i = 0; i < f->weights_len; i++)
+        e[i] = i < f->param_len && s->averaged ? e[i] + (s->host[i] - e[i]) * share
+                                               : s->host[i];
+    s->averaged++;
+}
+
+void session_stats_lent(struct session *s, const struct lent_batch *b, float *stats)
+{
+    const struct flat *f = session_flat(s);
+
+    take_batch(s, SESSION_STATS, b);
+    run(s, SESSION_STATS);
+    inflight_ran(&s->inflight, NULL, NULL);
+    inflight_drain(&s->inflight);
+    s->backend->copy_out(s->device, stats, s->base[MEMORY_STATS],
+                         (size_t)(f->weights_len - f->param_len) * sizeof(float));
 }
 
 static bool tail_is_next(const struct session *s)

@@ -249,8 +249,7 @@ size_t checkpoint_size(const struct session *s)
 {
     const struct flat *f = session_flat(s);
     struct array array[CHECKPOINT_ARRAYS];
-    int n =
-        arrays_of(s, s->cfg->train.ema.enable, array); /* works before session_alloc */
+    int n = arrays_of(s, s->plan.ema, array); /* works before session_alloc */
     size_t size = 1 << 16;
 
     for (int i = 0; i < n; i++)
@@ -431,6 +430,7 @@ static int read_all(const struct safetensors *file, struct session *s,
     struct strbuf reason = STRBUF_INIT;
     struct run_state got;
     struct control c;
+    int64_t averaged;
     json_t *o;
     int rc;
 
@@ -447,8 +447,14 @@ static int read_all(const struct safetensors *file, struct session *s,
     if (rc)
         strbuf_addf(why, "'%s': invalid training state: %s", file->in.path, reason.buf);
     strbuf_release(&reason);
-    if (rc || read_arrays(file, s, why))
+    if (rc)
         return -1;
+    averaged = s->averaged;
+    s->averaged = s->plan.swa ? got.averaged : 0;
+    if (read_arrays(file, s, why)) {
+        s->averaged = averaged;
+        return -1;
+    }
     *state = got;
     free(s->thresholds);
     s->thresholds = multilabel_thresholds_parse(safetensors_meta(file, "thresholds"),

@@ -127,6 +127,10 @@ void checkpoint_state_put(struct strbuf *text, const struct session *s,
     scores_put(&w, "ema_", &r->ema);
     if (r->val_iou.n)
         put_iou(&w, &r->val_iou);
+    if (s->averaged) {
+        json_put_int(&w, "averaged", s->averaged);
+        json_put_int(&w, "averaged_step", r->averaged_step);
+    }
     if (r->val_step >= 0)
         json_put_int(&w, "val_step", r->val_step);
     json_end(&w);
@@ -276,6 +280,8 @@ int checkpoint_state_get(const json_t *o, const struct session *s, struct run_st
         .ema = scores_get(o, "ema_"),
         .val_iou = get_iou(o, s, why),
         .data = get_digest(o, why),
+        .averaged = count(o, "averaged", EPOCHS_MAX, why),
+        .averaged_step = count(o, "averaged_step", COUNT_MAX, why),
         .val_step = count(o, "val_step", COUNT_MAX, why),
     };
     if (!json_object_get(o, "val_step")) /* not validated yet */

@@ -77,6 +77,7 @@ static void finish(const struct session *s, const struct feed *f, struct evaluat
     int64_t bad = loader_stats(f->val_loader).bad_files;
 
     dist_sum_counts(&bad, 1);
+    e->swa = s->plan.swa;
     e->raw = session_eval_metrics(s, SESSION_RAW);
     e->ema = session_eval_metrics(s, SESSION_EMA);
     e->raw = metrics_of_all(&e->raw);
@@ -162,7 +163,9 @@ bool evaluate_report(struct session *s, struct feed *f, const char *title,
     collector_init(&c, s, r);
     whole = run_batches(s, f, title, &c);
     if (r)
-        r->weights = c.which == SESSION_EMA ? "EMA" : "as they are";
+        r->weights = c.which != SESSION_EMA ? "as they are"
+                     : s->plan.swa          ? "averaged"
+                                            : "EMA";
     if (whole) {
         evaluate_release(e);
         e->seconds = clock_now() - began;
@@ -280,7 +283,8 @@ void evaluate_log(const struct evaluation *e, const struct class_list *classes)
                  e->values->of[k].r2, e->values->of[k].rmse, e->values->of[k].mae);
     log_scores(e, SESSION_RAW, more.buf);
     if (e->ema.count)
-        log_scores(e, SESSION_EMA, " with the EMA weights");
+        log_scores(e, SESSION_EMA,
+                   e->swa ? " with the SWA weights" : " with the EMA weights");
     strbuf_release(&more);
 }
 

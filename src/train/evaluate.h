@@ -24,6 +24,7 @@ struct evaluation {
     struct regression_scores *values; /* NULL unless MODEL_REGRESSION */
     struct ordinal_scores order;      /* NaN unless MODEL_ORDINAL */
     struct class_scores balance;    /* NaN if not computed */
+    bool swa;                       /* `ema` is of the average of TRAIN.SWA */
     int64_t images;                 /* number of valid images */
     int classes;
     double seconds;

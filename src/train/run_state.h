@@ -21,7 +21,8 @@ struct run_state {
     double train_loss;      /* the last one; NaN: none */
     struct scores val, ema;
     struct class_iou val_iou;
-    int64_t val_step;   /* step of these scores; -1: none */
+    int64_t averaged, averaged_step; /* TRAIN.SWA: session.averaged, and its last step */
+    int64_t val_step;                /* step of these scores; -1: none */
     uint64_t data;      /* dataset_digest of the training images; 0: unknown */
     bool dynamic_scale; /* True if the file's run had a dynamic loss scale. */
     int loss_scales;    /* number of loss scales: 1, or one per loss */

@@ -169,6 +169,8 @@ static bool run_epoch(struct trainer *t)
     if (t->diverged)
         return false;
     trainer_say_cache(t);
+    if (!trainer_average(t))
+        return false;
     t->val = trainer_no_val();
     if ((number % cfg->train.eval_freq == 0 || last) &&
         !trainer_validates_in_background(t) && !trainer_validate(t))

@@ -32,7 +32,7 @@ static void load(struct session *s, const struct feed *f, struct result *r)
         if (checkpoint_mark(cfg->model.resume, &mark, &why))
             die("MODEL.RESUME: %s", why.buf);
         r->steps = mark.step;
-        if (!cfg->train.ema.enable && mark.ema)
+        if (!s->plan.ema && mark.ema)
             log_info("ignoring the EMA weights in '%s': TRAIN.EMA.ENABLE is False "
                      "(--model-ema)",
                      cfg->model.resume);

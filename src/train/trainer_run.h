@@ -110,6 +110,10 @@ void trainer_start(struct trainer *t, struct config *cfg);
  * Nothing may be in flight. */
 void trainer_window_clock(struct trainer *t);
 
+/* TRAIN.SWA: adds the weights to their average at the end of an epoch, and estimates its
+ * batch norm statistics. Returns false, with nothing changed, if the run must stop. */
+bool trainer_average(struct trainer *t);
+
 /* Trains the head alone in the first TRAIN.FREEZE_EPOCHS epochs, and everything from then
  * on; logs the change. Call before each epoch. */
 void trainer_hold(struct trainer *t);

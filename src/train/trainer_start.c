@@ -155,6 +155,8 @@ static void go_on_at(struct trainer *t, int64_t epoch, int64_t updates)
     struct session *s = &t->session;
     struct control c = session_control(s);
 
+    if (t->state.averaged_step == c.step) /* TRAIN.SWA has averaged these weights */
+        t->state.averaged_step = epoch * s->plan.updates_per_epoch + updates;
     c.step = epoch * s->plan.updates_per_epoch + updates;
     c.micro = accumulation_micro(&s->plan.accumulation, c.step);
     session_set_control(s, &c);

@@ -84,9 +84,10 @@ done
 nm root/usr/bin/trainc 2>&1 | grep -q "no symbols" || fail "make install: the binary is not stripped"
 
 # Other programs' terms lead to trainc's equivalent or to a note that there is none.
-for word in multilabel regression imbalance F1 threshold ensemble swa kfold augmentation csv parquet; do
+for word in multilabel regression imbalance F1 threshold ensemble kfold augmentation csv parquet; do
   "$trainc" help $word >word.txt 2>&1 && grep -q "^  $word  " word.txt || fail "help $word: $(cat word.txt)"
 done
+"$trainc" help swa 2>&1 | grep -q "^TRAIN.SWA" || fail "help swa: no TRAIN.SWA"
 "$trainc" help tta 2>&1 | grep -q "^TEST.TTA" || fail "help tta: no TEST.TTA"
 
 finish

@@ -84,6 +84,38 @@ static void test_golden(void **state)
     strbuf_release(&why);
 }
 
+/* TRAIN.SWA: the rates of torch.optim.swa_utils.SWALR after 30 constant updates. */
+static void test_swa(void **state)
+{
+    struct strbuf why = STRBUF_INIT;
+    json_t *root = json_parse_file("tests/golden/train/swa.json", &why);
+    int compared = 0;
+
+    (void)state;
+    assert_non_null(root);
+    for (size_t i = 0; i < json_array_size(root); i++) {
+        const json_t *o = json_array_get(root, i), *rates = json_object_get(o, "rates");
+        struct schedule s = {
+            .kind = SCHEDULE_CONSTANT,
+            .total = 100,
+            .base = number(o, "base"),
+            .swa = true,
+            .swa_linear = json_is_true(json_object_get(o, "linear")),
+            .swa_start = 30,
+            .swa_anneal = integer(o, "anneal"),
+            .swa_rate = number(o, "swa"),
+        };
+
+        for (size_t k = 0; k < json_array_size(rates); k++, compared++)
+            assert_float_equal(schedule_lr(&s, 30 + (int64_t)k),
+                               json_number_value(json_array_get(rates, k)), 1e-9);
+        assert_float_equal(schedule_lr(&s, 29), s.base, 1e-12);
+    }
+    assert_int_equal(compared, 33);
+    json_decref(root);
+    strbuf_release(&why);
+}
+
 struct vector {
     int64_t t;
     double lr;
@@ -198,9 +230,9 @@ static void test_range(void **state)
 int main(void)
 {
     const struct CMUnitTest test[] = {
-        cmocka_unit_test(test_golden), cmocka_unit_test(test_swin_tiny),
-        cmocka_unit_test(test_erfnet), cmocka_unit_test(test_linear),
-        cmocka_unit_test(test_range),
+        cmocka_unit_test(test_golden),    cmocka_unit_test(test_swa),
+        cmocka_unit_test(test_swin_tiny), cmocka_unit_test(test_erfnet),
+        cmocka_unit_test(test_linear),    cmocka_unit_test(test_range),
     };
 
     return cmocka_run_group_tests(test, NULL, NULL);
