@@ -180,7 +180,8 @@ static void build_loss(struct build *t, struct builder *b, const struct plan *p,
     if (task == MODEL_MULTILABEL)
         t->targets = graph_input(b, "targets", DTYPE_U8, LAYOUT_PLAIN, 2, t->logits->dim);
     if (task == MODEL_REGRESSION)
-        t->targets = graph_input(b, "targets", DTYPE_F32, LAYOUT_PLAIN, 2, t->logits->dim);
+        t->targets =
+            graph_input(b, "targets", DTYPE_F32, LAYOUT_PLAIN, 2, t->logits->dim);
     if (training && task == MODEL_SEGMENT && p->augment.flips)
         t->truth = flip_(b, t->labels, t->keys, &labels);
     if (training)
@@ -228,7 +229,7 @@ static struct tensor *build_unit(const struct build *t, struct builder *b,
                     (struct init){INIT_CONSTANT, value});
 
     u->frozen = true;
-    u->trainable = false;
+    u->trainable = u->held = false;
     return u;
 }
 

@@ -1,4 +1,4 @@
-/* TRAIN.SWA: the average of the weights at the end of epochs (Izmailov et al. 2018). */
+/* TRAIN.SWA: averages the weights that epochs end with (Izmailov et al. 2018). */
 #include <stdlib.h>
 #include <string.h>
 

@@ -28,5 +28,9 @@ void trainer_hold(struct trainer *t)
 
     if (changes)
         log_phase(t, hold);
+    if (changes && hold && !*t->cfg->model.pretrained && !t->resumed)
+        log_warning(
+            "TRAIN.FREEZE_EPOCHS without MODEL.PRETRAINED: the frozen weights are "
+            "random");
     session_hold(&t->session, hold);
 }

@@ -32,6 +32,7 @@ rates() { jq -r 'select(.kind == "train").lr' "$of/$1/metrics.jsonl"; }
 run two "${freeze[@]}" TRAIN.KEEP_CHECKPOINTS 9
 expect_line "training 2 of 59 parameter tensors (the head) until the end of epoch 1, learning rate 0.01"
 expect_line "training all 59 parameter tensors from epoch 2 on, learning rate 0.002"
+expect_line "TRAIN.FREEZE_EPOCHS without MODEL.PRETRAINED: the frozen weights are random"
 body=layer1.0.conv1.weight norm=layer2.0.bn1.running_mean
 
 # The head phase is TRAIN.FREEZE of everything else: the same weights, bit for bit.
