@@ -248,14 +248,19 @@ static const struct {
     int classes;
 } sets[] = {{"cityscapes", "cityscapes19", 19}, {"voc", "voc21", 21}};
 
-static const char *class_set_of(const struct init_layout *l, int *classes)
+/* Returns the class set of the storage, or the one that the files tell, or NULL. */
+static const char *class_set_of(const struct init_layout *l, const struct init_facts *f,
+                                int *classes)
 {
     for (size_t i = 0; i < sizeof(sets) / sizeof(*sets); i++)
         if (!strcmp(l->storage->name, sets[i].storage)) {
             *classes = sets[i].classes;
             return sets[i].set;
         }
-    return NULL;
+    if (!f->set)
+        return NULL;
+    *classes = f->set->n;
+    return f->set->name;
 }
 
 static void print_shares(const struct init_facts *f)
@@ -314,7 +319,7 @@ static void print_segment(struct printer *p)
 {
     const struct init_facts *f = p->f;
     int classes = f->classes;
-    const char *set = f->colors.maps ? NULL : class_set_of(p->l, &classes);
+    const char *set = f->colors.maps ? NULL : class_set_of(p->l, f, &classes);
     double scale = f->width > SEGMENT_WIDTH ? (double)SEGMENT_WIDTH / f->width : 1;
     int w = (int)(f->width * scale) / SEGMENT_SIDE * SEGMENT_SIDE;
     int h = (int)(f->height * scale) / SEGMENT_SIDE * SEGMENT_SIDE;
@@ -355,7 +360,7 @@ static void warn_about_data(const struct init_layout *l, const struct init_facts
     static const int64_t binary[2] = {255, 1};
     static const struct int_list row = {binary, 2};
     int classes = f->classes;
-    const char *set = l->label_maps ? class_set_of(l, &classes) : NULL;
+    const char *set = l->label_maps ? class_set_of(l, f, &classes) : NULL;
     struct dataset_source s = init_source(l, l->train, classes);
     struct survey survey = {0};
     int warnings = 0;

@@ -74,10 +74,11 @@ struct init_facts {
     bool gray;    /* all inspected images are gray */
     double bytes; /* of all training images, decoded */
     /* Of the inspected label maps: */
-    double share[INIT_VALUES]; /* of the pixels, by value */
-    int top;                   /* the largest value except 255 */
-    bool has_ignored;          /* 255 occurs and is ignored */
-    bool binary;               /* only 0 and 255 occur: 255 becomes 1 */
+    double share[INIT_VALUES];   /* of the pixels, by value */
+    int top;                     /* the largest value except 255 */
+    bool has_ignored;            /* 255 occurs and is ignored */
+    const struct class_set *set; /* the class set that their files tell, or NULL */
+    bool binary;                 /* only 0 and 255 occur: 255 becomes 1 */
     struct init_colors colors;
 };
 

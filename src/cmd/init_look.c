@@ -201,6 +201,16 @@ static void count_values(struct init_facts *f)
     f->classes = f->top + 1;
 }
 
+/* Recognizes a published data set by the path of its first image. */
+static void find_set(struct init_facts *f, const struct dataset *d)
+{
+    struct strbuf path = STRBUF_INIT;
+
+    dataset_describe(d, 0, &path);
+    f->set = class_set_of_files(path.buf, f->top);
+    strbuf_release(&path);
+}
+
 /* Holds out a tenth for validation, or a fifth of a small data set. */
 static void split_validation(struct init_facts *f)
 {
@@ -230,6 +240,8 @@ void init_look(struct init_facts *f, const struct init_layout *l)
         count_values(f);
     else
         count_classes(f, d, l->label_sets || l->values);
+    if (l->label_maps && !f->colors.maps)
+        find_set(f, d);
     dataset_close(d);
     if (!l->val) {
         split_validation(f);

@@ -1,7 +1,9 @@
 #include "dataset/class_set.h"
 
+#include <fnmatch.h>
 #include <string.h>
 
+#include "dataset/class_set_rows.h"
 #include "image/label.h"
 
 #define ROAD          128, 64, 128
@@ -83,6 +85,16 @@ const struct class_set class_set_table[] = {
         {"person", 15, {192, 128, 128}}, {"pottedplant", 16, {0, 64, 0}},
         {"sheep", 17, {128, 64, 0}}, {"sofa", 18, {0, 192, 0}}, {"train", 19, {128, 192, 0}},
         {"tvmonitor", 20, {0, 64, 128}}), .last = 20},
+    {"ade20k150", "ADE20K's 150 classes (values 1 to 150); 0 is none of them and ignored",
+     150, ROWS(ADE20K), .last = 150, .spread = true, .files = "*/ADE_train_*"},
+    {"coco_stuff171", "COCO-Stuff's 171 classes in its own values, 0 to 181 with gaps",
+     171, ROWS(COCO_STUFF), .last = 181, .spread = true, .files = "*/train2017/*",
+     .least = 91},
+    {"loveda7", "LoveDA's 7 classes (values 1 to 7); 0 is no data and ignored",
+     7, ROWS({"background", 1, {255, 255, 255}}, {"building", 2, {255, 0, 0}},
+             {"road", 3, {255, 255, 0}}, {"water", 4, {0, 0, 255}},
+             {"barren", 5, {159, 129, 183}}, {"forest", 6, {0, 255, 0}},
+             {"agricultural", 7, {255, 195, 128}}), .last = 7, .files = "*/*loveda*/*"},
     {.name = NULL},
 };
 /* clang-format on */
@@ -91,6 +103,15 @@ const struct class_set *class_set_find(const char *name)
 {
     for (const struct class_set *s = class_set_table; s->name; s++)
         if (strcmp(s->name, name) == 0)
+            return s;
+    return NULL;
+}
+
+const struct class_set *class_set_of_files(const char *path, int top)
+{
+    for (const struct class_set *s = class_set_table; s->name; s++)
+        if (s->files && top >= s->least && top <= s->last &&
+            fnmatch(s->files, path, FNM_CASEFOLD) == 0)
             return s;
     return NULL;
 }
@@ -147,10 +168,11 @@ void class_set_add_name(const struct class_set *s, int c, struct strbuf *out)
 void class_set_color(const struct class_set *s, int c, uint8_t rgb[3])
 {
     memset(rgb, 0, 3);
-    if (s && c < s->n) {
+    if (s && c < s->n && !s->spread) {
         memcpy(rgb, s->row[c].rgb, 3);
         return;
     }
+    c += s && s->spread;                 /* no class is black */
     for (int bit = 7; c; bit--, c >>= 3) /* VOC's color map: spreads the bits of c */
         for (int k = 0; k < 3; k++)
             rgb[k] = (uint8_t)(rgb[k] | (c >> k & 1) << bit);

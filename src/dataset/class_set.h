@@ -4,7 +4,8 @@
  * `trainc help DATA.CLASS_SET` lists them.
  *
  * Value 255 is ignored in every set. The names, ids, and colors of Cityscapes are from
- * cityscapesScripts (helpers/labels.py), those of CamVid from SegNet.
+ * cityscapesScripts (helpers/labels.py), those of CamVid from SegNet. class_set_rows.h has
+ * the large sets.
  */
 #ifndef DATASET_CLASS_SET_H
 #define DATASET_CLASS_SET_H
@@ -32,6 +33,10 @@ struct class_set {
     int last;                    /* values up to this one that are not a class are
                                   * ignored */
     bool has_ids;                /* Cityscapes: label files may have train ids instead */
+    bool spread; /* the classes have the colors of PASCAL VOC's color map, from 1 on */
+    const char
+        *files; /* a pattern of the paths of its images, for trainc init; or NULL */
+    int least;  /* the largest value of its label files is at least this one */
     const struct label_colors *colors; /* values of the colors in label files; NULL:
                                           * label files have values */
 };
@@ -41,6 +46,10 @@ extern const struct class_set class_set_table[];
 
 /* Returns NULL if there is no such set or the name is empty. */
 const struct class_set *class_set_find(const char *name);
+
+/* Returns the set whose images have such paths, any case, and label files with values up
+ * to `top`, or NULL. */
+const struct class_set *class_set_of_files(const char *path, int top);
 
 extern const struct names class_set_names;
 

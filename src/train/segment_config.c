@@ -177,6 +177,22 @@ static void check_classes(const struct config *cfg, struct problems *p)
             set->name);
 }
 
+/* A set that ignores the value 0 already would have its classes shifted by one. */
+static void check_reduced(const struct config *cfg, struct problems *p)
+{
+    const struct class_set *set = class_set_find(cfg->data.class_set);
+    uint8_t map[256];
+
+    if (!set || !cfg->data.reduce_zero_label)
+        return;
+    class_set_map(set, set->n, cfg->data.labels == LABELS_TRAIN_IDS, map);
+    if (map[0] == LABEL_IGNORE)
+        config_blame(cfg, p, KEYS("DATA.REDUCE_ZERO_LABEL"),
+                     "DATA.REDUCE_ZERO_LABEL: DATA.CLASS_SET %s already ignores 0 and "
+                     "knows the values of its classes: leave one of them out",
+                     set->name);
+}
+
 static void check_label_map(const struct config *cfg, struct problems *p)
 {
     const struct int_table *map = &cfg->data.label_map;
@@ -303,6 +319,7 @@ void segment_check(const struct config *cfg, struct problems *p)
     check_classes(cfg, p);
     check_names(cfg, p);
     check_label_map(cfg, p);
+    check_reduced(cfg, p);
     check_augmentation(cfg, p);
     check_unread(cfg, p);
 }

@@ -76,6 +76,58 @@ static void maps_of_others(void **state)
     }
 }
 
+/* Sets whose values start at 1, or have gaps. */
+static void maps_of_large_sets(void **state)
+{
+    const struct class_set *ade = class_set_find("ade20k150");
+    const struct class_set *coco = class_set_find("coco_stuff171");
+    static const int gaps[] = {11, 25, 28, 29, 44, 65, 67, 68, 70, 82, 90};
+    uint8_t map[256], rgb[3], other[3];
+
+    (void)state;
+    class_set_map(ade, 150, false, map);
+    for (int v = 0; v < 256; v++)
+        assert_int_equal(map[v], v == 0 || v == 255 ? LABEL_IGNORE
+                                 : v <= 150         ? v - 1
+                                                    : LABEL_NONE);
+    assert_string_equal(ade->row[0].name, "wall");
+    assert_string_equal(ade->row[149].name, "flag");
+    class_set_map(coco, 171, false, map);
+    for (size_t i = 0; i < sizeof(gaps) / sizeof(*gaps); i++)
+        assert_int_equal(map[gaps[i]], LABEL_IGNORE);
+    assert_int_equal(map[0], 0);
+    assert_int_equal(map[12], 11);
+    assert_int_equal(map[91], 80);
+    assert_int_equal(map[181], 170);
+    assert_int_equal(map[182], LABEL_NONE);
+    assert_string_equal(coco->row[80].name, "banner");
+    assert_string_equal(coco->row[170].name, "wood");
+    for (int a = 0; a < 171; a++) {
+        class_set_color(coco, a, rgb);
+        assert_true(rgb[0] || rgb[1] || rgb[2]);
+        for (int b = 0; b < a; b++) {
+            class_set_color(coco, b, other);
+            assert_memory_not_equal(rgb, other, 3);
+            assert_true(strcmp(coco->row[a].name, coco->row[b].name) != 0);
+        }
+    }
+}
+
+static void sets_of_files(void **state)
+{
+    (void)state;
+    assert_ptr_equal(class_set_of_files("/d/images/training/ADE_train_00000001.jpg", 150),
+                     class_set_find("ade20k150"));
+    assert_ptr_equal(class_set_of_files("/d/train2017/000000000009.jpg", 181),
+                     class_set_find("coco_stuff171"));
+    assert_null(class_set_of_files("/d/train2017/000000000009.jpg", 79));
+    assert_null(class_set_of_files("/d/train2017/000000000009.jpg", 182));
+    assert_ptr_equal(class_set_of_files("/d/loveDA/img_dir/train/0.png", 7),
+                     class_set_find("loveda7"));
+    assert_null(class_set_of_files("/d/loveDA/img_dir/train/0.png", 8));
+    assert_null(class_set_of_files("/d/train/a.png", 3));
+}
+
 /* Checks each row of the table. */
 static void rows_are_whole(void **state)
 {
@@ -124,6 +176,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(maps_of_cityscapes),
         cmocka_unit_test(maps_of_others),
+        cmocka_unit_test(maps_of_large_sets),
+        cmocka_unit_test(sets_of_files),
         cmocka_unit_test(rows_are_whole),
         cmocka_unit_test(unknown_names_are_told_the_rows),
     };
