@@ -66,8 +66,8 @@ struct cmdline ensemble_others(const struct cmdline *line)
     return others;
 }
 
-void ensemble_config(const char *path, const struct cmdline *line, struct cmdline *own,
-                     struct config *cfg)
+void ensemble_config(const char *path, const struct cmdline *line,
+                     const struct config *first, struct cmdline *own, struct config *cfg)
 {
     struct problems p = {0};
 
@@ -88,9 +88,9 @@ void ensemble_config(const char *path, const struct cmdline *line, struct cmdlin
         usage("--weights: '%s' does not fit the command line", path);
     }
     problems_release(&p);
-    if (cfg->model.task == TASK_MULTILABEL)
-        usage("--weights: '%s' has MODEL.TASK multilabel, and the members of an ensemble "
-              "have one class per image",
+    if (cfg->model.task != first->model.task)
+        usage("--weights: '%s' has another MODEL.TASK than the first: members of an "
+              "ensemble have the same task",
               path);
 }
 
@@ -124,7 +124,7 @@ static void open_member(struct ensemble_member *m, const struct cmdline *line,
     char *batch = xasprintf("%lld", (long long)first->session.plan.val_batch);
     json_t *own;
 
-    ensemble_config(m->path, line, &m->line, &m->cfg);
+    ensemble_config(m->path, line, first->session.cfg, &m->line, &m->cfg);
     own = run_classes(&m->cfg, &m->line, m->path);
     check_classes(m, classes, list, own);
     config_set(&m->cfg, "DATA.VAL_BATCH_SIZE", batch);

@@ -2,8 +2,8 @@
  * Ensembles: --weights A B C. The flag takes A; B and C stand among the arguments and are
  * told from images by their extensions. Each member is built from the configuration in its
  * own file (or all from --cfg), so their architectures and input sizes may differ; their
- * classes may not. Their softmax probabilities are averaged with equal weights
- * (Lakshminarayanan et al. 2017, 1612.01474).
+ * classes may not. Their probabilities, of the softmax or with MODEL.TASK multilabel of
+ * the sigmoid, are averaged with equal weights (Lakshminarayanan et al. 2017, 1612.01474).
  */
 #ifndef CMD_ENSEMBLE_H
 #define CMD_ENSEMBLE_H
@@ -19,10 +19,11 @@ void ensemble_check(const struct cmdline *line, struct problems *p);
 /* Returns the command line with the other arguments only; the caller frees .arg. */
 struct cmdline ensemble_others(const struct cmdline *line);
 
-/* Loads the configuration of these weights into `cfg` as main() does for the first member.
+/* Loads the configuration of these weights into `cfg` as main() does for the first member,
+ * whose configuration is `first`; exits with usage() if the tasks differ.
  * `own` is memory that `cfg` needs; the caller releases own->mem and `cfg`. */
-void ensemble_config(const char *path, const struct cmdline *line, struct cmdline *own,
-                     struct config *cfg);
+void ensemble_config(const char *path, const struct cmdline *line,
+                     const struct config *first, struct cmdline *own, struct config *cfg);
 
 /* The members besides the first one, which `infer` runs. Initialize with {0}. */
 struct ensemble {

@@ -67,10 +67,6 @@ static void check_ensemble(const struct config *cfg, const struct cmdline *line,
                        "%s is a segmentation model: eval averages classifiers only "
                        "(evaluate one checkpoint with --resume)",
                        cfg->model.name);
-    if (cfg->model.task == TASK_MULTILABEL)
-        problems_error(p, "--weights",
-                       "cannot be combined with MODEL.TASK multilabel (evaluate one "
-                       "checkpoint with --resume)");
     if (cfg->throughput_mode)
         problems_error(p, "--weights", "cannot be combined with THROUGHPUT_MODE");
     check_one_process(cfg, "--weights", p);
@@ -160,7 +156,7 @@ static int run_ensemble(struct config *cfg, const struct cmdline *line)
     for (; n <= line->narg; n++) {
         path[n] = line->arg[n - 1].text;
         of[n] = &more[n];
-        ensemble_config(path[n], line, &own[n], of[n]);
+        ensemble_config(path[n], line, cfg, &own[n], of[n]);
     }
     for (int i = 0; i < n; i++) {
         config_set(of[i], "TRAIN.EMA.ENABLE", "False");
@@ -187,6 +183,7 @@ static int eval_run(struct config *cfg, const struct cmdline *line)
 {
     if (cmdline_value(line, "--watch"))
         return trainer_eval_watch(cfg, cmdline_value(line, "--watch"));
+    config_set(cfg, "TEST.BOUNDARY_IOU", "True");
     if (windows_wanted(cfg)) {
         config_set(cfg, "TRAIN.EMA.ENABLE", "False");
         config_set(cfg, "TRAIN.SWA.ENABLE", "False");

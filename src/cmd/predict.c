@@ -107,6 +107,22 @@ static double *thresholds_of(const char *weights, int classes)
     return t;
 }
 
+/* The thresholds of an ensemble are the means of its members'. */
+static void average_thresholds(struct predict *p)
+{
+    int n = p->ensemble.n + 1;
+
+    for (int k = 0; k < p->ensemble.n; k++) {
+        double *t = thresholds_of(p->ensemble.member[k].path, p->classes);
+
+        for (int c = 0; c < p->classes; c++)
+            p->threshold[c] += t[c];
+        free(t);
+    }
+    for (int c = 0; c < p->classes; c++)
+        p->threshold[c] /= n;
+}
+
 static void predict_open(struct predict *p, struct config *cfg,
                          const struct cmdline *line, const char *weights)
 {
@@ -123,6 +139,8 @@ static void predict_open(struct predict *p, struct config *cfg,
     predict_load(p, weights, list);
     cam_begin(p, line);
     ensemble_open(&p->ensemble, line, &p->infer, p->classes, list, &p->images);
+    if (p->threshold)
+        average_thresholds(p);
     json_decref(list);
 }
 
@@ -398,10 +416,6 @@ static void predict_check(const struct config *cfg, const struct cmdline *line,
     }
     run_check_own_weights(cfg, line, p);
     images_check(&others, p);
-    if (has_members(line) && cfg->model.task == TASK_MULTILABEL)
-        problems_error(
-            p, "--weights",
-            "takes one file with MODEL.TASK multilabel: labels are not averaged");
     free(others.arg);
     ensemble_check(line, p);
     if (p->nerror == before && windows_wanted(cfg) && has_members(line))

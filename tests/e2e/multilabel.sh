@@ -87,6 +87,41 @@ sed -i '3,60s/,[01]$/,/' hot/train.csv
 train hot unknown --epochs 1 || fail "unknown targets"
 for tag in asl focal unknown; do above "$(score $tag map)" 0 || fail "$tag has no mAP"; done
 
+# Ensembles: predict has the mean of the probabilities and of the thresholds; eval has the same probabilities, and
+# refuses a member with one label per image.
+a=out/resnet20/learns/best.safetensors b=out/resnet20/asl/best.safetensors
+for name in a b; do
+  "$trainc" predict --device cpu --weights ${!name} --probabilities --json $name.json lists/val >log 2>&1 || fail "predict $name"
+done
+"$trainc" predict --device cpu --weights $a $b --probabilities --json both.json lists/val >log 2>&1 || fail "predict both"
+expect_line "ensemble of 2"
+"$trainc" eval --device cpu --weights $a $b --data-path lists --result both_eval.json --report both >log 2>&1 || fail "eval both"
+python3 - <<'X' || fail "the ensemble of two"
+import csv, json, math
+
+a, b, both = (json.load(open(f'{n}.json')) for n in ('a', 'b', 'both'))
+close = lambda x, y: abs(x - y) <= 1e-6
+assert a['thresholds'] != b['thresholds']
+assert all(close(t, (u + v) / 2) for t, u, v in zip(both['thresholds'], a['thresholds'], b['thresholds']))
+loss = n = 0
+labels = {r['image']: r['tags'].split('|') for r in csv.DictReader(open('lists/val.csv'))}
+for x, y, z in zip(a['images'], b['images'], both['images']):
+    p = z['probabilities']
+    assert all(close(p[k], (x['probabilities'][k] + y['probabilities'][k]) / 2) for k in range(3)), z
+    assert set(z['labels']) == {c for k, c in enumerate(both['classes']) if p[k] >= both['thresholds'][k]}, z
+    for k, c in enumerate(both['classes']):
+        loss -= math.log(p[k] if c in labels['/'.join(z['image'].split('/')[1:])] else 1 - p[k])
+        n += 1
+got = json.load(open('both_eval.json'))
+assert abs(got['val_loss'] - loss / n) < 1e-5, (got['val_loss'], loss / n)
+assert got['val_map'] > 0.5 and len(list(csv.DictReader(open('both/labels.csv')))) == 3, got
+X
+"$trainc" synth shapes --out shapes --classes 3 --train 6 --val 3 --size 16 2>/dev/null
+"$trainc" --data-path shapes --model-type resnet --model resnet20 --img-size 16 --device cpu --batch-size 6 --epochs 1 \
+  --output out --tag single >log 2>&1 || fail "train one label per image"
+refuses "has another MODEL.TASK than the first" "$trainc" predict --device cpu --weights $a \
+  out/resnet20/single/last.safetensors lists/val
+
 # A resumed run is bit-exact.
 train lists whole --epochs 2 || fail "two epochs"
 train lists part --epochs 2 --opts TRAIN.MAX_STEPS 15 || fail "one of two epochs"
