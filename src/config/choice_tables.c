@@ -76,6 +76,7 @@ const struct choice choices_best_metrics[] = {
     {"rmse", BEST_RMSE, NULL},
     {"r2", BEST_R2, NULL},
     {"kappa", BEST_KAPPA, NULL},
+    {"boundary_iou", BEST_BOUNDARY_IOU, NULL},
     {0},
 };
 

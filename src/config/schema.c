@@ -749,11 +749,12 @@ const struct schema schema_table[] = {
         .help = "huber, smooth_l1: error from which the loss is linear, in standard "
                 "deviations of the target"),
     ROW("TRAIN.LOSS.POS_WEIGHT", train.loss.pos_weight, .def = "none",
-        .choices = choices_pos_weight, RANGE(0, 1e6),
-        .flag = "--pos-weight", .metavar = "W",
-        .help = "MODEL.TASK multilabel: factors of the loss of labels that an image has: "
-                "one for all classes, or one per class; auto: training images without the "
-                "label / images with it"),
+        .choices = choices_pos_weight, RANGE(0, 1e6), .flag = "--pos-weight",
+        .metavar = "W",
+        .help =
+            "MODEL.TASK multilabel: factors of the loss of labels that an image has: "
+            "one for all classes, or one per class; auto: training images without the "
+            "label / images with it"),
     ROW("TRAIN.OPTIMIZER.NAME", train.optimizer.name, .def = "adamw",
         .flag = "--optim, --opt", .metavar = "NAME",
         .help = "the optimizer; each reads some of the keys below"),
@@ -909,6 +910,12 @@ const struct schema schema_table[] = {
         .choices = choices_window_weights,
         .help = "TEST.SCALES: weights of a window's pixels: gaussian, highest in its "
                 "center, or uniform"),
+    ROW("TEST.BOUNDARY_IOU", test.boundary_iou, NEUTRAL, .def = "False",
+        .help = "segmentation: compute the Boundary IoU in the validations of training, "
+                "too, as TRAIN.BEST_METRIC boundary_iou does; eval always computes it"),
+    ROW("TEST.BOUNDARY_WIDTH", test.boundary_width, NEUTRAL, .def = "0.02", ABOVE(0, 1),
+        .help = "Boundary IoU: width of the borders as a share of the diagonal of the "
+                "label map"),
     ROW("TEST.SEQUENTIAL", test.sequential, .def = "False", .no_effect = validation,
         .help = "Swin's order of validation"),
     ROW("TEST.SHUFFLE", test.shuffle, .def = "False", .no_effect = validation,

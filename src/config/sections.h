@@ -196,6 +196,8 @@ struct config_test {
     struct float_list scales;
     double window_overlap;
     int window_weights;
+    bool boundary_iou;
+    double boundary_width;
 };
 
 struct config_log {

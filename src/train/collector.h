@@ -11,12 +11,13 @@
  *
  * The logits are of the EMA weights if there are some. collector_add() does nothing if no
  * image is needed: a classifier of more than CLASS_SCORES_MAX classes without a report,
- * and segmentation, whose confusion matrix is on the device.
+ * and segmentation without Boundary IoU, as its confusion matrix is on the device.
  */
 #ifndef TRAIN_COLLECTOR_H
 #define TRAIN_COLLECTOR_H
 
 #include "session/session.h"
+#include "train/boundary.h"
 #include "train/feed.h"
 #include "train/image_rows.h"
 #include "train/report.h"
@@ -27,6 +28,7 @@ struct collector {
     struct session *session;
     struct report *report;      /* a classifier's report, or NULL */
     enum session_weights which; /* weights that compute the logits */
+    struct boundary *boundary;  /* of a segmentation, if wanted; or NULL */
     /* True if `rows` is for class_scores.h, multilabel.h, or regression.h. */
     bool classes, sets, values;
     struct image_rows rows;
@@ -35,7 +37,8 @@ struct collector {
     int32_t *label;  /* [val_batch]: class index; -1: damaged */
     uint8_t *target; /* [val_batch, classes] of MODEL_MULTILABEL; as floats of
                       * MODEL_REGRESSION */
-    float *logits;   /* [val_batch, classes] */
+    uint8_t *map;    /* [val_batch, h, w] for `boundary` */
+    float *logits;   /* [val_batch, classes], or [val_batch, h, w, classes] for it */
 };
 
 void collector_init(struct collector *c, struct session *s, struct report *r);

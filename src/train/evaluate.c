@@ -174,7 +174,7 @@ bool evaluate_report(struct session *s, struct feed *f, const char *title,
         if (r && s->plan.task == MODEL_SEGMENT)
             report_matrix(s, r, c.which);
         if (r)
-            r->sets = e->sets, r->values = e->values;
+            r->sets = e->sets, r->values = e->values, r->pixels = e->pixels[c.which];
     }
     collector_release(&c);
     return whole;
@@ -199,6 +199,7 @@ struct scores evaluate_scores(const struct evaluation *e, enum session_weights w
         s.value[SCORE_MIOU] = g->miou;
         s.value[SCORE_MDICE] = g->mdice;
         s.value[SCORE_FWIOU] = g->fwiou;
+        s.value[SCORE_BOUNDARY_IOU] = g->boundary;
     } else if (!e->pixels[SESSION_RAW] && !e->sets && !e->values) {
         s.value[SCORE_TOP1] = metrics_percent(m, m->top1);
         if (e->classes > METRICS_TOP) /* else all are among the first five */
@@ -264,6 +265,8 @@ static void log_scores(const struct evaluation *e, enum session_weights which,
                  v[SCORE_FWIOU], v[SCORE_LOSS], more);
     else
         log_info(" * %sloss %.5f%s", lead.buf, v[SCORE_LOSS], more);
+    if (!isnan(v[SCORE_BOUNDARY_IOU]))
+        log_info("   boundary IoU %.4f", v[SCORE_BOUNDARY_IOU]);
     if (!isnan(v[SCORE_BALANCED_ACC]))
         log_info("   balanced accuracy %.4f, macro F1 %.4f, MCC %.4f, AUROC %.4f",
                  v[SCORE_BALANCED_ACC], v[SCORE_F1_MACRO], v[SCORE_MCC], v[SCORE_AUROC]);

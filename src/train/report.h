@@ -2,7 +2,8 @@
  * trainc eval --report: a report on the errors of an evaluation.
  *
  *   report.json    means, and the bins of the calibration error
- *   classes.csv    a row per class: images (pixels), correct, recall, precision, F1, IoU
+ *   classes.csv    a row per class: images (pixels), correct, recall, precision, F1, IoU,
+ *                  and for a segmentation Boundary IoU
  *   confusion.csv  a row per label class, a column per predicted class
  *   confusion.png  the same as an image; darker means a larger fraction of the row. Rows and
  *                  columns have the order of classes.csv, max(720 / K, 1) pixels each, and
@@ -34,12 +35,14 @@ struct report_bin {
 
 struct multilabel_scores;
 struct regression_scores;
+struct segmentation;
 
 struct report {
     const struct dataset *data; /* names the images */
     const struct class_list *classes;
     const struct multilabel_scores *sets;   /* NULL unless MODEL_MULTILABEL */
     const struct regression_scores *values; /* NULL unless MODEL_REGRESSION */
+    const struct segmentation *pixels;      /* NULL unless MODEL_SEGMENT */
     const char *model, *weights; /* for report.json; weights: "EMA" or "as they are" */
     int64_t *matrix;             /* [label * K + answer]; NULL if too many classes */
     struct report_class {

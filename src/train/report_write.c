@@ -18,6 +18,7 @@
 
 #include "train/multilabel.h"
 #include "train/regression.h"
+#include "train/segmentation.h"
 
 static const char summary[] = "report.json";
 
@@ -60,12 +61,22 @@ static void add_share(struct strbuf *s, int64_t part, int64_t all)
         strbuf_addf(s, "%.6f", share(part, all));
 }
 
+/* Adds a column; empty if there is none. */
+static void add_boundary(struct strbuf *s, double iou)
+{
+    if (isnan(iou))
+        strbuf_addch(s, ',');
+    else
+        strbuf_addf(s, ",%.6g", iou);
+}
+
 static void write_classes(const struct report *r, const char *dir)
 {
+    bool borders = r->pixels && !isnan(r->pixels->boundary);
     struct strbuf s = STRBUF_INIT;
 
-    strbuf_addf(&s, "class,%s,right,recall,precision,f1,iou\n",
-                r->n ? "images" : "pixels");
+    strbuf_addf(&s, "class,%s,right,recall,precision,f1,iou%s\n",
+                r->n ? "images" : "pixels", borders ? ",boundary_iou" : "");
     for (int c = 0; c < r->classes->n; c++) {
         const struct report_class *k = &r->of[c];
 
@@ -75,6 +86,8 @@ static void write_classes(const struct report *r, const char *dir)
         add_share(&s, k->right, k->taken);
         add_share(&s, 2 * k->right, k->n + k->taken);
         add_share(&s, k->right, k->n + k->taken - k->right);
+        if (borders)
+            add_boundary(&s, r->pixels->of[c].boundary);
         strbuf_addch(&s, '\n');
     }
     put_file(dir, "classes.csv", &s);

@@ -32,6 +32,7 @@ static const struct {
     [SCORE_RMSE] = {"rmse", OF(REGRESSION), true},
     [SCORE_R2] = {"r2", OF(REGRESSION)},
     [SCORE_KAPPA] = {"kappa", OF(ORDINAL)},
+    [SCORE_BOUNDARY_IOU] = {"boundary_iou", OF(SEGMENT)},
 };
 
 struct scores scores_unknown(void)
@@ -64,12 +65,13 @@ _Static_assert((int)BEST_LOSS == (int)SCORE_LOSS + 1 &&
                    (int)BEST_FWIOU == (int)SCORE_FWIOU + 1 &&
                    (int)BEST_MDICE == (int)SCORE_MDICE + 1 &&
                    (int)BEST_F1_MICRO == (int)SCORE_F1_MICRO + 1 &&
-                   (int)BEST_KAPPA == (int)SCORE_KAPPA + 1,
+                   (int)BEST_KAPPA == (int)SCORE_KAPPA + 1 &&
+                   (int)BEST_BOUNDARY_IOU == (int)SCORE_BOUNDARY_IOU + 1,
                "TRAIN.BEST_METRIC lists the scores in their order");
 
 static const enum score score_of_best[MODEL_TASKS] = {
-    [MODEL_CLASSIFY] = SCORE_TOP1,   [MODEL_SEGMENT] = SCORE_MIOU,
-    [MODEL_MULTILABEL] = SCORE_MAP,  [MODEL_REGRESSION] = SCORE_R2,
+    [MODEL_CLASSIFY] = SCORE_TOP1,  [MODEL_SEGMENT] = SCORE_MIOU,
+    [MODEL_MULTILABEL] = SCORE_MAP, [MODEL_REGRESSION] = SCORE_R2,
     [MODEL_ORDINAL] = SCORE_KAPPA,
 };
 
@@ -102,9 +104,9 @@ bool score_is_better(enum score k, double a, double b)
 /* Returns what has the score, for messages. */
 static const char *owner_of(enum score k)
 {
-    return score_of_task(k, MODEL_SEGMENT)      ? "label maps"
-           : score_of_task(k, MODEL_CLASSIFY)   ? "whole images"
-           : score_of_task(k, MODEL_MULTILABEL) ? "MODEL.TASK multilabel"
+    return score_of_task(k, MODEL_SEGMENT)       ? "label maps"
+           : score_of_task(k, MODEL_CLASSIFY)    ? "whole images"
+           : score_of_task(k, MODEL_MULTILABEL)  ? "MODEL.TASK multilabel"
            : !score_of_task(k, MODEL_REGRESSION) ? "MODEL.TASK ordinal"
            : score_of_task(k, MODEL_ORDINAL)     ? "MODEL.TASK regression and ordinal"
                                                  : "MODEL.TASK regression";

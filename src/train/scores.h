@@ -5,7 +5,8 @@
  * Classification: loss; top1 and top5 in percent; with up to CLASS_SCORES_MAX classes
  * also balanced_acc, f1_macro, mcc, and auroc (train/class_scores.h) as fractions, of the
  * EMA weights if there are any, else of the weights. Segmentation: loss, and acc,
- * class_acc, miou, mdice, and fwiou (train/segmentation.h) as fractions. Several labels
+ * class_acc, miou, mdice, and fwiou (train/segmentation.h) as fractions, and boundary_iou
+ * (train/boundary.h), of the EMA weights if there are any, if it is computed. Several labels
  * per image: loss, map, f1_micro, f1_macro, and auroc (train/multilabel.h). Regression:
  * loss, and mae, rmse, and r2 as means over the targets (train/regression.h). Ordered
  * classes: those of a classification, and mae and kappa (train/ordinal.h).
@@ -37,6 +38,7 @@ enum score {
     SCORE_RMSE,
     SCORE_R2,
     SCORE_KAPPA,
+    SCORE_BOUNDARY_IOU,
     SCORES
 };
 

@@ -31,7 +31,7 @@ void segmentation_init(struct segmentation *s, const int64_t *matrix, int classe
     for (int k = 0; k < classes; k++) {
         struct segmentation_class *c = &s->of[k];
 
-        c->acc = c->iou = c->dice = (double)NAN;
+        c->acc = c->iou = c->dice = c->boundary = (double)NAN;
         if (!c->pixels) {
             s->absent++;
             continue;
@@ -51,6 +51,20 @@ void segmentation_init(struct segmentation *s, const int64_t *matrix, int classe
     s->miou = iou / present;
     s->mdice = dice / present;
     s->fwiou = weighted / (double)s->pixels;
+    s->boundary = (double)NAN;
+}
+
+void segmentation_set_boundary(struct segmentation *s, const struct boundary *b)
+{
+    double sum = 0;
+    int present = 0;
+
+    for (int k = 0; k < s->classes; k++) {
+        s->of[k].boundary = boundary_iou(b, k);
+        sum += isnan(s->of[k].boundary) ? 0 : s->of[k].boundary;
+        present += !isnan(s->of[k].boundary);
+    }
+    s->boundary = present ? sum / present : (double)NAN;
 }
 
 struct class_iou segmentation_iou(const struct segmentation *s)
@@ -69,16 +83,21 @@ void segmentation_add_table(struct strbuf *text, const struct segmentation *s,
 
     for (int k = 0; k < s->classes; k++)
         width = (int)strlen(name[k]) > width ? (int)strlen(name[k]) : width;
-    strbuf_addf(text, "%-*s    IoU   Dice    acc  of all pixels\n", width, "class");
+    strbuf_addf(text, "%-*s    IoU   Dice    acc%s  of all pixels\n", width, "class",
+                isnan(s->boundary) ? "" : " boundary");
     for (int k = 0; k < s->classes; k++) {
         const struct segmentation_class *c = &s->of[k];
         double share = 100 * (double)c->pixels / (double)s->pixels;
 
-        if (c->pixels)
-            strbuf_addf(text, "%-*s %6.4f %6.4f %6.4f  %7.3f %%\n", width, name[k],
-                        c->iou, c->dice, c->acc, share);
-        else
+        if (!c->pixels) {
             strbuf_addf(text, "%-*s absent\n", width, name[k]);
+            continue;
+        }
+        strbuf_addf(text, "%-*s %6.4f %6.4f %6.4f", width, name[k], c->iou, c->dice,
+                    c->acc);
+        if (!isnan(s->boundary))
+            strbuf_addf(text, "   %6.4f", c->boundary);
+        strbuf_addf(text, "  %7.3f %%\n", share);
     }
 }
 

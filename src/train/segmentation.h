@@ -10,7 +10,9 @@
  *   mdice      mean over classes of 2 n[k][k] / (t_k + p_k), the Dice or F1 score
  *   fwiou      sum_k t_k / all pixels * iou_k
  *
- * mmsegmentation calls acc aAcc, class_acc mAcc, and mdice mDice or mFscore.
+ * mmsegmentation calls acc aAcc, class_acc mAcc, and mdice mDice or mFscore. It differs for
+ * a class that no label has but that is predicted: its IoU and Dice of 0 count in mIoU and
+ * mDice there, but not in mFscore, where classes without a right pixel are left out, too.
  *
  * A class that does not occur in the labels is absent and excluded from the means; pixels
  * predicted as such a class count as errors of their true classes. Therefore a void class
@@ -24,14 +26,17 @@
 
 #include "base/strbuf.h"
 #include "image/label.h"
+#include "train/boundary.h"
 
 struct segmentation {
     int classes, absent;
     int64_t pixels;
     double acc, class_acc, miou, mdice, fwiou; /* NaN without pixels */
+    double boundary; /* mean Boundary IoU; NaN until segmentation_set_boundary() */
     struct segmentation_class {
         int64_t pixels, taken, right;
         double acc, iou, dice; /* NaN if absent */
+        double boundary;       /* as is this one */
     } of[LABEL_CLASSES];
 };
 
@@ -42,6 +47,9 @@ struct class_iou {
 };
 
 void segmentation_init(struct segmentation *s, const int64_t *matrix, int classes);
+
+/* Sets the Boundary IoU of each class, and their mean over the classes of the labels. */
+void segmentation_set_boundary(struct segmentation *s, const struct boundary *b);
 
 struct class_iou segmentation_iou(const struct segmentation *s); /* `s` may be NULL. */
 

@@ -25,6 +25,7 @@ struct tally {
     struct dataset_bytes bytes;
     struct label_reader truth;
     int64_t *matrix; /* [true class, predicted class] */
+    struct boundary *boundary;
     int classes;
     int64_t images, bad;
     struct metrics metrics;
@@ -35,6 +36,7 @@ static void tally_init(struct tally *t, const struct config *cfg, const struct f
 {
     *t = (struct tally){.cfg = cfg, .data = f->val, .classes = classes};
     t->limits = data_limits(cfg);
+    t->boundary = boundary_new(cfg->test.boundary_width, classes);
     t->matrix = xcalloc((size_t)classes * (size_t)classes, sizeof(*t->matrix));
 }
 
@@ -43,6 +45,7 @@ static void tally_release(struct tally *t)
     dataset_bytes_release(&t->bytes);
     label_reader_release(&t->truth);
     free(t->matrix);
+    boundary_free(t->boundary);
 }
 
 /* Predicts an image and compares it with its label map. Returns a failure and a reason. */
@@ -60,6 +63,7 @@ static int tally_image(struct tally *t, struct windows *w, int64_t i, struct str
     for (int64_t k = 0; k < (int64_t)a.w * a.h; k++)
         if (t->truth.pixel[k] != LABEL_IGNORE)
             t->matrix[(int64_t)t->truth.pixel[k] * t->classes + a.label[k]]++;
+    boundary_add(t->boundary, t->truth.pixel, a.label, a.w, a.h);
     metrics_count(&t->metrics, a.pixels, (double)a.pixels,
                   a.pixels ? (float)(a.loss_sum / (double)a.pixels) : 0);
     t->images++;
@@ -112,6 +116,7 @@ static void answer(const struct tally *t, const struct feed *f, const char *mode
 
     e->pixels[SESSION_RAW] = xmalloc(sizeof(*e->pixels[SESSION_RAW]));
     segmentation_init(e->pixels[SESSION_RAW], t->matrix, t->classes);
+    segmentation_set_boundary(e->pixels[SESSION_RAW], t->boundary);
     e->raw = t->metrics;
     e->classes = t->classes;
     e->images = t->images;
@@ -120,6 +125,7 @@ static void answer(const struct tally *t, const struct feed *f, const char *mode
         report_init(&r, f->val, &f->classes);
         r.model = model;
         r.weights = "as they are";
+        r.pixels = e->pixels[SESSION_RAW];
         report_take_matrix(&r, t->matrix);
         report_write(&r, dir);
         log_info("report written to %s (scores per class as CSV files)", dir);

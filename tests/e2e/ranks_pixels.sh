@@ -55,6 +55,12 @@ for loss in "TRAIN.CLASS_WEIGHTS=[1, 2, 0.5, 4, 1]" "TRAIN.LOSS.NAME=focal" \
 done
 [ $fails = 0 ] && echo "ok: two processes are one"
 
+# Scores are of the images of both processes.
+weights=$(ls one/*/*/last.safetensors)
+"$trainc" eval --resume "$weights" --result one.json >log 2>&1 || fail "eval: one process"
+ranks 2 "$trainc" eval --resume "$weights" --result two.json >log 2>&1 || fail "eval: two processes"
+same_values one.json two.json val_miou val_mdice ema_boundary_iou
+
 # A fully void batch changes nothing; dropout draws the numbers of the first batch.
 mkdir void
 ln -s ../maps void/maps

@@ -81,7 +81,8 @@ ppm('half_parts/1.ppm', [row[W // 2:W + W // 2] for row in wide[:H]])
 X
 "$trainc" --model-type erfnet --model erfnet --num-classes 3 --dataset list --data-path data --device cpu --threads 1 \
   --batch-size 4 --epochs 12 --output out --opts DATA.IMG_WIDTH=$W DATA.IMG_HEIGHT=$H AMP_ENABLE=False \
-  LOG.IMAGES=0 >log 2>&1 || { fail "train"; finish; }
+  LOG.IMAGES=0 TRAIN.BEST_METRIC=boundary_iou >log 2>&1 || { fail "train"; finish; }
+expect_line "boundary IoU 0\.[0-9]"
 weights=$(ls out/*/*/last.safetensors)
 
 predict() { # OUT IMAGES ARGUMENT...
@@ -100,12 +101,42 @@ for i in 0 1 2 3 4 5; do cmp -s plain/${i}_labels.png window/${i}_labels.png || 
 "$trainc" eval --device cpu --resume "$weights" --test-scales 1 --result window.json --report report >log 2>&1 ||
   fail "eval in windows"
 expect_line "mIoU"
-for key in miou acc class_acc; do
+for key in miou acc class_acc boundary_iou; do
   jq -e --slurpfile b window.json \
     "(if .ema_$key == null then .val_$key else .ema_$key end) as \$a | (\$a - \$b[0].val_$key) | fabs < 1e-4" \
     plain.json >/dev/null || fail "eval in windows: another $key"
 done
 [ -s report/report.json ] || fail "no report"
+expect_line "^class,pixels,.*,boundary_iou$" report/classes.csv
+# The Boundary IoU, by counting: pixels with another one, or the edge, at most `width` away.
+"$trainc" eval --device cpu --resume "$weights" TEST.BOUNDARY_WIDTH=0.05 TRAIN.EMA.ENABLE=True --result broad.json \
+  >log 2>&1 || fail "eval with broad borders"
+same "the Boundary IoU" "
+import json
+
+def border(m, width):
+    inside = lambda y, x: 0 <= y < H and 0 <= x < W
+    near = range(-width, width + 1)
+    return {(y, x, m[y][x]) for y in range(H) for x in range(W) if m[y][x] != 255 and
+            any(not inside(y + j, x + i) or m[y + j][x + i] != m[y][x] for j in near for i in near)}
+
+def pgm_of(path):
+    data = open(path, 'rb').read().split(b'255\n', 1)[1]
+    return [list(data[y * W:(y + 1) * W]) for y in range(H)]
+
+for name, width in ('plain', 1), ('broad', 4):
+    both, either = [0] * 3, [0] * 3
+    for i in range(6):
+        label, guess = pgm_of(f'data/val_maps/{i}.pgm'), png(f'plain/{i}_labels.png')
+        guess = [[255 if v == 255 else g for v, g in zip(*rows)] for rows in zip(label, guess)]
+        a, b = border(label, width), border(guess, width)
+        for k in range(3):
+            both[k] += sum(p[2] == k for p in a & b)
+            either[k] += sum(p[2] == k for p in a | b)
+    got = json.load(open(f'{name}.json'))
+    got = got['ema_boundary_iou'] if got['ema_boundary_iou'] is not None else got['val_boundary_iou']
+    want = sum(x / y for x, y in zip(both, either)) / 3
+    assert abs(got - want) < 1e-9, (name, got, want)"
 
 # Windows without overlap: the predictions of the four parts.
 predict parts.out parts
