@@ -374,7 +374,7 @@ const struct op_case rows_wide[] = {
      ATTRS(concat_attrs, .axis = 2)},
     {.name = "conv2d depthwise s2 wide",
      WIDE,
-     .small = {.dim = {3, 96, 15, 17}, .out = 96, .groups = 96},
+     .small = {.dim = {3, 96, 25, 26}, .out = 96, .groups = 96},
      .bench = {.dim = {16, 96, 112, 112}, .out = 96, .groups = 96},
      CONV(.kernel = 3, .stride = 2, .padding = 1)},
     {.name = "conv2d depthwise 7x7 dilated wide",
