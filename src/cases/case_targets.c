@@ -49,8 +49,8 @@ void case_unscale(struct case_build *c, const struct op_case *row,
     struct tensor *mean = constant(c, "mean", 1, &s->dim[1], CASE_SIGNED);
 
     (void)row;
-    case_output(c, unscale(c->b, z, mean,
-                           constant(c, "std", 1, &s->dim[1], CASE_FAR), "unscale"));
+    case_output(c, unscale(c->b, z, mean, constant(c, "std", 1, &s->dim[1], CASE_FAR),
+                           "unscale"));
 }
 
 void case_corn(struct case_build *c, const struct op_case *row, const struct case_size *s)

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/say.h"
 #include "cmd/check_batch.h"
+#include "cmd/check_labels.h"
 #include "cmd/cmd.h"
 #include "cmd/run.h"
 #include "dataset/class_set.h"
@@ -134,27 +135,6 @@ static int by_content(const void *a, const void *b)
     return x->sample < y->sample ? -1 : x->sample > y->sample;
 }
 
-/* True if the two samples have different classes or targets. */
-static bool labels_differ(const struct dataset *a, int64_t i, const struct dataset *b,
-                          int64_t k)
-{
-    size_t n = dataset_target_size(a);
-    uint8_t *x, *y;
-    bool differ;
-
-    if (dataset_has_labels(a) || dataset_label(a, i) != dataset_label(b, k))
-        return !dataset_has_labels(a);
-    if (!dataset_has_targets(a) || !dataset_has_targets(b) || dataset_target_size(b) != n)
-        return false;
-    x = xcalloc(2 * n + 1, 1);
-    y = x + n;
-    dataset_targets(a, i, x);
-    dataset_targets(b, k, y);
-    differ = memcmp(x, y, n) != 0;
-    free(x);
-    return differ;
-}
-
 static void report_pair(struct check *c, const struct place *first,
                         const struct place *other)
 {
@@ -164,7 +144,7 @@ static void report_pair(struct check *c, const struct place *first,
 
     if (first->split != other->split)
         what = FIND_LEAK;
-    if (labels_differ(a->d, first->sample, b->d, other->sample))
+    if (check_labels_differ(a->d, first->sample, b->d, other->sample))
         what = FIND_CLASHING;
     strbuf_addstr(&as, "the same as ");
     dataset_describe(a->d, first->sample, &as);
@@ -212,49 +192,6 @@ static void print_sizes(const struct split *s)
     }
     say("%s: %" PRId64 " images, %d to %d wide and %d to %d high", s->name, s->d->n, w[0],
         w[1], h[0], h[1]);
-}
-
-/* Prints the range of each target. */
-static void print_values(const struct split *s)
-{
-    size_t n = (size_t)s->d->nclass;
-    float *y = xcalloc(3 * n, sizeof(*y)), *least = y + n, *most = y + 2 * n;
-
-    for (int64_t i = 0; i < s->d->n; i++) {
-        dataset_targets(s->d, i, y);
-        for (size_t k = 0; k < n; k++) {
-            least[k] = !i || y[k] < least[k] ? y[k] : least[k];
-            most[k] = !i || y[k] > most[k] ? y[k] : most[k];
-        }
-    }
-    for (size_t k = 0; k < n; k++)
-        say("%s%s from %g to %g", k ? ", " : "; ", s->d->class_name[k], (double)least[k],
-            (double)most[k]);
-    free(y);
-}
-
-static void print_classes(const struct split *s)
-{
-    int64_t *n = xcalloc((size_t)s->d->nclass + 1, sizeof(*n));
-    int smallest = 0, largest = 0;
-
-    for (int64_t i = 0; i < s->d->n; i++) {
-        int32_t label = dataset_label(s->d, i);
-
-        if (!s->found[i].why && label >= 0 && label < s->d->nclass)
-            n[label]++;
-    }
-    for (int k = 0; k < s->d->nclass; k++) {
-        smallest = n[k] < n[smallest] ? k : smallest;
-        largest = n[k] > n[largest] ? k : largest;
-    }
-    say("; %d class%s of %" PRId64, s->d->nclass, s->d->nclass == 1 ? "" : "es",
-        n[smallest]);
-    if (n[smallest] != n[largest])
-        say(" ('%s') to %" PRId64 " ('%s')", s->d->class_name[smallest], n[largest],
-            s->d->class_name[largest]);
-    say(" images");
-    free(n);
 }
 
 static int print_findings(const struct check *c)
@@ -373,10 +310,7 @@ static void read_split(struct check *c, const struct config *cfg, enum data_spli
     s->found = inspect(s->d, &o);
     progress_wipe();
     print_sizes(s);
-    if (s->d->values)
-        print_values(s);
-    else if (!dataset_has_labels(s->d) && s->d->nclass)
-        print_classes(s);
+    check_print_labels(s->d, s->found);
     say("\n");
     (void)fflush(stdout);
     for (int64_t i = 0; i < s->d->n; i++)
@@ -492,16 +426,9 @@ static const struct cmd_flag check_flags[] = {
     {0},
 };
 
-static const char *const check_reads[] = {"DATA.",
-                                          "MODEL.NAME",
-                                          "MODEL.TYPE",
-                                          "MODEL.TASK",
-                                          "MODEL.NUM_CLASSES",
-                                          "MODEL.IN_CHANS",
-                                          "LOG.PROGRESS",
-                                          "AUG.",
-                                          "SEED",
-                                          NULL};
+static const char *const check_reads[] = {
+    "DATA.",          "MODEL.NAME",   "MODEL.TYPE", "MODEL.TASK", "MODEL.NUM_CLASSES",
+    "MODEL.IN_CHANS", "LOG.PROGRESS", "AUG.",       "SEED",       NULL};
 
 const struct verb cmd_check = {
     .name = "check",

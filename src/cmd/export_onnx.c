@@ -51,7 +51,8 @@ static void put_classes(struct onnx *x, const struct config *cfg, const json_t *
                               : names->item[i]);
     json_end(&w);
     if (n)
-        onnx_meta(x, cfg->model.task == TASK_REGRESSION ? "targets" : "classes", text.buf);
+        onnx_meta(x, cfg->model.task == TASK_REGRESSION ? "targets" : "classes",
+                  text.buf);
     strbuf_release(&text);
 }
 

@@ -116,8 +116,9 @@ static void print_data(const struct printer *p)
         print_text_key("  VAL_SPLIT", l->val, "found");
     else if (f->val_fraction > 0)
         print_key("  VAL_FRACTION", f->val_fraction < 0.15 ? "0.1" : "0.2",
-                  l->values ? "no validation split found: uses this fraction of the images"
-                            : "no validation split found: uses this fraction of each class");
+                  l->values
+                      ? "no validation split found: uses this fraction of the images"
+                      : "no validation split found: uses this fraction of each class");
     else
         print_text_key(
             "  VAL_SPLIT", l->train,
@@ -217,7 +218,8 @@ static void print_classifier(struct printer *p)
     print_defaults();
     say("MODEL:\n");
     print_raw_key("  NAME", net, why);
-    print_int_key("  NUM_CLASSES", f->classes, p->l->values ? "one per target" : "counted");
+    print_int_key("  NUM_CLASSES", f->classes,
+                  p->l->values ? "one per target" : "counted");
     if (p->l->values)
         print_raw_key("  TASK", "regression", p->l->value_why.buf);
     else if (p->l->label_sets)

@@ -20,9 +20,9 @@ struct init_layout {
     const struct storage *storage;
     const char *train, *val; /* the splits; val is NULL if there is none */
     bool label_maps, label_sets;
-    bool values;                         /* numbers that cannot be classes */
+    bool values;                            /* numbers that cannot be classes */
     struct strbuf value_columns, value_why; /* their columns, and why */
-    char *found;      /* a phrase: the detected layout, and why */
+    char *found;                            /* a phrase: the detected layout, and why */
     char *unread_csv; /* the name of a CSV file that is not read, or NULL */
     char *own_path;   /* of written lists; freed with the layout, as those below */
     char *own_train, *own_val;

@@ -301,8 +301,7 @@ static void check_task(const struct config *cfg, const struct cmdline *line,
 
     for (size_t i = 0; values && i < VALUES_LACK; i++)
         if (cmdline_has(line, classes[i]) || cmdline_value(line, classes[i]))
-            problems_error(p, classes[i],
-                           "is of classes, and MODEL.TASK is regression");
+            problems_error(p, classes[i], "is of classes, and MODEL.TASK is regression");
     if (values && cfg->model.num_classes > 1 && cmdline_value(line, "--submission") &&
         !cmdline_value(line, "--sample"))
         problems_error(p, "--submission",

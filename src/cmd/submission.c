@@ -17,7 +17,7 @@ struct submission {
     const char *sample;  /* its path, or NULL */
     char *const *name;   /* class names */
     int classes;
-    bool values; /* a regression: class_of are targets, and answers the first one */
+    bool values;   /* a regression: class_of are targets, and answers the first one */
     int *class_of; /* for each column from 1: the class of its probability, or ANSWER */
     struct strmap row;   /* maps the sample's ids, without extension, to 1 + row */
     struct strbuf *line; /* of each row; empty until its image is added */

@@ -40,8 +40,8 @@ static void loss_part(void *arg, int64_t lo, int64_t hi)
         double sum = 0;
 
         for (int64_t k = 0; k < j->t.targets && regression_valid(&j->t, i); k++)
-            sum += (double)regression_element(j->rule,
-                                              regression_error(&j->t, i, k, z[k]));
+            sum +=
+                (double)regression_element(j->rule, regression_error(&j->t, i, k, z[k]));
         j->partial[i] = sum;
     }
 }
@@ -56,10 +56,10 @@ static void grad_part(void *arg, int64_t lo, int64_t hi)
         bool valid = regression_valid(&j->t, i);
 
         for (int64_t k = 0; k < j->t.targets; k++)
-            dz[k] = valid ? regression_slope(j->rule,
-                                             regression_error(&j->t, i, k, z[k])) *
-                                j->scale
-                          : 0;
+            dz[k] = valid
+                        ? regression_slope(j->rule, regression_error(&j->t, i, k, z[k])) *
+                              j->scale
+                        : 0;
     }
 }
 

@@ -15,7 +15,7 @@ struct class_files {
         int32_t label;
         const void *target; /* set of labels, uint8 [nclass]; values, float [nclass]; or
                              * NULL */
-        float weight;          /* 1, or the value in a table */
+        float weight;       /* 1, or the value in a table */
     } * file;
     size_t cap;
     struct arena mem; /* storage of strings */

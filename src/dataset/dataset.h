@@ -39,8 +39,8 @@ struct dataset {
     int64_t n;
     int nclass;
     char **class_name; /* in label order; of values: the names of the targets */
-    bool values; /* targets are numbers (dataset_targets) */
-    int32_t *order; /* class of each label of the storage; NULL: the label itself.
+    bool values;       /* targets are numbers (dataset_targets) */
+    int32_t *order;    /* class of each label of the storage; NULL: the label itself.
                      * Set by dataset_order_classes() */
 
     /* With label maps: the names and colors of classes, and the meaning of values. */

@@ -27,7 +27,7 @@ enum model_task {
     MODEL_SEGMENT,    /* logits [N, classes, h, w]; a label per pixel of h x w */
     MODEL_MULTILABEL, /* the same logits as MODEL_CLASSIFY; a set of labels per image */
     MODEL_REGRESSION, /* values [N, targets]; a number per target and image */
-    MODEL_ORDINAL,    /* classes - 1 outputs (ops/corn.h); one of ordered classes per image */
+    MODEL_ORDINAL, /* classes - 1 outputs (ops/corn.h); one of ordered classes per image */
     MODEL_TASKS
 };
 

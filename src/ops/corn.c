@@ -24,8 +24,8 @@ static const char *corn_shape(struct node *n)
 static void corn_grad(struct builder *b, const struct node *n)
 {
     struct tensor *z = n->in[CORN_LOGITS];
-    struct tensor *in[] = {[CORN_GRAD_LOGITS] = z,
-                           [CORN_GRAD_DY] = grad_of(b, n->out[0])};
+    struct tensor *in[] = {
+        [CORN_GRAD_LOGITS] = z, [CORN_GRAD_DY] = grad_of(b, n->out[0])};
 
     grad_add(b, z, node(b, &op_corn_grad, n->layer, NULL, in, 2));
 }

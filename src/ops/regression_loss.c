@@ -17,9 +17,9 @@ struct tensor *regression_loss(struct builder *b, struct tensor *values,
                                const struct regression_loss_attrs *a)
 {
     struct tensor *list[] = {
-        [REGRESSION_VALUES] = values,      [REGRESSION_LABELS] = in->labels,
+        [REGRESSION_VALUES] = values,       [REGRESSION_LABELS] = in->labels,
         [REGRESSION_TARGETS] = in->targets, [REGRESSION_MEAN] = in->mean,
-        [REGRESSION_STD] = in->std,        [REGRESSION_LAM] = in->lam,
+        [REGRESSION_STD] = in->std,         [REGRESSION_LAM] = in->lam,
     };
 
     return node(b, &op_regression_loss, a->layer, a, list, in->lam ? 6 : 5);

@@ -38,8 +38,8 @@ static void unscale_ref(const struct step *s)
     float *y = s->out[0];
 
     for (int64_t i = 0; i < tensor_len(s->node->out[0]); i++)
-        y[i] = (float)((double)z[i] * (double)std[i % targets] +
-                       (double)mean[i % targets]);
+        y[i] =
+            (float)((double)z[i] * (double)std[i % targets] + (double)mean[i % targets]);
 }
 
 const struct op op_unscale = {

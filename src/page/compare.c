@@ -9,10 +9,9 @@
 #include "page/page.h"
 
 static const char *const columns[] = {
-    "run",     "best top-1, %", "best mean IoU", "best mAP",
-    "best R2", "best kappa",    "training loss", "epochs",
-    "steps",   "images per second", "seconds",   "memory, MiB",
-    "exit",
+    "run",        "best top-1, %", "best mean IoU", "best mAP", "best R2",
+    "best kappa", "training loss", "epochs",        "steps",    "images per second",
+    "seconds",    "memory, MiB",   "exit",
 };
 enum { COLUMNS = sizeof(columns) / sizeof(*columns) };
 
@@ -52,16 +51,22 @@ static void find_keys(struct keys *k, const struct page_run *r, int n)
 
 static void numbers_of(const struct page_run *r, double v[COLUMNS])
 {
-    const double none = (double)NAN, numbers[COLUMNS] = {
-        none, none, none, none, none, none,
-        page_run_loss(r),
-        page_run_number(r, "epochs"),
-        page_run_number(r, "steps"),
-        page_run_number(r, "images_per_second"),
-        page_run_number(r, "wall_seconds"),
-        page_run_number(r, "peak_memory_bytes") / (1 << 20),
-        page_run_number(r, "exit"),
-    };
+    const double none = (double)NAN,
+                 numbers[COLUMNS] = {
+                     none,
+                     none,
+                     none,
+                     none,
+                     none,
+                     none,
+                     page_run_loss(r),
+                     page_run_number(r, "epochs"),
+                     page_run_number(r, "steps"),
+                     page_run_number(r, "images_per_second"),
+                     page_run_number(r, "wall_seconds"),
+                     page_run_number(r, "peak_memory_bytes") / (1 << 20),
+                     page_run_number(r, "exit"),
+                 };
 
     memcpy(v, numbers, sizeof(numbers));
     v[page_run_score(r)->column] = page_run_best(r);

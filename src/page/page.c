@@ -61,8 +61,7 @@ static void add_cards(struct strbuf *s, const struct page_run *r)
     char t[32];
 
     strbuf_addstr(s, "<div class=\"cards\">\n");
-    add_card(s, page_run_score(r)->card,
-             page_number(t, page_run_best(r), 4));
+    add_card(s, page_run_score(r)->card, page_number(t, page_run_best(r), 4));
     add_card(s, "training loss", page_number(t, page_run_loss(r), 4));
     add_card(s, "epochs", page_number(t, page_run_number(r, "epochs"), 6));
     add_card(s, "steps", page_number(t, page_run_number(r, "steps"), 9));

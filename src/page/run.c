@@ -160,17 +160,15 @@ double page_run_number(const struct page_run *r, const char *key)
 
 /* The last row is for runs that have none of the scores. */
 static const struct page_score page_scores[] = {
-    {"miou", "best mean IoU", 2}, {"map", "best mAP", 3},
-    {"r2", "best R2", 4},         {"kappa", "best kappa", 5},
-    {"top1", "best accuracy, %", 1},
+    {"miou", "best mean IoU", 2}, {"map", "best mAP", 3},          {"r2", "best R2", 4},
+    {"kappa", "best kappa", 5},   {"top1", "best accuracy, %", 1},
 };
 
 const struct page_score *page_run_score(const struct page_run *r)
 {
     for (size_t i = 0; i < sizeof(page_scores) / sizeof(page_scores[0]) - 1; i++)
         for (int ema = 0; ema < 2; ema++) {
-            char *name =
-                xasprintf("val/%s_%s", ema ? "ema" : "val", page_scores[i].name);
+            char *name = xasprintf("val/%s_%s", ema ? "ema" : "val", page_scores[i].name);
             bool has = page_run_series(r, name) != NULL;
 
             free(name);

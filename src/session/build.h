@@ -63,7 +63,7 @@ struct build {
                             * mirrored with their images */
     struct tensor *outputs; /* of the model's last layer: the logits, or those of
                              * MODEL_REGRESSION and MODEL_ORDINAL, from which logits come */
-    struct tensor *mean, *std; /* fp32 [K] of MODEL_REGRESSION: the targets' units */
+    struct tensor *mean, *std;    /* fp32 [K] of MODEL_REGRESSION: the targets' units */
     struct tensor *logits, *loss; /* evaluations of MODEL_REGRESSION: values in the
                                    * targets' units; MODEL_ORDINAL: log probabilities */
     struct tensor *each[LOSSES_MAX]; /* training losses; `loss` is their sum */

@@ -303,6 +303,16 @@ static bool row_of_pixels(struct view *v)
     return true;
 }
 
+/* A mixed image need not look like the mean of its targets. */
+static bool row_of_numbers(struct view *v)
+{
+    if (v->cfg->model.task != TASK_REGRESSION)
+        return false;
+    set_value(v, "0.0");
+    strbuf_addstr(&v->why, "targets are numbers, which are not smoothed or mixed");
+    return true;
+}
+
 static bool row_smoothing(struct view *v)
 {
     if (v->cfg->model.task == TASK_MULTILABEL) {
@@ -310,25 +320,14 @@ static bool row_smoothing(struct view *v)
         strbuf_addstr(&v->why, "absent labels are most of the targets");
         return true;
     }
-    if (v->cfg->model.task == TASK_REGRESSION || v->cfg->model.task == TASK_ORDINAL) {
+    if (v->cfg->model.task == TASK_ORDINAL) {
         set_value(v, "0.0");
-        strbuf_addstr(&v->why, v->cfg->model.task == TASK_ORDINAL
-                                   ? "smoothing ignores the order of the classes"
-                                   : "targets are numbers");
+        strbuf_addstr(&v->why, "smoothing ignores the order of the classes");
         return true;
     }
+    if (row_of_numbers(v))
+        return true;
     return v->segment && row_of_pixels(v);
-}
-
-/* Mixed images of a regression have mixed targets, which their appearance need not
- * follow. */
-static bool row_of_numbers(struct view *v)
-{
-    if (v->cfg->model.task != TASK_REGRESSION)
-        return false;
-    set_value(v, "0.0");
-    strbuf_addstr(&v->why, "targets are numbers: mix them only on purpose");
-    return true;
 }
 
 static bool row_mixup(struct view *v)
@@ -336,10 +335,8 @@ static bool row_mixup(struct view *v)
     bool mixes = !v->tuned && v->job->images < JOB_FEW_IMAGES &&
                  v->cfg->train.epochs >= 50 && v->updates >= 2000;
 
-    if (v->segment)
-        return row_of_pixels(v);
-    if (row_of_numbers(v))
-        return true;
+    if (v->segment || row_of_numbers(v))
+        return !v->segment || row_of_pixels(v);
     if (!v->job->images || !v->mild)
         return false;
     set_value(v, mixes && !v->job->glyphs ? "0.2" : "0.0");
@@ -349,10 +346,8 @@ static bool row_mixup(struct view *v)
 
 static bool row_cutmix(struct view *v)
 {
-    if (v->segment)
-        return row_of_pixels(v);
-    if (row_of_numbers(v))
-        return true;
+    if (v->segment || row_of_numbers(v))
+        return !v->segment || row_of_pixels(v);
     if (!v->job->images || !v->mild)
         return false;
     set_value(v, "0.0");

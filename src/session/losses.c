@@ -268,8 +268,9 @@ static const struct loss loss_l1 = {
 
 static const struct loss loss_huber = {
     .name = "huber",
-    .help = "MODEL.TASK regression: squared error up to DELTA, linear beyond (Huber 1964; "
-            "PyTorch's HuberLoss)",
+    .help =
+        "MODEL.TASK regression: squared error up to DELTA, linear beyond (Huber 1964; "
+        "PyTorch's HuberLoss)",
     .reads = (const char *const[]){"TRAIN.LOSS.DELTA", NULL},
     .fields = (const char *const[]){"stage", "delta", NULL},
     .build = {[MODEL_REGRESSION] = build_huber},
@@ -277,8 +278,9 @@ static const struct loss loss_huber = {
 
 static const struct loss loss_smooth_l1 = {
     .name = "smooth_l1",
-    .help = "MODEL.TASK regression: huber divided by DELTA (PyTorch's SmoothL1Loss, whose "
-            "beta is DELTA)",
+    .help =
+        "MODEL.TASK regression: huber divided by DELTA (PyTorch's SmoothL1Loss, whose "
+        "beta is DELTA)",
     .reads = (const char *const[]){"TRAIN.LOSS.DELTA", NULL},
     .fields = (const char *const[]){"stage", "delta", NULL},
     .build = {[MODEL_REGRESSION] = build_smooth_l1},
@@ -295,9 +297,9 @@ static const struct loss loss_corn = {
 };
 
 static const struct loss *const losses[] = {
-    &loss_cross_entropy, &loss_bce, &loss_focal, &loss_asymmetric, &loss_dice, &loss_ohem,
-    &loss_distill,       &loss_l2,  &loss_l1,    &loss_huber,      &loss_smooth_l1,
-    &loss_corn,          NULL};
+    &loss_cross_entropy, &loss_bce,     &loss_focal, &loss_asymmetric, &loss_dice,
+    &loss_ohem,          &loss_distill, &loss_l2,    &loss_l1,         &loss_huber,
+    &loss_smooth_l1,     &loss_corn,    NULL};
 
 static struct named loss_at(const void *table, int i)
 {

@@ -13,7 +13,8 @@
 #include "session/state.h"
 
 /* Returns targets for callers without labels: of sets none is known, numbers are 0. */
-static const void *unknown_targets(struct session *s, const struct tensor *targets, size_t size)
+static const void *unknown_targets(struct session *s, const struct tensor *targets,
+                                   size_t size)
 {
     if (size > s->unknown_size) {
         s->unknown = xrealloc(s->unknown, size);

@@ -79,7 +79,8 @@ void collector_batch(struct collector *c, const struct batch *b)
     memcpy(c->sample, b->sample, n * sizeof(*c->sample));
     memcpy(c->label, b->label, n * sizeof(*c->label));
     if (b->target)
-        memcpy(c->target, b->target, n * (size_t)session_classes(c->session) * target_size(c));
+        memcpy(c->target, b->target,
+               n * (size_t)session_classes(c->session) * target_size(c));
     if (c->boundary)
         memcpy(c->map, b->label_map, n * (size_t)map_size(c->session));
 }
@@ -129,7 +130,8 @@ void collector_add(struct collector *c)
         if (c->sets)
             multilabel_add(&c->rows, c->sample[i], c->target + i * classes, logits);
         if (c->values)
-            regression_add(&c->rows, c->sample[i], (const float *)(const void *)c->target + i * classes, logits);
+            regression_add(&c->rows, c->sample[i],
+                           (const float *)(const void *)c->target + i * classes, logits);
     }
 }
 

@@ -214,7 +214,7 @@ static void judge(const struct pool *p, struct evaluation *e, struct report *r)
             continue;
         probabilities_to_logits(logits, p->sum + i * p->classes, p->classes, p->passes,
                                 p->task);
-        (classes                        ? judge_class
+        (classes                       ? judge_class
          : p->task == MODEL_MULTILABEL ? judge_set
                                        : judge_values)(p, i, logits, e);
         if (r && classes)

@@ -19,13 +19,13 @@
 struct evaluation {
     struct metrics raw, ema;                      /* ema.count is 0 without an EMA */
     struct segmentation *pixels[SESSION_WEIGHTS]; /* NULL: no segmentation or no EMA */
-    enum session_weights scores_of; /* which weights the scores below are of */
+    enum session_weights scores_of;   /* which weights the scores below are of */
     struct multilabel_scores *sets;   /* NULL unless MODEL_MULTILABEL */
     struct regression_scores *values; /* NULL unless MODEL_REGRESSION */
     struct ordinal_scores order;      /* NaN unless MODEL_ORDINAL */
-    struct class_scores balance;    /* NaN if not computed */
-    bool swa;                       /* `ema` is of the average of TRAIN.SWA */
-    int64_t images;                 /* number of valid images */
+    struct class_scores balance;      /* NaN if not computed */
+    bool swa;                         /* `ema` is of the average of TRAIN.SWA */
+    int64_t images;                   /* number of valid images */
     int classes;
     double seconds;
 };

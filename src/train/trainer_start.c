@@ -130,14 +130,14 @@ static void log_start(const struct trainer *t)
     if (p->world > 1)
         log_info("%d processes, each with batches of %lld images", p->world,
                  (long long)p->batch);
-    log_info(
-        "%lld training images, %d %s%s: %lld steps of %lld images per epoch%s",
-        (long long)t->feed.train->n, t->feed.classes.n,
-        p->task != MODEL_REGRESSION ? "classes" : "target",
-        p->task == MODEL_REGRESSION && t->feed.classes.n > 1 ? "s" : "",
-        (long long)p->updates_per_epoch,
-        (long long)p->batch * p->world * p->accumulation.group,
-        p->accumulation.batches % p->accumulation.group ? ", fewer in the last" : "");
+    log_info("%lld training images, %d %s%s: %lld steps of %lld images per epoch%s",
+             (long long)t->feed.train->n, t->feed.classes.n,
+             p->task != MODEL_REGRESSION ? "classes" : "target",
+             p->task == MODEL_REGRESSION && t->feed.classes.n > 1 ? "s" : "",
+             (long long)p->updates_per_epoch,
+             (long long)p->batch * p->world * p->accumulation.group,
+             p->accumulation.batches % p->accumulation.group ? ", fewer in the last"
+                                                             : "");
     busy_note(s);
     log_norms(t);
     log_unshared(t);

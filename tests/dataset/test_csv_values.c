@@ -60,8 +60,8 @@ static void numbers_are_read(void **state)
         {"train.csv", "*", "id,image,x,word,y\n1,a,1,u,3\n2,b,4,v,6\n",
          "1 3 | 4 6 | x y"},
         {"train.tsv", "", "image\tx\ty\na\t0.25\t+3\nb\t1\t.5\n", "0.25 3 | 1 0.5 | x y"},
-        {"train.jsonl", "x", "{\"image\": \"a\", \"x\": 0.1}\n{\"image\": \"b\", \"x\": 2}\n",
-         "0.1 | 2 | x"},
+        {"train.jsonl", "x",
+         "{\"image\": \"a\", \"x\": 0.1}\n{\"image\": \"b\", \"x\": 2}\n", "0.1 | 2 | x"},
         {"labels.csv", "age", "image,split,age\na,train,1\nb,val,wrong\n", "1 | age"},
     };
 
@@ -90,7 +90,8 @@ static void mistakes_name_the_line(void **state)
         const char *columns, *text, *want;
     } rows[] = {
         {"age", "image,age\na,1\nb,\n", "train.csv:3: the target 'age' is empty"},
-        {"age", "image,age\na,nan\n", "train.csv:2: the target 'age' is no finite number"},
+        {"age", "image,age\na,nan\n",
+         "train.csv:2: the target 'age' is no finite number"},
         {"age", "image,age\na,0x10\n", "'0x10'"},
         {"age", "image,age\na,1 2\n", "'1 2'"},
         {"age", "image,age\na,1e39\n", "'1e39'"},

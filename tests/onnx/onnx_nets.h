@@ -16,7 +16,7 @@ struct onnx_net {
     int height, width;
     bool fold_bn, quantized;
     enum model_task task; /* MODEL_REGRESSION, MODEL_ORDINAL: what follows the logits */
-    bool large; /* too slow for every test run */
+    bool large;           /* too slow for every test run */
 };
 extern const struct onnx_net onnx_nets[]; /* ended by a row without a name */
 

@@ -109,8 +109,9 @@ static void evaluations_use_l2(void **state)
     struct built t;
 
     (void)state;
-    built_init(&t, BUILD_EVAL,
-               (const char *[]){"MODEL.TASK", "regression", "TRAIN.LOSS.NAME", "l1", NULL});
+    built_init(
+        &t, BUILD_EVAL,
+        (const char *[]){"MODEL.TASK", "regression", "TRAIN.LOSS.NAME", "l1", NULL});
     assert_int_equal(rule_of(&t).kind, REGRESSION_L2);
     unit = only(&t, &op_unscale);
     assert_ptr_equal(unit->in[UNSCALE_VALUES], t.build.outputs);
