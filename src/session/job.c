@@ -295,39 +295,31 @@ static bool row_drop_path(struct view *v)
     return true;
 }
 
-/* Label maps are neither smoothed nor mixed. */
-static bool row_of_pixels(struct view *v)
+/* Label maps are neither smoothed nor mixed; a mixed image need not look like the mean of
+ * its numbers. */
+static bool row_unmixed(struct view *v)
 {
-    set_value(v, "0.0");
-    strbuf_addstr(&v->why, "label maps are not smoothed or mixed");
-    return true;
-}
-
-/* A mixed image need not look like the mean of its targets. */
-static bool row_of_numbers(struct view *v)
-{
-    if (v->cfg->model.task != TASK_REGRESSION)
+    if (!v->segment && v->cfg->model.task != TASK_REGRESSION)
         return false;
     set_value(v, "0.0");
-    strbuf_addstr(&v->why, "targets are numbers, which are not smoothed or mixed");
+    strbuf_addstr(&v->why, v->segment ? "label maps are not smoothed or mixed"
+                                      : "targets are numbers: mix them only on purpose");
     return true;
 }
 
 static bool row_smoothing(struct view *v)
 {
-    if (v->cfg->model.task == TASK_MULTILABEL) {
-        set_value(v, "0.0");
-        strbuf_addstr(&v->why, "absent labels are most of the targets");
-        return true;
-    }
-    if (v->cfg->model.task == TASK_ORDINAL) {
-        set_value(v, "0.0");
-        strbuf_addstr(&v->why, "smoothing ignores the order of the classes");
-        return true;
-    }
-    if (row_of_numbers(v))
-        return true;
-    return v->segment && row_of_pixels(v);
+    static const char *const why[] = {
+        [TASK_MULTILABEL] = "absent labels are most of the targets",
+        [TASK_REGRESSION] = "targets are numbers",
+        [TASK_ORDINAL] = "smoothing ignores the order of the classes",
+    };
+
+    if (!why[v->cfg->model.task])
+        return v->segment && row_unmixed(v);
+    set_value(v, "0.0");
+    strbuf_addstr(&v->why, why[v->cfg->model.task]);
+    return true;
 }
 
 static bool row_mixup(struct view *v)
@@ -335,8 +327,8 @@ static bool row_mixup(struct view *v)
     bool mixes = !v->tuned && v->job->images < JOB_FEW_IMAGES &&
                  v->cfg->train.epochs >= 50 && v->updates >= 2000;
 
-    if (v->segment || row_of_numbers(v))
-        return !v->segment || row_of_pixels(v);
+    if (row_unmixed(v))
+        return true;
     if (!v->job->images || !v->mild)
         return false;
     set_value(v, mixes && !v->job->glyphs ? "0.2" : "0.0");
@@ -346,8 +338,8 @@ static bool row_mixup(struct view *v)
 
 static bool row_cutmix(struct view *v)
 {
-    if (v->segment || row_of_numbers(v))
-        return !v->segment || row_of_pixels(v);
+    if (row_unmixed(v))
+        return true;
     if (!v->job->images || !v->mild)
         return false;
     set_value(v, "0.0");
