@@ -16,7 +16,7 @@
 #include "ops/batchnorm_parts.h"
 #include "ops/dropout.h"
 #include "ops/pointwise.h"
-#include "ops/relu.h"
+#include "ops/activation.h"
 
 /* A channel's scale and shift: read from tables, or folded from the parameters. */
 struct affine {
@@ -160,9 +160,9 @@ static bool find_applies(match *f, const struct graph *g, struct node *n)
 {
     struct node *before = n;
 
-    if (n->op == &op_relu) {
+    if (is_relu(n)) {
         f->relu = n;
-        before = sole_producer(g, n->in[RELU_X], nullptr);
+        before = sole_producer(g, n->in[ACTIVATION_X], nullptr);
         if (!before)
             return false;
     }
@@ -242,7 +242,7 @@ static const char *apply_claim(struct region *r, struct graph *g, struct node *n
     if (f.relu) {
         region_claim(r, f.relu);
         st->relu = true;
-        st->limit = ((const struct relu_attrs *)f.relu->attrs)->limit;
+        st->limit = relu_limit(f.relu);
     }
     st->residual = f.residual ? region_read(r, f.residual) : -1;
     region_inplace(r, region_write(r, n->out[0]), st->n[0].x);

@@ -22,7 +22,7 @@
 #include "ops/batchnorm_parts.h"
 #include "ops/dropout.h"
 #include "ops/pointwise.h"
-#include "ops/relu.h"
+#include "ops/activation.h"
 
 extern "C" { /* this header is C only */
 #include "base/strbuf.h"
@@ -187,9 +187,9 @@ static struct node *find_apply(const struct tensor *y, const struct tensor *x)
 {
     struct node *relu = y->producer, *apply;
 
-    if (!relu || relu->op != &op_relu)
+    if (!relu || !is_relu(relu))
         return nullptr;
-    apply = relu->in[RELU_X]->producer;
+    apply = relu->in[ACTIVATION_X]->producer;
     return apply && apply->op == &op_batchnorm_apply && apply->in[BATCHNORM_APPLY_X] == x
                ? apply
                : nullptr;
@@ -202,11 +202,11 @@ void grad_front_find(grad_front *f, const struct graph *g, struct tensor *dz,
 
     *f = {};
     f->g = dz;
-    if (p && p->op == &op_relu_grad && node_free(p)) {
+    if (p && is_relu_grad(p) && node_free(p)) {
         f->relu = p;
-        f->limit = ((const struct relu_attrs *)p->attrs)->limit;
-        f->y = p->in[RELU_GRAD_Y];
-        f->g = p->in[RELU_GRAD_DY];
+        f->limit = relu_limit(p);
+        f->y = p->in[ACTIVATION_GRAD_Y];
+        f->g = p->in[ACTIVATION_GRAD_DY];
         apply = find_apply(f->y, x);
         if (apply) {
             f->scale = apply->in[BATCHNORM_APPLY_SCALE];

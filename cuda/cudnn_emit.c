@@ -7,7 +7,7 @@
 #include "ops/batchnorm_parts.h"
 #include "ops/cast.h"
 #include "ops/conv2d.h"
-#include "ops/relu.h"
+#include "ops/activation.h"
 
 struct node *cudnn_fold_of(const struct node *apply)
 {
@@ -255,15 +255,15 @@ static void emit_add(struct cudnn_claim *c, const struct node *n)
 
 static void emit_relu(struct cudnn_claim *c, const struct node *n)
 {
-    int x = with_bias(c, value(c, n->in[RELU_X]));
-    float limit = ((const struct relu_attrs *)n->attrs)->limit;
+    int x = with_bias(c, value(c, n->in[ACTIVATION_X]));
+    float limit = relu_limit(n);
 
     c->value_of[cudnn_graph_pointwise(&c->graph, CUDNN_RELU, x, -1, limit)] = n->out[0];
 }
 
 static void emit_relu_grad(struct cudnn_claim *c, const struct node *n)
 {
-    int dy = value(c, n->in[RELU_GRAD_DY]), y = input(c, n->in[RELU_GRAD_Y]);
+    int dy = value(c, n->in[ACTIVATION_GRAD_DY]), y = input(c, n->in[ACTIVATION_GRAD_Y]);
 
     c->value_of[cudnn_graph_pointwise(&c->graph, CUDNN_RELU_GRAD, dy, y, 0)] = n->out[0];
 }
@@ -288,14 +288,20 @@ static const struct emit {
     {&op_conv2d_data_grad, emit_data_grad},
     {&op_conv2d_weight_grad, emit_weight_grad},
     {&op_add, emit_add},
-    {&op_relu, emit_relu},
-    {&op_relu_grad, emit_relu_grad},
     {&op_cast, emit_cast},
     {&op_batchnorm_apply, emit_apply},
 };
 
 static void emit_node(struct cudnn_claim *c, const struct node *n)
 {
+    if (is_relu(n)) {
+        emit_relu(c, n);
+        return;
+    }
+    if (is_relu_grad(n)) {
+        emit_relu_grad(c, n);
+        return;
+    }
     for (size_t i = 0; i < sizeof(emit_table) / sizeof(emit_table[0]); i++)
         if (emit_table[i].op == n->op) {
             emit_table[i].emit(c, n);

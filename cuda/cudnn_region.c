@@ -13,7 +13,7 @@
 #include "ops/cast.h"
 #include "ops/conv2d.h"
 #include "ops/image.h"
-#include "ops/relu.h"
+#include "ops/activation.h"
 
 enum { ALIGN = 256 };
 
@@ -36,14 +36,14 @@ static bool chain_inputs(const struct node *n, int *first, int *end)
 {
     *first = 0;
     *end = 1;
-    if (n->op == &op_relu || n->op == &op_cast)
+    if (is_relu(n) || n->op == &op_cast)
         return true;
     if (n->op == &op_batchnorm_apply)
         return cudnn_fold_of(n) != NULL;
-    if (n->op == &op_relu_grad) {
-        *first = RELU_GRAD_DY;
-        *end = RELU_GRAD_DY + 1;
-        return !(((const struct relu_attrs *)n->attrs)->limit > 0);
+    if (is_relu_grad(n)) {
+        *first = ACTIVATION_GRAD_DY;
+        *end = ACTIVATION_GRAD_DY + 1;
+        return !(relu_limit(n) > 0);
     }
     *end = 2;
     return n->op == &op_add && n->nin == 2 && n->in[0] != n->in[1];

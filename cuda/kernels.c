@@ -38,7 +38,6 @@ const struct kernel *const cuda_kernels[] = {
     &cuda_expr,
     &cuda_reduce_sum,
     &cuda_add,
-    &cuda_scale_by,
     &cuda_dropout,
     &cuda_resample,
     &cuda_concat,

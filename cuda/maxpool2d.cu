@@ -28,7 +28,7 @@
 #include "ops/concat.h"
 #include "ops/maxpool2d_places.h"
 #include "ops/pointwise.h"
-#include "ops/relu.h"
+#include "ops/activation.h"
 
 /* x as is, or relu(x scale + shift); scale NULL: as is. */
 struct source {
@@ -237,15 +237,15 @@ static struct node *find_relu(const struct graph *g, const struct tensor *x)
     struct node *relu = x->producer, *apply;
     const struct node *n;
 
-    if (!relu || relu->op != &op_relu || !node_free(relu) || x->root)
+    if (!relu || !is_relu(relu) || !node_free(relu) || x->root)
         return nullptr;
-    apply = relu->in[RELU_X]->producer;
+    apply = relu->in[ACTIVATION_X]->producer;
     if (!apply || apply->op != &op_batchnorm_apply || !node_free(apply) ||
         apply->in[BATCHNORM_APPLY_X]->dtype != x->dtype)
         return nullptr;
     for (int i = 0; (n = tensor_reader(g, x, i)) != nullptr; i++)
         if (n->op != &op_maxpool2d && n->op != &op_maxpool2d_grad &&
-            n->op != &op_maxpool2d_places && n->op != &op_relu_grad)
+            n->op != &op_maxpool2d_places && !is_relu_grad(n))
             return nullptr;
     return relu;
 }
@@ -316,10 +316,10 @@ static const char *maxpool_claim(struct region *r, struct graph *g, struct node 
     st->won = -1;
     st->bytes = st->p.kernel <= 16;
     st->norm = relu != nullptr;
-    apply = relu ? relu->in[RELU_X]->producer : nullptr;
+    apply = relu ? relu->in[ACTIVATION_X]->producer : nullptr;
     region_claim(r, n);
     if (apply) {
-        st->limit = ((const struct relu_attrs *)relu->attrs)->limit;
+        st->limit = relu_limit(relu);
         region_duplicate(r, relu);
         region_duplicate(r, apply);
     }

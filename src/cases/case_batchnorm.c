@@ -9,7 +9,7 @@
 #include "ops/batchnorm_parts.h"
 #include "ops/image.h"
 #include "ops/maxpool2d.h"
-#include "ops/relu.h"
+#include "ops/activation.h"
 
 static struct tensor *vector(struct case_build *c, const char *name,
                              const struct case_size *s, enum case_fill fill)

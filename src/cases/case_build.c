@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "ops/activation.h"
 #include "ops/add.h"
 #include "ops/avgpool2d.h"
 #include "ops/batchnorm.h"
@@ -26,10 +27,8 @@
 #include "ops/normalize.h"
 #include "ops/pad_end.h"
 #include "ops/pad_shortcut.h"
-#include "ops/relu.h"
 #include "ops/resample.h"
 #include "ops/scale_channels.h"
-#include "ops/sigmoid.h"
 #include "ops/state.h"
 
 struct tensor *case_tensor(struct case_build *c, const char *name, enum dtype dtype,

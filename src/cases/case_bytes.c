@@ -7,7 +7,7 @@
 #include "ops/linear.h"
 #include "ops/qlayer.h"
 #include "ops/quantize.h"
-#include "ops/relu.h"
+#include "ops/activation.h"
 
 static struct tensor *param(struct case_build *c, const char *layer, const char *suffix,
                             const struct tensor *like, int ndim, const int64_t *dim)

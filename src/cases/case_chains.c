@@ -13,9 +13,8 @@
 #include "ops/maxpool2d.h"
 #include "ops/mix.h"
 #include "ops/normalize.h"
-#include "ops/relu.h"
+#include "ops/activation.h"
 #include "ops/scale_channels.h"
-#include "ops/sigmoid.h"
 #include "ops/state.h"
 
 void case_conv_bn_relu(struct case_build *c, const struct op_case *row,

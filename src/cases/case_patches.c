@@ -2,7 +2,7 @@
 #include "cases/case_build.h"
 #include "ops/patch_merge.h"
 #include "ops/position.h"
-#include "ops/scale_by.h"
+#include "ops/expr.h"
 #include "ops/tokens.h"
 
 static struct tensor *tokens(struct case_build *c, const struct case_size *s)
@@ -15,7 +15,7 @@ void case_scale_by(struct case_build *c, const struct op_case *row,
                    const struct case_size *s)
 {
     (void)row;
-    case_output(c, scale_by(c->b, tokens(c, s), "scale_by", .factor = 0.75f));
+    case_output(c, expr_scale_by(c->b, tokens(c, s), 0.75f, "scale_by"));
 }
 
 void case_patch_merge(struct case_build *c, const struct op_case *row,

@@ -3,13 +3,11 @@
 
 #include "ops/add.h"
 #include "ops/dropout.h"
-#include "ops/gelu.h"
+#include "ops/activation.h"
 #include "ops/image.h"
 #include "ops/layer_scale.h"
 #include "ops/layernorm.h"
 #include "ops/linear.h"
-#include "ops/relu.h"
-#include "ops/sigmoid.h"
 #include "ops/view.h"
 
 struct tensor *case_plain(struct case_build *c, const char *name, const int64_t *dim,

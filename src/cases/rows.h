@@ -8,6 +8,7 @@
 #include "cases/case_build.h"
 #include "cases/case_group.h"
 
+#include "ops/activation.h"
 #include "ops/avgpool2d.h"
 #include "ops/batchnorm.h"
 #include "ops/bce.h"
@@ -27,7 +28,6 @@
 #include "ops/pad_end.h"
 #include "ops/pad_shortcut.h"
 #include "ops/regression_loss.h"
-#include "ops/relu.h"
 #include "ops/resample.h"
 #include "ops/window_attention.h"
 #include "ops/window_mix.h"

@@ -1,7 +1,7 @@
 /* The rows of ops on tokens. */
 #include "cases/rows.h"
 #include "ops/dropout.h"
-#include "ops/gelu.h"
+#include "ops/activation.h"
 #include "ops/layernorm.h"
 
 #define LAYERNORM(...) .build = case_layernorm, ATTRS(layernorm_attrs, __VA_ARGS__)

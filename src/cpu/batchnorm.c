@@ -23,7 +23,7 @@
 #include "ops/add.h"
 #include "ops/batchnorm_formula.h"
 #include "ops/dropout.h"
-#include "ops/relu.h"
+#include "ops/activation.h"
 
 /* One batch norm: the indices of its tensors in the step. */
 struct norm {
@@ -80,9 +80,9 @@ static bool find_match(struct match *f, const struct graph *g, struct node *n)
 {
     struct node *last = n; /* an add or a batch norm */
 
-    if (n->op == &op_relu && !(((const struct relu_attrs *)n->attrs)->limit > 0)) {
+    if (is_plain_relu(n)) {
         f->relu = n;
-        last = sole_producer(g, n->in[RELU_X], NULL);
+        last = sole_producer(g, n->in[ACTIVATION_X], NULL);
         if (!last)
             return false;
     }

@@ -21,7 +21,7 @@
 #include "graph/kernel.h"
 #include "ops/add.h"
 #include "ops/batchnorm_formula.h"
-#include "ops/relu.h"
+#include "ops/activation.h"
 
 enum { READ_X, READ_WEIGHT, READ_MEAN, READ_VAR, READ_G };
 enum { WRITE_DX, WRITE_DWEIGHT, WRITE_DBIAS, WRITE_DZ };
@@ -46,9 +46,9 @@ static struct node *bn_before_relu(const struct node *n, const struct tensor *y)
 {
     struct node *relu = y->producer, *bn;
 
-    if (!relu || relu->op != &op_relu)
+    if (!relu || !is_relu(relu))
         return NULL;
-    bn = relu->in[RELU_X]->producer;
+    bn = relu->in[ACTIVATION_X]->producer;
     if (!bn || bn->op != &op_batchnorm ||
         bn->in[BATCHNORM_X] != n->in[BATCHNORM_GRAD_X] ||
         bn->in[BATCHNORM_WEIGHT] != n->in[BATCHNORM_GRAD_WEIGHT])
@@ -67,11 +67,11 @@ static void find_match(struct match *f, const struct graph *g, struct node *n)
     dz = f->drop ? f->drop->in[DROPOUT_X] : dz;
     p = dz->producer;
     f->g = dz;
-    if (p && p->op == &op_relu_grad && node_free(p) &&
-        !(((const struct relu_attrs *)p->attrs)->limit > 0)) {
+    if (p && is_relu_grad(p) && node_free(p) &&
+        !(relu_limit(p) > 0)) {
         f->relu = p;
-        f->y = p->in[RELU_GRAD_Y];
-        f->g = p->in[RELU_GRAD_DY];
+        f->y = p->in[ACTIVATION_GRAD_Y];
+        f->g = p->in[ACTIVATION_GRAD_DY];
         bn = bn_before_relu(n, f->y);
         f->bias = bn && !f->drop ? bn->in[BATCHNORM_BIAS] : NULL;
         if (dz->root || !tensor_only_reader(g, dz))

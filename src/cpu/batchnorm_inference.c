@@ -7,7 +7,7 @@
 #include "graph/kernel.h"
 #include "ops/batchnorm.h"
 #include "ops/batchnorm_formula.h"
-#include "ops/relu.h"
+#include "ops/activation.h"
 
 struct inference_state {
     struct rows rows;
@@ -29,9 +29,9 @@ static const char *inference_claim(struct region *r, struct graph *g, struct nod
     struct node *relu = NULL, *bn = n;
     const struct tensor *x;
 
-    if (n->op == &op_relu && !(((const struct relu_attrs *)n->attrs)->limit > 0)) {
+    if (is_plain_relu(n)) {
         relu = n;
-        bn = sole_producer(g, n->in[RELU_X], NULL);
+        bn = sole_producer(g, n->in[ACTIVATION_X], NULL);
     }
     if (!bn || !node_free(bn) ||
         (bn->op != &op_batchnorm_inference &&

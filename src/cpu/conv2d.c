@@ -13,7 +13,7 @@
 #include "ops/add.h"
 #include "ops/batchnorm.h"
 #include "ops/image.h"
-#include "ops/relu.h"
+#include "ops/activation.h"
 
 struct onednn_conv conv2d_geometry(const struct node *n, const struct tensor *x,
                                    const struct tensor *y,

@@ -13,7 +13,7 @@
 #include "ops/bias_grad.h"
 #include "ops/conv2d.h"
 #include "ops/image.h"
-#include "ops/relu.h"
+#include "ops/activation.h"
 
 struct own_state {
     const struct conv_loops *loops;
@@ -186,8 +186,8 @@ static const char *claim_data_grad(struct region *r, const struct graph *g,
     struct node *grad = n;
     const char *why;
 
-    if (n->op == &op_relu_grad && !(((const struct relu_attrs *)n->attrs)->limit > 0))
-        grad = sole_producer(g, n->in[RELU_GRAD_DY], &op_conv2d_data_grad);
+    if (is_plain_relu_grad(n))
+        grad = sole_producer(g, n->in[ACTIVATION_GRAD_DY], &op_conv2d_data_grad);
     if (!grad || grad->op != &op_conv2d_data_grad)
         return "no data gradient of a convolution, nor a relu's after one";
     if (loops->unfused && n != grad)
@@ -196,7 +196,7 @@ static const char *claim_data_grad(struct region *r, const struct graph *g,
         return "it has a bias";
     if (!weights_master(grad->in[CONV2D_DATA_GRAD_WEIGHT]))
         return "the weights are computed";
-    if (n != grad && n->in[RELU_GRAD_Y]->dtype != n->out[0]->dtype)
+    if (n != grad && n->in[ACTIVATION_GRAD_Y]->dtype != n->out[0]->dtype)
         return "the relu has another type";
     st->loops = loops;
     why = loops_decline(loops, g);
@@ -215,7 +215,7 @@ static const char *claim_data_grad(struct region *r, const struct graph *g,
     st->bias = grad->nin > CONV2D_DATA_GRAD_BIAS
                    ? region_read(r, grad->in[CONV2D_DATA_GRAD_BIAS])
                    : -1;
-    st->relu_mask = n != grad ? region_read(r, n->in[RELU_GRAD_Y]) : -1;
+    st->relu_mask = n != grad ? region_read(r, n->in[ACTIVATION_GRAD_Y]) : -1;
     st->add = -1;
     (void)region_write(r, n->out[0]);
     region_workspace(r, loops->data_grad_scratch(&st->shape, dev->threads));

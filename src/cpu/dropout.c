@@ -1,4 +1,4 @@
-/* dropout, dropout2d, drop_path, and sigmoid, by the formulas of ops/. */
+/* dropout, dropout2d, and drop_path, by the formulas of ops/. */
 #include "ops/dropout.h"
 
 #include <string.h>
@@ -11,18 +11,12 @@
 #include "ops/control.h"
 #include "ops/dropout_formula.h"
 #include "ops/pointwise.h"
-#include "ops/sigmoid.h"
 
 struct job {
     const struct device *dev;
     struct step *s;
     bool streamed;
 };
-
-static bool is_sigmoid(const struct node *n)
-{
-    return n->op == &op_sigmoid || n->op == &op_sigmoid_grad;
-}
 
 static bool is_shared(const struct node *n)
 {
@@ -33,9 +27,8 @@ static const char *dropout_claim(struct region *r, struct graph *g, struct node 
                                  struct device *dev)
 {
     (void)g;
-    if (n->op != &op_dropout && n->op != &op_dropout2d && n->op != &op_drop_path &&
-        !is_sigmoid(n))
-        return "no dropout, dropout2d, drop_path or sigmoid";
+    if (n->op != &op_dropout && n->op != &op_dropout2d && n->op != &op_drop_path)
+        return "no dropout, dropout2d, or drop_path";
     if (!cpu_dtype(n->out[0]) || n->in[0]->dtype != n->out[0]->dtype)
         return "fp32 and bf16 only, and one of them for all";
 
@@ -144,29 +137,12 @@ static void dropout2d_thread(void *arg, int thread)
     }
 }
 
-static void sigmoid_part(void *arg, int64_t lo, int64_t hi)
-{
-    const struct job *j = arg;
-    enum dtype t = j->s->out_tensor[0]->dtype;
-    bool grad = j->s->node->op == &op_sigmoid_grad;
-
-    for (int64_t i = lo; i < hi; i++) {
-        float x = scalar_get(j->s->in[0], t, i);
-
-        scalar_put(j->s->out[0], t, i,
-                   grad ? sigmoid_slope(x, scalar_get(j->s->in[SIGMOID_GRAD_DY], t, i))
-                        : sigmoid_value(x));
-    }
-}
-
 static void dropout_run(struct step *s, struct device *dev)
 {
     const struct tensor *y = s->out_tensor[0];
     struct job j = {dev, s, cpu_streams(dev, s, 0)};
 
-    if (is_sigmoid(s->node))
-        cpu_for(dev, tensor_len(y), 64, sigmoid_part, &j);
-    else if (s->node->op == &op_dropout2d)
+    if (s->node->op == &op_dropout2d)
         cpu_parallel(dev, dropout2d_thread, &j);
     else if (s->node->op == &op_dropout)
         cpu_for(dev, tensor_len(y), 64, is_shared(s->node) ? shared_part : dropout_part,

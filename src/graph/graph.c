@@ -294,8 +294,8 @@ struct node *node_update(struct builder *b, const struct op *op, const char *lay
     for (int i = 0; i < op->nout; i++) {
         struct tensor *t = tensor_new(
             g, b->phase == PHASE_BACKWARD ? TENSOR_GRADIENT : TENSOR_ACTIVATION,
-            op->nout == 1 ? arena_printf(&g->arena, "%s:%s", layer, op->name)
-                          : arena_printf(&g->arena, "%s:%s.%d", layer, op->name, i));
+            op->nout == 1 ? arena_printf(&g->arena, "%s:%s", layer, node_title(n))
+                          : arena_printf(&g->arena, "%s:%s.%d", layer, node_title(n), i));
 
         t->producer = n;
         t->slot = i;

@@ -9,7 +9,7 @@
 #include "ops/conv_transpose2d.h"
 #include "ops/dropout.h"
 #include "ops/maxpool2d.h"
-#include "ops/relu.h"
+#include "ops/activation.h"
 
 enum { SIDE = 8 }; /* sides of images are multiples of this */
 

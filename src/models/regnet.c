@@ -11,9 +11,8 @@
 #include "ops/dropout.h"
 #include "ops/global_avgpool.h"
 #include "ops/linear.h"
-#include "ops/relu.h"
+#include "ops/activation.h"
 #include "ops/scale_channels.h"
-#include "ops/sigmoid.h"
 
 /*
  * Equations 2 to 4: block j has width u = w0 + wa j, which is rounded to w0 wm^s for a

@@ -10,9 +10,8 @@
 #include "ops/linear.h"
 #include "ops/maxpool2d.h"
 #include "ops/pad_shortcut.h"
-#include "ops/relu.h"
+#include "ops/activation.h"
 #include "ops/scale_channels.h"
-#include "ops/sigmoid.h"
 
 /* A net under construction. */
 struct net {

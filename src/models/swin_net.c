@@ -5,7 +5,7 @@
 #include "ops/add.h"
 #include "ops/conv2d.h"
 #include "ops/dropout.h"
-#include "ops/gelu.h"
+#include "ops/activation.h"
 #include "ops/global_avgpool.h"
 #include "ops/layernorm.h"
 #include "ops/linear.h"

@@ -5,11 +5,11 @@
 #include "ops/add.h"
 #include "ops/conv2d.h"
 #include "ops/dropout.h"
-#include "ops/gelu.h"
+#include "ops/activation.h"
 #include "ops/layernorm.h"
 #include "ops/linear.h"
 #include "ops/position.h"
-#include "ops/scale_by.h"
+#include "ops/expr.h"
 #include "ops/tokens.h"
 #include "ops/view.h"
 #include "ops/window_attention.h"
@@ -138,7 +138,7 @@ static struct tensor *vit_build(struct builder *b, const void *arch,
         o->stages->taught = taught;
     }
     logits = add(b, logits, taught, "heads");
-    return scale_by(b, logits, "mean", .factor = 0.5f);
+    return expr_scale_by(b, logits, 0.5f, "mean");
 }
 
 static const char *const *check(const struct model *m, const struct model_options *o,

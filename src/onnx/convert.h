@@ -63,7 +63,7 @@ const char *convert_dense(struct convert *c, const char *x, const char *w, const
 /* conv.c */
 convert_fn convert_conv2d, convert_conv_transpose2d, convert_batchnorm, convert_linear;
 /* pointwise.c */
-convert_fn convert_relu, convert_sigmoid, convert_gelu, convert_add, convert_scale_by,
+convert_fn convert_add, 
     convert_layer_scale, convert_scale_channels, convert_layernorm, convert_unscale;
 /* expr.c */
 convert_fn convert_expr;

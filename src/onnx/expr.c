@@ -41,7 +41,7 @@ static const char *scaled(struct convert *c, const char *x, float factor)
 }
 
 /* x (1 + erf(x / sqrt 2)) / 2: ONNX has Gelu only since operator set 20. */
-static const char *gelu(struct convert *c, const char *x)
+static const char *put_gelu(struct convert *c, const char *x)
 {
     const char *y = onnx_node(c->x, "Erf", ONNX_IN(scaled(c, x, 0.707106781f)));
 
@@ -50,7 +50,7 @@ static const char *gelu(struct convert *c, const char *x)
 }
 
 /* x sigmoid(2 sqrt(2 / pi) (x + 0.044715 x^3)) */
-static const char *gelu_tanh(struct convert *c, const char *x)
+static const char *put_gelu_tanh(struct convert *c, const char *x)
 {
     const char *y = scaled(c, onnx_node(c->x, "Mul", ONNX_IN(x, x)), 0.044715f);
 
@@ -59,7 +59,7 @@ static const char *gelu_tanh(struct convert *c, const char *x)
     return onnx_node(c->x, "Mul", ONNX_IN(x, onnx_node(c->x, "Sigmoid", ONNX_IN(y))));
 }
 
-static const char *relu(struct convert *c, const char *x, float limit)
+static const char *put_relu(struct convert *c, const char *x, float limit)
 {
     if (limit > 0)
         return onnx_node(c->x, "Clip",
@@ -74,11 +74,11 @@ static const char *convert_activation(struct convert *c, const struct activation
 
     switch (a->value) {
     case EXPR_RELU:
-        return relu(c, x, m);
+        return put_relu(c, x, m);
     case EXPR_GELU:
-        return gelu(c, x);
+        return put_gelu(c, x);
     case EXPR_GELU_TANH:
-        return gelu_tanh(c, x);
+        return put_gelu_tanh(c, x);
     case EXPR_SILU:
         return onnx_node(c->x, "Mul", ONNX_IN(x, onnx_node(c->x, "Sigmoid", ONNX_IN(x))));
     case EXPR_MISH:

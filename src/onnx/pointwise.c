@@ -1,44 +1,10 @@
 /* Ops on single elements, channels, or positions. */
-#include "base/error.h"
 #include "onnx/convert.h"
-#include "ops/gelu.h"
 #include "ops/image.h"
 #include "ops/layer_scale.h"
 #include "ops/layernorm.h"
-#include "ops/relu.h"
-#include "ops/scale_by.h"
 #include "ops/scale_channels.h"
 #include "ops/unscale.h"
-
-const char *convert_relu(struct convert *c, const struct node *n)
-{
-    const struct relu_attrs *a = n->attrs;
-    const char *x = convert_value(c, n->in[RELU_X]);
-
-    if (a->limit > 0)
-        return onnx_node(c->x, "Clip",
-                         ONNX_IN(x, onnx_scalar(c->x, 0), onnx_scalar(c->x, a->limit)));
-    return onnx_node(c->x, "Relu", ONNX_IN(x));
-}
-
-const char *convert_sigmoid(struct convert *c, const struct node *n)
-{
-    return onnx_node(c->x, "Sigmoid", ONNX_IN(convert_value(c, n->in[0])));
-}
-
-/* x (1 + erf(x / sqrt 2)) / 2: ONNX has Gelu only since operator set 20. */
-const char *convert_gelu(struct convert *c, const struct node *n)
-{
-    const char *x = convert_value(c, n->in[GELU_X]), *y;
-
-    if (((const struct gelu_attrs *)n->attrs)->tanh)
-        die("layer '%s': gelu with tanh cannot be exported to ONNX", n->layer);
-    y = onnx_node(c->x, "Mul", ONNX_IN(x, onnx_scalar(c->x, 0.707106781f)));
-    y = onnx_node(c->x, "Erf", ONNX_IN(y));
-    y = onnx_node(c->x, "Add", ONNX_IN(y, onnx_scalar(c->x, 1)));
-    y = onnx_node(c->x, "Mul", ONNX_IN(y, x));
-    return onnx_node(c->x, "Mul", ONNX_IN(y, onnx_scalar(c->x, 0.5f)));
-}
 
 const char *convert_add(struct convert *c, const struct node *n)
 {
@@ -47,15 +13,6 @@ const char *convert_add(struct convert *c, const struct node *n)
     for (int i = 1; i < n->nin; i++)
         y = onnx_node(c->x, "Add", ONNX_IN(y, convert_value(c, n->in[i])));
     return y;
-}
-
-const char *convert_scale_by(struct convert *c, const struct node *n)
-{
-    const struct scale_by_attrs *a = n->attrs;
-
-    return onnx_node(
-        c->x, "Mul",
-        ONNX_IN(convert_value(c, n->in[SCALE_BY_X]), onnx_scalar(c->x, a->factor)));
 }
 
 const char *convert_layer_scale(struct convert *c, const struct node *n)

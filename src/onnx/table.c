@@ -8,7 +8,6 @@
 #include "ops/corn.h"
 #include "ops/cpb_table.h"
 #include "ops/expr.h"
-#include "ops/gelu.h"
 #include "ops/global_avgpool.h"
 #include "ops/groupnorm.h"
 #include "ops/layer_scale.h"
@@ -22,11 +21,8 @@
 #include "ops/qkv_bias.h"
 #include "ops/qlayer.h"
 #include "ops/quantize.h"
-#include "ops/relu.h"
 #include "ops/resample.h"
-#include "ops/scale_by.h"
 #include "ops/scale_channels.h"
-#include "ops/sigmoid.h"
 #include "ops/tokens.h"
 #include "ops/unscale.h"
 #include "ops/view.h"
@@ -40,15 +36,11 @@ const struct convert_row convert_table[] = {
     {&op_batchnorm_inference, convert_batchnorm},
     {&op_groupnorm, convert_groupnorm},
     {&op_layernorm, convert_layernorm},
-    {&op_relu, convert_relu},
-    {&op_gelu, convert_gelu},
-    {&op_sigmoid, convert_sigmoid},
     {&op_expr[0], convert_expr},
     {&op_expr[1], convert_expr},
     {&op_expr[2], convert_expr},
     {&op_expr[3], convert_expr},
     {&op_add, convert_add},
-    {&op_scale_by, convert_scale_by},
     {&op_layer_scale, convert_layer_scale},
     {&op_scale_channels, convert_scale_channels},
     {&op_view, convert_view},

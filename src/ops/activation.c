@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/half.h"
 #include "ops/expr.h"
 
 #define ROW(NAME, text) .name = text, .value = EXPR_##NAME, .grad = EXPR_##NAME##_GRAD
@@ -67,4 +68,56 @@ struct tensor *activation(struct builder *b, struct tensor *x, const char *name,
     if (!a)
         BUG("layer '%s': there is no activation '%s'", layer, name);
     return expr_end(b, &e, expr_number(&e, a->value, 0, m != 0 ? m : a->m));
+}
+
+/* y is clipped where y >= limit, which must still hold after y is stored in 16 bits. */
+static bool exact_in_16_bits(float limit)
+{
+    float f16 = fp16_to_float(fp16_from_float(limit));
+    float bf16 = bf16_to_float(bf16_from_float(limit));
+
+    return !(f16 < limit) && !(bf16 < limit) && !(f16 > limit) && !(bf16 > limit);
+}
+
+struct tensor *relu_(struct builder *b, struct tensor *x, const struct relu_attrs *a)
+{
+    if (!(a->limit >= 0) || !exact_in_16_bits(a->limit))
+        die("layer '%s': relu: the limit must be exact in 16-bit floats, as 6 is; not %g",
+            a->layer, (double)a->limit);
+    return activation(b, x, "relu", a->limit, a->layer);
+}
+
+struct tensor *gelu_(struct builder *b, struct tensor *x, const struct gelu_attrs *a)
+{
+    return activation(b, x, a->tanh ? "gelu_tanh" : "gelu", 0, a->layer);
+}
+
+struct tensor *sigmoid(struct builder *b, struct tensor *x, const char *layer)
+{
+    return activation(b, x, "sigmoid", 0, layer);
+}
+
+bool is_relu(const struct node *n)
+{
+    return expr_is(n, EXPR_RELU);
+}
+
+bool is_relu_grad(const struct node *n)
+{
+    return expr_is(n, EXPR_RELU_GRAD);
+}
+
+float relu_limit(const struct node *n)
+{
+    return expr_single(n)->m;
+}
+
+bool is_plain_relu(const struct node *n)
+{
+    return is_relu(n) && !(relu_limit(n) > 0);
+}
+
+bool is_plain_relu_grad(const struct node *n)
+{
+    return is_relu_grad(n) && !(relu_limit(n) > 0);
 }

@@ -43,6 +43,35 @@ const struct activation *activation_of_opcode(int opcode);
 struct tensor *activation(struct builder *b, struct tensor *x, const char *name, float m,
                           const char *layer);
 
+/* Inputs of an activation and of its gradient; y or x: see from_y. */
+enum { ACTIVATION_X };
+enum { ACTIVATION_GRAD_Y, ACTIVATION_GRAD_DY };
+
+struct relu_attrs {
+    const char *layer;
+    float limit; /* largest output, exact in 16-bit floats; 0 (default): unlimited */
+};
+#define relu(b, x, ...) relu_((b), (x), &(const struct relu_attrs){.layer = __VA_ARGS__})
+struct tensor *relu_(struct builder *b, struct tensor *x, const struct relu_attrs *a);
+
+/* x Phi(x), the exact form with erf, or with tanh = 1 its approximation. Hendrycks and
+ * Gimpel 2016 (arXiv 1606.08415) */
+struct gelu_attrs {
+    const char *layer;
+    int tanh;
+};
+#define gelu(b, x, ...) gelu_((b), (x), &(const struct gelu_attrs){.layer = __VA_ARGS__})
+struct tensor *gelu_(struct builder *b, struct tensor *x, const struct gelu_attrs *a);
+
+struct tensor *sigmoid(struct builder *b, struct tensor *x, const char *layer);
+
+/* True for a relu, or its gradient; `plain`: without a limit. */
+bool is_relu(const struct node *n);
+bool is_relu_grad(const struct node *n);
+bool is_plain_relu(const struct node *n);
+bool is_plain_relu_grad(const struct node *n);
+float relu_limit(const struct node *n); /* of either; 0: none */
+
 #ifdef __cplusplus
 }
 #endif

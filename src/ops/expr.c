@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "graph/kernel.h"
+#include "ops/activation.h"
 #include "ops/expr_grad.h"
 #include "ops/image.h"
 
@@ -58,6 +59,14 @@ struct node *expr_end_many(struct builder *b, struct expr *e, int nout, const in
 struct tensor *expr_end(struct builder *b, struct expr *e, int value)
 {
     return expr_end_many(b, e, 1, &value)->out[0];
+}
+
+struct tensor *expr_scale_by(struct builder *b, struct tensor *x, float m,
+                             const char *layer)
+{
+    struct expr e = expr_start(layer, 1, &x);
+
+    return expr_end(b, &e, expr_number(&e, EXPR_SCALE_BY, 0, m));
 }
 
 bool node_is_expr(const struct node *n)
@@ -143,9 +152,28 @@ static const char *expr_shape(struct node *n)
     return NULL;
 }
 
+/* An exponential, logarithm, or division is counted as one operation. */
+static int opcode_flops(int opcode)
+{
+    const struct activation *a = activation_of_opcode(opcode);
+
+    if (opcode == EXPR_NUMBER)
+        return 0;
+    if (opcode == EXPR_GELU || opcode == EXPR_GELU_TANH)
+        return 8;
+    if (opcode == EXPR_GELU_GRAD || opcode == EXPR_GELU_TANH_GRAD)
+        return 12;
+    return a && opcode != EXPR_RELU ? 3 : opcode == EXPR_SIGMOID_GRAD ? 3 : 1;
+}
+
 static int64_t expr_flops(const struct node *n)
 {
-    return ((const struct expr_attrs *)n->attrs)->n * tensor_len(n->out[0]);
+    const struct expr_attrs *a = n->attrs;
+    int64_t flops = 0;
+
+    for (int i = 0; i < a->n; i++)
+        flops += opcode_flops(a->code[i].opcode);
+    return flops * tensor_len(n->out[0]);
 }
 
 void expr_strides(const struct node *n, int i, int64_t stride[TENSOR_DIMS])
@@ -236,9 +264,9 @@ static void expr_ref(const struct step *s)
 /* The opcode's name if there is only one instruction. */
 static const char *expr_title(const struct node *n)
 {
-    const struct expr_instruction *one = expr_single(n);
+    const struct expr_attrs *a = n->attrs;
 
-    return one ? expr_opcode_name(one->opcode) : "expr";
+    return a->n == 1 ? expr_opcode_name(a->code[0].opcode) : "expr";
 }
 
 #define EXPR(outputs)                                                                    \

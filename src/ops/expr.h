@@ -64,6 +64,10 @@ int expr_add3(struct expr *e, enum expr_opcode opcode, int a, int b, int c, floa
 struct tensor *expr_end(struct builder *b, struct expr *e, int value);
 struct node *expr_end_many(struct builder *b, struct expr *e, int nout, const int *value);
 
+/* x m */
+struct tensor *expr_scale_by(struct builder *b, struct tensor *x, float m,
+                             const char *layer);
+
 bool node_is_expr(const struct node *n);
 /* True if n is the single instruction `opcode` of inputs of one shape, in order. */
 bool expr_is(const struct node *n, enum expr_opcode opcode);

@@ -4,7 +4,7 @@
 #include "ops/add.h"
 #include "ops/qlayer.h"
 #include "ops/quantize.h"
-#include "ops/relu.h"
+#include "ops/activation.h"
 
 static bool is_qlayer(const struct node *n)
 {
@@ -14,9 +14,9 @@ static bool is_qlayer(const struct node *n)
 /* Finds the layer whose result is read, through a ReLU and a sum of two. */
 static bool find_layer(struct qchain *c, const struct graph *g, struct node *n)
 {
-    if (n->op == &op_relu && !(((const struct relu_attrs *)n->attrs)->limit > 0)) {
+    if (is_plain_relu(n)) {
         c->relu = n;
-        n = sole_producer(g, n->in[RELU_X], NULL);
+        n = sole_producer(g, n->in[ACTIVATION_X], NULL);
     }
     if (n && n->op == &op_add && n->nin == 2) {
         c->add = n;

@@ -25,7 +25,6 @@
 #include "ops/ema.h"
 #include "ops/expr.h"
 #include "ops/focal.h"
-#include "ops/gelu.h"
 #include "ops/global_avgpool.h"
 #include "ops/grad_stats.h"
 #include "ops/grads_accumulate.h"
@@ -54,13 +53,10 @@
 #include "ops/quantize.h"
 #include "ops/reduce_sum.h"
 #include "ops/regression_loss.h"
-#include "ops/relu.h"
 #include "ops/resample.h"
 #include "ops/resize.h"
 #include "ops/running_stats.h"
-#include "ops/scale_by.h"
 #include "ops/scale_channels.h"
-#include "ops/sigmoid.h"
 #include "ops/tokens.h"
 #include "ops/unscale.h"
 #include "ops/update_control.h"
@@ -103,14 +99,7 @@ const struct op *const op_table[] = {
     &op_groupnorm_grad,
     &op_layernorm,
     &op_layernorm_grad,
-    &op_relu,
-    &op_relu_grad,
-    &op_gelu,
-    &op_gelu_grad,
-    &op_sigmoid,
-    &op_sigmoid_grad,
     &op_add,
-    &op_scale_by,
     &op_expr[0],
     &op_expr[1],
     &op_expr[2],

@@ -17,9 +17,8 @@
 #include "ops/pad_shortcut.h"
 #include "ops/qlayer.h"
 #include "ops/quantize.h"
-#include "ops/relu.h"
+#include "ops/activation.h"
 #include "ops/scale_channels.h"
-#include "ops/sigmoid.h"
 #include "ops/view.h"
 
 /* ---- selection of layers ---- */
@@ -56,15 +55,13 @@ const char *quantized_keep_unmatched(const struct graph *g,
 /* True if t is never negative: always for some ops, depending on the inputs for others. */
 static bool not_negative(const struct tensor *t)
 {
-    static const struct op *const always[] = {&op_relu, &op_sigmoid};
     static const struct op *const passing[] = {
         &op_maxpool2d,    &op_avgpool2d, &op_global_avgpool, &op_view,
         &op_pad_shortcut, &op_add,       &op_concat,         &op_scale_channels};
     const struct node *n = t->producer;
 
-    for (size_t i = 0; n && i < sizeof(always) / sizeof(*always); i++)
-        if (n->op == always[i])
-            return true;
+    if (n && activation_of(n) && activation_of(n)->not_negative)
+        return true;
     for (size_t i = 0; n && i < sizeof(passing) / sizeof(*passing); i++) {
         bool all = n->op == passing[i];
 

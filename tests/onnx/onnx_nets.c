@@ -17,6 +17,7 @@
 #include "models/swin_net.h"
 #include "models/swinv2.h"
 #include "models/vit.h"
+#include "ops/activation.h"
 #include "ops/avgpool2d.h"
 #include "ops/concat.h"
 #include "ops/conv2d.h"
@@ -27,7 +28,7 @@
 #include "ops/maxpool2d.h"
 #include "ops/pad_end.h"
 #include "ops/qlayer.h"
-#include "ops/relu.h"
+
 #include "ops/resample.h"
 #include "ops/table.h"
 #include "ops/unscale.h"

@@ -6,7 +6,7 @@
 #include "ops/linear.h"
 #include "ops/maxpool2d.h"
 #include "ops/mix.h"
-#include "ops/relu.h"
+#include "ops/activation.h"
 #include "ops/table.h"
 #include "tests/child.h"
 #include "tests/test.h"

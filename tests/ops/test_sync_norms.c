@@ -18,7 +18,7 @@
 #include "ops/batchnorm.h"
 #include "ops/batchnorm_parts.h"
 #include "ops/reference.h"
-#include "ops/relu.h"
+#include "ops/activation.h"
 #include "ops/table.h"
 #include "tests/test.h"
 

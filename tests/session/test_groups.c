@@ -12,7 +12,7 @@
 #include "io/json.h"
 #include "ops/linear.h"
 #include "ops/loss_sum.h"
-#include "ops/relu.h"
+#include "ops/activation.h"
 #include "ops/table.h"
 #include "session/build_update.h"
 #include "session/devices.h"

@@ -3,7 +3,7 @@
 #include "ops/add.h"
 #include "ops/batchnorm.h"
 #include "ops/conv2d.h"
-#include "ops/relu.h"
+#include "ops/activation.h"
 
 static bool find_conv(struct conv_chain *f, const struct graph *g, struct node *n)
 {
@@ -32,9 +32,9 @@ static bool find_add(struct conv_chain *f, const struct graph *g, struct node *a
 bool conv_chain_find(struct conv_chain *f, const struct graph *g, struct node *n)
 {
     *f = (struct conv_chain){0};
-    if (n->op == &op_relu && !(((const struct relu_attrs *)n->attrs)->limit > 0)) {
+    if (is_plain_relu(n)) {
         f->relu = n;
-        n = sole_producer(g, n->in[RELU_X], NULL);
+        n = sole_producer(g, n->in[ACTIVATION_X], NULL);
     }
     if (n && n->op == &op_add)
         return find_add(f, g, n);
