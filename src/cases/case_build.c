@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "ops/activation.h"
 #include "ops/add.h"
 #include "ops/avgpool2d.h"
 #include "ops/batchnorm.h"
@@ -150,21 +149,6 @@ void case_batchnorm(struct case_build *c, const struct op_case *row,
     if (row->attrs)
         a.eps = ((const struct batchnorm_attrs *)row->attrs)->eps;
     case_output(c, batchnorm_(c->b, case_image(c, "x", s->dim, CASE_SIGNED), &a));
-}
-
-void case_relu(struct case_build *c, const struct op_case *row, const struct case_size *s)
-{
-    struct relu_attrs a = *(const struct relu_attrs *)row->attrs;
-
-    a.layer = "relu";
-    case_output(c, relu_(c->b, case_image(c, "x", s->dim, CASE_STEPS), &a));
-}
-
-void case_sigmoid(struct case_build *c, const struct op_case *row,
-                  const struct case_size *s)
-{
-    (void)row;
-    case_output(c, sigmoid(c->b, case_image(c, "x", s->dim, CASE_SIGNED), "sigmoid"));
 }
 
 void case_add(struct case_build *c, const struct op_case *row, const struct case_size *s)

@@ -7,6 +7,21 @@
 #include "ops/image.h"
 #include "ops/reduce_sum.h"
 
+void case_relu(struct case_build *c, const struct op_case *row, const struct case_size *s)
+{
+    struct relu_attrs a = *(const struct relu_attrs *)row->attrs;
+
+    a.layer = "relu";
+    case_output(c, relu_(c->b, case_image(c, "x", s->dim, CASE_STEPS), &a));
+}
+
+void case_sigmoid(struct case_build *c, const struct op_case *row,
+                  const struct case_size *s)
+{
+    (void)row;
+    case_output(c, sigmoid(c->b, case_image(c, "x", s->dim, CASE_SIGNED), "sigmoid"));
+}
+
 /* The activation of x times a number, so that both sides of its kinks occur. */
 void case_activation(struct case_build *c, const struct op_case *row,
                      const struct case_size *s)

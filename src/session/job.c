@@ -490,13 +490,3 @@ void job_preset(struct config *cfg, const struct job *job)
         strbuf_release(&v.why);
     }
 }
-
-int64_t job_batch(int64_t images, int64_t max)
-{
-    enum { MIN_BATCH = 16, BATCHES = 16 };
-    int64_t batch = images >= 4 * MIN_BATCH ? MIN_BATCH : 2;
-
-    while (batch < max && 2 * BATCHES * batch <= images)
-        batch *= 2;
-    return batch < images ? batch : images > 0 ? images : 1;
-}

@@ -1,4 +1,4 @@
-/* The model's own input; see session/job.h. */
+/* The model's own input, and the batch; see session/job.h. */
 #include <string.h>
 
 #include "config/names.h"
@@ -54,4 +54,14 @@ void job_preset_input(struct config *cfg)
     }
     strbuf_release(&text);
     strbuf_release(&where);
+}
+
+int64_t job_batch(int64_t images, int64_t max)
+{
+    enum { MIN_BATCH = 16, BATCHES = 16 };
+    int64_t batch = images >= 4 * MIN_BATCH ? MIN_BATCH : 2;
+
+    while (batch < max && 2 * BATCHES * batch <= images)
+        batch *= 2;
+    return batch < images ? batch : images > 0 ? images : 1;
 }

@@ -112,24 +112,6 @@ static size_t largest_tensor(const struct flat *f)
     return largest;
 }
 
-static void put_class_weights(struct strbuf *text, const struct session *s)
-{
-    const float *weight = s->plan.class_weight;
-
-    for (int c = 0; weight && c < s->cfg->model.num_classes; c++)
-        strbuf_addf(text, "%s%.9g", c ? ", " : "[", (double)weight[c]);
-    if (text->len)
-        strbuf_addstr(text, "]");
-}
-
-static void put_thresholds(struct strbuf *text, const struct session *s)
-{
-    for (int c = 0; s->thresholds && c < s->cfg->model.num_classes; c++)
-        strbuf_addf(text, "%s%.17g", c ? ", " : "[", s->thresholds[c]);
-    if (text->len)
-        strbuf_addstr(text, "]");
-}
-
 void checkpoint_copy(struct checkpoint *c, const struct session *s,
                      const struct run_state *state, const struct class_list *classes,
                      const char *config)
@@ -146,8 +128,8 @@ void checkpoint_copy(struct checkpoint *c, const struct session *s,
     strbuf_reset(&c->thresholds);
     checkpoint_state_put(&c->state, s, state);
     class_list_put(classes, &c->classes);
-    put_class_weights(&c->class_weights, s);
-    put_thresholds(&c->thresholds, s);
+    checkpoint_put_class_weights(&c->class_weights, s);
+    checkpoint_put_thresholds(&c->thresholds, s);
     for (int i = 0; i < n; i++) {
         if (!c->flat[i])
             c->flat[i] = xmalloc(size);

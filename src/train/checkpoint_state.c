@@ -299,3 +299,21 @@ int checkpoint_state_get(const json_t *o, const struct session *s, struct run_st
                     (long long)r->updates_per_epoch);
     return why->len ? -1 : 0;
 }
+
+void checkpoint_put_class_weights(struct strbuf *text, const struct session *s)
+{
+    const float *weight = s->plan.class_weight;
+
+    for (int c = 0; weight && c < s->cfg->model.num_classes; c++)
+        strbuf_addf(text, "%s%.9g", c ? ", " : "[", (double)weight[c]);
+    if (text->len)
+        strbuf_addstr(text, "]");
+}
+
+void checkpoint_put_thresholds(struct strbuf *text, const struct session *s)
+{
+    for (int c = 0; s->thresholds && c < s->cfg->model.num_classes; c++)
+        strbuf_addf(text, "%s%.17g", c ? ", " : "[", s->thresholds[c]);
+    if (text->len)
+        strbuf_addstr(text, "]");
+}

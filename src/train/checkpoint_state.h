@@ -18,4 +18,8 @@ void checkpoint_state_put(struct strbuf *text, const struct session *s,
 int checkpoint_state_get(const json_t *o, const struct session *s, struct run_state *r,
                          struct control *c, struct strbuf *why);
 
+/* Append a number per class as a list; nothing if the run has none. */
+void checkpoint_put_class_weights(struct strbuf *text, const struct session *s);
+void checkpoint_put_thresholds(struct strbuf *text, const struct session *s);
+
 #endif

@@ -492,9 +492,10 @@ static void test_lr_scale(void **state)
 int main(void)
 {
     const struct CMUnitTest test[] = {
-        cmocka_unit_test(test_golden),  cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_skipped), cmocka_unit_test(test_frozen), cmocka_unit_test(test_late),
-        cmocka_unit_test(test_rounded), cmocka_unit_test(test_lr_scale),
+        cmocka_unit_test(test_golden),   cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_skipped),  cmocka_unit_test(test_frozen),
+        cmocka_unit_test(test_late),     cmocka_unit_test(test_rounded),
+        cmocka_unit_test(test_lr_scale),
     };
 
     return cmocka_run_group_tests(test, NULL, NULL);
