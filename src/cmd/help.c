@@ -354,9 +354,8 @@ static const struct {
      "every validation of up to 256 classes prints balanced accuracy, macro F1, MCC, and "
      "AUROC; TRAIN.BEST_METRIC f1_macro selects the best checkpoint by one of them"},
     {"threshold thresholds",
-     "MODEL.TASK multilabel selects a threshold per class and stores it in the "
-     "checkpoint; for one class per image, read the probabilities of trainc predict "
-     "--probabilities --csv FILE"},
+     "trainc predict --threshold P reports only classes that are at least so likely; "
+     "MODEL.TASK multilabel selects a threshold per class and stores it in the checkpoint"},
     {"tta test-time",
      "trainc eval and trainc predict: --tta hflip (TEST.TTA) averages views of each "
      "image"},

@@ -27,8 +27,6 @@
 #include "train/segment_config.h"
 #include "train/windows.h"
 
-enum { TOP = 5 };
-
 /* Sets the class names from the configuration or its class set, or else to class7 etc. */
 static void config_names(struct predict *p)
 {
@@ -141,6 +139,11 @@ static void predict_open(struct predict *p, struct config *cfg,
     ensemble_open(&p->ensemble, line, &p->infer, p->classes, list, &p->images);
     if (p->threshold)
         average_thresholds(p);
+    for (int c = 0; p->threshold && p->least > 0 && c < p->classes; c++)
+        p->threshold[c] = p->least;
+    if (cmdline_value(line, "--top-images"))
+        p->ranking =
+            ranking_new(p->classes, predict_topk(cmdline_value(line, "--top-images")));
     json_decref(list);
 }
 
@@ -208,27 +211,14 @@ static void predict_all(struct predict *p)
     free(logits);
 }
 
-/* Parses --topk. Returns 0 for all, or -1 if the text is invalid. */
-static int parse_topk(const char *text)
-{
-    char *end;
-    long n;
-
-    if (!text)
-        return TOP;
-    if (!strcmp(text, "all"))
-        return 0;
-    n = strtol(text, &end, 10);
-    return *text && !*end && n > 0 && n <= 1 << 24 ? (int)n : -1;
-}
-
 static int predict_run(struct config *cfg, const struct cmdline *line)
 {
     const char *out = cmdline_value(line, "--out");
     struct predict p = {
         .out = out ? out : "predictions",
         .server_ids = cmdline_has(line, "--server-ids"),
-        .top = parse_topk(cmdline_value(line, "--topk")),
+        .top = predict_topk(cmdline_value(line, "--topk")),
+        .least = predict_threshold(cmdline_value(line, "--threshold")),
         .probabilities = cmdline_has(line, "--probabilities"),
         .sorted = cmdline_value(line, "--sort"),
         .copy = cmdline_has(line, "--copy"),
@@ -294,9 +284,10 @@ static const char *predict_weights(const struct cmdline *line)
 static void check_task(const struct config *cfg, const struct cmdline *line,
                        struct problems *p)
 {
-    enum { VALUES_LACK = 4 /* of the flags below */ };
+    enum { VALUES_LACK = 6 /* of the flags below */ };
     static const char *const classes[] = {"--topk", "--probabilities", "--sort",
-                                          "--copy", "--csv",           "--submission"};
+                                          "--copy", "--threshold",     "--top-images",
+                                          "--csv",  "--submission"};
     bool segment = segments(cfg), values = regression(cfg);
 
     for (size_t i = 0; values && i < VALUES_LACK; i++)
@@ -325,61 +316,6 @@ static void check_task(const struct config *cfg, const struct cmdline *line,
         problems_warn(p, "--out",
                       "has no effect: %s is a classifier; --sort DIR sorts its images",
                       cfg->model.name);
-}
-
-/* Reads the first line. Returns false if the file cannot be read. */
-static bool first_line(const char *path, char line[4096])
-{
-    FILE *f = path ? file_open(path) : NULL;
-    bool good = f && fgets(line, 4096, f);
-
-    if (f)
-        fclose(f);
-    line[good ? strcspn(line, "\r\n") : 0] = '\0';
-    return good;
-}
-
-/* Refuses to overwrite a file whose first line is not the header of the submission. */
-static void check_submission(const struct cmdline *line, struct problems *p)
-{
-    const char *path = cmdline_value(line, "--submission");
-    const char *sample = cmdline_value(line, "--sample");
-    char header[4096] = "id,label", existing[4096];
-
-    if (sample && !path)
-        problems_error(p, "--sample", "has no effect without --submission FILE");
-    if (sample && !first_line(sample, header))
-        problems_error(p, "--sample", "cannot read '%s'", sample);
-    else if (path && sample && file_same(path, sample))
-        problems_error(p, "--submission",
-                       "'%s' is the sample file itself; choose another file", path);
-    else if (path && first_line(path, existing) && strcmp(existing, header) != 0)
-        problems_error(p, "--submission",
-                       "'%s' already exists and begins with '%.60s', not with '%.60s'; "
-                       "choose another file",
-                       path, existing, header);
-}
-
-static void check_flags(const struct cmdline *line, struct problems *p)
-{
-    const char *json = cmdline_value(line, "--json"), *csv = cmdline_value(line, "--csv");
-    bool files = json || csv;
-
-    if (parse_topk(cmdline_value(line, "--topk")) < 0)
-        problems_error(p, "--topk", "must be a number of at least 1, or all, not '%s'",
-                       cmdline_value(line, "--topk"));
-    if (cmdline_has(line, "--probabilities") && !files)
-        problems_error(p, "--probabilities",
-                       "has no effect without --json FILE or --csv FILE");
-    if (cmdline_has(line, "--copy") && !cmdline_value(line, "--sort"))
-        problems_error(p, "--copy", "has no effect without --sort DIR");
-    if (json && csv && !strcmp(json, csv))
-        problems_error(p, "--csv", "'%s' is also the file of --json; choose another file",
-                       csv);
-    else
-        run_check_writable(line, "--json", WRITTEN_JSON, p);
-    run_check_writable(line, "--csv", WRITTEN_TABLE, p);
-    check_submission(line, p);
 }
 
 /* True if --weights names several files. */
@@ -420,7 +356,7 @@ static void predict_check(const struct config *cfg, const struct cmdline *line,
     if (p->nerror == before && windows_wanted(cfg) && has_members(line))
         problems_error(p, "--weights",
                        "takes one file with TEST.SCALES or TEST.TTA of a segmentation");
-    check_flags(line, p);
+    predict_check_flags(line, p);
     if (cmdline_has(line, "--server-ids") && (!set || !set->has_ids))
         report_server_ids(p);
 }
@@ -430,6 +366,11 @@ static const struct cmd_flag predict_flags[] = {
      "checkpoint (its EMA weights, if any) or state dict (default: MODEL.PRETRAINED); "
      "several files: an ensemble"},
     {"--topk", "K", "number of classes to print per image (5), or all"},
+    {"--threshold", "P",
+     "only answer with classes of at least this probability; several labels: instead of "
+     "the thresholds in the checkpoint"},
+    {"--top-images", "K",
+     "at the end, also print the K most likely images of each class"},
     {"--json", "FILE",
      "also write the predictions to FILE as JSON (-: standard output, without other "
      "text)"},

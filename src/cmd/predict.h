@@ -1,6 +1,7 @@
 /*
- * Shared by the files of `trainc predict`: predict.c runs the model, predict_answers.c
- * writes the results of a classifier, predict_values.c those of a regression,
+ * Shared by the files of `trainc predict`: predict.c runs the model, predict_flags.c checks
+ * flags, predict_answers.c writes the results of a classifier, predict_ranking.c the images
+ * of each class (--top-images), predict_values.c the results of a regression,
  * predict_segment.c those of a segmentation model, predict_cam.c the heat maps of --cam,
  * and predict_files.c names and reads their files.
  */
@@ -29,13 +30,15 @@ struct predict {
     bool values; /* MODEL.TASK regression: numbers instead of classes */
 
     /* for classifiers */
-    int top;            /* number of classes to print per image */
-    bool probabilities; /* write the probabilities of all classes to the files */
-    const char *sorted; /* folder of --sort, or NULL */
-    bool copy;          /* with --sort: copy images instead of linking them */
-    double *threshold;  /* [classes] with MODEL.TASK multilabel, else NULL */
-    const char *csv;    /* file of --csv, or NULL */
-    const char *json;   /* file of --json, or NULL */
+    int top;      /* number of classes to print per image */
+    double least; /* of --threshold: the least probability of an answer; 0: none */
+    struct ranking *ranking; /* of --top-images, or NULL */
+    bool probabilities;      /* write the probabilities of all classes to the files */
+    const char *sorted;      /* folder of --sort, or NULL */
+    bool copy;               /* with --sort: copy images instead of linking them */
+    double *threshold;       /* [classes] with MODEL.TASK multilabel, else NULL */
+    const char *csv;         /* file of --csv, or NULL */
+    const char *json;        /* file of --json, or NULL */
     const char *submission, *sample; /* files of --submission and --sample, or NULL */
     struct submission *answers;      /* for --submission */
     struct strbuf table;             /* contents of the CSV file */
@@ -48,6 +51,13 @@ struct predict {
     struct cam_run *maps; /* of predict_cam.c */
 };
 
+/* Parses --topk. Returns 0 for all, or -1 if the text is invalid. */
+int predict_topk(const char *text);
+/* Parses --threshold. Returns 0 without it, or -1 if the text is no probability above 0. */
+double predict_threshold(const char *text);
+/* For verb.check. */
+void predict_check_flags(const struct cmdline *line, struct problems *p);
+
 /* Checks that all outputs can be written, before the model is compiled. Exits with usage()
  * if not. */
 void answers_check_outputs(const struct predict *p);
@@ -55,6 +65,12 @@ void answers_begin(struct predict *p);
 /* Prints and records the prediction for image i. logits: one per class, or values. */
 void answers_add(struct predict *p, int64_t i, const float *logits);
 void answers_end(struct predict *p); /* writes the files */
+
+/* --top-images: the images that are most likely of each class. */
+struct ranking *ranking_new(int classes, int top);
+void ranking_add(struct ranking *r, int64_t image, const double *probability);
+/* Prints a line per class, and adds them to the open object of --json. */
+void ranking_end(struct predict *p);
 
 /* The parts of these for a regression. */
 void values_begin_table(struct predict *p);

@@ -135,11 +135,29 @@ static void print_labels(const struct predict *p, const char *path,
     say(n ? "\n" : " no labels\n");
 }
 
+/* The number of classes to report: at most --topk, and those that reach --threshold. */
+static int answers_of(const struct predict *p, const struct ranked *r,
+                      const double *probability)
+{
+    int n = 0;
+
+    while (n < p->top && (p->threshold || !(probability[r[n].class] < p->least)))
+        n++;
+    return n;
+}
+
 static void print_prediction(const struct predict *p, const char *path,
                              const struct ranked *r, const double *probability)
 {
+    int n = answers_of(p, r, probability);
+
+    if (!n) {
+        say("%s: no class reaches %g (%s %.4f)\n", path, p->least, p->name[r[0].class],
+            probability[r[0].class]);
+        return;
+    }
     say("%s:", path);
-    for (int k = 0; k < p->top; k++)
+    for (int k = 0; k < n; k++)
         say("%s%s %.4f", k ? ", " : " ", p->name[r[k].class], probability[r[k].class]);
     say("\n");
 }
@@ -160,10 +178,16 @@ static void add_label_column(struct predict *p, const struct ranked *r,
 static void add_row(struct predict *p, const char *path, const struct ranked *r,
                     const double *probability)
 {
+    int n = answers_of(p, r, probability);
+
     csv_add_name(&p->table, path);
     if (p->threshold)
         add_label_column(p, r, probability);
     for (int k = 0; k < p->top; k++) {
+        if (k >= n) {
+            strbuf_addstr(&p->table, ",,");
+            continue;
+        }
         add_column(&p->table, p->name[r[k].class]);
         strbuf_addf(&p->table, ",%.6g", probability[r[k].class]);
     }
@@ -176,6 +200,7 @@ static void add_object(struct predict *p, int64_t i, const struct ranked *r,
                        const double *probability)
 {
     struct json_writer *w = &p->writer;
+    int n = answers_of(p, r, probability);
 
     json_begin_object(w, NULL);
     json_put_string(w, "image", p->images.path[i]);
@@ -188,7 +213,7 @@ static void add_object(struct predict *p, int64_t i, const struct ranked *r,
         json_end(w);
     }
     json_begin_array(w, "top");
-    for (int k = 0; k < p->top; k++) {
+    for (int k = 0; k < n; k++) {
         json_begin_object(w, NULL);
         json_put_int(w, "index", r[k].class);
         json_put_string(w, "class", p->name[r[k].class]);
@@ -246,9 +271,12 @@ static void copy_file(const char *from, const char *to)
     free(data);
 }
 
+/* class -1: no class reaches --threshold. */
 static void sort_image(const struct predict *p, int64_t i, int class)
 {
-    char *folder = folder_of(p->name[class], class), *dir = path_join(p->sorted, folder);
+    char *folder =
+        class < 0 ? xstrdup("_below_threshold") : folder_of(p->name[class], class);
+    char *dir = path_join(p->sorted, folder);
     char *name = file_name_clean(p->images.name[i]), *path, *real;
 
     if (dir_make_all(dir))
@@ -296,7 +324,9 @@ void answers_add(struct predict *p, int64_t i, const float *logits)
     if (p->answers)
         submission_add(p->answers, path, probability);
     if (p->sorted)
-        sort_image(p, i, r[0].class);
+        sort_image(p, i, answers_of(p, r, probability) ? r[0].class : -1);
+    if (p->ranking)
+        ranking_add(p->ranking, i, probability);
     free(probability);
     free(r);
 }
@@ -310,6 +340,7 @@ static void write_out(const char *path, const struct strbuf *s)
 void answers_end(struct predict *p)
 {
     json_end(&p->writer);
+    ranking_end(p);
     json_end(&p->writer);
     strbuf_addch(&p->text, '\n');
     write_out(p->json, &p->text);

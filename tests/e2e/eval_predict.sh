@@ -67,6 +67,19 @@ done
 refuses "'sorted' is not empty" "$trainc" predict "${best[@]}" --sort sorted shapes/val
 "$trainc" predict "${best[@]}" --sort copied --copy shapes/val >again 2>log || fail "predict --copy"
 [ "$(find copied -type f | wc -l)" = 22 ] && [ -z "$(find copied -type l)" ] || fail "predict --copy: files"
+
+# --threshold leaves out what is less likely; --top-images ranks the images of each class. Both as in p.json.
+limit=$(jq '[.images[].probabilities | max] | sort | (.[9] + .[10]) / 2' p.json)
+"$trainc" predict "${best[@]}" --threshold "$limit" --top-images 3 --json t.json --sort likely shapes/val >said 2>log || fail "predict --threshold"
+[ "$(grep -c 'no class reaches' said)" = 10 ] && [ "$(find likely/_below_threshold -type l | wc -l)" = 10 ] &&
+  [ "$(jq '[.images[] | select(.top | length == 0)] | length' t.json)" = 10 ] || fail "predict --threshold $limit: $(cat said)"
+for c in 0 1 2 3; do
+  jq -r "[.images[] | {image, p: .probabilities[$c]}] | sort_by(-.p) | .[0:3][] | .image" p.json |
+    cmp -s - <(jq -r ".top_images[$c].images[].image" t.json) || fail "predict --top-images: class $c"
+done
+refuses "--threshold: must be a probability" "$trainc" predict "${best[@]}" --threshold 1.01 --top-images none shapes/val
+expect_line "top-images: must be a number of at least 1"
+
 refuses "--topk: must be a number of at least 1" "$trainc" predict "${best[@]}" --topk 0 --copy --probabilities shapes/val
 expect_line "no effect without --sort DIR"
 expect_line "no effect without --json FILE or --csv"

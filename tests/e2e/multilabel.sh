@@ -64,6 +64,11 @@ grep -q 'TASK: multilabel' init.yaml && fail "words of a class's name are labels
   fail predict
 jq -e '.thresholds | arrays' p.json >/dev/null || fail "predict --json: no thresholds"
 expect_line '^image,labels,class1' p.csv
+"$trainc" predict --weights out/resnet20/learns/best.safetensors lists/val --threshold 0.99 --json t.json >said 2>log ||
+  fail "predict --threshold"
+jq -e '([.thresholds[]] | unique) == [0.99] and
+  all(.images[]; (.labels | length) == ([.top[] | select(.probability >= 0.99)] | length))' t.json >/dev/null ||
+  fail "predict --threshold: labels"
 "$trainc" eval --resume out/resnet20/learns/last.safetensors --data-path lists >log 2>&1 || fail eval
 expect_line 'mAP 0\.'
 
