@@ -6,6 +6,7 @@
 #define DATASET_FILE_PAIRS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct file_pairs {
