@@ -188,8 +188,9 @@ log_layout(int *n, const char *path, const char *as, const char *fmt, ...)
     add_word(&s, path);
     if (as)
         strbuf_addf(&s, " --as %s", as);
+    if (!(*n)++)
+        log_info("possible layouts:");
     log_info("  %s    # %s", s.buf, what.buf);
-    (*n)++;
     strbuf_release(&s);
     strbuf_release(&what);
 }
@@ -261,18 +262,25 @@ static void log_csv_layout(const struct init_layout *l)
     strbuf_release(&path);
 }
 
+#define LAYOUTS_IN_HELP                                                                  \
+    "`trainc help DATA.DATASET` lists the layouts, such as train/CLASS/IMAGE with "      \
+    "val/CLASS/IMAGE"
+
 static void exit_with_layouts(const struct init_layout *l, const char *dir,
                               const char *why)
 {
-    int n = 0;
+    int n = l->unread_csv != NULL;
 
     warn("the layout of '%s' is ambiguous: %s", l->path, why);
-    log_info("possible layouts:");
+    if (n)
+        log_info("possible layouts:");
     log_pairs_layout(&n, l);
     log_class_layout(&n, l, dir);
     log_subfolder_layouts(&n, l);
     if (l->unread_csv)
         log_csv_layout(l);
+    if (!n)
+        usage("no data set was found in '%s'; " LAYOUTS_IN_HELP, l->path);
     usage("no configuration was printed for '%s'; run the command of the right layout",
           l->path);
 }
@@ -291,9 +299,7 @@ static void exit_unknown_layout(struct init_layout *l)
         exit_with_layouts(l, l->path, why.buf);
     log_subfolder_layouts(&n, l);
     usage("no known data set layout in '%s'; %s", l->path,
-          n ? "the folders listed above may be data sets"
-            : "`trainc help DATA.DATASET` lists the layouts, such as train/CLASS/IMAGE "
-              "with val/CLASS/IMAGE");
+          n ? "the folders listed above may be data sets" : LAYOUTS_IN_HELP);
 }
 
 void init_check_ambiguity(struct init_layout *l)

@@ -68,7 +68,8 @@ bool trainer_average(struct trainer *t)
         whole = estimate(t);
     if (whole) {
         t->state.averaged_step = t->step;
-        log_info("TRAIN.SWA: average of %lld epochs%s", (long long)s->averaged,
+        log_info("TRAIN.SWA: average of %lld epoch%s%s", (long long)s->averaged,
+                 s->averaged == 1 ? "" : "s",
                  norms_has(s) ? ", batch norm statistics estimated again" : "");
     } else {
         memcpy(s->ema, before, size);
