@@ -1,180 +1,83 @@
 /*
- * trainc average: the mean of the weights of several checkpoints, of files or of the newest
- * or best ones of a run.
+ * trainc average: the mean of the weights of several checkpoints, of files, of the newest or
+ * best ones of a run, or of those of a sweep that make the mean better (--greedy).
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "cmd/average_pick.h"
 #include "cmd/cmd.h"
 #include "cmd/run.h"
-#include "io/safetensors.h"
+#include "config/schema.h"
+#include "dist/launch.h"
+#include "session/devices.h"
+#include "session/model_config.h"
+#include "session/optimizer_config.h"
+#include "session/schedules.h"
 #include "train/average.h"
-#include "train/save_list.h"
+#include "train/data_config.h"
 #include "train/scores.h"
+#include "train/soup.h"
+#include "train/windows.h"
 
-enum { MAX_CHECKPOINTS = 500 }; /* open files */
-
-/* The checkpoints to average. */
-struct chosen {
-    char **path;
-    int n, cap;
-};
-
-static void add(struct chosen *c, const char *path)
+/* True if images are needed. */
+static bool reads_data(const struct cmdline *line)
 {
-    if (c->n == MAX_CHECKPOINTS)
-        usage("'%s': at most %d checkpoints are averaged", path, MAX_CHECKPOINTS);
-    GROW(c->path, c->n, c->cap);
-    c->path[c->n++] = xstrdup(path);
+    return cmdline_has(line, "--greedy") || cmdline_value(line, "--bn-batches");
 }
 
-/* A checkpoint of a run and the score of its own validation. */
-struct rated {
-    const struct save *save;
-    double score; /* NaN: not validated */
-    enum score kind;
-};
-
-/* The score that chose best.safetensors is named by the key "best_NAME". */
-static enum score score_kind(const json_t *state)
+/* Returns --bn-batches as soup_options.bn_batches; exits if it is neither a number nor
+ * "all". */
+static int64_t bn_batches(const struct cmdline *line)
 {
-    for (int k = 0; k < SCORES; k++) {
-        char *key = xasprintf("best_%s", score_name((enum score)k));
-        bool has = json_object_get(state, key) != NULL;
+    const char *text = cmdline_value(line, "--bn-batches");
 
-        free(key);
-        if (has)
-            return (enum score)k;
-    }
-    return SCORE_LOSS;
+    return !text                  ? SOUP_NO_BATCHES
+           : !strcmp(text, "all") ? SOUP_ALL_BATCHES
+                                  : run_number("--bn-batches", text, 1, INT32_MAX);
 }
 
-static struct rated rate(const struct save *save, bool raw)
+/* Writes the mean of the chosen files. */
+static void write_mean(struct average *a, const char *out)
 {
-    struct rated r = {.save = save};
     struct strbuf why = STRBUF_INIT;
-    struct safetensors f;
-    json_t *state = NULL;
-
-    if (!safetensors_open(&f, save->path, &why)) {
-        const char *text = safetensors_meta(&f, "trainc");
-
-        state = text ? json_loads(text, 0, NULL) : NULL;
-    }
-    r.kind = score_kind(state);
-    r.score = scores_get(state, save->mark.ema && !raw ? "ema_" : "val_").value[r.kind];
-    if (json_integer_value(json_object_get(state, "val_step")) != save->mark.step)
-        r.score = scores_unknown().value[0];
-    json_decref(state);
-    safetensors_close(&f);
-    strbuf_release(&why);
-    return r;
-}
-
-/* Best first; of equal ones the newer first. */
-static int by_score(const void *a, const void *b)
-{
-    const struct rated *x = a, *y = b;
-
-    if (score_is_better(x->kind, x->score, y->score))
-        return -1;
-    if (score_is_better(x->kind, y->score, x->score))
-        return 1;
-    return (x->save > y->save) - (x->save < y->save);
-}
-
-/* Adds the `want` best ones of `n` saves. */
-static void add_best(struct chosen *c, const char *dir, const struct save *const *save,
-                     int n, int64_t want, bool raw)
-{
-    struct rated *r = xcalloc((size_t)n + 1, sizeof(*r));
-    int rated = 0;
-
-    for (int i = 0; i < n; i++) {
-        r[rated] = rate(save[i], raw);
-        rated += r[rated].score == r[rated].score;
-    }
-    if (rated < want)
-        die("--best %lld: '%s' has %d checkpoints that were validated when they were "
-            "saved (TRAIN.KEEP_CHECKPOINTS and SAVE_FREQ decide how many stay)",
-            (long long)want, dir, rated);
-    qsort(r, (size_t)rated, sizeof(*r), by_score);
-    for (int i = 0; i < want; i++) {
-        log_info("'%s': %s %.4f", r[i].save->path, score_name(r[i].kind), r[i].score);
-        add(c, r[i].save->path);
-    }
-    free(r);
-}
-
-/* Sound checkpoints, newest first; last and best are other names of numbered ones. */
-static int distinct(const struct save_list *l, const struct save **save)
-{
     int n = 0;
 
-    for (int i = 0; i < l->n; i++) {
-        bool again = l->item[i].damaged;
-
-        for (int k = 0; k < n && !again; k++)
-            again = save[k]->mark.done == l->item[i].mark.done &&
-                    save[k]->mark.epoch == l->item[i].mark.epoch;
-        if (!again)
-            save[n++] = &l->item[i];
-    }
-    return n;
-}
-
-static void add_run(struct chosen *c, const char *dir, const struct cmdline *line)
-{
-    int64_t last = run_flag_number(line, "--last", 0, 1, MAX_CHECKPOINTS);
-    int64_t best = run_flag_number(line, "--best", 0, 1, MAX_CHECKPOINTS);
-    struct save_list l = save_list_all(dir, true);
-    const struct save **save = xcalloc((size_t)l.n + 1, sizeof(const struct save *));
-    int n = distinct(&l, save);
-
-    if (!n)
-        die("'%s' is no run: it has no checkpoints", dir);
-    if (last > n)
-        die("--last %lld: '%s' has %d checkpoints (TRAIN.KEEP_CHECKPOINTS and "
-            "SAVE_FREQ decide how many stay)",
-            (long long)last, dir, n);
-    if (best)
-        add_best(c, dir, save, n, best, cmdline_has(line, "--raw"));
-    for (int i = 0; !best && i < (last ? last : n); i++)
-        add(c, save[i]->path);
-    free(save);
-    save_list_free(&l);
+    for (; average_chosen(a, n) >= 0; n++)
+        log_info("averaged '%s'", average_path(a, average_chosen(a, n)));
+    if (average_write(a, out, &why))
+        die("%s", why.buf);
+    log_info("writing '%s': mean of %d checkpoint%s, %d tensors%s", out, n,
+             n == 1 ? "" : "s", average_tensors(a),
+             average_has_ema(a) ? ", EMA weights" : "");
 }
 
 static int average_run(struct config *cfg, const struct cmdline *line)
 {
-    const char *out = cmdline_value(line, "--out");
-    struct average_options o = {.raw = cmdline_has(line, "--raw")};
-    struct average_result result;
+    struct soup_options o = {.cfg = cfg,
+                             .bn_batches = bn_batches(line),
+                             .greedy = cmdline_has(line, "--greedy")};
     struct strbuf why = STRBUF_INIT;
-    struct chosen c = {0};
+    struct picked c = {0};
+    struct average *a;
+    int code = EXIT_OK;
 
-    (void)cfg;
-    for (int i = 0; i < line->narg; i++)
-        if (file_is_dir(line->arg[i].text))
-            add_run(&c, line->arg[i].text, line);
-        else
-            add(&c, line->arg[i].text);
+    average_pick(&c, line);
     if (c.n < 2)
         die("'%s' is one checkpoint: a mean needs two or more", c.path[0]);
-    if (average_write((const char *const *)c.path, c.n, &o, out, &result, &why))
+    a = average_open((const char *const *)c.path, c.n, cmdline_has(line, "--raw"), &why);
+    if (!a)
         die("%s", why.buf);
-    for (int i = 0; i < c.n; i++)
-        log_info("averaged '%s'", c.path[i]);
-    log_info("writing '%s': mean of %d checkpoints, %zu tensors%s", out, c.n,
-             result.tensors, result.ema ? ", EMA weights" : "");
-    for (int i = 0; i < c.n; i++)
-        free(c.path[i]);
-    free(c.path);
-    return EXIT_OK;
+    if (reads_data(line))
+        code = soup_cook(a, &o);
+    if (code == EXIT_OK)
+        write_mean(a, cmdline_value(line, "--out"));
+    average_close(a);
+    average_pick_release(&c);
+    return code;
 }
 
 static void check_args(const struct cmdline *line, bool *folder, struct problems *p)
@@ -193,23 +96,90 @@ static void check_args(const struct cmdline *line, bool *folder, struct problems
     }
 }
 
-static void average_check(const struct config *cfg, const struct cmdline *line,
+/* Warns about keys on the command line that only images need. */
+static void check_unread(const struct config *cfg, const struct cmdline *line,
+                         struct problems *p)
+{
+    for (int i = 0; i < line->nopt + line->nflag; i++) {
+        const struct cfgnode_pair *set =
+            i < line->nopt ? &line->opt[i] : &line->flag[i - line->nopt];
+        const struct schema *row = schema_find(schema_table, set->name);
+
+        if (row && verb_reads(&cmd_average, row->key) && strcmp(row->key, "LOG.LEVEL") &&
+            !config_is_default(cfg, row->key))
+            problems_warn(p, set->where,
+                          "%s has no effect without --greedy or --bn-batches", set->name);
+    }
+}
+
+static void check_weights(const struct config *cfg, const struct cmdline *line,
                           struct problems *p)
 {
-    static const char *const picks[] = {"--last", "--best"};
-    const char *out = cmdline_value(line, "--out");
-    bool folder = false;
+    static const char *const others[] = {"MODEL.RESUME", "MODEL.PRETRAINED"};
 
-    (void)cfg;
-    if (!line->narg)
-        problems_error(p, NULL, "no checkpoints: give files, or the folder of a run");
-    check_args(line, &folder, p);
     for (int i = 0; i < 2; i++)
-        if (cmdline_value(line, picks[i]) && line->narg && !folder)
-            problems_error(p, picks[i],
-                           "chooses checkpoints of a run, and no argument is a folder");
-    if (cmdline_value(line, "--last") && cmdline_value(line, "--best"))
-        problems_error(p, "--best", "cannot be combined with --last");
+        if (cmdline_key(line, others[i]))
+            problems_error(p, others[i], "has no effect: the arguments are the weights");
+    if (!line->saved && !config_where(cfg, "MODEL.NAME") &&
+        !config_where(cfg, "MODEL.TYPE"))
+        problems_error(p, NULL,
+                       "'%s' does not name its model: give --cfg FILE for --greedy and "
+                       "--bn-batches",
+                       line->arg[0].text);
+}
+
+/* Reports scores that are not those of plain images, and a metric without a meaning. */
+static void check_scores(const struct config *cfg, struct problems *p)
+{
+    struct strbuf unused = STRBUF_INIT;
+    const struct model *m = model_find(cfg->model.type, cfg->model.name, &unused);
+
+    if (m)
+        score_check(cfg, model_task_of_config(cfg, m), p);
+    if (*cfg->test.tta)
+        config_blame(cfg, p, KEYS("TEST.TTA"),
+                     "TEST.TTA: --greedy validates plain images; set TEST.TTA=''");
+    if (windows_wanted(cfg))
+        config_blame(cfg, p, KEYS("TEST.SCALES"),
+                     "TEST.SCALES: --greedy validates images of the input's size; set "
+                     "TEST.SCALES=[]");
+    strbuf_release(&unused);
+}
+
+/* The model and the data of --greedy and --bn-batches. */
+static void check_data(const struct config *cfg, const struct cmdline *line,
+                       struct problems *p)
+{
+    struct dist_launch l = dist_launched();
+
+    check_weights(cfg, line, p);
+    if (p->nerror)
+        return; /* other errors would be those of an empty configuration */
+    model_check(cfg, p);
+    model_check_whole(cfg, p);
+    optimizer_config_check(cfg, p);
+    schedule_check(cfg, p);
+    device_check_one(cfg, p);
+    if (l.world > 1)
+        problems_error(p, NULL, "average works only in one process, and %s is %d (%s)",
+                       l.size_key, l.world, l.program);
+    if (cmdline_has(line, "--greedy"))
+        check_scores(cfg, p);
+    data_check(cfg, p);
+    data_check_split(cfg, DATA_VAL, p);
+    if (!cmdline_value(line, "--bn-batches"))
+        return;
+    data_check_split(cfg, DATA_TRAIN, p);
+    if (cfg->data.batch_size == BATCH_SIZE_AUTO)
+        config_blame(
+            cfg, p, KEYS("DATA.BATCH_SIZE"),
+            "DATA.BATCH_SIZE auto: --bn-batches needs a number (--batch-size N)");
+}
+
+static void check_out(const struct cmdline *line, struct problems *p)
+{
+    const char *out = cmdline_value(line, "--out");
+
     if (!out)
         problems_error(p, NULL, "no output: give --out FILE.safetensors");
     else if (run_is_pickle_name(out))
@@ -220,22 +190,81 @@ static void average_check(const struct config *cfg, const struct cmdline *line,
         run_check_writable(line, "--out", WRITTEN_WEIGHTS, p);
 }
 
+static void average_check(const struct config *cfg, const struct cmdline *line,
+                          struct problems *p)
+{
+    static const char *const picks[] = {"--last", "--best"};
+    bool folder = false;
+
+    if (!line->narg)
+        problems_error(p, NULL,
+                       "no checkpoints: give files, or the folder of a run or a sweep");
+    check_args(line, &folder, p);
+    for (int i = 0; i < 2; i++)
+        if (cmdline_value(line, picks[i]) && line->narg && !folder)
+            problems_error(p, picks[i],
+                           "chooses checkpoints of a run, and no argument is a folder");
+    if (cmdline_value(line, "--last") && cmdline_value(line, "--best"))
+        problems_error(p, "--best", "cannot be combined with --last");
+    check_out(line, p);
+    (void)bn_batches(line);
+    if (!reads_data(line))
+        check_unread(cfg, line, p);
+    else if (!p->nerror)
+        check_data(cfg, line, p);
+}
+
+/* Returns the checkpoint whose model and data are used. */
+static const char *average_weights(const struct cmdline *line)
+{
+    static char *first; /* kept: the configuration refers to it */
+
+    if (!first && reads_data(line) && line->narg)
+        first = average_pick_first(line->arg[0].text);
+    return first;
+}
+
 static const struct cmd_flag average_flags[] = {
     {"--out", "FILE", "safetensors file to write"},
     {"--last", "K", "of each run: the K newest checkpoints"},
     {"--best", "K", "of each run: the K checkpoints that validated best"},
     {"--raw", NULL, "average the weights themselves even if there are EMA weights"},
+    {"--greedy", NULL,
+     "a greedy soup: from the best on, keep each checkpoint with which the mean does not "
+     "validate worse"},
+    {"--bn-batches", "N",
+     "estimate the batch norm statistics of the mean again from N training batches (all: "
+     "the whole training set)"},
     {0},
 };
 
-static const char *const average_reads[] = {NULL};
+static const char *const average_reads[] = {"MODEL.",
+                                            "DATA.",
+                                            "AUG.",
+                                            "TEST.",
+                                            "AMP.",
+                                            "AMP_ENABLE",
+                                            "AMP_OPT_LEVEL",
+                                            "CUDA.",
+                                            "CUDNN.",
+                                            "DEVICE",
+                                            "THREADS",
+                                            "SEED",
+                                            "DEFAULTS",
+                                            "LOG.PROGRESS",
+                                            "LOSSES",
+                                            "TRAIN.FREEZE",
+                                            "TRAIN.BEST_METRIC",
+                                            NULL};
 
 const struct verb cmd_average = {
     .name = "average",
     .examples =
         (const char *const[]){
             "trainc average output/resnet18/default --best 3 --out mean.safetensors",
-            "trainc average a.safetensors b.safetensors --out mean.safetensors", NULL},
+            "trainc average a.safetensors b.safetensors --out mean.safetensors",
+            "trainc average --greedy SWEEP --bn-batches 100 --out soup.safetensors",
+            NULL},
     .help = "average the weights of several checkpoints",
     .about =
         "Writes the mean of the weights of the given safetensors files. The folder of a "
@@ -243,14 +272,21 @@ const struct verb cmd_average = {
         "the best by TRAIN.BEST_METRIC (--best K; only those that were validated when "
         "they were saved). EMA weights are averaged if the checkpoints have them, unless "
         "--raw is given. Sums are in double precision, and the result is fp32; running "
-        "statistics of batch norms are averaged, too. The configuration and the class "
+        "statistics of batch norms are averaged, too, or estimated again from training "
+        "images (--bn-batches). With --greedy, only the checkpoints with which the mean "
+        "validates better or equally well are averaged (Wortsman et al. 2022, \"Model "
+        "soups\"); the folder of a sweep stands for best.safetensors of its runs. Both "
+        "use "
+        "the model and the data of the first checkpoint's configuration unless --cfg, "
+        "--data-path, or other keys are given. The configuration and the class "
         "names are those of the first checkpoint. Files that differ in architecture or "
         "classes are refused. `trainc eval --pretrained FILE` and `trainc predict "
         "--weights FILE` read the result.",
     .args = "CHECKPOINT_OR_RUN...",
-    .max_args = MAX_CHECKPOINTS,
+    .max_args = AVERAGE_MAX,
     .flags = average_flags,
     .reads = average_reads,
+    .weights = average_weights,
     .check = average_check,
     .run = average_run,
 };

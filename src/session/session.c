@@ -112,7 +112,7 @@ void session_alloc(struct session *s)
     if (session_ema_on_host(s))
         s->ema = xcalloc((size_t)f->weights_len, sizeof(float));
     session_set(s, MEMORY_WEIGHTS, s->host);
-    if (s->program[SESSION_TRAIN])
+    if (s->base[MEMORY_CONTROL])
         session_set_control(s, &c);
     session_refresh(s);
     if (session_has_ema(s)) {

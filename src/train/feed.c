@@ -24,11 +24,17 @@ static void host_free(void *p, void *session)
     session_host_free(session, p);
 }
 
+/* Returns the program that reads training images. */
+static enum session_program reader_of_train(const struct session *s)
+{
+    return s->program[SESSION_TRAIN] ? SESSION_TRAIN : SESSION_STATS;
+}
+
 static struct loader *start(const struct feed *f, struct session *s,
                             enum data_split split, const struct view *view)
 {
     bool train = split == DATA_TRAIN;
-    const struct tensor *x = s->build[train ? SESSION_TRAIN : SESSION_EVAL].pixels;
+    const struct tensor *x = s->build[train ? reader_of_train(s) : SESSION_EVAL].pixels;
     struct loader_options o;
 
     data_loader_options(f->cfg, split, &o);
@@ -261,7 +267,7 @@ void feed_open(struct feed *f, struct config *cfg, bool train)
 void feed_start(struct feed *f, struct session *s)
 {
     find_jpeg(f, s);
-    if (f->train)
+    if (f->train && s->program[reader_of_train(s)])
         f->train_loader = start(f, s, DATA_TRAIN, NULL);
     f->val_loader = start(f, s, DATA_VAL, NULL);
 }

@@ -49,8 +49,9 @@ struct feed {
 void feed_open(struct feed *f, struct config *cfg, bool train);
 /* Returns the loss's class weights and biases; valid until feed_close(). */
 struct class_factors feed_factors(const struct feed *f);
-/* Starts the loaders. Batches are in the session's host memory and may be lent to it, so
- * drain the session, close the feed, and then release the session. */
+/* Starts the loaders; that of training images only if a program reads them. Batches are in
+ * the session's host memory and may be lent to it, so drain the session, close the feed, and
+ * then release the session. */
 void feed_start(struct feed *f, struct session *s);
 /* Restarts the validation loader with this view of the images; its counts begin at 0. */
 void feed_restart_val(struct feed *f, struct session *s, const struct view *view);

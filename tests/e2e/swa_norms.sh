@@ -1,5 +1,6 @@
 #!/bin/bash
-# Batch norm statistics of the average of TRAIN.SWA equal those of torch.optim.swa_utils.update_bn.
+# Batch norm statistics of the average of TRAIN.SWA, and of trainc average --bn-batches, equal those
+# of torch.optim.swa_utils.update_bn.
 # The weights are those of SEED, which a learning rate of 0 keeps, and the images are generated.
 # To make the golden file anew: KEEP=DIR tests/e2e/swa_norms.sh; scripts/golden/swa.py
 # DIR/last.safetensors DIR/images
@@ -14,18 +15,25 @@
   AUG.REPROB 0 DATA.SHUFFLE False SEED 1 OUTPUT out >log 2>&1 || fail "train"
 last=$(ls out/*/*/last.safetensors)
 [ -z "${KEEP:-}" ] || { mkdir -p "$KEEP"; cp -r "$last" "$KEEP"; cp -r shapes/train "$KEEP/images"; }
-python3 - "$last" "$here/tests/golden/train/swa_norms.json" <<'END' || fail "statistics differ from PyTorch's"
+as_pytorch() { # FILE PREFIX
+  python3 - "$1" "$here/tests/golden/train/swa_norms.json" "$2" <<'END' || fail "$1: statistics differ from PyTorch's"
 import json, struct, sys
 data = open(sys.argv[1], 'rb').read()
 n = struct.unpack('<Q', data[:8])[0]
 head, want = json.loads(data[8:8 + n]), json.load(open(sys.argv[2]))
 assert len(want) == 40, len(want)
 for name, values in want.items():
-    t = head['ema.' + name]
+    t = head[sys.argv[3] + name]
     at = 8 + n + t['data_offsets'][0]
     got = struct.unpack_from('<%df' % len(values), data, at)
     most = max(abs(v) for v in values)
     for x, y in zip(got, values):
         assert abs(x - y) <= 2e-4 * most, (name, x, y)
 END
+}
+as_pytorch "$last" ema.
+cp "$last" same.safetensors
+"$trainc" average --raw "$last" same.safetensors --bn-batches all --out mean.safetensors >log 2>&1 || fail "--bn-batches"
+expect_line "estimated from 8 batches of 8 images$"
+as_pytorch mean.safetensors ""
 finish
