@@ -29,7 +29,7 @@ refused 'no run: give the folder of a run' --out x.html
 refused 'no output file: give --out FILE' out
 refused "no runs found in 'empty': no folder in it contains metrics.jsonl" empty --out x.html
 refused "'nowhere' is not a folder" nowhere --out x.html
-refused 'no page of trainc' out --out mine.html
+refused 'not a page of trainc' out --out mine.html
 cp -r out/resnet20/one broken && echo nonsense >>broken/metrics.jsonl
 exits 1 "metrics.jsonl', line [0-9]*: " "$trainc" report broken --out x.html
 [ "$(wc -l <log)" = 1 ] || fail "broken metrics: more than one line"
