@@ -245,7 +245,7 @@ static void copy_code(struct reverse *r, struct expr *e, const bool *needed, int
 static void mark_needed(const struct reverse *r, bool *needed)
 {
     for (int i = r->ncode - 1; i >= 0; i--) {
-        int operands = expr_opcode_operands(r->code[i].opcode);
+        int operands = expr_opcode_operands((int)r->code[i].opcode);
 
         if (!needed[r->nleaf + i])
             continue;

@@ -147,7 +147,7 @@ static struct tensor *build_regression(struct builder *b, const struct loss_opti
 {
     struct regression_inputs in = {labels, o->targets, o->mean, o->std, lam};
     struct regression_loss_attrs a = {.layer = o->layer,
-                                      .rule = {.kind = kind, .delta = o->delta}};
+                                      .rule = {.kind = (int)kind, .delta = o->delta}};
 
     return regression_loss(b, values, &in, &a);
 }
