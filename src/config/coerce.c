@@ -239,7 +239,7 @@ static bool to_map(struct arena *a, const struct decl *d, const struct value *in
     if (in->type != VALUE_MAP)
         return refuse("a dict", in, why);
     map = value_copy(a, in);
-    for (int i = 0; i < map.list.n; i += 2) {
+    for (int i = 0; d->record && i < map.list.n; i += 2) { /* else any fields */
         const char *key = map.list.item[i].s;
         const struct schema *row = schema_find(d->record, key);
         struct value *v = &map.list.item[i + 1];

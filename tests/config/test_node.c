@@ -248,12 +248,29 @@ static void test_frozen(void **state)
     cfgnode_free(n);
 }
 
+/* A list of dicts without a schema has any fields. */
+static void test_dicts(void **state)
+{
+    struct cfgnode *n = support_tree("D: [{a: 1}]");
+    struct strbuf got = STRBUF_INIT;
+    struct problems p = {0};
+
+    (void)state;
+    support_merge_yaml(n, "D: [{b: 2}, {}]", &p);
+    assert_int_equal(p.nerror, 0);
+    show_key(&got, n, "D");
+    assert_string_equal(got.buf, "[{'b': 2}, {}]");
+    problems_release(&p);
+    strbuf_release(&got);
+    cfgnode_free(n);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_statements), cmocka_unit_test(test_find),
         cmocka_unit_test(test_repeated),   cmocka_unit_test(test_copies),
-        cmocka_unit_test(test_frozen),
+        cmocka_unit_test(test_frozen),     cmocka_unit_test(test_dicts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
