@@ -453,6 +453,7 @@ static void check_late(struct fixture *f, const void *arg)
         assert_float_equal(f->m.weights[i], -0.25, 1e-6);
         assert_true(f->m.weights[4 + i] > -0.2F);
     }
+    fixture_release(f);
 }
 
 static void test_late(void **state)
