@@ -95,7 +95,7 @@ static void add_targets(struct class_files *f, const struct csv *c, int64_t row,
     uint8_t *target;
     float *value;
 
-    if (c->values.n) {
+    if (c->values.columns.n) {
         value = arena_new(&f->mem, n * sizeof(*value));
         csv_values_targets(&c->values, row, value);
         class_files_add_values(f, path, value);
@@ -177,8 +177,9 @@ static bool csv_has_values(const struct dataset_source *s, struct strbuf *column
 
     values.values = true;
     has = csv_find(&c, &values, &unused) && csv_values_are_no_classes(&c.values, why);
-    for (int k = 0; has && k < c.values.n; k++)
-        strbuf_addf(columns, "%s%s", k ? "," : "", c.t.header[c.values.column[k]]);
+    for (int k = 0; has && k < c.values.columns.n; k++)
+        strbuf_addf(columns, "%s%s", k ? "," : "",
+                    c.t.header[c.values.columns.column[k]]);
     csv_release(&c);
     strbuf_release(&unused);
     return has;
@@ -196,10 +197,10 @@ static bool csv_probe(const struct dataset_source *s)
 
 static void log_columns(const struct csv *c, const struct dataset_source *s)
 {
-    const int *column = s->values       ? c->values.column
-                        : s->multilabel ? c->labels.column
+    const int *column = s->values       ? c->values.columns.column
+                        : s->multilabel ? c->labels.columns.column
                                         : &c->label;
-    int n = s->values ? c->values.n : s->multilabel ? c->labels.n : 1;
+    int n = s->values ? c->values.columns.n : s->multilabel ? c->labels.columns.n : 1;
 
     log_info("'%s': reading images from '%s' (column %s), %s in %s%s", c->path, c->root,
              c->t.header[c->image],

@@ -43,61 +43,29 @@ static bool is_one_hot(const struct text_table *t, int column)
     return known;
 }
 
-static void add_column(struct csv_labels *l, int column)
-{
-    for (int i = 0; i < l->n; i++)
-        if (l->column[i] == column)
-            return;
-    l->column[l->n++] = column;
-}
-
-/* Adds the columns named in a list with commas; false with a reason if one is missing. */
-static bool add_named(struct csv_labels *l, const char *named, struct strbuf *why)
-{
-    char *list = xstrdup(named), *rest = list, *name;
-
-    while ((name = strsep(&rest, ","))) {
-        char *end;
-        int c;
-
-        name += strspn(name, " ");
-        for (end = name + strlen(name); end > name && end[-1] == ' ';)
-            *--end = '\0';
-        c = text_table_column(l->table, name);
-        if (c < 0) {
-            strbuf_addf(why, "'%s' has no column '%.100s' (DATA.LABEL_COLUMN)", l->path,
-                        name);
-            break;
-        }
-        add_column(l, c);
-    }
-    free(list);
-    return !name;
-}
-
 static bool find_columns(struct csv_labels *l, const char *named, int usual,
                          struct strbuf *why)
 {
     bool all = !named || !*named || !strcmp(named, "*");
-    int whole = all ? -1 : text_table_column(l->table, named);
+    int whole = all ? -1 : text_table_column(l->columns.table, named);
 
     if (!all && whole < 0)
-        return add_named(l, named, why);
+        return csv_columns_add_named(&l->columns, named, why);
     if (whole >= 0)
-        add_column(l, whole);
+        csv_columns_add(&l->columns, whole);
     else if (usual >= 0 && (!named || !*named))
-        add_column(l, usual);
-    for (int c = 0; c < l->table->columns && !l->n; c++)
-        for (; c < l->table->columns; c++)
-            if (is_one_hot(l->table, c))
-                add_column(l, c);
-    if (!l->n)
+        csv_columns_add(&l->columns, usual);
+    for (int c = 0; c < l->columns.table->columns && !l->columns.n; c++)
+        for (; c < l->columns.table->columns; c++)
+            if (is_one_hot(l->columns.table, c))
+                csv_columns_add(&l->columns, c);
+    if (!l->columns.n)
         strbuf_addf(
             why,
             "'%s' has no column of labels, and no columns of 0 and 1: name them by "
             "DATA.LABEL_COLUMN, with commas between several",
-            l->path);
-    return l->n;
+            l->columns.path);
+    return l->columns.n;
 }
 
 /* ---- lists ---- */
@@ -106,9 +74,10 @@ static bool find_columns(struct csv_labels *l, const char *named, int usual,
 static char find_separator(const struct csv_labels *l)
 {
     for (const char *s = separators; *s; s++)
-        for (int64_t i = 0; i < l->table->rows; i++)
-            for (int c = 0; c < l->n; c++)
-                if (strchr(text_table_cell(l->table, i, l->column[c]), *s))
+        for (int64_t i = 0; i < l->columns.table->rows; i++)
+            for (int c = 0; c < l->columns.n; c++)
+                if (strchr(text_table_cell(l->columns.table, i, l->columns.column[c]),
+                           *s))
                     return *s;
     return separators[0];
 }
@@ -135,15 +104,15 @@ bool csv_labels_init(struct csv_labels *l, const struct text_table *t, const cha
                      const char *named, int usual, const char *separator,
                      struct strbuf *why)
 {
-    *l = (struct csv_labels){.table = t, .path = path};
-    l->column = xcalloc((size_t)t->columns + 1, sizeof(*l->column));
+    *l = (struct csv_labels){.columns = {.table = t, .path = path}};
+    l->columns.column = xcalloc((size_t)t->columns + 1, sizeof(*l->columns.column));
     if (!find_columns(l, named, usual, why)) {
         csv_labels_release(l);
         return false;
     }
-    l->one_hot = l->n > 1;
-    for (int c = 0; c < l->n; c++)
-        l->one_hot &= is_one_hot(t, l->column[c]);
+    l->one_hot = l->columns.n > 1;
+    for (int c = 0; c < l->columns.n; c++)
+        l->one_hot &= is_one_hot(t, l->columns.column[c]);
     l->separator = separator && *separator && strcmp(separator, "auto") != 0
                        ? *separator
                        : find_separator(l);
@@ -152,7 +121,7 @@ bool csv_labels_init(struct csv_labels *l, const struct text_table *t, const cha
 
 void csv_labels_release(struct csv_labels *l)
 {
-    free(l->column);
+    free(l->columns.column);
     strmap_release(&l->class);
     *l = (struct csv_labels){0};
 }
@@ -182,22 +151,22 @@ static void names_release(struct names *all)
 
 static void name_headers(const struct csv_labels *l, struct dataset *d)
 {
-    d->nclass = l->n;
-    d->class_name = xcalloc((size_t)l->n, sizeof(*d->class_name));
-    for (int c = 0; c < l->n; c++)
-        d->class_name[c] = xstrdup(l->table->header[l->column[c]]);
+    d->nclass = l->columns.n;
+    d->class_name = xcalloc((size_t)l->columns.n, sizeof(*d->class_name));
+    for (int c = 0; c < l->columns.n; c++)
+        d->class_name[c] = xstrdup(l->columns.table->header[l->columns.column[c]]);
 }
 
 static void name_labels(const struct csv_labels *l, struct dataset *d)
 {
     struct names all = {0};
 
-    for (int64_t i = 0; i < l->table->rows; i++)
-        for (int c = 0; c < l->n; c++)
-            for_each_label(text_table_cell(l->table, i, l->column[c]), l->separator,
-                           add_name, &all);
+    for (int64_t i = 0; i < l->columns.table->rows; i++)
+        for (int c = 0; c < l->columns.n; c++)
+            for_each_label(text_table_cell(l->columns.table, i, l->columns.column[c]),
+                           l->separator, add_name, &all);
     if (!all.n)
-        die("'%s': no row has a label", l->path);
+        die("'%s': no row has a label", l->columns.path);
     class_names_add_sorted(d, (const char *const *)all.name, all.n);
     names_release(&all);
 }
@@ -226,8 +195,8 @@ static void set_label(const char *label, void *arg)
     uintptr_t k = (uintptr_t)strmap_get(&s->l->class, label);
 
     if (!k)
-        die("%s:%d: class '%s' is not in classes.txt", s->l->path,
-            s->l->table->line[s->row], label);
+        die("%s:%d: class '%s' is not in classes.txt", s->l->columns.path,
+            s->l->columns.table->line[s->row], label);
     s->target[k - 1] = 1;
 }
 
@@ -237,8 +206,8 @@ void csv_labels_targets(const struct csv_labels *l, int64_t row, int nclass,
     struct set set = {l, row, target};
 
     memset(target, 0, (size_t)nclass);
-    for (int c = 0; c < l->n; c++) {
-        const char *cell = text_table_cell(l->table, row, l->column[c]);
+    for (int c = 0; c < l->columns.n; c++) {
+        const char *cell = text_table_cell(l->columns.table, row, l->columns.column[c]);
 
         if (l->one_hot)
             target[c] = (uint8_t)one_hot(cell);
@@ -267,7 +236,7 @@ static void count_token(const char *label, void *arg)
 bool csv_labels_are_lists(const struct text_table *t, int column, bool spaces,
                           int64_t *lists, char *separator)
 {
-    struct csv_labels l = {.table = t, .column = &column, .n = 1};
+    struct csv_labels l = {.columns = {.table = t, .column = &column, .n = 1}};
     struct tokens cells = {0}, parts = {0};
     bool are;
 

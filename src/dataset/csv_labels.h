@@ -12,13 +12,11 @@
 #define DATASET_CSV_LABELS_H
 
 #include "base/strmap.h"
+#include "dataset/csv_columns.h"
 #include "dataset/dataset.h"
-#include "dataset/text_table.h"
 
 struct csv_labels {
-    const struct text_table *table;
-    const char *path; /* of the table, for messages */
-    int *column, n;
+    struct csv_columns columns;
     bool one_hot;
     char separator;      /* of lists */
     struct strmap class; /* name -> index + 1 */

@@ -35,38 +35,6 @@ static bool is_number_column(const struct text_table *t, int column)
 
 /* ---- columns ---- */
 
-static void add_column(struct csv_values *v, int column)
-{
-    for (int i = 0; i < v->n; i++)
-        if (v->column[i] == column)
-            return;
-    v->column[v->n++] = column;
-}
-
-/* Adds the columns named in a list with commas; false with a reason if one is missing. */
-static bool add_named(struct csv_values *v, const char *named, struct strbuf *why)
-{
-    char *list = xstrdup(named), *rest = list, *name;
-
-    while ((name = strsep(&rest, ","))) {
-        char *end;
-        int c;
-
-        name += strspn(name, " ");
-        for (end = name + strlen(name); end > name && end[-1] == ' ';)
-            *--end = '\0';
-        c = text_table_column(v->table, name);
-        if (c < 0) {
-            strbuf_addf(why, "'%s' has no column '%.100s' (DATA.LABEL_COLUMN)", v->path,
-                        name);
-            break;
-        }
-        add_column(v, c);
-    }
-    free(list);
-    return !name;
-}
-
 /* True for a column that counts rows, such as pandas' index. */
 static bool counts_rows(const char *name)
 {
@@ -80,42 +48,42 @@ static bool counts_rows(const char *name)
 
 static void add_numbers(struct csv_values *v, const struct csv_others *o)
 {
-    const struct text_table *t = v->table;
+    const struct text_table *t = v->columns.table;
 
     for (int c = 0; c < t->columns; c++)
         if (c != o->image && c != o->split && c != o->weight &&
             !counts_rows(t->header[c]) && is_number_column(t, c))
-            add_column(v, c);
+            csv_columns_add(&v->columns, c);
 }
 
 static bool find_columns(struct csv_values *v, const char *named, int usual,
                          const struct csv_others *others, struct strbuf *why)
 {
     bool all = !named || !*named || !strcmp(named, "*");
-    int whole = all ? -1 : text_table_column(v->table, named);
+    int whole = all ? -1 : text_table_column(v->columns.table, named);
 
     if (!all && whole < 0)
-        return add_named(v, named, why);
+        return csv_columns_add_named(&v->columns, named, why);
     if (whole >= 0)
-        add_column(v, whole);
+        csv_columns_add(&v->columns, whole);
     else if (usual >= 0 && (!named || !*named))
-        add_column(v, usual);
+        csv_columns_add(&v->columns, usual);
     else
         add_numbers(v, others);
-    if (!v->n)
+    if (!v->columns.n)
         strbuf_addf(why,
                     "'%s' has no column of numbers: name the targets by "
                     "DATA.LABEL_COLUMN, with commas between several",
-                    v->path);
-    return v->n;
+                    v->columns.path);
+    return v->columns.n;
 }
 
 bool csv_values_init(struct csv_values *v, const struct text_table *t, const char *path,
                      const char *named, int usual, const struct csv_others *others,
                      struct strbuf *why)
 {
-    *v = (struct csv_values){.table = t, .path = path};
-    v->column = xcalloc((size_t)t->columns + 1, sizeof(*v->column));
+    *v = (struct csv_values){.columns = {.table = t, .path = path}};
+    v->columns.column = xcalloc((size_t)t->columns + 1, sizeof(*v->columns.column));
     if (find_columns(v, named, usual, others, why))
         return true;
     csv_values_release(v);
@@ -124,30 +92,32 @@ bool csv_values_init(struct csv_values *v, const struct text_table *t, const cha
 
 void csv_values_release(struct csv_values *v)
 {
-    free(v->column);
+    free(v->columns.column);
     *v = (struct csv_values){0};
 }
 
 void csv_values_name(const struct csv_values *v, struct dataset *d)
 {
-    d->nclass = v->n;
-    d->class_name = xcalloc((size_t)v->n, sizeof(*d->class_name));
-    for (int k = 0; k < v->n; k++)
-        d->class_name[k] = xstrdup(v->table->header[v->column[k]]);
+    d->nclass = v->columns.n;
+    d->class_name = xcalloc((size_t)v->columns.n, sizeof(*d->class_name));
+    for (int k = 0; k < v->columns.n; k++)
+        d->class_name[k] = xstrdup(v->columns.table->header[v->columns.column[k]]);
 }
 
 void csv_values_targets(const struct csv_values *v, int64_t row, float *target)
 {
-    for (int k = 0; k < v->n; k++) {
-        const char *cell = text_table_cell(v->table, row, v->column[k]);
+    for (int k = 0; k < v->columns.n; k++) {
+        const char *cell = text_table_cell(v->columns.table, row, v->columns.column[k]);
         double x;
 
         if (!*cell)
-            die("%s:%d: the target '%s' is empty", v->path, v->table->line[row],
-                v->table->header[v->column[k]]);
+            die("%s:%d: the target '%s' is empty", v->columns.path,
+                v->columns.table->line[row],
+                v->columns.table->header[v->columns.column[k]]);
         if (!read_number(cell, &x))
-            die("%s:%d: the target '%s' is no finite number: '%.100s'", v->path,
-                v->table->line[row], v->table->header[v->column[k]], cell);
+            die("%s:%d: the target '%s' is no finite number: '%.100s'", v->columns.path,
+                v->columns.table->line[row],
+                v->columns.table->header[v->columns.column[k]], cell);
         target[k] = (float)x;
     }
 }
@@ -206,10 +176,10 @@ static bool is_no_class(const struct text_table *t, int column, struct strbuf *w
 
 bool csv_values_are_no_classes(const struct csv_values *v, struct strbuf *why)
 {
-    for (int k = 0; k < v->n; k++) {
+    for (int k = 0; k < v->columns.n; k++) {
         strbuf_reset(why);
-        if (!is_no_class(v->table, v->column[k], why))
+        if (!is_no_class(v->columns.table, v->columns.column[k], why))
             return false;
     }
-    return v->n;
+    return v->columns.n;
 }

@@ -6,13 +6,11 @@
 #ifndef DATASET_CSV_VALUES_H
 #define DATASET_CSV_VALUES_H
 
+#include "dataset/csv_columns.h"
 #include "dataset/dataset.h"
-#include "dataset/text_table.h"
 
 struct csv_values {
-    const struct text_table *table;
-    const char *path; /* of the table, for messages */
-    int *column, n;
+    struct csv_columns columns;
 };
 
 /* Columns of a table that cannot be targets by themselves, -1: none. */

@@ -119,6 +119,14 @@ void csv_open(struct csv *c, const char *path, const char *const *column, int co
     (void)add_header(c);
 }
 
+void csv_add_score(struct strbuf *s, double x)
+{
+    if (isnan(x))
+        strbuf_addch(s, ',');
+    else
+        strbuf_addf(s, ",%.6g", x);
+}
+
 static void add_number(struct strbuf *line, double value)
 {
     if ((double)(float)value == value)

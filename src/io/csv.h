@@ -28,6 +28,9 @@ void csv_add_text(struct strbuf *s, const char *text);
  * as OWASP recommends. */
 void csv_add_name(struct strbuf *s, const char *name);
 
+/* Appends a comma and a score with six digits; NaN: an empty cell. */
+void csv_add_score(struct strbuf *s, double x);
+
 struct csv {
     struct lines lines;
     int columns;

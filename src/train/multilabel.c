@@ -142,14 +142,6 @@ struct multilabel_scores *multilabel_scores_of(const struct image_rows *rows)
 
 /* ---- files ---- */
 
-static void add_number(struct strbuf *out, double x)
-{
-    if (isnan(x))
-        strbuf_addch(out, ',');
-    else
-        strbuf_addf(out, ",%.6g", x);
-}
-
 void multilabel_add_csv(struct strbuf *out, const struct multilabel_scores *s,
                         const char *const *name)
 {
@@ -159,11 +151,11 @@ void multilabel_add_csv(struct strbuf *out, const struct multilabel_scores *s,
 
         csv_add_name(out, name[k]);
         strbuf_addf(out, ",%lld,%lld", (long long)c->known, (long long)c->positive);
-        add_number(out, c->ap);
-        add_number(out, c->auroc);
-        add_number(out, c->f1);
-        add_number(out, c->threshold);
-        add_number(out, c->f1_tuned);
+        csv_add_score(out, c->ap);
+        csv_add_score(out, c->auroc);
+        csv_add_score(out, c->f1);
+        csv_add_score(out, c->threshold);
+        csv_add_score(out, c->f1_tuned);
         strbuf_addch(out, '\n');
     }
 }

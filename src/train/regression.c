@@ -83,14 +83,6 @@ struct regression_scores *regression_scores_of(const struct image_rows *rows)
     return s;
 }
 
-static void add_number(struct strbuf *out, double x)
-{
-    if (isnan(x))
-        strbuf_addch(out, ',');
-    else
-        strbuf_addf(out, ",%.6g", x);
-}
-
 void regression_add_csv(struct strbuf *out, const struct regression_scores *s,
                         const char *const *name)
 {
@@ -98,9 +90,9 @@ void regression_add_csv(struct strbuf *out, const struct regression_scores *s,
     for (int k = 0; k < s->targets; k++) {
         csv_add_name(out, name[k]);
         strbuf_addf(out, ",%lld", (long long)s->images);
-        add_number(out, s->of[k].mae);
-        add_number(out, s->of[k].rmse);
-        add_number(out, s->of[k].r2);
+        csv_add_score(out, s->of[k].mae);
+        csv_add_score(out, s->of[k].rmse);
+        csv_add_score(out, s->of[k].r2);
         strbuf_addch(out, '\n');
     }
 }
