@@ -136,7 +136,8 @@ static bool claim_filling_conv(struct region *r, struct graph *g, struct node *n
     return cudnn_claim(&c, r) == nullptr;
 }
 
-/* Reads each input, or that of the pool that produces it; not the one that conv fills. */
+/* Reads each input, or the input of the pool that produces it; skips the one that conv
+ * fills. */
 static void concat_parts(struct region *r, struct graph *g, struct node *n)
 {
     struct concat_state *st = state_of(r);

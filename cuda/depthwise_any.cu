@@ -85,8 +85,8 @@ static const char *depthwise_claim(struct region *r, struct graph *g, struct nod
     return nullptr;
 }
 
-/* Returns the position that tap k of output o reads; -1: none. GRAD: that of dy whose tap
- * k reads o. */
+/* Returns the position that tap k of output o reads; -1: none. GRAD: the position of dy
+ * whose tap k reads o. */
 template <bool GRAD>
 __device__ static inline int source(int o, int k, int stride, int pad, int dilation,
                                     int in)

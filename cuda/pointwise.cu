@@ -3,8 +3,6 @@
  * are fused with the op before them. Forward reads x and writes y; backward reads y or x,
  * and dy, and writes dx, 16 bytes of each per thread.
  */
-#include "ops/pointwise.h"
-
 #include "cuda/kernels.h"
 #include "cuda/launch.h"
 #include "cuda/vec.h"

@@ -33,7 +33,7 @@ static inline tap_axis taps_put(tap_word *to, int begin, const struct resample_t
     return {begin, n, t.width};
 }
 
-/* Those of one position. */
+/* The taps of one position. */
 struct taps_at {
     int first, count;
     const tap_word *weight;

@@ -10,7 +10,6 @@
 #include "graph/kernel.h"
 #include "ops/control.h"
 #include "ops/dropout_formula.h"
-#include "ops/pointwise.h"
 
 struct job {
     const struct device *dev;

@@ -15,13 +15,19 @@
 #ifndef OPS_EXPR_FORMULA_H
 #define OPS_EXPR_FORMULA_H
 
-#ifdef __cplusplus
 #include <math.h>
-#else
-#include <tgmath.h>
-#endif
 
 #include "base/hostdev.h"
+
+/* A function of math.h for the type of x. (tgmath.h would change the meaning of exp() and
+ * the like in every file that includes this one.) */
+#ifdef __cplusplus
+#define EXPR_CALL(name, x) name(x)
+#define EXPR_POW(a, m)     pow(a, m)
+#else
+#define EXPR_CALL(name, x) _Generic((x), float: name##f, default: name)(x)
+#define EXPR_POW(a, m)     _Generic((a), float: powf, default: pow)(a, m)
+#endif
 
 /* clang-format off */
 #define EXPR_ARITHMETIC(X) \
@@ -42,23 +48,23 @@
     X(DIV_INTO, div_into, 1, m / a) \
     X(AT_LEAST, at_least, 1, a < m ? m : a) \
     X(AT_MOST, at_most, 1, a > m ? m : a) \
-    X(POWER, power, 1, pow(a, m)) \
+    X(POWER, power, 1, EXPR_POW(a, m)) \
     X(NEG, neg, 1, -a) \
     X(ABS, abs, 1, a < 0 ? -a : a) \
     X(SIGN, sign, 1, a != a ? a : (real)((a > 0) - (a < 0))) \
-    X(FLOOR, floor, 1, floor(a)) \
+    X(FLOOR, floor, 1, EXPR_CALL(floor, a)) \
     X(SQUARE, square, 1, a * a) \
-    X(SQRT, sqrt, 1, sqrt(a)) \
-    X(RSQRT, rsqrt, 1, 1 / sqrt(a)) \
-    X(EXP, exp, 1, exp(a)) \
-    X(LOG, log, 1, log(a)) \
-    X(SIN, sin, 1, sin(a)) \
-    X(COS, cos, 1, cos(a))
+    X(SQRT, sqrt, 1, EXPR_CALL(sqrt, a)) \
+    X(RSQRT, rsqrt, 1, 1 / EXPR_CALL(sqrt, a)) \
+    X(EXP, exp, 1, EXPR_CALL(exp, a)) \
+    X(LOG, log, 1, EXPR_CALL(log, a)) \
+    X(SIN, sin, 1, EXPR_CALL(sin, a)) \
+    X(COS, cos, 1, EXPR_CALL(cos, a))
 
-#define EXPR_SIGMOID(x)  (1 / (1 + exp(-(x))))
-#define EXPR_SOFTPLUS(x) ((x) > 20 ? (x) : log1p(exp(x)))
-#define EXPR_PHI(x)      ((real)0.5 * erfc(-(x) * (real)0.70710678118654752440))
-#define EXPR_DENSITY(x)  (exp(-(x) * (x) / 2) * (real)0.39894228040143267794)
+#define EXPR_SIGMOID(x)  (1 / (1 + EXPR_CALL(exp, -(x))))
+#define EXPR_SOFTPLUS(x) ((x) > 20 ? (x) : EXPR_CALL(log1p, EXPR_CALL(exp, x)))
+#define EXPR_PHI(x)      ((real)0.5 * EXPR_CALL(erfc, -(x) * (real)0.70710678118654752440))
+#define EXPR_DENSITY(x)  (EXPR_CALL(exp, -(x) * (x) / 2) * (real)0.39894228040143267794)
 /* gelu by tanh: x sigmoid(2 v), 2 v = 2 sqrt(2 / pi) (x + 0.044715 x^3) */
 #define EXPR_TANH_V(x) ((real)1.59576912160573071176 * (x) * (1 + (real)0.044715 * (x) * (x)))
 #define EXPR_TANH_V_SLOPE(x) ((real)1.59576912160573071176 * (1 + 3 * (real)0.044715 * (x) * (x)))
@@ -68,11 +74,11 @@
     X(RELU_GRAD, relu_grad, 2, a <= 0 || (m > 0 && a >= m) ? 0 : b) \
     X(LEAKY_RELU, leaky_relu, 1, a < 0 ? m * a : a) \
     X(LEAKY_RELU_GRAD, leaky_relu_grad, 2, a <= 0 ? m * b : b) \
-    X(ELU, elu, 1, a < 0 ? m * expm1(a) : a) \
-    X(ELU_GRAD, elu_grad, 2, a <= 0 ? b * m * exp(a) : b) \
+    X(ELU, elu, 1, a < 0 ? m * EXPR_CALL(expm1, a) : a) \
+    X(ELU_GRAD, elu_grad, 2, a <= 0 ? b * m * EXPR_CALL(exp, a) : b) \
     X(SIGMOID, sigmoid, 1, EXPR_SIGMOID(a)) \
     X(SIGMOID_GRAD, sigmoid_grad, 2, b * a * (1 - a)) \
-    X(TANH, tanh, 1, tanh(a)) \
+    X(TANH, tanh, 1, EXPR_CALL(tanh, a)) \
     X(TANH_GRAD, tanh_grad, 2, b * (1 - a * a)) \
     X(SOFTPLUS, softplus, 1, EXPR_SOFTPLUS(a)) \
     X(SOFTPLUS_GRAD, softplus_grad, 2, a > 20 ? b : b * EXPR_SIGMOID(a)) \
@@ -89,10 +95,10 @@
     X(HARD_SWISH, hard_swish, 1, a < -3 ? 0 : a > 3 ? a : a * (a + 3) / 6) \
     X(HARD_SWISH_GRAD, hard_swish_grad, 2, \
       a <= -3 ? 0 : a >= 3 ? b : b * (2 * a + 3) / 6) \
-    X(MISH, mish, 1, a * tanh(EXPR_SOFTPLUS(a))) \
+    X(MISH, mish, 1, a * EXPR_CALL(tanh, EXPR_SOFTPLUS(a))) \
     X(MISH_GRAD, mish_grad, 2, \
-      b * (tanh(EXPR_SOFTPLUS(a)) + \
-           a * EXPR_SIGMOID(a) * (1 - tanh(EXPR_SOFTPLUS(a)) * tanh(EXPR_SOFTPLUS(a)))))
+      b * (EXPR_CALL(tanh, EXPR_SOFTPLUS(a)) + \
+           a * EXPR_SIGMOID(a) * (1 - EXPR_CALL(tanh, EXPR_SOFTPLUS(a)) * EXPR_CALL(tanh, EXPR_SOFTPLUS(a)))))
 /* clang-format on */
 
 #define EXPR_OPCODES(X) EXPR_ARITHMETIC(X) EXPR_ACTIVATIONS(X)

@@ -1,12 +1,11 @@
 /*
- * gelu of one element, for host and device: with erf as in torch.nn.GELU(),
+ * gelu of one element in fp32, with erf, for kernels that fuse it, and the constants of both
+ * forms (ops/expr_formula.h):
  *
  *   y = x Phi(x),  Phi(x) = (1 + erf(x / sqrt 2)) / 2,  dy/dx = Phi(x) + x phi(x)
  *
- * and with tanh as in torch.nn.GELU('tanh'), y = x sigmoid(2 v), v = sqrt(2 / pi) (x +
- * 0.044715 x^3). 1 + erf loses the digits of small values: far below zero, errors are
- * 1e-7 absolute instead of relative. The loops of the CPU do not have this loss
- * (cpu/simd/gelu.inc).
+ * 1 + erf loses the digits of small values: far below zero, errors are 1e-7 absolute
+ * instead of relative. The loops of the CPU do not have this loss (cpu/simd/gelu.inc).
  */
 #ifndef OPS_GELU_FORMULA_H
 #define OPS_GELU_FORMULA_H
@@ -28,29 +27,6 @@ HOST_DEVICE static inline float gelu_value(float x)
 HOST_DEVICE static inline float gelu_slope(float x)
 {
     return 0.5f * (1 + erff(x * GELU_SQRT_HALF)) + x * GELU_PHI_0 * expf(-0.5f * x * x);
-}
-
-/* 2 v, and its derivative */
-HOST_DEVICE static inline float gelu_tanh_inner(float x)
-{
-    return GELU_TANH_SCALE * x * (1 + GELU_TANH_CUBE * x * x);
-}
-
-HOST_DEVICE static inline float gelu_tanh_inner_slope(float x)
-{
-    return GELU_TANH_SCALE * (1 + 3 * GELU_TANH_CUBE * x * x);
-}
-
-HOST_DEVICE static inline float gelu_tanh_value(float x)
-{
-    return x / (1 + expf(-gelu_tanh_inner(x)));
-}
-
-HOST_DEVICE static inline float gelu_tanh_slope(float x)
-{
-    float s = 1 / (1 + expf(-gelu_tanh_inner(x)));
-
-    return s + x * s * (1 - s) * gelu_tanh_inner_slope(x);
 }
 
 #endif
