@@ -535,6 +535,10 @@ const struct schema schema_table[] = {
     ROW("MODEL.INIT", model.init, .flag = "--init",
         .help = "weight initialization; empty: the model's default. kaiming_*: fan-out "
                 "for convolutions, fan-in for linear layers"),
+    ROW("MODEL.OUTPUT_STRIDE", model.output_stride, .def = "0", RANGE(0, 1024),
+        .flag = "--output-stride", .metavar = "N",
+        .help = "largest image size / map size: later stages have dilated convolutions "
+                "instead of strides (8 or 16 for dense features); 0: the model's own"),
     FAMILY_ROW("MODEL.RESNET.STEM", STR, .def = "auto",
                .help = "first layers; auto: the model's default"),
     FAMILY_ROW("MODEL.RESNET.SHORTCUT", STR, .def = "auto",

@@ -134,13 +134,21 @@ struct tensor *graph_input(struct builder *b, const char *name, enum dtype dtype
     return t;
 }
 
+/* The prefixes of the builder and a name. */
+static const char *with_prefix(struct builder *b, const char *name)
+{
+    if (!b->layer_prefix && !b->part_prefix)
+        return name;
+    return arena_printf(&b->g->arena, "%s%s%s", b->layer_prefix ? b->layer_prefix : "",
+                        b->part_prefix ? b->part_prefix : "", name);
+}
+
 static struct tensor *weight_new(struct builder *b, enum tensor_kind kind,
                                  const char *layer, const char *suffix, struct init init)
 {
     struct graph *g = b->g;
-    const char *prefix = b->layer_prefix ? b->layer_prefix : "";
-    const char *name = *layer ? arena_printf(&g->arena, "%s%s.%s", prefix, layer, suffix)
-                              : arena_printf(&g->arena, "%s%s", prefix, suffix);
+    const char *name = with_prefix(
+        b, arena_printf(&g->arena, "%s%s%s", layer, *layer ? "." : "", suffix));
 
     if (g->flat)
         BUG("%s comes after graph_flatten", name);
@@ -282,8 +290,7 @@ struct node *node_update(struct builder *b, const struct op *op, const char *lay
     const char *why;
     struct node *n;
 
-    if (b->layer_prefix)
-        layer = arena_printf(&g->arena, "%s%s", b->layer_prefix, layer);
+    layer = with_prefix(b, layer);
     n = append(b, op, layer, attrs, nin, op->nout + nstate);
 
     for (int i = 0; i < nin; i++) {

@@ -81,6 +81,9 @@ struct builder {
     /* Prefix of the layer names of a second net (a teacher) that only runs forward and
      * whose weights are constants (graph/flat.h). NULL: the trained net. */
     const char *layer_prefix;
+    /* Prefix of the layer names of a part of the trained net, such as "backbone."; after
+     * layer_prefix. NULL: none. */
+    const char *part_prefix;
 };
 
 struct graph *graph_new(const struct graph_ops *ops, bool training);

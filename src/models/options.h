@@ -90,6 +90,8 @@ struct model_options {
     double drop_rate; /* of the dropout before the classifier */
     double drop_path; /* of the last block; block i of n has drop_path * i / (n - 1) */
     int init;         /* enum init_rule: weights of convolutions and linear layers */
+    int64_t output_stride; /* image size / map size is at most this; 0: no limit */
+    bool dilates_first;    /* segmentation-models-pytorch: models/blocks.h, net_stage() */
     /* The struct of the model's family; NULL: all defaults of the model. */
     const void *family;
     struct model_stages *stages; /* requested stages (models/stages.h), or NULL */

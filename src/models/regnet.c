@@ -3,16 +3,14 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "models/blocks.h"
 #include "models/rows.h"
 #include "models/stages.h"
+#include "ops/activation.h"
 #include "ops/add.h"
-#include "ops/batchnorm.h"
-#include "ops/conv2d.h"
 #include "ops/dropout.h"
 #include "ops/global_avgpool.h"
 #include "ops/linear.h"
-#include "ops/activation.h"
-#include "ops/scale_channels.h"
 
 /*
  * Equations 2 to 4: block j has width u = w0 + wa j, which is rounded to w0 wm^s for a
@@ -42,74 +40,31 @@ struct regnet_stages regnet_stages_of(const struct regnet *r)
     return s;
 }
 
-/* A net under construction. */
-struct net {
-    struct builder *b;
-    const struct regnet *arch;
-    const struct model_options *o;
-    int init;          /* enum init_rule of convolutions */
-    int block, nblock; /* index in the whole net, for drop path */
-};
+/* timm's ConvNormAct */
+#define conv_norm(n, x, p, ACT, ...)                                                     \
+    conv_bn((n), (x), (p), "conv", "bn", (ACT), __VA_ARGS__)
 
-static char *at(const struct net *r, const char *prefix, const char *suffix)
+static struct tensor *block(struct net *n, struct tensor *x, const char *p, int width,
+                            int group, struct stage_strides s, bool excite)
 {
-    return arena_printf(&r->b->g->arena, "%s.%s", prefix, suffix);
-}
-
-struct conv {
-    const char *name;
-    int out, kernel, stride, groups;
-    int zero_init;
-    bool linear; /* no ReLU */
-};
-
-/* timm's ConvNormAct: convolution without bias, batch norm, ReLU. */
-static struct tensor *conv_bn_(struct net *r, struct tensor *x, const struct conv *c)
-{
-    x = conv2d(r->b, x, at(r, c->name, "conv"), .out = c->out, .kernel = c->kernel,
-               .stride = c->stride, .padding = c->kernel / 2, .groups = c->groups,
-               .init = r->init);
-    x = batchnorm(r->b, x, at(r, c->name, "bn"), .zero_init = c->zero_init);
-    return c->linear ? x : relu(r->b, x, at(r, c->name, "act"));
-}
-#define conv_bn(r, x, ...) conv_bn_((r), (x), &(const struct conv){.name = __VA_ARGS__})
-
-/* x * sigmoid(fc2(relu(fc1(mean of x over its pixels)))) */
-static struct tensor *excite(struct net *r, struct tensor *x, const char *p, int width)
-{
-    int channels = (int)x->dim[1];
-    struct tensor *s = global_avgpool(r->b, x, at(r, p, "pool"));
-
-    s = conv2d(r->b, s, at(r, p, "fc1"), .out = width, .kernel = 1, .bias = 1,
-               .init = r->init, .bias_init = INIT_RULE_ZERO);
-    s = relu(r->b, s, at(r, p, "act"));
-    s = conv2d(r->b, s, at(r, p, "fc2"), .out = channels, .kernel = 1, .bias = 1,
-               .init = r->init, .bias_init = INIT_RULE_ZERO);
-    return scale_channels(r->b, x, sigmoid(r->b, s, at(r, p, "gate")), p);
-}
-
-static struct tensor *block(struct net *r, struct tensor *x, const char *p, int width,
-                            int group, int stride)
-{
-    double drop = r->nblock > 1 ? r->o->drop_path * r->block / (r->nblock - 1) : 0;
     int in = (int)x->dim[1];
     struct tensor *y;
 
-    scope_begin(r->b);
-    y = conv_bn(r, x, at(r, p, "conv1"), .out = width, .kernel = 1);
-    y = conv_bn(r, y, at(r, p, "conv2"), .out = width, .kernel = 3, .stride = stride,
-                .groups = width / group);
-    if (r->arch->squeeze_excite)
-        y = excite(r, y, at(r, p, "se"), (int)rint(in / 4.0));
-    y = conv_bn(r, y, at(r, p, "conv3"), .out = width, .kernel = 1, .zero_init = 1,
-                .linear = true);
-    y = drop_path(r->b, y, at(r, p, "drop_path"), .rate = (float)drop);
-    if (stride > 1 || in != width)
-        x = conv_bn(r, x, at(r, p, "downsample"), .out = width, .kernel = 1,
-                    .stride = stride, .linear = true);
-    x = relu(r->b, add(r->b, y, x, at(r, p, "add")), at(r, p, "act3"));
-    scope_end(r->b);
-    r->block++;
+    scope_begin(n->b);
+    y = conv_norm(n, x, layer_name(n, p, "conv1"), "act", .out = width, .kernel = 1);
+    y = conv_norm(n, y, layer_name(n, p, "conv2"), "act", .out = width, .kernel = 3,
+                  .stride = s.stride, .dilation = s.first, .groups = width / group);
+    if (excite)
+        y = squeeze_excite(n, y, layer_name(n, p, "se"), .width = (int)rint(in / 4.0),
+                           .bias_init = INIT_RULE_ZERO);
+    y = conv_norm(n, y, layer_name(n, p, "conv3"), NULL, .out = width, .kernel = 1,
+                  .zero_init = 1);
+    y = net_drop_path(n, y, layer_name(n, p, "drop_path"));
+    if (s.stride > 1 || s.first != s.dilation || in != width)
+        x = conv_norm(n, x, layer_name(n, p, "downsample"), NULL, .out = width,
+                      .kernel = 1, .stride = s.stride);
+    x = relu(n->b, add(n->b, y, x, layer_name(n, p, "add")), layer_name(n, p, "act3"));
+    scope_end(n->b);
     return x;
 }
 
@@ -117,23 +72,27 @@ static struct tensor *regnet_build(struct builder *b, const void *arch,
                                    const struct model_options *o, struct tensor *x)
 {
     const struct regnet *a = arch;
-    struct regnet_stages s = regnet_stages_of(a);
-    struct net r = {.b = b,
-                    .arch = a,
+    struct regnet_stages stages = regnet_stages_of(a);
+    struct net n = {.b = b,
                     .o = o,
                     .init = o->init ? o->init : INIT_RULE_KAIMING_GROUPS,
-                    .nblock = a->depth};
+                    .nblock = a->depth,
+                    .reduction = 2};
 
-    x = conv_bn(&r, x, "stem", .out = 32, .kernel = 3, .stride = 2);
+    x = conv_norm(&n, x, "stem", "act", .out = 32, .kernel = 3, .stride = 2);
     if (model_stage(o, "stem", 2, x))
         return NULL;
-    for (int i = 0; i < REGNET_STAGES && s.depth[i]; i++) {
+    for (int i = 0; i < REGNET_STAGES && stages.depth[i]; i++) {
         const char *name = arena_printf(&b->g->arena, "s%d", i + 1);
+        struct stage_strides s = net_stage(&n, 2);
 
-        for (int k = 0; k < s.depth[i]; k++)
-            x = block(&r, x, arena_printf(&b->g->arena, "%s.b%d", name, k + 1),
-                      s.width[i], s.group[i], k == 0 ? 2 : 1);
-        if (model_stage(o, name, 4 << i, x))
+        for (int k = 0; k < stages.depth[i]; k++) {
+            x = block(&n, x, arena_printf(&b->g->arena, "%s.b%d", name, k + 1),
+                      stages.width[i], stages.group[i], s, a->squeeze_excite);
+            s.stride = 1;
+            s.first = s.dilation;
+        }
+        if (model_stage(o, name, n.reduction, x))
             return NULL;
     }
     x = global_avgpool(b, x, "head.global_pool");
@@ -143,8 +102,9 @@ static struct tensor *regnet_build(struct builder *b, const void *arch,
                   .bias_init = INIT_RULE_ZERO);
 }
 
-static const char *const reads[] = {"MODEL.NUM_CLASSES", "MODEL.DROP_RATE",
-                                    "MODEL.DROP_PATH_RATE", "MODEL.INIT", NULL};
+static const char *const reads[] = {"MODEL.NUM_CLASSES",    "MODEL.DROP_RATE",
+                                    "MODEL.DROP_PATH_RATE", "MODEL.INIT",
+                                    "MODEL.OUTPUT_STRIDE",  NULL};
 
 #define REGNET(...)                                                                      \
     .family = &regnet_family, .classes = 1000, .arch = &(const struct regnet)            \

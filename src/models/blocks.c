@@ -1,0 +1,77 @@
+#include "models/blocks.h"
+
+#include "ops/activation.h"
+#include "ops/batchnorm.h"
+#include "ops/conv2d.h"
+#include "ops/dropout.h"
+#include "ops/global_avgpool.h"
+#include "ops/scale_channels.h"
+
+char *layer_name(const struct net *n, const char *prefix, const char *suffix)
+{
+    return arena_printf(&n->b->g->arena, "%s%s%s", prefix, *prefix ? "." : "", suffix);
+}
+
+static struct tensor *activate(struct net *n, struct tensor *x, const char *act,
+                               const char *layer)
+{
+    return activation(n->b, x, act ? act : "relu", 0, layer);
+}
+
+struct tensor *conv_bn_(struct net *n, struct tensor *x, const struct conv_bn_attrs *a)
+{
+    int dilation = a->dilation ? a->dilation : 1;
+
+    x = conv2d(n->b, x, layer_name(n, a->prefix, a->conv), .out = a->out,
+               .kernel = a->kernel, .stride = a->stride, .dilation = dilation,
+               .padding = n->same ? 0 : dilation * (a->kernel - 1) / 2, .same = n->same,
+               .groups = a->groups, .init = n->init);
+    x = batchnorm(n->b, x, layer_name(n, a->prefix, a->bn), .eps = n->eps,
+                  .momentum = n->momentum, .zero_init = a->zero_init);
+    return a->act ? activate(n, x, n->act, layer_name(n, a->prefix, a->act)) : x;
+}
+
+struct tensor *conv_bias(struct net *n, struct tensor *x, const char *layer, int out,
+                         int kernel, int bias_init)
+{
+    return conv2d(n->b, x, layer, .out = out, .kernel = kernel, .padding = kernel / 2,
+                  .bias = 1, .init = n->init, .bias_init = bias_init);
+}
+
+struct tensor *squeeze_excite_(struct net *n, struct tensor *x,
+                               const struct squeeze_excite_attrs *a)
+{
+    const char *p = a->prefix;
+    struct tensor *s = global_avgpool(n->b, x, layer_name(n, p, "pool"));
+
+    s = conv_bias(n, s, layer_name(n, p, a->fc1 ? a->fc1 : "fc1"), a->width, 1,
+                  a->bias_init);
+    s = activate(n, s, a->act, layer_name(n, p, "act"));
+    s = conv_bias(n, s, layer_name(n, p, a->fc2 ? a->fc2 : "fc2"), (int)x->dim[1], 1,
+                  a->bias_init);
+    s = activate(n, s, a->gate ? a->gate : "sigmoid", layer_name(n, p, "gate"));
+    return scale_channels(n->b, x, s, p);
+}
+
+struct tensor *net_drop_path(struct net *n, struct tensor *x, const char *layer)
+{
+    double rate = n->nblock > 1 ? n->o->drop_path * n->block / (n->nblock - 1) : 0;
+
+    n->block++;
+    return drop_path(n->b, x, layer, .rate = (float)rate);
+}
+
+struct stage_strides net_stage(struct net *n, int stride)
+{
+    int before = n->dilation ? n->dilation : 1;
+
+    n->dilation = before;
+    if (n->o->output_stride && n->reduction >= n->o->output_stride) {
+        n->dilation *= stride;
+        stride = 1;
+    }
+    n->reduction *= stride;
+    return (struct stage_strides){.stride = stride,
+                                  .first = n->o->dilates_first ? n->dilation : before,
+                                  .dilation = n->dilation};
+}
