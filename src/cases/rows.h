@@ -48,6 +48,7 @@ extern const struct op_case rows_bytes[];
 extern const struct op_case rows_loss[];
 extern const struct op_case rows_update[];
 extern const struct op_case rows_chains[];
+extern const struct op_case rows_epilogues[];
 extern const struct op_case rows_wide[];
 extern const struct op_case rows_wide_chains[];
 

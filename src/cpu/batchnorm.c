@@ -1,6 +1,6 @@
 /*
  * Batch norm forward on the CPU, fused with the ops after it: [dropout2d] [+ residual]
- * [relu]. The residual may be a second batch norm (a projection shortcut). A dropout's
+ * [activation]. The residual may be a second batch norm (a projection shortcut). A dropout's
  * factors are multiplied into the tables of scale and shift; each sample then has its own
  * tables.
  *
@@ -20,10 +20,10 @@
 #include "cpu/kernels.h"
 #include "cpu/rows.h"
 #include "graph/kernel.h"
+#include "ops/activation.h"
 #include "ops/add.h"
 #include "ops/batchnorm_formula.h"
 #include "ops/dropout.h"
-#include "ops/activation.h"
 
 /* One batch norm: the indices of its tensors in the step. */
 struct norm {
@@ -40,11 +40,12 @@ struct batchnorm_state {
     struct samples samples; /* of the first norm */
     /* index of the read of a residual tensor, of the write of y */
     int residual, y;
-    bool relu, add;
+    struct loop_activation act;
+    bool add;
 };
 
 struct match {
-    struct node *relu, *add, *drop, *bn[2];
+    struct node *act, *add, *drop, *bn[2];
     int nbn;
     struct tensor *residual;
 };
@@ -75,14 +76,14 @@ static bool find_add(struct match *f, const struct graph *g, struct node *add)
     return f->nbn > 0;
 }
 
-/* Matches from a relu, an add, or a batch norm down to the batch norms. */
+/* Matches from an activation, an add, or a batch norm down to the batch norms. */
 static bool find_match(struct match *f, const struct graph *g, struct node *n)
 {
     struct node *last = n; /* an add or a batch norm */
 
-    if (is_plain_relu(n)) {
-        f->relu = n;
-        last = sole_producer(g, n->in[ACTIVATION_X], NULL);
+    if (activation_of(n)) {
+        f->act = n;
+        last = last_producer(g, n->in[ACTIVATION_X], n, NULL);
         if (!last)
             return false;
     }
@@ -116,7 +117,7 @@ static const char *batchnorm_claim(struct region *r, struct graph *g, struct nod
     const struct tensor *y;
 
     if (!find_match(&f, g, n))
-        return "not a batch norm, nor an add or a relu directly after one";
+        return "not a batch norm, nor an add or an activation directly after one";
     y = n->out[0];
     for (int i = 0; i < f.nbn; i++)
         if (f.bn[i]->in[BATCHNORM_X]->dtype != y->dtype)
@@ -129,15 +130,15 @@ static const char *batchnorm_claim(struct region *r, struct graph *g, struct nod
         return "fp32 and bf16 only";
 
     st->nnorm = f.nbn;
-    st->relu = f.relu != NULL;
+    st->act = loop_activation(f.act);
     st->add = f.add != NULL;
     for (int i = 0; i < f.nbn; i++)
         claim_norm(r, &st->norm[i], f.bn[i], dev);
     st->samples = samples_claim(r, f.drop, n->out[0]);
     if (f.add)
         region_claim(r, f.add);
-    if (f.relu)
-        region_claim(r, f.relu);
+    if (f.act)
+        region_claim(r, f.act);
     st->residual = f.residual ? region_read(r, f.residual) : -1;
     st->y = region_write(r, n->out[0]);
     region_workspace(r, (size_t)st->nnorm * (batchnorm_space(&st->norm[0].rows, dev) +
@@ -289,7 +290,7 @@ static void apply(const struct job *j, int thread)
         .t = t,
         .width = m->rows.width,
         .mean = j->tables[0].table[0],
-        .relu = st->relu,
+        .act = st->act,
     };
     const void *r = NULL;
 

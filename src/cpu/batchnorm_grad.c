@@ -1,15 +1,15 @@
 /*
  * Batch norm backward on the CPU, fused with the ops before it: the sum of two gradients,
- * the mask of a relu, and the factors of a dropout2d.
+ * the slope of an activation, and the factors of a dropout2d.
  *
- *   dz = (g + g2) masked;  sum = sum factor dz;  dot = sum factor dz (x - mean)
+ *   dz = (g + g2) slope;  sum = sum factor dz;  dot = sum factor dz (x - mean)
  *   dx = weight rstd (factor dz - sum/n - (x - mean) rstd^2 dot/n)
  *   dweight = dot rstd;  dbias = sum
  *
  * One pass reads x and g for the sums, from the last elements to the first; a second one
  * reads them again, forward, and writes dx (see batchnorm.c for the order). Directly
- * after a batch norm, the mask is the sign of its output, which is recomputed from x;
- * after an add, the stored y is read. If dz has other readers (the shortcut), the first
+ * after a batch norm, the slope follows from its output, which is recomputed from x; after
+ * an add, what the activation's gradient reads has been stored. If dz has other readers (the shortcut), the first
  * pass stores it and the second reads it. A factor is constant for a sample's channel, so
  * it multiplies the sums of each sample, and the table of weight rstd, which is then
  * separate for each sample.
@@ -19,9 +19,9 @@
 #include "cpu/batchnorm.h"
 #include "cpu/kernels.h"
 #include "graph/kernel.h"
+#include "ops/activation.h"
 #include "ops/add.h"
 #include "ops/batchnorm_formula.h"
-#include "ops/activation.h"
 
 enum { READ_X, READ_WEIGHT, READ_MEAN, READ_VAR, READ_G };
 enum { WRITE_DX, WRITE_DWEIGHT, WRITE_DBIAS, WRITE_DZ };
@@ -30,25 +30,30 @@ struct batchnorm_grad_state {
     struct rows rows;
     const struct collective *group; /* shares its statistics; may be NULL */
     float eps;
-    enum bn_mask relu_mask;
+    enum bn_slope slope;
+    struct loop_activation act;
     int g2, y, bias; /* indices of reads, or -1 */
     bool dz;         /* stored for other readers */
     struct samples samples;
 };
 
 struct match {
-    struct node *relu, *add, *drop;
+    struct node *act, *add, *drop; /* act: the gradient of an activation */
     struct tensor *g, *g2, *y, *bias, *dz;
 };
 
-/* Returns the batch norm whose gradient is n if only this relu reads its output. */
-static struct node *bn_before_relu(const struct node *n, const struct tensor *y)
+/* Returns the batch norm whose gradient is n if the activation with this gradient follows
+ * it directly. */
+static struct node *bn_before(const struct node *n, const struct node *grad)
 {
-    struct node *relu = y->producer, *bn;
+    const struct tensor *y = grad->in[ACTIVATION_GRAD_Y];
+    struct node *act = y->producer, *bn = act;
 
-    if (!relu || !is_relu(relu))
-        return NULL;
-    bn = relu->in[ACTIVATION_X]->producer;
+    if (activation_grad_of(grad)->from_y) {
+        if (!act || activation_of(act) != activation_grad_of(grad))
+            return NULL;
+        bn = act->in[ACTIVATION_X]->producer;
+    }
     if (!bn || bn->op != &op_batchnorm ||
         bn->in[BATCHNORM_X] != n->in[BATCHNORM_GRAD_X] ||
         bn->in[BATCHNORM_WEIGHT] != n->in[BATCHNORM_GRAD_WEIGHT])
@@ -67,12 +72,11 @@ static void find_match(struct match *f, const struct graph *g, struct node *n)
     dz = f->drop ? f->drop->in[DROPOUT_X] : dz;
     p = dz->producer;
     f->g = dz;
-    if (p && is_relu_grad(p) && node_free(p) &&
-        !(relu_limit(p) > 0)) {
-        f->relu = p;
+    if (p && activation_grad_of(p) && node_free(p)) {
+        f->act = p;
         f->y = p->in[ACTIVATION_GRAD_Y];
         f->g = p->in[ACTIVATION_GRAD_DY];
-        bn = bn_before_relu(n, f->y);
+        bn = bn_before(n, p);
         f->bias = bn && !f->drop ? bn->in[BATCHNORM_BIAS] : NULL;
         if (dz->root || !tensor_only_reader(g, dz))
             f->dz = dz;
@@ -103,11 +107,12 @@ static const char *batchnorm_grad_claim(struct region *r, struct graph *g, struc
     st->rows = rows_of(x, dev);
     st->eps = ((const struct batchnorm_attrs *)n->attrs)->eps;
     st->group = ((const struct batchnorm_attrs *)n->attrs)->group;
-    st->relu_mask = !f.relu ? BN_MASK_NONE : f.bias ? BN_MASK_X : BN_MASK_Y;
+    st->slope = !f.act ? BN_SLOPE_NONE : f.bias ? BN_SLOPE_X : BN_SLOPE_Y;
+    st->act = loop_slope(f.act);
     st->dz = f.dz != NULL;
     region_claim(r, n);
-    if (f.relu)
-        region_claim(r, f.relu);
+    if (f.act)
+        region_claim(r, f.act);
     if (f.add)
         region_claim(r, f.add);
     (void)region_read(r, n->in[BATCHNORM_GRAD_X]);
@@ -116,7 +121,7 @@ static const char *batchnorm_grad_claim(struct region *r, struct graph *g, struc
     (void)region_read(r, n->in[BATCHNORM_GRAD_VAR]);
     (void)region_read(r, f.g);
     st->g2 = f.g2 ? region_read(r, f.g2) : -1;
-    st->y = st->relu_mask == BN_MASK_Y ? region_read(r, f.y) : -1;
+    st->y = st->slope == BN_SLOPE_Y ? region_read(r, f.y) : -1;
     st->bias = f.bias ? region_read(r, f.bias) : -1;
     st->samples = samples_claim(r, f.drop, x);
     for (int i = 0; i < 3; i++)
@@ -312,13 +317,14 @@ static void batchnorm_grad_run(struct step *s, struct device *dev)
         .shift = j.b.table[2],
         .c = j.b.table[3],
         .d = j.b.table[4],
-        .relu_mask = st->relu_mask,
+        .slope = st->slope,
+        .act = st->act,
         .streamed = cpu_streams(dev, s, WRITE_DX),
         .uncached = cpu_uncached(dev, s->in_tensor[READ_X]),
     };
     j.apply = j.sums;
     if (j.sums.dz) { /* the second pass reads the dz stored by the first */
-        j.apply.relu_mask = BN_MASK_NONE;
+        j.apply.slope = BN_SLOPE_NONE;
         j.apply.g = j.sums.dz;
         j.apply.g2 = NULL;
     }

@@ -1,18 +1,19 @@
 /*
- * Batch norm with fixed statistics [+ relu] if no convolution could fold it, and its data
+ * Batch norm with fixed statistics [+ activation] if no convolution could fold it, and its data
  * gradient: both are a factor and an offset per channel.
  */
 #include "cpu/batchnorm.h"
 #include "cpu/kernels.h"
 #include "graph/kernel.h"
+#include "ops/activation.h"
 #include "ops/batchnorm.h"
 #include "ops/batchnorm_formula.h"
-#include "ops/activation.h"
 
 struct inference_state {
     struct rows rows;
     float eps;
-    bool grad, relu;
+    bool grad;
+    struct loop_activation act;
 };
 
 struct job {
@@ -26,16 +27,16 @@ static const char *inference_claim(struct region *r, struct graph *g, struct nod
                                    struct device *dev)
 {
     struct inference_state *st = region_state(r);
-    struct node *relu = NULL, *bn = n;
+    struct node *act = NULL, *bn = n;
     const struct tensor *x;
 
-    if (is_plain_relu(n)) {
-        relu = n;
-        bn = sole_producer(g, n->in[ACTIVATION_X], NULL);
+    if (activation_of(n)) {
+        act = n;
+        bn = last_producer(g, n->in[ACTIVATION_X], n, NULL);
     }
     if (!bn || !node_free(bn) ||
         (bn->op != &op_batchnorm_inference &&
-         (relu || bn->op != &op_batchnorm_inference_data_grad)))
+         (act || bn->op != &op_batchnorm_inference_data_grad)))
         return "not a batch norm with fixed statistics";
     st->grad = bn->op == &op_batchnorm_inference_data_grad;
     x = bn->in[st->grad ? BATCHNORM_INFERENCE_DATA_GRAD_DY : BATCHNORM_X];
@@ -44,10 +45,10 @@ static const char *inference_claim(struct region *r, struct graph *g, struct nod
 
     st->rows = rows_of(x, dev);
     st->eps = ((const struct batchnorm_attrs *)bn->attrs)->eps;
-    st->relu = relu != NULL;
+    st->act = loop_activation(act);
     region_claim(r, bn);
-    if (relu)
-        region_claim(r, relu);
+    if (act)
+        region_claim(r, act);
     for (int i = 0; i < bn->nin; i++)
         (void)region_read(r, bn->in[i]);
     (void)region_write(r, n->out[0]);
@@ -90,7 +91,7 @@ static void inference_part(void *arg, int64_t lo, int64_t hi)
         .mean = j->mean,
         .scale = j->scale,
         .shift = j->shift,
-        .relu = j->st->relu,
+        .act = j->st->act,
         .streamed = cpu_streams(j->dev, j->s, 0),
     });
 }

@@ -10,10 +10,10 @@
 #include "cpu/kernels.h"
 #include "cpu/weights.h"
 #include "graph/kernel.h"
+#include "ops/activation.h"
 #include "ops/add.h"
 #include "ops/batchnorm.h"
 #include "ops/image.h"
-#include "ops/activation.h"
 
 struct onednn_conv conv2d_geometry(const struct node *n, const struct tensor *x,
                                    const struct tensor *y,
@@ -42,7 +42,8 @@ struct onednn_conv conv2d_geometry(const struct node *n, const struct tensor *x,
 struct conv2d_state {
     struct onednn_prim *prim;
     int bias, add; /* indices of reads, or -1 */
-    bool fold, relu;
+    bool fold;
+    struct loop_activation act;
 };
 
 static const char *conv2d_decline(const struct conv_chain *f)
@@ -105,24 +106,29 @@ static const char *conv2d_claim(struct region *r, struct graph *g, struct node *
     (void)region_read(r, f.conv->in[CONV2D_X]);
     conv2d_derive(r, dev, &f, st);
     st->add = f.add ? region_read(r, f.other) : -1;
-    st->relu = f.relu != NULL;
+    st->act = loop_activation(f.act);
     (void)region_write(r, n->out[0]);
     region_workspace(r, onednn_prim_scratch(st->prim));
     return NULL;
 }
 
-struct relu_job {
+struct act_job {
     const struct device *dev;
     enum dtype t;
+    struct loop_activation act;
     char *y;
 };
 
-static void relu_part(void *arg, int64_t lo, int64_t hi)
+static void act_part(void *arg, int64_t lo, int64_t hi)
 {
-    const struct relu_job *j = arg;
+    const struct act_job *j = arg;
     char *y = j->y + (size_t)lo * dtype_size(j->t);
 
-    j->dev->loops->relu_forward(j->t, y, y, hi - lo, 0, false);
+    if (loop_relu(j->act))
+        j->dev->loops->relu_forward(j->t, y, y, hi - lo, 0, false);
+    else
+        j->dev->loops->pointwise(j->t, j->act.row->value, j->act.m, y, y, y, hi - lo,
+                                 false);
 }
 
 static void conv2d_run(struct step *s, struct device *dev)
@@ -138,11 +144,11 @@ static void conv2d_run(struct step *s, struct device *dev)
         .add = st->add >= 0 ? s->in[st->add] : NULL,
         .scratch = s->workspace,
     };
-    struct relu_job j = {dev, s->out_tensor[0]->dtype, s->out[0]};
+    struct act_job j = {dev, s->out_tensor[0]->dtype, st->act, s->out[0]};
 
     onednn_prim_run(st->prim, &a);
-    if (st->relu)
-        cpu_for(dev, tensor_len(s->out_tensor[0]), 64, relu_part, &j);
+    if (st->act.row)
+        cpu_for(dev, tensor_len(s->out_tensor[0]), 64, act_part, &j);
 }
 
 static void conv2d_release(struct step *s)

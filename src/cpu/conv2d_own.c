@@ -9,17 +9,18 @@
 #include "cpu/kernels.h"
 #include "cpu/weights.h"
 #include "graph/kernel.h"
+#include "ops/activation.h"
 #include "ops/batchnorm.h"
 #include "ops/bias_grad.h"
 #include "ops/conv2d.h"
 #include "ops/image.h"
-#include "ops/activation.h"
 
 struct own_state {
     const struct conv_loops *loops;
     struct conv_shape shape;  /* of the forward convolution */
     int bias, add, relu_mask; /* indices of reads (in gradients of writes), or -1 */
-    bool fold, relu;          /* fold: the bias is derived */
+    bool fold;                /* the bias is derived */
+    struct loop_activation act;
 };
 
 /* Fills in the shape of a node; x and y are those of the forward convolution. */
@@ -109,8 +110,8 @@ static const char *chain_decline(const struct conv_chain *f, const struct graph 
 
     if (!f->bn && next && next->op == &op_batchnorm_inference)
         return "the batch norm after it can be folded";
-    if (loops->unfused && (f->bn || f->relu || f->conv->nin > CONV2D_BIAS))
-        return "these loops have no bias and no relu";
+    if (loops->unfused && (f->bn || f->act || f->conv->nin > CONV2D_BIAS))
+        return "these loops have no bias and no activation";
     if (!loops->chains && (f->bn || f->add))
         return "these loops fold and add nothing";
     if (f->other && f->other->dtype != f->conv->out[0]->dtype)
@@ -170,7 +171,7 @@ static const char *claim_forward(struct region *r, const struct graph *g, struct
     derive_chain(r, dev, st, &f);
     st->add = f.add ? region_read(r, f.other) : -1;
     st->relu_mask = -1;
-    st->relu = f.relu != NULL;
+    st->act = loop_activation(f.act);
     (void)region_write(r, n->out[0]);
     if (f.add)
         region_inplace(r, 0, st->add);
@@ -235,7 +236,7 @@ static struct conv_args args_of(const struct step *s)
         .add = st->add >= 0 ? s->in[st->add] : NULL,
         .relu_mask = st->relu_mask >= 0 ? s->in[st->relu_mask] : NULL,
         .to = s->out[0],
-        .relu = st->relu,
+        .act = st->act,
         .scratch = s->workspace,
     };
 }

@@ -133,15 +133,14 @@ static void expr_thread(void *arg, int thread)
         expr_block(j, room, i, hi - i < BLOCK ? hi - i : BLOCK);
 }
 
-/* Single instructions with a loop of their own: no copies to and from the cache. */
+/* Single instructions: no copies to and from the cache. */
 static void single_part(void *arg, int64_t lo, int64_t hi)
 {
     const struct job *j = arg;
     const struct loops *loops = j->dev->loops;
     const struct expr_instruction *one = expr_single(j->s->node);
     enum dtype t = j->s->out_tensor[0]->dtype;
-    const void *a = cpu_at(j->s->in[0], t, lo);
-    const void *b = j->s->nin > 1 ? cpu_at(j->s->in[1], t, lo) : NULL;
+    const void *a = cpu_at(j->s->in[one->a], t, lo), *b = cpu_at(j->s->in[one->b], t, lo);
     void *to = cpu_out(j->s->out[0], t, lo);
 
     switch (one->opcode) {
@@ -161,32 +160,30 @@ static void single_part(void *arg, int64_t lo, int64_t hi)
         loops->gelu_grad(t, a, b, to, hi - lo, one->opcode == EXPR_GELU_TANH_GRAD,
                          j->streamed);
         break;
-    default:
+    case EXPR_SCALE_BY:
         loops->scale(t, a, one->m, to, hi - lo, j->streamed);
+        break;
+    default:
+        loops->pointwise(t, one->opcode, one->m, a, b, to, hi - lo, j->streamed);
     }
 }
 
-static bool has_loop(const struct step *s)
+/* True for an instruction of one operand or two that are stored as the result is. */
+static bool is_pointwise(const struct step *s, const struct plan *plan)
 {
-    static const enum expr_opcode with[] = {
-        EXPR_RELU,      EXPR_RELU_GRAD,      EXPR_GELU,    EXPR_GELU_GRAD,
-        EXPR_GELU_TANH, EXPR_GELU_TANH_GRAD, EXPR_SCALE_BY};
     const struct expr_instruction *one = expr_single(s->node);
 
     for (int i = 0; i < s->nin; i++)
-        if (s->in_tensor[i]->dtype != s->out_tensor[0]->dtype)
+        if (!plan->whole[i] || s->in_tensor[i]->dtype != s->out_tensor[0]->dtype)
             return false;
-    for (size_t i = 0; one && i < sizeof(with) / sizeof(with[0]); i++)
-        if (with[i] == (enum expr_opcode)one->opcode)
-            return true;
-    return false;
+    return one && one->opcode != EXPR_SELECT;
 }
 
 static void expr_run(struct step *s, struct device *dev)
 {
     struct job j = {dev, s, s->state, s->nout == 1 && cpu_streams(dev, s, 0)};
 
-    if (has_loop(s)) {
+    if (is_pointwise(s, j.plan)) {
         cpu_for(dev, tensor_len(s->out_tensor[0]), 64, single_part, &j);
         return;
     }

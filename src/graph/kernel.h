@@ -58,7 +58,7 @@ struct kernel {
  * readers in r. tensor_only_reader: returns its only reader if it is no root, or NULL.
  * sole_producer: returns the node that produces t if it runs `op` (NULL: any op), may be
  * taken, and t has one reader and is no root; or NULL. A region may take that producer
- * without storing t.
+ * without storing t. last_producer: the same for t that `reader` alone still needs.
  *
  * Views are no obstacle: tensor_base() of an input is the tensor they show, whose
  * producer may be taken, and tensor_stored() of it counts the readers of its views, too.
@@ -68,6 +68,8 @@ bool tensor_stored(const struct graph *g, const struct tensor *t, const struct r
 struct node *tensor_only_reader(const struct graph *g, const struct tensor *t);
 struct node *sole_producer(const struct graph *g, const struct tensor *t,
                            const struct op *op);
+struct node *last_producer(const struct graph *g, const struct tensor *t,
+                           const struct node *reader, const struct op *op);
 bool node_free(const struct node *n); /* not claimed yet */
 
 /* Actions for claim() after it has decided. */

@@ -53,6 +53,30 @@ struct node *sole_producer(const struct graph *g, const struct tensor *t,
                                                                                  : NULL;
 }
 
+/* True if nothing but `reader` may still read t. */
+static bool only_needed_by(const struct graph *g, const struct tensor *t,
+                           const struct node *reader)
+{
+    const struct node *n;
+
+    if (t->root || t->claimed_reads)
+        return false;
+    for (int i = 0; (n = tensor_reader(g, t, i)); i++)
+        if (n != reader && (node_is_alias(n) || node_free(n)))
+            return false;
+    return true;
+}
+
+struct node *last_producer(const struct graph *g, const struct tensor *t,
+                           const struct node *reader, const struct op *op)
+{
+    struct node *p = t->producer;
+
+    return p && (!op || p->op == op) && node_free(p) && only_needed_by(g, t, reader)
+               ? p
+               : NULL;
+}
+
 bool node_free(const struct node *n)
 {
     return !n->region && !n->dead;

@@ -59,6 +59,11 @@ const struct activation *activation_grad_of(const struct node *n)
     return NULL;
 }
 
+float activation_number(const struct node *n)
+{
+    return expr_single(n)->m;
+}
+
 struct tensor *activation(struct builder *b, struct tensor *x, const char *name, float m,
                           const char *layer)
 {

@@ -36,6 +36,8 @@ const struct activation *activation_find(const char *name);
 const struct activation *activation_of(const struct node *n);
 /* The same for the gradient. */
 const struct activation *activation_grad_of(const struct node *n);
+/* The number m of either. */
+float activation_number(const struct node *n);
 /* The row of an instruction; NULL if it is no activation. */
 const struct activation *activation_of_opcode(int opcode);
 

@@ -80,14 +80,20 @@ static void end(struct conv_data *d)
     buffer_free(&d->scratch);
 }
 
-enum fused { PLAIN, FUSED, ADDED, ADDED_IN_PLACE, FUSED_KINDS };
+enum fused { PLAIN, FUSED, ADDED, ADDED_IN_PLACE, SILU, FUSED_KINDS };
 
-/* y = relu(conv(x) + bias [+ d->y]), or conv(x) alone */
+static double silu(double x)
+{
+    return x / (1 + exp(-x));
+}
+
+/* y = relu(conv(x) + bias [+ d->y]), or with silu, or conv(x) alone */
 static void check_forward(struct conv_data *d, const struct device *dev, const char *name,
                           const struct conv_loops *l, enum fused fused)
 {
     static const char *const what[] = {"y", "relu(y + bias)", "relu(y + bias + add)",
-                                       "relu(y + bias + add), in place"};
+                                       "relu(y + bias + add), in place",
+                                       "silu(y + bias)"};
     const struct conv_shape *s = &d->s;
     struct buffer y = buffer_new(d->y.size);
     double *want = xcalloc((size_t)d->ny, sizeof(*want));
@@ -98,21 +104,24 @@ static void check_forward(struct conv_data *d, const struct device *dev, const c
     for (int64_t i = 0; i < d->ny; i++) {
         want[i] = d->want_y[i] + (added ? conv_get(d->y.p, s->type, i) : 0);
         if (fused)
-            want[i] = fmax(0, want[i] + conv_get(d->bias.p, DTYPE_F32, i % s->k));
+            want[i] += conv_get(d->bias.p, DTYPE_F32, i % s->k);
+        if (fused)
+            want[i] = fused == SILU ? silu(want[i]) : fmax(0, want[i]);
     }
     begin(d, dev, l, false, l->forward_scratch(s, dev->threads));
-    l->forward(dev, s,
-               &(const struct conv_args){
-                   .from = d->x.p,
-                   .packed = d->packed.p,
-                   .bias = fused ? (const float *)d->bias.p : NULL,
-                   .add = !added           ? NULL
-                          : fused == ADDED ? d->y.p
-                                           : y.p,
-                   .to = y.p,
-                   .relu = fused,
-                   .scratch = d->scratch.p,
-               });
+    l->forward(
+        dev, s,
+        &(const struct conv_args){
+            .from = d->x.p,
+            .packed = d->packed.p,
+            .bias = fused ? (const float *)d->bias.p : NULL,
+            .add = !added           ? NULL
+                   : fused == ADDED ? d->y.p
+                                    : y.p,
+            .to = y.p,
+            .act = {fused ? activation_find(fused == SILU ? "silu" : "relu") : NULL, 0},
+            .scratch = d->scratch.p,
+        });
     compare(d, name, what[fused], y.p, s->type, want, d->ny);
     end(d);
     buffer_free(&y);
@@ -186,7 +195,7 @@ static int check_shape(const struct device *dev, const struct set *set,
         return 0;
     d = conv_data_new(s);
     for (int fused = PLAIN; forward && fused < FUSED_KINDS; fused++)
-        if (fused == PLAIN || (fused == FUSED ? !l->unfused : l->chains))
+        if (fused == PLAIN || (fused == FUSED || fused == SILU ? !l->unfused : l->chains))
             check_forward(&d, dev, name, l, (enum fused)fused);
     for (int fused = 0; fused < (l->unfused ? 1 : 2); fused++) {
         if (data)

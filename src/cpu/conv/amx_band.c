@@ -1,5 +1,6 @@
 #include "cpu/conv/amx_band.h"
 
+#include "cpu/conv/activate_16.h"
 #include "cpu/conv/amx_tiles.h"
 
 /* Memory needed soon, prefetched a few lines per step while tiles multiply. */
@@ -73,8 +74,10 @@ INLINE __m512 apply_epilogue(const struct amx_band *b, __m512 v, int k,
 
     if (b->bias)
         v = _mm512_add_ps(v, _mm512_loadu_ps(b->bias + k));
-    if (b->relu)
+    if (loop_relu(b->act))
         v = _mm512_mask_mov_ps(v, _mm512_cmp_ps_mask(v, zero, _CMP_LT_OQ), zero);
+    else if (b->act.row)
+        ACTIVATE_16(b->loops, b->act, v);
     if (relu_mask) {
         __m512 m = (__m512)_mm512_slli_epi32(
             _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)relu_mask)), 16);
@@ -102,7 +105,7 @@ INLINE void store_32(uint16_t *to, __m512 low, __m512 high)
 INLINE void store_run(const struct amx_band *b, float sum[4][TILE], int i, int n, int k,
                       ptrdiff_t to, ptrdiff_t next, int vectors)
 {
-    bool plain = !b->bias && !b->relu && !b->relu_mask;
+    bool plain = !b->bias && !b->act.row && !b->relu_mask;
 
     for (; n > 0; n--, i++, to += b->col) {
         const float *at = sum[i / LANES * vectors] + i % LANES * LANES;

@@ -6,6 +6,7 @@
 #define CPU_CONV_AMX_BAND_H
 
 #include "cpu/conv/amx_window.h"
+#include "cpu/simd/loop_activation.h"
 
 struct amx_band {
     /* source */
@@ -17,10 +18,11 @@ struct amx_band {
     const uint16_t *next; /* memory to prefetch during this band, */
     ptrdiff_t next_len;   /* this many elements */
     /* result */
-    uint16_t *y;          /* position 0 */
+    uint16_t *y;               /* position 0 */
     const uint16_t *relu_mask; /* likewise, or NULL */
     const float *bias;
-    bool relu;
+    struct loop_activation act;
+    const struct loops *loops;
     int channels, pitch, cols, rows;
     int begin, end;     /* channels to compute */
     ptrdiff_t col, row; /* elements between columns, between rows */

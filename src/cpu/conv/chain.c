@@ -1,9 +1,9 @@
 #include "cpu/conv/chain.h"
 
+#include "ops/activation.h"
 #include "ops/add.h"
 #include "ops/batchnorm.h"
 #include "ops/conv2d.h"
-#include "ops/activation.h"
 
 static bool find_conv(struct conv_chain *f, const struct graph *g, struct node *n)
 {
@@ -32,9 +32,9 @@ static bool find_add(struct conv_chain *f, const struct graph *g, struct node *a
 bool conv_chain_find(struct conv_chain *f, const struct graph *g, struct node *n)
 {
     *f = (struct conv_chain){0};
-    if (is_plain_relu(n)) {
-        f->relu = n;
-        n = sole_producer(g, n->in[ACTIVATION_X], NULL);
+    if (activation_of(n)) {
+        f->act = n;
+        n = last_producer(g, n->in[ACTIVATION_X], n, NULL);
     }
     if (n && n->op == &op_add)
         return find_add(f, g, n);
@@ -48,6 +48,6 @@ void conv_chain_claim(struct region *r, const struct conv_chain *f)
         region_claim(r, f->bn);
     if (f->add)
         region_claim(r, f->add);
-    if (f->relu)
-        region_claim(r, f->relu);
+    if (f->act)
+        region_claim(r, f->act);
 }

@@ -1,7 +1,7 @@
 /*
  * A convolution and the ops that a kernel may apply to its results before it stores them:
  *
- *   conv2d [batchnorm_inference] [add] [relu]
+ *   conv2d [batchnorm_inference] [add] [activation]
  *
  * The batch norm is folded into weights and bias (weights_fold()); each op is the only
  * reader of the previous one.
@@ -12,8 +12,8 @@
 #include "graph/kernel.h"
 
 struct conv_chain {
-    struct node *conv, *bn, *add, *relu; /* NULL if absent; conv is always there */
-    struct tensor *other;                /* the other input of add */
+    struct node *conv, *bn, *add, *act; /* NULL if absent; conv is always there */
+    struct tensor *other;               /* the other input of add */
 };
 
 /* Finds the chain that ends with n; returns false if there is none. */

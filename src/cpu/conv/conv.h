@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "cpu/device.h"
+#include "cpu/simd/loop_activation.h"
 #include "graph/tensor.h"
 
 /* A convolution without groups; gradients use the shape of their forward convolution. */
@@ -38,8 +39,8 @@ struct conv_args {
     const void *add;    /* of the result's shape, may be the result itself; or NULL */
     /* of the result's shape: the result is 0 where this is <= 0; or NULL */
     const void *relu_mask;
-    void *to;           /* the result: y, or dx */
-    bool relu;
+    void *to; /* the result: y, or dx */
+    struct loop_activation act;
     void *scratch;
 };
 
@@ -49,7 +50,7 @@ struct conv_loops {
     const char *(*data_grad_can)(const struct device *dev, const struct conv_shape *s);
     const char *(*weight_grad_can)(const struct device *dev, const struct conv_shape *s);
     bool rounds_zeros; /* a sum of zeros may become a rounding error */
-    bool unfused;      /* no bias, relu, or ReLU mask */
+    bool unfused;      /* no bias, activation, or ReLU mask */
     bool no_db;        /* the weight gradient does not compute the bias gradient */
     bool chains;       /* forward supports all of chain.h: fold and add, too */
     /* of a transposed convolution: the data gradient may have a bias */

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "cpu/conv/activate_16.h"
 #include "cpu/conv/direct_loops.h"
 
 enum { PIXELS = 12, TAPS = 9 };
@@ -134,7 +135,8 @@ struct row {
     const float *bias;
     const char *relu_mask; /* of this row, like y */
     char *y;
-    bool relu;
+    struct loop_activation act;
+    const struct loops *loops;
     struct prefetch *prefetch;
 };
 
@@ -143,8 +145,10 @@ INLINE void apply_epilogue(const struct row *r, __m512 v, int64_t at, bool half)
 {
     const __m512 zero = _mm512_setzero_ps();
 
-    if (r->relu)
+    if (loop_relu(r->act))
         v = _mm512_mask_mov_ps(v, _mm512_cmp_ps_mask(v, zero, _CMP_LT_OQ), zero);
+    else if (r->act.row)
+        ACTIVATE_16(r->loops, r->act, v);
     if (r->relu_mask) {
         __m512 m = half ? (__m512)_mm512_slli_epi32(
                               _mm512_cvtepu16_epi32(_mm256_loadu_si256(
@@ -344,7 +348,8 @@ static void forward_thread_rows(void *arg, int thread)
             .relu_mask =
                 a->relu_mask ? (const char *)a->relu_mask + (size_t)at * yrow : NULL,
             .y = (char *)a->to + (size_t)at * yrow,
-            .relu = a->relu,
+            .act = a->act,
+            .loops = j->dev->loops,
             .prefetch = &prefetch,
         });
         prefetch.lines[0] = 0;

@@ -235,7 +235,7 @@ static struct conv_finish finish_of(const struct conv_args *a,
         .bias = ends ? a->bias : NULL,
         .add = begins && a->add ? r->add : NULL, /* y may be the same memory */
         .relu_mask = ends && a->relu_mask ? r->relu_mask : NULL,
-        .relu = ends && a->relu,
+        .act = ends ? a->act : (struct loop_activation){0},
     };
 }
 
@@ -253,7 +253,7 @@ static void run_rows(const struct window_job *j, int64_t at, int n, float *copy)
     for (int lo = 0; lo < depth; lo += chunk) {
         int hi = min_int(lo + chunk, depth);
         struct conv_finish finish = finish_of(j->a, &r, lo == 0, hi == depth);
-        bool any = finish.bias || finish.add || finish.relu_mask || finish.relu;
+        bool any = finish.bias || finish.add || finish.relu_mask || finish.act.row;
         struct gemm_rows g = {
             .rows = n,
             .cols = v->channels,

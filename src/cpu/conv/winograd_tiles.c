@@ -125,16 +125,15 @@ void winograd_results(const struct device *dev, const struct conv_shape *s,
             }
             for (int q = 0; q < w->planes; q++)
                 plane[q] = from->at + q * from->plane + i * from->next + c;
-            dev->loops->winograd(
-                WINOGRAD_Y,
-                &(const struct winograd_values){
-                    .line = w->planes < WINOGRAD_PLANES,
-                    .n = min_int(s->k - c, PIECE),
-                    .from = plane,
-                    .to = to,
-                    .finish = {a->bias ? a->bias + c : NULL, other ? add : NULL,
-                               m ? relu_mask : NULL, a->relu},
-                });
+            dev->loops->winograd(WINOGRAD_Y, &(const struct winograd_values){
+                                                 .line = w->planes < WINOGRAD_PLANES,
+                                                 .n = min_int(s->k - c, PIECE),
+                                                 .from = plane,
+                                                 .to = to,
+                                                 .finish = {a->bias ? a->bias + c : NULL,
+                                                            other ? add : NULL,
+                                                            m ? relu_mask : NULL, a->act},
+                                             });
         }
     }
 }

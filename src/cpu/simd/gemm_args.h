@@ -8,17 +8,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cpu/simd/loop_activation.h"
+
 /* Memory to prefetch during a GEMM; it may lie outside all tensors. */
 struct gemm_prefetch {
     const void *at;
     int64_t bytes;
 };
 
-/* Epilogue of results before they are stored: + bias, + add, relu, 0 by ReLU mask. */
+/* Epilogue of results before they are stored: + bias, + add, act, 0 by ReLU mask. */
 struct conv_finish {
     const float *bias;                          /* per column, or NULL */
     const float *const *add, *const *relu_mask; /* rows like those of y, or NULL */
-    bool relu;
+    struct loop_activation act;
 };
 
 /*

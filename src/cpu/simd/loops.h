@@ -51,6 +51,9 @@ struct loops {
      * have room for whole vectors */
     void (*expr)(int opcode, const float *a, const float *b, const float *c, float m,
                  float *to, int64_t n);
+    /* The same of one operand or two, of type t: in place or not */
+    void (*pointwise)(enum dtype t, int opcode, float m, const void *a, const void *b,
+                      void *to, int64_t n, bool streamed);
     /* y = in[0] + ... + in[nin-1] for the elements [lo, hi); y may be one of them. */
     void (*add)(enum dtype t, const void *const *in, int nin, void *y, int64_t lo,
                 int64_t hi, bool streamed);

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cpu/simd/loop_activation.h"
 #include "graph/tensor.h"
 #include "ops/resample_taps.h"
 
@@ -16,7 +17,7 @@ static inline int64_t loops_place(enum dtype t, int lanes, int64_t i)
     return t == DTYPE_BF16 ? i - in + in % 2 * lanes + in / 2 : i;
 }
 
-/* y = (x - mean) scale + shift [+ residual] [and relu], for `n` elements. */
+/* y = act((x - mean) scale + shift [+ residual]), for `n` elements. */
 enum bn_residual { BN_RESIDUAL_NONE, BN_RESIDUAL_TENSOR, BN_RESIDUAL_BN, BN_RESIDUALS };
 struct bn_apply {
     enum dtype t;
@@ -27,15 +28,16 @@ struct bn_apply {
     /* of the residual, if it is a batch norm, too */
     const float *r_mean, *r_scale, *r_shift;
     enum bn_residual residual;
-    bool relu, streamed;
+    struct loop_activation act;
+    bool streamed;
 };
 
 /*
- * dz = (g + g2) where the ReLU mask is on; sum += dz; dot += dz (x - mean); dx = dz a -
- * (x - mean) c - d. The mask is that of relu: by the sign of y, or of (x - mean) scale +
- * shift.
+ * dz = (g + g2) times the slope of act; sum += dz; dot += dz (x - mean); dx = dz a -
+ * (x - mean) c - d. The slope follows from the batch norm's result (x - mean) scale +
+ * shift, or from y, which is what the gradient of act reads.
  */
-enum bn_mask { BN_MASK_NONE, BN_MASK_X, BN_MASK_Y, BN_MASKS };
+enum bn_slope { BN_SLOPE_NONE, BN_SLOPE_X, BN_SLOPE_Y, BN_SLOPES };
 struct bn_grad {
     enum dtype t;
     int64_t n, width;
@@ -44,7 +46,8 @@ struct bn_grad {
     const float *mean, *scale, *shift;
     const float *a, *c, *d;
     float *sum, *dot;
-    enum bn_mask relu_mask;
+    enum bn_slope slope;
+    struct loop_activation act;
     bool streamed; /* dz and dx */
     bool uncached;
     /* elements between the end of this part and the next part of the sums */
