@@ -1,6 +1,6 @@
 /*
  * Batch norm's y, fused with the ops after it: [dropout2d] [+ residual | + a second batch
- * norm] [+ relu]: y = relu(m (x scale + shift) + r). The mask m is redrawn whenever a
+ * norm] [+ activation]: y = act(m (x scale + shift) + r). The mask m is redrawn whenever a
  * thread's rows enter another sample.
  *
  * Bytes: x, r, and y once. Blocks run from the end of the tensor to its start, because
@@ -8,6 +8,7 @@
  * thread folds them into scale and shift for its channels. Their data gradient is the
  * same computation without a shift.
  */
+#include "cuda/activation.h"
 #include "cuda/batchnorm.h"
 #include "cuda/kernels.h"
 #include "ops/add.h"
@@ -15,8 +16,6 @@
 #include "ops/batchnorm_formula.h"
 #include "ops/batchnorm_parts.h"
 #include "ops/dropout.h"
-#include "ops/pointwise.h"
-#include "ops/activation.h"
 
 /* A channel's scale and shift: read from tables, or folded from the parameters. */
 struct affine {
@@ -55,10 +54,11 @@ enum residual { RESIDUAL_NONE, RESIDUAL_TENSOR, RESIDUAL_NORM, RESIDUAL_DROPPED 
 
 enum { APPLY_EACH = 8 }; /* rows per thread */
 
-template <class T, int N, int RESIDUAL>
+/* OTHER: with an activation that is no relu. */
+template <class T, int N, int RESIDUAL, bool OTHER>
 __global__ void __launch_bounds__(TILE_THREADS, 3)
     batchnorm_apply(const T *x, affine ax, const T *r, affine ar, channel_mask m, T *y,
-                    tile t, int relu, float limit)
+                    tile t, fused_act act)
 {
     enum { UNROLL = RESIDUAL == RESIDUAL_NONE ? 4 : 2 };
     int block = (int)(gridDim.x - 1 - blockIdx.x);
@@ -98,7 +98,7 @@ __global__ void __launch_bounds__(TILE_THREADS, 3)
                         v += b[u].get(i);
                     if (RESIDUAL == RESIDUAL_NORM)
                         v += batchnorm_value(b[u].get(i), r_scale[i], r_shift[i]);
-                    a[u].set(i, relu ? relu_value(v, limit) : v);
+                    a[u].set(i, act_value<OTHER>(act, v));
                 }
                 pack_store<T, N>(y + at + (e + u) * jump, a[u]);
             }
@@ -116,14 +116,13 @@ struct apply_state {
     tile t;
     operand n[2];
     int nnorm, residual;
-    bool relu;
-    float limit;
+    fused_act act;
     const struct node *drop; /* may be NULL */
     int control;             /* index of a read, with drop */
 };
 
 struct match {
-    struct node *relu, *add, *drop, *apply[2];
+    struct node *act, *add, *drop, *apply[2];
     int napply;
     struct tensor *residual;
 };
@@ -155,20 +154,20 @@ static bool find_add(match *f, const struct graph *g, struct node *add)
     return f->napply > 0 && !(f->drop && f->napply > 1);
 }
 
-/* Matches from a relu, an add, or an apply down to the applies. */
+/* Matches from an activation, an add, or an apply down to the applies. */
 static bool find_applies(match *f, const struct graph *g, struct node *n)
 {
     struct node *before = n;
 
-    if (is_relu(n)) {
-        f->relu = n;
-        before = sole_producer(g, n->in[ACTIVATION_X], nullptr);
+    if (activation_of(n)) {
+        f->act = n;
+        before = last_producer(g, n->in[ACTIVATION_X], n, nullptr);
         if (!before)
             return false;
     }
     if (before->op == &op_add)
         return find_add(f, g, before);
-    if (f->relu ? before->op != &op_batchnorm_apply : !is_apply(before))
+    if (f->act ? before->op != &op_batchnorm_apply : !is_apply(before))
         return false;
     f->apply[f->napply++] = before;
     return true;
@@ -218,7 +217,7 @@ static const char *apply_claim(struct region *r, struct graph *g, struct node *n
     const struct tensor *y = n->out[0];
 
     if (!find_applies(&f, g, n))
-        return "not a batch norm, nor an add or a relu directly after one";
+        return "not a batch norm, nor an add or an activation directly after one";
     for (int i = 0; i < f.napply; i++)
         for (int k = 0; k < f.apply[i]->nin; k++)
             if (tensor_same(f.apply[i]->in[k], y) && f.apply[i]->in[k]->dtype != y->dtype)
@@ -227,6 +226,8 @@ static const char *apply_claim(struct region *r, struct graph *g, struct node *n
         return "types differ";
     if (f.residual && f.residual->dtype != y->dtype)
         return "the shortcut has another type";
+    if (fused_act_of(f.act).kind == FUSED_OTHER && (f.drop || f.napply > 1))
+        return "relu only after a dropout or two batch norms";
 
     st->t = tile_of_image(y);
     st->nnorm = f.napply;
@@ -239,11 +240,9 @@ static const char *apply_claim(struct region *r, struct graph *g, struct node *n
     }
     if (f.add)
         region_claim(r, f.add);
-    if (f.relu) {
-        region_claim(r, f.relu);
-        st->relu = true;
-        st->limit = relu_limit(f.relu);
-    }
+    st->act = fused_act_of(f.act);
+    if (f.act)
+        region_claim(r, f.act);
     st->residual = f.residual ? region_read(r, f.residual) : -1;
     region_inplace(r, region_write(r, n->out[0]), st->n[0].x);
     return nullptr;
@@ -289,21 +288,27 @@ static void apply_launch(const struct step *s, struct device *dev, const apply_s
     affine ax = affine_of(s, &st->n[0]), ar = {};
     channel_mask m = {};
 
+#define APPLY(residual, other)                                                           \
+    LAUNCH(dev, (batchnorm_apply<T, N, residual, other>), grid, TILE_THREADS, 0, x, ax,  \
+           r, ar, m, y, t, st->act)
+
     if (st->nnorm > 1) {
         ar = affine_of(s, &st->n[1]);
-        LAUNCH(dev, (batchnorm_apply<T, N, RESIDUAL_NORM>), grid, TILE_THREADS, 0, x, ax,
-               r, ar, m, y, t, st->relu, st->limit);
+        APPLY(RESIDUAL_NORM, false);
     } else if (st->drop) {
         m = channel_mask_of(st->drop, s->out_tensor[0], s->in[st->control]);
-        LAUNCH(dev, (batchnorm_apply<T, N, RESIDUAL_DROPPED>), grid, TILE_THREADS, 0, x,
-               ax, r, ar, m, y, t, st->relu, st->limit);
+        APPLY(RESIDUAL_DROPPED, false);
+    } else if (st->act.kind == FUSED_OTHER) {
+        if (r)
+            APPLY(RESIDUAL_TENSOR, true);
+        else
+            APPLY(RESIDUAL_NONE, true);
     } else if (r) {
-        LAUNCH(dev, (batchnorm_apply<T, N, RESIDUAL_TENSOR>), grid, TILE_THREADS, 0, x,
-               ax, r, ar, m, y, t, st->relu, st->limit);
+        APPLY(RESIDUAL_TENSOR, false);
     } else {
-        LAUNCH(dev, (batchnorm_apply<T, N, RESIDUAL_NONE>), grid, TILE_THREADS, 0, x, ax,
-               r, ar, m, y, t, st->relu, st->limit);
+        APPLY(RESIDUAL_NONE, false);
     }
+#undef APPLY
 }
 
 static void apply_run(struct step *s, struct device *dev)

@@ -1,6 +1,7 @@
 /*
  * dx of batch norm: dz dy_scale + x x_scale + offset. dz is the incoming gradient or,
- * directly after a relu or a dropout2d without other readers, that gradient masked again.
+ * directly after an activation or a dropout2d without other readers, that gradient times
+ * the slope or the mask again.
  *
  * Bytes: x and dz (or g) once, dx once; from the end of the tensor to its start.
  *
@@ -8,13 +9,13 @@
  * bias in front of the batch norm is zero: this kernel writes it without reading dx. It
  * is NaN where the factors are.
  */
+#include "cuda/activation.h"
 #include "cuda/batchnorm_grad.h"
 #include "cuda/kernels.h"
 #include "ops/batchnorm_formula.h"
 #include "ops/batchnorm_parts.h"
 #include "ops/bias_grad.h"
 #include "ops/dropout.h"
-#include "ops/pointwise.h"
 
 enum { GRAD_APPLY_EACH = 8 }; /* rows per thread */
 
@@ -23,14 +24,15 @@ struct dx_tables {
     const float *scale, *shift; /* of the forward pass, for the mask; may be NULL */
 };
 
-enum { MASKED_NOT, MASKED_RELU, MASKED_DROP };
+enum { MASKED_NOT, MASKED_RELU, MASKED_OTHER, MASKED_DROP };
 
 template <class T, int N, int MASKED>
 __global__ void __launch_bounds__(TILE_THREADS, MASKED == MASKED_DROP ? 2 : 3)
     batchnorm_grad_apply(const T *x, const T *g, T *dx, dx_tables d, channel_mask m,
-                         tile t, float limit, float *zero)
+                         tile t, fused_act act, float *zero)
 {
     enum { UNROLL = 2 };
+    constexpr bool SLOPE = MASKED == MASKED_RELU || MASKED == MASKED_OTHER;
     int block = (int)(gridDim.x - 1 - blockIdx.x);
     place p = place_of<N>(t, block % t.tiles);
     int64_t row = (int64_t)(block / t.tiles) * t.high * GRAD_APPLY_EACH + p.row;
@@ -46,7 +48,7 @@ __global__ void __launch_bounds__(TILE_THREADS, MASKED == MASKED_DROP ? 2 : 3)
     table_load<N>(d.dy_scale + p.channel, a);
     table_load<N>(d.x_scale + p.channel, b);
     table_load<N>(d.offset + p.channel, c);
-    if (MASKED == MASKED_RELU) {
+    if (SLOPE) {
         table_load<N>(d.scale + p.channel, scale);
         table_load<N>(d.shift + p.channel, shift);
     }
@@ -67,8 +69,9 @@ __global__ void __launch_bounds__(TILE_THREADS, MASKED == MASKED_DROP ? 2 : 3)
 
                     if (MASKED == MASKED_DROP)
                         z *= drop.factor[i];
-                    if (MASKED == MASKED_RELU)
-                        z = relu_slope(batchnorm_value(w, scale[i], shift[i]), z, limit);
+                    if (SLOPE)
+                        z = act_slope_at<MASKED == MASKED_OTHER>(
+                            act, batchnorm_value(w, scale[i], shift[i]), z);
                     v[u].set(i, z * a[i] + (w * b[i] + c[i]));
                 }
                 pack_store<T, N>(dx + at + (e + u) * jump, v[u]);
@@ -80,8 +83,8 @@ enum { READ_X, READ_G, READ_DY_SCALE, READ_X_SCALE, READ_OFFSET, READ_SCALE, REA
 
 struct dx_state {
     tile t;
-    bool masked; /* by the relu */
-    float limit;
+    bool masked; /* by the activation's slope */
+    fused_act act;
     const struct node *drop; /* may be NULL */
     int control;             /* index of a read, with drop */
     bool bias;               /* write 1: the gradient of the bias in front */
@@ -118,13 +121,13 @@ static const char *grad_apply_claim(struct region *r, struct graph *g, struct no
 
     st->t = tile_of_image(x);
     st->masked = grad_front_again(g, &f, dz, x);
-    st->limit = f.limit;
+    st->act = fused_act_of(f.act);
     st->bias = bias != nullptr;
     if (bias)
         region_claim(r, bias);
     region_claim(r, n);
     if (st->masked)
-        region_duplicate(r, f.relu);
+        region_duplicate(r, f.act);
     (void)region_read(r, x);
     (void)region_read(r, st->drop ? st->drop->in[DROPOUT_X] : st->masked ? f.g : dz);
     for (int i = BATCHNORM_GRAD_APPLY_DY_SCALE; i <= BATCHNORM_GRAD_APPLY_OFFSET; i++)
@@ -159,20 +162,24 @@ static void grad_apply_run(struct step *s, struct device *dev)
     if (st->drop)
         m = channel_mask_of(st->drop, s->out_tensor[0], s->in[st->control]);
 
+#define APPLY(masked)                                                                    \
+    LAUNCH(dev, (batchnorm_grad_apply<T, N, masked>), grid, TILE_THREADS, 0, x, g, dx,   \
+           d, m, t, st->act, zero)
+
     WITH_DTYPE(s->out_tensor[0]->dtype, T, WITH_PACK(T, t.channels, N, {
                    const T *x = (const T *)s->in[READ_X], *g = (const T *)s->in[READ_G];
                    T *dx = (T *)s->out[0];
 
-                   if (st->masked)
-                       LAUNCH(dev, (batchnorm_grad_apply<T, N, MASKED_RELU>), grid,
-                              TILE_THREADS, 0, x, g, dx, d, m, t, st->limit, zero);
+                   if (st->masked && st->act.kind == FUSED_OTHER)
+                       APPLY(MASKED_OTHER);
+                   else if (st->masked)
+                       APPLY(MASKED_RELU);
                    else if (st->drop)
-                       LAUNCH(dev, (batchnorm_grad_apply<T, N, MASKED_DROP>), grid,
-                              TILE_THREADS, 0, x, g, dx, d, m, t, st->limit, zero);
+                       APPLY(MASKED_DROP);
                    else
-                       LAUNCH(dev, (batchnorm_grad_apply<T, N, MASKED_NOT>), grid,
-                              TILE_THREADS, 0, x, g, dx, d, m, t, st->limit, zero);
+                       APPLY(MASKED_NOT);
                }));
+#undef APPLY
 }
 
 extern const struct kernel cuda_batchnorm_grad_apply = {

@@ -1,19 +1,20 @@
 /*
  * The sums of batch norm backward (ops/batchnorm_parts.h), fused with the ops before
- * them: the sum of two gradients and the mask of a relu.
+ * them: the sum of two gradients and the slope of an activation.
  *
- *   dz = (g + g2) masked;  dbias = sum dz;  dweight = rstd sum dz (x - mean)
+ *   dz = (g + g2) slope;  dbias = sum dz;  dweight = rstd sum dz (x - mean)
  *   dx = dz dy_scale + x x_scale + offset           (cuda/batchnorm_dx.cu)
  *
- * The mask is never stored. Directly after a batch norm it is the sign of the batch
- * norm's output, which this pass and dx recompute from x; after an add it is the sign of
- * y, which is kept anyway. If dz has other readers (the shortcut), or if recomputing it
+ * The slope is never stored. Directly after a batch norm it follows from the batch norm's
+ * output, which this pass and dx recompute from x; after an add, from what the
+ * activation's gradient reads, which is kept anyway. If dz has other readers (the shortcut), or if recomputing it
  * costs two more reads, this pass stores it and dx reads it.
  *
  * Two launches: the first reads x and g once (and g2 and y) and sums in fp32 over some
  * dozens of rows per thread and over the block; the second adds the blocks' sums in fp64,
  * in a fixed order, and writes dweight, dbias, and the factors of dx.
  */
+#include "cuda/activation.h"
 #include "cuda/batchnorm_grad.h"
 #include "cuda/kernels.h"
 #include "ops/add.h"
@@ -21,8 +22,6 @@
 #include "ops/batchnorm_formula.h"
 #include "ops/batchnorm_parts.h"
 #include "ops/dropout.h"
-#include "ops/pointwise.h"
-#include "ops/activation.h"
 
 extern "C" { /* this header is C only */
 #include "base/strbuf.h"
@@ -31,20 +30,21 @@ extern "C" { /* this header is C only */
 /* What the first pass does in addition to reading x and g. */
 enum {
     MASK_NONE,
-    MASK_X, /* relu directly after the batch norm */
-    MASK_Y, /* relu after an add */
+    MASK_X, /* activation directly after the batch norm */
+    MASK_Y, /* activation after an add */
     MASK = 3,
-    SUM = 4,   /* g + g2 */
-    STORE = 8, /* write dz */
-    DROP = 16, /* a dropout2d after dz: masks dz before it is summed */
-    ANY = -1   /* known only at run time */
+    SUM = 4,    /* g + g2 */
+    STORE = 8,  /* write dz */
+    DROP = 16,  /* a dropout2d after dz: masks dz before it is summed */
+    OTHER = 32, /* the activation is no relu */
+    ANY = -1    /* known only at run time */
 };
 
 template <class T> struct grad_args {
     const T *x, *g, *g2, *y;
     T *dz;
     const float *mean, *scale, *shift;
-    float limit;
+    fused_act act;
     channel_mask mask;
 };
 
@@ -102,11 +102,15 @@ __global__ void __launch_bounds__(TILE_THREADS, 2)
 
                         if (flags & SUM)
                             dz += g2[u].get(i);
-                        if (mask == MASK_X)
-                            dz = relu_slope(batchnorm_value(v, scale[i], shift[i]), dz,
-                                            a.limit);
+                        if (mask == MASK_X && (flags & OTHER))
+                            dz = act_slope_at<true>(
+                                a.act, batchnorm_value(v, scale[i], shift[i]), dz);
+                        else if (mask == MASK_X)
+                            dz = act_slope_at<false>(
+                                a.act, batchnorm_value(v, scale[i], shift[i]), dz);
                         if (mask == MASK_Y)
-                            dz = relu_slope(y[u].get(i), dz, a.limit);
+                            dz = flags & OTHER ? act_slope<true>(a.act, y[u].get(i), dz)
+                                               : act_slope<false>(a.act, y[u].get(i), dz);
                         if (flags & STORE) {
                             g[u].set(i, dz);
                             dz = g[u].get(i); /* the value that the second pass reads */
@@ -182,14 +186,17 @@ __global__ void __launch_bounds__(COMBINE_THREADS)
 
 /* ---- the ops that are fused before the gradient ---- */
 
-/* Returns the apply whose output goes through the relu of y, if x is its input. */
-static struct node *find_apply(const struct tensor *y, const struct tensor *x)
+/* Returns the apply whose output goes through the activation with this gradient, if x is
+ * its input. */
+static struct node *find_apply(const struct node *grad, const struct tensor *x)
 {
-    struct node *relu = y->producer, *apply;
+    struct node *act = grad->in[ACTIVATION_GRAD_Y]->producer, *apply = act;
 
-    if (!relu || !is_relu(relu))
-        return nullptr;
-    apply = relu->in[ACTIVATION_X]->producer;
+    if (activation_grad_of(grad)->from_y) {
+        if (!act || activation_of(act) != activation_grad_of(grad))
+            return nullptr;
+        apply = act->in[ACTIVATION_X]->producer;
+    }
     return apply && apply->op == &op_batchnorm_apply && apply->in[BATCHNORM_APPLY_X] == x
                ? apply
                : nullptr;
@@ -202,12 +209,11 @@ void grad_front_find(grad_front *f, const struct graph *g, struct tensor *dz,
 
     *f = {};
     f->g = dz;
-    if (p && is_relu_grad(p) && node_free(p)) {
-        f->relu = p;
-        f->limit = relu_limit(p);
+    if (p && activation_grad_of(p) && node_free(p)) {
+        f->act = p;
         f->y = p->in[ACTIVATION_GRAD_Y];
         f->g = p->in[ACTIVATION_GRAD_DY];
-        apply = find_apply(f->y, x);
+        apply = find_apply(p, x);
         if (apply) {
             f->scale = apply->in[BATCHNORM_APPLY_SCALE];
             f->shift = apply->in[BATCHNORM_APPLY_SHIFT];
@@ -215,7 +221,7 @@ void grad_front_find(grad_front *f, const struct graph *g, struct tensor *dz,
     }
     p = f->g->producer;
     if (p && p->op == &op_add && p->nin == 2 && node_free(p) &&
-        (!f->relu || tensor_only_reader(g, f->g))) {
+        (!f->act || tensor_only_reader(g, f->g))) {
         f->add = p;
         f->g = p->in[0];
         f->g2 = p->in[1];
@@ -255,7 +261,7 @@ bool grad_front_one_type(const grad_front *f, const struct tensor *x)
 bool grad_front_again(const struct graph *g, const grad_front *f, const struct tensor *dz,
                       const struct tensor *x)
 {
-    return f->relu && !f->add && f->scale && only_gradients(g, dz, x);
+    return f->act && !f->add && f->scale && only_gradients(g, dz, x);
 }
 
 /* ---- sums ---- */
@@ -263,7 +269,8 @@ bool grad_front_again(const struct graph *g, const grad_front *f, const struct t
 struct grad_state {
     tile t;
     int chunks, flags;
-    float limit, eps;
+    fused_act act;
+    float eps;
     bool fixed;                 /* fixed statistics: no dx terms */
     int x, weight, mean, rstd;  /* indices of reads; rstd: var, if fixed */
     int g, g2, y, scale, shift; /* indices of reads, or -1 */
@@ -330,27 +337,27 @@ static const char *grad_stats_claim(struct region *r, struct graph *g, struct no
 
     st->t = tile_of_image(x);
     st->chunks = tile_chunks(st->t, dev->what.multiprocessors * GRAD_BLOCKS);
-    st->limit = f.limit;
-    st->flags = (f.scale  ? MASK_X
-                 : f.relu ? MASK_Y
-                          : MASK_NONE) |
-                (f.add ? SUM : 0) | ((f.relu || f.add) && wanted ? STORE : 0) |
-                (drop ? DROP : 0);
+    st->act = fused_act_of(f.act);
+    st->flags = (f.scale ? MASK_X
+                 : f.act ? MASK_Y
+                         : MASK_NONE) |
+                (f.add ? SUM : 0) | ((f.act || f.add) && wanted ? STORE : 0) |
+                (drop ? DROP : 0) | (st->act.kind == FUSED_OTHER ? OTHER : 0);
     region_claim(r, n);
     st->drop = drop;
     if (drop) {
         region_claim(r, drop);
         st->control = region_read(r, drop->in[DROPOUT_CONTROL]);
     }
-    if (f.relu)
-        region_claim(r, f.relu);
+    if (f.act)
+        region_claim(r, f.act);
     if (f.add)
         region_claim(r, f.add);
     st->x = region_read(r, x);
     read_channels(r, st, n);
     st->g = region_read(r, f.g);
     st->g2 = f.g2 ? region_read(r, f.g2) : -1;
-    st->y = f.relu && !f.scale ? region_read(r, f.y) : -1;
+    st->y = f.act && !f.scale ? region_read(r, f.y) : -1;
     st->scale = f.scale ? region_read(r, f.scale) : -1;
     st->shift = f.scale ? region_read(r, f.shift) : -1;
     for (int i = 0; i < n->nout; i++)
@@ -374,7 +381,7 @@ template <class T> static grad_args<T> args_of(const struct step *s, const grad_
             .mean = (const float *)in(st->mean),
             .scale = (const float *)in(st->scale),
             .shift = (const float *)in(st->shift),
-            .limit = st->limit,
+            .act = st->act,
             .mask = st->drop
                         ? channel_mask_of(st->drop, s->in_tensor[st->x], in(st->control))
                         : channel_mask{}};
@@ -407,6 +414,7 @@ static grad_finals finals_of(const struct step *s, const grad_state *st)
 #define GRAD_CASES(CASE)                                                                 \
     CASE(MASK_NONE)              /* no relu: batch norm of a shortcut */                 \
     CASE(MASK_X)                 /* inside a block */                                    \
+    CASE((MASK_X | OTHER))       /* the same with SiLU and the like */                   \
     CASE((MASK_X | SUM | STORE)) /* ERFNet: batch norm, relu, then a block */            \
     CASE((MASK_Y | STORE))       /* the end of a block with one gradient */              \
     CASE((MASK_Y | SUM | STORE)) /* the end of a block */                                \

@@ -4,13 +4,13 @@
 
 #include "cuda/batchnorm.h"
 
-/* dz = relu_grad(y, g + g2); absent parts are NULL, and then g may be dz itself. */
+/* dz = (g + g2) times the slope of an activation at y; absent parts are NULL, and then g
+ * may be dz itself. */
 struct grad_front {
-    struct node *relu, *add;
-    struct tensor *g, *g2, *y;
-    /* y = relu(x scale + shift), with x as in the gradient */
+    struct node *act, *add;    /* act: the gradient of the activation */
+    struct tensor *g, *g2, *y; /* y: what act reads */
+    /* the activation's operand is x scale + shift, with x as in the gradient */
     struct tensor *scale, *shift;
-    float limit;
 };
 
 void grad_front_find(grad_front *f, const struct graph *g, struct tensor *dz,

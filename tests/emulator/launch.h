@@ -30,6 +30,7 @@
 #define __shared__ static
 #undef __launch_bounds__
 #define __launch_bounds__(...)
+#define __noinline__ __attribute__((noinline))
 
 /* Records the pointers in a launch's closure, to check them. */
 template <class P> static void emulator_note(emulator_launch_t *l, int i, const P &p)
