@@ -539,6 +539,10 @@ const struct schema schema_table[] = {
         .flag = "--output-stride", .metavar = "N",
         .help = "largest image size / map size: later stages have dilated convolutions "
                 "instead of strides (8 or 16 for dense features); 0: the model's own"),
+    ROW("MODEL.SKIP_STRIDES", model.skip_strides, .def = "0", RANGE(0, 5),
+        .flag = "--skip-strides", .metavar = "N",
+        .help = "how many of the first layers with stride 2 have stride 1 instead, for "
+                "small images (32x32 pixels: 2)"),
     FAMILY_ROW("MODEL.RESNET.STEM", STR, .def = "auto",
                .help = "first layers; auto: the model's default"),
     FAMILY_ROW("MODEL.RESNET.SHORTCUT", STR, .def = "auto",

@@ -92,7 +92,7 @@ struct config_model {
     struct str_list pretrained_skip;
     int pretrained_tables; /* enum bias_tables */
     int task;              /* TASK_CLASSIFY */
-    int64_t num_classes, in_chans, output_stride;
+    int64_t num_classes, in_chans, output_stride, skip_strides;
     bool features_only;
     struct int_list out_indices;
     double drop_rate, drop_path_rate, label_smoothing;

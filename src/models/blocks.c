@@ -13,9 +13,9 @@ char *layer_name(const struct net *n, const char *prefix, const char *suffix)
 }
 
 static struct tensor *activate(struct net *n, struct tensor *x, const char *act,
-                               const char *layer)
+                               float number, const char *layer)
 {
-    return activation(n->b, x, act ? act : "relu", 0, layer);
+    return activation(n->b, x, act ? act : "relu", number, layer);
 }
 
 struct tensor *conv_bn_(struct net *n, struct tensor *x, const struct conv_bn_attrs *a)
@@ -28,7 +28,9 @@ struct tensor *conv_bn_(struct net *n, struct tensor *x, const struct conv_bn_at
                .groups = a->groups, .init = n->init);
     x = batchnorm(n->b, x, layer_name(n, a->prefix, a->bn), .eps = n->eps,
                   .momentum = n->momentum, .zero_init = a->zero_init);
-    return a->act ? activate(n, x, n->act, layer_name(n, a->prefix, a->act)) : x;
+    if (!a->act)
+        return x;
+    return activate(n, x, n->act, n->act_number, layer_name(n, a->prefix, a->act));
 }
 
 struct tensor *conv_bias(struct net *n, struct tensor *x, const char *layer, int out,
@@ -46,10 +48,10 @@ struct tensor *squeeze_excite_(struct net *n, struct tensor *x,
 
     s = conv_bias(n, s, layer_name(n, p, a->fc1 ? a->fc1 : "fc1"), a->width, 1,
                   a->bias_init);
-    s = activate(n, s, a->act, layer_name(n, p, "act"));
+    s = activate(n, s, a->act, 0, layer_name(n, p, "act"));
     s = conv_bias(n, s, layer_name(n, p, a->fc2 ? a->fc2 : "fc2"), (int)x->dim[1], 1,
                   a->bias_init);
-    s = activate(n, s, a->gate ? a->gate : "sigmoid", layer_name(n, p, "gate"));
+    s = activate(n, s, a->gate ? a->gate : "sigmoid", 0, layer_name(n, p, "gate"));
     return scale_channels(n->b, x, s, p);
 }
 
@@ -61,16 +63,23 @@ struct tensor *net_drop_path(struct net *n, struct tensor *x, const char *layer)
     return drop_path(n->b, x, layer, .rate = (float)rate);
 }
 
+int net_stride(struct net *n, int stride)
+{
+    if (stride > 1 && n->strides++ < n->o->skip_strides)
+        stride = 1;
+    n->reduction *= stride;
+    return stride;
+}
+
 struct stage_strides net_stage(struct net *n, int stride)
 {
     int before = n->dilation ? n->dilation : 1;
 
     n->dilation = before;
-    if (n->o->output_stride && n->reduction >= n->o->output_stride) {
-        n->dilation *= stride;
-        stride = 1;
-    }
-    n->reduction *= stride;
+    if (n->o->output_stride && n->reduction >= n->o->output_stride)
+        n->dilation *= stride, stride = 1;
+    else
+        stride = net_stride(n, stride);
     return (struct stage_strides){.stride = stride,
                                   .first = n->o->dilates_first ? n->dilation : before,
                                   .dilation = n->dilation};

@@ -21,11 +21,13 @@ struct net {
     const struct model_options *o;
     int init;            /* enum init_rule of convolutions */
     const char *act;     /* a name of ops/activation.h; NULL: relu */
+    float act_number;    /* of the activation, if it has one (6: ReLU6); 0: its default */
     float eps, momentum; /* of batch norms; 0: PyTorch's */
     bool same;           /* TensorFlow's padding (ops/conv2d.h) */
     int block, nblock;   /* residual blocks so far, and in the whole net */
-    int reduction;       /* image size / map size so far; set it after the stem */
+    int reduction;       /* image size / map size so far; 1, or set after the stem */
     int dilation;        /* of the last stage; 0 is 1 */
+    int strides;         /* layers so far that halve the map, or would */
 };
 
 /* Returns prefix.suffix, or only the suffix if the prefix is empty; lives as long as the
@@ -70,6 +72,10 @@ struct tensor *squeeze_excite_(struct net *n, struct tensor *x,
  * MODEL.DROP_PATH_RATE * i / (n - 1). */
 struct tensor *net_drop_path(struct net *n, struct tensor *x, const char *layer);
 
+/* Returns the stride of a layer that halves the map (2) or not (1), which is 1 in the
+ * first MODEL.SKIP_STRIDES layers that halve it. Updates n->reduction. */
+int net_stride(struct net *n, int stride);
+
 /* Strides and dilations of the convolutions of a stage. */
 struct stage_strides {
     int stride;   /* of the first block */
@@ -78,10 +84,10 @@ struct stage_strides {
 };
 
 /*
- * Begins a stage that would halve the map (stride 2) or not (1). Where the map is smaller
- * by MODEL.OUTPUT_STRIDE already, dilation replaces the stride, as in timm and
- * torchvision: the first block still has the dilation of the stage before, unless
- * o->dilates_first. Updates n->reduction.
+ * Begins a stage that would halve the map (stride 2) or not (1), as net_stride(). Where
+ * the map is smaller by MODEL.OUTPUT_STRIDE already, dilation replaces the stride, as in
+ * timm and torchvision: the first block still has the dilation of the stage before,
+ * unless o->dilates_first.
  */
 struct stage_strides net_stage(struct net *n, int stride);
 

@@ -17,6 +17,7 @@ const struct option model_common_options[] = {
     OPTION("MODEL.DROP_PATH_RATE", struct model_options, drop_path),
     OPTION_CHOICES("MODEL.INIT", struct model_options, init, inits),
     OPTION("MODEL.OUTPUT_STRIDE", struct model_options, output_stride),
+    OPTION("MODEL.SKIP_STRIDES", struct model_options, skip_strides),
     {0},
 };
 

@@ -91,6 +91,7 @@ struct model_options {
     double drop_path; /* of the last block; block i of n has drop_path * i / (n - 1) */
     int init;         /* enum init_rule: weights of convolutions and linear layers */
     int64_t output_stride; /* image size / map size is at most this; 0: no limit */
+    int64_t skip_strides;  /* how many of the first strides are 1, for small images */
     bool dilates_first;    /* segmentation-models-pytorch: models/blocks.h, net_stage() */
     /* The struct of the model's family; NULL: all defaults of the model. */
     const void *family;

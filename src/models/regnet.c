@@ -77,10 +77,11 @@ static struct tensor *regnet_build(struct builder *b, const void *arch,
                     .o = o,
                     .init = o->init ? o->init : INIT_RULE_KAIMING_GROUPS,
                     .nblock = a->depth,
-                    .reduction = 2};
+                    .reduction = 1};
 
-    x = conv_norm(&n, x, "stem", "act", .out = 32, .kernel = 3, .stride = 2);
-    if (model_stage(o, "stem", 2, x))
+    x = conv_norm(&n, x, "stem", "act", .out = 32, .kernel = 3,
+                  .stride = net_stride(&n, 2));
+    if (model_stage(o, "stem", n.reduction, x))
         return NULL;
     for (int i = 0; i < REGNET_STAGES && stages.depth[i]; i++) {
         const char *name = arena_printf(&b->g->arena, "s%d", i + 1);
@@ -102,9 +103,10 @@ static struct tensor *regnet_build(struct builder *b, const void *arch,
                   .bias_init = INIT_RULE_ZERO);
 }
 
-static const char *const reads[] = {"MODEL.NUM_CLASSES",    "MODEL.DROP_RATE",
-                                    "MODEL.DROP_PATH_RATE", "MODEL.INIT",
-                                    "MODEL.OUTPUT_STRIDE",  NULL};
+static const char *const reads[] = {
+    "MODEL.NUM_CLASSES", "MODEL.DROP_RATE",     "MODEL.DROP_PATH_RATE",
+    "MODEL.INIT",        "MODEL.OUTPUT_STRIDE", "MODEL.SKIP_STRIDES",
+    NULL};
 
 #define REGNET(...)                                                                      \
     .family = &regnet_family, .classes = 1000, .arch = &(const struct regnet)            \
