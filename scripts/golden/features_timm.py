@@ -6,7 +6,8 @@
 
 Both read random weights from a safetensors file, and two noise images of the model's size,
 so that nothing is resized. Compares names, shapes, reductions, and values of every stage:
-the largest difference over the largest value must be at most 1e-5.
+the largest difference from timm's in fp64, over the largest value, must be at most 1e-5 more than
+four times that of PyTorch in fp32, which is large where random weights amplify rounding.
 """
 import json
 import pathlib
@@ -22,7 +23,10 @@ from PIL import Image
 
 MODELS = ("resnet18", "resnet50", "seresnet50", "resnet50d", "swin_tiny_patch4_window7_224",
           "swinv2_tiny_window8_256", "vit_tiny_patch16_224", "deit_tiny_distilled_patch16_224",
-          "convnext_tiny", "regnety_002")
+          "convnext_tiny", "regnety_002", "test_efficientnet", "efficientnet_b0", "tf_efficientnet_b1",
+          "efficientnet_lite1", "tf_efficientnetv2_b2", "efficientnetv2_s",
+          "mobilenetv2_050", "mobilenetv3_small_100", "tf_mobilenetv3_large_100",
+          "mobilenetv4_conv_small", "mobilenetv4_conv_medium")
 
 
 def images(folder, side):
@@ -68,11 +72,15 @@ def check(trainc, name, indices):
                                       for k in own})
         mean, std = (torch.tensor(cfg[k]).reshape(1, 3, 1, 1) for k in ("mean", "std"))
         x = np.stack([np.asarray(Image.open(n)) for n in names]).transpose(0, 3, 1, 2)
+        x = (torch.tensor(x) / 255 - mean) / std
         with torch.no_grad():
-            want = features((torch.tensor(x) / 255 - mean) / std)
+            single = features(x)
+            want = features.double()(x.double())
         info = features.feature_info.get_dicts()
         side = cfg["input_size"][-1]
-        kind = next(t for t in ("resnet", "swinv2", "swin", "vit", "convnext", "deit", "regnet")
+        kind = next(t for t in ("resnet", "swinv2", "swin", "vit", "convnext", "deit", "regnet",
+                              "efficientnet", "mobilenetv2",
+                              "mobilenetv3", "mobilenetv4")
                     if t in name)
         run = [trainc, "features", "--model-type", "vit" if kind == "deit" else kind, "--model",
                name, "--weights", str(weights), "--out", str(out), "--img-size", str(side)]
@@ -85,11 +93,11 @@ def check(trainc, name, indices):
         assert [n for n in got.files if n != "files"] == [i["module"] for i in info], got.files
         assert [n.decode() for n in got["files"]] == names
         worst = 0
-        for i, w in zip(info, want):
-            g, w = got[i["module"]], w.numpy()
+        for i, w, s in zip(info, want, single):
+            g, w, s = got[i["module"]], w.numpy(), s.numpy()
             assert g.shape == w.shape, (i, g.shape, w.shape)
-            off = np.abs(g - w).max() / np.abs(w).max()
-            assert off <= 1e-5, (name, i["module"], off)
+            off, own = (np.abs(v - w).max() / np.abs(w).max() for v in (g, s))
+            assert off <= 1e-5 + 4 * own, (name, i["module"], off, own)
             worst = max(worst, off)
         print(f"{name} {[i['module'] for i in info]}: {worst:.1e}")
 

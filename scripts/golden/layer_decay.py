@@ -29,6 +29,10 @@ MODELS = [
     ("vit", "vit_tiny_patch16_224", {}),
     ("vit", "deit_tiny_distilled_patch16_224", {}),
     ("regnet", "regnety_002", {}),
+    ("efficientnet", "test_efficientnet", {}),
+    ("mobilenetv2", "mobilenetv2_035", {}),
+    ("mobilenetv3", "mobilenetv3_small_050", {}),
+    ("mobilenetv4", "mobilenetv4_conv_small_035", {}),
     ("convnext", "convnext_tiny", dict(dims=(8, 12, 16, 20))),
 ]
 

@@ -10,5 +10,8 @@
 #define IMAGENET(side, crop)                                                             \
     .size = (side), .crop_pct = (crop), .mean = {0.485, 0.456, 0.406},                   \
     .std = {0.229, 0.224, 0.225}
+/* The same for images scaled to [-1, 1]. */
+#define HALF(side, crop)                                                                 \
+    .size = (side), .crop_pct = (crop), .mean = {0.5, 0.5, 0.5}, .std = {0.5, 0.5, 0.5}
 
 #endif

@@ -9,7 +9,11 @@
 #include "base/error.h"
 #include "base/suggest.h"
 #include "models/convnext.h"
+#include "models/efficientnet.h"
 #include "models/erfnet.h"
+#include "models/mobilenetv2.h"
+#include "models/mobilenetv3.h"
+#include "models/mobilenetv4.h"
 #include "models/regnet.h"
 #include "models/resnet.h"
 #include "models/swin.h"
@@ -18,8 +22,19 @@
 #include "models/vit.h"
 
 const struct model_family *const model_families[] = {
-    &resnet_family, &regnet_family,   &swin_family,   &swinv2_family, &swin_mlp_family,
-    &vit_family,    &convnext_family, &erfnet_family, NULL,
+    &resnet_family,
+    &regnet_family,
+    &efficientnet_family,
+    &mobilenetv2_family,
+    &mobilenetv3_family,
+    &mobilenetv4_family,
+    &swin_family,
+    &swinv2_family,
+    &swin_mlp_family,
+    &vit_family,
+    &convnext_family,
+    &erfnet_family,
+    NULL,
 };
 
 static struct named family_at(const void *table, int i)

@@ -32,6 +32,8 @@ struct init init_rule_init(enum init_rule rule, int64_t fan_in, int64_t fan_out)
         return uniform(6 / (in + out));
     case INIT_RULE_PYTORCH:
         return uniform(1 / in);
+    case INIT_RULE_UNIFORM_OUT:
+        return uniform(1 / out);
     case INIT_RULE_TRUNC_NORMAL_02:
         return (struct init){INIT_TRUNC_NORMAL, 0.02f};
     case INIT_RULE_NORMAL_01:

@@ -11,6 +11,7 @@
  *   XAVIER_NORMAL    s = sqrt(2 / (fan_in + fan_out))
  *   XAVIER_UNIFORM   a = sqrt(6 / (fan_in + fan_out))
  *   PYTORCH          a = 1 / sqrt(fan_in), weights and biases alike
+ *   UNIFORM_OUT      a = 1 / sqrt(fan_out): the classifiers of timm's EfficientNet
  *   TRUNC_NORMAL_02  s = 0.02, truncated at +-2, independent of the fan: timm's transformers
  *   NORMAL_01        s = 0.01, independent of the fan
  *   ZERO             0
@@ -34,6 +35,7 @@ enum init_rule {
     INIT_RULE_ZERO,
     INIT_RULE_KAIMING_GROUPS,
     INIT_RULE_NORMAL_01,
+    INIT_RULE_UNIFORM_OUT,
     INIT_RULE_COUNT
 };
 

@@ -97,6 +97,18 @@ static void test_init_own(void **state)
     check_constant(&f, "s1.b1.se.fc1.bias", 0);
     check_constant(&f, "s1.b1.conv3.bn.weight", 0);
     net_release(&f);
+
+    f = net_new("mobilenetv3_large_100", (struct model_options){0}, 1);
+    check_spread(&f, "conv_stem.weight", sqrt(2.0 / (16 * 9)), false);
+    check_spread(&f, "blocks.5.2.conv_dw.weight", sqrt(2.0 / 25), false);
+    check_spread(&f, "blocks.5.2.se.conv_reduce.weight", sqrt(2.0 / 240), false);
+    check_constant(&f, "blocks.5.2.se.conv_reduce.bias", 0);
+    check_spread(&f, "conv_head.weight", sqrt(2.0 / 1280), false);
+    check_constant(&f, "conv_head.bias", 0);
+    check_constant(&f, "blocks.0.0.bn2.weight", 1);
+    check_spread(&f, "classifier.weight", 1 / sqrt(3 * 10), true);
+    check_constant(&f, "classifier.bias", 0);
+    net_release(&f);
 }
 
 static void check_scheme(int init, double conv, double fc, bool uniform)

@@ -81,7 +81,7 @@ static void test_layers(void **state)
 {
     json_t *j = golden_read("layer_decay"), *m;
     double decay = json_number_value(json_object_get(j, "decay"));
-    bool seen[16] = {false};
+    bool seen[64] = {false};
     size_t i;
 
     (void)state;

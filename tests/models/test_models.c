@@ -129,6 +129,77 @@ static const struct row rows[] = {
     {"regnety_640", 1000, 224, 281378786, 277, 472, 281115232, 64069959616, 42504250},
     {"regnety_1280", 1000, 224, 644812894, 368, 626, 644317152, 127517815680, 71578334},
     {"regnety_2560", 1000, 224, 1282601138, 368, 626, 1281901154, 254384814734, 100965364},
+    {"efficientnet_b0", 1000, 224, 5288548, 213, 360, 5236192, 385814752, 6748036},
+    {"efficientnet_b1", 1000, 224, 7794184, 301, 508, 7716976, 569651680, 9355736},
+    {"efficientnet_b2", 1000, 224, 9109994, 301, 508, 9026016, 658963440, 9808570},
+    {"efficientnet_b3", 1000, 224, 12233232, 340, 574, 12124856, 962708240, 13007256},
+    {"efficientnet_b4", 1000, 224, 19341616, 418, 706, 19186376, 1503710432, 17045976},
+    {"efficientnet_b5", 1000, 224, 30389784, 506, 854, 30175728, 2356493184, 23420984},
+    {"efficientnet_b6", 1000, 224, 43040704, 584, 986, 42762672, 3360166848, 29965944},
+    {"efficientnet_b7", 1000, 224, 66347960, 711, 1200, 65963040, 5169865152, 40092696},
+    {"efficientnet_b8", 1000, 224, 87413142, 789, 1332, 86942400, 6971883840, 49290238},
+    {"efficientnet_l2", 1000, 224, 480309308, 1134, 1914, 478958600, 37384444832, 134099012},
+    {"tf_efficientnet_b0", 1000, 224, 5288548, 213, 360, 5236192, 385814752, 6748036},
+    {"tf_efficientnet_b1", 1000, 224, 7794184, 301, 508, 7716976, 569651680, 9355736},
+    {"tf_efficientnet_b2", 1000, 224, 9109994, 301, 508, 9026016, 658963440, 9808570},
+    {"tf_efficientnet_b3", 1000, 224, 12233232, 340, 574, 12124856, 962708240, 13007256},
+    {"tf_efficientnet_b4", 1000, 224, 19341616, 418, 706, 19186376, 1503710432, 17045976},
+    {"tf_efficientnet_b5", 1000, 224, 30389784, 506, 854, 30175728, 2356493184, 23420984},
+    {"tf_efficientnet_b6", 1000, 224, 43040704, 584, 986, 42762672, 3360166848, 29965944},
+    {"tf_efficientnet_b7", 1000, 224, 66347960, 711, 1200, 65963040, 5169865152, 40092696},
+    {"tf_efficientnet_b8", 1000, 224, 87413142, 789, 1332, 86942400, 6971883840, 49290238},
+    {"tf_efficientnet_l2", 1000, 224, 480309308, 1134, 1914, 478958600, 37384444832, 134099012},
+    {"efficientnet_lite0", 1000, 224, 4652008, 149, 296, 4608992, 385187552, 6738696},
+    {"efficientnet_lite1", 1000, 224, 5416680, 194, 386, 5362016, 502467680, 8736328},
+    {"efficientnet_lite2", 1000, 224, 6092072, 194, 386, 6032976, 576509424, 9161256},
+    {"efficientnet_lite3", 1000, 224, 8197096, 221, 440, 8119424, 852099536, 11927208},
+    {"efficientnet_lite4", 1000, 224, 13006568, 275, 548, 12893200, 1347665152, 15702952},
+    {"tf_efficientnet_lite0", 1000, 224, 4652008, 149, 296, 4608992, 385187552, 6738696},
+    {"tf_efficientnet_lite1", 1000, 224, 5416680, 194, 386, 5362016, 502467680, 8736328},
+    {"tf_efficientnet_lite2", 1000, 224, 6092072, 194, 386, 6032976, 576509424, 9161256},
+    {"tf_efficientnet_lite3", 1000, 224, 8197096, 221, 440, 8119424, 852099536, 11927208},
+    {"tf_efficientnet_lite4", 1000, 224, 13006568, 275, 548, 12893200, 1347665152, 15702952},
+    {"efficientnetv2_s", 1000, 224, 21458488, 452, 782, 21268424, 2849895872, 12194464},
+    {"efficientnetv2_m", 1000, 224, 54139356, 649, 1120, 53778504, 5362207200, 19618644},
+    {"efficientnetv2_l", 1000, 224, 118515272, 897, 1548, 117882144, 12231188544, 34500520},
+    {"efficientnetv2_xl", 1000, 224, 208119808, 1156, 1990, 207159136, 17901587200, 47487072},
+    {"tf_efficientnetv2_s", 1000, 224, 21458488, 452, 782, 21268424, 2849895872, 12194464},
+    {"tf_efficientnetv2_m", 1000, 224, 54139356, 649, 1120, 53778504, 5362207200, 19618644},
+    {"tf_efficientnetv2_l", 1000, 224, 118515272, 897, 1548, 117882144, 12231188544, 34500520},
+    {"tf_efficientnetv2_xl", 1000, 224, 208119808, 1156, 1990, 207159136, 17901587200, 47487072},
+    {"tf_efficientnetv2_b0", 1000, 224, 7139704, 243, 420, 7064576, 718086176, 4773400},
+    {"tf_efficientnetv2_b1", 1000, 224, 8141052, 297, 516, 8053152, 1015859232, 6243356},
+    {"tf_efficientnetv2_b2", 1000, 224, 10096086, 310, 538, 9994384, 1168830832, 6745350},
+    {"tf_efficientnetv2_b3", 1000, 224, 14358406, 362, 626, 14223448, 1609978624, 8431006},
+    {"efficientnetv2_rw_t", 1000, 224, 13649388, 439, 760, 13502200, 1912879840, 9942628},
+    {"efficientnetv2_rw_s", 1000, 224, 23941296, 458, 794, 23742856, 2943930112, 12966536},
+    {"efficientnetv2_rw_m", 1000, 224, 53236442, 697, 1204, 52857248, 6193370768, 23137634},
+    {"test_efficientnet", 1000, 160, 356196, 49, 88, 352328, 57304256, 550140},
+    {"mobilenetv2_035", 1000, 224, 1677128, 158, 314, 1662048, 59285808, 2863776},
+    {"mobilenetv2_050", 1000, 224, 1968680, 158, 314, 1949136, 97131840, 3641112},
+    {"mobilenetv2_075", 1000, 224, 2636424, 158, 314, 2608784, 209069792, 5856304},
+    {"mobilenetv2_100", 1000, 224, 3504872, 158, 314, 3469760, 300774272, 6679112},
+    {"mobilenetv2_140", 1000, 224, 6108776, 158, 314, 6059840, 582195824, 9574424},
+    {"mobilenetv2_110d", 1000, 224, 4516520, 203, 404, 4468032, 430516080, 8712024},
+    {"mobilenetv2_120d", 1000, 224, 5831144, 239, 476, 5766368, 668857568, 11966408},
+    {"mobilenetv3_large_075", 1000, 224, 3993528, 174, 312, 3968208, 154560624, 4001888},
+    {"mobilenetv3_large_100", 1000, 224, 5483032, 174, 312, 5451272, 216589760, 4407168},
+    {"mobilenetv3_large_150d", 1000, 224, 14622320, 240, 432, 14555600, 775198160, 9461232},
+    {"mobilenetv3_small_050", 1000, 224, 1593224, 142, 244, 1583136, 24188688, 917736},
+    {"mobilenetv3_small_075", 1000, 224, 2041872, 142, 244, 2027880, 43399344, 1302224},
+    {"mobilenetv3_small_100", 1000, 224, 2542856, 142, 244, 2525832, 56510400, 1417680},
+    {"mobilenetv3_rw", 1000, 224, 5479918, 173, 311, 5449448, 216587936, 4407158},
+    {"tf_mobilenetv3_large_075", 1000, 224, 3993528, 174, 312, 3968208, 154560624, 4001888},
+    {"tf_mobilenetv3_large_100", 1000, 224, 5483032, 174, 312, 5451272, 216589760, 4407168},
+    {"tf_mobilenetv3_large_minimal_100", 1000, 224, 3924288, 142, 280, 3897608, 209136704, 4402088},
+    {"tf_mobilenetv3_small_075", 1000, 224, 2041872, 142, 244, 2027880, 43399344, 1302224},
+    {"tf_mobilenetv3_small_100", 1000, 224, 2542856, 142, 244, 2525832, 56510400, 1417680},
+    {"tf_mobilenetv3_small_minimal_100", 1000, 224, 2044736, 106, 208, 2030600, 52288448, 1414792},
+    {"mobilenetv4_conv_small_035", 1000, 224, 1905384, 140, 278, 1893696, 47723040, 982280},
+    {"mobilenetv4_conv_small_050", 1000, 224, 2238952, 140, 278, 2224096, 64741408, 1184552},
+    {"mobilenetv4_conv_small", 1000, 224, 3774024, 140, 278, 3747936, 186005568, 1965416},
+    {"mobilenetv4_conv_medium", 1000, 224, 9715512, 233, 464, 9646608, 827649984, 5803880},
+    {"mobilenetv4_conv_large", 1000, 224, 32590864, 308, 614, 32440312, 2171341312, 9294248},
     {"erfnet_encoder", 20, 1024, 1876624, 170, 257, 1865311, 21533425664, 79462400},
 };
 /* clang-format on */
@@ -197,6 +268,11 @@ static void test_options(void **state)
     option_b.family = &conv;
     check_options("resnet20", option_b, 3, 32, 272474, 0);
     check_options("resnet110", option_b, 3, 32, 1730714, 0);
+    small = c10, small.skip_strides = 2;
+    check_options("mobilenetv2_100", small, 3, 32, 2236682, 87976448);
+    check_options("regnetx_002", small, 3, 32, 2319482, 59862624);
+    small.skip_strides = 1;
+    check_options("efficientnet_b0", small, 3, 32, 4020358, 31979392);
     /* Without downsampling convolutions: 3 in a basic net, 4 in a bottleneck net. */
     pad.family = &none;
     check_options("resnet18", pad, 3, 224, 11181642 - 172032 - 2 * (128 + 256 + 512), 0);
@@ -208,7 +284,7 @@ static char *state_dict(const char *name)
     struct builder b = {.g = graph_new(&graph_ops_default, true)};
     const struct model *m = model_named(name);
     struct tensor *x = graph_input(&b, "input", DTYPE_F32, LAYOUT_IMAGE, 4,
-                                   (const int64_t[]){1, 3, m->size, m->size});
+                                   (const int64_t[]){2, 3, m->size, m->size});
     struct strbuf s = STRBUF_INIT;
 
     model_build(&b, m, &(struct model_options){.classes = 1000}, x);
@@ -268,31 +344,43 @@ static void test_keys(void **state)
         free(keys);
         lines++;
     }
-    assert_int_equal(lines, 90);
+    assert_int_equal(lines, 161);
     free(text);
 }
 
-/* Rates of the residual branches: p * i / (n - 1); the first is never dropped. */
-static void test_drop_path(void **state)
+/* Checks the rates of the residual branches and of the dropout. */
+static void check_drop_path(const char *name, const double *want, int npath)
 {
     struct model_options o = {.drop_path = 0.2, .drop_rate = 0.5};
-    struct net f = net_new("resnet18", o, 1);
+    struct net f = net_new(name, o, 1);
     int paths = 0, drops = 0;
 
-    (void)state;
     for (int i = 0; i < f.g->nnode; i++) {
         const struct node *n = f.g->node[i];
         const struct dropout_attrs *a = n->attrs;
 
         drops += n->op == &op_dropout && a->rate == 0.5f;
-        if (n->op != &op_drop_path)
+        if (n->op != &op_drop_path || paths == npath)
             continue;
-        paths++;
-        assert_true(fabs(a->rate - 0.2 * paths / 7) < 1e-6);
+        assert_true(fabs(a->rate - 0.2 * want[paths++]) < 1e-6);
     }
-    assert_int_equal(paths, 7);
+    assert_int_equal(paths, npath);
     assert_int_equal(drops, 1);
     net_release(&f);
+}
+
+/* p * i / (n - 1); the first is never dropped. EfficientNet: p * i / n, and blocks without
+ * a shortcut count, too. */
+static void test_drop_path(void **state)
+{
+    double resnet18[7], b0[] = {2. / 16,  4. / 16,  6. / 16,  7. / 16, 9. / 16,
+                                10. / 16, 12. / 16, 13. / 16, 14. / 16};
+
+    (void)state;
+    for (int i = 0; i < 7; i++)
+        resnet18[i] = (i + 1) / 7.0;
+    check_drop_path("resnet18", resnet18, 7);
+    check_drop_path("efficientnet_b0", b0, 9);
 }
 
 /*

@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "models/convnext.h"
+#include "models/efficientnet.h"
 #include "models/erfnet.h"
 #include "models/regnet.h"
 #include "models/resnet.h"
@@ -51,6 +52,7 @@ static struct model nets[] = {
     {.name = "regnet",
      .family = &regnet_family,
      .arch = &(const struct regnet){7, 8, 10, 2, 8, false}},
+    {.name = "test_efficientnet", .family = &efficientnet_family},
     {.name = "convnext",
      .family = &convnext_family,
      .arch = &(const struct convnext){{1, 1, 2, 1}, {8, 16, 24, 32}}},

@@ -9,7 +9,10 @@
 #include "graph/flat.h"
 #include "graph/program.h"
 #include "models/convnext.h"
+#include "models/efficientnet.h"
 #include "models/erfnet.h"
+#include "models/mobilenetv2.h"
+#include "models/mobilenetv3.h"
 #include "models/regnet.h"
 #include "models/resnet.h"
 #include "models/swin.h"
@@ -42,6 +45,18 @@
         (const int64_t[]){__VA_ARGS__},                                                  \
             sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)                     \
     }
+/* Blocks of EfficientNet and the MobileNets. */
+static const struct mobile_blocks mbconv[] = {
+    {MOBILE(SEPARABLE, 1, 3, 2, 1, 8), .squeeze = 0.25},
+    {MOBILE(INVERTED, 2, 5, 2, 2, 16), .squeeze = 0.25},
+    {0},
+};
+static const struct mobile_blocks lite[] = {
+    {MOBILE(FUSED, 1, 3, 2, 2, 8)},
+    {MOBILE(INVERTED, 2, 3, 2, 2, 16)},
+    {0},
+};
+
 #define OWN(...)                                                                         \
     .own = &(const struct model)                                                         \
     {                                                                                    \
@@ -167,6 +182,34 @@ const struct onnx_net onnx_nets[] = {
          .arch = &(const struct regnet){7, 8, 10, 2, 8, true}),
      .height = 32,
      .width = 40},
+    {.name = "efficientnet",
+     OWN(.name = "efficientnet", .family = &efficientnet_family,
+         .arch =
+             &(const struct mobile){
+                 .blocks = mbconv, .stem = 8, .features = 16, .act = "silu", MOBILE_TF}),
+     .height = 33,
+     .width = 40},
+    {.name = "mobilenetv3",
+     OWN(.name = "mobilenetv3", .family = &mobilenetv3_family,
+         .arch = &(const struct mobile){.blocks = mbconv,
+                                        .stem = 8,
+                                        .features = 16,
+                                        .act = "hardswish",
+                                        .squeeze = MOBILE_SQUEEZE_RELU,
+                                        .head = MOBILE_HEAD_POOL_BIAS}),
+     .height = 32,
+     .width = 40},
+    {.name = "mobilenetv2",
+     OWN(.name = "mobilenetv2", .family = &mobilenetv2_family,
+         .arch =
+             &(const struct mobile){.blocks = lite,
+                                    .stem = 8,
+                                    .features = 16,
+                                    .act = "relu",
+                                    .act_number = 6}),
+     .height = 32,
+     .width = 40,
+     .fold_bn = true},
     {.name = "regression",
      RESNET(.block = "BBB", .depth = {1, 1, 1}, .planes = {8, 8, 8},
             .stem = RESNET_STEM_3X3, .shortcut = RESNET_SHORTCUT_PAD, .cifar = true),
@@ -208,6 +251,10 @@ const struct onnx_net onnx_nets[] = {
     LARGE("vit", "deit_tiny_distilled_patch16_224", 224, false),
     LARGE("convnext", "convnext_tiny", 224, false),
     LARGE("regnet", "regnety_002", 224, false),
+    LARGE("efficientnet", "tf_efficientnet_b0", 224, false),
+    LARGE("efficientnet", "efficientnet_lite0", 224, true),
+    LARGE("mobilenetv3", "tf_mobilenetv3_large_100", 224, false),
+    LARGE("mobilenetv4", "mobilenetv4_conv_small", 224, true),
     {.name = NULL},
 };
 
