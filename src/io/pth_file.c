@@ -8,71 +8,21 @@
 
 #include "base/alloc.h"
 #include "base/checked.h"
+#include "io/zip_entry.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files are little-endian");
 
-enum { PICKLE_MAX = 64 << 20, CHUNK = 1 << 20 };
+enum { PICKLE_MAX = 64 << 20 };
 
 /* ---- the zip archive ---- */
-
-static int read_entry(const struct pth_file *f, uint64_t index, uint64_t offset,
-                      uint64_t size, void *data, struct strbuf *why)
-{
-    const char *name = zip_get_name(f->zip, index, ZIP_FL_ENC_RAW);
-    zip_file_t *z = zip_fopen_index(f->zip, index, 0);
-    char *p = data, last;
-    zip_int64_t got = 1;
-    int rc = 0;
-
-    if (!z)
-        return input_refuse(&f->in, why, "cannot read %s: %s", name,
-                            zip_strerror(f->zip));
-    if (offset && zip_fseek(z, (zip_int64_t)offset, SEEK_SET))
-        rc = input_refuse(&f->in, why, "%s is compressed, and shared by several tensors",
-                          name);
-    while (!rc && size && (got = zip_fread(z, p, size < CHUNK ? size : CHUNK)) > 0) {
-        p += got;
-        size -= (uint64_t)got;
-    }
-    if (!rc && got > 0)
-        got = zip_fread(z, &last, 1); /* the end, where the checksum is compared */
-    if (!rc && (got < 0 || size))
-        rc = input_refuse(&f->in, why, "cannot read %s: %s", name,
-                          got < 0 ? zip_file_strerror(z) : "it is cut off");
-    (void)zip_fclose(z);
-    return rc;
-}
 
 static int64_t find_entry(const struct pth_file *f, const char *name)
 {
     char *full = xasprintf("%s%s", f->folder, name);
-    zip_int64_t i = zip_name_locate(f->zip, full, ZIP_FL_ENC_RAW);
+    int64_t i = zip_entry_find(f->zip, full);
 
     free(full);
     return i;
-}
-
-/* Returns the size of an entry. A stored entry is never larger than the file, whatever
- * the archive's directory claims. */
-static uint64_t entry_size(const struct pth_file *f, int64_t i)
-{
-    zip_stat_t st;
-
-    if (zip_stat_index(f->zip, (zip_uint64_t)i, 0, &st))
-        return 0;
-    return st.comp_method == ZIP_CM_STORE && st.size > f->in.size ? f->in.size : st.size;
-}
-
-/* Returns the inflated size of a compressed entry; 0 if it is stored, as torch.save
- * does. */
-static uint64_t entry_inflated(const struct pth_file *f, int64_t i)
-{
-    zip_stat_t st;
-
-    return zip_stat_index(f->zip, (zip_uint64_t)i, 0, &st) ||
-                   st.comp_method == ZIP_CM_STORE
-               ? 0
-               : st.size;
 }
 
 uint64_t pth_file_limit(const struct pth_file *f)
@@ -142,8 +92,9 @@ static int check_zip(const struct pth_file *f, struct strbuf *why)
                             "state_dict(), ...) makes a file to read");
     if (order < 0)
         return 0;
-    if (entry_size(f, order) < sizeof(text) &&
-        read_entry(f, (uint64_t)order, 0, entry_size(f, order), text, why))
+    if (zip_entry_size(&f->in, f->zip, order) < sizeof(text) &&
+        zip_entry_read(&f->in, f->zip, (uint64_t)order, 0,
+                       zip_entry_size(&f->in, f->zip, order), text, why))
         return -1;
     return strcmp(text, "little") != 0
                ? input_refuse(&f->in, why, "its byte order is '%s', not little", text)
@@ -155,28 +106,19 @@ static int open_zip(struct pth_file *f, struct strbuf *why)
     int64_t at;
     uint64_t size;
     char *text;
-    int code = 0, rc;
-    zip_error_t e;
+    int rc;
 
-    f->zip = zip_fdopen(f->in.fd, 0, &code);
-    if (!f->zip) {
-        zip_error_init_with_code(&e, code);
-        (void)input_refuse(&f->in, why,
-                           "a damaged zip archive, or one that is cut off (%s): did "
-                           "its download end?",
-                           zip_error_strerror(&e));
-        zip_error_fini(&e);
+    f->zip = zip_entry_open(&f->in, why);
+    if (!f->zip)
         return -1;
-    }
-    f->in.fd = -1; /* now owned by the archive */
     if (find_folder(f, why) || check_zip(f, why))
         return -1;
     at = find_entry(f, "data.pkl");
-    size = entry_size(f, at);
+    size = zip_entry_size(&f->in, f->zip, at);
     if (size > PICKLE_MAX)
         return input_refuse(&f->in, why, "a pickle of %" PRIu64 " bytes", size);
     text = xmalloc((size_t)size + 1);
-    rc = read_entry(f, (uint64_t)at, 0, size, text, why);
+    rc = zip_entry_read(&f->in, f->zip, (uint64_t)at, 0, size, text, why);
     if (!rc) {
         struct strbuf wrong = STRBUF_INIT;
 
@@ -197,16 +139,16 @@ static int place_in_zip(struct pth_file *f, const char *key, struct pth_storage 
     int rc = 0;
 
     if (i >= 0)
-        f->inflated += entry_inflated(f, i);
+        f->inflated += zip_entry_inflated(f->zip, i);
     if (i < 0)
         rc = input_refuse(&f->in, why, "%s is missing", name);
     else if (f->inflated > pth_file_limit(f))
         rc = input_refuse(
             &f->in, why, "its compressed storages would take more than %d times its size",
             PTH_FILE_TIMES);
-    else if (entry_size(f, i) < want)
+    else if (zip_entry_size(&f->in, f->zip, i) < want)
         rc = input_refuse(&f->in, why, "%s has %" PRIu64 " bytes instead of %" PRIu64,
-                          name, entry_size(f, i), want);
+                          name, zip_entry_size(&f->in, f->zip, i), want);
     s->offset = (uint64_t)i;
     free(name);
     return rc;
@@ -427,6 +369,6 @@ struct pth_storage *pth_file_storage(const struct pth_file *f,
 int pth_file_read(const struct pth_file *f, const struct pth_storage *s, uint64_t offset,
                   uint64_t size, void *data, struct strbuf *why)
 {
-    return f->zip ? read_entry(f, s->offset, offset, size, data, why)
+    return f->zip ? zip_entry_read(&f->in, f->zip, s->offset, offset, size, data, why)
                   : input_read(&f->in, data, size, s->offset + offset, why);
 }
