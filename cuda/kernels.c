@@ -41,6 +41,7 @@ const struct kernel *const cuda_kernels[] = {
     &cuda_dropout,
     &cuda_resample,
     &cuda_concat,
+    &cuda_strided_copy,
     &cuda_patch_merge,
     &cuda_tokens,
     &cuda_position,

@@ -29,6 +29,7 @@
 #include "ops/resample.h"
 #include "ops/scale_channels.h"
 #include "ops/state.h"
+#include "ops/strided_copy.h"
 
 struct tensor *case_tensor(struct case_build *c, const char *name, enum dtype dtype,
                            enum layout layout, int ndim, const int64_t *dim,
@@ -219,6 +220,27 @@ void case_pad_end(struct case_build *c, const struct op_case *row,
 
     a.layer = "pad";
     case_output(c, pad_end_(c->b, case_image(c, "x", s->dim, CASE_SIGNED), &a));
+}
+
+/* The row's strides are one more than the dims that the loops go over, 0 for 3 repeats; its
+ * offset is the first of every second element of the innermost dim. */
+void case_strided_copy(struct case_build *c, const struct op_case *row,
+                       const struct case_size *s)
+{
+    struct strided_copy_attrs a = *(const struct strided_copy_attrs *)row->attrs;
+    struct tensor *x = case_plain(c, "x", s->dim, CASE_SIGNED);
+    int64_t stride[TENSOR_DIMS];
+
+    tensor_strides(x, stride);
+    a.layer = "copy";
+    for (int i = 0; i < a.n; i++) {
+        int d = (int)a.stride[i] - 1;
+        bool half = a.offset && d == x->ndim - 1;
+
+        a.len[i] = d < 0 ? 3 : half ? (x->dim[d] - a.offset) / 2 : x->dim[d];
+        a.stride[i] = d < 0 ? 0 : half ? 2 : stride[d];
+    }
+    case_output(c, strided_copy_(c->b, x, &a));
 }
 
 void case_pad_shortcut(struct case_build *c, const struct op_case *row,

@@ -39,6 +39,7 @@ case_build_fn case_pad_shortcut;
 case_build_fn case_groupnorm;
 case_build_fn case_resample;
 case_build_fn case_pad_end;
+case_build_fn case_strided_copy;
 case_build_fn case_concat;
 case_build_fn case_concat_tokens;
 case_build_fn case_concat_twice;

@@ -72,6 +72,7 @@ const struct kernel *const cpu_kernels[] = {
     &cpu_pad_shortcut,
     &cpu_resample,
     &cpu_concat,
+    &cpu_strided_copy,
     &cpu_patch_merge,
     &cpu_tokens,
     &cpu_position,

@@ -57,6 +57,7 @@
 #include "ops/resize.h"
 #include "ops/running_stats.h"
 #include "ops/scale_channels.h"
+#include "ops/strided_copy.h"
 #include "ops/tokens.h"
 #include "ops/unscale.h"
 #include "ops/update_control.h"
@@ -127,6 +128,8 @@ const struct op *const op_table[] = {
     &op_resample_grad,
     &op_concat,
     &op_slice,
+    &op_strided_copy,
+    &op_strided_copy_grad,
     &op_patch_merge,
     &op_patch_merge_grad,
     &op_prepend_token,
