@@ -21,6 +21,7 @@ awk '
     row("cuda", "base graph ops")
     row("models", "base graph ops")
     row("io", "base")
+    row("pt2", "base graph ops models io")
     row("page", "base config image io")
     row("onnx", "base graph ops")
     row("dist", "base graph")

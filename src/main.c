@@ -155,6 +155,7 @@ static int run(const struct verb *v, struct cmdline *line, struct problems *p)
     run_use_saved_config(v, line);
     (void)config_load(&cfg, line, p);
     run_reset_start_keys(&cfg, line);
+    run_use_saved_graph(&cfg);
     pretrained_preset(&cfg);
     hub_config_preset(&cfg, !p->nerror && verb_reads(v, "MODEL.NAME"), p);
     model_preset(&cfg);

@@ -17,6 +17,7 @@
 #include "cmd/run.h"
 #include "io/weights_file.h"
 #include "session/losses.h"
+#include "train/checkpoint.h"
 #include "train/weights_guess.h"
 
 static const char ema[] = "ema.", moments[] = "optimizer.";
@@ -160,7 +161,7 @@ static int export_weights(const struct cmdline *line)
     struct exporter e = {.raw = cmdline_has(line, "--raw"),
                          .aux = cmdline_has(line, "--aux")};
     struct strbuf why = STRBUF_INIT;
-    static const char *const kept[] = {"classes", "class_weights"};
+    static const char *const kept[] = {"classes", "class_weights", CHECKPOINT_GRAPH};
 
     open_checkpoint(&e, cmdline_value(line, "--weights"));
     if (renames(&e))
@@ -171,7 +172,7 @@ static int export_weights(const struct cmdline *line)
         safetensors_writer_meta(&e.out, RUN_CONFIG_META,
                                 weights_file_meta(&e.file, "config"));
     safetensors_writer_meta(&e.out, "format", "pt"); /* other programs look for it */
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         const char *text = weights_file_meta(&e.file, kept[i]);
 
         if (text)

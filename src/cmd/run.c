@@ -19,6 +19,7 @@
 #include "session/model_config.h"
 #include "session/optimizer_config.h"
 #include "session/schedules.h"
+#include "train/checkpoint.h"
 #include "train/data_config.h"
 #include "train/hub_config.h"
 #include "train/output.h"
@@ -249,6 +250,31 @@ void run_check(const struct config *cfg, bool train, struct problems *p)
         schedule_note_warmup(cfg, p);
 }
 
+/* Makes the model whose graph a checkpoint carries. */
+static void use_graph(const struct weights_file *file)
+{
+    const char *text = weights_file_meta(file, CHECKPOINT_GRAPH);
+    struct strbuf why = STRBUF_INIT;
+
+    if (text && !model_provide(text, &why))
+        usage("'%s': %s", file->path, why.buf);
+    strbuf_release(&why);
+}
+
+void run_use_saved_graph(const struct config *cfg)
+{
+    const char *path = cfg->model.resume;
+    struct strbuf unused = STRBUF_INIT; /* run_check() reports it */
+    struct weights_file file;
+
+    if (!*path || !file_exists(path) || file_is_dir(path))
+        return;
+    if (!weights_file_open(&file, path, true, &unused))
+        use_graph(&file);
+    weights_file_close(&file);
+    strbuf_release(&unused);
+}
+
 void run_use_saved_config_of(const char *path, struct cmdline *line)
 {
     struct strbuf why = STRBUF_INIT;
@@ -262,6 +288,7 @@ void run_use_saved_config_of(const char *path, struct cmdline *line)
     text = weights_file_meta(&file, file.by_trainc ? "config" : RUN_CONFIG_META);
     line->saved = text ? arena_strdup(&line->mem, text) : NULL;
     line->saved_name = path;
+    use_graph(&file);
     weights_file_close(&file);
     strbuf_release(&why);
 }

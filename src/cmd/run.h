@@ -36,6 +36,8 @@ void run_check_unread_weights(const struct config *cfg, const struct cmdline *li
 void run_use_saved_config(const struct verb *v, struct cmdline *line);
 /* The same for the given file of weights; NULL: none. */
 void run_use_saved_config_of(const char *path, struct cmdline *line);
+/* Call before the model is looked for: makes the model whose graph MODEL.RESUME carries. */
+void run_use_saved_graph(const struct config *cfg);
 /* Call after loading the configuration. Clears MODEL.PRETRAINED_SKIP if it comes from the
  * saved configuration, where it concerned the start of that run. */
 void run_reset_start_keys(struct config *cfg, const struct cmdline *line);

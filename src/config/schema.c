@@ -42,6 +42,15 @@ static const char *check_below(const char *text)
     return NULL;
 }
 
+/* A model's name, or the path of an exported network, whose folder in OUTPUT has only its
+ * last part (train/output.h). */
+static const char *check_model(const char *text)
+{
+    size_t len = strlen(text);
+
+    return len > 4 && !strcmp(text + len - 4, ".pt2") ? NULL : check_below(text);
+}
+
 static const char *check_range(const char *text)
 {
     struct value_range unused;
@@ -476,8 +485,9 @@ const struct schema schema_table[] = {
         .metavar = "TYPE",
         .help = "model family, see `trainc models`; a known MODEL.NAME implies it"),
     ROW("MODEL.NAME", model.name, .def = "swin_tiny_patch4_window7_224",
-        .check = check_below, .flag = "--model", .metavar = "NAME",
-        .help = "model, see `trainc models`; also the name of a folder in OUTPUT"),
+        .check = check_model, .flag = "--model", .metavar = "NAME",
+        .help = "model, see `trainc models`, or a network that PyTorch exported "
+                "(net.pt2); also the name of a folder in OUTPUT"),
     ROW("MODEL.PRETRAINED", model.pretrained, NEUTRAL, PATH, .flag = "--pretrained",
         .metavar = "[WEIGHTS]", .bare = "auto",
         .help = "weights to start from: a .safetensors or torch.save (.pth) file, a name "

@@ -23,6 +23,16 @@ int weights_file_open(struct weights_file *f, const char *path, bool ema,
 {
     *f = (struct weights_file){.part = ""};
     f->torch = is_torch(path);
+    f->pt2 = f->torch && pt2_file_is(path);
+    if (f->pt2) {
+        f->torch = false;
+        if (pt2_file_open(&f->archive, path, why))
+            return -1;
+        f->path = f->archive.in.path;
+        f->tensor = f->archive.tensor;
+        f->n = f->archive.n;
+        return 0;
+    }
     if (f->torch) {
         if (pth_open(&f->pth, path, ema, why))
             return -1;
@@ -50,7 +60,9 @@ int weights_file_verify(const struct weights_file *f, struct strbuf *why)
 
 void weights_file_close(struct weights_file *f)
 {
-    if (f->torch)
+    if (f->pt2)
+        pt2_file_close(&f->archive);
+    else if (f->torch)
         pth_close(&f->pth);
     else
         safetensors_close(&f->safetensors);
@@ -60,18 +72,20 @@ void weights_file_close(struct weights_file *f)
 const struct safetensors_tensor *weights_file_find(const struct weights_file *f,
                                                    const char *name)
 {
-    return f->torch ? strmap_get(&f->pth.index, name)
-                    : safetensors_find(&f->safetensors, name);
+    return f->pt2     ? strmap_get(&f->archive.index, name)
+           : f->torch ? strmap_get(&f->pth.index, name)
+                      : safetensors_find(&f->safetensors, name);
 }
 
 const char *weights_file_meta(const struct weights_file *f, const char *key)
 {
-    return f->torch ? NULL : safetensors_meta(&f->safetensors, key);
+    return f->pt2 || f->torch ? NULL : safetensors_meta(&f->safetensors, key);
 }
 
 int weights_file_read(const struct weights_file *f, const struct safetensors_tensor *t,
                       void *data, struct strbuf *why)
 {
-    return f->torch ? pth_read(&f->pth, t, data, why)
-                    : safetensors_read(&f->safetensors, t, data, why);
+    return f->pt2     ? pt2_file_read(&f->archive, t, data, why)
+           : f->torch ? pth_read(&f->pth, t, data, why)
+                      : safetensors_read(&f->safetensors, t, data, why);
 }

@@ -1,6 +1,6 @@
 /*
  * A file of named tensors to read weights from: safetensors (of any writer) or PyTorch's
- * torch.save (io/pth.h).
+ * torch.save (io/pth.h) or torch.export.save (io/pt2_file.h).
  *
  *   struct weights_file f;
  *   if (weights_file_open(&f, path, true, &why)) ...
@@ -13,6 +13,7 @@
 #ifndef IO_WEIGHTS_FILE_H
 #define IO_WEIGHTS_FILE_H
 
+#include "io/pt2_file.h"
 #include "io/pth.h"
 #include "io/safetensors.h"
 
@@ -23,9 +24,10 @@ struct weights_file {
     const char *part; /* the part of a PyTorch checkpoint that is read: "state_dict_ema";
                        * "": the whole file */
     bool by_trainc;   /* written by trainc */
-    bool torch;
+    bool torch, pt2;  /* of torch.save, of torch.export.save */
     struct safetensors safetensors;
     struct pth pth;
+    struct pt2_file archive;
 };
 
 /* `ema`: reads the EMA weights of a PyTorch checkpoint, if present. */

@@ -56,7 +56,7 @@ static struct layer layer_of(const struct layer_rule *rules, const char *name)
 {
     struct layer l = {.n = 0};
 
-    for (const struct layer_rule *r = rules; r->pattern && !l.n; r++)
+    for (const struct layer_rule *r = rules; r && r->pattern && !l.n; r++)
         match(r, &l, name);
     if (!l.n)
         add(&l, HEAD);

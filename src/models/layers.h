@@ -29,7 +29,7 @@ struct layer_rule {
 
 /*
  * Sets scale[i] to the learning rate factor of f->segment[i], for all [0, f->nparam):
- * frozen parameters count as layers, too.
+ * frozen parameters count as layers, too. Without rules (NULL) all parameters are one layer.
  */
 void layer_scales(const struct layer_rule *rules, const struct flat *f, double decay,
                   float *scale);

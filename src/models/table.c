@@ -34,6 +34,7 @@ const struct model_family *const model_families[] = {
     &vit_family,
     &convnext_family,
     &erfnet_family,
+    &pt2_family,
     NULL,
 };
 
@@ -103,6 +104,9 @@ const struct model_family *model_family_of(const char *name)
 {
     const struct model_family *f = NULL;
 
+    for (int i = 0; model_families[i]; i++)
+        if (model_families[i]->ending && ends_with(name, model_families[i]->ending))
+            return model_families[i];
     for (int i = 0; model_families[i]; i++)
         for (const struct model *m = model_families[i]->models; m->name; m++) {
             if (!same_arch(m, name))
@@ -194,6 +198,8 @@ const struct model *model_find(const char *type, const char *name, struct strbuf
         say_types(why, type, name);
         return NULL;
     }
+    if (f->find)
+        return f->find(name, why);
     for (const struct model *m = f->models; m->name; m++) {
         if (!same_arch(m, name))
             continue;
@@ -205,6 +211,14 @@ const struct model *model_find(const char *type, const char *name, struct strbuf
     }
     say_name(why, f, name, len);
     return NULL;
+}
+
+bool model_provide(const char *graph, struct strbuf *why)
+{
+    for (int i = 0; model_families[i]; i++)
+        if (model_families[i]->provide)
+            return model_families[i]->provide(graph, why);
+    return false;
 }
 
 struct tensor *model_build(struct builder *b, const struct model *m,

@@ -46,6 +46,10 @@ struct model {
     bool bilinear; /* otherwise bicubic */
     double mean[3], std[3];
 
+    /* Of a model that is read from a file; otherwise 0 and NULL. */
+    int channels;      /* of its images */
+    const char *graph; /* a text from which the family makes it again; for checkpoints */
+
     const void *arch; /* for the family's build() */
 };
 
@@ -75,7 +79,7 @@ struct model_family {
     /* Parameters whose names contain such words have no weight decay, whatever their
      * dims. Ended by NULL; may be NULL. */
     const char *const *no_decay;
-    const struct layer_rule *layers; /* for TRAIN.LAYER_DECAY */
+    const struct layer_rule *layers; /* for TRAIN.LAYER_DECAY; NULL: it is refused */
     const struct model_grid *grids;  /* or NULL */
     /* Layers that depend on the classes, ended by NULL; NULL: the layer of the logits. */
     const char *const *heads;
@@ -92,6 +96,15 @@ struct model_family {
      * Ended by NULL; may be NULL. */
     const char *const *computed;
 
+    /*
+     * Models that are files: names with this ending, which find() reads. It returns NULL
+     * with a reason if it cannot. provide() makes a model from the text of a checkpoint
+     * (struct model: graph), so that find() needs no file. NULL: only rows.
+     */
+    const char *ending;
+    const struct model *(*find)(const char *name, struct strbuf *why);
+    bool (*provide)(const char *graph, struct strbuf *why);
+
     /* Returns the logits of the images x [N, C, H, W], or NULL if the net ends with a
      * stage (models/stages.h). o->family is the family's struct, or NULL. */
     struct tensor *(*build)(struct builder *b, const void *arch,
@@ -106,6 +119,10 @@ struct model_family {
 };
 
 extern const struct model_family *const model_families[]; /* ended by NULL */
+
+/* Networks that PyTorch exported: the only family from another folder, pt2/family.c, which
+ * is built upon this one. */
+extern const struct model_family pt2_family;
 
 extern const struct names model_family_names;
 
@@ -125,6 +142,10 @@ const struct model *model_find(const char *type, const char *name, struct strbuf
 /* Returns the only family with a model of that name (any tag), or NULL if there are none
  * or several. */
 const struct model_family *model_family_of(const char *name);
+
+/* Makes a model from the graph that a checkpoint carries, so that model_find() finds its
+ * name. Returns false with a reason if it is not valid. */
+bool model_provide(const char *graph, struct strbuf *why);
 
 /* True if it is the name of a known model that cannot be built yet, as model_find
  * reports. */

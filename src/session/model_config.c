@@ -231,6 +231,11 @@ void model_check(const struct config *cfg, struct problems *p)
         check_segment(cfg, p);
     else
         check_classify(cfg, p);
+    if (m && !m->family->layers &&
+        (cfg->train.layer_decay < 1 || cfg->train.layer_decay > 1))
+        config_blame(cfg, p, KEYS("TRAIN.LAYER_DECAY"),
+                     "TRAIN.LAYER_DECAY %g: the order of the layers of %s is unknown",
+                     cfg->train.layer_decay, m->name);
     task_check(cfg, m, p);
     loss_check(cfg, m, p);
     if (model_options_check(cfg, p) && m)

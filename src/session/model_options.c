@@ -127,6 +127,30 @@ static void preset_type(struct config *cfg)
     strbuf_release(&where);
 }
 
+static void preset_number(struct config *cfg, const char *key, int value,
+                          const char *where)
+{
+    struct strbuf text = STRBUF_INIT;
+
+    strbuf_addf(&text, "%d", value);
+    config_preset(cfg, key, text.buf, where);
+    strbuf_release(&text);
+}
+
+/* Takes what a model from a file fixes: its images, classes, and weights. */
+static void preset_file(struct config *cfg, const struct model *m, const char *where)
+{
+    preset_number(cfg, "MODEL.NUM_CLASSES", m->classes, where);
+    preset_number(cfg, "MODEL.IN_CHANS", m->channels, where);
+    if (m->size && !m->height)
+        preset_number(cfg, "DATA.IMG_SIZE", m->size, where);
+    if (m->height) {
+        preset_number(cfg, "DATA.IMG_WIDTH", m->size, where);
+        preset_number(cfg, "DATA.IMG_HEIGHT", m->height, where);
+    }
+    config_preset(cfg, "MODEL.PRETRAINED", m->name, where);
+}
+
 /* Takes the loss from the task, unless the user names one. */
 static void preset_loss(struct config *cfg)
 {
@@ -152,6 +176,8 @@ void model_preset(struct config *cfg)
     strbuf_reset(&text);
     if (m)
         strbuf_addf(&text, "MODEL.NAME %s", m->name);
+    if (m && m->graph)
+        preset_file(cfg, m, text.buf);
     for (; o && o->key; o++) {
         const char *member = (const char *)m->arch + o->offset;
 

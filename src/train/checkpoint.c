@@ -214,6 +214,8 @@ int checkpoint_store(const struct checkpoint *c, const char *path, struct strbuf
     if (c->thresholds.len)
         safetensors_writer_meta(&out, "thresholds", c->thresholds.buf);
     safetensors_writer_meta(&out, "config", c->config);
+    if (c->s->plan.model->graph)
+        safetensors_writer_meta(&out, CHECKPOINT_GRAPH, c->s->plan.model->graph);
     w.packed = xmalloc(largest_tensor(f));
     w.piece = xcalloc((size_t)n * (size_t)f->nsegment, sizeof(*w.piece));
     for (int i = 0; i < n; i++)

@@ -18,6 +18,7 @@
 #include "config/print.h"
 #include "config/schema.h"
 #include "dist/group.h"
+#include "models/table.h"
 #include "train/output.h"
 #include "train/saves.h"
 
@@ -108,7 +109,15 @@ void output_compare(const struct config *cfg, const char *checkpoint)
 
 char *output_dir(const struct config *cfg)
 {
-    return xasprintf("%s/%s/%s", *cfg->output ? cfg->output : "output", cfg->model.name,
+    const char *name = cfg->model.name;
+    const struct model_family *f = model_family_of(name);
+    size_t len = strlen(name);
+
+    if (f && f->ending) { /* a path: net of nets/net.pt2 */
+        name = path_basename(name);
+        len = strlen(name) - strlen(f->ending);
+    }
+    return xasprintf("%s/%.*s/%s", *cfg->output ? cfg->output : "output", (int)len, name,
                      cfg->tag);
 }
 

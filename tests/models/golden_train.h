@@ -12,7 +12,8 @@
 enum golden_optimizer {
     GOLDEN_SGD,
     GOLDEN_ADAMW,
-    GOLDEN_LAYERS /* AdamW with layer-wise learning rate decay */
+    GOLDEN_LAYERS, /* AdamW with layer-wise learning rate decay */
+    GOLDEN_SLOW    /* SGD at a rate so small that rounding does not grow */
 };
 
 /*
@@ -20,5 +21,12 @@ enum golden_optimizer {
  * `first`, "logits" and "grad" of the first step, and "eval" if present.
  */
 void golden_train(const struct model *m, enum golden_optimizer o, bool first);
+
+/*
+ * Checks an exported network, whose weights are those of its archive `m->name`, against the
+ * results in the file `golden` of scripts/golden/pt2.py: GOLDEN_SLOW, with losses and
+ * running statistics ("stats") to 1e-5, gradients to 1e-3. Its logits may be images.
+ */
+void golden_train_archive(const struct model *m, const char *golden);
 
 #endif

@@ -1,0 +1,190 @@
+/*
+ * Exported networks as a family of models (models/table.h): MODEL.NAME is the path of an
+ * archive of torch.export.save. An archive is read once per process. A checkpoint carries
+ * the graph of its network (struct model: graph), which then takes the place of the archive.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "models/stages.h"
+#include "models/table.h"
+#include "ops/image.h"
+#include "ops/table.h"
+#include "pt2/import.h"
+
+enum { TRY_BATCH = 2 }; /* of the graph that check() builds */
+
+struct imported {
+    struct model model;
+    struct model_family family; /* its own: task and head differ */
+    struct pt2_program *program;
+    const char *heads[2];
+    char *name, *head;
+};
+
+static struct strmap known; /* MODEL.NAME -> struct imported, until the process ends */
+
+/* Fills the row of a program. Returns NULL, or why it is no model. */
+static const char *describe(struct imported *m)
+{
+    const struct pt2_meta *in = m->program->input_meta, *out = m->program->output_meta;
+    struct pt2_head head = pt2_head_of(m->program);
+
+    if (in->ndim != 4 || in->dim[1] < 1)
+        return "its input is not a batch of images [N, C, H, W]";
+    if (in->dim[0] >= 0)
+        return "its batch has a fixed size: export it with dynamic_shapes=({0: "
+               "torch.export.Dim(\"batch\")},)";
+    if ((out->ndim != 2 && out->ndim != 4) || out->dim[1] < 1)
+        return "its output is not [N, classes] or [N, classes, H, W]";
+    m->model.classes = (int)out->dim[1];
+    m->model.channels = (int)in->dim[1];
+    if (in->dim[2] > 0 && in->dim[3] > 0) {
+        m->model.size = (int)in->dim[3];
+        m->model.height = in->dim[2] == in->dim[3] ? 0 : (int)in->dim[2];
+    }
+    m->model.label_divisor = 1;
+    if (out->ndim == 4) {
+        m->family.task = MODEL_SEGMENT;
+        if (out->dim[3] > 0 && in->dim[3] > 0)
+            m->model.label_divisor = (int)(in->dim[3] / out->dim[3]);
+    }
+    m->heads[0] = m->head =
+        xstrndup(head.weight ? head.layer : "", (size_t)head.layer_len);
+    m->family.heads = m->heads;
+    return NULL;
+}
+
+static const double imagenet_mean[] = {0.485, 0.456, 0.406},
+                    imagenet_std[] = {0.229, 0.224, 0.225};
+
+/* Registers a program under a name. Returns NULL with a reason if it is no model. */
+static const struct model *add(const char *name, struct pt2_program *p,
+                               struct strbuf *why)
+{
+    struct imported *m = xcalloc(1, sizeof(*m));
+    const char *wrong;
+
+    m->program = p;
+    m->name = xstrdup(name);
+    m->family = pt2_family;
+    m->model = (struct model){.name = m->name,
+                              .family = &m->family,
+                              .tags = "",
+                              .crop_pct = 0.875,
+                              .graph = p->text,
+                              .arch = m};
+    for (int i = 0; i < 3; i++) {
+        m->model.mean[i] = imagenet_mean[i];
+        m->model.std[i] = imagenet_std[i];
+    }
+    wrong = describe(m);
+    if (!wrong) {
+        strmap_put(&known, name, m);
+        return &m->model;
+    }
+    strbuf_addf(why, "'%s': %s", name, wrong);
+    pt2_program_free(p);
+    free(m->name);
+    free(m->head);
+    free(m);
+    return NULL;
+}
+
+static const struct model *find(const char *name, struct strbuf *why)
+{
+    const struct imported *m = strmap_get(&known, name);
+    struct pt2_program *p;
+
+    if (m)
+        return &m->model;
+    p = pt2_program_read(name, why);
+    return p ? add(name, p, why) : NULL;
+}
+
+static bool provide(const char *graph, struct strbuf *why)
+{
+    struct pt2_program *p = pt2_program_parse(graph, strlen(graph), why);
+
+    if (p && strmap_has(&known, p->path)) {
+        pt2_program_free(p);
+        return true;
+    }
+    return p && add(p->path, p, why);
+}
+
+/* Ends the only stage, what the classifier pools, for Grad-CAM and features. Returns true
+ * if the net ends with it. */
+static bool end_stage(const struct model_options *o, const struct tensor *images,
+                      struct tensor *features)
+{
+    int reduction = features ? (int)(images->dim[IMAGE_H] / features->dim[IMAGE_H]) : 1;
+
+    return features && model_stage(o, "features", reduction ? reduction : 1, features);
+}
+
+static struct tensor *build(struct builder *b, const void *arch,
+                            const struct model_options *o, struct tensor *x)
+{
+    const struct imported *m = arch;
+    struct strbuf why = STRBUF_INIT;
+    struct tensor *features,
+        *y = pt2_import(b, m->program, o->classes, x, &features, &why);
+
+    if (!y)
+        die("'%s': %s", m->model.name, why.buf);
+    strbuf_release(&why);
+    return end_stage(o, x, features) ? NULL : y;
+}
+
+static const char *const *check(const struct model *m, const struct model_options *o,
+                                int height, int width, struct strbuf *why)
+{
+    static const char *const name[] = {"MODEL.NAME", NULL}, *const size[] = {
+                                                                "DATA.IMG_SIZE",
+                                                                "MODEL.NAME", NULL};
+    const struct imported *own = m->arch;
+    struct graph *g;
+    struct builder b = {0};
+    int64_t dim[] = {TRY_BATCH, m->channels, height, width};
+    struct tensor *features;
+    int high = m->height ? m->height : m->size;
+    bool ok;
+
+    if (m->size && (width != m->size || height != high)) {
+        strbuf_addf(why,
+                    "'%s' was exported for images of %d x %d, not %d x %d: export it "
+                    "again for another size",
+                    m->name, m->size, high, width, height);
+        return size;
+    }
+    b.g = g = graph_new(&graph_ops_default, true);
+    strbuf_addf(why, "'%s': ", m->name);
+    ok = pt2_import(&b, own->program, o->classes,
+                    graph_input(&b, "images", DTYPE_F32, LAYOUT_IMAGE, 4, dim), &features,
+                    why);
+    if (ok)
+        strbuf_reset(why);
+    graph_free(g);
+    return ok ? NULL : name;
+}
+
+static const struct model models[] = {{.name = NULL}};
+static const char *const reads[] = {"MODEL.NUM_CLASSES", NULL};
+static const char *const no_decay[] = {"pos_embed", "cls_token", "dist_token", NULL};
+
+const struct model_family pt2_family = {
+    .type = "pt2",
+    .task = MODEL_CLASSIFY,
+    .models = models,
+    .reads = reads,
+    .no_decay = no_decay,
+    .layer_norm = false,
+    .ending = ".pt2",
+    .find = find,
+    .provide = provide,
+    .build = build,
+    .check = check,
+};

@@ -1,0 +1,108 @@
+/*
+ * From an exported program to nodes of a graph. Each node of the program is mapped by a row
+ * of pt2/table.c. A mapping consumes every argument of its node; what it does not
+ * understand stops the import with one line that names the node, its module, the operator,
+ * and the reason.
+ *
+ *   struct pt2_head head = pt2_head_of(p);
+ *   logits = pt2_import(&b, p, 10, images, &why);       NULL: refused
+ *
+ * Weights keep their names in the state dict. Those that no node reads are in the graph,
+ * too, and are not trained.
+ */
+#ifndef PT2_IMPORT_H
+#define PT2_IMPORT_H
+
+#include "pt2/program.h"
+#include "pt2/value.h"
+
+/* The layer that computes the logits: the last linear layer or convolution. */
+struct pt2_head {
+    const char *weight,
+        *bias;         /* names of values; weight is NULL if there is no such layer,
+                                * so that the classes cannot be changed; bias may be */
+    const char *layer; /* a name of layer_len bytes */
+    int layer_len;
+    int64_t classes; /* of the archive */
+};
+
+struct pt2_head pt2_head_of(const struct pt2_program *p);
+
+/*
+ * Adds the nodes of the program for images x. With another number of classes than the
+ * archive's, the weights of the head get that many rows. Returns the logits as [N,classes]
+ * or as an image, or NULL with a reason. *features: the last image of more than one pixel
+ * before them; NULL if there is none.
+ */
+struct tensor *pt2_import(struct builder *b, const struct pt2_program *p, int64_t classes,
+                          struct tensor *x, struct tensor **features, struct strbuf *why);
+
+/* ---- for the mappings ---- */
+
+struct pt2_import {
+    struct builder *b;
+    const struct pt2_program *p;
+    struct pt2_head head;
+    int64_t classes;
+    struct strmap value;         /* name -> struct pt2_value */
+    struct strmap layers;        /* names of layers that exist */
+    const struct pt2_node *node; /* that is being mapped */
+    int at;                      /* its index */
+    uint64_t used;               /* bits of its arguments */
+    struct strbuf *why;          /* not empty: refused */
+    int memories;
+    struct tensor *features; /* the last image of more than one pixel */
+};
+
+/* Refuses the current node; keeps the first reason. */
+__attribute__((format(printf, 2, 3))) void pt2_refuse(struct pt2_import *c,
+                                                      const char *fmt, ...);
+
+/* Returns the name of the layer for what the current node computes: its module's, made
+ * unique. */
+const char *pt2_layer(struct pt2_import *c);
+
+/*
+ * Arguments of the current node by name. Each call consumes the argument. If it is missing
+ * or of another kind, pt2_tensor and pt2_int refuse the node; the others return the
+ * default. Results are valid, if meaningless, after a refusal.
+ */
+struct pt2_value *pt2_tensor(struct pt2_import *c, const char *name);
+/* The same, which may also be a mask or an empty tensor (pt2/value.h). */
+struct pt2_value *pt2_tensor_or_mask(struct pt2_import *c, const char *name);
+bool pt2_is_tensor(struct pt2_import *c, const char *name);
+/* Returns NULL if the argument is missing, None, or no tensor, which is not consumed. */
+struct pt2_value *pt2_optional(struct pt2_import *c, const char *name);
+int64_t pt2_int(struct pt2_import *c, const char *name, int64_t otherwise);
+/* An integer from 0 to PT2_MOST: a number of channels, rows, or the like. */
+enum { PT2_MOST = 1 << 20 };
+int pt2_count(struct pt2_import *c, const char *name, int otherwise);
+double pt2_number(struct pt2_import *c, const char *name, double otherwise);
+bool pt2_flag(struct pt2_import *c, const char *name, bool otherwise);
+const char *pt2_text(struct pt2_import *c, const char *name, const char *otherwise);
+/* Gets a list of integers, of at most PT2_DIMS. Returns their number; 0 if the argument is
+ * missing or None. */
+int pt2_ints(struct pt2_import *c, const char *name, int64_t to[PT2_DIMS]);
+/* Gets one or two integers as a pair. Returns false if the argument is missing or empty. */
+bool pt2_pair(struct pt2_import *c, const char *name, int to[2]);
+/* Gets a list of tensors; the array lives as long as the graph. */
+struct pt2_value **pt2_tensors(struct pt2_import *c, const char *name, int *n);
+/* Consumes an argument that does not matter for values: a device, a memory format. */
+void pt2_ignore(struct pt2_import *c, const char *name);
+/* True if the node has the argument, and it is not None. */
+bool pt2_has(const struct pt2_import *c, const char *name);
+/* Returns the dim that an index, which may be negative, means; refuses others. */
+int pt2_dim(struct pt2_import *c, int64_t dim, int ndim);
+
+/* Sets the only result of the current node: v, which may share memory with `of`. */
+void pt2_result(struct pt2_import *c, struct pt2_value v);
+void pt2_result_view(struct pt2_import *c, const struct pt2_value *of,
+                     struct pt2_value v);
+/* Sets a result that is a tensor of the graph with its own dims. */
+void pt2_result_tensor(struct pt2_import *c, struct tensor *t);
+void pt2_result_number(struct pt2_import *c, int64_t number);
+/* Sets a result that is a list of views of `of`; copies the items. */
+void pt2_result_list(struct pt2_import *c, const struct pt2_value *of,
+                     const struct pt2_value *item, int n);
+
+#endif

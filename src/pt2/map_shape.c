@@ -1,0 +1,485 @@
+/* Dims: what only relabels elements, and what joins tensors. */
+#include <string.h>
+
+#include "ops/concat.h"
+#include "ops/image.h"
+#include "ops/tokens.h"
+#include "pt2/place.h"
+#include "pt2/table.h"
+
+static const struct pt2_value *operand(struct pt2_import *c)
+{
+    return pt2_has(c, "input") ? pt2_tensor(c, "input") : pt2_tensor(c, "self");
+}
+
+/* ---- the same elements ---- */
+
+/* A copy, or a cast that changes nothing. */
+void pt2_map_same(struct pt2_import *c)
+{
+    const struct pt2_value *x = operand(c);
+
+    pt2_ignore(c, "memory_format");
+    if (!strcmp(c->node->target, "aten.to.dtype")) {
+        if (pt2_int(c, "dtype", PT2_F32) != PT2_F32)
+            pt2_refuse(c, "a cast to another type than 32-bit floats");
+        (void)pt2_flag(c, "non_blocking", false);
+        (void)pt2_flag(c, "copy", false);
+    }
+    pt2_result_view(c, x, *x);
+}
+
+void pt2_map_skip(struct pt2_import *c)
+{
+    c->used = ~0ull;
+}
+
+/* Gives x these dims, of which one may be -1. */
+static void reshape(struct pt2_import *c, const struct pt2_value *of, int n, int64_t *dim)
+{
+    struct pt2_value x = *of;
+    int64_t len = pt2_value_len(of), known = 1;
+    int open = -1, order[PT2_DIMS];
+
+    for (int d = 0; d < n; d++) {
+        if (dim[d] == -1 && open < 0)
+            open = d;
+        else if (dim[d] < 0 || __builtin_mul_overflow(known, dim[d], &known))
+            known = 0;
+    }
+    if (c->why->len)
+        return;
+    if (known <= 0 || (open < 0 ? known != len : len % known != 0)) {
+        pt2_refuse(c, "a tensor of %lld elements has no such dims", (long long)len);
+        return;
+    }
+    if (open >= 0)
+        dim[open] = len / known;
+    if (!pt2_value_view(&x, n, dim)) {
+        for (int d = 0; d < x.ndim; d++)
+            order[d] = d;
+        if (!pt2_store(c, &x, order) || !pt2_value_view(&x, n, dim))
+            return;
+    }
+    pt2_result_view(c, of, x);
+}
+
+void pt2_map_view(struct pt2_import *c)
+{
+    const struct pt2_value *x = pt2_tensor(c, "self");
+    int64_t dim[PT2_DIMS];
+    int n = pt2_ints(c, pt2_has(c, "size") ? "size" : "shape", dim);
+
+    reshape(c, x, n, dim);
+}
+
+void pt2_map_flatten(struct pt2_import *c)
+{
+    const struct pt2_value *x = pt2_tensor(c, "self");
+    int first = pt2_dim(c, pt2_int(c, "start_dim", 0), x->ndim);
+    int last = pt2_dim(c, pt2_int(c, "end_dim", -1), x->ndim), n = 0;
+    int64_t dim[PT2_DIMS];
+
+    for (int d = 0; d < x->ndim; d++) {
+        if (d > first && d <= last)
+            dim[n - 1] *= x->dim[d];
+        else
+            dim[n++] = x->dim[d];
+    }
+    reshape(c, x, n, dim);
+}
+
+/* ---- order ---- */
+
+static void permute(struct pt2_import *c, const struct pt2_value *of, const int *from)
+{
+    struct pt2_value x = *of;
+
+    if (c->why->len)
+        return;
+    pt2_value_permute(&x, from);
+    pt2_result_view(c, of, x);
+}
+
+void pt2_map_permute(struct pt2_import *c)
+{
+    const struct pt2_value *x = pt2_tensor(c, "self");
+    int64_t dims[PT2_DIMS];
+    int n = pt2_ints(c, "dims", dims), from[PT2_DIMS];
+
+    if (n != x->ndim)
+        pt2_refuse(c, "%d dims of %d", n, x->ndim);
+    for (int d = 0; d < n; d++)
+        from[d] = pt2_dim(c, dims[d], x->ndim);
+    permute(c, x, from);
+}
+
+void pt2_map_transpose(struct pt2_import *c)
+{
+    const struct pt2_value *x = pt2_tensor(c, "self");
+    int a = pt2_dim(c, pt2_int(c, "dim0", 0), x->ndim),
+        b = pt2_dim(c, pt2_int(c, "dim1", 0), x->ndim), from[PT2_DIMS];
+
+    for (int d = 0; d < PT2_DIMS; d++)
+        from[d] = d == a ? b : d == b ? a : d;
+    permute(c, x, from);
+}
+
+void pt2_map_movedim(struct pt2_import *c)
+{
+    const struct pt2_value *x = pt2_tensor(c, "self");
+    int s = pt2_dim(c, pt2_int(c, "source", 0), x->ndim),
+        to = pt2_dim(c, pt2_int(c, "destination", 0), x->ndim), from[PT2_DIMS], k = 0;
+
+    for (int d = 0; d < x->ndim; d++, k++) {
+        if (k == s)
+            k++;
+        if (d == to)
+            from[d] = s, k--;
+        else
+            from[d] = k;
+    }
+    permute(c, x, from);
+}
+
+/* ---- dims of size 1 ---- */
+
+void pt2_map_unsqueeze(struct pt2_import *c)
+{
+    const struct pt2_value *of = pt2_tensor(c, "self");
+    struct pt2_value x = *of;
+    int at = pt2_dim(c, pt2_int(c, "dim", 0), of->ndim + 1);
+
+    if (of->ndim == PT2_DIMS)
+        pt2_refuse(c, "more than %d dims", PT2_DIMS);
+    if (c->why->len)
+        return;
+    for (int d = x.ndim++; d > at; d--) {
+        x.dim[d] = x.dim[d - 1];
+        x.stride[d] = x.stride[d - 1];
+    }
+    x.dim[at] = x.stride[at] = 1;
+    pt2_result_view(c, of, x);
+}
+
+void pt2_map_squeeze(struct pt2_import *c)
+{
+    const struct pt2_value *of = pt2_tensor(c, "self");
+    struct pt2_value x = *of;
+    int64_t dims[PT2_DIMS];
+    bool drop[PT2_DIMS] = {false}, all = !pt2_has(c, "dim");
+    int n = pt2_ints(c, "dim", dims);
+
+    for (int i = 0; i < n; i++)
+        drop[pt2_dim(c, dims[i], of->ndim)] = true;
+    if (of->ndim && of->dim[0] == 1 && (all || drop[0]))
+        pt2_refuse(c, "it would remove the dim of the batch");
+    x.ndim = 0;
+    for (int d = 0; d < of->ndim; d++) {
+        if (of->dim[d] == 1 && (all || drop[d]))
+            continue;
+        x.dim[x.ndim] = of->dim[d];
+        x.stride[x.ndim++] = of->stride[d];
+    }
+    pt2_result_view(c, of, x);
+}
+
+void pt2_map_expand(struct pt2_import *c)
+{
+    const struct pt2_value *of = pt2_tensor(c, "self");
+    struct pt2_value x = *of;
+    int64_t dim[PT2_DIMS];
+    int n = 0;
+
+    if (!strcmp(c->node->target, "aten.expand_as.default")) {
+        const struct pt2_value *as = pt2_tensor(c, "other");
+
+        n = as->ndim;
+        memcpy(dim, as->dim, sizeof(dim));
+    } else {
+        n = pt2_ints(c, "size", dim);
+        (void)pt2_flag(c, "implicit", false);
+    }
+    for (int d = 0; d < n; d++)
+        if (dim[d] < 0)
+            dim[d] = d < n - of->ndim ? 0 : of->dim[d - (n - of->ndim)];
+    if (!pt2_value_expand(&x, n, dim))
+        pt2_refuse(c, "its operand does not broadcast to these dims");
+    pt2_result_view(c, of, x);
+}
+
+/* ---- parts ---- */
+
+static struct pt2_value part_of(const struct pt2_value *x, int d, int64_t from,
+                                int64_t len)
+{
+    struct pt2_value y = *x;
+
+    y.offset += from * x->stride[d];
+    y.dim[d] = len;
+    return y;
+}
+
+void pt2_map_slice(struct pt2_import *c)
+{
+    const struct pt2_value *x = pt2_tensor(c, "self");
+    int d = pt2_dim(c, pt2_int(c, "dim", 0), x->ndim);
+    int64_t n = x->ndim ? x->dim[d] : 0, from = pt2_int(c, "start", 0),
+            to = pt2_int(c, "end", INT64_MAX), step = pt2_int(c, "step", 1);
+    struct pt2_value y;
+
+    from = from < 0 ? from + n : from;
+    to = to < 0 ? to + n : to;
+    from = from < 0 ? 0 : from > n ? n : from;
+    to = to < from ? from : to > n ? n : to;
+    if (step < 1 || step > PT2_MOST || to == from)
+        pt2_refuse(c, "an empty slice");
+    if (c->why->len)
+        return;
+    y = part_of(x, d, from, (to - from + step - 1) / step);
+    y.stride[d] *= step;
+    pt2_result_view(c, x, y);
+}
+
+/* Removes dim d, of which element i is kept. */
+static struct pt2_value selected(const struct pt2_value *x, int d, int64_t i)
+{
+    struct pt2_value y = part_of(x, d, i, 1);
+
+    y.ndim--;
+    for (; d < y.ndim; d++) {
+        y.dim[d] = y.dim[d + 1];
+        y.stride[d] = y.stride[d + 1];
+    }
+    return y;
+}
+
+void pt2_map_select(struct pt2_import *c)
+{
+    const struct pt2_value *x = pt2_tensor(c, "self");
+    int d = pt2_dim(c, pt2_int(c, "dim", 0), x->ndim);
+    int64_t i = pt2_int(c, "index", 0);
+
+    if (!c->why->len)
+        i = pt2_dim(c, i, (int)x->dim[d]);
+    if (!c->why->len)
+        pt2_result_view(c, x, selected(x, d, i));
+}
+
+enum { PARTS = 256 };
+
+/* Cuts dim d into parts of these lengths. */
+static void cut(struct pt2_import *c, const struct pt2_value *x, int d, int n,
+                const int64_t *len)
+{
+    struct pt2_value *item = arena_new(&c->b->g->arena, (size_t)n * sizeof(*item));
+    int64_t from = 0;
+
+    for (int i = 0; i < n; i++) {
+        if (len[i] < 1 || from + len[i] > x->dim[d]) {
+            pt2_refuse(c, "a part of %lld elements", (long long)len[i]);
+            return;
+        }
+        item[i] = part_of(x, d, from, len[i]);
+        from += len[i];
+    }
+    if (from != x->dim[d])
+        pt2_refuse(c, "parts of %lld of %lld elements", (long long)from,
+                   (long long)x->dim[d]);
+    pt2_result_list(c, x, item, n);
+}
+
+/* Cuts dim d into parts of `each` elements, the last of which may be smaller. */
+static void cut_evenly(struct pt2_import *c, const struct pt2_value *x, int d,
+                       int64_t each)
+{
+    int64_t len[PARTS], all = x->ndim ? x->dim[d] : 0;
+    int n = 0;
+
+    if (each < 1 || (all + each - 1) / each > PARTS)
+        pt2_refuse(c, "more than %d parts", PARTS);
+    if (c->why->len)
+        return;
+    for (int64_t from = 0; from < all; from += each)
+        len[n++] = all - from < each ? all - from : each;
+    cut(c, x, d, n, len);
+}
+
+void pt2_map_chunk(struct pt2_import *c)
+{
+    const struct pt2_value *x = pt2_tensor(c, "self");
+    int d = pt2_dim(c, pt2_int(c, "dim", 0), x->ndim);
+    int64_t chunks = pt2_int(c, "chunks", 1);
+
+    if (chunks < 1)
+        pt2_refuse(c, "%lld chunks", (long long)chunks);
+    if (!c->why->len)
+        cut_evenly(c, x, d, (x->dim[d] + chunks - 1) / chunks);
+}
+
+void pt2_map_split(struct pt2_import *c)
+{
+    const struct pt2_value *x = pt2_tensor(c, "self");
+    int d = pt2_dim(c, pt2_int(c, "dim", 0), x->ndim), n;
+    int64_t len[PT2_DIMS];
+
+    if (!strcmp(c->node->target, "aten.split.Tensor")) {
+        cut_evenly(c, x, d, pt2_int(c, "split_size", 0));
+        return;
+    }
+    n = pt2_ints(c, "split_sizes", len);
+    if (!c->why->len)
+        cut(c, x, d, n, len);
+}
+
+void pt2_map_unbind(struct pt2_import *c)
+{
+    const struct pt2_value *x = pt2_tensor(c, "self");
+    int d = pt2_dim(c, pt2_int(c, "dim", 0), x->ndim);
+    struct pt2_value item[PARTS];
+
+    if (!c->why->len && x->dim[d] > PARTS)
+        pt2_refuse(c, "more than %d parts", PARTS);
+    for (int i = 0; !c->why->len && i < x->dim[d]; i++)
+        item[i] = selected(x, d, i);
+    if (!c->why->len)
+        pt2_result_list(c, x, item, (int)x->dim[d]);
+}
+
+/* ---- joining ---- */
+
+/* A parameter [1,1,C] that is repeated for each sample, before x: a class token. */
+static bool cat_token(struct pt2_import *c, struct pt2_value **v, int n, int d)
+{
+    struct tensor *token = v[0]->t;
+    struct pt2_value x;
+
+    if (n != 2 || d != 1 || v[0]->ndim != 3 || v[1]->ndim != 3 || v[0]->stride[0] != 0 ||
+        v[0]->dim[1] != 1 || token->kind != TENSOR_PARAM || token->ndim != 3 ||
+        token->dim[2] != v[0]->dim[2] || token->dim[0] != 1 || token->dim[1] != 1)
+        return false;
+    x = *v[1];
+    if (!pt2_store(c, &x, (const int[]){0, 1, 2}))
+        return true;
+    x.t = pt2_view_of(c, x.t, LAYOUT_PLAIN, 3, x.dim);
+    pt2_result_tensor(c, prepend_token(c->b, x.t, token, pt2_layer(c)));
+    return true;
+}
+
+/* Gets the order of the first value that has one, in which all are stored then. */
+static void common_order(struct pt2_value **v, int n, int *order)
+{
+    for (int i = 0; i < n; i++)
+        if (pt2_value_order(v[i], order))
+            return;
+    (void)pt2_value_order(v[0], order);
+}
+
+/* Joins tensors along dim d, in an order of dims of which d is not the outermost. */
+static void cat(struct pt2_import *c, struct pt2_value **v, int n, int d)
+{
+    struct tensor **in = arena_new(&c->b->g->arena, (size_t)n * sizeof(struct tensor *)),
+                  *y;
+    struct pt2_value all = *v[0];
+    int order[PT2_DIMS], at = 0;
+    bool image = all.ndim == 4;
+
+    common_order(v, n, order);
+    while (order[at] != d)
+        at++;
+    image = image && order[0] == 0 && order[1] == 2 && order[2] == 3;
+    all.dim[d] = 0;
+    for (int i = 0; i < n; i++) {
+        struct pt2_value x = *v[i];
+        int64_t outer = 1, inner = 1;
+
+        for (int k = 0; k < x.ndim; k++) {
+            if (x.ndim != all.ndim || (k != d && x.dim[k] != all.dim[k])) {
+                pt2_refuse(c, "its operands have different dims");
+                return;
+            }
+            outer *= k < at ? x.dim[order[k]] : 1;
+            inner *= k > at ? x.dim[order[k]] : 1;
+        }
+        if (!pt2_store(c, &x, order))
+            return;
+        all.dim[d] += x.dim[d];
+        in[i] = image && d != 0 ? pt2_view_of(c, x.t, LAYOUT_IMAGE, 4, x.dim)
+                                : pt2_view_of(c, x.t, LAYOUT_PLAIN, 3,
+                                              (const int64_t[]){outer, x.dim[d], inner});
+    }
+    y = concat(c->b, in, n, pt2_layer(c), .axis = image && d != 0 ? d : 1);
+    all.t = y;
+    pt2_value_store(&all, order);
+    pt2_result(c, all);
+}
+
+void pt2_map_cat(struct pt2_import *c)
+{
+    int n;
+    struct pt2_value **v = pt2_tensors(c, "tensors", &n);
+    int d = pt2_dim(c, pt2_int(c, "dim", 0), v[0]->ndim);
+
+    if (c->why->len || cat_token(c, v, n, d))
+        return;
+    if (n == 1)
+        pt2_result_view(c, v[0], *v[0]);
+    else
+        cat(c, v, n, d);
+}
+
+void pt2_map_stack(struct pt2_import *c)
+{
+    int n;
+    struct pt2_value **v = pt2_tensors(c, "tensors", &n), *one;
+    int d = pt2_dim(c, pt2_int(c, "dim", 0), v[0]->ndim + 1);
+
+    for (int i = 0; i < n && !c->why->len; i++) {
+        if (v[i]->ndim == PT2_DIMS) {
+            pt2_refuse(c, "more than %d dims", PT2_DIMS);
+            return;
+        }
+        one = arena_new(&c->b->g->arena, sizeof(*one));
+        *one = *v[i];
+        for (int k = one->ndim++; k > d; k--) {
+            one->dim[k] = one->dim[k - 1];
+            one->stride[k] = one->stride[k - 1];
+        }
+        one->dim[d] = one->stride[d] = 1;
+        v[i] = one;
+    }
+    if (!c->why->len)
+        cat(c, v, n, d);
+}
+
+/* ---- sizes ---- */
+
+void pt2_map_sym_size(struct pt2_import *c)
+{
+    const struct pt2_value *x = operand(c);
+    int d = pt2_dim(c, pt2_int(c, "dim", 0), x->ndim);
+
+    if (!c->why->len)
+        pt2_result_number(c, x->dim[d]);
+}
+
+static void map_ints(struct pt2_import *c, bool product)
+{
+    int64_t a = pt2_int(c, "a", 0), b = pt2_int(c, "b", 0), y;
+
+    if (c->node->nin != 2 ||
+        (product ? __builtin_mul_overflow(a, b, &y) : __builtin_add_overflow(a, b, &y)))
+        pt2_refuse(c, "its operands are no two sizes");
+    else
+        pt2_result_number(c, y);
+}
+
+void pt2_map_int_mul(struct pt2_import *c)
+{
+    map_ints(c, true);
+}
+
+void pt2_map_int_add(struct pt2_import *c)
+{
+    map_ints(c, false);
+}

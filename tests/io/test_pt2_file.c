@@ -1,0 +1,130 @@
+/* io/pt2_file: weights of archives of torch.export.save, and damaged archives. The values
+ * are compared with PyTorch's in tests/pt2/test_pt2_golden.c. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "io/weights_file.h"
+#include "tests/test.h"
+
+#define GOLDEN "tests/golden/pt2/"
+
+static void test_weights(void **state)
+{
+    struct strbuf why = STRBUF_INIT;
+    const struct safetensors_tensor *t;
+    struct weights_file f;
+
+    (void)state;
+    assert_int_equal(weights_file_open(&f, GOLDEN "residual.pt2", true, &why), 0);
+    assert_true(f.pt2);
+    assert_false(f.torch || f.by_trainc);
+    t = weights_file_find(&f, "conv2.weight");
+    assert_non_null(t);
+    assert_int_equal(t->ndim, 4);
+    assert_int_equal(t->dims[1], 3);
+    assert_int_equal(t->size, 6 * 3 * 3 * 3 * 4);
+    t = weights_file_find(&f, "bn1.num_batches_tracked");
+    assert_int_equal(t->dtype, SAFETENSORS_I64);
+    assert_null(weights_file_find(&f, "conv3.weight"));
+    assert_null(weights_file_meta(&f, "config"));
+    assert_int_equal(weights_file_verify(&f, &why), 0);
+    weights_file_close(&f);
+    strbuf_release(&why);
+}
+
+/* A transposed tensor is read row by row: element [1,0] is the second of the storage. */
+static void test_strides(void **state)
+{
+    struct strbuf why = STRBUF_INIT, raw = STRBUF_INIT;
+    const struct safetensors_tensor *t;
+    struct pt2_file f;
+    float to[5 * 48], storage[48 * 5];
+
+    (void)state;
+    assert_int_equal(pt2_file_open(&f, GOLDEN "strides.pt2", &why), 0);
+    t = strmap_get(&f.index, "transposed");
+    assert_int_equal(pt2_file_read(&f, t, to, &why), 0);
+    assert_int_equal(pt2_file_text(&f, "data/weights/weight_0", &raw, &why), 0);
+    assert_int_equal(raw.len, sizeof(storage));
+    memcpy(storage, raw.buf, sizeof(storage));
+    for (int i = 0; i < 5; i++)
+        for (int k = 0; k < 48; k++)
+            assert_true(to[i * 48 + k] == storage[k * 5 + i]);
+    assert_null(pt2_file_shared(&f, &t));
+    pt2_file_close(&f);
+    strbuf_release(&raw);
+    strbuf_release(&why);
+}
+
+static void test_other_files(void **state)
+{
+    struct strbuf why = STRBUF_INIT;
+
+    (void)state;
+    assert_true(pt2_file_is(GOLDEN "tied.pt2"));
+    assert_false(pt2_file_is("tests/golden/io/stream.pth"));
+    assert_false(pt2_file_is("tests/golden/io/missing"));
+    strbuf_release(&why);
+}
+
+/* Opens the bytes as an archive and reads every tensor; only a crash would be wrong. */
+static int feed(int fd, const char *path, const char *data, size_t len)
+{
+    struct strbuf why = STRBUF_INIT;
+    struct pt2_file f;
+    int good = 0;
+
+    assert_int_equal(ftruncate(fd, 0), 0);
+    assert_int_equal(pwrite(fd, data, len, 0), len);
+    if (!pt2_file_open(&f, path, &why))
+        for (size_t i = 0; i < f.n; i++) {
+            void *to = xmalloc((size_t)f.tensor[i].size + 1);
+
+            good += !pt2_file_read(&f, &f.tensor[i], to, &why);
+            free(to);
+        }
+    else
+        assert_true(why.len > 0);
+    pt2_file_close(&f);
+    strbuf_release(&why);
+    return good;
+}
+
+static void test_damage(void **state)
+{
+    int fd = memfd_create("damaged", 0);
+    char *path = xasprintf("/proc/self/fd/%d", fd);
+    size_t len;
+    char *data = file_read(GOLDEN "strides.pt2", &len);
+
+    (void)state;
+    assert_int_equal(feed(fd, path, data, len), 3);
+    for (size_t i = 0; i < len; i += 11) {
+        char was = data[i];
+
+        data[i] = (char)(was ^ 0x15);
+        (void)feed(fd, path, data, len);
+        data[i] = was;
+    }
+    for (size_t cut = 1; cut < len; cut += 1021)
+        assert_int_equal(feed(fd, path, data, len - cut), 0);
+    (void)close(fd);
+    free(path);
+    free(data);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_weights),
+        cmocka_unit_test(test_strides),
+        cmocka_unit_test(test_other_files),
+        cmocka_unit_test(test_damage),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,88 @@
+/*
+ * Exported networks against PyTorch: scripts/golden/pt2.py writes the archives and the
+ * results. With arguments, compares other ones:
+ *
+ *   test_pt2_golden NET.pt2 NET.json ...
+ */
+#include <string.h>
+
+#include "models/table.h"
+#include "tests/models/golden_train.h"
+#include "tests/test.h"
+
+static char **given;
+static int ngiven;
+
+static void check(const char *archive, const char *golden)
+{
+    struct strbuf why = STRBUF_INIT;
+    const struct model *m = model_find("pt2", archive, &why);
+
+    if (!m)
+        fail_msg("%s", why.buf);
+    strbuf_release(&why);
+    golden_train_archive(m, golden);
+}
+
+/* Convolutions, a norm, activations in place, pools, a gate, concatenation. */
+static void test_residual(void **state)
+{
+    (void)state;
+    check("tests/golden/pt2/residual.pt2", "tests/golden/pt2/residual.json");
+}
+
+/* A class token, positions, attention, a layer scale. */
+static void test_tokens(void **state)
+{
+    (void)state;
+    check("tests/golden/pt2/tokens.pt2", "tests/golden/pt2/tokens.json");
+}
+
+/* Copies: an image flattened in PyTorch's order, chunks, a shuffle, strided slices. */
+static void test_moves(void **state)
+{
+    (void)state;
+    check("tests/golden/pt2/moves.pt2", "tests/golden/pt2/moves.json");
+}
+
+/* Weights that are transposed, start within a storage, and share one. */
+static void test_strides(void **state)
+{
+    (void)state;
+    check("tests/golden/pt2/strides.pt2", "tests/golden/pt2/strides.json");
+}
+
+/* Two names for one weight are refused: their updates would differ. */
+static void test_tied(void **state)
+{
+    struct strbuf why = STRBUF_INIT;
+
+    (void)state;
+    assert_null(model_find("pt2", "tests/golden/pt2/tied.pt2", &why));
+    assert_non_null(strstr(why.buf, "'a.weight' and 'b.weight' share memory"));
+    strbuf_release(&why);
+}
+
+static void test_given(void **state)
+{
+    (void)state;
+    for (int i = 0; i + 1 < ngiven; i += 2)
+        check(given[i], given[i + 1]);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_residual),
+        cmocka_unit_test(test_tokens),
+        cmocka_unit_test(test_moves),
+        cmocka_unit_test(test_strides),
+        cmocka_unit_test(test_tied),
+    };
+    const struct CMUnitTest others[] = {cmocka_unit_test(test_given)};
+
+    given = argv + 1;
+    ngiven = argc - 1;
+    return argc > 1 ? cmocka_run_group_tests(others, NULL, NULL)
+                    : cmocka_run_group_tests(tests, NULL, NULL);
+}
