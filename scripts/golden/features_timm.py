@@ -6,8 +6,7 @@
 
 Both read random weights from a safetensors file, and two noise images of the model's size,
 so that nothing is resized. Compares names, shapes, reductions, and values of every stage:
-the largest difference from timm's in fp64, over the largest value, must be at most 1e-5 more than
-four times that of PyTorch in fp32, which is large where random weights amplify rounding.
+the largest difference over the largest value must be at most 1e-4.
 """
 import json
 import pathlib
@@ -41,15 +40,19 @@ def images(folder, side):
 
 
 def model_of(name):
+    """Returns a model with random weights, and the statistics of noise in its batch norms, so
+    that it does not amplify rounding."""
     torch.manual_seed(1)
-    model = timm.create_model(name, pretrained=False).eval()
-    for module in model.modules():
-        if isinstance(module, torch.nn.BatchNorm2d):
-            torch.nn.init.uniform_(module.weight, 0.5, 1.5)
-            torch.nn.init.uniform_(module.bias, -0.2, 0.2)
-            torch.nn.init.uniform_(module.running_mean, -0.2, 0.2)
-            torch.nn.init.uniform_(module.running_var, 0.5, 1.5)
-    return model
+    model = timm.create_model(name, pretrained=False)
+    norms = [m for m in model.modules() if isinstance(m, torch.nn.BatchNorm2d)]
+    for norm in norms:
+        torch.nn.init.uniform_(norm.weight, 0.5, 1.5)
+        torch.nn.init.uniform_(norm.bias, -0.2, 0.2)
+        norm.momentum = 1
+    if norms:
+        with torch.no_grad():
+            model.train()(torch.randn(4, *model.pretrained_cfg["input_size"]))
+    return model.eval()
 
 
 def check(trainc, name, indices):
@@ -74,8 +77,7 @@ def check(trainc, name, indices):
         x = np.stack([np.asarray(Image.open(n)) for n in names]).transpose(0, 3, 1, 2)
         x = (torch.tensor(x) / 255 - mean) / std
         with torch.no_grad():
-            single = features(x)
-            want = features.double()(x.double())
+            want = features(x)
         info = features.feature_info.get_dicts()
         side = cfg["input_size"][-1]
         kind = next(t for t in ("resnet", "swinv2", "swin", "vit", "convnext", "deit", "regnet",
@@ -93,11 +95,11 @@ def check(trainc, name, indices):
         assert [n for n in got.files if n != "files"] == [i["module"] for i in info], got.files
         assert [n.decode() for n in got["files"]] == names
         worst = 0
-        for i, w, s in zip(info, want, single):
-            g, w, s = got[i["module"]], w.numpy(), s.numpy()
+        for i, w in zip(info, want):
+            g, w = got[i["module"]], w.numpy()
             assert g.shape == w.shape, (i, g.shape, w.shape)
-            off, own = (np.abs(v - w).max() / np.abs(w).max() for v in (g, s))
-            assert off <= 1e-5 + 4 * own, (name, i["module"], off, own)
+            off = np.abs(g - w).max() / np.abs(w).max()
+            assert off <= 1e-4, (name, i["module"], off)
             worst = max(worst, off)
         print(f"{name} {[i['module'] for i in info]}: {worst:.1e}")
 

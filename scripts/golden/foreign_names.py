@@ -3,7 +3,7 @@
 each project's smallest model that trainc has. The first line has trainc's model and its
 classes, then one line per tensor: NAME DIM...
 
-    pip install open_clip_torch mmengine mmcv-lite mmpretrain
+    pip install open_clip_torch mmengine mmcv-lite mmpretrain efficientnet_lite_pytorch
     python3 scripts/golden/foreign_names.py DINO MAE SWIN CONVNEXT CIFAR
 
 The arguments are checkouts of facebookresearch/dino, facebookresearch/mae,
@@ -91,8 +91,14 @@ def cifar(root):
 def torchvision():
     from torchvision import models
     for name, ours in (("swin_t", "swin_tiny_patch4_window7_224"), ("swin_v2_t", "swinv2_tiny_window8_256"),
-                       ("convnext_tiny", "convnext_tiny"), ("vit_b_16", "vit_base_patch16_224")):
+                       ("convnext_tiny", "convnext_tiny"), ("vit_b_16", "vit_base_patch16_224"),
+                       ("mobilenet_v2", "mobilenetv2_100")):
         save("torchvision_" + name, ours, 1000, models.get_model(name).state_dict())
+
+
+def efficientnet_pytorch():
+    from efficientnet_lite_pytorch import EfficientNet
+    save("efficientnet_pytorch", "tf_efficientnet_b1", 1000, EfficientNet.from_name("efficientnet-b1").state_dict())
 
 
 def open_clip():
@@ -128,6 +134,7 @@ def mmpretrain():
 def main():
     OUT.mkdir(exist_ok=True)
     torchvision()
+    efficientnet_pytorch()
     open_clip()
     mmpretrain()
     for make, root in zip((dino, mae, microsoft, facebook_convnext, cifar), sys.argv[1:]):

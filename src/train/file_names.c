@@ -89,7 +89,7 @@ const char *file_names_find(struct file_names *n, const struct weights_file *fil
             continue;
         if (s->refuse)
             return s->refuse;
-        scheme_names_make(&other.by_scheme, s, file->tensor, file->n);
+        scheme_names_make(&other.by_scheme, s, file->tensor, file->n, name, count);
         found = count_found(&other, name, count);
         /* Prefer a scheme on a tie: it also knows which tensors to ignore. */
         if (found > best_count || (found && found == best_count && !n->scheme)) {

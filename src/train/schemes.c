@@ -6,227 +6,7 @@
 #include "base/alloc.h"
 #include "base/strbuf.h"
 
-#define ROWS (const struct scheme_row[])
-#define END                                                                              \
-    {                                                                                    \
-        NULL, NULL                                                                       \
-    }
-
 enum { NUMBERS = 8, PARTS = 3 };
-
-/* Patch merging is at the end of a stage here, and at the start of the next one in
- * timm. */
-static const struct scheme_row microsoft_swin[] = {
-    {"^layers.6.downsample.", "layers.7.downsample."},
-    {"^layers.5.downsample.", "layers.6.downsample."},
-    {"^layers.4.downsample.", "layers.5.downsample."},
-    {"^layers.3.downsample.", "layers.4.downsample."},
-    {"^layers.2.downsample.", "layers.3.downsample."},
-    {"^layers.1.downsample.", "layers.2.downsample."},
-    {"^layers.0.downsample.", "layers.1.downsample."},
-    {"^head.", "head.fc."},
-    END,
-};
-
-#define TORCHVISION_SWIN                                                                 \
-    {"^features.0.0.", "patch_embed.proj."}, {"^features.0.2.", "patch_embed.norm."},    \
-        {"^features.1.#.", "layers.0.blocks.#."},                                        \
-        {"^features.2.", "layers.1.downsample."},                                        \
-        {"^features.3.#.", "layers.1.blocks.#."},                                        \
-        {"^features.4.", "layers.2.downsample."},                                        \
-        {"^features.5.#.", "layers.2.blocks.#."},                                        \
-        {"^features.6.", "layers.3.downsample."},                                        \
-        {"^features.7.#.", "layers.3.blocks.#."}, {".mlp.0.", ".mlp.fc1."},              \
-        {".mlp.3.", ".mlp.fc2."},                                                        \
-    {                                                                                    \
-        "^head.", "head.fc."                                                             \
-    }
-
-static const struct scheme_row facebook_convnext[] = {
-    {"^downsample_layers.0.", "stem."},
-    {"^downsample_layers.#.#.", "stages.#.downsample.#."},
-    {"^stages.#.#.", "stages.#.blocks.#."},
-    {".dwconv.", ".conv_dw."},
-    {".pwconv#.", ".mlp.fc#."},
-    {"^head.", "head.fc."},
-    {"^norm.", "head.norm."},
-    END,
-};
-
-static const struct scheme_row torchvision_convnext[] = {
-    {"^features.0.", "stem."},
-    {"^features.1.#.", "stages.0.blocks.#."},
-    {"^features.2.#.", "stages.1.downsample.#."},
-    {"^features.3.#.", "stages.1.blocks.#."},
-    {"^features.4.#.", "stages.2.downsample.#."},
-    {"^features.5.#.", "stages.2.blocks.#."},
-    {"^features.6.#.", "stages.3.downsample.#."},
-    {"^features.7.#.", "stages.3.blocks.#."},
-    {".layer_scale$", ".gamma"},
-    {".block.0.", ".conv_dw."},
-    {".block.2.", ".norm."},
-    {".block.3.", ".mlp.fc1."},
-    {".block.5.", ".mlp.fc2."},
-    {"^classifier.0.", "head.norm."},
-    {"^classifier.2.", "head.fc."},
-    END,
-};
-
-static const struct scheme_row mmpretrain_convnext[] = {
-    {"^backbone.downsample_layers.0.", "stem."},
-    {"^backbone.downsample_layers.#.#.", "stages.#.downsample.#."},
-    {"^backbone.stages.#.#.", "stages.#.blocks.#."},
-    {".depthwise_conv.", ".conv_dw."},
-    {".pointwise_conv#.", ".mlp.fc#."},
-    {"^backbone.norm3.", "head.norm."},
-    {"^head.fc.", "head.fc."},
-    {"^decode_head.", NULL},
-    {"^auxiliary_head.", NULL},
-    END,
-};
-
-static const struct scheme_row torchvision_vit[] = {
-    {"^class_token$", "cls_token"},
-    {"^conv_proj.", "patch_embed.proj."},
-    {"^encoder.pos_embedding$", "pos_embed"},
-    {"^encoder.layers.encoder_layer_#.", "blocks.#."},
-    {".ln_#.", ".norm#."},
-    {".self_attention.in_proj_", ".attn.qkv."},
-    {".self_attention.out_proj.", ".attn.proj."},
-    {".mlp.0.", ".mlp.fc1."},
-    {".mlp.3.", ".mlp.fc2."},
-    {".mlp.linear_#.", ".mlp.fc#."}, /* before torchvision 0.13 */
-    {"^encoder.ln.", "norm."},
-    {"^heads.head.", "head."},
-    END,
-};
-
-static const struct scheme_row mmpretrain_vit[] = {
-    {"^backbone.patch_embed.projection.", "patch_embed.proj."},
-    {"^backbone.layers.#.ln#.", "blocks.#.norm#."},
-    {"^backbone.layers.#.ffn.layers.0.0.", "blocks.#.mlp.fc1."},
-    {"^backbone.layers.#.ffn.layers.1.", "blocks.#.mlp.fc2."},
-    {"^backbone.layers.", "blocks."},
-    {"^backbone.ln1.", "norm."},
-    {"^backbone.", ""},
-    {"^head.layers.head.", "head."},
-    {"^head.layers.head_dist.", "head_dist."},
-    END,
-};
-
-#define OPENMMLAB_RESNET                                                                 \
-    {"^backbone.stem.0.conv.", "conv1.0."}, {"^backbone.stem.0.bn.", "conv1.1."},        \
-        {"^backbone.stem.1.conv.", "conv1.3."}, {"^backbone.stem.1.bn.", "conv1.4."},    \
-        {"^backbone.stem.2.conv.", "conv1.6."}, {"^backbone.stem.2.bn.", "bn1."},        \
-        {"^backbone.", ""}, {".se_layer.conv#.conv.", ".se.fc#."}, {"^head.fc.", "fc."}, \
-        {"^decode_head.", NULL},                                                         \
-    {                                                                                    \
-        "^auxiliary_head.", NULL                                                         \
-    }
-
-/* V1d has no pooling if the stride is 1. */
-static const struct scheme_row mmpretrain_resnet_d[] = {
-    {"^backbone.layer1.0.downsample.1.", "backbone.layer1.0.downsample.2."},
-    {"^backbone.layer1.0.downsample.0.", "backbone.layer1.0.downsample.1."},
-    OPENMMLAB_RESNET,
-    END,
-};
-
-/* The vision tower of a CLIP model, built by timm, with or without the text tower. */
-static const struct scheme_row open_clip_convnext[] = {
-    {"^visual.", ""}, {"^trunk.", ""}, {"^head.proj.", "head.fc."}, END};
-static const struct scheme_row open_clip_vit[] = {
-    {"^visual.", ""}, {"^trunk.", ""}, {"^head.proj.", "head."}, END};
-
-/* Drops the head of self-supervised training. */
-static const struct scheme_row facebook_dino[] = {
-    {"^backbone.", ""}, {"^head.", NULL}, END};
-
-#define FOREIGN(n, f, m, r) .name = (n), .family = (f), .mark = (m), .row = (r)
-#define REFUSED(f, m, why)                                                               \
-    {                                                                                    \
-        .name = "", .family = (f), .mark = (m), .refuse = (why)                          \
-    }
-#define NO_LN_PRE                                                                        \
-    "it is CLIP's vision tower, which has a layer norm before its blocks; no model "     \
-    "here has one"
-#define NO_MEAN                                                                          \
-    "its classifier reads the mean of all tokens, but here it reads the class token"
-#define NO_GRN     "it is ConvNeXt V2, which normalizes responses (grn); no model here does"
-#define NO_MERGING "it is OpenMMLab's Swin, which merges patches in another order"
-#define NO_LAYER_SCALE                                                                   \
-    "its blocks have a scale for each channel, as those of DINOv2 and DeiT III; no "     \
-    "ViT here has one"
-
-#define CLASS_TOKEN                                                                      \
-    "its names do not tell whether its output is the class token's (timm_pool token), "  \
-    "as here, or the mean's (avg, open_clip's default)"
-
-const struct scheme schemes[] = {
-    {FOREIGN("Microsoft", "swin", "layers.0.downsample.reduction.weight", microsoft_swin),
-     .microsoft = true},
-    {FOREIGN("Microsoft", "swinv2", "layers.0.downsample.reduction.weight",
-             microsoft_swin),
-     .microsoft = true},
-    {FOREIGN("Microsoft", "swin_mlp", "layers.0.downsample.reduction.weight",
-             microsoft_swin),
-     .microsoft = true},
-    {FOREIGN("torchvision", "swin", "features.1.0.attn.qkv.weight",
-             (ROWS{TORCHVISION_SWIN, END}))},
-    {FOREIGN("torchvision", "swinv2", "features.1.0.attn.logit_scale",
-             (ROWS{TORCHVISION_SWIN, {".qkv.bias$", ".q_bias,,v_bias"}, END}))},
-    REFUSED("swin", "attn.w_msa.qkv.weight", NO_MERGING),
-    REFUSED("swinv2", "attn.w_msa.qkv.weight", NO_MERGING),
-    REFUSED("convnext", "0.grn.gamma", NO_GRN),
-    REFUSED("convnext", "0.mlp.grn.weight", NO_GRN),
-    {FOREIGN("Facebook", "convnext", "downsample_layers.0.0.weight", facebook_convnext)},
-    {FOREIGN("torchvision", "convnext", "features.1.0.layer_scale", torchvision_convnext),
-     .cut_ones = true},
-    {FOREIGN("OpenMMLab", "convnext", "backbone.stages.0.0.depthwise_conv.weight",
-             mmpretrain_convnext)},
-    {FOREIGN("open_clip", "convnext", "visual.trunk.stem.0.weight", open_clip_convnext),
-     .only = "visual."},
-    {FOREIGN("open_clip", "convnext", "trunk.stem.0.weight", open_clip_convnext)},
-    REFUSED("vit", "ln_pre.weight", NO_LN_PRE),
-    REFUSED("vit", "norm_pre.weight", NO_LN_PRE),       /* timm's name */
-    REFUSED("vit", "pre_layrnorm.weight", NO_LN_PRE),   /* transformers' */
-    REFUSED("vit", "fc_norm.weight", NO_MEAN),          /* MAE, fine-tuned */
-    REFUSED("vit", "backbone.ln2.weight", NO_MEAN),     /* OpenMMLab's */
-    REFUSED("vit", "0.ls1.gamma", NO_LAYER_SCALE),      /* DINOv2 */
-    REFUSED("vit", "blocks.0.gamma_1", NO_LAYER_SCALE), /* DeiT III, BEiT */
-    REFUSED("vit", "attn.gamma1.weight", NO_LAYER_SCALE),
-    REFUSED(
-        "vit", "attn_pool.latent",
-        "it is SigLIP's vision tower, which has no class token and pools by attention; "
-        "no model here does"),
-    REFUSED(
-        "vit", "head.0.running_mean",
-        "its classifier has a batch norm of its own (a linear probe of MAE), and none "
-        "here has one"),
-    {FOREIGN("torchvision", "vit", "encoder.layers.encoder_layer_0.ln_1.weight",
-             torchvision_vit)},
-    {FOREIGN("OpenMMLab", "vit", "backbone.patch_embed.projection.weight",
-             mmpretrain_vit)},
-    {FOREIGN("open_clip", "vit", "visual.trunk.blocks.0.norm1.weight", open_clip_vit),
-     .only = "visual.", .note = CLASS_TOKEN},
-    {FOREIGN("open_clip", "vit", "trunk.blocks.0.norm1.weight", open_clip_vit),
-     .note = CLASS_TOKEN},
-    {FOREIGN("MAE", "vit", "decoder_embed.weight",
-             (ROWS{{"^mask_token$", NULL}, {"^decoder_", NULL}, END}))},
-    {FOREIGN("DINO", "vit", "head.last_layer.weight_v", facebook_dino)},
-    {FOREIGN("DINO", "resnet", "head.last_layer.weight_v", facebook_dino)},
-    REFUSED(
-        "resnet", "attnpool.positional_embedding",
-        "it is CLIP's ResNet, which has three convolutions at its start and attention "
-        "at its end; no model here has"),
-    {FOREIGN("OpenMMLab", "resnet", "backbone.layer1.0.conv1.weight",
-             (ROWS{OPENMMLAB_RESNET, END}))},
-    {FOREIGN("OpenMMLab", "resnet", "backbone.layer2.0.downsample.2.weight",
-             mmpretrain_resnet_d)},
-    {FOREIGN("CIFAR ResNets", "resnet", "linear.weight",
-             (ROWS{{"^linear.", "fc."}, {".shortcut.", ".downsample."}, END}))},
-    {.name = NULL},
-};
 
 /* Returns the end of the match of `from` at `s`, and adds the positions of its numbers.
  * Returns NULL if it does not match. */
@@ -382,8 +162,68 @@ bool scheme_marks(const struct scheme *s, const struct safetensors_tensor *tenso
     return false;
 }
 
+/* Returns the length of "blocks.1.2." at the start of a name, or 0. */
+static size_t block_prefix(const char *name)
+{
+    static const char word[] = "blocks.";
+    size_t len = strlen(word);
+
+    if (strncmp(name, word, len) != 0)
+        return 0;
+    for (int i = 0; i < 2; i++) {
+        size_t digits = strspn(name + len, "0123456789");
+
+        if (!digits || name[len + digits] != '.')
+            return 0;
+        len += digits + 1;
+    }
+    return len;
+}
+
+/* Returns the model's name of a tensor in its block k, or NULL. The names of buffers may
+ * follow those of all parameters. */
+static const char *name_in_block(const char *const *model, int count, long k)
+{
+    const char *first = NULL, *last = NULL;
+
+    for (int i = 0; i < count && k >= 0; i++) {
+        size_t len = block_prefix(model[i]);
+
+        if (!len || (last && !strncmp(last, model[i], len)))
+            continue;
+        if (first && !strncmp(first, model[i], len))
+            return NULL;
+        last = model[i];
+        first = first ? first : last;
+        k--;
+    }
+    return k < 0 ? last : NULL;
+}
+
+/* Replaces the number of a block in `text` with that of its stage and that within it. */
+static void place_block(const struct scheme *s, const char *const *model, int count,
+                        struct strbuf *text)
+{
+    size_t prefix = strlen(s->blocks);
+    const char *name;
+    char *end, *rest;
+    long k;
+
+    if (strncmp(text->buf, s->blocks, prefix) != 0)
+        return;
+    k = strtol(text->buf + prefix, &end, 10) - s->first_block;
+    name = k < 0 || *end != '.' ? NULL : name_in_block(model, count, k);
+    if (!name)
+        return;
+    rest = xstrdup(end + 1);
+    strbuf_reset(text);
+    strbuf_addf(text, "%.*s%s", (int)block_prefix(name), name, rest);
+    free(rest);
+}
+
 void scheme_names_make(struct scheme_names *names, const struct scheme *s,
-                       const struct safetensors_tensor *tensor, size_t n)
+                       const struct safetensors_tensor *tensor, size_t n,
+                       const char *const *model, int count)
 {
     struct strbuf text = STRBUF_INIT;
 
@@ -395,6 +235,8 @@ void scheme_names_make(struct scheme_names *names, const struct scheme *s,
             continue;
         strbuf_reset(&text);
         strbuf_addstr(&text, unwrapped(tensor[i].name));
+        if (s->blocks)
+            place_block(s, model, count, &text);
         for (const struct scheme_row *row = s->row; row->from; row++)
             if (row->to)
                 apply_row(row, &text);

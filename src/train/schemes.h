@@ -6,7 +6,7 @@
  *
  *   struct scheme_names names = {0};
  *   if (scheme_marks(&schemes[i], tensor, n))
- *       scheme_names_make(&names, &schemes[i], tensor, n);
+ *       scheme_names_make(&names, &schemes[i], tensor, n, model, count);
  *   t = scheme_names_find(&names, "stages.0.blocks.0.conv_dw.weight");
  *   scheme_names_release(&names);
  */
@@ -37,8 +37,12 @@ struct scheme {
     const char *only;             /* names without this prefix are dropped; may be NULL */
     const char *refuse; /* reason why no model of the family can use the file, or NULL */
     const char *note;   /* warning about facts that the names do not reveal, or NULL */
-    bool cut_ones;      /* [768, 1, 1] becomes [768] */
-    bool microsoft;     /* resizes bias tables like Microsoft's loader */
+    /* Prefix of blocks that are counted through all stages, from `first_block`: _blocks.2.
+     * becomes blocks.1.1. if that is the model's third block. NULL: no such blocks. */
+    const char *blocks;
+    int first_block;
+    bool cut_ones;  /* [768, 1, 1] becomes [768] */
+    bool microsoft; /* resizes bias tables like Microsoft's loader */
 };
 
 extern const struct scheme schemes[];
@@ -59,9 +63,11 @@ struct scheme_names {
 bool scheme_marks(const struct scheme *s, const struct safetensors_tensor *tensor,
                   size_t n);
 
-/* Fills `names`; the scheme must not be a refused one. */
+/* Fills `names`; the scheme must not be a refused one. `model` are the model's `count`
+ * names, in the order of its state dict. */
 void scheme_names_make(struct scheme_names *names, const struct scheme *s,
-                       const struct safetensors_tensor *tensor, size_t n);
+                       const struct safetensors_tensor *tensor, size_t n,
+                       const char *const *model, int count);
 /* Returns NULL if there is no such tensor. */
 const struct safetensors_tensor *scheme_names_find(const struct scheme_names *names,
                                                    const char *name);

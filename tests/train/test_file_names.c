@@ -48,21 +48,29 @@ static void read_list(struct list *l, char *text)
     l->file.tensor = l->tensor;
 }
 
-/* Stores the model's tensors of a state dict in t[], in order of their weights. */
-static int state_of(const struct graph *g, const struct tensor **t, const char **name)
+static int add_tensors(const struct graph *g, bool params, const struct tensor **t,
+                       const char **name)
 {
     int n = 0;
 
     for (int i = 0; i < g->ntensor; i++) {
         const struct tensor *one = g->tensor[i];
 
-        if (one->kind != TENSOR_PARAM &&
-            (one->kind != TENSOR_STATE || one->memory != MEMORY_WEIGHTS))
+        if (params ? one->kind != TENSOR_PARAM
+                   : one->kind != TENSOR_STATE || one->memory != MEMORY_WEIGHTS)
             continue;
         t[n] = one;
         name[n++] = one->name;
     }
     return n;
+}
+
+/* Stores the model's tensors of a state dict in t[]: parameters, then buffers. */
+static int state_of(const struct graph *g, const struct tensor **t, const char **name)
+{
+    int n = add_tensors(g, true, t, name);
+
+    return n + add_tensors(g, false, t + n, name + n);
 }
 
 static void check_one(const char *path, const struct file_names *names,
