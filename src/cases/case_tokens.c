@@ -1,6 +1,10 @@
 /* The rows of ops on tokens, [B,H,W,C] and the like. */
+#include <string.h>
+
 #include "cases/case_build.h"
 
+#include "ops/matmul.h"
+#include "ops/softmax.h"
 #include "ops/add.h"
 #include "ops/dropout.h"
 #include "ops/activation.h"
@@ -170,4 +174,54 @@ void case_residual_view(struct case_build *c, const struct op_case *row,
     x = add(c->b, x, y, "add");
     y = view_image(c->b, layernorm(c->b, view_tokens(c->b, x, "view"), "norm"), "back");
     case_output(c, add(c->b, y, x, "add2"));
+}
+
+/* dim: two dims of the batch, rows, and sums; `out` columns. Plain operands. */
+void case_matmul(struct case_build *c, const struct op_case *row,
+                 const struct case_size *s)
+{
+    const int64_t *d = s->dim, b[] = {d[0], d[1], d[3], s->out},
+                  y[] = {d[0], d[1], d[2], s->out};
+    struct matmul_attrs a = *(const struct matmul_attrs *)row->attrs;
+
+    a.layer = "matmul";
+    memcpy(a.batch, d, sizeof(a.batch));
+    a.rows = d[2];
+    a.sums = d[3];
+    a.columns = s->out;
+    matmul_order(a.a, d);
+    matmul_order(a.b, b);
+    matmul_order(a.y, y);
+    case_output(c, matmul(c->b, case_plain(c, "x", d, CASE_SIGNED),
+                          case_plain(c, "y", b, CASE_SIGNED), &a));
+}
+
+/* The same of heads: [images, tokens, heads, channels] times its transpose, and the result
+ * next to the tokens. */
+void case_matmul_heads(struct case_build *c, const struct op_case *row,
+                       const struct case_size *s)
+{
+    int64_t images = s->dim[0], heads = s->dim[1], n = s->dim[2], k = s->dim[3];
+    struct matmul_attrs a = {.layer = "matmul",
+                             .alpha = 0.5f,
+                             .batch = {images, heads},
+                             .rows = n,
+                             .columns = n,
+                             .sums = k,
+                             .a = {n * heads * k, k, heads * k, 1},
+                             .b = {n * heads * k, k, 1, heads * k},
+                             .y = {n * heads * n, n, heads * n, 1},
+                             .ndim = 4,
+                             .dim = {images, n, heads, n}};
+    const int64_t dim[] = {images, n, heads, k};
+
+    (void)row;
+    case_output(c, matmul(c->b, case_plain(c, "q", dim, CASE_SIGNED),
+                          case_plain(c, "k", dim, CASE_SIGNED), &a));
+}
+
+void case_softmax(struct case_build *c, const struct op_case *row,
+                  const struct case_size *s)
+{
+    case_output(c, softmax(c->b, case_plain(c, "x", s->dim, row->fill), "softmax"));
 }

@@ -29,6 +29,7 @@
 #include "ops/pad_shortcut.h"
 #include "ops/regression_loss.h"
 #include "ops/resample.h"
+#include "ops/matmul.h"
 #include "ops/strided_copy.h"
 #include "ops/window_attention.h"
 #include "ops/window_mix.h"

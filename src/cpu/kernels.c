@@ -73,6 +73,8 @@ const struct kernel *const cpu_kernels[] = {
     &cpu_resample,
     &cpu_concat,
     &cpu_strided_copy,
+    &cpu_matmul,
+    &cpu_softmax,
     &cpu_patch_merge,
     &cpu_tokens,
     &cpu_position,

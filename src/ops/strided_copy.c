@@ -4,6 +4,7 @@
 
 #include "graph/autodiff.h"
 #include "graph/kernel.h"
+#include "ops/view.h"
 
 static const struct attr strided_copy_attr_table[] = {
     ATTR_INT(struct strided_copy_attrs, n, 0, STRIDED_COPY_DIMS, "loops"),
@@ -115,6 +116,21 @@ static const char *strided_copy_grad_shape(struct node *n)
     return NULL;
 }
 
+/* As a forward op, it puts elements into zeros. */
+static void strided_copy_grad_node_grad(struct builder *b, const struct node *n)
+{
+    struct tensor *in = n->in[STRIDED_COPY_GRAD_DY];
+    struct tensor *dy = node(b, &op_strided_copy, n->layer, n->attrs,
+                             (struct tensor *[]){grad_of(b, n->out[0])}, 1);
+    struct view_attrs a = {
+        .layer = n->layer, .layout = (int)in->layout, .ndim = in->ndim};
+
+    memcpy(a.dim, in->dim, sizeof(a.dim));
+    if (!tensor_same(dy, in))
+        dy = node(b, &op_view, n->layer, &a, &dy, 1);
+    grad_add(b, in, dy);
+}
+
 static size_t strided_copy_grad_scratch(const struct node *n)
 {
     return (size_t)tensor_len(n->out[0]) * sizeof(double);
@@ -142,6 +158,7 @@ const struct op op_strided_copy_grad = {
     .nout = 1,
     .precision = PRECISION_WIDEST,
     .shape = strided_copy_grad_shape,
+    .grad = strided_copy_grad_node_grad,
     .ref = strided_copy_grad_ref,
     .ref_scratch = strided_copy_grad_scratch,
 };

@@ -12,7 +12,8 @@
  *
  * y is plain with the dims len, the last of which are joined if there are more than
  * TENSOR_DIMS. The gradient puts each element of dy back, sums those that were repeated,
- * and is 0 elsewhere; elements must not be read at two places otherwise.
+ * and is 0 elsewhere; elements must not be read at two places otherwise. As a forward op,
+ * the gradient pads with zeros.
  */
 #ifndef OPS_STRIDED_COPY_H
 #define OPS_STRIDED_COPY_H

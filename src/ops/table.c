@@ -57,6 +57,8 @@
 #include "ops/resize.h"
 #include "ops/running_stats.h"
 #include "ops/scale_channels.h"
+#include "ops/matmul.h"
+#include "ops/softmax.h"
 #include "ops/strided_copy.h"
 #include "ops/tokens.h"
 #include "ops/unscale.h"
@@ -128,6 +130,9 @@ const struct op *const op_table[] = {
     &op_resample_grad,
     &op_concat,
     &op_slice,
+    &op_matmul,
+    &op_softmax,
+    &op_softmax_grad,
     &op_strided_copy,
     &op_strided_copy_grad,
     &op_patch_merge,
