@@ -90,6 +90,33 @@ class Moves(nn.Module):
         return self.fc(x.flatten(1))
 
 
+class General(nn.Module):
+    """Products, softmax, attention with a bias, windows that are rolled, norms, padding."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 8, 3, 2)
+        self.q, self.kv = nn.Linear(8, 8), nn.Linear(8, 16)
+        self.bias = nn.Parameter(torch.randn(1, 2, 16, 16))
+        self.mix = nn.Parameter(torch.randn(2, 2))
+        self.gain = nn.Parameter(torch.ones(1, 1, 1, 8))
+        self.fc = nn.Linear(8, 5)
+
+    def forward(self, x):
+        x = self.conv(F.pad(x, (1, 0, 1, 0))).permute(0, 2, 3, 1)  # [N, 4, 4, 8]
+        x = torch.roll(x, (1, -1), (1, 2)) * self.gain
+        n, h, w, c = x.shape
+        t = x.reshape(n, 2, 2, 2, 2, c).permute(0, 1, 3, 2, 4, 5).reshape(n, 16, c)
+        q = self.q(t).view(n, 16, 2, 4).transpose(1, 2)
+        k, v = self.kv(t).view(n, 16, 2, 2, 4).permute(2, 0, 3, 1, 4)
+        a = ((q * 0.5) @ k.transpose(-2, -1) + self.bias).softmax(-1)
+        a = (a.permute(0, 2, 3, 1) @ self.mix).permute(0, 3, 1, 2)
+        t = t + (a @ v).transpose(1, 2).reshape(n, 16, c)
+        y = F.scaled_dot_product_attention(q, F.normalize(k, dim=-1), v, attn_mask=self.bias)
+        t = t + y.transpose(1, 2).flatten(2)
+        return self.fc(t.sum(1) / t.norm(dim=1))
+
+
 class Strides(nn.Module):
     """Parameters that are transposed, that start within a storage, and that share one."""
 
@@ -122,6 +149,7 @@ def small():
     yield "residual", Residual(), 8
     yield "tokens", Tokens(), 8
     yield "moves", Moves(), 8
+    yield "general", General(), 8
     yield "strides", Strides(), 4
     yield "tied", Tied(), 2
 

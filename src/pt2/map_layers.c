@@ -334,7 +334,7 @@ static struct pt2_value with_tensor(const struct pt2_value *x, struct tensor *t)
 
 void pt2_map_dropout(struct pt2_import *c)
 {
-    struct pt2_value x = *pt2_tensor(c, "input");
+    struct pt2_value x = *pt2_tensor(c, pt2_has(c, "input") ? "input" : "self");
     float rate = rate_of(c);
 
     if (rate == 0) {
@@ -347,7 +347,7 @@ void pt2_map_dropout(struct pt2_import *c)
 
 void pt2_map_feature_dropout(struct pt2_import *c)
 {
-    struct pt2_value x = *pt2_tensor(c, "input");
+    struct pt2_value x = *pt2_tensor(c, pt2_has(c, "input") ? "input" : "self");
     float rate = rate_of(c);
     struct tensor *t = c->why->len ? NULL : pt2_image(c, &x);
 

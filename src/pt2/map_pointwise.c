@@ -341,6 +341,18 @@ static void add_number(struct pt2_import *c, const struct pt2_value *x, double n
     map_one(c, x, EXPR_ADD_BY, number);
 }
 
+struct pt2_value pt2_sum(struct pt2_import *c, const struct pt2_value *x,
+                         const struct pt2_value *y)
+{
+    struct operands o;
+
+    if (!place_both(c, x, y, &o))
+        return *x;
+    o.full.t = tensor_same(o.t[0], o.t[1]) ? add(c->b, o.t[0], o.t[1], pt2_layer(c))
+                                           : binary(c, EXPR_ADD, &o, 1);
+    return o.full;
+}
+
 void pt2_map_add(struct pt2_import *c)
 {
     const struct pt2_value *x = pt2_tensor_or_mask(c, "self"), *y;
@@ -354,12 +366,13 @@ void pt2_map_add(struct pt2_import *c)
         add_number(c, x, alpha * number);
         return;
     }
-    if (!place_both(c, x, y, &o))
-        return;
-    if (alpha == 1 && tensor_same(o.t[0], o.t[1]))
-        finish(c, &o, add(c->b, o.t[0], o.t[1], pt2_layer(c)));
-    else
+    if (alpha == 1) {
+        struct pt2_value sum = pt2_sum(c, x, y);
+
+        pt2_result(c, sum);
+    } else if (place_both(c, x, y, &o)) {
         finish(c, &o, binary(c, EXPR_ADD, &o, alpha));
+    }
 }
 
 void pt2_map_sub(struct pt2_import *c)

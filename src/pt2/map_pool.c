@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ops/avgpool2d.h"
+#include "ops/expr.h"
 #include "ops/global_avgpool.h"
 #include "ops/image.h"
 #include "ops/maxpool2d.h"
@@ -93,90 +94,138 @@ void pt2_map_adaptive_avg_pool2d(struct pt2_import *c)
 
 /* ---- mean ---- */
 
-/* Removes the dims that are averaged, or makes them 1. */
-static void drop_dims(struct pt2_value *v, const bool *over, bool keep)
-{
-    int n = 0;
+/* Dims that are summed. */
+struct summed {
+    bool over[PT2_DIMS];
+    bool keeps; /* they stay, with size 1 */
+    int64_t n;  /* elements of a sum */
+};
 
-    for (int d = 0; d < v->ndim; d++) {
-        if (over[d] && !keep)
-            continue;
-        v->dim[n] = over[d] ? 1 : v->dim[d];
-        v->stride[n++] = over[d] ? 1 : v->stride[d];
-    }
-    v->ndim = n;
+static struct summed read_summed(struct pt2_import *c, const struct pt2_value *x)
+{
+    int64_t dims[PT2_DIMS];
+    int n = pt2_ints(c, "dim", dims);
+    struct summed s = {.keeps = pt2_flag(c, "keepdim", false), .n = 1};
+
+    for (int i = 0; i < n; i++)
+        s.over[pt2_dim(c, dims[i], x->ndim)] = true;
+    if (n == 0 || s.over[0])
+        pt2_refuse(c, "a sum over the batch");
+    for (int d = 0; d < x->ndim; d++)
+        s.n *= s.over[d] ? x->dim[d] : 1;
+    return s;
 }
 
-/* Orders the dims: what is outside, what is averaged, what is inside. */
-static bool order_groups(const struct pt2_value *v, const bool *over, int *order,
-                         int64_t size[3])
+/* True if, in this order, dims that are summed are next to each other. Sets the sizes of
+ * what is outside of them, of them, and of what is inside. */
+static bool is_grouped(const struct pt2_value *x, const struct summed *s,
+                       const int *order, int64_t size[3])
 {
-    int stored[PT2_DIMS], n = 0, group = 0;
-    bool in_order = pt2_value_order(v, stored);
+    int group = 0;
 
     size[0] = size[1] = size[2] = 1;
-    for (int i = 0; i < v->ndim; i++) { /* groups may already be in order */
-        int d = stored[i];
-
-        if (v->dim[d] == 1)
-            continue;
-        if (group != 1 && over[d])
-            group++;
-        else if (group == 1 && !over[d])
-            group = 2;
-        if (group > 2 || (group == 2 && over[d]))
-            in_order = false;
-    }
-    if (in_order)
-        memcpy(order, stored, sizeof(stored));
-    for (int pass = 0; pass < 2 && !in_order; pass++)
-        for (int i = 0; i < v->ndim; i++)
-            if (over[stored[i]] == (pass == 1))
-                order[n++] = stored[i];
-    group = 0;
-    for (int i = 0; i < v->ndim; i++) {
+    for (int i = 0; i < x->ndim; i++) {
         int d = order[i];
 
-        if (v->dim[d] == 1)
+        if (x->dim[d] == 1)
             continue;
-        group = over[d] ? 1 : group ? 2 : 0;
-        size[group] *= v->dim[d];
+        if (s->over[d] && group == 2)
+            return false;
+        group = s->over[d] ? 1 : group ? 2 : 0;
+        size[group] *= x->dim[d];
     }
     return true;
 }
 
-/* The mean over some dims: of the pixels of an image [outer, inner, averaged, 1]. */
-void pt2_map_mean(struct pt2_import *c)
+/* The mean of x: that of the pixels of images [outside, inside, summed, 1]. */
+static struct pt2_value mean_of(struct pt2_import *c, struct pt2_value x,
+                                const struct summed *s)
 {
-    struct pt2_value x = *pt2_tensor(c, "self");
-    int64_t dims[PT2_DIMS], size[3];
-    int n = pt2_ints(c, "dim", dims), order[PT2_DIMS];
-    bool over[PT2_DIMS] = {false}, keep = pt2_flag(c, "keepdim", false);
+    int order[PT2_DIMS], n = 0;
+    int64_t size[3];
     struct tensor *t;
 
-    for (int i = 0; i < n; i++)
-        over[pt2_dim(c, dims[i], x.ndim)] = true;
-    if (n == 0 || over[0])
-        pt2_refuse(c, "a mean over the batch");
     if (c->why->len)
-        return;
-    (void)order_groups(&x, over, order, size);
-    if (!pt2_store(c, &x, order))
-        return;
-    if (tensor_is_image(x.t) && x.ndim == 4 && over[2] && over[3] && !over[1])
+        return x;
+    if (!pt2_value_order(&x, order) || !is_grouped(&x, s, order, size)) {
+        for (int pass = 0; pass < 2; pass++)
+            for (int d = 0; d < x.ndim; d++)
+                if (s->over[d] == (pass == 1))
+                    order[n++] = d;
+        if (!pt2_store(c, &x, order))
+            return x;
+        (void)is_grouped(&x, s, order, size);
+    }
+    if (tensor_is_image(x.t) && x.ndim == 4 && s->over[2] && s->over[3] && !s->over[1])
         t = pt2_image(c, &x);
     else
         t = pt2_view_of(c, x.t, LAYOUT_IMAGE, 4,
                         (const int64_t[]){size[0], size[2], size[1], 1});
     if (!t)
-        return;
+        return x;
     x.t = global_avgpool(c->b, t, pt2_layer(c));
     for (int d = 0; d < x.ndim; d++)
-        if (over[d])
+        if (s->over[d])
             x.dim[d] = 1;
     pt2_value_store(&x, order);
-    drop_dims(&x, over, keep);
-    pt2_result(c, x);
+    return x;
+}
+
+static void finish_sum(struct pt2_import *c, struct pt2_value x, const struct summed *s)
+{
+    int n = 0;
+
+    for (int d = 0; d < x.ndim; d++) {
+        if (s->over[d] && !s->keeps)
+            continue;
+        x.dim[n] = x.dim[d];
+        x.stride[n++] = x.stride[d];
+    }
+    x.ndim = n;
+    if (!c->why->len)
+        pt2_result(c, x);
+}
+
+void pt2_map_mean(struct pt2_import *c)
+{
+    const struct pt2_value *x = pt2_tensor(c, "self");
+    struct summed s = read_summed(c, x);
+
+    finish_sum(c, mean_of(c, *x, &s), &s);
+}
+
+void pt2_map_sum(struct pt2_import *c)
+{
+    const struct pt2_value *x = pt2_tensor(c, "self");
+    struct summed s = read_summed(c, x);
+    struct pt2_value y = mean_of(c, *x, &s);
+
+    if (!c->why->len)
+        y.t = expr_scale_by(c->b, y.t, (float)s.n, pt2_layer(c));
+    finish_sum(c, y, &s);
+}
+
+/* The L2 norm: the root of n times the mean of squares. */
+void pt2_map_norm(struct pt2_import *c)
+{
+    struct pt2_value x = *pt2_tensor(c, "self");
+    struct summed s = read_summed(c, &x);
+    struct expr e;
+    int v;
+
+    if (pt2_number(c, "ord", 2) != 2)
+        pt2_refuse(c, "a norm other than L2");
+    if (!pt2_dense(c, &x))
+        return;
+    e = expr_start(pt2_layer(c), 1, &x.t);
+    x.t = expr_end(c->b, &e, expr_add(&e, EXPR_SQUARE, 0));
+    x = mean_of(c, x, &s);
+    if (c->why->len)
+        return;
+    e = expr_start(pt2_layer(c), 1, &x.t);
+    v = expr_number(&e, EXPR_SCALE_BY, 0, (float)s.n);
+    x.t = expr_end(c->b, &e, expr_add(&e, EXPR_SQRT, v));
+    finish_sum(c, x, &s);
 }
 
 /* ---- interpolation ---- */

@@ -3,6 +3,7 @@
 
 #include "ops/concat.h"
 #include "ops/image.h"
+#include "ops/strided_copy.h"
 #include "ops/tokens.h"
 #include "pt2/place.h"
 #include "pt2/table.h"
@@ -20,6 +21,8 @@ void pt2_map_same(struct pt2_import *c)
     const struct pt2_value *x = operand(c);
 
     pt2_ignore(c, "memory_format");
+    if (!strcmp(c->node->target, "aten.type_as.default"))
+        (void)pt2_tensor(c, "other"); /* all tensors are of one type */
     if (!strcmp(c->node->target, "aten.to.dtype")) {
         if (pt2_int(c, "dtype", PT2_F32) != PT2_F32)
             pt2_refuse(c, "a cast to another type than 32-bit floats");
@@ -68,8 +71,16 @@ void pt2_map_view(struct pt2_import *c)
 {
     const struct pt2_value *x = pt2_tensor(c, "self");
     int64_t dim[PT2_DIMS];
-    int n = pt2_ints(c, pt2_has(c, "size") ? "size" : "shape", dim);
+    int n;
 
+    if (pt2_is_tensor(c, "other")) { /* reshape_as, view_as */
+        const struct pt2_value *as = pt2_tensor(c, "other");
+
+        n = as->ndim;
+        memcpy(dim, as->dim, sizeof(dim));
+    } else {
+        n = pt2_ints(c, pt2_has(c, "size") ? "size" : "shape", dim);
+    }
     reshape(c, x, n, dim);
 }
 
@@ -376,7 +387,7 @@ static void common_order(struct pt2_value **v, int n, int *order)
 }
 
 /* Joins tensors along dim d, in an order of dims of which d is not the outermost. */
-static void cat(struct pt2_import *c, struct pt2_value **v, int n, int d)
+static struct pt2_value joined(struct pt2_import *c, struct pt2_value **v, int n, int d)
 {
     struct tensor **in = arena_new(&c->b->g->arena, (size_t)n * sizeof(struct tensor *)),
                   *y;
@@ -396,13 +407,13 @@ static void cat(struct pt2_import *c, struct pt2_value **v, int n, int d)
         for (int k = 0; k < x.ndim; k++) {
             if (x.ndim != all.ndim || (k != d && x.dim[k] != all.dim[k])) {
                 pt2_refuse(c, "its operands have different dims");
-                return;
+                return all;
             }
             outer *= k < at ? x.dim[order[k]] : 1;
             inner *= k > at ? x.dim[order[k]] : 1;
         }
         if (!pt2_store(c, &x, order))
-            return;
+            return all;
         all.dim[d] += x.dim[d];
         in[i] = image && d != 0 ? pt2_view_of(c, x.t, LAYOUT_IMAGE, 4, x.dim)
                                 : pt2_view_of(c, x.t, LAYOUT_PLAIN, 3,
@@ -411,7 +422,15 @@ static void cat(struct pt2_import *c, struct pt2_value **v, int n, int d)
     y = concat(c->b, in, n, pt2_layer(c), .axis = image && d != 0 ? d : 1);
     all.t = y;
     pt2_value_store(&all, order);
-    pt2_result(c, all);
+    return all;
+}
+
+static void cat(struct pt2_import *c, struct pt2_value **v, int n, int d)
+{
+    struct pt2_value all = joined(c, v, n, d);
+
+    if (!c->why->len)
+        pt2_result(c, all);
 }
 
 void pt2_map_cat(struct pt2_import *c)
@@ -450,6 +469,99 @@ void pt2_map_stack(struct pt2_import *c)
     }
     if (!c->why->len)
         cat(c, v, n, d);
+}
+
+/* ---- around the edges ---- */
+
+/* Puts x into a tensor of zeros: the gradient of a strided copy. */
+static void pad(struct pt2_import *c, struct pt2_value x, const int64_t before[PT2_DIMS],
+                const int64_t after[PT2_DIMS])
+{
+    struct strided_copy_attrs a = {.layer = pt2_layer(c), .layout = LAYOUT_PLAIN};
+    struct pt2_value y = x;
+    int order[PT2_DIMS];
+
+    if (!pt2_dense(c, &x))
+        return;
+    (void)pt2_value_order(&x, order);
+    for (int d = 0; d < y.ndim; d++)
+        y.dim[d] += before[d] + after[d];
+    if (!pt2_value_fits(&y)) {
+        pt2_refuse(c, "its result is empty or too large");
+        return;
+    }
+    pt2_value_store(&y, order);
+    a.n = y.ndim;
+    a.ndim = y.ndim < TENSOR_DIMS ? y.ndim : TENSOR_DIMS;
+    for (int i = 0; i < y.ndim; i++) {
+        int at = i < a.ndim ? i : a.ndim - 1;
+
+        a.len[i] = x.dim[order[i]];
+        a.stride[i] = y.stride[order[i]];
+        a.offset += before[order[i]] * y.stride[order[i]];
+        a.dim[at] = (i < a.ndim ? 1 : a.dim[at]) * y.dim[order[i]];
+    }
+    y.t = node(c->b, &op_strided_copy_grad, a.layer, &a, &x.t, 1);
+    pt2_result(c, y);
+}
+
+void pt2_map_pad(struct pt2_import *c)
+{
+    const struct pt2_value *of = pt2_tensor(c, pt2_has(c, "input") ? "input" : "self");
+    struct pt2_value x = *of;
+    int64_t by[PT2_DIMS], before[PT2_DIMS] = {0}, after[PT2_DIMS] = {0};
+    int n = pt2_ints(c, "pad", by);
+    bool nothing = true;
+
+    if (strcmp(pt2_text(c, "mode", "constant"), "constant") != 0 ||
+        pt2_number(c, "value", 0) != 0)
+        pt2_refuse(c, "padding other than with zeros");
+    if (n % 2 || n / 2 > x.ndim)
+        pt2_refuse(c, "%d numbers for %d dims", n, x.ndim);
+    if (c->why->len)
+        return;
+    for (int i = 0; i < n; i += 2) { /* pairs, of the last dim first */
+        int d = x.ndim - 1 - i / 2;
+
+        if (by[i] < -x.dim[d] || by[i + 1] < -x.dim[d] || by[i] > PT2_MOST ||
+            by[i + 1] > PT2_MOST || x.dim[d] + by[i] + by[i + 1] < 1) {
+            pt2_refuse(c, "padding by %lld and %lld", (long long)by[i],
+                       (long long)by[i + 1]);
+            return;
+        }
+        x = part_of(&x, d, by[i] < 0 ? -by[i] : 0,
+                    x.dim[d] + (by[i] < 0 ? by[i] : 0) + (by[i + 1] < 0 ? by[i + 1] : 0));
+        before[d] = by[i] > 0 ? by[i] : 0;
+        after[d] = by[i + 1] > 0 ? by[i + 1] : 0;
+        nothing = nothing && !before[d] && !after[d];
+    }
+    if (nothing)
+        pt2_result_view(c, of, x);
+    else
+        pad(c, x, before, after);
+}
+
+/* Moves elements along dims; what leaves at the end comes back at the start. */
+void pt2_map_roll(struct pt2_import *c)
+{
+    struct pt2_value x = *pt2_tensor(c, "self"), part[2], *both[] = {&part[0], &part[1]};
+    int64_t shift[PT2_DIMS], dims[PT2_DIMS];
+    int n = pt2_ints(c, "shifts", shift), m = pt2_ints(c, "dims", dims);
+
+    if (n != m || n < 1)
+        pt2_refuse(c, "a roll of a flattened tensor");
+    for (int i = 0; i < n && !c->why->len; i++) {
+        int d = pt2_dim(c, dims[i], x.ndim);
+        int64_t len = x.dim[d], by = (shift[i] % len + len) % len;
+
+        if (c->why->len || by == 0)
+            continue;
+        part[0] = part_of(&x, d, len - by, by);
+        part[1] = part_of(&x, d, 0, len - by);
+        x = joined(c, both, 2, d);
+    }
+    if (!c->why->len)
+        pt2_result(c, x);
 }
 
 /* ---- sizes ---- */

@@ -26,7 +26,7 @@ pt2_map_fn pt2_map_conv2d, pt2_map_conv_transpose2d, pt2_map_linear, pt2_map_bat
     pt2_map_layer_norm, pt2_map_group_norm, pt2_map_dropout, pt2_map_feature_dropout;
 /* pt2/map_pool.c */
 pt2_map_fn pt2_map_max_pool2d, pt2_map_avg_pool2d, pt2_map_adaptive_avg_pool2d,
-    pt2_map_adaptive_max_pool2d, pt2_map_mean, pt2_map_bilinear, pt2_map_bicubic,
+    pt2_map_mean, pt2_map_sum, pt2_map_norm, pt2_map_bilinear, pt2_map_bicubic,
     pt2_map_nearest;
 /* pt2/map_pointwise.c */
 pt2_map_fn pt2_map_add, pt2_map_sub, pt2_map_rsub, pt2_map_mul, pt2_map_div,
@@ -37,14 +37,17 @@ pt2_map_fn pt2_map_same, pt2_map_view, pt2_map_flatten, pt2_map_permute,
     pt2_map_transpose, pt2_map_unsqueeze, pt2_map_squeeze, pt2_map_expand, pt2_map_slice,
     pt2_map_select, pt2_map_chunk, pt2_map_split, pt2_map_unbind, pt2_map_cat,
     pt2_map_stack, pt2_map_sym_size, pt2_map_int_mul, pt2_map_int_add, pt2_map_skip,
-    pt2_map_movedim, pt2_map_numel;
+    pt2_map_movedim, pt2_map_pad, pt2_map_roll;
 /* pt2/map_random.c: drop path as the exporter writes it */
 pt2_map_fn pt2_map_empty, pt2_map_bernoulli, pt2_map_rand, pt2_map_floor;
 bool pt2_mask_div(struct pt2_import *c, const struct pt2_value *mask, double by);
 bool pt2_mask_mul(struct pt2_import *c, const struct pt2_value *x,
                   const struct pt2_value *mask);
 bool pt2_mask_add(struct pt2_import *c, const struct pt2_value *mask, double number);
+/* The sum of two values, in pt2/map_pointwise.c. */
+struct pt2_value pt2_sum(struct pt2_import *c, const struct pt2_value *x,
+                         const struct pt2_value *y);
 /* pt2/map_attention.c */
-pt2_map_fn pt2_map_attention;
+pt2_map_fn pt2_map_attention, pt2_map_softmax, pt2_map_matmul;
 
 #endif

@@ -45,6 +45,13 @@ static void test_moves(void **state)
     check("tests/golden/pt2/moves.pt2", "tests/golden/pt2/moves.json");
 }
 
+/* Products, softmax, attention with a bias, windows, rolls, norms, padding. */
+static void test_general(void **state)
+{
+    (void)state;
+    check("tests/golden/pt2/general.pt2", "tests/golden/pt2/general.json");
+}
+
 /* Weights that are transposed, start within a storage, and share one. */
 static void test_strides(void **state)
 {
@@ -76,6 +83,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_residual),
         cmocka_unit_test(test_tokens),
         cmocka_unit_test(test_moves),
+        cmocka_unit_test(test_general),
         cmocka_unit_test(test_strides),
         cmocka_unit_test(test_tied),
     };
