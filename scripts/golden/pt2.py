@@ -211,34 +211,15 @@ def digests(model):
             for n, p in model.named_parameters()}
 
 
-def noise(model, x, logits, grad):
-    """Returns how far PyTorch's logits and gradients in fp32 are from those in fp64, as the test
-    compares them: a value that rounding moves over the kink of a ReLU changes more than rounding."""
-    exact = copy.deepcopy(model).double()
-    exact_logits = exact(x.double())
-    loss_of(exact_logits).backward()
-    off = ((logits - exact_logits).abs().max() / exact_logits.abs().max()).item()
-    worst = 0
-    exact_of = digests(exact)
-    floor = 1e-6 * max(d[0] for d in exact_of.values())
-    for name, p in model.named_parameters():
-        want = np.array(exact_of[name])
-        gap = np.abs(np.array(grad[name]) - want)
-        scale = 5 * (np.abs(want) + want[0] / np.sqrt(p.numel()))
-        scale[0] = want[0]
-        worst = max(worst, (np.maximum(gap - floor, 0) / (scale + 1e-30)).max())
-    return off, worst
-
-
 def train(model, side):
+    """Returns the figures of three updates, in the type of the model's weights."""
     x = 2 * uniform("input0", BATCH * 3 * side * side).reshape(BATCH, 3, side, side)
-    x = torch.from_numpy(x)
+    x = torch.from_numpy(x).to(next(model.parameters()).dtype)
     decays = [p for p in model.parameters() if p.ndim > 1]
     rest = [p for p in model.parameters() if p.ndim <= 1]
     optimizer = torch.optim.SGD([dict(params=decays, weight_decay=DECAY),
                                  dict(params=rest, weight_decay=0)], **SGD)
     out = dict(batch=BATCH, side=side, input=0, loss_sgd=[])
-    start = copy.deepcopy(model)
     out["start"] = {n: digest(n, t) for n, t in model.state_dict().items()
                     if t.is_floating_point()}
     for step in range(STEPS):
@@ -250,8 +231,6 @@ def train(model, side):
             out["classes"] = logits.shape[1]
             out["logits"] = short(logits if logits.ndim == 2 else logits[:, :, ::37, ::31])
             out["grad"] = digests(model)
-            both = noise(start, x, logits.detach(), out["grad"])
-            out["noise"], out["noise_grad"] = (float(f"{v:.3g}") for v in both)
         optimizer.step()
         out["loss_sgd"].append(loss.item())
     state = {n: t for n, t in model.state_dict().items() if t.is_floating_point()}
@@ -265,12 +244,45 @@ def train(model, side):
     return out
 
 
+def apart(got, want, sizes, floor):
+    """Returns how far digests differ, as the test compares them."""
+    worst = 0
+    for name in want:
+        w = np.array(want[name])
+        scale = 5 * (np.abs(w) + w[0] / np.sqrt(sizes[name]))
+        scale[0] = w[0]
+        gap = np.maximum(np.abs(np.array(got[name]) - w) - floor, 0)
+        worst = max(worst, (gap / (scale + 1e-30)).max())
+    return worst
+
+
+def noise(out, exact, sizes):
+    """Returns how far PyTorch's figures in fp32 are from those in fp64: a value that rounding
+    moves over the kink of a ReLU changes more than rounding, and each update more still."""
+    def vector(key):
+        a, b = np.array(out[key]), np.array(exact[key])
+        return np.abs(a - b).max() / np.abs(b).max()
+    floor = 1e-6 * max(d[0] for d in exact["grad"].values())
+    found = {key: vector(key) for key in ("logits", "eval")}
+    found["grad"] = apart(out["grad"], exact["grad"], sizes, floor)
+    for key in ("stats", "sgd"):
+        found[key] = apart(out[key], exact[key], sizes, 1e-7)
+    found = {key: float(f"{v:.3g}") for key, v in found.items()}
+    found["loss"] = [float(f"{abs(a - b) / abs(b):.3g}")
+                     for a, b in zip(out["loss_sgd"], exact["loss_sgd"])]
+    return found
+
+
 def write(folder, name, model, side):
     calm(model)
     model.train()
     path = folder / f"{name}.pt2"
     export(model, path, side)
-    text = json.dumps(train(model, side), separators=(",", ":"))
+    exact = copy.deepcopy(model).double()
+    out = train(model, side)
+    sizes = {n: t.numel() for n, t in model.state_dict().items()}
+    out["noise"] = noise(out, train(exact, side), sizes)
+    text = json.dumps(out, separators=(",", ":"))
     (folder / f"{name}.json").write_text(text.replace('],"', '],\n"') + "\n")
     print(path, path.stat().st_size, flush=True)
 
