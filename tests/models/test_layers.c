@@ -103,8 +103,8 @@ static void test_layers(void **state)
             seen[k] |= model_families[k] == row->family;
         strbuf_release(&why);
     }
-    for (int k = 0; model_families[k]; k++)
-        if (!seen[k])
+    for (int k = 0; model_families[k]; k++) /* pt2 has only models from files */
+        if (!seen[k] && model_families[k]->models->name)
             fail_msg("%s has no model in the file", model_families[k]->type);
     json_decref(j);
 }
