@@ -116,6 +116,34 @@ static void check_teacher(const struct config *cfg, struct problems *p)
     free(path);
 }
 
+/* Checks MODEL.PRETRAINED_BACKBONE in the same way. */
+static void check_pretrained_backbone(const struct config *cfg, struct problems *p)
+{
+    const char *text = cfg->model.pretrained_backbone;
+    struct strbuf why = STRBUF_INIT;
+    const struct model *m = *text ? backbone_of_config(cfg, &why) : NULL;
+    char *path = NULL;
+
+    if (!*text || p->nerror)
+        strbuf_reset(&why);
+    else if (!m)
+        config_blame(cfg, p, KEYS("MODEL.PRETRAINED_BACKBONE", "MODEL.NAME"),
+                     "MODEL.PRETRAINED_BACKBONE: %s has no backbone", cfg->model.name);
+    else if (*cfg->model.pretrained)
+        config_blame(cfg, p, KEYS("MODEL.PRETRAINED_BACKBONE", "MODEL.PRETRAINED"),
+                     "MODEL.PRETRAINED has the weights of the whole model: leave out "
+                     "MODEL.PRETRAINED_BACKBONE");
+    else
+        path = weights_wanted(cfg, "MODEL.PRETRAINED_BACKBONE", text, m->name, &why);
+    if (path)
+        check_weights(cfg, "MODEL.PRETRAINED_BACKBONE", path, p);
+    else if (why.len)
+        config_blame(cfg, p, KEYS("MODEL.PRETRAINED_BACKBONE"),
+                     "MODEL.PRETRAINED_BACKBONE: %s", why.buf);
+    strbuf_release(&why);
+    free(path);
+}
+
 void run_check_own_weights(const struct config *cfg, const struct cmdline *line,
                            struct problems *p)
 {
@@ -231,6 +259,8 @@ void run_check(const struct config *cfg, bool train, struct problems *p)
         check_teacher(cfg, p);
     if (!*cfg->model.resume && !(train && will_resume(cfg)))
         check_pretrained(cfg, p);
+    if (train)
+        check_pretrained_backbone(cfg, p);
     if (!*cfg->model.pretrained)
         config_warn_unread(cfg, p, "MODEL.PRETRAINED_SKIP", "MODEL.PRETRAINED is empty");
     data_check(cfg, p);

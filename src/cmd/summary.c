@@ -81,7 +81,8 @@ static void summary_init(struct summary *s, const struct config *cfg)
     s->program = s->session.program[which];
     s->graph = s->session.build[which].graph;
     s->batch = stages ? s->session.plan.val_batch : s->session.plan.batch;
-    s->count = model_count(s->graph, s->session.plan.model->family);
+    s->count =
+        model_count(s->graph, s->session.plan.model, &s->session.plan.options, NULL);
     s->count.macs /= s->batch;
     s->count.acts /= s->batch;
     count_activations(s);

@@ -545,6 +545,17 @@ const struct schema schema_table[] = {
     ROW("MODEL.INIT", model.init, .flag = "--init",
         .help = "weight initialization; empty: the model's default. kaiming_*: fan-out "
                 "for convolutions, fan-in for linear layers"),
+    ROW("MODEL.BACKBONE", model.backbone, .flag = "--backbone", .metavar = "NAME",
+        .help = "classifier whose stages a segmentation net is built on, such as resnet50 "
+                "(`trainc models`); empty: the model's own"),
+    ROW("MODEL.PRETRAINED_BACKBONE", model.pretrained_backbone, NEUTRAL, PATH,
+        .flag = "--pretrained-backbone", .metavar = "WEIGHTS",
+        .help = "initial weights of MODEL.BACKBONE, in the forms of MODEL.PRETRAINED: a "
+                "file, a name such as resnet50.a1_in1k, or auto"),
+    ROW("MODEL.AUX_WEIGHT", model.aux_weight, .def = "None", .nullable = true,
+        RANGE(0, 1000),
+        .help = "weight of the losses on a model's auxiliary heads in training; None: the "
+                "model's own; 0: no auxiliary heads"),
     ROW("MODEL.OUTPUT_STRIDE", model.output_stride, .def = "0", RANGE(0, 1024),
         .flag = "--output-stride", .metavar = "N",
         .help = "largest image size / map size: later stages have dilated convolutions "

@@ -87,7 +87,8 @@ struct config_data {
 
 /* Keys of a family, MODEL.FAMILY.*, have no fields: session/model_options.c. */
 struct config_model {
-    const char *type, *name, *pretrained, *resume, *teacher, *teacher_model;
+    const char *type, *name, *backbone, *pretrained, *pretrained_backbone, *resume,
+        *teacher, *teacher_model;
     bool offline;
     struct str_list pretrained_skip;
     int pretrained_tables; /* enum bias_tables */
@@ -96,6 +97,7 @@ struct config_model {
     bool features_only;
     struct int_list out_indices;
     double drop_rate, drop_path_rate, label_smoothing;
+    struct float_opt aux_weight;
     bool sync_bn;
     int64_t sync_bn_group;
     const char *init;

@@ -16,8 +16,11 @@ struct model_count {
     int64_t acts;    /* elements written by forward nodes with MACs */
 };
 
-/* Counts a model of this family. */
-struct model_count model_count(const struct graph *g, const struct model_family *f);
+/* Counts the model m with options o; of the nodes, those on which the graph's roots or
+ * `logits` (or NULL) depend. */
+struct model_count model_count(const struct graph *g, const struct model *m,
+                               const struct model_options *o,
+                               const struct tensor *logits);
 
 /* Returns the elements of the parameters that a node reads, cast to 16 bits or not. */
 int64_t model_node_params(const struct graph *g, const struct node *n);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <regex.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -52,25 +53,28 @@ static void match(const struct layer_rule *r, struct layer *l, const char *name)
     regfree(&re);
 }
 
-static struct layer layer_of(const struct layer_rule *rules, const char *name)
+static struct layer layer_of(const struct layer_rule *rules, const char *prefix,
+                             const char *name)
 {
+    size_t len = prefix ? strlen(prefix) : 0;
+    bool inside = !len || !strncmp(name, prefix, len);
     struct layer l = {.n = 0};
 
-    for (const struct layer_rule *r = rules; r && r->pattern && !l.n; r++)
-        match(r, &l, name);
+    for (const struct layer_rule *r = rules; r && r->pattern && inside && !l.n; r++)
+        match(r, &l, name + len);
     if (!l.n)
         add(&l, HEAD);
     return l;
 }
 
-void layer_scales(const struct layer_rule *rules, const struct flat *f, double decay,
-                  float *scale)
+void layer_scales(const struct layer_rule *rules, const char *prefix,
+                  const struct flat *f, double decay, float *scale)
 {
     struct layer *l = xcalloc((size_t)f->nparam + 1, sizeof(*l));
     int *index = xcalloc((size_t)f->nparam + 1, sizeof(*index)), last = 0;
 
     for (int i = 0; i < f->nparam; i++) {
-        l[i] = layer_of(rules, f->segment[i].tensor->name);
+        l[i] = layer_of(rules, prefix, f->segment[i].tensor->name);
         l[i].at = i;
     }
     qsort(l, (size_t)f->nparam, sizeof(*l), by_number);

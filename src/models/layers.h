@@ -28,10 +28,14 @@ struct layer_rule {
 };
 
 /*
+ * `prefix`: of the names to which the rules apply, after which they match; parameters
+ * without it are in the last layer, as the decoder around a backbone; NULL: of all.
+ * rules NULL: all parameters are in one layer.
+ *
  * Sets scale[i] to the learning rate factor of f->segment[i], for all [0, f->nparam):
  * frozen parameters count as layers, too. Without rules (NULL) all parameters are one layer.
  */
-void layer_scales(const struct layer_rule *rules, const struct flat *f, double decay,
-                  float *scale);
+void layer_scales(const struct layer_rule *rules, const char *prefix,
+                  const struct flat *f, double decay, float *scale);
 
 #endif

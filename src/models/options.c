@@ -18,6 +18,8 @@ const struct option model_common_options[] = {
     OPTION_CHOICES("MODEL.INIT", struct model_options, init, inits),
     OPTION("MODEL.OUTPUT_STRIDE", struct model_options, output_stride),
     OPTION("MODEL.SKIP_STRIDES", struct model_options, skip_strides),
+    OPTION("MODEL.BACKBONE", struct model_options, backbone),
+    OPTION("MODEL.AUX_WEIGHT", struct model_options, aux_weight),
     {0},
 };
 

@@ -92,7 +92,9 @@ struct model_options {
     int init;         /* enum init_rule: weights of convolutions and linear layers */
     int64_t output_stride; /* image size / map size is at most this; 0: no limit */
     int64_t skip_strides;  /* how many of the first strides are 1, for small images */
-    bool dilates_first;    /* segmentation-models-pytorch: models/blocks.h, net_stage() */
+    struct float_opt aux_weight; /* of the family's auxiliary heads; without: its own */
+    const char *backbone;        /* a model's name; "" or NULL: the row's own */
+    bool dilates_first; /* segmentation-models-pytorch: models/blocks.h, net_stage() */
     /* The struct of the model's family; NULL: all defaults of the model. */
     const void *family;
     struct model_stages *stages; /* requested stages (models/stages.h), or NULL */

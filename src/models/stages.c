@@ -49,6 +49,23 @@ bool model_stage_tokens(const struct model_options *o, const char *name, int red
     return o->stages && add(o->stages, &stage);
 }
 
+double model_aux_weight(const struct model_options *o, double weight)
+{
+    return o->aux_weight.has ? o->aux_weight.value : weight;
+}
+
+void model_aux(const struct model_options *o, struct tensor *logits, double weight)
+{
+    struct model_stages *s = o->stages;
+
+    if (!s)
+        return;
+    if (s->naux == MODEL_AUX)
+        BUG("more than %d auxiliary heads", MODEL_AUX);
+    s->aux[s->naux].x = logits;
+    s->aux[s->naux++].weight = model_aux_weight(o, weight);
+}
+
 /* Builds the whole net for one image; the caller frees the graph. */
 static struct graph *build_stages(const struct model *m, const struct model_options *o,
                                   int channels, int height, int width,

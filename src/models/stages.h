@@ -17,7 +17,7 @@
 struct model;
 struct model_options;
 
-enum { MODEL_STAGES = 64 };
+enum { MODEL_STAGES = 64, MODEL_AUX = 2 };
 
 struct model_stage {
     const char *name;  /* timm's module name: "layer1", "blocks.11" */
@@ -34,6 +34,13 @@ struct model_stages {
     /* For a net with a second classifier for a teacher (DeiT's distilled ones): the
      * logits of both, whose mean it returns. Otherwise NULL. */
     struct tensor *own, *taught;
+    /* Logits of auxiliary heads that the family has: each has the losses of the logits,
+     * times a weight. They have the logits' shape. */
+    struct {
+        struct tensor *x;
+        double weight;
+    } aux[MODEL_AUX];
+    int naux;
     int n;
     struct model_stage stage[MODEL_STAGES];
 };
@@ -44,6 +51,11 @@ bool model_stage(const struct model_options *o, const char *name, int reduction,
 /* Same for tokens [N, prefix + height * width, C]. */
 bool model_stage_tokens(const struct model_options *o, const char *name, int reduction,
                         struct tensor *x, int prefix, int height, int width);
+
+/* Adds an auxiliary head with the family's weight, for which MODEL.AUX_WEIGHT may stand.
+ * model_aux_weight returns that weight: 0: do not build the head. */
+void model_aux(const struct model_options *o, struct tensor *logits, double weight);
+double model_aux_weight(const struct model_options *o, double weight);
 
 /* Lists the stages of a model for images of this size; the tensors are NULL. */
 void model_stages_list(const struct model *m, const struct model_options *o, int channels,

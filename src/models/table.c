@@ -9,16 +9,19 @@
 #include "base/error.h"
 #include "base/suggest.h"
 #include "models/convnext.h"
+#include "models/deeplab.h"
 #include "models/efficientnet.h"
 #include "models/erfnet.h"
 #include "models/mobilenetv2.h"
 #include "models/mobilenetv3.h"
 #include "models/mobilenetv4.h"
+#include "models/pyramid.h"
 #include "models/regnet.h"
 #include "models/resnet.h"
 #include "models/swin.h"
 #include "models/swin_mlp.h"
 #include "models/swinv2.h"
+#include "models/unet.h"
 #include "models/vit.h"
 
 const struct model_family *const model_families[] = {
@@ -34,6 +37,9 @@ const struct model_family *const model_families[] = {
     &vit_family,
     &convnext_family,
     &erfnet_family,
+    &unet_family,
+    &deeplab_family,
+    &pyramid_family,
     &pt2_family,
     NULL,
 };
@@ -226,7 +232,8 @@ struct tensor *model_build(struct builder *b, const struct model *m,
 {
     if (o->classes < 1)
         die("%s needs at least one class, not %lld", m->name, (long long)o->classes);
-    return m->family->build(b, m->arch, o, x);
+    return m->family->build_model ? m->family->build_model(b, m, o, x)
+                                  : m->family->build(b, m->arch, o, x);
 }
 
 int model_natural_order(const char *a, const char *b)

@@ -50,7 +50,9 @@ struct model {
     int channels;      /* of its images */
     const char *graph; /* a text from which the family makes it again; for checkpoints */
 
-    const void *arch; /* for the family's build() */
+    const char *backbone;        /* default of MODEL.BACKBONE; NULL: it has no backbone */
+    const char *backbone_prefix; /* of its parameters (models/backbone.h) */
+    const void *arch;            /* for the family's build() */
 };
 
 /* Resizes parameters on a grid to another grid: train/weight_grid.h. */
@@ -83,6 +85,7 @@ struct model_family {
     const struct model_grid *grids;  /* or NULL */
     /* Layers that depend on the classes, ended by NULL; NULL: the layer of the logits. */
     const char *const *heads;
+    bool aux;           /* has auxiliary heads (models/stages.h) */
     bool layer_norm;    /* has layer norms: trained with adaptive optimizers */
     int default_stages; /* of models/stages.h: the last ones; 0: all */
     /* How the name of the layer that Grad-CAM reads ends: the last one (models/cam.h).
@@ -109,6 +112,9 @@ struct model_family {
      * stage (models/stages.h). o->family is the family's struct, or NULL. */
     struct tensor *(*build)(struct builder *b, const void *arch,
                             const struct model_options *o, struct tensor *x);
+    /* Instead of build(), for families with backbones. */
+    struct tensor *(*build_model)(struct builder *b, const struct model *m,
+                                  const struct model_options *o, struct tensor *x);
 
     /*
      * Checks options and image sizes. Returns NULL if they are valid, otherwise the keys

@@ -26,6 +26,8 @@ struct init init_rule_init(enum init_rule rule, int64_t fan_in, int64_t fan_out)
         return uniform(6 / out);
     case INIT_RULE_KAIMING_FAN_IN:
         return normal(2 / in);
+    case INIT_RULE_KAIMING_UNIFORM_IN:
+        return uniform(6 / in);
     case INIT_RULE_XAVIER_NORMAL:
         return normal(2 / (in + out));
     case INIT_RULE_XAVIER_UNIFORM:

@@ -5,7 +5,7 @@
  * ones U(-a, a):
  *
  *   KAIMING_NORMAL   s = sqrt(2 / fan_out)        KAIMING_UNIFORM  a = sqrt(6 / fan_out)
- *   KAIMING_FAN_IN   s = sqrt(2 / fan_in)
+ *   KAIMING_FAN_IN   s = sqrt(2 / fan_in)           KAIMING_UNIFORM_IN  a = sqrt(6 / fan_in)
  *   KAIMING_GROUPS   s = sqrt(2 groups / fan_out) of a grouped convolution, else as
  *                    KAIMING_NORMAL: timm's RegNet and EfficientNet
  *   XAVIER_NORMAL    s = sqrt(2 / (fan_in + fan_out))
@@ -36,6 +36,7 @@ enum init_rule {
     INIT_RULE_KAIMING_GROUPS,
     INIT_RULE_NORMAL_01,
     INIT_RULE_UNIFORM_OUT,
+    INIT_RULE_KAIMING_UNIFORM_IN,
     INIT_RULE_COUNT
 };
 

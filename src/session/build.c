@@ -139,19 +139,49 @@ static struct tensor *judged(const struct build *t, const struct loss_item *l)
     return t->outputs;
 }
 
+/* Adds loss i on logits z; o has what the losses of all logits share. */
+static struct tensor *build_loss_on(struct build *t, struct builder *b,
+                                    const struct plan *p, int i,
+                                    const struct loss_options *o, struct tensor *z,
+                                    struct tensor *lam)
+{
+    struct tensor *labels = labels_of(t, b, i, p->loss[i].stage, z);
+    struct tensor *loss = p->loss[i].loss->build[p->task](b, o, z, labels, lam);
+
+    return weigh_loss(t, b, loss, i);
+}
+
+/* Adds loss i: of the logits and, times their weights, of the family's auxiliary heads. */
+static struct tensor *build_loss_item(struct build *t, struct builder *b,
+                                      const struct plan *p, int i,
+                                      const struct loss_options *o, struct tensor *lam)
+{
+    struct tensor *part[1 + MODEL_AUX];
+    struct loss_sum_attrs sum = {.weight = {1}};
+    struct loss_options of_aux = *o;
+    int n = 1;
+
+    part[0] = build_loss_on(t, b, p, i, o, judged(t, &p->loss[i]), lam);
+    for (int k = 0; k < t->heads.naux && p->loss[i].stage < 0; k++, n++) {
+        of_aux.layer = arena_printf(&b->g->arena, "loss.%d.aux%d", i, k);
+        sum.weight[n] = (float)t->heads.aux[k].weight;
+        part[n] = build_loss_on(t, b, p, i, &of_aux, t->heads.aux[k].x, lam);
+    }
+    sum.layer = arena_printf(&b->g->arena, "loss.%d.sum", i);
+    return n > 1 ? loss_sum(b, part, n, &sum) : part[0];
+}
+
 static void build_train_loss(struct build *t, struct builder *b, const struct plan *p,
                              struct tensor *lam, struct tensor *teacher)
 {
     struct loss_sum_attrs sum = {.layer = "loss"};
     struct tensor **loss = t->each;
-    enum model_task task = p->task;
 
     if (p->shares)
         t->shares =
             graph_input(b, "shares", DTYPE_F32, LAYOUT_PLAIN, 1, (int64_t[]){SHARES});
     for (int i = 0; i < p->nloss; i++) {
         struct loss_options o = p->loss[i].o;
-        struct tensor *z = judged(t, &p->loss[i]);
 
         o.teacher = teacher;
         o.targets = t->targets;
@@ -159,9 +189,7 @@ static void build_train_loss(struct build *t, struct builder *b, const struct pl
         o.std = t->std;
         if (p->nloss > 1)
             o.layer = arena_printf(&b->g->arena, "loss.%d", i);
-        loss[i] = p->loss[i].loss->build[task](
-            b, &o, z, labels_of(t, b, i, p->loss[i].stage, z), lam);
-        loss[i] = weigh_loss(t, b, loss[i], i);
+        loss[i] = build_loss_item(t, b, p, i, &o, lam);
         sum.weight[i] = p->loss[i].weight;
     }
     t->loss = p->nloss > 1 || p->loss[0].weight != 1 ? loss_sum(b, loss, p->nloss, &sum)
@@ -258,7 +286,7 @@ static void build_net(struct build *t, struct builder *b, const struct plan *p,
     for (int i = 0; i < p->nloss; i++)
         stages |= p->loss[i].stage >= 0;
     t->heads = (struct model_stages){.last = MODEL_STAGES};
-    o.stages = stages ? &t->heads : NULL;
+    o.stages = stages || p->model->family->aux ? &t->heads : NULL;
     t->outputs = model_build(b, p->model, &o, x);
     build_answers(t, b, p->task);
     for (int i = 0; i < p->nloss; i++) {

@@ -6,6 +6,7 @@
 
 #include "graph/autodiff.h"
 #include "graph/flat.h"
+#include "models/backbone.h"
 #include "ops/all_reduce.h"
 #include "ops/batchnorm.h"
 #include "ops/ema.h"
@@ -44,7 +45,9 @@ static float weight_decay_of(const struct plan *p, const struct optimizer_group 
 {
     if (g->weight_decay.has)
         return (float)g->weight_decay.value;
-    return model_decays(p->model->family, t, p->decay_1d) ? (float)p->weight_decay : 0;
+    return model_decays(backbone_owner(p->model, &p->options, t->name), t, p->decay_1d)
+               ? (float)p->weight_decay
+               : 0;
 }
 
 /* Adds the segments of the parameters that optimizer `use` updates. */
@@ -77,8 +80,10 @@ void build_segments(struct build *t, const struct plan *p)
     const struct flat *f = t->graph->flat;
     size_t n = (size_t)f->ntrained;
     float *scale = arena_new(mem, (size_t)f->nparam * sizeof(*scale));
+    const char *prefix = p->model->backbone_prefix;
 
-    layer_scales(p->model->family->layers, f, p->layer_decay, scale);
+    layer_scales(backbone_owner(p->model, &p->options, prefix ? prefix : "")->layers,
+                 prefix, f, p->layer_decay, scale);
     t->segment = arena_new(mem, n * sizeof(*t->segment));
     t->updated = arena_new(mem, n * sizeof(*t->updated));
     t->use = arena_new(mem, ((size_t)p->groups.nuse + 1) * sizeof(*t->use));
@@ -237,8 +242,9 @@ void build_update(struct build *t, struct builder *b, const struct plan *p, bool
     }
     if (last) {
         if (losses > 1) {
-            struct tensor *joined = graph_state(b, "joined_grads", MEMORY_GRADS, DTYPE_F32,
-                                                (size_t)len * sizeof(float), one);
+            struct tensor *joined =
+                graph_state(b, "joined_grads", MEMORY_GRADS, DTYPE_F32,
+                            (size_t)len * sizeof(float), one);
 
             grads_join(b, grads, losses, joined, control);
             grads = joined;
@@ -276,8 +282,7 @@ void build_rounding(struct build *t, const struct plan *p)
             full |= n->op != g->ops->cast;
             norm |= n->op == &op_batchnorm;
         }
-        t->segment[i].round =
-            norm ? p->round_norms : half && !full && !p->master_weights;
+        t->segment[i].round = norm ? p->round_norms : half && !full && !p->master_weights;
     }
     for (int i = 0; i < t->shard.nsegment; i++)
         t->shard.segment[i].round = t->segment[t->shard.whole[i]].round;

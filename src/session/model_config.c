@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "image/label.h"
+#include "models/backbone.h"
 #include "ops/cross_entropy.h"
 #include "session/losses.h"
 #include "session/task_config.h"
@@ -160,9 +161,12 @@ static void check_family(const struct model *m, const struct config *cfg,
     struct strbuf why = STRBUF_INIT;
     struct arena mem = {0};
     struct model_options o = model_options_of_config(cfg, &mem);
+    static const char *const backbone[] = {"MODEL.BACKBONE", NULL};
     const char *const *keys = NULL;
 
-    if (m->family->check)
+    if (m->backbone && !backbone_of(m, &o, &why))
+        keys = backbone;
+    else if (m->family->check)
         keys = m->family->check(m, &o, config_height(cfg), config_width(cfg), &why);
     if (keys)
         config_blame(cfg, p, keys, "%s", why.buf);
@@ -203,6 +207,16 @@ static const struct model *find(const struct config *cfg, struct strbuf *why)
         if (!config_where(cfg, f->custom_keys[i]))
             strbuf_addf(why, " %s", f->custom_keys[i]);
     return NULL;
+}
+
+const struct model *backbone_of_config(const struct config *cfg, struct strbuf *why)
+{
+    struct strbuf unused = STRBUF_INIT;
+    const struct model *m = find(cfg, &unused);
+    struct model_options o = {.backbone = cfg->model.backbone};
+
+    strbuf_release(&unused);
+    return m ? backbone_of(m, &o, why) : NULL;
 }
 
 enum model_task model_task_of_config(const struct config *cfg, const struct model *m)

@@ -70,6 +70,10 @@ void model_check_labels(const struct config *cfg, struct problems *p);
  * usage() if there is none. */
 const struct model *model_of_config(const struct config *cfg);
 
+/* Returns the backbone of the configured model; NULL if it has none or, with the reason in
+ * `why`, if MODEL.BACKBONE cannot be one. */
+const struct model *backbone_of_config(const struct config *cfg, struct strbuf *why);
+
 /* Returns the task of a run: the family's, or for classifiers the one of MODEL.TASK. */
 enum model_task model_task_of_config(const struct config *cfg, const struct model *m);
 

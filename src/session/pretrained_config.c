@@ -36,6 +36,25 @@ static void rename_model(struct config *cfg, const char *key, const char *old)
         config_set_for(cfg, key, name, where ? where : "");
 }
 
+/* Takes the mean and deviation of the images from the weights of the backbone. */
+static void preset_backbone(struct config *cfg)
+{
+    struct pretrained_request r = {0};
+    struct strbuf why = STRBUF_INIT;
+    const struct model *m = backbone_of_config(cfg, &why);
+    const char *text = cfg->model.pretrained_backbone;
+
+    if (m && *text)
+        (void)pretrained_parse(text, m->name, &r, &why);
+    strbuf_reset(&why);
+    strbuf_addf(&why, "MODEL.PRETRAINED_BACKBONE %s", text);
+    if (r.row) {
+        preset_list(cfg, "DATA.MEAN", r.row->mean, why.buf);
+        preset_list(cfg, "DATA.STD", r.row->std, why.buf);
+    }
+    strbuf_release(&why);
+}
+
 void pretrained_preset(struct config *cfg)
 {
     const struct pretrained *row;
@@ -43,6 +62,7 @@ void pretrained_preset(struct config *cfg)
 
     rename_model(cfg, "MODEL.NAME", cfg->model.name);
     rename_model(cfg, "MODEL.TEACHER_MODEL", cfg->model.teacher_model);
+    preset_backbone(cfg);
     row = pretrained_of_config(cfg);
     if (!row)
         return;

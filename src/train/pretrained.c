@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "config/choices.h"
 #include "io/weights_file.h"
+#include "models/backbone.h"
 #include "session/head.h"
 #include "session/model_config.h"
 #include "session/state.h"
@@ -24,6 +25,10 @@ struct loading {
     struct session *s;
     struct weights_file file;
     const struct model_family *family;
+    const char *model; /* the name of the model whose weights these are */
+    /* Prefix of the tensors that are loaded, which the file's names lack: of a backbone;
+     * "": the whole model. */
+    const char *part;
     struct file_names names;
     const char *const *head; /* layers of the classifier, ended by NULL */
     float *flat;
@@ -43,6 +48,15 @@ static const char *classifier(const struct session *s)
     int which = s->program[SESSION_TRAIN] ? SESSION_TRAIN : SESSION_EVAL;
 
     return head_layer(&s->build[which]);
+}
+
+/* Returns the name of a tensor of the model as the file may have it; NULL: it is not in
+ * the part that is loaded. */
+static const char *own_name(const struct loading *l, const struct tensor *t)
+{
+    size_t len = strlen(l->part);
+
+    return strncmp(t->name, l->part, len) ? NULL : t->name + len;
 }
 
 static bool of_head(const struct loading *l, const char *name)
@@ -170,7 +184,7 @@ static const struct remake *remake_of(const struct loading *l, const struct tens
 
     if (statedict_fits(t, file))
         return NULL;
-    r = remake_find(l->family, of_head(l, t->name), t, file);
+    r = remake_find(l->family, of_head(l, own_name(l, t)), t, file);
     return r && (r->always || !l->all) ? r : NULL;
 }
 
@@ -196,15 +210,18 @@ static void skip(struct loading *l, const char *name, const char *what)
 static void load_one(struct loading *l, const struct segment *seg, void *packed)
 {
     const struct tensor *t = seg->tensor;
-    const struct safetensors_tensor *file = find(l, t->name);
+    const char *name = own_name(l, t);
+    const struct safetensors_tensor *file = name ? find(l, name) : NULL;
     struct strbuf why = STRBUF_INIT;
     const struct remake *remake = file ? remake_of(l, t, file) : NULL;
 
+    if (!name)
+        return;
     if (file)
         l->used[file_names_index(&l->names, file)] = true;
     if (!file && statedict_is_counter(t)) {
         l->flat[seg->offset] = 0;
-    } else if (file_names_no_bias(&l->names, l->head, t->name)) {
+    } else if (file_names_no_bias(&l->names, l->head, name)) {
         if (!other_classes(l))
             memset(l->flat + seg->offset, 0, (size_t)seg->len * sizeof(float));
         log_info("pretrained: %s: missing in the file, initialized to zero", t->name);
@@ -222,7 +239,7 @@ static void load_one(struct loading *l, const struct segment *seg, void *packed)
     } else if (!remake && !statedict_fits(t, file)) {
         bool fresh = unread(l, t) || losses_is_aux(t->name) ||
                      (losses_is_unit(t->name) && !l->all) ||
-                     (of_head(l, t->name) && !l->all && other_classes(l)) ||
+                     (of_head(l, name) && !l->all && other_classes(l)) ||
                      may_skip(l, t->name);
 
         if (fresh && losses_is_unit(t->name)) {
@@ -259,11 +276,11 @@ static bool expected_extra(const struct loading *l, const char *name)
            file_names_extra(&l->names, l->family, name);
 }
 
-/* Reports unused tensors of the file, except for a net that ends with a stage, which does
- * not need the rest of the file. */
+/* Reports unused tensors of the file, except for a net that ends with a stage, or a
+ * backbone, which do not need the rest of the file. */
 static void report_unused(struct loading *l)
 {
-    for (size_t i = 0; i < l->file.n && !l->s->plan.nout; i++) {
+    for (size_t i = 0; i < l->file.n && !l->s->plan.nout && !*l->part; i++) {
         const char *name = l->file.tensor[i].name;
 
         if (l->used[i] || expected_extra(l, name))
@@ -307,12 +324,17 @@ static void find_names(struct loading *l)
     const struct flat *f = session_flat(l->s);
     const char **name = xcalloc((size_t)f->nsegment + 1, sizeof(*name));
     const char *refuse;
+    int n = 0;
 
-    for (int i = 0; i < f->nsegment; i++) /* parameters are in reverse order */
-        name[i] = f->segment[i < f->nparam ? f->nparam - 1 - i : i].tensor->name;
-    refuse = file_names_find(&l->names, &l->file, l->family->type, name, f->nsegment);
+    for (int i = 0; i < f->nsegment; i++) { /* parameters are in reverse order */
+        int at = i < f->nparam ? f->nparam - 1 - i : i;
+
+        name[n] = own_name(l, f->segment[at].tensor);
+        n += name[n] != NULL;
+    }
+    refuse = file_names_find(&l->names, &l->file, l->family->type, name, n);
     if (refuse)
-        die("'%s' does not fit %s: %s", l->file.path, l->s->cfg->model.name, refuse);
+        die("'%s' does not fit %s: %s", l->file.path, l->model, refuse);
     if (l->names.scheme)
         log_info("pretrained '%s': converting tensor names of %s", l->file.path,
                  l->names.scheme->name);
@@ -347,11 +369,11 @@ _Noreturn static void die_misfit(const struct loading *l, const char *path)
     int n = session_flat(l->s)->nsegment;
     struct strbuf guess = STRBUF_INIT;
 
-    weights_guess_add(&guess, &l->file, model_of_config(cfg));
+    if (!*l->part)
+        weights_guess_add(&guess, &l->file, model_of_config(cfg));
     die("'%s' does not match %s: %d of %d tensors match, %d of model and file do not, "
         "first: %s (LOG.LEVEL debug lists them%s)%s",
-        path, cfg->model.name, n - l->missing + l->surplus, n, l->missing,
-        l->first_missing,
+        path, l->model, n - l->missing + l->surplus, n, l->missing, l->first_missing,
         l->all ? "" : "; MODEL.PRETRAINED_SKIP ignores names by pattern", guess.buf);
 }
 
@@ -376,26 +398,29 @@ static void finish(struct loading *l, const char *path)
              !l->fresh    ? ""
              : l->skipped ? "; the others are reinitialized"
                           : "; the classifier is reinitialized");
-    pretrained_describe(s->cfg);
+    if (!*l->part)
+        pretrained_describe(s->cfg);
     strbuf_release(&source);
 }
 
-static void load(struct session *s, const char *text, bool all, const char *what,
+/* l: session, family, model, part, and all are set. */
+static void load(struct loading l, const char *text, const char *what,
                  const struct class_list *classes)
 {
+    struct session *s = l.s;
     const struct flat *f = session_flat(s);
-    struct loading l = {.s = s, .family = model_of_config(s->cfg)->family, .all = all};
     const char *const last[] = {classifier(s), NULL};
     struct strbuf why = STRBUF_INIT;
-    char *path = weights_path_checked(text, s->cfg->model.name);
+    char *path = weights_path_checked(text, l.model);
     void *packed;
 
     if (weights_file_open(&l.file, path, true, &why) ||
         weights_file_verify(&l.file, &why))
-        die("MODEL.PRETRAINED: %s", why.buf);
+        die("MODEL.PRETRAINED%s: %s", *l.part ? "_BACKBONE" : "", why.buf);
     quantize_check_file(&l.file, s->cfg->quant.enable);
-    class_list_check(path, weights_file_meta(&l.file, "classes"), what, classes,
-                     s->cfg->data.check_classes);
+    if (!*l.part)
+        class_list_check(path, weights_file_meta(&l.file, "classes"), what, classes,
+                         s->cfg->data.check_classes);
     l.head = l.family->heads ? l.family->heads : last;
     find_names(&l);
     l.flat = xcalloc((size_t)f->weights_len, sizeof(float));
@@ -419,13 +444,36 @@ static void load(struct session *s, const char *text, bool all, const char *what
     strbuf_release(&l.skipped_names);
 }
 
+static struct loading whole(struct session *s, bool all)
+{
+    return (struct loading){.s = s,
+                            .family = model_of_config(s->cfg)->family,
+                            .model = s->cfg->model.name,
+                            .part = "",
+                            .all = all};
+}
+
 void pretrained_load(struct session *s, const char *path)
 {
-    load(s, path, false, NULL, NULL);
+    load(whole(s, false), path, NULL, NULL);
 }
 
 void pretrained_load_all(struct session *s, const char *path, const char *what,
                          const struct class_list *classes)
 {
-    load(s, path, true, what, classes);
+    load(whole(s, true), path, what, classes);
+}
+
+void pretrained_load_backbone(struct session *s, const char *path)
+{
+    struct strbuf why = STRBUF_INIT;
+    const struct model *m = backbone_of(s->plan.model, &s->plan.options, &why);
+
+    if (!m)
+        BUG("%s has no backbone: %s", s->plan.model->name, why.buf);
+    load((struct loading){.s = s,
+                          .family = m->family,
+                          .model = m->name,
+                          .part = s->plan.model->backbone_prefix},
+         path, NULL, NULL);
 }

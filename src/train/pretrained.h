@@ -26,6 +26,9 @@
 
 /* `path` may be a name of public weights (train/weights_cache.h). */
 void pretrained_load(struct session *s, const char *path);
+/* MODEL.PRETRAINED_BACKBONE: the same for the backbone alone, from the weights of a
+ * classifier. */
+void pretrained_load_backbone(struct session *s, const char *path);
 /* Loads weights for use without training: every tensor of the model must be in the file,
  * and its class names must match (class_list_check). */
 void pretrained_load_all(struct session *s, const char *path, const char *what,

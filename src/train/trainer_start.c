@@ -298,6 +298,8 @@ static bool load_start(struct trainer *t)
         adopt(t, data);
     else if (*cfg->model.pretrained)
         pretrained_load(&t->session, cfg->model.pretrained);
+    else if (*cfg->model.pretrained_backbone)
+        pretrained_load_backbone(&t->session, cfg->model.pretrained_backbone);
     if (!resumed)
         units_learn(&t->session, t->feed.train);
     if (!resumed && cfg->train.start_epoch)

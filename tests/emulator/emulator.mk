@@ -27,7 +27,7 @@ EMU_C    := $(wildcard tests/emulator/*.c)
 EMU_LIBS  = $(filter-out %/libcudart_static.a,$(LDLIBS))
 # Programs of tests/ that also run here, and tests of the emulator.
 EMU_SELF := $(patsubst %.c,$B/%,$(wildcard tests/emulator/self/test_*.c))
-EMU_BOTH := ops/test_ops ops/test_residual ops/test_share ops/test_optim ops/test_losses models/test_resnet_golden models/test_erfnet_golden \
+EMU_BOTH := ops/test_ops ops/test_residual ops/test_share ops/test_optim ops/test_losses models/test_resnet_golden models/test_segment_golden \
             models/test_transformer_golden session/test_step session/test_accumulation \
             session/test_overflow session/test_segment session/test_segment_weights session/test_groups \
             session/test_fit session/test_half train/test_checkpoint train/test_saves train/test_pretrained

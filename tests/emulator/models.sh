@@ -21,7 +21,7 @@ run() { # settings, program
 }
 
 run TEST_BACKENDS=cuda "$tests/models/test_resnet_golden"
-run TEST_BACKENDS=cuda "$tests/models/test_erfnet_golden"
+run TEST_BACKENDS=cuda "$tests/models/test_segment_golden"
 run TEST_BACKENDS=cuda "$tests/models/test_transformer_golden"
 for program in "$tests"/{session,train}/test_*[a-z]; do
   run TEST_DEVICE=cuda EMULATOR_LAZY=1 EMULATOR_ORDER=reverse "$program"

@@ -56,7 +56,7 @@ static struct update segments(struct graph *g, const struct run *r)
     struct update_segment *s = arena_new(&g->arena, (size_t)f->nparam * sizeof(*s));
     float *scale = arena_new(&g->arena, (size_t)f->nparam * sizeof(*scale));
 
-    layer_scales(r->m->family->layers, f, optimizers[r->optimizer].layer_decay, scale);
+    layer_scales(r->m->family->layers, NULL, f, optimizers[r->optimizer].layer_decay, scale);
     for (int i = 0; i < f->nparam; i++)
         s[i] = (struct update_segment){
             .offset = f->segment[i].offset,

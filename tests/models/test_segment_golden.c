@@ -1,17 +1,22 @@
 /*
- * ERFNet, both stages, against PyTorch in fp32: weighted loss with ignored pixels,
- * logits, every gradient, and the movement of all weights in one and in three steps of
- * Adam with coupled decay (scripts/golden/model_erfnet.py).
+ * Segmentation nets against PyTorch in fp32: weighted loss with ignored pixels, also of
+ * auxiliary heads, logits, gradients, and the movement of weights in one and in three steps
+ * of Adam with coupled decay (scripts/golden/model_erfnet.py, model_segment.py).
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "graph/autodiff.h"
+#include "models/deeplab.h"
 #include "models/erfnet.h"
+#include "models/pyramid.h"
+#include "models/stages.h"
+#include "models/unet.h"
 #include "ops/cross_entropy2d.h"
 #include "ops/grad_stats.h"
 #include "ops/loss_scale.h"
+#include "ops/loss_sum.h"
 #include "ops/optimizer.h"
 #include "ops/running_stats.h"
 #include "ops/state.h"
@@ -72,8 +77,27 @@ static void build_update(struct builder *b)
     control_finish_node(b, control, &(struct scaler){.dynamic = false}, false);
 }
 
-static void build(struct trial *t, bool encoder_only, const json_t *j)
+static struct tensor *build_loss(struct builder *b, struct trial *t,
+                                 const struct cross_entropy2d_attrs *a,
+                                 const struct model_stages *stages)
 {
+    struct tensor *part[1 + MODEL_AUX];
+    struct loss_sum_attrs sum = {.layer = "sum", .weight = {1}};
+
+    part[0] = cross_entropy2d_(b, t->logits, t->labels, a);
+    for (int i = 0; i < stages->naux; i++) {
+        struct cross_entropy2d_attrs aux = *a;
+
+        aux.layer = "aux_loss";
+        part[1 + i] = cross_entropy2d_(b, stages->aux[i].x, t->labels, &aux);
+        sum.weight[1 + i] = (float)stages->aux[i].weight;
+    }
+    return stages->naux ? loss_sum(b, part, 1 + stages->naux, &sum) : part[0];
+}
+
+static void build(struct trial *t, const struct model *m, const json_t *j)
+{
+    struct model_stages stages = {.last = MODEL_STAGES};
     struct builder b = {.g = graph_new(&graph_ops_default, true)};
     struct cross_entropy2d_attrs loss = {
         .layer = "loss", .ignore = IGNORE, .weighted = 1};
@@ -84,14 +108,14 @@ static void build(struct trial *t, bool encoder_only, const json_t *j)
     t->x = graph_input(&b, "input", DTYPE_F32, LAYOUT_IMAGE, 4,
                        (const int64_t[]){golden_int(j, "batch"), 3,
                                          golden_int(j, "height"), golden_int(j, "side")});
-    t->logits =
-        erfnet_family.build(&b, &(const struct erfnet){.encoder_only = encoder_only},
-                            &(const struct model_options){.classes = CLASSES}, t->x);
+    t->logits = model_build(
+        &b, m, &(const struct model_options){.classes = CLASSES, .stages = &stages},
+        t->x);
     t->labels = graph_input(
         &b, "labels", DTYPE_U8, LAYOUT_PLAIN, 3,
         (const int64_t[]){t->x->dim[0], t->logits->dim[2], t->logits->dim[3]});
     graph_output(b.g, t->logits);
-    t->loss = cross_entropy2d_(&b, t->logits, t->labels, &loss);
+    t->loss = build_loss(&b, t, &loss, &stages);
     graph_output(b.g, t->loss);
     graph_flatten(b.g);
     autodiff(&b, t->loss, loss_scale(&b, "loss_scale"));
@@ -131,6 +155,17 @@ static void check_logits(struct trial *t, const json_t *j)
 static const struct tolerance gradient_tolerance = {1e-4, 1e-5},
                               move_tolerance = {2e-3, 3e-8};
 
+/* fp32 of another order may be as far from PyTorch's as that is from fp64, and somewhat
+ * farther: `which` 0: gradients; 1: movements; 2: losses. */
+static struct tolerance tolerance(const json_t *j, size_t which, struct tolerance least)
+{
+    const json_t *apart = json_array_get(json_object_get(j, "apart"), which);
+    double times = 10 * json_real_value(apart);
+
+    return (struct tolerance){times > least.relative ? times : least.relative,
+                              least.floor};
+}
+
 static void check_gradients(struct trial *t, const json_t *j)
 {
     const struct flat *f = t->g->flat;
@@ -142,12 +177,10 @@ static void check_gradients(struct trial *t, const json_t *j)
         const struct tensor *p = f->segment[i].tensor;
         const json_t *digest = json_object_get(want, p->name);
 
-        if (!digest) { /* PyTorch has none */
-            assert_null(p->grad);
+        if (!digest)
             continue;
-        }
         golden_check_digest("gradient", p, grads + f->segment[i].offset, digest,
-                            gradient_tolerance);
+                            tolerance(j, 0, gradient_tolerance));
         compared++;
     }
     assert_int_equal(compared, json_object_size(want));
@@ -155,67 +188,109 @@ static void check_gradients(struct trial *t, const json_t *j)
 }
 
 /* Checks the distance of the weights from their initial values. */
-static void check_moves(struct trial *t, const json_t *want)
+static void check_moves(struct trial *t, const json_t *j, const char *key)
 {
+    const json_t *want = json_object_get(j, key);
     const struct flat *f = t->g->flat;
     float *w = golden_memory(t, MEMORY_WEIGHTS);
+    size_t compared = 0;
 
-    for (int s = 0; s < f->nparam; s++)
-        for (int64_t i = 0; i < f->segment[s].len; i++) {
-            const struct tensor *p = f->segment[s].tensor;
+    for (int s = 0; s < f->nparam; s++) {
+        const struct tensor *p = f->segment[s].tensor;
+        float *at = w + f->segment[s].offset;
 
-            w[f->segment[s].offset + golden_stored(p, i)] -= golden_formula(t, p, i);
-        }
-    golden_check_flat(t, "move", w, f->nparam, want, move_tolerance);
+        if (!json_object_get(want, p->name))
+            continue;
+        for (int64_t i = 0; i < f->segment[s].len; i++)
+            at[golden_stored(p, i)] -= golden_formula(t, p, i);
+        golden_check_digest("move", p, at, json_object_get(want, p->name),
+                            tolerance(j, 1, move_tolerance));
+        compared++;
+    }
+    assert_int_equal(compared, json_object_size(want));
     free(w);
 }
 
-static void check_net(const char *name, const struct backend *backend, bool encoder_only)
+static void check_net(const struct model *m, const struct backend *backend)
 {
-    json_t *j = golden_read(name), *losses = json_object_get(j, "loss_adam");
+    json_t *j = golden_read(m->name), *losses = json_object_get(j, "loss_adam");
     struct trial t = {.backend = backend,
                       .branch = (float)json_real_value(json_object_get(j, "branch"))};
 
-    print_message("%s on %s\n", name, backend->name);
+    print_message("%s on %s\n", m->name, backend->name);
     t.dev = backend->open(&(struct device_options){0});
-    build(&t, encoder_only, j);
+    build(&t, m, j);
     golden_open(&t, j);
     fill_labels(&t);
     assert_int_equal(json_array_size(losses), STEPS);
     for (size_t s = 0; s < STEPS; s++) {
-        golden_check_loss(&t, name, golden_run(&t), json_array_get(losses, s), 1e-5);
+        golden_check_loss(&t, m->name, golden_run(&t), json_array_get(losses, s),
+                          tolerance(j, 2, (struct tolerance){1e-5, 0}).relative);
         if (s > 0)
             continue;
         check_logits(&t, j);
         check_gradients(&t, j);
-        check_moves(&t, json_object_get(j, "adam_first"));
+        check_moves(&t, j, "adam_first");
     }
-    check_moves(&t, json_object_get(j, "adam"));
+    check_moves(&t, j, "adam");
     golden_close(&t);
     json_decref(j);
 }
 
-static void test_full(void **state)
-{
-    (void)state;
-    for (int i = 0; device_at(i); i++)
-        if (backend_wanted(device_at(i)))
-            check_net("erfnet", device_at(i), false);
-}
+/* As in the scripts: without dropout. */
+#define UNET(title, which)                                                               \
+    {                                                                                    \
+        .name = (title), .family = &unet_family, .backbone = "resnet18",                 \
+        .backbone_prefix = "encoder.", .arch = &(const struct unet)                      \
+        {                                                                                \
+            .nested = (which)                                                            \
+        }                                                                                \
+    }
+#define DEEPLAB(title, which, stride, from, prefix)                                      \
+    {                                                                                    \
+        .name = (title), .family = &deeplab_family, .backbone = (from),                  \
+        .backbone_prefix = (prefix), .arch = &(const struct deeplab)                     \
+        {                                                                                \
+            .kind = (which), .output_stride = (stride)                                   \
+        }                                                                                \
+    }
+#define PYRAMID(title, which)                                                            \
+    {                                                                                    \
+        .name = (title), .family = &pyramid_family, .backbone = "resnet18",              \
+        .backbone_prefix = "encoder.", .arch = &(const struct pyramid)                   \
+        {                                                                                \
+            .kind = (which)                                                              \
+        }                                                                                \
+    }
 
-static void test_encoder(void **state)
+static const struct model nets[] = {
+    {.name = "erfnet", .family = &erfnet_family, .arch = &(const struct erfnet){0}},
+    {.name = "erfnet_encoder",
+     .family = &erfnet_family,
+     .arch = &(const struct erfnet){.encoder_only = true}},
+    UNET("unet", false),
+    UNET("unetplusplus", true),
+    DEEPLAB("deeplabv3plus", DEEPLAB_V3PLUS, 16, "resnet18", "encoder."),
+    DEEPLAB("deeplabv3", DEEPLAB_V3, 8, "resnet18", "encoder."),
+    DEEPLAB("fcn_torchvision", FCN_TORCHVISION, 8, "resnet26", "backbone."),
+    DEEPLAB("deeplabv3_torchvision", DEEPLAB_TORCHVISION, 8, "resnet26", "backbone."),
+    PYRAMID("fpn", PYRAMID_FPN),
+    PYRAMID("pspnet", PYRAMID_PSPNET),
+};
+
+static void test_nets(void **state)
 {
     (void)state;
     for (int i = 0; device_at(i); i++)
-        if (backend_wanted(device_at(i)))
-            check_net("erfnet_encoder", device_at(i), true);
+        for (size_t k = 0; k < sizeof(nets) / sizeof(nets[0]); k++)
+            if (backend_wanted(device_at(i)))
+                check_net(&nets[k], device_at(i));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_full),
-        cmocka_unit_test(test_encoder),
+        cmocka_unit_test(test_nets),
     };
 
     cmocka_set_test_filter(getenv("TEST_FILTER"));
