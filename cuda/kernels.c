@@ -42,6 +42,8 @@ const struct kernel *const cuda_kernels[] = {
     &cuda_resample,
     &cuda_concat,
     &cuda_strided_copy,
+    &cuda_matmul,
+    &cuda_softmax,
     &cuda_patch_merge,
     &cuda_tokens,
     &cuda_position,

@@ -15,6 +15,7 @@ the archive. Dropout and drop path are off, because no two programs draw the sam
 import copy
 import gc
 import json
+import os
 import pathlib
 import sys
 
@@ -27,7 +28,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from model_resnet import digest, hash32, uniform  # noqa: E402
 
 STEPS = 3
-SGD = dict(lr=1e-3, momentum=0.9, nesterov=True)  # the test has the same
+SGD = dict(lr=1e-4, momentum=0.9, nesterov=True)  # the test has the same
 DECAY = 0.05
 BATCH = 4
 
@@ -155,23 +156,25 @@ def small():
 
 
 def named(spec):
-    """Returns the network KIND:NAME and the side of its images."""
+    """Returns the network KIND:NAME and the side of its images, SIDE if that is set, which
+    networks of convolutions permit."""
     kind, name = spec.split(":")
+    side = int(os.environ.get("SIDE", 0))
     if kind == "timm":
         import timm
         model = timm.create_model(name, num_classes=10)
-        return model, model.pretrained_cfg.get("input_size", (3, 224, 224))[-1]
+        return model, side or model.pretrained_cfg.get("input_size", (3, 224, 224))[-1]
     if kind == "smp":
         import segmentation_models_pytorch as smp
         encoder = "mit_b0" if name == "Segformer" else "resnet18"
-        return getattr(smp, name)(encoder, encoder_weights=None, classes=10), 128
+        return getattr(smp, name)(encoder, encoder_weights=None, classes=10), side or 128
     import torchvision
     if kind == "tvseg":
         return torchvision.models.get_model(name, weights=None, weights_backbone=None,
-                                            num_classes=10), 128
+                                            num_classes=10), side or 128
     sides = {"inception_v3": 299, "swin_v2_t": 256}
     return (torchvision.models.get_model(name, weights=None, num_classes=10),
-            sides.get(name, 224))
+            side or sides.get(name, 224))
 
 
 def calm(model):
@@ -252,7 +255,7 @@ def apart(got, want, sizes, floor):
         scale = 5 * (np.abs(w) + w[0] / np.sqrt(sizes[name]))
         scale[0] = w[0]
         gap = np.maximum(np.abs(np.array(got[name]) - w) - floor, 0)
-        worst = max(worst, (gap / (scale + 1e-30)).max())
+        worst = max(worst, (gap / (scale + floor)).max())
     return worst
 
 

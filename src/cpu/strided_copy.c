@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/half.h"
 #include "cpu/device.h"
 #include "cpu/kernels.h"
 #include "graph/kernel.h"
@@ -15,8 +16,9 @@ static const char *strided_copy_claim(struct region *r, struct graph *g, struct 
         return "no strided_copy";
     if (n->in[0]->dtype != n->out[0]->dtype)
         return "types differ";
-    if (n->op == &op_strided_copy_grad && !strided_copy_is_unique(n->attrs))
-        return "the gradient is a sum";
+    if (n->op == &op_strided_copy_grad && !strided_copy_is_unique(n->attrs) &&
+        !cpu_dtype(n->out[0]))
+        return "sums are of fp32 and bf16 only";
 
     region_claim_node(r, n);
     return NULL;
@@ -73,6 +75,68 @@ static void copy_rows(void *arg, int64_t lo, int64_t hi)
     }
 }
 
+/* The gradient of repeated elements: loops over the elements of x, and over the repeats of
+ * each. Strides in y. */
+struct sums {
+    const struct step *s;
+    int n, nrepeat;
+    int64_t len[STRIDED_COPY_DIMS], in_x[STRIDED_COPY_DIMS], in_y[STRIDED_COPY_DIMS];
+    int64_t repeat_len[STRIDED_COPY_DIMS], repeat[STRIDED_COPY_DIMS];
+    int64_t count, repeats, offset;
+};
+
+static void sum_part(void *arg, int64_t lo, int64_t hi)
+{
+    const struct sums *j = arg;
+    const void *dy = j->s->in[STRIDED_COPY_GRAD_DY];
+    void *dx = j->s->out[0];
+    bool f32 = j->s->out_tensor[0]->dtype == DTYPE_F32;
+
+    for (int64_t i = lo; i < hi; i++) {
+        int64_t to = j->offset + strided_copy_place(j->len, j->in_x, j->n, i),
+                from = strided_copy_place(j->len, j->in_y, j->n, i);
+        float sum = 0;
+
+        for (int64_t r = 0; r < j->repeats; r++) {
+            int64_t at =
+                from + strided_copy_place(j->repeat_len, j->repeat, j->nrepeat, r);
+
+            sum +=
+                f32 ? ((const float *)dy)[at] : bf16_to_float(((const uint16_t *)dy)[at]);
+        }
+        if (f32)
+            ((float *)dx)[to] = sum;
+        else
+            ((uint16_t *)dx)[to] = bf16_from_float(sum);
+    }
+}
+
+static void run_sums(const struct step *s, struct device *dev)
+{
+    const struct strided_copy_attrs *a = s->node->attrs;
+    struct sums j = {.s = s, .count = 1, .repeats = 1, .offset = a->offset};
+    int64_t step = 1, in_y[STRIDED_COPY_DIMS];
+
+    for (int d = a->n - 1; d >= 0; d--) {
+        in_y[d] = step;
+        step *= a->len[d];
+    }
+    for (int d = 0; d < a->n; d++) {
+        if (a->stride[d]) {
+            j.len[j.n] = a->len[d];
+            j.in_x[j.n] = a->stride[d];
+            j.in_y[j.n++] = in_y[d];
+            j.count *= a->len[d];
+        } else {
+            j.repeat_len[j.nrepeat] = a->len[d];
+            j.repeat[j.nrepeat++] = in_y[d];
+            j.repeats *= a->len[d];
+        }
+    }
+    memset(s->out[0], 0, tensor_size(s->out_tensor[0]));
+    cpu_for(dev, j.count, 64, sum_part, &j);
+}
+
 static void strided_copy_run(struct step *s, struct device *dev)
 {
     const struct strided_copy_attrs *a = s->node->attrs;
@@ -80,6 +144,10 @@ static void strided_copy_run(struct step *s, struct device *dev)
     struct job j = {.each = each, .back = s->node->op == &op_strided_copy_grad};
     int64_t rows = 1;
 
+    if (j.back && !strided_copy_is_unique(a)) {
+        run_sums(s, dev);
+        return;
+    }
     j.n = strided_copy_loops(a, j.len, j.stride) - 1;
     if (j.n < 0) { /* one element */
         j.n = 0;

@@ -36,7 +36,7 @@ static const struct {
 } optimizers[] = {[GOLDEN_SGD] = {"sgd", "sgd", 0.02, 0.5, 1},
                   [GOLDEN_ADAMW] = {"adamw", "adamw", 1e-3, 5, 1},
                   [GOLDEN_LAYERS] = {"layers", "adamw", 1e-3, 5, 0.6},
-                  [GOLDEN_SLOW] = {"sgd", "sgd", 1e-3, 0.05, 1}};
+                  [GOLDEN_SLOW] = {"sgd", "sgd", 1e-4, 0.05, 1}};
 static const struct hyperparameters hyperparameters = {
     .momentum = 0.9, .nesterov = true, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-4};
 
@@ -227,7 +227,7 @@ static double tolerance_of(const struct run *r, const char *key, double least)
 {
     const json_t *noise = json_object_get(r->golden, "noise");
 
-    return fmax(least, 5 * json_number_value(json_object_get(noise, key)));
+    return fmax(least, 10 * json_number_value(json_object_get(noise, key)));
 }
 
 static double loss_tolerance(const struct run *r, size_t step)
@@ -236,7 +236,7 @@ static double loss_tolerance(const struct run *r, size_t step)
 
     if (!r->archive)
         return step ? 1e-3 : 1e-5;
-    return fmax(1e-5, 5 * json_number_value(json_array_get(noise, step)));
+    return fmax(1e-5, 10 * json_number_value(json_array_get(noise, step)));
 }
 
 /* Returns what a gradient may differ that is 0 but for rounding: a small part of the largest

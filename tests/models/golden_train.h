@@ -25,7 +25,7 @@ void golden_train(const struct model *m, enum golden_optimizer o, bool first);
 /*
  * Checks an exported network, whose weights are those of its archive `m->name`, against the
  * results in the file `golden` of scripts/golden/pt2.py: GOLDEN_SLOW, with losses and
- * running statistics ("stats") to 1e-5, gradients to 1e-3, or 5 times as far as PyTorch's
+ * running statistics ("stats") to 1e-5, gradients to 1e-3, or 10 times as far as PyTorch's
  * own results in fp32 are from those in fp64 ("noise"). Its logits may be images.
  */
 void golden_train_archive(const struct model *m, const char *golden);

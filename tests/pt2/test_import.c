@@ -97,6 +97,10 @@ static void test_refusals(void **state)
                             "r") "," MEAN("r")),
             "the argument 'slope' is not supported");
     refused(PROGRAM(8, NODE("relu.default", T("self", "x"), "y")), "has 4 dims, and 2");
+    refused(
+        PROGRAM(8, NODE("slice.Tensor", T("self", "x") "," I("dim", 1) "," I("end", 2),
+                        "s") "," MEAN("s")),
+        "dim 1 of its result is 2, and 4 in PyTorch");
     refused("{\"archive\":\"a\"}", "version 0");
     refused("[", "");
 }
