@@ -1,0 +1,42 @@
+#!/bin/bash
+# Trains a network that PyTorch exported (tests/golden/pt2/residual.pt2): with its own weights, with
+# another number of classes, and from a checkpoint without the archive, whose graph it carries.
+#
+#   tests/e2e/pt2.sh [TRAINC]
+. "$(dirname "$0")/lib.bash"
+
+golden=$here/tests/golden/pt2
+run() { "$trainc" "$@" >log 2>&1 || fail "trainc $*"; }
+wrong() { refuses "$1" "$trainc" train --model "${net:-net.pt2}" "${common[@]}" "${@:2}"; }
+
+run synth shapes --out photos --size 8 --classes 5 --train 40 --val 20
+run synth shapes --out three --size 8 --classes 3 --train 40 --val 20
+cp "$golden/residual.pt2" net.pt2
+common=(--data-path photos --epochs 1 --batch-size 8)
+checkpoint=output/net/a/last.safetensors
+
+run train --model net.pt2 "${common[@]}" --tag a
+expect_line "pretrained 'net.pt2': 12 tensors loaded"
+run train --model net.pt2 --data-path three --num-classes 3 --epochs 1 --batch-size 8 --tag b
+expect_line "the classifier is reinitialized"
+
+wrong "was exported for images of 8 x 8, not 16 x 16" --img-size 16
+wrong "'photos/train' has 5 classes, but MODEL.NUM_CLASSES is 3" --num-classes 3
+wrong "the order of the layers of net.pt2 is unknown" TRAIN.LAYER_DECAY=0.5
+net=other.pt2 wrong "'other.pt2': cannot open"
+cp "$golden/tied.pt2" .
+net=tied.pt2 wrong "share memory"
+
+rm net.pt2
+run eval --resume $checkpoint --data-path photos
+expect_line "Acc@1"
+run export --weights $checkpoint --out weights.safetensors
+expect_line "wrote 12 tensors"
+run eval --weights weights.safetensors --data-path photos
+run export --weights $checkpoint --onnx net.onnx
+[ -s net.onnx ] || fail "there is no net.onnx"
+run predict --weights $checkpoint --cam maps photos/val/circle/0001.jpg
+run train --cfg output/net/a/config.yaml --resume $checkpoint --epochs 2 --tag c
+expect_line "Train: .2/2"
+
+finish
