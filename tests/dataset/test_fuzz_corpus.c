@@ -16,8 +16,9 @@
 #define READERS(ROW)                                                                     \
     ROW(cache)                                                                           \
     ROW(decoded)                                                                         \
-    ROW(histogram) ROW(image) ROW(label) ROW(lmdb) ROW(recordio) ROW(sample_index)       \
-        ROW(tar) ROW(text_table) ROW(tfrecord) ROW(weights) ROW(zip)                     \
+    ROW(histogram)                                                                       \
+    ROW(image) ROW(label) ROW(lmdb) ROW(pt2) ROW(recordio) ROW(sample_index) ROW(tar)    \
+        ROW(text_table) ROW(tfrecord) ROW(weights) ROW(zip)                              \
             ROW(list) /* last: its child uses the others' folder */
 #define DECLARE(name) int fuzz_##name(const uint8_t *data, size_t size);
 #define ROW(name)     {#name, fuzz_##name},
