@@ -158,6 +158,34 @@ static const struct scheme_row efficientnet_pytorch[] = {
     END,
 };
 
+static const struct scheme_row torchvision_efficientnet[] = {
+    {"^features.0.0.", "conv_stem."},
+    {"^features.0.1.", "bn1."},
+    {"^features.1.#.", "blocks.0.#."},
+    {"^features.2.#.", "blocks.1.#."},
+    {"^features.3.#.", "blocks.2.#."},
+    {"^features.4.#.", "blocks.3.#."},
+    {"^features.5.#.", "blocks.4.#."},
+    {"^features.6.#.", "blocks.5.#."},
+    {"^features.7.#.", "blocks.6.#."},
+    {"^features.8.0.", "conv_head."},
+    {"^features.8.1.", "bn2."},
+    {"^classifier.1.", "classifier."},
+    {"^blocks.0.#.block.0.0.", "blocks.0.#.conv_dw."},
+    {"^blocks.0.#.block.0.1.", "blocks.0.#.bn1."},
+    {"^blocks.0.#.block.2.0.", "blocks.0.#.conv_pw."},
+    {"^blocks.0.#.block.2.1.", "blocks.0.#.bn2."},
+    {".block.0.0.", ".conv_pw."},
+    {".block.0.1.", ".bn1."},
+    {".block.1.0.", ".conv_dw."},
+    {".block.1.1.", ".bn2."},
+    {".block.3.0.", ".conv_pwl."},
+    {".block.3.1.", ".bn3."},
+    {".block.#.fc1.", ".se.conv_reduce."},
+    {".block.#.fc2.", ".se.conv_expand."},
+    END,
+};
+
 static const struct scheme_row torchvision_mobilenetv2[] = {
     {"^features.0.0.", "conv_stem."},
     {"^features.0.1.", "bn1."},
@@ -200,6 +228,11 @@ static const struct scheme_row torchvision_mobilenetv2[] = {
 #define SAME_PADDING                                                                     \
     "it was trained with TensorFlow's padding and batch norm, which are those of the "   \
     "models whose names begin with tf_"
+
+#define TORCHVISION_EPS                                                                  \
+    "it is torchvision's EfficientNet-B5, B6, or B7, whose batch norms add 0.001 to "    \
+    "the "                                                                               \
+    "variance; those of the models here with its padding add 0.00001"
 
 const struct scheme schemes[] = {
     {FOREIGN("Microsoft", "swin", "layers.0.downsample.reduction.weight", microsoft_swin),
@@ -267,6 +300,9 @@ const struct scheme schemes[] = {
     {FOREIGN("EfficientNet-PyTorch", "efficientnet", "_conv_stem.weight",
              efficientnet_pytorch),
      .blocks = "_blocks.", .note = SAME_PADDING},
+    REFUSED("efficientnet", "features.1.2.block.1.fc1.weight", TORCHVISION_EPS),
+    {FOREIGN("torchvision", "efficientnet", "features.1.0.block.1.fc1.weight",
+             torchvision_efficientnet)},
     {FOREIGN("torchvision", "mobilenetv2", "features.1.conv.0.0.weight",
              torchvision_mobilenetv2),
      .blocks = "features.", .first_block = 1},
