@@ -233,7 +233,8 @@ void pt2_map_norm(struct pt2_import *c)
 static void map_resample(struct pt2_import *c, enum resample_mode mode)
 {
     const struct pt2_value *x = pt2_tensor(c, "input");
-    struct resample_attrs a = {.mode = (int)mode};
+    struct resample_attrs a = {.mode = (int)mode,
+                               .antialias = strstr(c->node->target, "2d_aa.") != NULL};
     int out[2] = {0, 0};
     bool sized = pt2_pair(c, "output_size", out);
     const struct pt2_arg *scale = NULL;

@@ -146,7 +146,8 @@ static bool parse_arg(struct parser *c, json_t *v, struct pt2_arg *to)
     }
     if (!strcmp(tag, "as_tensors") || !strcmp(tag, "as_optional_tensors"))
         return parse_names(c, v, to);
-    if (!strcmp(tag, "as_int") || !strcmp(tag, "as_sym_int")) {
+    if (!strcmp(tag, "as_int") || !strcmp(tag, "as_sym_int") ||
+        !strcmp(tag, "as_scalar_type")) {
         to->kind = PT2_INT;
         to->n = 1;
         to->ints = room(c, 1, sizeof(*to->ints));

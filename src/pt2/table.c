@@ -26,6 +26,8 @@ const struct pt2_row pt2_table[] = {
     {"aten.linalg_vector_norm.default", pt2_map_norm},
     {"aten.upsample_bilinear2d.vec", pt2_map_bilinear},
     {"aten.upsample_bicubic2d.vec", pt2_map_bicubic},
+    {"aten._upsample_bilinear2d_aa.vec", pt2_map_bilinear},
+    {"aten._upsample_bicubic2d_aa.vec", pt2_map_bicubic},
     {"aten.upsample_nearest2d.vec", pt2_map_nearest},
 
     {"aten.add.Tensor", pt2_map_add},
