@@ -287,7 +287,7 @@ static void cut(struct pt2_import *c, const struct pt2_value *x, int d, int n,
     int64_t from = 0;
 
     for (int i = 0; i < n; i++) {
-        if (len[i] < 1 || from + len[i] > x->dim[d]) {
+        if (len[i] < 1 || len[i] > x->dim[d] - from) {
             pt2_refuse(c, "a part of %lld elements", (long long)len[i]);
             return;
         }
@@ -307,6 +307,7 @@ static void cut_evenly(struct pt2_import *c, const struct pt2_value *x, int d,
     int64_t len[PARTS], all = x->ndim ? x->dim[d] : 0;
     int n = 0;
 
+    each = each > all ? all : each;
     if (each < 1 || (all + each - 1) / each > PARTS)
         pt2_refuse(c, "more than %d parts", PARTS);
     if (c->why->len)
@@ -322,7 +323,7 @@ void pt2_map_chunk(struct pt2_import *c)
     int d = pt2_dim(c, pt2_int(c, "dim", 0), x->ndim);
     int64_t chunks = pt2_int(c, "chunks", 1);
 
-    if (chunks < 1)
+    if (chunks < 1 || chunks > PARTS)
         pt2_refuse(c, "%lld chunks", (long long)chunks);
     if (!c->why->len)
         cut_evenly(c, x, d, (x->dim[d] + chunks - 1) / chunks);
