@@ -13,6 +13,7 @@
 #include "base/strbuf.h"
 #include "models/count.h"
 #include "models/resnet.h"
+#include "ops/activation.h"
 #include "ops/conv2d.h"
 #include "ops/dropout.h"
 #include "ops/table.h"
@@ -393,6 +394,22 @@ static void test_drop_path(void **state)
     check_drop_path("efficientnet_b0", b0, 9);
 }
 
+/* ReLU6: batch norms of small nets give no value above 6, so golden files do not show it. */
+static void test_relu6(void **state)
+{
+    struct net f = net_new("mobilenetv2_100", (struct model_options){.classes = 10}, 1);
+    int seen = 0;
+
+    (void)state;
+    for (int i = 0; i < f.g->nnode; i++)
+        if (is_relu(f.g->node[i])) {
+            assert_true(relu_limit(f.g->node[i]) == 6);
+            seen++;
+        }
+    assert_int_equal(seen, 35);
+    net_release(&f);
+}
+
 /*
  * ERFNet's dilated layers, by the paper (Romera et al. 2018, table I). The images of the
  * golden files are too small to distinguish 16 from more.
@@ -474,10 +491,10 @@ static void test_natural_order(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_counts),    cmocka_unit_test(test_options),
-        cmocka_unit_test(test_keys),      cmocka_unit_test(test_drop_path),
-        cmocka_unit_test(test_names),     cmocka_unit_test(test_natural_order),
-        cmocka_unit_test(test_dilations),
+        cmocka_unit_test(test_counts),        cmocka_unit_test(test_options),
+        cmocka_unit_test(test_keys),          cmocka_unit_test(test_drop_path),
+        cmocka_unit_test(test_relu6),         cmocka_unit_test(test_names),
+        cmocka_unit_test(test_natural_order), cmocka_unit_test(test_dilations),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
