@@ -167,8 +167,9 @@ def moves(used):
 
 def kept(name):
     """True for what files contain. Backbones have golden files of their own."""
-    return (not name.startswith(("encoder.layer", "backbone.layer")) or
-            name.startswith(("encoder.layers.", "encoder.layer4.1.", "backbone.layer3.1.")))
+    return (not name.startswith(("encoder.layer", "encoder.block", "backbone.layer")) or
+            name.startswith(("encoder.layers.", "encoder.layer4.1.", "encoder.block1.0.",
+                             "encoder.block4.1.", "backbone.layer3.1.")))
 
 
 def golden(model, batch, height, width, number, dtype):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes the golden files of tests/models/test_segment_golden.c for segmentation nets on
-backbones: those of segmentation-models-pytorch with a ResNet-18 as encoder, and torchvision's
+backbones: those of segmentation-models-pytorch with a ResNet-18 (SegFormer: MiT-B0) as encoder, and torchvision's
 with a ResNet-26.
 
     python3 -m pip install torch torchvision timm numpy segmentation-models-pytorch
@@ -48,6 +48,8 @@ NETS = {
     "deeplabv3": (lambda: smp.DeepLabV3(**SMP), 4, 40, 48),
     "fpn": (lambda: smp.FPN(**SMP), 2, 64, 32),
     "pspnet": (lambda: smp.PSPNet(**SMP), 2, 56, 48),
+    "upernet": (lambda: smp.UPerNet(**SMP), 4, 64, 96),
+    "segformer_b0": (lambda: smp.Segformer(**{**SMP, "encoder_name": "mit_b0"}), 2, 64, 32),
     "fcn_torchvision": (lambda: torchvision_net(fcn), 2, 45, 38),
     "deeplabv3_torchvision": (lambda: torchvision_net(deeplabv3), 4, 38, 45),
 }
@@ -62,6 +64,8 @@ def main(folder, names):
         for module in model.modules():
             if isinstance(module, (nn.Dropout, nn.Dropout2d)):
                 module.p = 0
+            if type(module).__name__ == "DropPath":
+                module.drop_prob = 0
         out = erfnet.golden(model, *size, 0, torch.float32)
         apart = erfnet.differences(name, out, erfnet.golden(model, *size, 0, torch.float64))
         out["apart"] = [apart["grad"], max(apart["adam_first"], apart["adam"]),

@@ -12,6 +12,7 @@
 #include "models/deeplab.h"
 #include "models/efficientnet.h"
 #include "models/erfnet.h"
+#include "models/mit.h"
 #include "models/mobilenetv2.h"
 #include "models/mobilenetv3.h"
 #include "models/mobilenetv4.h"
@@ -36,6 +37,7 @@ const struct model_family *const model_families[] = {
     &swin_mlp_family,
     &vit_family,
     &convnext_family,
+    &mit_family,
     &erfnet_family,
     &unet_family,
     &deeplab_family,

@@ -254,12 +254,12 @@ static void check_net(const struct model *m, const struct backend *backend)
             .kind = (which), .output_stride = (stride)                                   \
         }                                                                                \
     }
-#define PYRAMID(title, which)                                                            \
+#define PYRAMID(title, which, from, channels)                                            \
     {                                                                                    \
-        .name = (title), .family = &pyramid_family, .backbone = "resnet18",              \
+        .name = (title), .family = &pyramid_family, .backbone = (from),                  \
         .backbone_prefix = "encoder.", .arch = &(const struct pyramid)                   \
         {                                                                                \
-            .kind = (which)                                                              \
+            .kind = (which), .width = (channels)                                         \
         }                                                                                \
     }
 
@@ -274,8 +274,10 @@ static const struct model nets[] = {
     DEEPLAB("deeplabv3", DEEPLAB_V3, 8, "resnet18", "encoder."),
     DEEPLAB("fcn_torchvision", FCN_TORCHVISION, 8, "resnet26", "backbone."),
     DEEPLAB("deeplabv3_torchvision", DEEPLAB_TORCHVISION, 8, "resnet26", "backbone."),
-    PYRAMID("fpn", PYRAMID_FPN),
-    PYRAMID("pspnet", PYRAMID_PSPNET),
+    PYRAMID("fpn", PYRAMID_FPN, "resnet18", 0),
+    PYRAMID("pspnet", PYRAMID_PSPNET, "resnet18", 0),
+    PYRAMID("upernet", PYRAMID_UPERNET, "resnet18", 256),
+    PYRAMID("segformer_b0", PYRAMID_SEGFORMER, "mit_b0", 256),
 };
 
 static void test_nets(void **state)
