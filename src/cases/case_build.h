@@ -50,6 +50,7 @@ case_build_fn case_scale_by;
 case_build_fn case_patch_merge;
 case_build_fn case_prepend_token;
 case_build_fn case_slice_tokens;
+case_build_fn case_slice;
 case_build_fn case_select_token;
 case_build_fn case_add_position;
 case_build_fn case_dropout;

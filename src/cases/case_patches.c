@@ -1,8 +1,9 @@
 /* Patch merging, prepended tokens, added positions, and multiples. */
 #include "cases/case_build.h"
+#include "ops/concat.h"
+#include "ops/expr.h"
 #include "ops/patch_merge.h"
 #include "ops/position.h"
-#include "ops/expr.h"
 #include "ops/tokens.h"
 
 static struct tensor *tokens(struct case_build *c, const struct case_size *s)
@@ -44,6 +45,17 @@ void case_slice_tokens(struct case_build *c, const struct op_case *row,
 {
     (void)row;
     case_output(c, slice_tokens(c->b, tokens(c, s), 1, s->out, "slice"));
+}
+
+/* Channels [1, 1 + out) of an image. */
+void case_slice(struct case_build *c, const struct op_case *row,
+                const struct case_size *s)
+{
+    struct slice_attrs a = {.layer = "slice", .axis = 1, .from = 1, .len = s->out};
+    struct tensor *x = case_image(c, "x", s->dim, CASE_SIGNED);
+
+    (void)row;
+    case_output(c, node(c->b, &op_slice, "slice", &a, &x, 1));
 }
 
 void case_select_token(struct case_build *c, const struct op_case *row,

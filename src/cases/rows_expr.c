@@ -17,7 +17,7 @@
 #define SUM(title, number, ...)                                                          \
     {                                                                                    \
         .name = "reduce_sum " title, .build = case_reduce_sum, .small = {__VA_ARGS__},   \
-        STAGE1, .no_gradient = true, ATTRS(case_reduce, .kind = number)                  \
+        STAGE1, ATTRS(case_reduce, .kind = number)                  \
     }
 
 const struct op_case rows_expr[] = {

@@ -5,6 +5,7 @@
 #include "graph/autodiff.h"
 #include "graph/kernel.h"
 #include "ops/image.h"
+#include "ops/strided_copy.h"
 
 static const struct attr concat_attr_table[] = {
     ATTR_INT(struct concat_attrs, axis, 1, TENSOR_DIMS - 1, "dim that grows"),
@@ -161,6 +162,25 @@ static void slice_ref(const struct step *s)
               a->len * step, tensor_len(x) / all);
 }
 
+/* dy between zeros. */
+static void slice_grad(struct builder *b, const struct node *n)
+{
+    const struct slice_attrs *a = n->attrs;
+    const struct tensor *x = n->in[0];
+    struct tensor *dy = grad_of(b, n->out[0]);
+    int64_t step = concat_step(x, a->axis), all = x->dim[a->axis] * step;
+    struct strided_copy_attrs copy = {.layer = n->layer,
+                                      .n = 2,
+                                      .len = {tensor_len(x) / all, a->len * step},
+                                      .stride = {all, 1},
+                                      .offset = a->from * step,
+                                      .layout = (int)x->layout,
+                                      .ndim = x->ndim};
+
+    memcpy(copy.dim, x->dim, sizeof(copy.dim));
+    grad_add(b, n->in[0], node(b, &op_strided_copy_grad, n->layer, &copy, &dy, 1));
+}
+
 const struct op op_slice = {
     .name = "slice",
     .attrs = slice_attr_table,
@@ -168,5 +188,6 @@ const struct op op_slice = {
     .nout = 1,
     .precision = PRECISION_WIDEST,
     .shape = slice_shape,
+    .grad = slice_grad,
     .ref = slice_ref,
 };

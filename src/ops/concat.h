@@ -1,6 +1,6 @@
 /*
  * concat: concatenates tensors along one dim, in order; slice extracts a part of a dim and
- * is concat's gradient.
+ * is concat's gradient. The gradient of slice is a strided_copy_grad (ops/strided_copy.h).
  *
  *   struct tensor *parts[] = {conv, pool, skip};
  *   x = concat(&b, parts, 3, "aspp.concat")

@@ -2,7 +2,9 @@
 
 #include <string.h>
 
+#include "graph/autodiff.h"
 #include "graph/kernel.h"
+#include "ops/expr.h"
 #include "ops/image.h"
 
 static const struct attr reduce_sum_attr_table[] = {
@@ -102,6 +104,15 @@ static void reduce_sum_ref(const struct step *s)
         y[i] = (float)sum[i];
 }
 
+/* dy at each place whose element was added. */
+static void reduce_sum_grad(struct builder *b, const struct node *n)
+{
+    struct tensor *in[] = {n->in[0], grad_of(b, n->out[0])};
+    struct expr e = expr_start(n->layer, 2, in);
+
+    grad_add(b, n->in[0], expr_end(b, &e, 1));
+}
+
 const struct op op_reduce_sum = {
     .name = "reduce_sum",
     .attrs = reduce_sum_attr_table,
@@ -110,6 +121,7 @@ const struct op op_reduce_sum = {
     .precision = PRECISION_WIDEST,
     .f32_out = 1u << 0,
     .shape = reduce_sum_shape,
+    .grad = reduce_sum_grad,
     .flops = reduce_sum_flops,
     .ref = reduce_sum_ref,
     .ref_scratch = reduce_sum_scratch,
