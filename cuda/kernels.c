@@ -32,6 +32,7 @@ const struct kernel *const cuda_kernels[] = {
     &cuda_quantize,
     &cuda_resize,
     &cuda_augment,
+    &cuda_patch_mask,
     &cuda_normalize_kernel,
     &cuda_cast_kernel,
     &cuda_pointwise,

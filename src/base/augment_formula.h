@@ -32,8 +32,9 @@ enum augment_purpose {
     AUGMENT_ERASE_PIXEL,
     AUGMENT_SEGMENT, /* draw 0: factor and place; 1: shift */
     AUGMENT_VFLIP,
-    AUGMENT_LIST,  /* draw n: the seed of item n */
-    AUGMENT_MOSAIC /* draw 0: chance, place; 1 + n: image of quarter n */
+    AUGMENT_LIST,   /* draw n: the seed of item n */
+    AUGMENT_MOSAIC, /* draw 0: chance, place; 1 + n: image of quarter n */
+    AUGMENT_MASK    /* draw n: cells 4n to 4n + 3 */
 };
 
 /* Returns four random words: draw number n (below 2^16) for the purpose. */

@@ -2,6 +2,7 @@
 #include "cases/case_build.h"
 #include "ops/augment.h"
 #include "ops/normalize.h"
+#include "ops/patch_mask.h"
 #include "ops/resize.h"
 
 /* Keys are filled like labels. */
@@ -34,6 +35,22 @@ static void output(struct case_build *c, struct tensor *y)
     for (int i = 0; i < NORMALIZE_CHANNELS; i++)
         a.std[i] = 1;
     case_output(c, normalize_(c->b, y, &a));
+}
+
+void case_patch_mask(struct case_build *c, const struct op_case *row,
+                     const struct case_size *s)
+{
+    struct patch_mask_attrs a = *(const struct patch_mask_attrs *)row->attrs;
+    struct tensor *keys;
+
+    if (s->dim[1]) {
+        keys = keys_of(c, row, s);
+    } else {
+        keys = case_tensor(c, "labels", DTYPE_I32, LAYOUT_PLAIN, 1, s->dim, CASE_LABELS);
+        c->input[c->ninput - 1].classes = 3;
+    }
+    a.layer = "mask";
+    case_output(c, patch_mask_(c->b, keys, &a));
 }
 
 void case_flip(struct case_build *c, const struct op_case *row, const struct case_size *s)
@@ -108,8 +125,7 @@ void case_resize(struct case_build *c, const struct op_case *row,
     struct resize_attrs a = *(const struct resize_attrs *)row->attrs;
     int64_t place[] = {s->dim[0], resize_place(a.width, a.height, a.channels)};
     int64_t dim[] = {s->dim[0], RESIZE_JOB_WORDS};
-    struct tensor *x =
-        case_tensor(c, "x", DTYPE_U8, LAYOUT_PLAIN, 2, place, CASE_BYTES);
+    struct tensor *x = case_tensor(c, "x", DTYPE_U8, LAYOUT_PLAIN, 2, place, CASE_BYTES);
     struct tensor *jobs =
         case_tensor(c, "jobs", DTYPE_I32, LAYOUT_PLAIN, 2, dim, CASE_LABELS);
 

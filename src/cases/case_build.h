@@ -11,6 +11,7 @@ case_build_fn case_normalize;
 case_build_fn case_mix;
 case_build_fn case_resize;
 case_build_fn case_flip;
+case_build_fn case_patch_mask;
 case_build_fn case_flip_labels;
 case_build_fn case_color_jitter;
 case_build_fn case_erase;

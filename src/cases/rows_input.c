@@ -1,11 +1,12 @@
 /* The rows of ops on the input batch: normalize, mix. */
 #include "cases/rows.h"
 #include "ops/augment.h"
+#include "ops/patch_mask.h"
 #include "ops/resize.h"
 
 /* Bytes: no gradient and no NaN. */
 #define OF_BYTES .no_nan = true, .no_gradient = true
-#define MEANS .mean = {0.485, 0.456, 0.406}, .std = {0.229, 0.224, 0.225}
+#define MEANS    .mean = {0.485, 0.456, 0.406}, .std = {0.229, 0.224, 0.225}
 
 const struct op_case rows_input[] = {
     {.name = "normalize",
@@ -46,6 +47,23 @@ const struct op_case rows_input[] = {
      .build = case_resize,
      .small = {.dim = {8}},
      ATTRS(resize_attrs, .height = 5, .width = 16, .channels = 1),
+     OF_BYTES},
+    {.name = "patch_mask",
+     .build = case_patch_mask,
+     .small = {.dim = {7, 1}},
+     .bench = {.dim = {128, 1}},
+     ATTRS(patch_mask_attrs, .cells = 37, .count = 22),
+     OF_BYTES},
+    {.name = "patch_mask of no samples",
+     .build = case_patch_mask,
+     .small = {.dim = {35, 1}},
+     ATTRS(patch_mask_attrs, .cells = 4, .count = 4),
+     .fill = CASE_NO_LABELS,
+     OF_BYTES},
+    {.name = "patch_mask by labels",
+     .build = case_patch_mask,
+     .small = {.dim = {5}},
+     ATTRS(patch_mask_attrs, .cells = 49, .count = 30),
      OF_BYTES},
     {.name = "flip",
      .build = case_flip,
@@ -133,15 +151,13 @@ const struct op_case rows_input[] = {
     {.name = "mix pair of a share",
      .small = {.dim = {6, 3, 6, 5}},
      STEM_IN,
-     MIX(.mixup = 0.2f, .cutmix = 1, .prob = 0.9f, .switch_prob = 0.5f,
-         .mode = MIX_PAIR),
+     MIX(.mixup = 0.2f, .cutmix = 1, .prob = 0.9f, .switch_prob = 0.5f, .mode = MIX_PAIR),
      .batch = &case_group_of_three,
      .half = 3},
     {.name = "mix elem of a share",
      .small = {.dim = {6, 2, 5, 6}},
      STEM_IN,
-     MIX(.mixup = 0.8f, .cutmix = 1, .prob = 0.7f, .switch_prob = 0.5f,
-         .mode = MIX_ELEM),
+     MIX(.mixup = 0.8f, .cutmix = 1, .prob = 0.7f, .switch_prob = 0.5f, .mode = MIX_ELEM),
      .nan_last = true,
      .batch = &case_group_of_three,
      .half = 3},

@@ -153,6 +153,7 @@ void export_onnx_check(const struct config *cfg, const struct cmdline *line,
                        struct problems *p)
 {
     model_check(cfg, p);
+    model_check_answers(cfg, p);
     optimizer_config_check(cfg, p);
     schedule_check(cfg, p);
     if (!strcmp(cmdline_value(line, "--onnx"), "-"))

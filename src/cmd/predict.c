@@ -337,6 +337,7 @@ static void predict_check(const struct config *cfg, const struct cmdline *line,
 
     model_check(cfg, p);
     model_check_whole(cfg, p);
+    model_check_answers(cfg, p);
     if (p->nerror == before) {
         check_task(cfg, line, p);
         cam_check(cfg, line, p);

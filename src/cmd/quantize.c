@@ -231,6 +231,7 @@ static void quantize_check(const struct config *cfg, const struct cmdline *line,
     struct strbuf why = STRBUF_INIT;
 
     model_check(cfg, p);
+    model_check_answers(cfg, p);
     optimizer_config_check(cfg, p);
     schedule_check(cfg, p);
     device_check_one(cfg, p);

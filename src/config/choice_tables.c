@@ -170,11 +170,9 @@ const struct choice choices_mixup_modes[] = {
 };
 
 const struct choice choices_tasks[] = {
-    {"classify", TASK_CLASSIFY, NULL},
-    {"multilabel", TASK_MULTILABEL, NULL},
-    {"regression", TASK_REGRESSION, NULL},
-    {"ordinal", TASK_ORDINAL, NULL},
-    {0},
+    {"classify", TASK_CLASSIFY, NULL},     {"multilabel", TASK_MULTILABEL, NULL},
+    {"regression", TASK_REGRESSION, NULL}, {"ordinal", TASK_ORDINAL, NULL},
+    {"simmim", TASK_SIMMIM, NULL},         {0},
 };
 
 const struct choice choices_crop_modes[] = {

@@ -127,7 +127,6 @@ static const char *check_range(const char *text)
 
 /* NOLINTEND(bugprone-macro-parentheses) */
 
-static const char simmim[] = "trainc has no SimMIM pre-training";
 static const char fused[] = "kernels are fused wherever the device has a fused kernel";
 static const char validation[] = "validation reads every image once, in order";
 
@@ -476,9 +475,9 @@ const struct schema schema_table[] = {
         .help =
             "load batches into page-locked memory if the device copies faster from it"),
     ROW("DATA.MASK_PATCH_SIZE", data.mask_patch_size, .def = "32", RANGE(1, 65536),
-        .no_effect = simmim, .help = "side of SimMIM's masked patches"),
-    ROW("DATA.MASK_RATIO", data.mask_ratio, .def = "0.6", RANGE(0, 1),
-        .no_effect = simmim, .help = "share of SimMIM's masked patches"),
+        .help = "MODEL.TASK simmim: side of the masked patches, in pixels"),
+    ROW("DATA.MASK_RATIO", data.mask_ratio, .def = "0.6", ABOVE(0, 1),
+        .help = "MODEL.TASK simmim: share of the masked patches, rounded up"),
 
     /* model */
     ROW("MODEL.TYPE", model.type, .def = "swin", .flag = "--model-type",
@@ -514,9 +513,12 @@ const struct schema schema_table[] = {
         .metavar = "FILE", .help = "checkpoint to resume from"),
     ROW("MODEL.TASK", model.task, .def = "classify", .choices = choices_tasks,
         .flag = "--task",
-        .help = "of a classifier: classify: one class per image; multilabel: any number "
-                "of labels per image (DATA.DATASET csv); regression: numbers instead of "
-                "classes (DATA.DATASET csv); ordinal: classes with an order"),
+        .help =
+            "of a classifier: classify: one class per image; multilabel: any number "
+            "of labels per image (DATA.DATASET csv); regression: numbers instead of "
+            "classes (DATA.DATASET csv); ordinal: classes with an order; simmim: "
+            "pre-training without labels, from masked images (MODEL.TYPE swin, swinv2, "
+            "vit)"),
     ROW("MODEL.NUM_CLASSES", model.num_classes, .def = "1000", RANGE(1, 1048576),
         .flag = "--num-classes", .metavar = "N", .help = "outputs of the classifier"),
     ROW("MODEL.IN_CHANS", model.in_chans, .def = "3", RANGE(1, 32), .flag = "--in-chans",
@@ -615,9 +617,11 @@ const struct schema schema_table[] = {
     FAMILY_ROW("MODEL.SWIN_MOE.AUX_LOSS_WEIGHT", FLOAT, .def = "0.01", RANGE(0, 1e6),
                .help = "weight of the auxiliary loss"),
     FAMILY_ROW("MODEL.SIMMIM.NORM_TARGET.ENABLE", BOOL, .def = "False",
-               .no_effect = simmim, .help = "normalize SimMIM's targets"),
+               .help =
+                   "MODEL.TASK simmim: predict pixels that are normalized by the mean "
+                   "and deviation around them"),
     FAMILY_ROW("MODEL.SIMMIM.NORM_TARGET.PATCH_SIZE", INT, .def = "47", RANGE(1, 65536),
-               .no_effect = simmim, .help = "window of that normalization"),
+               .help = "side of the window of that normalization, odd"),
 
     /* training */
     ROW("TRAIN.START_EPOCH", train.start_epoch, .def = "0", RANGE(0, EPOCHS),
@@ -678,12 +682,14 @@ const struct schema schema_table[] = {
                 "batch norms also keep their statistics"),
     ROW("TRAIN.FREEZE_EPOCHS", train.freeze_epochs, .def = "0", RANGE(0, EPOCHS),
         .flag = "--freeze-epochs", .metavar = "N",
-        .help = "train the head alone in the first N of TRAIN.EPOCHS, then everything; 0: "
-                "everything from the start"),
+        .help =
+            "train the head alone in the first N of TRAIN.EPOCHS, then everything; 0: "
+            "everything from the start"),
     ROW("TRAIN.FREEZE_LR", train.freeze_lr, .def = "None", .nullable = true,
         RANGE(0, 1e6), .flag = "--freeze-lr", .metavar = "LR",
-        .help = "learning rate of the FREEZE_EPOCHS, see TRAIN.SCALE_LR; the schedule and "
-                "its warm-up follow them; None: TRAIN.BASE_LR"),
+        .help =
+            "learning rate of the FREEZE_EPOCHS, see TRAIN.SCALE_LR; the schedule and "
+            "its warm-up follow them; None: TRAIN.BASE_LR"),
     ROW("TRAIN.FREEZE_HEAD", train.freeze_head, .def = "[]", .flag = "--freeze-head",
         .help = "patterns of the parameters that FREEZE_EPOCHS trains, e.g. head.*; []: "
                 "the classifier and the auxiliary classifiers"),
@@ -755,7 +761,8 @@ const struct schema schema_table[] = {
         .help = "onecycle: first learning rate divided by the last"),
     ROW("TRAIN.LOSS.NAME", train.loss.name, .def = "cross_entropy", .flag = "--loss",
         .metavar = "NAME", .set_flag = "--bce-loss", .set_value = "bce",
-        .help = "training loss (MODEL.TASK regression: l2 unless set; ordinal: corn); "
+        .help = "training loss (MODEL.TASK regression: l2 unless set; ordinal: corn; "
+                "simmim: simmim); "
                 "evaluation always uses cross entropy, or l2 for a regression"),
     ROW("TRAIN.LOSS.TARGET_THRESH", train.loss.target_thresh, .def = "None",
         .nullable = true, RANGE(0, 1), .flag = "--bce-target-thresh",
@@ -819,12 +826,14 @@ const struct schema schema_table[] = {
     ROW("TRAIN.EMA.DEVICE", train.ema.device, NEUTRAL, .def = "device",
         .choices = choices_ema_devices, .help = "where to keep the EMA"),
     ROW("TRAIN.SWA.ENABLE", train.swa.enable, .def = "False", .flag = "--swa",
-        .help = "stochastic weight averaging: average the weights at the end of each of the "
-                "last epochs, in place of an EMA"),
+        .help =
+            "stochastic weight averaging: average the weights at the end of each of the "
+            "last epochs, in place of an EMA"),
     ROW("TRAIN.SWA.START", train.swa.start, .def = "0", RANGE(0, EPOCHS),
         .flag = "--swa-start", .metavar = "N",
-        .help = "epochs before the first one whose weights are averaged; 0: three quarters "
-                "of TRAIN.EPOCHS"),
+        .help =
+            "epochs before the first one whose weights are averaged; 0: three quarters "
+            "of TRAIN.EPOCHS"),
     ROW("TRAIN.SWA.LR", train.swa.lr, .def = "None", .nullable = true, RANGE(0, 1e6),
         .flag = "--swa-lr", .metavar = "LR",
         .help = "learning rate while weights are averaged, see TRAIN.SCALE_LR; None: the "

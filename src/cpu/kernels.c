@@ -57,6 +57,7 @@ const struct kernel *const cpu_kernels[] = {
     &cpu_add,
     &cpu_resize,
     &cpu_augment,
+    &cpu_patch_mask,
     &cpu_normalize,
     &cpu_cast,
     &cpu_expr,

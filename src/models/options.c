@@ -20,6 +20,8 @@ const struct option model_common_options[] = {
     OPTION("MODEL.SKIP_STRIDES", struct model_options, skip_strides),
     OPTION("MODEL.BACKBONE", struct model_options, backbone),
     OPTION("MODEL.AUX_WEIGHT", struct model_options, aux_weight),
+    OPTION("MODEL.SIMMIM.NORM_TARGET.ENABLE", struct model_options, norm_target),
+    OPTION("MODEL.SIMMIM.NORM_TARGET.PATCH_SIZE", struct model_options, norm_window),
     {0},
 };
 

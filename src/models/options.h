@@ -95,6 +95,10 @@ struct model_options {
     struct float_opt aux_weight; /* of the family's auxiliary heads; without: its own */
     const char *backbone;        /* a model's name; "" or NULL: the row's own */
     bool dilates_first; /* segmentation-models-pytorch: models/blocks.h, net_stage() */
+    bool norm_target;      /* MODEL.TASK simmim: targets are normalized, */
+    int64_t norm_window;   /* by the mean and deviation of so many pixels a side */
+    struct tensor *cells;  /* the same: which patches are masked (models/masking.h); NULL:
+                              * none, the net returns logits */
     /* The struct of the model's family; NULL: all defaults of the model. */
     const void *family;
     struct model_stages *stages; /* requested stages (models/stages.h), or NULL */

@@ -70,8 +70,13 @@ static const struct model models[] = {
 /* clang-format on */
 
 static const char *const custom_keys[] = {SWIN_CUSTOM_KEYS("MODEL.SWIN")};
-static const struct model custom = {
-    .name = "swin", V1(SWIN_T, 7), IMAGENET(224, 0.875), .classes = 1000, TAGS ""};
+#define CUSTOM V1(SWIN_T, 7), IMAGENET(224, 0.875), .classes = 1000, TAGS ""
+static const struct model custom[] = {
+    {.name = "swin", CUSTOM},
+    {.name = "simmim_pretrain", CUSTOM, .task = "simmim"},
+    {.name = "simmim_finetune", CUSTOM, .layers = swin_layers_simmim},
+    {.name = NULL},
+};
 
 const struct model_family swin_family = {
     .type = "swin",
@@ -83,7 +88,8 @@ const struct model_family swin_family = {
     .options_size = sizeof(struct swin_options),
     .arch_is_options = true,
     .custom_keys = custom_keys,
-    .custom = &custom,
+    .custom = custom,
+    .masks = true,
     .no_decay = swin_no_decay,
     .layers = swin_layers,
     .cam = ".norm1",

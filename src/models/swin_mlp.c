@@ -50,8 +50,10 @@ static const struct model models[] = {
 /* clang-format on */
 
 static const char *const custom_keys[] = {SWIN_CUSTOM_KEYS("MODEL.SWIN_MLP")};
-static const struct model custom = {
-    .name = "swin_mlp", MLP(SWIN_T, 7), IMAGENET(224, 0.875), .classes = 1000, TAGS ""};
+static const struct model custom[] = {
+    {.name = "swin_mlp", MLP(SWIN_T, 7), IMAGENET(224, 0.875), .classes = 1000, TAGS ""},
+    {.name = NULL},
+};
 
 const struct model_family swin_mlp_family = {
     .type = "swin_mlp",
@@ -63,7 +65,7 @@ const struct model_family swin_mlp_family = {
     .options_size = sizeof(struct swin_options),
     .arch_is_options = true,
     .custom_keys = custom_keys,
-    .custom = &custom,
+    .custom = custom,
     .no_decay = swin_no_decay,
     .layers = swin_layers,
     .cam = ".norm1",

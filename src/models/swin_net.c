@@ -1,11 +1,12 @@
 #include "models/swin_net.h"
 
 #include "base/error.h"
+#include "models/masking.h"
 #include "models/stages.h"
+#include "ops/activation.h"
 #include "ops/add.h"
 #include "ops/conv2d.h"
 #include "ops/dropout.h"
-#include "ops/activation.h"
 #include "ops/global_avgpool.h"
 #include "ops/layernorm.h"
 #include "ops/linear.h"
@@ -15,12 +16,21 @@
 
 enum { H = 1, W, C }; /* the dims of tokens [N,H,W,C] */
 
-const char *const swin_reads[] = {"MODEL.NUM_CLASSES", "MODEL.DROP_RATE",
-                                  "MODEL.DROP_PATH_RATE", "MODEL.INIT", NULL};
+const char *const swin_reads[] = {"MODEL.NUM_CLASSES",
+                                  "MODEL.DROP_RATE",
+                                  "MODEL.DROP_PATH_RATE",
+                                  "MODEL.INIT",
+                                  "MODEL.SIMMIM.NORM_TARGET.ENABLE",
+                                  "MODEL.SIMMIM.NORM_TARGET.PATCH_SIZE",
+                                  NULL};
 
 /* Same list as Microsoft's for all three. */
-const char *const swin_no_decay[] = {"absolute_pos_embed", "relative_position_bias_table",
-                                     "cpb_mlp", "logit_scale", NULL};
+const char *const swin_no_decay[] = {"absolute_pos_embed",
+                                     "relative_position_bias_table",
+                                     "cpb_mlp",
+                                     "logit_scale",
+                                     "mask_token",
+                                     NULL};
 
 /* As in timm, a downsampling belongs to the layer of the next block. */
 const struct layer_rule swin_layers[] = {
@@ -31,6 +41,26 @@ const struct layer_rule swin_layers[] = {
      .has_then = true},
     {.pattern = "^layers\\.([0-9]+)\\.blocks\\.([0-9]+)", .group = 1},
     {.pattern = "^norm", .group = 1, .joins = true},
+    {.pattern = NULL},
+};
+
+#define SIMMIM_DOWN(k)                                                                   \
+    {                                                                                    \
+        .pattern = "^layers\\." #k "\\.downsample", .group = 1, .then = (k)-1,           \
+        .has_then = true, .joins = true                                                  \
+    }
+/* Of SimMIM's fine-tuning, where a downsampling belongs to the block before it, and the
+ * norm to the head. */
+const struct layer_rule swin_layers_simmim[] = {
+    {.pattern = "^patch_embed", .group = 0},
+    {.pattern = "^layers\\.([0-9]+)\\.blocks\\.([0-9]+)", .group = 1},
+    SIMMIM_DOWN(1),
+    SIMMIM_DOWN(2),
+    SIMMIM_DOWN(3),
+    SIMMIM_DOWN(4),
+    SIMMIM_DOWN(5),
+    SIMMIM_DOWN(6),
+    SIMMIM_DOWN(7),
     {.pattern = NULL},
 };
 
@@ -75,6 +105,7 @@ static struct tensor *embed(struct swin *s, struct tensor *x)
 {
     int side = (int)s->o->patch_size;
     struct tensor *p = position(s, x);
+    struct tensor *token = s->common->cells ? mask_token(s->b, s->o->embed_dim) : NULL;
     enum init_rule own = INIT_RULE_PYTORCH;
 
     x = conv2d(s->b, x, "patch_embed.proj", .out = (int)s->o->embed_dim, .kernel = side,
@@ -83,6 +114,8 @@ static struct tensor *embed(struct swin *s, struct tensor *x)
     x = view_tokens(s->b, x, "patch_embed");
     if (s->o->patch_norm)
         x = layernorm(s->b, x, "patch_embed.norm");
+    if (token)
+        x = mask_tokens(s->b, x, token, s->common->cells);
     if (p)
         x = add_position(s->b, x, p, "absolute_pos_embed");
     return drop(s, x, "pos_drop");
@@ -207,8 +240,10 @@ struct tensor *swin_net(struct builder *b, const struct swin_kind *kind, const v
                         (int)o->patch_size << i, x))
             return NULL;
     }
-    x = layernorm(b, x, "norm");
-    x = global_avgpool(b, view_image(b, x, "head"), "head.global_pool");
+    x = view_image(b, layernorm(b, x, "norm"), "norm");
+    if (common->cells)
+        return x;
+    x = global_avgpool(b, x, "head.global_pool");
     return linear(b, x, "head.fc", .out = (int)common->classes, .bias = 1, .init = s.init,
                   .bias_init = INIT_RULE_ZERO);
 }

@@ -101,7 +101,7 @@ const char *const *swin_check(const struct swin_kind *kind, const struct model *
 /* Members of model_family. Microsoft's files have the mergings at the end of the previous
  * stage, the classifier as "head", and buffers of windows. */
 extern const char *const swin_reads[], *const swin_no_decay[], *const swin_computed[];
-extern const struct layer_rule swin_layers[];
+extern const struct layer_rule swin_layers[], swin_layers_simmim[];
 extern const struct model_grid swin_grids[];
 
 /* For model_family.custom_keys. */

@@ -113,8 +113,13 @@ static const struct model models[] = {
 /* clang-format on */
 
 static const char *const custom_keys[] = {SWIN_CUSTOM_KEYS("MODEL.SWINV2")};
-static const struct model custom = {
-    .name = "swinv2", V2(SWIN_T, 7), IMAGENET(224, 0.875), .classes = 1000, TAGS ""};
+#define CUSTOM V2(SWIN_T, 7), IMAGENET(224, 0.875), .classes = 1000, TAGS ""
+static const struct model custom[] = {
+    {.name = "swinv2", CUSTOM},
+    {.name = "simmim_pretrain", CUSTOM, .task = "simmim"},
+    {.name = "simmim_finetune", CUSTOM, .layers = swin_layers_simmim},
+    {.name = NULL},
+};
 
 const struct model_family swinv2_family = {
     .type = "swinv2",
@@ -126,7 +131,8 @@ const struct model_family swinv2_family = {
     .options_size = sizeof(struct swin_options),
     .arch_is_options = true,
     .custom_keys = custom_keys,
-    .custom = &custom,
+    .custom = custom,
+    .masks = true,
     .no_decay = swin_no_decay,
     .layers = swin_layers,
     .cam = ".norm1",

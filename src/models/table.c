@@ -63,6 +63,14 @@ const struct model_family *model_family_find(const char *type)
     return NULL;
 }
 
+const struct model *model_custom(const struct model_family *f, const char *name)
+{
+    for (const struct model *m = f->custom; m->name; m++)
+        if (!strcmp(m->name, name))
+            return m;
+    return f->custom;
+}
+
 static bool ends_with(const char *s, const char *end)
 {
     size_t n = strlen(s), m = strlen(end);
@@ -83,8 +91,6 @@ static const struct {
     const char *type, *name, *what;
 } later[] = {
     {"swin_moe", "*", "MODEL.TYPE swin_moe: mixtures of experts cannot be built yet"},
-    {"swin", "simmim_*", "SimMIM's pretraining and fine-tuning cannot be run yet"},
-    {"swinv2", "simmim_*", "SimMIM's pretraining and fine-tuning cannot be run yet"},
 };
 
 static const char *later_what(const char *type, const char *name)

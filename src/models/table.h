@@ -28,6 +28,7 @@ enum model_task {
     MODEL_MULTILABEL, /* the same logits as MODEL_CLASSIFY; a set of labels per image */
     MODEL_REGRESSION, /* values [N, targets]; a number per target and image */
     MODEL_ORDINAL, /* classes - 1 outputs (ops/corn.h); one of ordered classes per image */
+    MODEL_SIMMIM, /* masked image modeling: pixels of masked patches; labels are unused */
     MODEL_TASKS
 };
 
@@ -52,6 +53,10 @@ struct model {
 
     const char *backbone;        /* default of MODEL.BACKBONE; NULL: it has no backbone */
     const char *backbone_prefix; /* of its parameters (models/backbone.h) */
+    /* Of a custom model: the value of MODEL.TASK, and rules that replace the family's;
+     * or NULL. */
+    const char *task;
+    const struct layer_rule *layers;
     const void *arch;            /* for the family's build() */
 };
 
@@ -74,8 +79,9 @@ struct model_family {
     size_t options_size;          /* size of the struct that they fill */
     /* A model's arch is such a struct: a name sets the keys that are not set otherwise. */
     bool arch_is_options;
-    /* If all these keys (ended by NULL) are set, MODEL.NAME is arbitrary and the row is
-     * `custom`. NULL: not supported. */
+    /* If all these keys (ended by NULL) are set, MODEL.NAME is arbitrary. The row is the one
+     * of that name in `custom`, which a row without a name ends, or else the first. NULL:
+     * not supported. */
     const char *const *custom_keys;
     const struct model *custom;
     /* Parameters whose names contain such words have no weight decay, whatever their
@@ -86,6 +92,7 @@ struct model_family {
     /* Layers that depend on the classes, ended by NULL; NULL: the layer of the logits. */
     const char *const *heads;
     bool aux;           /* has auxiliary heads (models/stages.h) */
+    bool masks;         /* has mask tokens: models/masking.h */
     bool layer_norm;    /* has layer norms: trained with adaptive optimizers */
     int default_stages; /* of models/stages.h: the last ones; 0: all */
     /* How the name of the layer that Grad-CAM reads ends: the last one (models/cam.h).
@@ -135,6 +142,9 @@ extern const struct names model_family_names;
 /* True if weight decay applies to a parameter: not to biases and other 1-D tensors,
  * unless decay_1d, and never to those in no_decay. */
 bool model_decays(const struct model_family *f, const struct tensor *t, bool decay_1d);
+
+/* Returns the family's custom row for a MODEL.NAME. */
+const struct model *model_custom(const struct model_family *f, const char *name);
 
 /* Returns NULL if there is no MODEL.TYPE `type`. */
 const struct model_family *model_family_find(const char *type);

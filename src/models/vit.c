@@ -1,15 +1,17 @@
 #include "models/vit.h"
 
+#include "models/masking.h"
 #include "models/rows.h"
 #include "models/stages.h"
+#include "ops/activation.h"
 #include "ops/add.h"
 #include "ops/conv2d.h"
 #include "ops/dropout.h"
-#include "ops/activation.h"
+#include "ops/expr.h"
 #include "ops/layernorm.h"
 #include "ops/linear.h"
 #include "ops/position.h"
-#include "ops/expr.h"
+#include "ops/strided_copy.h"
 #include "ops/tokens.h"
 #include "ops/view.h"
 #include "ops/window_attention.h"
@@ -52,12 +54,16 @@ static struct tensor *embed(struct net *v, struct tensor *x)
     struct tensor *cls = token(v, "cls_token", 1, 1e-6f);
     struct tensor *pos = token(v, "pos_embed", n + prefix, 0.02f);
     struct tensor *dist = v->arch->distilled ? token(v, "dist_token", 1, 0.02f) : NULL;
+    struct tensor *mask = v->o->cells ? mask_token(v->b, v->arch->width) : NULL;
     int64_t flat[] = {x->dim[0], n, v->arch->width};
 
     x = conv2d(v->b, x, "patch_embed.proj", .out = v->arch->width, .kernel = side,
                .stride = side, .bias = 1,
                .init = v->o->init ? v->o->init : INIT_RULE_PYTORCH);
-    x = view_plain(v->b, view_tokens(v->b, x, "patch_embed"), "patch_embed", 3, flat);
+    x = view_tokens(v->b, x, "patch_embed");
+    if (mask)
+        x = mask_tokens(v->b, x, mask, v->o->cells);
+    x = view_plain(v->b, x, "patch_embed", 3, flat);
     if (dist)
         x = prepend_token(v->b, x, dist, "dist_token");
     x = prepend_token(v->b, x, cls, "cls_token");
@@ -110,6 +116,18 @@ static struct tensor *head(struct net *v, struct tensor *x, int i, const char *n
     return dense(v, x, name, (int)v->o->classes);
 }
 
+/* Returns the tokens of the patches as an image. */
+static struct tensor *map_of(struct net *v, struct tensor *x, int height, int width)
+{
+    int prefix = v->arch->distilled ? 2 : 1;
+    int64_t n = x->dim[0], tokens = x->dim[1], c = x->dim[2],
+            dim[] = {n, height, width, c};
+
+    x = strided_copy(v->b, x, "norm", .n = 3, .len = {n, tokens - prefix, c},
+                     .stride = {tokens * c, c, 1}, .offset = prefix * c);
+    return view_image(v->b, view_plain(v->b, x, "norm", 4, dim), "norm");
+}
+
 static struct tensor *vit_build(struct builder *b, const void *arch,
                                 const struct model_options *o, struct tensor *x)
 {
@@ -129,6 +147,8 @@ static struct tensor *vit_build(struct builder *b, const void *arch,
             return NULL;
     }
     x = layernorm(b, x, "norm", .eps = eps);
+    if (o->cells)
+        return map_of(&v, x, height, width);
     logits = head(&v, x, 0, "head");
     if (!v.arch->distilled)
         return logits;
@@ -155,12 +175,18 @@ static const char *const *check(const struct model *m, const struct model_option
     return size;
 }
 
-static const char *const no_decay[] = {"pos_embed", "cls_token", "dist_token", NULL};
+static const char *const no_decay[] = {"pos_embed", "cls_token", "dist_token",
+                                       "mask_token", NULL};
 static const struct model_grid grids[] = {{"pos_embed", GRID_ANTIALIAS, GRID_ANTIALIAS},
                                           {.end = NULL}};
 static const char *const heads[] = {"head", "head_dist", NULL};
-static const char *const reads[] = {"MODEL.NUM_CLASSES", "MODEL.DROP_RATE",
-                                    "MODEL.DROP_PATH_RATE", "MODEL.INIT", NULL};
+static const char *const reads[] = {"MODEL.NUM_CLASSES",
+                                    "MODEL.DROP_RATE",
+                                    "MODEL.DROP_PATH_RATE",
+                                    "MODEL.INIT",
+                                    "MODEL.SIMMIM.NORM_TARGET.ENABLE",
+                                    "MODEL.SIMMIM.NORM_TARGET.PATCH_SIZE",
+                                    NULL};
 
 /* clang-format off */
 #define TINY  .patch = 16, .width = 192, .depth = 12, .heads = 3
@@ -198,6 +224,7 @@ static const struct layer_rule layers[] = {
 const struct model_family vit_family = {
     .type = "vit",
     .layer_norm = true,
+    .masks = true,
     .task = MODEL_CLASSIFY,
     .models = models,
     .reads = reads,

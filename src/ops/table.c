@@ -36,6 +36,7 @@
 #include "ops/linear.h"
 #include "ops/loss_scale.h"
 #include "ops/loss_sum.h"
+#include "ops/matmul.h"
 #include "ops/maxpool2d.h"
 #include "ops/maxpool2d_places.h"
 #include "ops/metrics.h"
@@ -46,6 +47,7 @@
 #include "ops/optimizer_list.h"
 #include "ops/pad_end.h"
 #include "ops/pad_shortcut.h"
+#include "ops/patch_mask.h"
 #include "ops/patch_merge.h"
 #include "ops/position.h"
 #include "ops/qkv_bias.h"
@@ -57,7 +59,6 @@
 #include "ops/resize.h"
 #include "ops/running_stats.h"
 #include "ops/scale_channels.h"
-#include "ops/matmul.h"
 #include "ops/softmax.h"
 #include "ops/strided_copy.h"
 #include "ops/tokens.h"
@@ -72,6 +73,7 @@
 const struct op *const op_table[] = {
     /* input */
     &op_resize,
+    &op_patch_mask,
     &op_flip,
     &op_color_jitter,
     &op_erase,

@@ -35,11 +35,8 @@
 static struct tensor *build_augment(struct build *t, struct builder *b,
                                     const struct device_augment *a, struct tensor *x)
 {
-    int64_t dim[] = {x->dim[IMAGE_N], AUGMENT_KEY_WORDS};
-
     if (!device_augment_any(a))
         return x;
-    t->keys = graph_input(b, "keys", DTYPE_I32, LAYOUT_PLAIN, 2, dim);
     if (a->flips)
         x = flip_(b, x, t->keys, &a->flip);
     if (a->jitters)
@@ -71,15 +68,19 @@ static struct tensor *build_input(struct build *t, struct builder *b,
         x = build_resize(t, b, p, batch);
     else
         x = t->pixels = graph_input(b, "pixels", DTYPE_U8, LAYOUT_IMAGE, 4, dim);
+    if (training && (device_augment_any(&p->augment) || p->task == MODEL_SIMMIM))
+        t->keys = graph_input(b, "keys", DTYPE_I32, LAYOUT_PLAIN, 2,
+                              (int64_t[]){batch, AUGMENT_KEY_WORDS});
     if (training)
         x = build_augment(t, b, &p->augment, x);
+    t->bytes = x;
     return normalize_(b, x, &p->input);
 }
 
 static struct tensor *build_labels(struct build *t, struct builder *b,
                                    enum model_task task)
 {
-    const struct tensor *z = t->logits;
+    const struct tensor *z = t->logits; /* may be NULL, except of MODEL_SEGMENT */
 
     return task == MODEL_SEGMENT
                ? graph_input(
@@ -100,8 +101,12 @@ static struct tensor *build_eval_loss(struct build *t, struct builder *b,
                              .mean = t->mean,
                              .std = t->std};
 
+    o.image = t->target_image;
+    o.mask = t->mask;
     if (task == MODEL_REGRESSION)
         return loss_l2.build[task](b, &o, t->outputs, t->truth, NULL);
+    if (task == MODEL_SIMMIM)
+        return loss_simmim.build[task](b, &o, t->outputs, t->truth, NULL);
     if (task == MODEL_ORDINAL)
         task = MODEL_CLASSIFY;
     return loss_cross_entropy.build[task](b, &o, t->logits, t->truth, NULL);
@@ -187,6 +192,8 @@ static void build_train_loss(struct build *t, struct builder *b, const struct pl
         o.targets = t->targets;
         o.mean = t->mean;
         o.std = t->std;
+        o.image = t->target_image;
+        o.mask = t->mask;
         if (p->nloss > 1)
             o.layer = arena_printf(&b->g->arena, "loss.%d", i);
         loss[i] = build_loss_item(t, b, p, i, &o, lam);
@@ -204,7 +211,9 @@ static void build_loss(struct build *t, struct builder *b, const struct plan *p,
     struct flip_attrs labels = {"flip_labels", p->augment.flip.flips};
     struct tensor *told;
 
-    t->labels = t->truth = build_labels(t, b, task);
+    if (!t->labels)
+        t->labels = build_labels(t, b, task);
+    t->truth = t->labels;
     if (task == MODEL_MULTILABEL)
         t->targets = graph_input(b, "targets", DTYPE_U8, LAYOUT_PLAIN, 2, t->logits->dim);
     if (task == MODEL_REGRESSION)
@@ -267,12 +276,28 @@ static void build_answers(struct build *t, struct builder *b, enum model_task ta
     t->logits = t->outputs;
     if (task == MODEL_ORDINAL)
         t->logits = corn(b, t->outputs, "ordinal");
+    if (task == MODEL_SIMMIM)
+        t->logits = simmim_values(b, t->outputs);
     if (task != MODEL_REGRESSION)
         return;
     t->mean = build_unit(t, b, "mean", 0);
     t->std = build_unit(t, b, "std", 1);
     if (!b->g->training)
         t->logits = unscale(b, t->outputs, t->mean, t->std, LOSSES_UNITS);
+}
+
+/* MODEL_SIMMIM: the masks, the net with its decoder, and the image that it predicts. The
+ * masks of evaluations have labels instead of keys. */
+static struct tensor *build_masked(struct build *t, struct builder *b,
+                                   const struct plan *p, struct model_options *o,
+                                   struct tensor *x)
+{
+    if (!t->keys)
+        t->labels = build_labels(t, b, MODEL_SIMMIM);
+    o->cells = masking_cells(b, &p->masking, t->keys ? t->keys : t->labels);
+    t->mask = masking_pixels(b, o->cells, x->dim[IMAGE_H]);
+    t->target_image = simmim_target(b, o, &p->input, t->bytes, t->mask);
+    return simmim_net(b, p->model, o, x);
 }
 
 /* Adds the net and the auxiliary classifiers that losses need. Evaluations have their
@@ -287,7 +312,8 @@ static void build_net(struct build *t, struct builder *b, const struct plan *p,
         stages |= p->loss[i].stage >= 0;
     t->heads = (struct model_stages){.last = MODEL_STAGES};
     o.stages = stages || p->model->family->aux ? &t->heads : NULL;
-    t->outputs = model_build(b, p->model, &o, x);
+    t->outputs = p->task == MODEL_SIMMIM ? build_masked(t, b, p, &o, x)
+                                         : model_build(b, p->model, &o, x);
     build_answers(t, b, p->task);
     for (int i = 0; i < p->nloss; i++) {
         int stage = p->loss[i].stage;
@@ -376,14 +402,18 @@ static void build_forward(struct build *t, struct builder *b, const struct plan 
         t->stat = running_stats_segments(t->graph, &t->nstat);
 }
 
-/* AMP.FP32 and AMP.HALF, with a match count per pattern. */
+/* AMP.FP32 and AMP.HALF, with a match count per pattern; losses of pixels are fp32. */
 static void build_rules(struct build *t, const struct plan *p)
 {
     const struct str_list *f32 = &p->amp->fp32, *half = &p->amp->half;
     struct arena *mem = &t->graph->arena;
+    const char **wide = arena_new(mem, ((size_t)f32->n + 1) * sizeof(*wide));
 
+    for (int i = 0; i < f32->n; i++)
+        wide[i] = f32->item[i];
+    wide[f32->n] = SIMMIM_LAYERS;
     t->rules = (struct precision_rules){
-        .f32 = f32->item, .nf32 = f32->n, .half = half->item, .nhalf = half->n};
+        .f32 = wide, .nf32 = f32->n + 1, .half = half->item, .nhalf = half->n};
     t->rules.f32_hits = arena_new(mem, ((size_t)f32->n + 1) * sizeof(int));
     t->rules.half_hits = arena_new(mem, ((size_t)half->n + 1) * sizeof(int));
 }

@@ -47,14 +47,17 @@ struct shard {
 
 struct build {
     struct graph *graph;
-    struct graph *floats;   /* float net from which the int8 net was made, or NULL */
-    struct tensor *pixels;  /* uint8 image [batch, channels, height, width]; with jobs
+    struct graph *floats;  /* float net from which the int8 net was made, or NULL */
+    struct tensor *pixels; /* uint8 image [batch, channels, height, width]; with jobs
                             * uint8 [batch, resize_place()] */
-    struct tensor *jobs;    /* int32 [batch, RESIZE_JOB_WORDS] in training with
+    struct tensor *jobs;   /* int32 [batch, RESIZE_JOB_WORDS] in training with
                             * plan.resizes, else NULL */
-    struct tensor *keys;    /* int32 [batch, AUGMENT_KEY_WORDS] in training with
+    struct tensor *keys;   /* int32 [batch, AUGMENT_KEY_WORDS] in training with
                             * plan.augment, else NULL */
-    struct tensor *shares;  /* fp32 [SHARES] in training with plan.shares, else NULL */
+    struct tensor *shares; /* fp32 [SHARES] in training with plan.shares, else NULL */
+    struct tensor
+        *bytes; /* uint8 image [batch, channels, height, width] after augmentation */
+    struct tensor *target_image, *mask; /* MODEL_SIMMIM: members of struct loss_options */
     struct tensor *labels;  /* int32 [batch], -1: ignored; or uint8 [batch, h, w] of the
                             * logits' size, LABEL_IGNORE: ignored */
     struct tensor *targets; /* uint8 [batch, K] of MODEL_MULTILABEL, fp32 [batch, K] of

@@ -81,9 +81,11 @@ void build_segments(struct build *t, const struct plan *p)
     size_t n = (size_t)f->ntrained;
     float *scale = arena_new(mem, (size_t)f->nparam * sizeof(*scale));
     const char *prefix = p->model->backbone_prefix;
+    const struct layer_rule *rules = p->model->layers;
 
-    layer_scales(backbone_owner(p->model, &p->options, prefix ? prefix : "")->layers,
-                 prefix, f, p->layer_decay, scale);
+    if (!rules)
+        rules = backbone_owner(p->model, &p->options, prefix ? prefix : "")->layers;
+    layer_scales(rules, prefix, f, p->layer_decay, scale);
     t->segment = arena_new(mem, n * sizeof(*t->segment));
     t->updated = arena_new(mem, n * sizeof(*t->updated));
     t->use = arena_new(mem, ((size_t)p->groups.nuse + 1) * sizeof(*t->use));

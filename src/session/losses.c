@@ -19,6 +19,7 @@
 #include "ops/ohem.h"
 #include "ops/regression_loss.h"
 #include "session/model_config.h"
+#include "session/simmim.h"
 
 static struct tensor *build_cross_entropy(struct builder *b, const struct loss_options *o,
                                           struct tensor *logits, struct tensor *labels,
@@ -188,6 +189,14 @@ static struct tensor *build_corn(struct builder *b, const struct loss_options *o
     return build_cross_entropy(b, o, corn(b, logits, o->layer), labels, lam);
 }
 
+static struct tensor *build_simmim(struct builder *b, const struct loss_options *o,
+                                   struct tensor *logits, struct tensor *labels,
+                                   struct tensor *lam)
+{
+    (void)labels, (void)lam;
+    return simmim_loss(b, logits, o->image, o->mask);
+}
+
 const struct loss loss_cross_entropy = {
     .name = "cross_entropy",
     .help = "cross entropy of softmax: of images, or of the pixels of a segmentation; "
@@ -296,10 +305,27 @@ static const struct loss loss_corn = {
     .build = {[MODEL_ORDINAL] = build_corn},
 };
 
-static const struct loss *const losses[] = {
-    &loss_cross_entropy, &loss_bce,     &loss_focal, &loss_asymmetric, &loss_dice,
-    &loss_ohem,          &loss_distill, &loss_l2,    &loss_l1,         &loss_huber,
-    &loss_smooth_l1,     &loss_corn,    NULL};
+const struct loss loss_simmim = {
+    .name = "simmim",
+    .help = "MODEL.TASK simmim: absolute error of the masked pixels (Xie et al. 2021)",
+    .fields = (const char *const[]){NULL},
+    .build = {[MODEL_SIMMIM] = build_simmim},
+};
+
+static const struct loss *const losses[] = {&loss_cross_entropy,
+                                            &loss_bce,
+                                            &loss_focal,
+                                            &loss_asymmetric,
+                                            &loss_dice,
+                                            &loss_ohem,
+                                            &loss_distill,
+                                            &loss_l2,
+                                            &loss_l1,
+                                            &loss_huber,
+                                            &loss_smooth_l1,
+                                            &loss_corn,
+                                            &loss_simmim,
+                                            NULL};
 
 static struct named loss_at(const void *table, int i)
 {
@@ -321,6 +347,7 @@ const char *loss_default(int64_t task)
 {
     return task == TASK_REGRESSION ? loss_l2.name
            : task == TASK_ORDINAL  ? loss_corn.name
+           : task == TASK_SIMMIM   ? loss_simmim.name
                                    : loss_cross_entropy.name;
 }
 

@@ -34,22 +34,24 @@ struct loss_options {
     float smoothing; /* MODEL.LABEL_SMOOTHING or the item's */
     float threshold; /* TRAIN.LOSS.TARGET_THRESH, if has_threshold */
     bool has_threshold;
-    bool sum_classes;          /* TRAIN.LOSS.SUM_CLASSES */
-    float gamma;               /* focal */
-    float gamma_pos, gamma_neg, clip; /* asymmetric */
+    bool sum_classes;                    /* TRAIN.LOSS.SUM_CLASSES */
+    float gamma;                         /* focal */
+    float gamma_pos, gamma_neg, clip;    /* asymmetric */
     const struct float_list *pos_weight; /* MODEL_MULTILABEL; NULL: all 1 */
     struct tensor *targets; /* MODEL_MULTILABEL: uint8 [N, K]; MODEL_REGRESSION: fp32 */
-    struct tensor *mean, *std; /* MODEL_REGRESSION: fp32 [K], of the targets */
-    float delta;               /* huber and smooth_l1: TRAIN.LOSS.DELTA or the item's */
-    float smooth;              /* Dice */
-    bool squared;              /* Dice */
-    float thresh, min_share;   /* OHEM */
-    float temperature;         /* distillation */
-    bool hard;                 /* distillation */
-    const float *class_weight; /* one per class; NULL: all 1 */
-    const float *class_bias;   /* added to the logits; NULL: none */
-    const char *layer;         /* layer name of its nodes */
-    struct tensor *teacher;    /* logits of the teacher, shaped like these; NULL if there
+    struct tensor *mean, *std;   /* MODEL_REGRESSION: fp32 [K], of the targets */
+    float delta;                 /* huber and smooth_l1: TRAIN.LOSS.DELTA or the item's */
+    float smooth;                /* Dice */
+    bool squared;                /* Dice */
+    float thresh, min_share;     /* OHEM */
+    float temperature;           /* distillation */
+    bool hard;                   /* distillation */
+    const float *class_weight;   /* one per class; NULL: all 1 */
+    const float *class_bias;     /* added to the logits; NULL: none */
+    struct tensor *image, *mask; /* MODEL_SIMMIM: the target, fp32 like the logits; the
+                                  * masked pixels, fp32 image [N, 1, H, W] */
+    const char *layer;           /* layer name of its nodes */
+    struct tensor *teacher; /* logits of the teacher, shaped like these; NULL if there
                                 * is no teacher */
 };
 
@@ -85,7 +87,8 @@ struct loss_item {
 
 extern const struct names loss_names;
 extern const struct loss loss_cross_entropy; /* used by evaluations, */
-extern const struct loss loss_l2;            /* of regressions: this one */
+extern const struct loss loss_l2;            /* of regressions: this one, */
+extern const struct loss loss_simmim;        /* and of MODEL_SIMMIM: this one */
 
 /* Returns the loss of a task unless TRAIN.LOSS.NAME or LOSSES is set. */
 const char *loss_default(int64_t task);

@@ -154,6 +154,14 @@ void model_check_whole(const struct config *cfg, struct problems *p)
                      "needs: use it with trainc features or trainc summary");
 }
 
+void model_check_answers(const struct config *cfg, struct problems *p)
+{
+    if (cfg->model.task == TASK_SIMMIM)
+        config_blame(cfg, p, KEYS("MODEL.TASK"),
+                     "MODEL.TASK simmim only pre-trains a net, which has no answers: "
+                     "fine-tune it with --pretrained CHECKPOINT first");
+}
+
 /* Runs the family's own checks of options and images. */
 static void check_family(const struct model *m, const struct config *cfg,
                          struct problems *p)
@@ -200,7 +208,7 @@ static const struct model *find(const struct config *cfg, struct strbuf *why)
         return m;
     set = custom_keys_set(cfg, f);
     if (set && !f->custom_keys[set])
-        return f->custom;
+        return model_custom(f, cfg->model.name);
     if (set)
         strbuf_addf(why, "; a %s with another name needs", f->type);
     for (int i = 0; set && f->custom_keys[i]; i++)
@@ -222,10 +230,9 @@ const struct model *backbone_of_config(const struct config *cfg, struct strbuf *
 enum model_task model_task_of_config(const struct config *cfg, const struct model *m)
 {
     static const enum model_task task[] = {
-        [TASK_CLASSIFY] = MODEL_CLASSIFY,
-        [TASK_MULTILABEL] = MODEL_MULTILABEL,
-        [TASK_REGRESSION] = MODEL_REGRESSION,
-        [TASK_ORDINAL] = MODEL_ORDINAL,
+        [TASK_CLASSIFY] = MODEL_CLASSIFY,     [TASK_MULTILABEL] = MODEL_MULTILABEL,
+        [TASK_REGRESSION] = MODEL_REGRESSION, [TASK_ORDINAL] = MODEL_ORDINAL,
+        [TASK_SIMMIM] = MODEL_SIMMIM,
     };
 
     return m->family->task == MODEL_CLASSIFY ? task[cfg->model.task] : m->family->task;

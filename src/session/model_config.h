@@ -62,6 +62,9 @@ int model_stages_of_config(const struct config *cfg, int out[MODEL_STAGES],
 /* For verbs that need the classifier: refuses MODEL.FEATURES_ONLY. */
 void model_check_whole(const struct config *cfg, struct problems *p);
 
+/* For verbs that show the answers of a net: refuses MODEL.TASK simmim. */
+void model_check_answers(const struct config *cfg, struct problems *p);
+
 /* Checks that the class indices of segmentation fit in a byte. Part of model_check and
  * data_check; a caller of both gets one message. */
 void model_check_labels(const struct config *cfg, struct problems *p);

@@ -7,6 +7,7 @@
 #include "config/schema.h"
 #include "session/losses.h"
 #include "session/model_config.h"
+#include "session/simmim.h"
 
 /* Schema type of each option type. */
 static const enum schema_type schema_types[] = {
@@ -151,6 +152,21 @@ static void preset_file(struct config *cfg, const struct model *m, const char *w
     config_preset(cfg, "MODEL.PRETRAINED", m->name, where);
 }
 
+/* Takes the task from a custom model's name: simmim_pretrain. */
+static void preset_task(struct config *cfg)
+{
+    const struct model_family *f = model_family_find(cfg->model.type);
+    const struct model *m = f && f->custom ? model_custom(f, cfg->model.name) : NULL;
+    struct strbuf where = STRBUF_INIT;
+
+    strbuf_addf(&where, "MODEL.NAME %s", cfg->model.name);
+    if (m && m->task)
+        config_preset(cfg, "MODEL.TASK", m->task, where.buf);
+    if (cfg->model.task == TASK_SIMMIM)
+        simmim_preset(cfg);
+    strbuf_release(&where);
+}
+
 /* Takes the loss from the task, unless the user names one. */
 static void preset_loss(struct config *cfg)
 {
@@ -185,6 +201,7 @@ void model_preset(struct config *cfg)
             preset(cfg, o, member, text.buf);
     }
     strbuf_release(&text);
+    preset_task(cfg);
     preset_loss(cfg);
 }
 
@@ -229,7 +246,9 @@ static bool heeds(const struct model_family *f, const char *key)
 
 static bool is_off(const struct value *v)
 {
-    return v->type == VALUE_FLOAT ? v->f == 0 : v->type == VALUE_STR && !*v->s;
+    return v->type == VALUE_BOOL    ? !v->b
+           : v->type == VALUE_FLOAT ? v->f == 0
+                                    : v->type == VALUE_STR && !*v->s;
 }
 
 /* Defaults are Swin's, so a default is accepted everywhere; a changed value must not be
@@ -258,7 +277,8 @@ static void check_unread(const struct model_family *f, const struct config *cfg,
         const char *dot = strchr(row->key, '.');
         bool family = dot && strchr(dot + 1, '.') && !strncmp(row->key, "MODEL.", 6);
 
-        if (family && !row->no_effect && !option_find(f->options, row->key))
+        if (family && !row->no_effect && !option_find(f->options, row->key) &&
+            !option_find(model_common_options, row->key))
             config_warn_unread(cfg, p, row->key, "this MODEL.TYPE does not read it");
     }
 }

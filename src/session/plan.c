@@ -150,7 +150,8 @@ static void plan_input(struct plan *p, const struct config *cfg)
 
 static bool mixes(const struct model *m, const struct config *cfg)
 {
-    return m->family->task == MODEL_CLASSIFY && cfg->aug.mixup_prob > 0 &&
+    return m->family->task == MODEL_CLASSIFY && cfg->model.task != TASK_SIMMIM &&
+           cfg->aug.mixup_prob > 0 &&
            (cfg->aug.mixup > 0 || cfg->aug.cutmix > 0 || cfg->aug.cutmix_minmax.item);
 }
 
@@ -279,6 +280,7 @@ void plan_init(struct plan *p, const struct config *cfg, int64_t images,
     plan_input(p, cfg);
     p->augment = device_augment_of_config(cfg);
     p->resizes = device_resizes(cfg);
+    p->masking = masking_of_config(cfg);
     p->nout = model_stages_of_config(cfg, p->out, NULL);
     plan_mixing(p, cfg);
     plan_counts(p, cfg, images);

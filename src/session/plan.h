@@ -34,6 +34,7 @@
 #include "session/optimizer_groups.h"
 #include "session/quantized.h"
 #include "session/schedules.h"
+#include "session/simmim.h"
 
 struct plan {
     const struct model *model;
@@ -60,6 +61,8 @@ struct plan {
     bool mix;                      /* mixup or cutmix before mix_off_epoch */
     int64_t mix_off_epoch;         /* first epoch without; INT64_MAX: never */
     struct mix_attrs mixing;
+
+    struct masking masking; /* of MODEL_SIMMIM */
 
     int cam; /* of BUILD_CAM: the stage, or -1: the family's layer (models/cam.h) */
 

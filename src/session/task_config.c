@@ -2,6 +2,7 @@
 
 #include "config/choice_tables.h"
 #include "ops/multilabel_formula.h"
+#include "session/simmim.h"
 
 const char *task_name(enum model_task task)
 {
@@ -9,13 +10,13 @@ const char *task_name(enum model_task task)
         [MODEL_MULTILABEL] = TASK_MULTILABEL,
         [MODEL_REGRESSION] = TASK_REGRESSION,
         [MODEL_ORDINAL] = TASK_ORDINAL,
+        [MODEL_SIMMIM] = TASK_SIMMIM,
     };
 
     return choices_tasks[value[task]].name;
 }
 
-/* Refuses keys of losses of one class per image. */
-static void check_single(const struct config *cfg, bool weights, struct problems *p)
+void task_check_single(const struct config *cfg, bool weights, struct problems *p)
 {
     const struct float_list *w = &cfg->train.class_weights;
     const struct {
@@ -42,7 +43,7 @@ static void check_multilabel(const struct config *cfg, struct problems *p)
     const struct float_list *pos = &cfg->train.loss.pos_weight;
     int numbers = pos->item ? pos->n : 0;
 
-    check_single(cfg, false, p);
+    task_check_single(cfg, false, p);
     if (cfg->train.validate == VALIDATE_BACKGROUND)
         config_blame(
             cfg, p, KEYS("TRAIN.VALIDATE"),
@@ -62,7 +63,7 @@ static void check_multilabel(const struct config *cfg, struct problems *p)
 
 static void check_regression(const struct config *cfg, struct problems *p)
 {
-    check_single(cfg, false, p);
+    task_check_single(cfg, false, p);
     config_warn_unread(cfg, p, "MODEL.LABEL_SMOOTHING",
                        "MODEL.TASK regression has no classes to smooth");
 }
@@ -71,7 +72,7 @@ static void check_ordinal(const struct config *cfg, struct problems *p)
 {
     int64_t n = cfg->model.num_classes;
 
-    check_single(cfg, true, p);
+    task_check_single(cfg, true, p);
     if (config_where(cfg, "MODEL.NUM_CLASSES") && (n < 2 || n > ORDINAL_CLASSES))
         config_blame(cfg, p, KEYS("MODEL.NUM_CLASSES", "MODEL.TASK"),
                      "MODEL.TASK ordinal works for 2 to %d classes, and "
@@ -86,12 +87,20 @@ void task_check(const struct config *cfg, const struct model *m, struct problems
         [TASK_MULTILABEL] = check_multilabel,
         [TASK_REGRESSION] = check_regression,
         [TASK_ORDINAL] = check_ordinal,
+        [TASK_SIMMIM] = simmim_check,
     };
 
     if (cfg->model.task != TASK_MULTILABEL &&
         (pos->item ? pos->n > 0 : pos->n != POS_WEIGHT_NONE))
         config_blame(cfg, p, KEYS("TRAIN.LOSS.POS_WEIGHT"),
                      "TRAIN.LOSS.POS_WEIGHT needs MODEL.TASK multilabel");
+    if (cfg->model.task != TASK_SIMMIM)
+        simmim_warn_unread(cfg, p);
+    else if (m && !m->family->masks)
+        config_blame(cfg, p, KEYS("MODEL.TASK", "MODEL.NAME"),
+                     "MODEL.TASK simmim: %s has no mask tokens (MODEL.TYPE swin, swinv2, "
+                     "and vit have)",
+                     cfg->model.name);
     if (!check[cfg->model.task])
         return;
     if (m && m->family->task == MODEL_SEGMENT)

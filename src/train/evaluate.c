@@ -78,6 +78,7 @@ static void finish(const struct session *s, const struct feed *f, struct evaluat
 
     dist_sum_counts(&bad, 1);
     e->swa = s->plan.swa;
+    e->only_loss = s->plan.task == MODEL_SIMMIM;
     e->raw = session_eval_metrics(s, SESSION_RAW);
     e->ema = session_eval_metrics(s, SESSION_EMA);
     e->raw = metrics_of_all(&e->raw);
@@ -200,7 +201,7 @@ struct scores evaluate_scores(const struct evaluation *e, enum session_weights w
         s.value[SCORE_MDICE] = g->mdice;
         s.value[SCORE_FWIOU] = g->fwiou;
         s.value[SCORE_BOUNDARY_IOU] = g->boundary;
-    } else if (!e->pixels[SESSION_RAW] && !e->sets && !e->values) {
+    } else if (!e->pixels[SESSION_RAW] && !e->sets && !e->values && !e->only_loss) {
         s.value[SCORE_TOP1] = metrics_percent(m, m->top1);
         if (e->classes > METRICS_TOP) /* else all are among the first five */
             s.value[SCORE_TOP5] = metrics_percent(m, m->top5);

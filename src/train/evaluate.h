@@ -22,6 +22,7 @@ struct evaluation {
     enum session_weights scores_of;   /* which weights the scores below are of */
     struct multilabel_scores *sets;   /* NULL unless MODEL_MULTILABEL */
     struct regression_scores *values; /* NULL unless MODEL_REGRESSION */
+    bool only_loss;                   /* MODEL_SIMMIM: no other score is defined */
     struct ordinal_scores order;      /* NaN unless MODEL_ORDINAL */
     struct class_scores balance;      /* NaN if not computed */
     bool swa;                         /* `ema` is of the average of TRAIN.SWA */

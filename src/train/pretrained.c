@@ -231,6 +231,10 @@ static void load_one(struct loading *l, const struct segment *seg, void *packed)
         log_info("pretrained: %s: missing in the file, reinitialized", t->name);
     } else if (!file && losses_is_unit(t->name) && !l->all) {
         log_debug("pretrained: %s: missing in the file", t->name);
+    } else if (!file && !l->all && of_head(l, t->name) && l->names.scheme &&
+               l->names.scheme->headless) {
+        log_info("pretrained: %s: missing in the file, reinitialized", t->name);
+        l->fresh++;
     } else if (!file && may_skip(l, t->name)) {
         skip(l, t->name, "not in the file, starts afresh");
         l->fresh++;

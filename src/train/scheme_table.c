@@ -23,6 +23,31 @@ static const struct scheme_row microsoft_swin[] = {
     END,
 };
 
+/* Pre-trained by SimMIM, in Microsoft's code and here. */
+#define SIMMIM                                                                           \
+    {"^decoder.", NULL}, {"^encoder.mask_token$", NULL}, {"^encoder.", ""},              \
+    {                                                                                    \
+        "rpe_mlp", "cpb_mlp"                                                             \
+    }
+#define SIMMIM_MARK "encoder.mask_token"
+
+static const struct scheme_row simmim[] = {SIMMIM, END};
+static const struct scheme_row simmim_ema[] = {
+    {"^encoder.", NULL},     {"^decoder.", NULL},
+    {"^ema.decoder.", NULL}, {"^ema.encoder.mask_token$", NULL},
+    {"^ema.encoder.", ""},   END};
+static const struct scheme_row microsoft_simmim[] = {
+    SIMMIM,
+    {"^layers.6.downsample.", "layers.7.downsample."},
+    {"^layers.5.downsample.", "layers.6.downsample."},
+    {"^layers.4.downsample.", "layers.5.downsample."},
+    {"^layers.3.downsample.", "layers.4.downsample."},
+    {"^layers.2.downsample.", "layers.3.downsample."},
+    {"^layers.1.downsample.", "layers.2.downsample."},
+    {"^layers.0.downsample.", "layers.1.downsample."},
+    END,
+};
+
 #define TORCHVISION_SWIN                                                                 \
     {"^features.0.0.", "patch_embed.proj."}, {"^features.0.2.", "patch_embed.norm."},    \
         {"^features.1.#.", "layers.0.blocks.#."},                                        \
@@ -243,6 +268,21 @@ const struct scheme schemes[] = {
     {FOREIGN("Microsoft", "swin_mlp", "layers.0.downsample.reduction.weight",
              microsoft_swin),
      .microsoft = true},
+#define SIMMIM_SCHEMES(family)                                                           \
+    {FOREIGN("SimMIM's EMA weights", family, "ema." SIMMIM_MARK, simmim_ema),            \
+     .headless = true},                                                                  \
+    {                                                                                    \
+        FOREIGN("SimMIM", family, SIMMIM_MARK, simmim), .headless = true                 \
+    }
+    SIMMIM_SCHEMES("swin"),
+    SIMMIM_SCHEMES("swinv2"),
+    SIMMIM_SCHEMES("vit"),
+    {FOREIGN("Microsoft's SimMIM", "swin", "encoder.layers.0.downsample.reduction.weight",
+             microsoft_simmim),
+     .headless = true},
+    {FOREIGN("Microsoft's SimMIM", "swinv2",
+             "encoder.layers.0.downsample.reduction.weight", microsoft_simmim),
+     .headless = true},
     {FOREIGN("torchvision", "swin", "features.1.0.attn.qkv.weight",
              (ROWS{TORCHVISION_SWIN, END}))},
     {FOREIGN("torchvision", "swinv2", "features.1.0.attn.logit_scale",

@@ -42,6 +42,7 @@ struct scheme {
     const char *blocks;
     int first_block;
     bool cut_ones;  /* [768, 1, 1] becomes [768] */
+    bool headless;  /* its files have no classifier: the model's starts afresh */
     bool microsoft; /* resizes bias tables like Microsoft's loader */
 };
 

@@ -72,7 +72,7 @@ _Static_assert((int)BEST_LOSS == (int)SCORE_LOSS + 1 &&
 static const enum score score_of_best[MODEL_TASKS] = {
     [MODEL_CLASSIFY] = SCORE_TOP1,  [MODEL_SEGMENT] = SCORE_MIOU,
     [MODEL_MULTILABEL] = SCORE_MAP, [MODEL_REGRESSION] = SCORE_R2,
-    [MODEL_ORDINAL] = SCORE_KAPPA,
+    [MODEL_ORDINAL] = SCORE_KAPPA,  [MODEL_SIMMIM] = SCORE_LOSS,
 };
 
 enum score score_of_task_best(enum model_task task)

@@ -172,7 +172,8 @@ double trainer_right(const struct trainer *t, const struct metrics *m)
     if (t->session.plan.model->family->task == MODEL_SEGMENT)
         return m->count ? (double)m->top1 / (double)m->count : (double)NAN;
     if (t->session.plan.task == MODEL_MULTILABEL ||
-        t->session.plan.task == MODEL_REGRESSION) /* top1 is not defined */
+        t->session.plan.task == MODEL_REGRESSION ||
+        t->session.plan.task == MODEL_SIMMIM) /* top1 is not defined */
         return (double)NAN;
     return metrics_percent(m, m->top1);
 }

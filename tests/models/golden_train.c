@@ -21,6 +21,7 @@
 #include "ops/table.h"
 #include "ops/update_control.h"
 #include "session/devices.h"
+#include "session/simmim.h"
 #include "tests/models/golden_net.h"
 #include "tests/ops/backends.h"
 #include "tests/test.h"
@@ -101,6 +102,40 @@ static int64_t classes_of(const struct run *r)
     return json_object_get(r->golden, "classes") ? golden_int(r->golden, "classes") : 10;
 }
 
+/* A file with cells is of SimMIM's pre-training, whose cells replace the labels. */
+static void build_masked(struct trial *t, const struct run *r, struct builder *b)
+{
+    int64_t batch = golden_int(r->golden, "batch"), side = golden_int(r->golden, "cells");
+    int window = (int)golden_int(r->golden, "window");
+    struct model_options o = {.classes = 1};
+    struct tensor *mask, *target = t->x;
+
+    o.cells = t->labels = graph_input(b, "cells", DTYPE_F32, LAYOUT_PLAIN, 2,
+                                      (const int64_t[]){batch, side * side});
+    mask = masking_pixels(b, o.cells, t->x->dim[IMAGE_H]);
+    if (window)
+        target = simmim_norm(b, t->x, mask, window);
+    t->logits = simmim_net(b, r->m, &o, t->x);
+    t->loss = simmim_loss(b, t->logits, target, mask);
+}
+
+static void build_classes(struct trial *t, const struct run *r, struct builder *b)
+{
+    int64_t batch = golden_int(r->golden, "batch");
+
+    t->logits =
+        model_build(b, r->m, &(struct model_options){.classes = classes_of(r)}, t->x);
+    if (tensor_is_image(t->logits)) {
+        t->labels = graph_input(
+            b, "labels", DTYPE_U8, LAYOUT_PLAIN, 3,
+            (const int64_t[]){batch, t->logits->dim[IMAGE_H], t->logits->dim[IMAGE_W]});
+        t->loss = cross_entropy2d(b, t->logits, t->labels, "loss", .ignore = -1);
+    } else {
+        t->labels = graph_input(b, "labels", DTYPE_I32, LAYOUT_PLAIN, 1, &batch);
+        t->loss = cross_entropy(b, t->logits, t->labels, NULL, "loss");
+    }
+}
+
 static void build(struct trial *t, const struct run *r)
 {
     struct builder b = {.g = graph_new(&graph_ops_default, !r->inference)};
@@ -109,18 +144,11 @@ static void build(struct trial *t, const struct run *r)
     t->g = b.g;
     t->x = graph_input(&b, "input", DTYPE_F32, LAYOUT_IMAGE, 4,
                        (const int64_t[]){batch, 3, side, side});
-    t->logits =
-        model_build(&b, r->m, &(struct model_options){.classes = classes_of(r)}, t->x);
+    if (json_object_get(r->golden, "cells"))
+        build_masked(t, r, &b);
+    else
+        build_classes(t, r, &b);
     graph_output(b.g, t->logits);
-    if (tensor_is_image(t->logits)) {
-        t->labels = graph_input(
-            &b, "labels", DTYPE_U8, LAYOUT_PLAIN, 3,
-            (const int64_t[]){batch, t->logits->dim[IMAGE_H], t->logits->dim[IMAGE_W]});
-        t->loss = cross_entropy2d(&b, t->logits, t->labels, "loss", .ignore = -1);
-    } else {
-        t->labels = graph_input(&b, "labels", DTYPE_I32, LAYOUT_PLAIN, 1, &batch);
-        t->loss = cross_entropy(&b, t->logits, t->labels, NULL, "loss");
-    }
     graph_output(b.g, t->loss);
     graph_flatten(b.g);
     if (r->inference)
@@ -128,6 +156,18 @@ static void build(struct trial *t, const struct run *r)
     autodiff(&b, t->loss, loss_scale(&b, "loss_scale"));
     b.phase = PHASE_UPDATE;
     build_update(&b, r);
+}
+
+/* Masks a share of 0.6. */
+static void fill_cells(struct trial *t)
+{
+    int64_t n = tensor_len(t->labels);
+    float *cells = xmalloc((size_t)n * sizeof(*cells));
+
+    for (int64_t i = 0; i < n; i++)
+        cells[i] = golden_hash((uint32_t)i) * 0x1p-32 < 0.6;
+    golden_write(t, t->labels, cells);
+    free(cells);
 }
 
 static void fill_labels(struct trial *t, int64_t classes)
@@ -181,7 +221,10 @@ static void open_trial(struct trial *t, const struct run *r)
     t->dev = r->backend->open(&(struct device_options){0});
     build(t, r);
     golden_open(t, r->golden);
-    fill_labels(t, classes_of(r));
+    if (t->labels->dtype == DTYPE_F32)
+        fill_cells(t);
+    else
+        fill_labels(t, classes_of(r));
     if (r->archive)
         load_archive(t, r->m->name);
 }

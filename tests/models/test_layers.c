@@ -109,6 +109,42 @@ static void test_layers(void **state)
     json_decref(j);
 }
 
+/* As in SimMIM's fine-tuning of depths [1, 2]: embedding, three blocks, the head. A
+ * downsampling has the rate of the block before it, the norm that of the head. */
+static void test_simmim(void **state)
+{
+    static const struct {
+        const char *name;
+        float scale;
+    } want[] = {
+        {"patch_embed.proj.weight", 0.0625f},
+        {"layers.0.blocks.0.attn.qkv.weight", 0.125f},
+        {"layers.1.downsample.reduction.weight", 0.125f},
+        {"layers.1.blocks.0.mlp.fc1.weight", 0.25f},
+        {"layers.1.blocks.1.norm1.weight", 0.5f},
+        {"norm.weight", 1},
+        {"head.fc.weight", 1},
+    };
+    enum { N = sizeof(want) / sizeof(want[0]) };
+    const struct model *m = model_custom(model_family_find("swin"), "simmim_finetune");
+    struct tensor t[N] = {0};
+    struct segment s[N] = {0};
+    struct flat f = {.segment = s, .nsegment = N, .ntrained = N, .nparam = N};
+    float scale[N];
+
+    (void)state;
+    for (int i = 0; i < N; i++) {
+        t[i].name = want[i].name;
+        s[i].tensor = &t[i];
+    }
+    layer_scales(m->layers, NULL, &f, 0.5, scale);
+    for (int i = 0; i < N; i++)
+        if (scale[i] < want[i].scale || scale[i] > want[i].scale)
+            fail_msg("%s has the factor %g", want[i].name, (double)scale[i]);
+    assert_string_equal(m->name, "simmim_finetune");
+    assert_string_equal(model_custom(model_family_find("swin"), "mine")->name, "swin");
+}
+
 /* A decay of 1 gives one rate. */
 static void test_one(void **state)
 {
@@ -128,6 +164,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_layers),
+        cmocka_unit_test(test_simmim),
         cmocka_unit_test(test_one),
     };
 

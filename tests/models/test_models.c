@@ -485,7 +485,6 @@ static void test_names(void **state)
     check_why("swim", "swin_tiny_patch4_window7_224",
               "(swin_tiny_patch4_window7_224 is a swin:");
     check_why("swin_moe", "swin_moe_small", "mixtures of experts cannot be built yet");
-    check_why("swinv2", "simmim_finetune", "SimMIM");
     check_why("swin", "resnet50.a1_in1k", "(resnet50 is a resnet: --model-type resnet)");
 }
 
