@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "cpu/backend.h"
 #include "graph/autodiff.h"
 #include "models/deeplab.h"
 #include "models/erfnet.h"
