@@ -281,11 +281,11 @@ static const struct model nets[] = {
     PYRAMID("segformer_b0", PYRAMID_SEGFORMER, "mit_b0", 256),
 };
 
-/* The reference and the emulated GPU would take minutes for the large ones, whose ops they
- * test one by one (test_ops). */
+/* The reference and the emulated GPU would take minutes for nets on a backbone, whose ops
+ * test_ops tests one by one. */
 static bool is_small(const struct model *m)
 {
-    return !m->backbone || m->family == &pyramid_family;
+    return !m->backbone;
 }
 
 static void test_nets(void **state)
