@@ -240,7 +240,7 @@ struct tensor *swin_net(struct builder *b, const struct swin_kind *kind, const v
                         (int)o->patch_size << i, x))
             return NULL;
     }
-    x = view_image(b, layernorm(b, x, "norm"), "norm");
+    x = view_image(b, layernorm(b, x, "norm"), "head");
     if (common->cells)
         return x;
     x = global_avgpool(b, x, "head.global_pool");
