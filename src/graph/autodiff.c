@@ -73,6 +73,30 @@ struct tensor *grad_of(struct builder *b, const struct tensor *t)
     return p->part[0];
 }
 
+/* Returns the op without a gradient between t and a tensor that wants one, or NULL. */
+static const struct node *lost_gradient(const struct tensor *t)
+{
+    const struct node *p = t->producer, *lost = NULL;
+
+    if (!p || p->op->grad || !tensor_is_float(t))
+        return NULL;
+    for (int k = 0; k < p->nin && !lost; k++)
+        lost = p->in[k]->wants_grad ? p : lost_gradient(p->in[k]);
+    return lost;
+}
+
+/* A gradient that is dropped on its way would be a wrong result without a word. */
+static void check_inputs(const struct node *n)
+{
+    for (int k = 0; k < n->nin; k++) {
+        const struct node *lost = lost_gradient(n->in[k]);
+
+        if (lost)
+            BUG("layer '%s': %s has no gradient, but '%s' depends on it", lost->layer,
+                node_title(lost), n->layer);
+    }
+}
+
 /* Differentiates the forward nodes from nnode - 1 down to `first`. */
 static void walk_down(struct builder *b, int nnode, int first)
 {
@@ -90,8 +114,10 @@ static void walk_down(struct builder *b, int nnode, int first)
             t->grad = grad_of(b, t);
             reached |= t->grad != NULL;
         }
-        if (reached)
+        if (reached) {
+            check_inputs(n);
             n->op->grad(b, n);
+        }
     }
 }
 

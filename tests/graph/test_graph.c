@@ -2,6 +2,7 @@
  * Passes before kernels see a graph: autodiff, frozen layers, the flat layout, precision,
  * and checkpointing, on toy ops. tests/ops/test_ops.c tests the results of real ops.
  */
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 #include "graph/flat.h"
 #include "graph/precision.h"
 #include "graph/recompute.h"
+#include "tests/child.h"
 #include "tests/graph/toy_graph.h"
 #include "tests/test.h"
 
@@ -263,10 +265,34 @@ static void checkpointing_saves_memory_and_changes_no_bit(void **unused)
     assert_true(arena[0] >= lower[0] && arena[1] >= lower[1]);
 }
 
+static void lose_a_gradient(void *unused)
+{
+    struct op silent = toy_mul;
+    struct builder b = {.g = graph_new(&toy_ops, true)};
+    struct tensor *x = toy_vec(&b, "x"), *seed = toy_vec(&b, "seed"),
+                  *w = toy_weight(&b, "layer"), *h;
+
+    (void)unused;
+    silent.name = "silent";
+    silent.grad = NULL;
+    h = toy_two(&b, &silent, x, w);
+    graph_flatten(b.g);
+    autodiff(&b, toy_two(&b, &toy_mul, h, w), seed);
+}
+
+/* w reaches y on two ways: without the check its gradient would lack one of them. */
+static void gradients_are_not_lost(void **unused)
+{
+    (void)unused;
+    check_leaves(lose_a_gradient, NULL, CHILD_SIGNAL + SIGABRT,
+                 "layer 'silent': silent has no gradient, but 'mul' depends on it");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gradients_are_summed),
+        cmocka_unit_test(gradients_are_not_lost),
         cmocka_unit_test(frozen_layers_cost_nothing),
         cmocka_unit_test(flat_layout_is_reversed_and_aligned),
         cmocka_unit_test(frozen_parameters_follow_trained_ones),
