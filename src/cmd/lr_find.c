@@ -219,8 +219,7 @@ int lr_find_run(struct config *cfg, const struct cmdline *line)
     if (!s->plan.updates_per_epoch)
         die("too few images for one step");
     session_alloc(s);
-    if (*cfg->model.pretrained)
-        pretrained_load(s, cfg->model.pretrained);
+    pretrained_load_start(s);
     units_learn(s, t.feed.train);
     session_mix(s, s->plan.mix_off_epoch > 0);
     feed_start(&t.feed, s);

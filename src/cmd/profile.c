@@ -169,8 +169,7 @@ static void profile_open(struct profile *p, struct config *cfg)
         die("too few images for one step");
     busy_note(s);
     session_alloc(s);
-    if (*cfg->model.pretrained)
-        pretrained_load(s, cfg->model.pretrained);
+    pretrained_load_start(s);
     units_learn(s, p->feed.train);
     session_mix(s, s->plan.mix_off_epoch > 0);
     if (p->traced) {

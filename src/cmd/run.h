@@ -18,6 +18,11 @@
 
 /* Reports errors that can be found before any work. Reads only the headers of weights. */
 void run_check(const struct config *cfg, bool train, struct problems *p);
+/* Parts of run_check: MODEL.RESUME; and the weights that a run starts from, if it is
+ * `fresh`, or needs for its losses. */
+void run_check_resume(const struct config *cfg, struct problems *p);
+void run_check_start(const struct config *cfg, bool train, bool fresh,
+                     struct problems *p);
 /*
  * For verbs that use the weights of --weights FILE or else of MODEL.PRETRAINED. The first
  * reports missing weights, and weights of an unknown model. The second returns their path

@@ -95,32 +95,12 @@ static const struct safetensors_tensor *find(const struct loading *l, const char
     return file_names_get(&l->names, name);
 }
 
-static void add_dims(struct strbuf *s, int ndim, const int64_t *dim)
-{
-    for (int i = 0; i < ndim; i++)
-        strbuf_addf(s, "%s%lld", i ? "x" : "", (long long)dim[i]);
-    if (!ndim)
-        strbuf_addstr(s, "scalar");
-}
-
-/* Appends "the file has 4x3, the model 5x3". */
-static void add_shapes(struct strbuf *s, const struct tensor *t,
-                       const struct safetensors_tensor *file)
-{
-    struct statedict_shape shape = statedict_shape(t);
-
-    strbuf_addstr(s, "the file has ");
-    add_dims(s, file->ndim, file->dims);
-    strbuf_addstr(s, ", the model ");
-    add_dims(s, shape.ndim, shape.dims);
-}
-
 static void report_shape(const struct tensor *t, const struct safetensors_tensor *file,
                          const char *what)
 {
     struct strbuf s = STRBUF_INIT;
 
-    add_shapes(&s, t, file);
+    statedict_add_shapes(&s, t, file);
     log_warning("pretrained: %s: %s%s", t->name, s.buf, what);
     strbuf_release(&s);
 }
@@ -145,7 +125,7 @@ static void miss_shape(struct loading *l, const struct tensor *t,
 {
     struct strbuf s = STRBUF_INIT;
 
-    add_shapes(&s, t, file);
+    statedict_add_shapes(&s, t, file);
     miss(l, t->name, s.buf);
     strbuf_release(&s);
 }
@@ -207,69 +187,95 @@ static void skip(struct loading *l, const char *name, const char *what)
         strbuf_addf(&l->skipped_names, "%s%s", l->skipped_names.len ? ", " : "", name);
 }
 
-static void load_one(struct loading *l, const struct segment *seg, void *packed)
+/* Handles a tensor that the file lacks. Returns false if it is not one. */
+static bool load_missing(struct loading *l, const struct segment *seg, const char *name,
+                         bool file)
 {
     const struct tensor *t = seg->tensor;
-    const char *name = own_name(l, t);
-    const struct safetensors_tensor *file = name ? find(l, name) : NULL;
-    struct strbuf why = STRBUF_INIT;
-    const struct remake *remake = file ? remake_of(l, t, file) : NULL;
+    bool headless = l->names.scheme && l->names.scheme->headless;
 
-    if (!name)
-        return;
-    if (file)
-        l->used[file_names_index(&l->names, file)] = true;
     if (!file && statedict_is_counter(t)) {
         l->flat[seg->offset] = 0;
     } else if (file_names_no_bias(&l->names, l->head, name)) {
         if (!other_classes(l))
             memset(l->flat + seg->offset, 0, (size_t)seg->len * sizeof(float));
         log_info("pretrained: %s: missing in the file, initialized to zero", t->name);
-    } else if (!file && unread(l, t)) {
+    } else if (file) {
+        return false;
+    } else if (unread(l, t)) {
         log_info("pretrained: %s: missing in the file (unused by the model)", t->name);
-    } else if (!file && losses_is_aux(t->name)) {
+    } else if (losses_is_aux(t->name)) {
         log_info("pretrained: %s: missing in the file, reinitialized", t->name);
-    } else if (!file && losses_is_unit(t->name) && !l->all) {
+    } else if (losses_is_unit(t->name) && !l->all) {
         log_debug("pretrained: %s: missing in the file", t->name);
-    } else if (!file && !l->all && of_head(l, t->name) && l->names.scheme &&
-               l->names.scheme->headless) {
+    } else if (!l->all && of_head(l, name) && headless) {
         log_info("pretrained: %s: missing in the file, reinitialized", t->name);
         l->fresh++;
-    } else if (!file && may_skip(l, t->name)) {
+    } else if (may_skip(l, t->name)) {
         skip(l, t->name, "not in the file, starts afresh");
         l->fresh++;
-    } else if (!file) {
+    } else {
         miss(l, t->name, "not in the file");
-    } else if (!remake && !statedict_fits(t, file)) {
-        bool fresh = unread(l, t) || losses_is_aux(t->name) ||
-                     (losses_is_unit(t->name) && !l->all) ||
-                     (of_head(l, name) && !l->all && other_classes(l)) ||
-                     may_skip(l, t->name);
+    }
+    return true;
+}
 
-        if (fresh && losses_is_unit(t->name)) {
-            log_debug("pretrained: %s: other targets, ignored", t->name);
-        } else if (fresh) {
-            report_shape(t, file, ": reinitialized");
-            l->fresh++;
-        } else {
-            miss_shape(l, t, file);
-        }
-    } else if (file_names_read(&l->names, file, packed, &why)) {
+/* Handles a tensor that has another shape in the file. */
+static void load_misfit(struct loading *l, const struct tensor *t, const char *name,
+                        const struct safetensors_tensor *file)
+{
+    bool fresh =
+        unread(l, t) || losses_is_aux(t->name) || (losses_is_unit(t->name) && !l->all) ||
+        (of_head(l, name) && !l->all && other_classes(l)) || may_skip(l, t->name);
+
+    if (fresh && losses_is_unit(t->name)) {
+        log_debug("pretrained: %s: other targets, ignored", t->name);
+    } else if (fresh) {
+        report_shape(t, file, ": reinitialized");
+        l->fresh++;
+    } else {
+        miss_shape(l, t, file);
+    }
+}
+
+static void load_values(struct loading *l, const struct segment *seg,
+                        const struct safetensors_tensor *file,
+                        const struct remake *remake, void *packed)
+{
+    const struct tensor *t = seg->tensor;
+    struct strbuf why = STRBUF_INIT;
+
+    if (file_names_read(&l->names, file, packed, &why))
         die("%s", why.buf);
-    } else if (!(remake ? remake_load(remake, l->family, seg, l->flat, file, packed,
-                                      by_microsoft(l))
-                        : statedict_unpack(seg, l->flat, packed, file->dtype))) {
+    if (!(remake ? remake_load(remake, l->family, seg, l->flat, file, packed,
+                               by_microsoft(l))
+                 : statedict_unpack(seg, l->flat, packed, file->dtype)))
         die("'%s': %s has the dtype %s", l->file.path, t->name,
             safetensors_dtype_name(file->dtype));
-    } else {
-        if (remake)
-            report_shape(t, file, remake->what);
-        else
-            log_debug("pretrained: %s: loaded", t->name);
-        report_not_finite(l, seg);
-        l->loaded++;
-    }
+    if (remake)
+        report_shape(t, file, remake->what);
+    else
+        log_debug("pretrained: %s: loaded", t->name);
+    report_not_finite(l, seg);
+    l->loaded++;
     strbuf_release(&why);
+}
+
+static void load_one(struct loading *l, const struct segment *seg, void *packed)
+{
+    const struct tensor *t = seg->tensor;
+    const char *name = own_name(l, t);
+    const struct safetensors_tensor *file = name ? find(l, name) : NULL;
+    const struct remake *remake = file ? remake_of(l, t, file) : NULL;
+
+    if (file)
+        l->used[file_names_index(&l->names, file)] = true;
+    if (!name || load_missing(l, seg, name, file != NULL))
+        return;
+    if (!remake && !statedict_fits(t, file))
+        load_misfit(l, t, name, file);
+    else
+        load_values(l, seg, file, remake, packed);
 }
 
 /* True if a state dict may have this name even though the model lacks it. */
@@ -480,4 +486,14 @@ void pretrained_load_backbone(struct session *s, const char *path)
                           .model = m->name,
                           .part = s->plan.model->backbone_prefix},
          path, NULL, NULL);
+}
+
+void pretrained_load_start(struct session *s)
+{
+    const struct config_model *m = &s->cfg->model;
+
+    if (*m->pretrained)
+        pretrained_load(s, m->pretrained);
+    else if (*m->pretrained_backbone)
+        pretrained_load_backbone(s, m->pretrained_backbone);
 }

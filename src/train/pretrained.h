@@ -26,6 +26,8 @@
 
 /* `path` may be a name of public weights (train/weights_cache.h). */
 void pretrained_load(struct session *s, const char *path);
+/* Loads MODEL.PRETRAINED or MODEL.PRETRAINED_BACKBONE, if one is set. */
+void pretrained_load_start(struct session *s);
 /* MODEL.PRETRAINED_BACKBONE: the same for the backbone alone, from the weights of a
  * classifier. */
 void pretrained_load_backbone(struct session *s, const char *path);

@@ -161,3 +161,22 @@ bool statedict_fits(const struct tensor *t, const struct safetensors_tensor *fil
             return false;
     return true;
 }
+
+static void add_dims(struct strbuf *s, int ndim, const int64_t *dim)
+{
+    for (int i = 0; i < ndim; i++)
+        strbuf_addf(s, "%s%lld", i ? "x" : "", (long long)dim[i]);
+    if (!ndim)
+        strbuf_addstr(s, "scalar");
+}
+
+void statedict_add_shapes(struct strbuf *s, const struct tensor *t,
+                          const struct safetensors_tensor *file)
+{
+    struct statedict_shape shape = statedict_shape(t);
+
+    strbuf_addstr(s, "the file has ");
+    add_dims(s, file->ndim, file->dims);
+    strbuf_addstr(s, ", the model ");
+    add_dims(s, shape.ndim, shape.dims);
+}

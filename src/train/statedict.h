@@ -10,6 +10,7 @@
 #ifndef TRAIN_STATEDICT_H
 #define TRAIN_STATEDICT_H
 
+#include "base/strbuf.h"
 #include "graph/flat.h"
 #include "io/safetensors.h"
 
@@ -35,6 +36,10 @@ bool statedict_unpack(const struct segment *s, float *flat, const void *src,
 
 /* True if a tensor of a file has the shape of `t`. A counter may also have shape [1]. */
 bool statedict_fits(const struct tensor *t, const struct safetensors_tensor *file);
+
+/* Appends "the file has 4x3, the model 5x3". */
+void statedict_add_shapes(struct strbuf *s, const struct tensor *t,
+                          const struct safetensors_tensor *file);
 
 bool statedict_is_counter(const struct tensor *t);
 

@@ -28,7 +28,8 @@ void trainer_hold(struct trainer *t)
 
     if (changes)
         log_phase(t, hold);
-    if (changes && hold && !*t->cfg->model.pretrained && !t->resumed)
+    if (changes && hold && !*t->cfg->model.pretrained &&
+        !*t->cfg->model.pretrained_backbone && !t->resumed)
         log_warning(
             "TRAIN.FREEZE_EPOCHS without MODEL.PRETRAINED: the frozen weights are "
             "random");

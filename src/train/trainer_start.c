@@ -296,10 +296,8 @@ static bool load_start(struct trainer *t)
             (long long)cfg->train.start_epoch);
     if (resumed)
         adopt(t, data);
-    else if (*cfg->model.pretrained)
-        pretrained_load(&t->session, cfg->model.pretrained);
-    else if (*cfg->model.pretrained_backbone)
-        pretrained_load_backbone(&t->session, cfg->model.pretrained_backbone);
+    else
+        pretrained_load_start(&t->session);
     if (!resumed)
         units_learn(&t->session, t->feed.train);
     if (!resumed && cfg->train.start_epoch)
