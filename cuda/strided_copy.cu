@@ -12,7 +12,7 @@
 
 enum { BLOCK = 256 };
 
-/* Loops over what is copied; those of repeats come last. Strides in x and in y. */
+/* Loops over what is copied, with strides in x and in y; loops over repeats come last. */
 struct strided_loops {
     int n;
     int64_t count;   /* of elements of x */

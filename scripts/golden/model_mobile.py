@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes the golden files of tests/models/test_mobile_golden.c: small nets of timm's
-EfficientNet and MobileNetV3 classes, as model_resnet.py writes those of ResNets.
+EfficientNet and MobileNetV3 classes, in the form of model_resnet.py.
 
     python3 -m pip install torch timm numpy
     python3 scripts/golden/model_mobile.py tests/golden/models [NET...]

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Writes the golden files of tests/models/test_segment_golden.c for segmentation nets on
-backbones: those of segmentation-models-pytorch with a ResNet-18 (SegFormer: MiT-B0) as encoder, and torchvision's
-with a ResNet-26.
+backbones: segmentation-models-pytorch's with a ResNet-18 (SegFormer: MiT-B0) as encoder, and
+torchvision's with a ResNet-26.
 
     python3 -m pip install torch torchvision timm numpy segmentation-models-pytorch
     python3 scripts/golden/model_segment.py tests/golden/models [NET...]
 
-Weights, labels, optimizer, and digests are those of model_erfnet.py, but of the backbone's
+Weights, labels, optimizer, and digests are as in model_erfnet.py, but of the backbone's
 stages a file has only one block, and kinks are not avoided: there are too many values. So a
 file also says how far gradients, movements, and losses of fp32 and fp64 are apart.
 """

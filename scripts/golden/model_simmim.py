@@ -5,7 +5,7 @@ al. 2021, arXiv 2111.09886) of small encoders of timm's, written here from the p
     python3 -m pip install torch timm numpy
     python3 scripts/golden/model_simmim.py tests/golden/models
 
-Weights, input, and digests are those of model_resnet.py, the optimizer is that of
+Weights, input, and digests are as in model_resnet.py, the optimizer is as in
 model_transformer.py. Masked cells are those whose hash is below `ratio`.
 """
 import json

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Exports networks, and writes how PyTorch trains them: the golden files of
-tests/pt2/test_pt2_golden.c, and those of a survey of larger networks.
+tests/pt2/test_pt2_golden.c, and the same for a survey of larger networks.
 
     python3 -m pip install torch timm torchvision numpy
     python3 scripts/golden/pt2.py tests/golden/pt2                     the small ones
@@ -8,7 +8,7 @@ tests/pt2/test_pt2_golden.c, and those of a survey of larger networks.
 
 For each network it writes NAME.pt2, an archive of torch.export.save in train mode with a
 symbolic batch, and NAME.json: the losses of three updates of SGD, the logits of the first and
-those of an evaluation after the last one, and for each tensor a digest of its gradient and of
+of an evaluation after the last one, and for each tensor a digest of its gradient and of
 its value after three updates (scripts/golden/model_resnet.py). The test trains the weights of
 the archive. Dropout and drop path are off, because no two programs draw the same numbers.
 """

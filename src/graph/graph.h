@@ -82,7 +82,7 @@ struct builder {
      * whose weights are constants (graph/flat.h). NULL: the trained net. */
     const char *layer_prefix;
     /* Prefix of the layer names of a part of the trained net, such as "backbone."; after
-     * layer_prefix. NULL: none. */
+     * layer_prefix. May be NULL. */
     const char *part_prefix;
 };
 

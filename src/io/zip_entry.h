@@ -17,7 +17,7 @@ struct zip;
  * reason on failure. Close it with zip_discard(). */
 struct zip *zip_entry_open(struct input *in, struct strbuf *why);
 
-/* Returns the index of a member, or -1 if there is none of that name. */
+/* Returns the index of a member, or -1 if the archive lacks it. */
 int64_t zip_entry_find(struct zip *zip, const char *name);
 
 /* Returns the size of a member in bytes. A stored member is never larger than the file,

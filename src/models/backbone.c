@@ -16,6 +16,10 @@ const struct model *backbone_of(const struct model *m, const struct model_option
         return NULL;
     f = model_family_of(name);
     found = model_find(f ? f->type : m->family->type, name, why);
+    if (found && found->graph) {
+        strbuf_addf(why, "'%s' is an exported network: its stages are unknown", name);
+        return NULL;
+    }
     if (found && found->family->task != MODEL_CLASSIFY) {
         strbuf_addf(why, "%s is no classifier, so it is no backbone", found->name);
         return NULL;

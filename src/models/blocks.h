@@ -20,7 +20,7 @@ struct net {
     struct builder *b;
     const struct model_options *o;
     int init;            /* enum init_rule of convolutions */
-    const char *act;     /* a name of ops/activation.h; NULL: relu */
+    const char *act;     /* name in ops/activation.h; NULL means relu */
     float act_number;    /* of the activation, if it has one (6: ReLU6); 0: its default */
     float eps, momentum; /* of batch norms; 0: PyTorch's */
     bool same;           /* TensorFlow's padding (ops/conv2d.h) */

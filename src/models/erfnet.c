@@ -1,7 +1,9 @@
 #include "models/erfnet.h"
 
 #include "base/error.h"
+#include "models/backbone.h"
 #include "models/stages.h"
+#include "ops/activation.h"
 #include "ops/add.h"
 #include "ops/batchnorm.h"
 #include "ops/concat.h"
@@ -9,7 +11,6 @@
 #include "ops/conv_transpose2d.h"
 #include "ops/dropout.h"
 #include "ops/maxpool2d.h"
-#include "ops/activation.h"
 
 enum { SIDE = 8 }; /* sides of images are multiples of this */
 
@@ -154,17 +155,8 @@ static const char *const *erfnet_check(const struct model *m,
                                        const struct model_options *o, int height,
                                        int width, struct strbuf *why)
 {
-    static const char *const sides[] = {"DATA.IMG_SIZE", "DATA.IMG_WIDTH",
-                                        "DATA.IMG_HEIGHT", NULL};
-
     (void)o;
-    if (height % SIDE == 0 && width % SIDE == 0)
-        return NULL;
-    strbuf_addf(why,
-                "the input of %s is %d x %d pixels, width and height must be multiples "
-                "of %d (DATA.IMG_WIDTH, DATA.IMG_HEIGHT)",
-                m->name, width, height, SIDE);
-    return sides;
+    return backbone_check_sides(m, SIDE, height, width, why);
 }
 
 /* Designed for Cityscapes. Pixels in [0, 1], neither shifted nor scaled. */

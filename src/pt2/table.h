@@ -35,9 +35,10 @@ pt2_map_fn pt2_map_add, pt2_map_sub, pt2_map_rsub, pt2_map_mul, pt2_map_div,
 /* pt2/map_shape.c */
 pt2_map_fn pt2_map_same, pt2_map_view, pt2_map_flatten, pt2_map_permute,
     pt2_map_transpose, pt2_map_unsqueeze, pt2_map_squeeze, pt2_map_expand, pt2_map_slice,
-    pt2_map_select, pt2_map_chunk, pt2_map_split, pt2_map_unbind, pt2_map_cat,
-    pt2_map_stack, pt2_map_sym_size, pt2_map_int_mul, pt2_map_int_add, pt2_map_skip,
-    pt2_map_movedim, pt2_map_pad, pt2_map_roll;
+    pt2_map_select, pt2_map_chunk, pt2_map_split, pt2_map_unbind, pt2_map_sym_size,
+    pt2_map_int_mul, pt2_map_int_add, pt2_map_skip, pt2_map_movedim;
+/* pt2/map_join.c */
+pt2_map_fn pt2_map_cat, pt2_map_stack, pt2_map_pad, pt2_map_roll;
 /* pt2/map_random.c: drop path as the exporter writes it */
 pt2_map_fn pt2_map_empty, pt2_map_bernoulli, pt2_map_rand, pt2_map_floor;
 bool pt2_mask_div(struct pt2_import *c, const struct pt2_value *mask, double by);

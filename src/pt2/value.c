@@ -165,3 +165,13 @@ bool pt2_value_expand(struct pt2_value *v, int ndim, const int64_t *dim)
     v->ndim = ndim;
     return true;
 }
+
+struct pt2_value pt2_value_part(const struct pt2_value *x, int d, int64_t from,
+                                int64_t len)
+{
+    struct pt2_value y = *x;
+
+    y.offset += from * x->stride[d];
+    y.dim[d] = len;
+    return y;
+}

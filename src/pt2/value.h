@@ -65,4 +65,8 @@ bool pt2_value_expand(struct pt2_value *v, int ndim, const int64_t *dim);
 /* True if both are the same elements with the same dims. */
 bool pt2_value_same(const struct pt2_value *a, const struct pt2_value *b);
 
+/* Positions [from, from + len) of dim d. */
+struct pt2_value pt2_value_part(const struct pt2_value *x, int d, int64_t from,
+                                int64_t len);
+
 #endif

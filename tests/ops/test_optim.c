@@ -102,6 +102,17 @@ static void transfer_all(struct fixture *f, bool in)
     transfer(f, MEMORY_MOMENT2, f->m.moment2, sizeof(f->m.moment2), in);
 }
 
+/* Sets a learning rate of 0.25 and gradients of 1 for the first 8 weights, which are 0. */
+static void set_unit_step(struct fixture *f)
+{
+    f->m.control.lr = 0.25;
+    f->m.control.grad_multiplier = 1;
+    for (int i = 0; i < 8; i++) {
+        f->m.weights[i] = 0;
+        f->m.grads[i] = 1;
+    }
+}
+
 static void run_optimizer(struct fixture *f)
 {
     transfer_all(f, true);
@@ -441,13 +452,8 @@ static void check_late(struct fixture *f, const void *arg)
 
     fixture_compile(f, optimizer_find(arg), &(struct update){seg, 2, 0, 0},
                     &(struct hyperparameters){.beta1 = 0.9, .beta2 = 0.999, .eps = 0});
-    f->m.control.lr = 0.25;
-    f->m.control.grad_multiplier = 1;
+    set_unit_step(f);
     f->m.control.updates = f->m.control.frozen_updates = 5;
-    for (int i = 0; i < 8; i++) {
-        f->m.weights[i] = 0;
-        f->m.grads[i] = 1;
-    }
     run_optimizer(f);
     for (int i = 0; i < 4; i++) {
         assert_float_equal(f->m.weights[i], -0.25, 1e-6);
@@ -474,10 +480,7 @@ static void check_lr_scale(struct fixture *f, const void *arg)
     (void)arg;
     fixture_compile(f, optimizer_find("sgd"), &(struct update){seg, 2, 0, 0},
                     &(struct hyperparameters){0});
-    f->m.control.lr = 0.25;
-    f->m.control.grad_multiplier = 1;
-    for (int i = 0; i < 8; i++)
-        f->m.grads[i] = 1;
+    set_unit_step(f);
     run_optimizer(f);
     for (int i = 0; i < 8; i++)
         assert_true(f->m.weights[i] == (i < 4 ? -0.25f : -0.5f));
