@@ -263,7 +263,7 @@ static void check_common(const struct model_family *f, const struct config *cfg,
         value_add_str(&text, v);
         if (!heeds(f, o->key) && !is_off(v) && !config_is_default(cfg, o->key))
             config_blame(cfg, p, KEYS(o->key),
-                         "%s %s: models of MODEL.TYPE %s have their own", o->key,
+                         "%s %s does not apply to models of MODEL.TYPE %s", o->key,
                          text.buf, f->type);
         strbuf_release(&text);
     }

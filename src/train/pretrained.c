@@ -90,11 +90,6 @@ static bool may_skip(struct loading *l, const char *name)
     return false;
 }
 
-static const struct safetensors_tensor *find(const struct loading *l, const char *name)
-{
-    return file_names_get(&l->names, name);
-}
-
 static void report_shape(const struct tensor *t, const struct safetensors_tensor *file,
                          const char *what)
 {
@@ -135,10 +130,10 @@ static bool other_classes(const struct loading *l)
 {
     char *bias = xasprintf("%s.bias", l->head[0]),
          *weight = xasprintf("%s.weight", l->head[0]);
-    const struct safetensors_tensor *t = find(l, bias);
+    const struct safetensors_tensor *t = file_names_get(&l->names, bias);
 
     if (!t)
-        t = find(l, weight);
+        t = file_names_get(&l->names, weight);
     free(bias);
     free(weight);
     return !t || !t->ndim || t->dims[0] != l->s->plan.options.classes;
@@ -265,7 +260,7 @@ static void load_one(struct loading *l, const struct segment *seg, void *packed)
 {
     const struct tensor *t = seg->tensor;
     const char *name = own_name(l, t);
-    const struct safetensors_tensor *file = name ? find(l, name) : NULL;
+    const struct safetensors_tensor *file = name ? file_names_get(&l->names, name) : NULL;
     const struct remake *remake = file ? remake_of(l, t, file) : NULL;
 
     if (file)
@@ -379,7 +374,10 @@ _Noreturn static void die_misfit(const struct loading *l, const char *path)
     int n = session_flat(l->s)->nsegment;
     struct strbuf guess = STRBUF_INIT;
 
-    if (!*l->part)
+    if (!*l->part && l->s->plan.model->backbone)
+        strbuf_addstr(&guess,
+                      "; the weights of a backbone alone: MODEL.PRETRAINED_BACKBONE");
+    else if (!*l->part)
         weights_guess_add(&guess, &l->file, model_of_config(cfg));
     die("'%s' does not match %s: %d of %d tensors match, %d of model and file do not, "
         "first: %s (LOG.LEVEL debug lists them%s)%s",

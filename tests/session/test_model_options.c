@@ -201,11 +201,11 @@ static void test_common(void **state)
     (void)state;
     check_says("erfnet", "erfnet", "MODEL.DROP_PATH_RATE", "0", NULL);
     check_says("erfnet", "erfnet", "MODEL.DROP_PATH_RATE", "0.5",
-               "MODEL.DROP_PATH_RATE 0.5: models of MODEL.TYPE erfnet have their own");
+               "MODEL.DROP_PATH_RATE 0.5 does not apply to models of MODEL.TYPE erfnet");
     check_says("erfnet", "erfnet", "MODEL.DROP_RATE", "0.5",
-               "MODEL.DROP_RATE 0.5: models of MODEL.TYPE erfnet have their own");
+               "MODEL.DROP_RATE 0.5 does not apply to models of MODEL.TYPE erfnet");
     check_says("erfnet", "erfnet", "MODEL.INIT", "xavier_normal",
-               "MODEL.INIT xavier_normal: models of MODEL.TYPE erfnet have their own");
+               "MODEL.INIT xavier_normal does not apply to models of MODEL.TYPE erfnet");
     check_says("resnet", "resnet50", "MODEL.DROP_RATE", "0.5", NULL);
     check_says("erfnet", "erfnet", "DATA.IMG_SIZE", "60", size);
     check_says("resnet", "resnet50", "DATA.IMG_SIZE", "60", NULL);
