@@ -34,6 +34,7 @@ MODELS = [
     ("mobilenetv3", "mobilenetv3_small_050", {}),
     ("mobilenetv4", "mobilenetv4_conv_small_035", {}),
     ("convnext", "convnext_tiny", dict(dims=(8, 12, 16, 20))),
+    ("convnext", "convnext_tiny_hnf", dict(dims=(8, 12, 16, 20))),
 ]
 
 

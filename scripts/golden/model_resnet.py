@@ -174,9 +174,9 @@ def train(model, x, y, optimizer, steps):
     return losses, first, grads
 
 
-def pixels(batch, side, number):
-    flat = 2 * uniform(f"input{number}", batch * 3 * side * side)
-    return torch.from_numpy(flat.reshape(batch, 3, side, side))
+def pixels(batch, side, number, channels=3):
+    flat = 2 * uniform(f"input{number}", batch * channels * side * side)
+    return torch.from_numpy(flat.reshape(batch, channels, side, side))
 
 
 def pool_gap(x):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes the golden files of tests/models/test_transformer_golden.c: Swin v1, v2, and MLP,
-ViT, DeiT, and ConvNeXt in PyTorch, one JSON file per model.
+ViT, DeiT, and ConvNeXt V1 and V2 in PyTorch, one JSON file per model.
 
     python3 -m pip install torch timm numpy
     python3 scripts/golden/model_transformer.py tests/golden/models
@@ -162,8 +162,13 @@ def nets():
     vit = dict(img_size=20, patch_size=4, embed_dim=24, depth=2, num_heads=3, num_classes=9)
     yield ("vit", "vit", VisionTransformer(**vit), 3, 20, 9)
     yield ("deit", "vit", VisionTransformerDistilled(**vit), 3, 20, 9)
-    yield ("convnext", "convnext", ConvNeXt(depths=(1, 1, 2, 1), dims=(8, 16, 24, 32),
-           num_classes=11), 2, 48, 11)
+    convnext = dict(depths=(1, 1, 2, 1), dims=(8, 16, 24, 32), num_classes=11)
+    yield "convnext", "convnext", ConvNeXt(**convnext), 2, 48, 11
+    v2 = dict(use_grn=True, ls_init_value=None, **convnext)
+    yield ("convnextv2", "convnext", ConvNeXt(conv_mlp=True, stem_type="overlap_tiered",
+           head_norm_first=True, kernel_sizes=(7, 5, 5, 3), act_layer="silu", norm_eps=1e-5,
+           in_chans=4, **v2), 2, 45, 11)
+    yield "convnextv2_mlp", "convnext", ConvNeXt(head_hidden_size=20, **v2), 2, 70, 11
 
 
 def decays(name, p, family):
@@ -173,7 +178,8 @@ def decays(name, p, family):
 
 def golden(family, model, batch, side, classes, dtype):
     model.to(dtype).train()
-    x = common.pixels(batch, side, 0).to(dtype)
+    channels = next(p for p in model.parameters() if p.ndim == 4).shape[1]
+    x = common.pixels(batch, side, 0, channels).to(dtype)
     y = torch.from_numpy((common.hash32(np.arange(batch)) % np.uint32(classes)).astype(np.int64))
     named = list(model.named_parameters())
     with torch.no_grad():
@@ -184,7 +190,8 @@ def golden(family, model, batch, side, classes, dtype):
          dict(params=[p for n, p in named if not decays(n, p, family)], weight_decay=0)],
         **ADAMW)
     losses, logits, grads = common.train(model, x, y, optimizer, STEPS)
-    return dict(batch=batch, side=side, classes=classes, input=0, loss_adamw=losses,
+    other = {} if channels == 3 else dict(channels=channels)
+    return dict(batch=batch, side=side, **other, classes=classes, input=0, loss_adamw=losses,
                 logits=[float(f"{v:.8g}") for v in logits.flatten().tolist()],
                 grad={n: common.digest(n, g) for n, g in grads.items()},
                 adamw={n: common.digest(n, t) for n, t in model.state_dict().items()})

@@ -55,7 +55,7 @@ static struct model nets[] = {
     {.name = "test_efficientnet", .family = &efficientnet_family},
     {.name = "convnext",
      .family = &convnext_family,
-     .arch = &(const struct convnext){{1, 1, 2, 1}, {8, 16, 24, 32}}},
+     .arch = &(const struct convnext){.depth = {1, 1, 2, 1}, .width = {8, 16, 24, 32}}},
     {.name = "erfnet", .family = &erfnet_family},
 };
 

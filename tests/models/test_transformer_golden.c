@@ -1,5 +1,5 @@
 /*
- * Swin v1, v2, and MLP, ViT, DeiT, and ConvNeXt against PyTorch; weights and input are an
+ * Swin v1, v2, and MLP, ViT, DeiT, and ConvNeXt V1 and V2 against PyTorch; weights and input are an
  * integer hash that scripts/golden/model_transformer.py computes, too.
  */
 #include <stdlib.h>
@@ -29,6 +29,7 @@
 #define KEYS_                                                                            \
     .depths = LIST(2, 1), .num_heads = LIST(2, 4), .window_size = 3, .mlp_ratio = 2.5,   \
     .ape = true
+#define CONVNEXT .depth = {1, 1, 2, 1}, .width = {8, 16, 24, 32}
 
 static struct model nets[] = {
     {.name = "swin", .family = &swin_family, SWIN(WHOLE)},
@@ -51,7 +52,16 @@ static struct model nets[] = {
      .arch = &(const struct vit){4, 24, 2, 3, true}},
     {.name = "convnext",
      .family = &convnext_family,
-     .arch = &(const struct convnext){{1, 1, 2, 1}, {8, 16, 24, 32}}},
+     .arch = &(const struct convnext){CONVNEXT}},
+    {.name = "convnextv2",
+     .family = &convnext_family,
+     .arch =
+         &(const struct convnext){CONVNEXT, .grn = true, .conv_mlp = true,
+                                  .stem = CONVNEXT_TIERED, .norm_first = true,
+                                  .kernel = {7, 5, 5, 3}, .act = "silu", .eps = 1e-5f}},
+    {.name = "convnextv2_mlp",
+     .family = &convnext_family,
+     .arch = &(const struct convnext){CONVNEXT, .grn = true, .hidden = 20}},
 };
 
 static void test_net(void **state)

@@ -55,7 +55,7 @@ static const struct model nets[] = {
      .arch = &(const struct regnet){7, 8, 10, 2, 8, false}},
     {.name = "convnext",
      .family = &convnext_family,
-     .arch = &(const struct convnext){{1, 1, 2, 1}, {8, 16, 24, 32}}},
+     .arch = &(const struct convnext){.depth = {1, 1, 2, 1}, .width = {8, 16, 24, 32}}},
 };
 
 static const struct model *net_of(const char *name)

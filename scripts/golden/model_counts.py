@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+"""Prints rows of tests/models/model_counts.inc for models of timm.
+
+    python3 -m pip install torch timm
+    python3 scripts/golden/model_counts.py convnextv2_atto ...
+
+Multiply-accumulates and the elements that they make are those of the convolutions, linear
+layers, and matrix products that run for an image of the model's size.
+"""
+import sys
+
+import timm
+import torch
+from timm.layers import set_fused_attn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+
+class Counter(TorchDispatchMode):
+    macs = outputs = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        out = function(*args, **(kwargs or {}))
+        name = function.__name__.split(".")[0]
+        sums = {"convolution": lambda: args[1][0].numel(), "addmm": lambda: args[1].shape[-1],
+                "mm": lambda: args[0].shape[-1], "bmm": lambda: args[0].shape[-1]}
+        if name in sums:
+            self.macs += out.numel() * sums[name]()
+            self.outputs += out.numel()
+        return out
+
+
+def row(name):
+    with torch.device("meta"), torch.no_grad():
+        model = timm.create_model(name, num_classes=1000).eval()
+        side = model.pretrained_cfg["input_size"][-1]
+        with Counter() as c:
+            model(torch.empty(1, 3, side, side))
+    named = list(model.named_parameters())
+    never = model.no_weight_decay() if hasattr(model, "no_weight_decay") else ()
+    decayed = sum(p.numel() for n, p in named if p.ndim > 1 and not n.endswith(".bias")
+                  and not any(word in n for word in never))
+    numbers = (1000, side, sum(p.numel() for _, p in named), len(named),
+               len(model.state_dict()), decayed, c.macs, c.outputs)
+    return f'{{"{name}", {", ".join(map(str, numbers))}}},'
+
+
+set_fused_attn(False)
+for name in sys.argv[1:]:
+    print(row(name), flush=True)
