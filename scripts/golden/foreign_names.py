@@ -4,13 +4,15 @@ each project's smallest model that trainc has. The first line has trainc's model
 classes, then one line per tensor: NAME DIM...
 
     pip install open_clip_torch mmengine mmcv-lite mmpretrain efficientnet_lite_pytorch
-    python3 scripts/golden/foreign_names.py DINO MAE SWIN CONVNEXT CIFAR
+    python3 scripts/golden/foreign_names.py DINO MAE SWIN CONVNEXT CONVNEXTV2 CIFAR
 
 The arguments are checkouts of facebookresearch/dino, facebookresearch/mae,
-microsoft/Swin-Transformer, facebookresearch/ConvNeXt, and akamaster/pytorch_resnet_cifar10;
+microsoft/Swin-Transformer, facebookresearch/ConvNeXt,
+facebookresearch/ConvNeXt-V2, and akamaster/pytorch_resnet_cifar10;
 "-" leaves the lists of a project unchanged.
 """
 import contextlib
+import importlib
 import importlib.util
 import pathlib
 import sys
@@ -82,6 +84,13 @@ def facebook_convnext(root):
         save("facebook_convnext", "convnext_tiny", 1000, load("models/convnext.py").convnext_tiny().state_dict())
 
 
+def facebook_convnextv2(root):
+    sys.modules["MinkowskiEngine"] = mock.MagicMock()  # for pre-training alone
+    with project(root):  # its modules import each other relatively
+        net = importlib.import_module("models.convnextv2").convnextv2_atto()
+    save("facebook_convnextv2", "convnextv2_atto", 1000, net.state_dict())
+
+
 def cifar(root):
     with project(root) as load:
         net = load("resnet.py").resnet20()
@@ -137,7 +146,7 @@ def main():
     efficientnet_pytorch()
     open_clip()
     mmpretrain()
-    for make, root in zip((dino, mae, microsoft, facebook_convnext, cifar), sys.argv[1:]):
+    for make, root in zip((dino, mae, microsoft, facebook_convnext, facebook_convnextv2, cifar), sys.argv[1:]):
         if root != "-":  # last: Facebook's ConvNeXt replaces timm's in timm's registry
             make(root)
 

@@ -68,6 +68,8 @@ static const struct scheme_row facebook_convnext[] = {
     {"^stages.#.#.", "stages.#.blocks.#."},
     {".dwconv.", ".conv_dw."},
     {".pwconv#.", ".mlp.fc#."},
+    {".grn.gamma$", ".mlp.grn.weight"},
+    {".grn.beta$", ".mlp.grn.bias"},
     {"^head.", "head.fc."},
     {"^norm.", "head.norm."},
     END,
@@ -240,7 +242,6 @@ static const struct scheme_row torchvision_mobilenetv2[] = {
     "here has one"
 #define NO_MEAN                                                                          \
     "its classifier reads the mean of all tokens, but here it reads the class token"
-#define NO_GRN     "it is ConvNeXt V2, which normalizes responses (grn); no model here does"
 #define NO_MERGING "it is OpenMMLab's Swin, which merges patches in another order"
 #define NO_LAYER_SCALE                                                                   \
     "its blocks have a scale for each channel, as those of DINOv2 and DeiT III; no "     \
@@ -289,9 +290,8 @@ const struct scheme schemes[] = {
              (ROWS{TORCHVISION_SWIN, {".qkv.bias$", ".q_bias,,v_bias"}, END}))},
     REFUSED("swin", "attn.w_msa.qkv.weight", NO_MERGING),
     REFUSED("swinv2", "attn.w_msa.qkv.weight", NO_MERGING),
-    REFUSED("convnext", "0.grn.gamma", NO_GRN),
-    REFUSED("convnext", "0.mlp.grn.weight", NO_GRN),
-    {FOREIGN("Facebook", "convnext", "downsample_layers.0.0.weight", facebook_convnext)},
+    {FOREIGN("Facebook", "convnext", "downsample_layers.0.0.weight", facebook_convnext),
+     .cut_ones = true},
     {FOREIGN("torchvision", "convnext", "features.1.0.layer_scale", torchvision_convnext),
      .cut_ones = true},
     {FOREIGN("OpenMMLab", "convnext", "backbone.stages.0.0.depthwise_conv.weight",

@@ -221,6 +221,18 @@ static void place_block(const struct scheme *s, const char *const *model, int co
     free(rest);
 }
 
+/* [C,1,1] or [1,1,1,C] becomes [C]. */
+static void cut_ones(struct safetensors_tensor *t)
+{
+    bool first = t->ndim == 3 && t->dims[1] == 1 && t->dims[2] == 1;
+    bool last = t->ndim == 4 && t->dims[0] == 1 && t->dims[1] == 1 && t->dims[2] == 1;
+
+    if (last)
+        t->dims[0] = t->dims[3];
+    if (first || last)
+        t->ndim = 1;
+}
+
 void scheme_names_make(struct scheme_names *names, const struct scheme *s,
                        const struct safetensors_tensor *tensor, size_t n,
                        const char *const *model, int count)
@@ -242,8 +254,8 @@ void scheme_names_make(struct scheme_names *names, const struct scheme *s,
                 apply_row(row, &text);
         item = (struct scheme_item){.t = tensor[i], .of = i};
         item.t.offset = 0;
-        if (s->cut_ones && item.t.ndim == 3 && item.t.dims[1] == 1 && item.t.dims[2] == 1)
-            item.t.ndim = 1;
+        if (s->cut_ones)
+            cut_ones(&item.t);
         add_parts(names, item, text.buf);
     }
     for (size_t i = 0; i < names->n; i++)

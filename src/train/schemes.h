@@ -41,7 +41,7 @@ struct scheme {
      * becomes blocks.1.1. if that is the model's third block. NULL: no such blocks. */
     const char *blocks;
     int first_block;
-    bool cut_ones;  /* [768, 1, 1] becomes [768] */
+    bool cut_ones;  /* [768, 1, 1] and [1, 1, 1, 768] become [768] */
     bool headless;  /* its files have no classifier: the model's starts afresh */
     bool microsoft; /* resizes bias tables like Microsoft's loader */
 };

@@ -148,15 +148,23 @@ bool statedict_unpack(const struct segment *s, float *flat, const void *src,
     return true;
 }
 
+/* Returns the number of dims of a matrix for the weights of a 1 x 1 convolution. */
+static int without_ones(int ndim, const int64_t *dim)
+{
+    while (ndim > 2 && dim[ndim - 1] == 1)
+        ndim--;
+    return ndim;
+}
+
 bool statedict_fits(const struct tensor *t, const struct safetensors_tensor *file)
 {
     struct statedict_shape s = statedict_shape(t);
 
     if (statedict_is_counter(t))
         return file->ndim == 0 || (file->ndim == 1 && file->dims[0] == 1);
-    if (file->ndim != s.ndim)
+    if (without_ones(file->ndim, file->dims) != without_ones(s.ndim, s.dims))
         return false;
-    for (int i = 0; i < s.ndim; i++)
+    for (int i = 0; i < s.ndim && i < file->ndim; i++)
         if (file->dims[i] != s.dims[i])
             return false;
     return true;
