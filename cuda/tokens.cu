@@ -13,7 +13,7 @@ enum { BLOCK = 256 };
 /*
  * A sample of y has `out` packs. The packs from `from` on are `some` packs of a sample of
  * x, which has `in` packs and is read from pack `skip` on; the packs before and after are
- * the token's, or zeros.
+ * the tokens' in front, or zeros.
  */
 struct tokens {
     int64_t items;
@@ -67,7 +67,7 @@ static void tokens_launch(const struct step *s, struct device *dev, int c)
     tokens k = {.items = tensor_len(y) / N,
                 .in = sample_len(x) / N,
                 .out = sample_len(y) / N,
-                .from = (prepend ? c
+                .from = (prepend ? sample_len(y) - sample_len(x)
                          : slice ? 0
                                  : a->from * c) /
                         N,

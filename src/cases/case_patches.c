@@ -26,11 +26,12 @@ void case_patch_merge(struct case_build *c, const struct op_case *row,
     case_output(c, patch_merge(c->b, tokens(c, s), "downsample"));
 }
 
+/* `out` tokens in front, or one. */
 void case_prepend_token(struct case_build *c, const struct op_case *row,
                         const struct case_size *s)
 {
     struct tensor *x = tokens(c, s);
-    int64_t dim[] = {1, 1, s->dim[2]};
+    int64_t dim[] = {1, s->out ? s->out : 1, s->dim[2]};
 
     (void)row;
     case_output(c, prepend_token(c->b, x,

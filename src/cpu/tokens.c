@@ -36,13 +36,15 @@ static void prepend_part(void *arg, int64_t lo, int64_t hi)
     const struct job *j = arg;
     const struct step *s = j->s;
     const struct tensor *x = s->in_tensor[PREPEND_TOKEN_X];
-    int64_t c = x->dim[C], n = x->dim[N] * c;
+    int64_t n = x->dim[N] * x->dim[C];
+    int64_t front = tensor_len(s->in_tensor[PREPEND_TOKEN_TOKEN]);
 
     for (int64_t i = lo; i < hi; i++) {
-        char *y = cpu_out(s->out[0], x->dtype, i * (n + c));
+        char *y = cpu_out(s->out[0], x->dtype, i * (front + n));
 
-        j->dev->loops->cast(DTYPE_F32, x->dtype, s->in[PREPEND_TOKEN_TOKEN], y, c, false);
-        j->dev->loops->copy(cpu_out(y, x->dtype, c),
+        j->dev->loops->cast(DTYPE_F32, x->dtype, s->in[PREPEND_TOKEN_TOKEN], y, front,
+                            false);
+        j->dev->loops->copy(cpu_out(y, x->dtype, front),
                             cpu_at(s->in[PREPEND_TOKEN_X], x->dtype, i * n),
                             n * (int64_t)dtype_size(x->dtype), false);
     }

@@ -96,7 +96,7 @@ const char *convert_patch_merge(struct convert *c, const struct node *n)
     return convert_concat(c, -1, ONNX_IN(part[0], part[1], part[2], part[3]));
 }
 
-/* Expand: one copy of the token per image, for any batch size. */
+/* Expand: one copy of the tokens per image, for any batch size. */
 const char *convert_prepend_token(struct convert *c, const struct node *n)
 {
     const struct tensor *token = n->in[PREPEND_TOKEN_TOKEN];
@@ -106,7 +106,8 @@ const char *convert_prepend_token(struct convert *c, const struct node *n)
     shape = onnx_node(c->x, "Shape", ONNX_IN(x));
     onnx_int(c->x, "end", 1);
     shape = convert_concat(
-        c, 0, ONNX_IN(shape, onnx_int64s(c->x, CONVERT_DIMS(1, token->dim[2]))));
+        c, 0,
+        ONNX_IN(shape, onnx_int64s(c->x, CONVERT_DIMS(token->dim[1], token->dim[2]))));
     t = onnx_node(c->x, "Expand", ONNX_IN(t, shape));
     return convert_concat(c, 1, ONNX_IN(t, x));
 }

@@ -25,12 +25,12 @@ struct tensor *prepend_token(struct builder *b, struct tensor *x, struct tensor 
 static const char *prepend_token_shape(struct node *n)
 {
     const struct tensor *x = n->in[PREPEND_TOKEN_X], *t = n->in[PREPEND_TOKEN_TOKEN];
-    int64_t dim[] = {x->dim[B], x->dim[N] + 1, x->dim[C]};
+    int64_t dim[] = {x->dim[B], x->dim[N] + t->dim[N], x->dim[C]};
 
     if (!are_tokens(x))
         return "not tokens [B,N,C]";
-    if (!are_tokens(t) || tensor_len(t) != x->dim[C])
-        return "the token must be 1 x 1 x C";
+    if (!are_tokens(t) || t->dim[B] != 1 || t->dim[C] != x->dim[C])
+        return "the tokens in front must be 1 x K x C";
     tensor_plain(n->out[0], x->dtype, 3, dim);
     return NULL;
 }
@@ -39,11 +39,12 @@ static void prepend_token_grad(struct builder *b, const struct node *n)
 {
     struct tensor *x = n->in[PREPEND_TOKEN_X], *t = n->in[PREPEND_TOKEN_TOKEN];
     struct tensor *dy = grad_of(b, n->out[0]);
+    int front = (int)t->dim[N];
 
     if (grad_wanted(x))
-        grad_add(b, x, slice_tokens(b, dy, 1, (int)x->dim[N], n->layer));
+        grad_add(b, x, slice_tokens(b, dy, front, (int)x->dim[N], n->layer));
     if (grad_wanted(t))
-        grad_add(b, t, batch_sum(b, slice_tokens(b, dy, 0, 1, n->layer), n->layer));
+        grad_add(b, t, batch_sum(b, slice_tokens(b, dy, 0, front, n->layer), n->layer));
 }
 
 /* Copies `len` elements of each of `samples`, which are to_step and from_step apart. */
@@ -57,11 +58,12 @@ static void copy_samples(float *to, int64_t to_step, const float *from, int64_t 
 static void prepend_token_ref(const struct step *s)
 {
     const struct tensor *x = s->node->in[PREPEND_TOKEN_X];
-    int64_t c = x->dim[C], n = x->dim[N] * c;
+    int64_t n = x->dim[N] * x->dim[C];
+    int64_t front = tensor_len(s->node->in[PREPEND_TOKEN_TOKEN]);
     float *y = s->out[0];
 
-    copy_samples(y, n + c, s->in[PREPEND_TOKEN_TOKEN], 0, c, x->dim[B]);
-    copy_samples(y + c, n + c, s->in[PREPEND_TOKEN_X], n, n, x->dim[B]);
+    copy_samples(y, front + n, s->in[PREPEND_TOKEN_TOKEN], 0, front, x->dim[B]);
+    copy_samples(y + front, front + n, s->in[PREPEND_TOKEN_X], n, n, x->dim[B]);
 }
 
 const struct op op_prepend_token = {

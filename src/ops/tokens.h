@@ -1,8 +1,9 @@
 /*
  * Prepending and selecting tokens; x is plain [B,N,C].
  *
- *   prepend_token   token [1,1,C] (a parameter, fp32) before the N of each sample:
- *                  [B,N+1,C]; dtoken is op_batch_sum (ops/position.h) of dy[:,0:1,:]
+ *   prepend_token   tokens [1,K,C] (a parameter, fp32) before the N of each sample:
+ *                  [B,K+N,C]; their gradient is op_batch_sum (ops/position.h) of
+ *                  dy[:,0:K,:]
  *   slice_tokens    tokens from, ..., from + len - 1: [B,len,C]
  *   select_token    one of them without its dim: [B,C]
  */
