@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Writes src/models/pretrained_table.c: public data about the weights that the models' tags
+"""Writes src/models/pretrained_table.inc: public data about the weights that the models' tags
 name, from timm's registry. Run it where timm is installed, after tags or models were added:
 
     python3 -m pip install timm
-    python3 scripts/pretrained_table.py results-imagenet.csv >src/models/pretrained_table.c
+    python3 scripts/pretrained_table.py results-imagenet.csv >src/models/pretrained_table.inc
     python3 scripts/pretrained_table.py --renamed >src/models/pretrained_renamed.c
 
 results-imagenet.csv is in the folder `results` of timm's repository. URLs of files with
-other formats or parameter names (ViT's .npz files, the original ConvNeXt files) are
-omitted: these weights come only from the Hugging Face Hub. Accuracies are timm's results
+other formats or parameters (ViT's .npz files, the original ConvNeXt files, DINOv2's with registers)
+are omitted: these weights come only from the Hugging Face Hub. Accuracies are timm's results
 for 50,000 images at the row's size and crop, or 0 if timm has none. --renamed writes the
 table of timm's deprecated names.
 """
@@ -21,7 +21,7 @@ from timm.models import get_pretrained_cfg
 from timm.models._registry import get_deprecated_models
 
 MODELS = pathlib.Path(__file__).parents[1] / "src" / "models"
-FAMILIES = ("resnet_models.c", "swin.c", "swinv2.c", "vit.c", "convnext.c", "regnet.c",
+FAMILIES = ("resnet_models.c", "swin.c", "swinv2.c", "vit_models.c", "convnext.c", "regnet.c",
             "efficientnet.c", "mobilenetv2.c", "mobilenetv3.c", "mobilenetv4.c")
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 OPENAI = ((0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711))
@@ -45,7 +45,7 @@ def row(name, accuracy):
     if c is None or not (c.hf_hub_id or c.url):
         raise SystemExit(f"{name}: not in timm's registry")
     url = c.url or ""
-    if not url.endswith(".pth") or "convnext" in url:
+    if not url.endswith(".pth") or "convnext" in url or "reg4" in url:
         url = ""
     top = accuracy.get((name, c.input_size[-1], c.crop_pct), ("0", "0"))
     return (f'    {{"{name}", "{url}", "{c.license or ""}", {c.input_size[-1]}, {c.crop_pct}, '
@@ -81,18 +81,8 @@ def main():
         accuracy = {(r["model"], int(r["img_size"]), float(r["crop_pct"])): (r["top1"], r["top5"])
                     for r in csv.DictReader(f)}
     rows = [row(name, accuracy) for name in tags()]
-    print("""/* Made by scripts/pretrained_table.py: facts of timm's registry, a row for each tag. */
-#include "models/pretrained.h"
-
-/* clang-format off */
-#define IMAGENET {0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}
-#define OPENAI {0.48145466, 0.4578275, 0.40821073}, {0.26862954, 0.26130258, 0.27577711}
-#define HALF {0.5, 0.5, 0.5}, {0.5, 0.5, 0.5}
-#define UNIT {0, 0, 0}, {1, 1, 1}
-
-const struct pretrained pretrained_table[] = {""")
+    print("/* Made by scripts/pretrained_table.py: facts of timm's registry, a row for each tag. */")
     print("\n".join(rows))
-    print("    {.name = NULL},\n};\n/* clang-format on */")
 
 
 if __name__ == "__main__":

@@ -4,11 +4,12 @@ each project's smallest model that trainc has. The first line has trainc's model
 classes, then one line per tensor: NAME DIM...
 
     pip install open_clip_torch mmengine mmcv-lite mmpretrain efficientnet_lite_pytorch
-    python3 scripts/golden/foreign_names.py DINO MAE SWIN CONVNEXT CONVNEXTV2 CIFAR
+    python3 scripts/golden/foreign_names.py DINO MAE SWIN CONVNEXT CONVNEXTV2 DEIT DINOV2 CIFAR
 
 The arguments are checkouts of facebookresearch/dino, facebookresearch/mae,
 microsoft/Swin-Transformer, facebookresearch/ConvNeXt,
-facebookresearch/ConvNeXt-V2, and akamaster/pytorch_resnet_cifar10;
+facebookresearch/ConvNeXt-V2,
+facebookresearch/deit, facebookresearch/dinov2, and akamaster/pytorch_resnet_cifar10;
 "-" leaves the lists of a project unchanged.
 """
 import contextlib
@@ -91,6 +92,21 @@ def facebook_convnextv2(root):
     save("facebook_convnextv2", "convnextv2_atto", 1000, net.state_dict())
 
 
+def deit(root):
+    with project(root) as load:
+        save("deit3", "deit3_small_patch16_224", 1000, load("models_v2.py").deit_small_patch16_LS().state_dict())
+
+
+def dinov2(root):
+    with project(root):
+        from dinov2.models import vision_transformer as vit
+    args = dict(img_size=518, patch_size=14, init_values=1e-5, block_chunks=0)
+    save("dinov2", "vit_small_patch14_dinov2", 0, vit.vit_small(**args).state_dict())
+    with torch.device("meta"):
+        state = vit.vit_giant2(ffn_layer="swiglufused", **args).state_dict()
+    save("dinov2_giant", "vit_giant_patch14_dinov2", 0, state)
+
+
 def cifar(root):
     with project(root) as load:
         net = load("resnet.py").resnet20()
@@ -146,7 +162,7 @@ def main():
     efficientnet_pytorch()
     open_clip()
     mmpretrain()
-    for make, root in zip((dino, mae, microsoft, facebook_convnext, facebook_convnextv2, cifar), sys.argv[1:]):
+    for make, root in zip((dino, mae, microsoft, facebook_convnext, facebook_convnextv2, deit, dinov2, cifar), sys.argv[1:]):
         if root != "-":  # last: Facebook's ConvNeXt replaces timm's in timm's registry
             make(root)
 

@@ -28,6 +28,8 @@ MODELS = [
     ("swinv2", "swinv2_tiny_window8_256", NARROW),
     ("vit", "vit_tiny_patch16_224", {}),
     ("vit", "deit_tiny_distilled_patch16_224", {}),
+    ("vit", "vit_xsmall_patch16_clip_224", {}),
+    ("vit", "test_vit2", {}),
     ("regnet", "regnety_002", {}),
     ("efficientnet", "test_efficientnet", {}),
     ("mobilenetv2", "mobilenetv2_035", {}),

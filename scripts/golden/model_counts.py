@@ -5,7 +5,7 @@
     python3 scripts/golden/model_counts.py convnextv2_atto ...
 
 Multiply-accumulates and the elements that they make are those of the convolutions, linear
-layers, and matrix products that run for an image of the model's size.
+layers, and matmuls that run for an image of the model's size.
 """
 import sys
 

@@ -18,9 +18,11 @@ paper), with parameters named like those of timm's Swin.
 import json
 import pathlib
 import sys
+from functools import partial
 
 import numpy as np
 import torch
+from timm.layers import LayerNorm, SwiGLUPacked
 from timm.models.convnext import ConvNeXt
 from timm.models.deit import VisionTransformerDistilled
 from timm.models.swin_transformer import PatchMerging, SwinTransformer
@@ -39,7 +41,7 @@ DECAY = 5.0
 # Never decayed, no matter how many dims they have.
 NO_DECAY = {
     "swin": ("absolute_pos_embed", "relative_position_bias_table", "cpb_mlp", "logit_scale"),
-    "vit": ("pos_embed", "cls_token", "dist_token"),
+    "vit": ("pos_embed", "cls_token", "reg_token", "dist_token"),
     "convnext": (),
 }
 
@@ -162,6 +164,14 @@ def nets():
     vit = dict(img_size=20, patch_size=4, embed_dim=24, depth=2, num_heads=3, num_classes=9)
     yield ("vit", "vit", VisionTransformer(**vit), 3, 20, 9)
     yield ("deit", "vit", VisionTransformerDistilled(**vit), 3, 20, 9)
+    registers = dict(vit, reg_tokens=2, no_embed_class=True, init_values=0.1)
+    yield ("vit_reg_gap", "vit", VisionTransformer(class_token=False, global_pool="avg",
+           qkv_bias=False, mlp_ratio=3, act_layer="gelu_tanh", in_chans=1, **registers), 3, 20, 9)
+    yield ("vit_swiglu", "vit", VisionTransformer(mlp_layer=SwiGLUPacked, act_layer=nn.SiLU,
+           final_norm=False, **registers), 3, 20, 9)
+    yield ("vit_clip", "vit", VisionTransformer(pre_norm=True, act_layer="quick_gelu",
+           norm_layer=partial(LayerNorm, eps=1e-5), global_pool="avg", fc_norm=False,
+           reg_tokens=1, **dict(vit, img_size=24)), 3, 24, 9)
     convnext = dict(depths=(1, 1, 2, 1), dims=(8, 16, 24, 32), num_classes=11)
     yield "convnext", "convnext", ConvNeXt(**convnext), 2, 48, 11
     v2 = dict(use_grn=True, ls_init_value=None, **convnext)

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/suggest.h"
 #include "models/table.h"
 
@@ -24,6 +25,16 @@ const char *pretrained_now(const char *name)
     const struct pretrained_renamed *r = find_renamed(name, strlen(name));
 
     return r ? r->name : name;
+}
+
+char *pretrained_repository(const struct pretrained *p)
+{
+    static const char word[] = "_quickgelu";
+    const char *at = strstr(p->name, word);
+
+    if (!at)
+        return xstrdup(p->name);
+    return xasprintf("%.*s%s", (int)(at - p->name), p->name, at + strlen(word));
 }
 
 const struct pretrained *pretrained_find(const char *name, size_t len)

@@ -1,17 +1,20 @@
 #include "models/vit.h"
 
+#include <string.h>
+
 #include "models/masking.h"
-#include "models/rows.h"
 #include "models/stages.h"
 #include "ops/activation.h"
 #include "ops/add.h"
+#include "ops/concat.h"
 #include "ops/conv2d.h"
 #include "ops/dropout.h"
 #include "ops/expr.h"
+#include "ops/global_avgpool.h"
+#include "ops/layer_scale.h"
 #include "ops/layernorm.h"
 #include "ops/linear.h"
 #include "ops/position.h"
-#include "ops/strided_copy.h"
 #include "ops/tokens.h"
 #include "ops/view.h"
 #include "ops/window_attention.h"
@@ -24,50 +27,83 @@ struct net {
     int init; /* enum init_rule of linear layers */
 };
 
-static const float eps = 1e-6f;
-
 static const char *at(const struct net *v, const char *prefix, const char *suffix)
 {
     return arena_printf(&v->b->g->arena, "%s.%s", prefix, suffix);
 }
 
-static struct tensor *dense(struct net *v, struct tensor *x, const char *name, int out)
+/* Tokens before those of the patches. */
+static int front(const struct vit *a)
 {
-    return linear(v->b, x, name, .out = out, .bias = 1, .init = v->init,
+    return !a->no_class + a->distilled + a->registers;
+}
+
+static struct tensor *norm(struct net *v, struct tensor *x, const char *name)
+{
+    return layernorm(v->b, x, name, .eps = v->arch->eps > 0 ? v->arch->eps : 1e-6f);
+}
+
+static struct tensor *dense(struct net *v, struct tensor *x, const char *name, int out,
+                            bool bias)
+{
+    return linear(v->b, x, name, .out = out, .bias = bias, .init = v->init,
                   .bias_init = INIT_RULE_ZERO);
 }
 
+/* Returns NULL if n is 0. */
 static struct tensor *token(struct net *v, const char *name, int64_t n, float std)
 {
     int64_t dim[] = {1, n, v->arch->width};
 
+    if (!n)
+        return NULL;
     return graph_param(v->b, "", name, LAYOUT_PLAIN, 3, dim,
                        (struct init){INIT_NORMAL, std});
 }
 
-/* Tokens [N, 1 or 2 + patches, width]; in timm's order, parameters without a layer come
- * first. */
+static struct tensor *prepend(struct net *v, struct tensor *x, struct tensor *tokens,
+                              const char *name)
+{
+    return tokens ? prepend_token(v->b, x, tokens, name) : x;
+}
+
+/* Returns the patches of x [N, 3, H, W], [N, H / side, W / side, width]. */
+static struct tensor *patches(struct net *v, struct tensor *x)
+{
+    const struct vit *a = v->arch;
+
+    x = conv2d(v->b, x, "patch_embed.proj", .out = a->width, .kernel = a->patch,
+               .stride = a->patch, .bias = !a->pre_norm,
+               .init = v->o->init ? v->o->init : INIT_RULE_PYTORCH);
+    return view_tokens(v->b, x, "patch_embed");
+}
+
+/* Returns tokens [N, front + patches, width]; in timm's order, parameters without a layer
+ * come first. */
 static struct tensor *embed(struct net *v, struct tensor *x)
 {
-    int side = v->arch->patch, prefix = v->arch->distilled ? 2 : 1;
-    int64_t n = x->dim[2] / side * (x->dim[3] / side);
-    struct tensor *cls = token(v, "cls_token", 1, 1e-6f);
-    struct tensor *pos = token(v, "pos_embed", n + prefix, 0.02f);
-    struct tensor *dist = v->arch->distilled ? token(v, "dist_token", 1, 0.02f) : NULL;
-    struct tensor *mask = v->o->cells ? mask_token(v->b, v->arch->width) : NULL;
-    int64_t flat[] = {x->dim[0], n, v->arch->width};
+    const struct vit *a = v->arch;
+    int64_t n = x->dim[2] / a->patch * (x->dim[3] / a->patch);
+    struct tensor *cls = token(v, "cls_token", !a->no_class, 1e-6f);
+    struct tensor *reg = token(v, "reg_token", a->registers, 1e-6f);
+    struct tensor *pos =
+        token(v, "pos_embed", n + (a->patch_position ? 0 : front(a)), 0.02f);
+    struct tensor *dist = token(v, "dist_token", a->distilled, 0.02f);
+    struct tensor *mask = v->o->cells ? mask_token(v->b, a->width) : NULL;
+    int64_t flat[] = {x->dim[0], n, a->width};
 
-    x = conv2d(v->b, x, "patch_embed.proj", .out = v->arch->width, .kernel = side,
-               .stride = side, .bias = 1,
-               .init = v->o->init ? v->o->init : INIT_RULE_PYTORCH);
-    x = view_tokens(v->b, x, "patch_embed");
+    x = patches(v, x);
     if (mask)
         x = mask_tokens(v->b, x, mask, v->o->cells);
     x = view_plain(v->b, x, "patch_embed", 3, flat);
-    if (dist)
-        x = prepend_token(v->b, x, dist, "dist_token");
-    x = prepend_token(v->b, x, cls, "cls_token");
-    return add_position(v->b, x, pos, "pos_embed");
+    if (a->patch_position)
+        x = add_position(v->b, x, pos, "pos_embed");
+    x = prepend(v, x, dist, "dist_token");
+    x = prepend(v, x, reg, "reg_token");
+    x = prepend(v, x, cls, "cls_token");
+    if (!a->patch_position)
+        x = add_position(v->b, x, pos, "pos_embed");
+    return a->pre_norm ? norm(v, x, "norm_pre") : x;
 }
 
 /* All tokens of an image are one window of height 1. */
@@ -76,19 +112,63 @@ static struct tensor *attention(struct net *v, struct tensor *x, const char *p)
     int64_t n = x->dim[0], tokens = x->dim[1], c = x->dim[2];
     int64_t map[] = {n, 1, tokens, 3 * c}, flat[] = {n, tokens, c};
 
-    x = dense(v, x, at(v, p, "attn.qkv"), (int)(3 * c));
+    x = dense(v, x, at(v, p, "attn.qkv"), (int)(3 * c), !v->arch->no_qkv_bias);
     x = view_plain(v->b, x, at(v, p, "attn.map"), 4, map);
     x = window_attention(v->b, x, at(v, p, "attn"), .heads = v->arch->heads);
     x = view_plain(v->b, x, at(v, p, "attn.tokens"), 3, flat);
-    return dense(v, x, at(v, p, "attn.proj"), (int)c);
+    return dense(v, x, at(v, p, "attn.proj"), (int)c, true);
+}
+
+/* x sigmoid(1.702 x) */
+static struct tensor *quick_gelu(struct net *v, struct tensor *x, const char *name)
+{
+    struct expr e = expr_start(name, 1, &x);
+    int gate = expr_add(&e, EXPR_SIGMOID, expr_number(&e, EXPR_SCALE_BY, 0, 1.702f));
+
+    return expr_end(v->b, &e, expr_add(&e, EXPR_MUL, 0, gate));
+}
+
+/* silu(a) b of x [N, tokens, a and b] */
+static struct tensor *swiglu(struct net *v, struct tensor *x, const char *name)
+{
+    int half = (int)x->dim[2] / 2;
+    struct tensor *in[2];
+    struct expr e;
+
+    for (int i = 0; i < 2; i++) {
+        struct slice_attrs slice = {
+            .layer = name, .axis = 2, .from = i * half, .len = half};
+
+        in[i] = node(v->b, &op_slice, name, &slice, &x, 1);
+    }
+    e = expr_start(name, 2, in);
+    return expr_end(v->b, &e, expr_add(&e, EXPR_MUL, expr_add(&e, EXPR_SILU, 0), 1));
+}
+
+static struct tensor *act(struct net *v, struct tensor *x, const char *name)
+{
+    const char *which = v->arch->act;
+
+    if (v->arch->swiglu)
+        return swiglu(v, x, name);
+    if (which && !strcmp(which, "quick_gelu"))
+        return quick_gelu(v, x, name);
+    return activation(v->b, x, which ? which : "gelu", 0, name);
 }
 
 static struct tensor *mlp(struct net *v, struct tensor *x, const char *p)
 {
-    int c = (int)x->dim[2];
+    int c = (int)x->dim[2], hidden = v->arch->hidden ? v->arch->hidden : 4 * c;
 
-    x = gelu(v->b, dense(v, x, at(v, p, "mlp.fc1"), 4 * c), at(v, p, "mlp.act"));
-    return dense(v, x, at(v, p, "mlp.fc2"), c);
+    x = act(v, dense(v, x, at(v, p, "mlp.fc1"), hidden, true), at(v, p, "mlp.act"));
+    return dense(v, x, at(v, p, "mlp.fc2"), c, true);
+}
+
+static struct tensor *scale(struct net *v, struct tensor *x, const char *name)
+{
+    float init = v->arch->layer_scale;
+
+    return init > 0 ? layer_scale(v->b, x, name, .init = init) : x;
 }
 
 static struct tensor *block(struct net *v, struct tensor *x, int i)
@@ -99,33 +179,51 @@ static struct tensor *block(struct net *v, struct tensor *x, int i)
     struct tensor *y;
 
     scope_begin(v->b);
-    y = attention(v, layernorm(v->b, x, at(v, p, "norm1"), .eps = eps), p);
+    y = attention(v, norm(v, x, at(v, p, "norm1")), p);
+    y = scale(v, y, at(v, p, "ls1"));
     y = drop_path(v->b, y, at(v, p, "drop_path1"), .rate = rate);
     x = add(v->b, y, x, at(v, p, "add1"));
-    y = mlp(v, layernorm(v->b, x, at(v, p, "norm2"), .eps = eps), p);
+    y = mlp(v, norm(v, x, at(v, p, "norm2")), p);
+    y = scale(v, y, at(v, p, "ls2"));
     y = drop_path(v->b, y, at(v, p, "drop_path2"), .rate = rate);
     x = add(v->b, y, x, at(v, p, "add2"));
     scope_end(v->b);
     return x;
 }
 
+/* Returns the logits of x [N, width]. */
+static struct tensor *classify(struct net *v, struct tensor *x, const char *name)
+{
+    if (v->arch->norm == VIT_NORM_POOLED)
+        x = norm(v, x, "fc_norm");
+    x = dropout(v->b, x, at(v, name, "drop"), .rate = (float)v->o->drop_rate);
+    return dense(v, x, name, (int)v->o->classes, true);
+}
+
 static struct tensor *head(struct net *v, struct tensor *x, int i, const char *name)
 {
-    x = select_token(v->b, x, i, at(v, name, "token"));
-    x = dropout(v->b, x, at(v, name, "drop"), .rate = (float)v->o->drop_rate);
-    return dense(v, x, name, (int)v->o->classes);
+    return classify(v, select_token(v->b, x, i, at(v, name, "token")), name);
 }
 
 /* Returns the tokens of the patches as an image. */
 static struct tensor *map_of(struct net *v, struct tensor *x, int height, int width)
 {
-    int prefix = v->arch->distilled ? 2 : 1;
-    int64_t n = x->dim[0], tokens = x->dim[1], c = x->dim[2],
-            dim[] = {n, height, width, c};
+    int first = front(v->arch);
+    int64_t dim[] = {x->dim[0], height, width, x->dim[2]};
 
-    x = strided_copy(v->b, x, "norm", .n = 3, .len = {n, tokens - prefix, c},
-                     .stride = {tokens * c, c, 1}, .offset = prefix * c);
+    if (first)
+        x = slice_tokens(v->b, x, first, (int)x->dim[1] - first, "norm");
     return view_image(v->b, view_plain(v->b, x, "norm", 4, dim), "norm");
+}
+
+/* Classifies the mean of the patches. */
+static struct tensor *mean_head(struct net *v, struct tensor *x, int height, int width)
+{
+    int64_t flat[] = {x->dim[0], x->dim[2]};
+
+    x = global_avgpool(v->b, map_of(v, x, height, width), "pool");
+    x = view_plain(v->b, view_tokens(v->b, x, "pool"), "pool", 2, flat);
+    return classify(v, x, "head");
 }
 
 static struct tensor *vit_build(struct builder *b, const void *arch,
@@ -143,12 +241,15 @@ static struct tensor *vit_build(struct builder *b, const void *arch,
     for (int i = 0; i < v.arch->depth; i++) {
         x = block(&v, x, i);
         if (model_stage_tokens(o, arena_printf(&b->g->arena, "blocks.%d", i), side, x,
-                               v.arch->distilled ? 2 : 1, height, width))
+                               front(v.arch), height, width))
             return NULL;
     }
-    x = layernorm(b, x, "norm", .eps = eps);
+    if (v.arch->norm == VIT_NORM_TOKENS)
+        x = norm(&v, x, "norm");
     if (o->cells)
         return map_of(&v, x, height, width);
+    if (v.arch->mean)
+        return mean_head(&v, x, height, width);
     logits = head(&v, x, 0, "head");
     if (!v.arch->distilled)
         return logits;
@@ -175,8 +276,8 @@ static const char *const *check(const struct model *m, const struct model_option
     return size;
 }
 
-static const char *const no_decay[] = {"pos_embed", "cls_token", "dist_token",
-                                       "mask_token", NULL};
+static const char *const no_decay[] = {"pos_embed",  "cls_token",  "reg_token",
+                                       "dist_token", "mask_token", NULL};
 static const struct model_grid grids[] = {{"pos_embed", GRID_ANTIALIAS, GRID_ANTIALIAS},
                                           {.end = NULL}};
 static const char *const heads[] = {"head", "head_dist", NULL};
@@ -188,34 +289,10 @@ static const char *const reads[] = {"MODEL.NUM_CLASSES",
                                     "MODEL.SIMMIM.NORM_TARGET.PATCH_SIZE",
                                     NULL};
 
-/* clang-format off */
-#define TINY  .patch = 16, .width = 192, .depth = 12, .heads = 3
-#define SMALL .patch = 16, .width = 384, .depth = 12, .heads = 6
-#define BASE  .patch = 16, .width = 768, .depth = 12, .heads = 12
-#define VIT(...)  .family = &vit_family, .classes = 1000, .arch = &(const struct vit){__VA_ARGS__}
-/* timm's IMAGENET_INCEPTION_MEAN and _STD */
-#define INCEPTION .size = 224, .crop_pct = 0.9, .mean = {0.5, 0.5, 0.5}, .std = {0.5, 0.5, 0.5}
-
-static const struct model models[] = {
-    {ROW(vit_tiny_patch16_224), VIT(TINY), INCEPTION, RECIPE "vit_tiny.yaml", TAGS "augreg_in21k_ft_in1k augreg_in21k"},
-    {ROW(vit_small_patch16_224), VIT(SMALL), INCEPTION,
-     TAGS "augreg_in21k_ft_in1k augreg_in1k augreg_in21k dino"},
-    {ROW(vit_base_patch16_224), VIT(BASE), INCEPTION,
-     TAGS "augreg2_in21k_ft_in1k augreg_in21k_ft_in1k orig_in21k_ft_in1k augreg_in1k orig_in21k augreg_in21k "
-     "sam_in1k bamboo dino mae"},
-    {ROW(deit_tiny_patch16_224), VIT(TINY), IMAGENET(224, 0.9), TAGS "fb_in1k"},
-    {ROW(deit_small_patch16_224), VIT(SMALL), IMAGENET(224, 0.9), TAGS "fb_in1k"},
-    {ROW(deit_base_patch16_224), VIT(BASE), IMAGENET(224, 0.9), TAGS "fb_in1k"},
-    {ROW(deit_tiny_distilled_patch16_224), VIT(TINY, .distilled = true), IMAGENET(224, 0.9), TAGS "fb_in1k"},
-    {ROW(deit_small_distilled_patch16_224), VIT(SMALL, .distilled = true), IMAGENET(224, 0.9), TAGS "fb_in1k"},
-    {ROW(deit_base_distilled_patch16_224), VIT(BASE, .distilled = true), IMAGENET(224, 0.9), TAGS "fb_in1k"},
-    {.name = NULL},
-};
-/* clang-format on */
-
 /* Same as timm's. */
 static const struct layer_rule layers[] = {
-    {.pattern = "^(cls_token|dist_token|pos_embed|patch_embed)", .group = 0},
+    {.pattern = "^(cls_token|reg_token|dist_token|pos_embed|patch_embed|norm_pre)",
+     .group = 0},
     {.pattern = "^blocks\\.([0-9]+)", .group = 1},
     {.pattern = "^norm\\.", .group = 1, .joins = true},
     {.pattern = NULL},
@@ -226,7 +303,7 @@ const struct model_family vit_family = {
     .layer_norm = true,
     .masks = true,
     .task = MODEL_CLASSIFY,
-    .models = models,
+    .models = vit_models,
     .reads = reads,
     .no_decay = no_decay,
     .layers = layers,

@@ -87,8 +87,10 @@ const char *file_names_find(struct file_names *n, const struct weights_file *fil
 
         if (strcmp(s->family, family) != 0 || !scheme_marks(s, file->tensor, file->n))
             continue;
-        if (s->refuse)
+        if (scheme_refuses(s, name, count))
             return s->refuse;
+        if (s->refuse)
+            continue;
         scheme_names_make(&other.by_scheme, s, file->tensor, file->n, name, count);
         found = count_found(&other, name, count);
         /* Prefer a scheme on a tie: it also knows which tensors to ignore. */

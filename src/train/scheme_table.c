@@ -107,6 +107,18 @@ static const struct scheme_row mmpretrain_convnext[] = {
     END,
 };
 
+static const struct scheme_row deit3[] = {
+    {".gamma_#$", ".ls#.gamma"},
+    END,
+};
+
+static const struct scheme_row dinov2[] = {
+    {"^mask_token$", NULL},
+    {".mlp.w12.", ".mlp.fc1."},
+    {".mlp.w3.", ".mlp.fc2."},
+    END,
+};
+
 static const struct scheme_row torchvision_vit[] = {
     {"^class_token$", "cls_token"},
     {"^conv_proj.", "patch_embed.proj."},
@@ -237,15 +249,23 @@ static const struct scheme_row torchvision_mobilenetv2[] = {
     {                                                                                    \
         .name = "", .family = (f), .mark = (m), .refuse = (why)                          \
     }
+/* Only for models without a tensor that ends so. */
+#define REFUSED_UNLESS(f, m, has, why)                                                   \
+    {                                                                                    \
+        .name = "", .family = (f), .mark = (m), .unless = (has), .refuse = (why)         \
+    }
 #define NO_LN_PRE                                                                        \
-    "it is CLIP's vision tower, which has a layer norm before its blocks; no model "     \
-    "here has one"
+    "it is CLIP's vision tower, which has a layer norm before its blocks, as only the "  \
+    "models vit_*_clip_* have"
+#define CLIP_NAMES                                                                       \
+    "it is CLIP's vision tower with names of its own; the files of timm's "              \
+    "vit_*_clip_* are the same weights"
 #define NO_MEAN                                                                          \
     "its classifier reads the mean of all tokens, but here it reads the class token"
 #define NO_MERGING "it is OpenMMLab's Swin, which merges patches in another order"
 #define NO_LAYER_SCALE                                                                   \
-    "its blocks have a scale for each channel, as those of DINOv2 and DeiT III; no "     \
-    "ViT here has one"
+    "its blocks have a scale for each channel, as those of DINOv2 and DeiT III; those "  \
+    "of this model have none"
 
 #define CLASS_TOKEN                                                                      \
     "its names do not tell whether its output is the class token's (timm_pool token), "  \
@@ -299,13 +319,22 @@ const struct scheme schemes[] = {
     {FOREIGN("open_clip", "convnext", "visual.trunk.stem.0.weight", open_clip_convnext),
      .only = "visual."},
     {FOREIGN("open_clip", "convnext", "trunk.stem.0.weight", open_clip_convnext)},
-    REFUSED("vit", "ln_pre.weight", NO_LN_PRE),
-    REFUSED("vit", "norm_pre.weight", NO_LN_PRE),       /* timm's name */
-    REFUSED("vit", "pre_layrnorm.weight", NO_LN_PRE),   /* transformers' */
-    REFUSED("vit", "fc_norm.weight", NO_MEAN),          /* MAE, fine-tuned */
-    REFUSED("vit", "backbone.ln2.weight", NO_MEAN),     /* OpenMMLab's */
-    REFUSED("vit", "0.ls1.gamma", NO_LAYER_SCALE),      /* DINOv2 */
-    REFUSED("vit", "blocks.0.gamma_1", NO_LAYER_SCALE), /* DeiT III, BEiT */
+    REFUSED("vit", "ln_pre.weight", CLIP_NAMES),
+    REFUSED("vit", "pre_layrnorm.weight", CLIP_NAMES), /* transformers' */
+    REFUSED_UNLESS("vit", "norm_pre.weight", "norm_pre.weight", NO_LN_PRE),
+    {.name = "",
+     .family = "vit",
+     .mark = "fc_norm.weight",
+     .unless = "fc_norm.weight",
+     .with = "head.weight",
+     .refuse = NO_MEAN},
+    REFUSED("vit", "backbone.ln2.weight", NO_MEAN), /* OpenMMLab's */
+    REFUSED_UNLESS("vit", "0.ls1.gamma", "0.ls1.gamma", NO_LAYER_SCALE),
+    REFUSED_UNLESS("vit", "blocks.0.gamma_1", "0.ls1.gamma", NO_LAYER_SCALE),
+    REFUSED("vit", "register_tokens",
+            "it is DINOv2's file, in which the class token has a position that must be "
+            "added to it; timm's vit_*_reg4_dinov2 are the same weights"),
+    {FOREIGN("DeiT III", "vit", "blocks.0.gamma_1", deit3)},
     REFUSED("vit", "attn.gamma1.weight", NO_LAYER_SCALE),
     REFUSED(
         "vit", "attn_pool.latent",
@@ -325,6 +354,7 @@ const struct scheme schemes[] = {
      .note = CLASS_TOKEN},
     {FOREIGN("MAE", "vit", "decoder_embed.weight",
              (ROWS{{"^mask_token$", NULL}, {"^decoder_", NULL}, END}))},
+    {FOREIGN("DINOv2", "vit", "mask_token", dinov2)}, /* after MAE, which has one, too */
     {FOREIGN("DINO", "vit", "head.last_layer.weight_v", facebook_dino)},
     {FOREIGN("DINO", "resnet", "head.last_layer.weight_v", facebook_dino)},
     REFUSED(

@@ -149,17 +149,37 @@ static void add_parts(struct scheme_names *names, struct scheme_item item,
     strbuf_release(&name);
 }
 
+static bool ends_with(const char *name, const char *end)
+{
+    size_t n = strlen(name), m = strlen(end);
+
+    return n >= m && !strcmp(name + n - m, end);
+}
+
 bool scheme_marks(const struct scheme *s, const struct safetensors_tensor *tensor,
                   size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (!strcmp(unwrapped(tensor[i].name), s->mark))
             return true;
-        else if (s->refuse && strlen(tensor[i].name) > strlen(s->mark) &&
-                 !strcmp(tensor[i].name + strlen(tensor[i].name) - strlen(s->mark),
-                         s->mark))
+        else if (s->refuse && ends_with(tensor[i].name, s->mark))
             return true;
     return false;
+}
+
+static bool any_ends_with(const char *const *name, int count, const char *end)
+{
+    for (int i = 0; i < count; i++)
+        if (ends_with(name[i], end))
+            return true;
+    return false;
+}
+
+bool scheme_refuses(const struct scheme *s, const char *const *model, int count)
+{
+    if (!s->refuse || (s->unless && any_ends_with(model, count, s->unless)))
+        return false;
+    return !s->with || any_ends_with(model, count, s->with);
 }
 
 /* Returns the length of "blocks.1.2." at the start of a name, or 0. */

@@ -35,8 +35,11 @@ struct scheme {
     const char *mark;   /* a name that only its files have; or, if refused, a suffix */
     const struct scheme_row *row; /* ended by from == NULL; NULL if refused */
     const char *only;             /* names without this prefix are dropped; may be NULL */
-    const char *refuse; /* reason why no model of the family can use the file, or NULL */
-    const char *note;   /* warning about facts that the names do not reveal, or NULL */
+    const char *refuse;           /* reason why the model cannot use the file, or NULL */
+    /* Suffixes of the model's tensors, or NULL: refused unless there is one; refused only
+     * if there is one (a net that ends with a stage may use the file). */
+    const char *unless, *with;
+    const char *note; /* warning about facts that the names do not reveal, or NULL */
     /* Prefix of blocks that are counted through all stages, from `first_block`: _blocks.2.
      * becomes blocks.1.1. if that is the model's third block. NULL: no such blocks. */
     const char *blocks;
@@ -63,6 +66,9 @@ struct scheme_names {
 /* True if a file with these tensors has the scheme's mark. */
 bool scheme_marks(const struct scheme *s, const struct safetensors_tensor *tensor,
                   size_t n);
+
+/* True if the scheme refuses a file for a model with these `count` names. */
+bool scheme_refuses(const struct scheme *s, const char *const *model, int count);
 
 /* Fills `names`; the scheme must not be a refused one. `model` are the model's `count`
  * names, in the order of its state dict. */

@@ -71,7 +71,10 @@ char *weights_hub_folder(const struct pretrained_request *r)
     char *cache = weights_hub_cache(), *folder;
 
     if (r->row) {
-        folder = xasprintf("%s/models--timm--%s", cache, r->row->name);
+        char *name = pretrained_repository(r->row);
+
+        folder = xasprintf("%s/models--timm--%s", cache, name);
+        free(name);
     } else {
         int owner = (int)strcspn(r->hub, "/");
 
@@ -103,7 +106,10 @@ char *weights_hub_page(const struct pretrained_request *r)
 
     strbuf_addf(&s, "%s/", endpoint);
     if (r->row) {
-        strbuf_addf(&s, "timm/%s", r->row->name);
+        char *name = pretrained_repository(r->row);
+
+        strbuf_addf(&s, "timm/%s", name);
+        free(name);
     } else {
         add_quoted(&s, r->hub, owner);
         strbuf_addch(&s, '/');

@@ -57,6 +57,25 @@ static void test_tags(void **state)
     assert_true(pretrained_find("resnet50.a3_in1k", 16)->top1 == 75.994);
 }
 
+static void check_repository(const char *name, const char *want)
+{
+    const struct pretrained *p = pretrained_find(name, strlen(name));
+    char *got;
+
+    assert_non_null(p);
+    got = pretrained_repository(p);
+    assert_string_equal(got, want);
+    free(got);
+}
+
+static void test_repositories(void **state)
+{
+    (void)state;
+    check_repository("resnet50.a1_in1k", "resnet50.a1_in1k");
+    check_repository("vit_base_patch16_clip_quickgelu_224.openai",
+                     "vit_base_patch16_clip_224.openai");
+}
+
 static void test_texts(void **state)
 {
     static const struct {
@@ -117,6 +136,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tags),
         cmocka_unit_test(test_texts),
+        cmocka_unit_test(test_repositories),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,7 +25,7 @@ static struct model nets[] = {
     {.name = "simmim_swinv2", .family = &swinv2_family, SWIN},
     {.name = "simmim_vit",
      .family = &vit_family,
-     .arch = &(const struct vit){4, 24, 2, 3, false}},
+     .arch = &(const struct vit){.patch = 4, .width = 24, .depth = 2, .heads = 3}},
 };
 
 static void test_net(void **state)

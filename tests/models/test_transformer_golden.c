@@ -29,6 +29,7 @@
 #define KEYS_                                                                            \
     .depths = LIST(2, 1), .num_heads = LIST(2, 4), .window_size = 3, .mlp_ratio = 2.5,   \
     .ape = true
+#define VIT      .patch = 4, .width = 24, .depth = 2, .heads = 3
 #define CONVNEXT .depth = {1, 1, 2, 1}, .width = {8, 16, 24, 32}
 
 static struct model nets[] = {
@@ -44,12 +45,25 @@ static struct model nets[] = {
      .family = &swin_mlp_family,
      SWIN(.depths = LIST(2, 2, 1), .num_heads = LIST(2, 4, 4), .window_size = 4,
           .mlp_ratio = 4, .patch_norm = true)},
-    {.name = "vit",
-     .family = &vit_family,
-     .arch = &(const struct vit){4, 24, 2, 3, false}},
+    {.name = "vit", .family = &vit_family, .arch = &(const struct vit){VIT}},
     {.name = "deit",
      .family = &vit_family,
-     .arch = &(const struct vit){4, 24, 2, 3, true}},
+     .arch = &(const struct vit){VIT, .distilled = true}},
+    {.name = "vit_reg_gap",
+     .family = &vit_family,
+     .arch = &(const struct vit){VIT, .hidden = 72, .no_class = true, .registers = 2,
+                                 .patch_position = true, .mean = true,
+                                 .norm = VIT_NORM_POOLED, .no_qkv_bias = true,
+                                 .layer_scale = 0.1f, .act = "gelu_tanh"}},
+    {.name = "vit_swiglu",
+     .family = &vit_family,
+     .arch =
+         &(const struct vit){VIT, .registers = 2, .patch_position = true,
+                             .norm = VIT_NORM_NONE, .layer_scale = 0.1f, .swiglu = true}},
+    {.name = "vit_clip",
+     .family = &vit_family,
+     .arch = &(const struct vit){VIT, .registers = 1, .mean = true, .pre_norm = true,
+                                 .eps = 1e-5f, .act = "quick_gelu"}},
     {.name = "convnext",
      .family = &convnext_family,
      .arch = &(const struct convnext){CONVNEXT}},

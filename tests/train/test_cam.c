@@ -46,10 +46,12 @@ static const struct model nets[] = {
     {.name = "swinv2", .family = &swinv2_family, SWIN},
     {.name = "vit",
      .family = &vit_family,
-     .arch = &(const struct vit){4, 24, 4, 3, false}},
+     .arch = &(const struct vit){.patch = 4, .width = 24, .depth = 4, .heads = 3}},
     {.name = "deit",
      .family = &vit_family,
-     .arch = &(const struct vit){4, 24, 4, 3, true}},
+     .arch =
+         &(const struct vit){
+             .patch = 4, .width = 24, .depth = 4, .heads = 3, .distilled = true}},
     {.name = "regnet",
      .family = &regnet_family,
      .arch = &(const struct regnet){7, 8, 10, 2, 8, false}},

@@ -174,11 +174,23 @@ static void test_refused(void **state)
         struct weights_file file = {.tensor = &t, .n = 1};
         struct file_names names;
 
-        if (s->refuse)
-            assert_ptr_equal(file_names_find(&names, &file, s->family, NULL, 0),
+        if (s->refuse) {
+            const char *model[] = {s->with, s->unless};
+            int n = s->with ? 1 : 0;
+
+            assert_ptr_equal(file_names_find(&names, &file, s->family, model, n),
                              s->refuse);
-        if (s->refuse)
             file_names_release(&names);
+            if (s->unless) {
+                model[0] = model[0] ? model[0] : s->unless;
+                assert_null(file_names_find(&names, &file, s->family, model, n + 1));
+                file_names_release(&names);
+            }
+            if (s->with) {
+                assert_null(file_names_find(&names, &file, s->family, model, 0));
+                file_names_release(&names);
+            }
+        }
         free(name);
     }
 }
