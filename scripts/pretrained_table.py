@@ -7,7 +7,7 @@ name, from timm's registry. Run it where timm is installed, after tags or models
     python3 scripts/pretrained_table.py --renamed >src/models/pretrained_renamed.c
 
 results-imagenet.csv is in the folder `results` of timm's repository. URLs of files with
-other formats or parameters (ViT's .npz files, the original ConvNeXt files, DINOv2's with registers)
+other formats or parameters (ViT's .npz files, the original ConvNeXt files, DINOv2's with registers, ResMLP's)
 are omitted: these weights come only from the Hugging Face Hub. Accuracies are timm's results
 for 50,000 images at the row's size and crop, or 0 if timm has none. --renamed writes the
 table of timm's deprecated names.
@@ -22,7 +22,7 @@ from timm.models._registry import get_deprecated_models
 
 MODELS = pathlib.Path(__file__).parents[1] / "src" / "models"
 FAMILIES = ("resnet_models.c", "swin.c", "swinv2.c", "vit_models.c", "convnext.c", "regnet.c",
-            "efficientnet.c", "mobilenetv2.c", "mobilenetv3.c", "mobilenetv4.c")
+            "efficientnet.c", "mobilenetv2.c", "mobilenetv3.c", "mobilenetv4.c", "mixer.c")
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 OPENAI = ((0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711))
 HALF = ((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))
@@ -45,7 +45,7 @@ def row(name, accuracy):
     if c is None or not (c.hf_hub_id or c.url):
         raise SystemExit(f"{name}: not in timm's registry")
     url = c.url or ""
-    if not url.endswith(".pth") or "convnext" in url or "reg4" in url:
+    if not url.endswith(".pth") or any(word in url for word in ("convnext", "reg4", "resmlp")):
         url = ""
     top = accuracy.get((name, c.input_size[-1], c.crop_pct), ("0", "0"))
     return (f'    {{"{name}", "{url}", "{c.license or ""}", {c.input_size[-1]}, {c.crop_pct}, '

@@ -30,6 +30,7 @@ MODELS = [
     ("vit", "deit_tiny_distilled_patch16_224", {}),
     ("vit", "vit_xsmall_patch16_clip_224", {}),
     ("vit", "test_vit2", {}),
+    ("mixer", "resmlp_12_224", {}),
     ("regnet", "regnety_002", {}),
     ("efficientnet", "test_efficientnet", {}),
     ("mobilenetv2", "mobilenetv2_035", {}),

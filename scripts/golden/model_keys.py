@@ -90,7 +90,10 @@ vit_gigantic_patch14_clip_378 vit_gigantic_patch14_clip_quickgelu_224 vit_intern
 eva_large_patch14_196 eva_large_patch14_336 flexivit_base flexivit_large flexivit_small
 deit_base_distilled_patch16_384 deit_base_patch16_384 deit3_small_patch16_224
 deit3_small_patch16_384 deit3_medium_patch16_224 deit3_base_patch16_224 deit3_base_patch16_384
-deit3_large_patch16_224 deit3_large_patch16_384 deit3_huge_patch14_224 test_vit test_vit2""".split()
+deit3_large_patch16_224 deit3_large_patch16_384 deit3_huge_patch14_224 test_vit test_vit2
+gmixer_12_224 gmixer_24_224 mixer_b16_224 mixer_b32_224 mixer_l16_224 mixer_l32_224 mixer_s16_224
+mixer_s32_224 resmlp_12_224 resmlp_24_224 resmlp_36_224 resmlp_big_24_224 gmlp_b16_224
+gmlp_s16_224 gmlp_ti16_224""".split()
 
 
 def keys(name):

@@ -13,6 +13,7 @@
 #include "models/efficientnet.h"
 #include "models/erfnet.h"
 #include "models/mit.h"
+#include "models/mixer.h"
 #include "models/mobilenetv2.h"
 #include "models/mobilenetv3.h"
 #include "models/mobilenetv4.h"
@@ -37,6 +38,7 @@ const struct model_family *const model_families[] = {
     &swin_mlp_family,
     &vit_family,
     &convnext_family,
+    &mixer_family,
     &mit_family,
     &erfnet_family,
     &unet_family,

@@ -68,7 +68,7 @@ convert_fn convert_add,
 /* expr.c */
 convert_fn convert_expr;
 /* shape.c */
-convert_fn convert_view, convert_concat_op, convert_slice_op, convert_pad_end,
+convert_fn convert_view, convert_concat_op, convert_slice_op, convert_strided_copy, convert_pad_end,
     convert_pad_shortcut, convert_patch_merge, convert_prepend_token,
     convert_slice_tokens, convert_add_position;
 /* norm.c */

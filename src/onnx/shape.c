@@ -1,11 +1,14 @@
 /* Ops that move elements. */
 #include "onnx/convert.h"
+
+#include "base/error.h"
 #include "ops/concat.h"
 #include "ops/image.h"
 #include "ops/pad_end.h"
 #include "ops/pad_shortcut.h"
 #include "ops/patch_merge.h"
 #include "ops/position.h"
+#include "ops/strided_copy.h"
 #include "ops/tokens.h"
 #include "ops/view.h"
 
@@ -37,6 +40,48 @@ const char *convert_view(struct convert *c, const struct node *n)
     if (!same)
         v = convert_reshape(c, v, nto, to);
     return tensor_is_image(y) ? convert_to_image(c, v) : v;
+}
+
+/* Returns the loops of a strided copy by descending stride, so that they are x's dims in
+ * memory order. Dies unless it is a permutation that leaves the batch first. */
+static void copy_order(const struct node *n, int order[STRIDED_COPY_DIMS])
+{
+    const struct strided_copy_attrs *a = n->attrs;
+    int64_t next = tensor_len(n->in[0]);
+
+    for (int i = 0; i < a->n; i++) {
+        int at = i;
+
+        for (; at > 0 && a->stride[order[at - 1]] < a->stride[i]; at--)
+            order[at] = order[at - 1];
+        order[at] = i;
+    }
+    for (int i = 0; i < a->n; i++) {
+        if (a->offset || (i == 0) != (order[i] == 0) ||
+            a->stride[order[i]] * a->len[order[i]] != next)
+            die("layer '%s': ONNX has no form of this copy", n->layer);
+        next = a->stride[order[i]];
+    }
+}
+
+/* A permutation: x with a dim for each loop, transposed. */
+const char *convert_strided_copy(struct convert *c, const struct node *n)
+{
+    const struct strided_copy_attrs *a = n->attrs;
+    int64_t from[STRIDED_COPY_DIMS] = {0}, perm[STRIDED_COPY_DIMS], to[TENSOR_DIMS];
+    int order[STRIDED_COPY_DIMS];
+    const char *v = convert_value(c, n->in[0]);
+
+    copy_order(n, order);
+    for (int i = 0; i < a->n; i++) {
+        from[i] = i ? a->len[order[i]] : 0;
+        perm[order[i]] = i;
+    }
+    if (tensor_is_image(n->in[0]))
+        v = convert_to_tokens(c, v);
+    v = convert_reshape(c, v, a->n, from);
+    v = convert_transpose(c, v, a->n, perm);
+    return convert_reshape(c, v, stored_dims(n->out[0], to), to);
 }
 
 /* Logical dims are ONNX's. */

@@ -23,6 +23,7 @@
 #include "ops/quantize.h"
 #include "ops/resample.h"
 #include "ops/scale_channels.h"
+#include "ops/strided_copy.h"
 #include "ops/tokens.h"
 #include "ops/unscale.h"
 #include "ops/view.h"
@@ -46,6 +47,7 @@ const struct convert_row convert_table[] = {
     {&op_view, convert_view},
     {&op_resample, convert_resample},
     {&op_concat, convert_concat_op},
+    {&op_strided_copy, convert_strided_copy},
     {&op_slice, convert_slice_op},
     {&op_maxpool2d, convert_maxpool},
     {&op_avgpool2d, convert_avgpool},

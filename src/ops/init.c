@@ -40,6 +40,12 @@ struct init init_rule_init(enum init_rule rule, int64_t fan_in, int64_t fan_out)
         return (struct init){INIT_TRUNC_NORMAL, 0.02f};
     case INIT_RULE_NORMAL_01:
         return normal(0.01 * 0.01);
+    case INIT_RULE_NORMAL_TINY:
+        return normal(1e-6 * 1e-6);
+    case INIT_RULE_LECUN_NORMAL:
+        return normal(1 / in);
+    case INIT_RULE_ONE:
+        return (struct init){INIT_CONSTANT, 1};
     case INIT_RULE_ZERO:
         return (struct init){INIT_ZERO, 0};
     case INIT_RULE_DEFAULT:

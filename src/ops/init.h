@@ -14,7 +14,9 @@
  *   UNIFORM_OUT      a = 1 / sqrt(fan_out): the classifiers of timm's EfficientNet
  *   TRUNC_NORMAL_02  s = 0.02, truncated at +-2, independent of the fan: timm's transformers
  *   NORMAL_01        s = 0.01, independent of the fan
- *   ZERO             0
+ *   NORMAL_TINY      s = 1e-6
+ *   LECUN_NORMAL     s = sqrt(1 / fan_in)
+ *   ZERO, ONE        0, 1
  *
  * He et al. 2015 (arXiv 1502.01852); Glorot and Bengio 2010.
  */
@@ -37,6 +39,9 @@ enum init_rule {
     INIT_RULE_NORMAL_01,
     INIT_RULE_UNIFORM_OUT,
     INIT_RULE_KAIMING_UNIFORM_IN,
+    INIT_RULE_NORMAL_TINY,
+    INIT_RULE_LECUN_NORMAL,
+    INIT_RULE_ONE,
     INIT_RULE_COUNT
 };
 

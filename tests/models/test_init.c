@@ -59,6 +59,28 @@ static void check_constant(const struct net *f, const char *name, double value)
         fail_msg("%s: mean %g, std %g, not all %g", name, s.mean, s.std, value);
 }
 
+static void test_init_mixers(void)
+{
+    struct net f = net_new("mixer_s16_224", (struct model_options){0}, 1);
+
+    check_spread(&f, "stem.proj.weight", 1 / sqrt(3 * 256), false);
+    check_spread(&f, "blocks.0.mlp_tokens.fc1.weight", sqrt(2.0 / (16 + 256)), true);
+    check_spread(&f, "blocks.0.mlp_channels.fc1.bias", 1e-6, false);
+    check_constant(&f, "head.weight", 0);
+    net_release(&f);
+
+    f = net_new("gmlp_s16_224", (struct model_options){0}, 1);
+    check_spread(&f, "blocks.0.mlp_channels.gate.proj.weight", 1e-6, false);
+    check_constant(&f, "blocks.0.mlp_channels.gate.proj.bias", 1);
+    net_release(&f);
+
+    f = net_new("resmlp_12_224", (struct model_options){0}, 1);
+    assert_true(spread_of(&f, "blocks.0.ls2").largest == (double)1e-4f);
+    check_constant(&f, "blocks.0.norm1.alpha", 1);
+    check_constant(&f, "blocks.0.linear_tokens.bias", 0);
+    net_release(&f);
+}
+
 static void test_init_own(void **state)
 {
     struct net f = net_new("resnext50_32x4d", (struct model_options){0}, 1);
@@ -97,6 +119,19 @@ static void test_init_own(void **state)
     check_constant(&f, "s1.b1.se.fc1.bias", 0);
     check_constant(&f, "s1.b1.conv3.bn.weight", 0);
     net_release(&f);
+
+    f = net_new("convnextv2_atto", (struct model_options){0}, 1);
+    check_spread(&f, "stages.3.blocks.0.mlp.fc1.weight", 0.02, false);
+    check_constant(&f, "stages.3.blocks.0.mlp.grn.weight", 0);
+    check_constant(&f, "stages.3.blocks.0.mlp.grn.bias", 0);
+    net_release(&f);
+
+    f = net_new("vit_medium_patch16_reg4_gap_256", (struct model_options){0}, 1);
+    check_spread(&f, "reg_token", 1e-6, false);
+    check_spread(&f, "blocks.3.attn.qkv.weight", 0.02, false);
+    check_constant(&f, "blocks.3.ls1.gamma", (double)1e-5f);
+    net_release(&f);
+    test_init_mixers();
 
     f = net_new("mobilenetv3_large_100", (struct model_options){0}, 1);
     check_spread(&f, "conv_stem.weight", sqrt(2.0 / (16 * 9)), false);

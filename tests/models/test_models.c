@@ -172,7 +172,7 @@ static void test_keys(void **state)
         free(keys);
         lines++;
     }
-    assert_int_equal(lines, 301);
+    assert_int_equal(lines, 316);
     free(text);
 }
 

@@ -13,6 +13,7 @@
 #include "models/convnext.h"
 #include "models/efficientnet.h"
 #include "models/erfnet.h"
+#include "models/mixer.h"
 #include "models/regnet.h"
 #include "models/resnet.h"
 #include "models/swin.h"
@@ -62,6 +63,7 @@ static struct model nets[] = {
                                  .mean = true,
                                  .patch_position = true,
                                  .layer_scale = 0.1f}},
+    {.name = "mixer_s16_224", .family = &mixer_family},
     {.name = "regnet",
      .family = &regnet_family,
      .arch = &(const struct regnet){7, 8, 10, 2, 8, false}},

@@ -1,10 +1,11 @@
 /*
- * Swin v1, v2, and MLP, ViT, DeiT, and ConvNeXt V1 and V2 against PyTorch; weights and input are an
+ * Swin v1, v2, and MLP, ViT, DeiT, ConvNeXt V1 and V2, and MLP-Mixer against PyTorch; weights and input are an
  * integer hash that scripts/golden/model_transformer.py computes, too.
  */
 #include <stdlib.h>
 
 #include "models/convnext.h"
+#include "models/mixer.h"
 #include "models/swin.h"
 #include "models/swin_mlp.h"
 #include "models/swin_net.h"
@@ -30,6 +31,7 @@
     .depths = LIST(2, 1), .num_heads = LIST(2, 4), .window_size = 3, .mlp_ratio = 2.5,   \
     .ape = true
 #define VIT      .patch = 4, .width = 24, .depth = 2, .heads = 3
+#define MIXER    4, 24, 2
 #define CONVNEXT .depth = {1, 1, 2, 1}, .width = {8, 16, 24, 32}
 
 static struct model nets[] = {
@@ -64,6 +66,18 @@ static struct model nets[] = {
      .family = &vit_family,
      .arch = &(const struct vit){VIT, .registers = 1, .mean = true, .pre_norm = true,
                                  .eps = 1e-5f, .act = "quick_gelu"}},
+    {.name = "mixer",
+     .family = &mixer_family,
+     .arch = &(const struct mixer){MIXER, MIXER_MLP, 0}},
+    {.name = "gmixer",
+     .family = &mixer_family,
+     .arch = &(const struct mixer){MIXER, MIXER_GLU, 0}},
+    {.name = "resmlp",
+     .family = &mixer_family,
+     .arch = &(const struct mixer){MIXER, MIXER_AFFINE, 0.1f}},
+    {.name = "gmlp",
+     .family = &mixer_family,
+     .arch = &(const struct mixer){MIXER, MIXER_GATE, 0}},
     {.name = "convnext",
      .family = &convnext_family,
      .arch = &(const struct convnext){CONVNEXT}},

@@ -11,6 +11,7 @@
 #include "models/convnext.h"
 #include "models/efficientnet.h"
 #include "models/erfnet.h"
+#include "models/mixer.h"
 #include "models/mobilenetv2.h"
 #include "models/mobilenetv3.h"
 #include "models/regnet.h"
@@ -201,6 +202,16 @@ const struct onnx_net onnx_nets[] = {
                                      .eps = 1e-5f}),
      .height = 16,
      .width = 16},
+    {.name = "mixer",
+     OWN(.name = "mixer", .family = &mixer_family,
+         .arch = &(const struct mixer){4, 16, 1, MIXER_GATE, 0}),
+     .height = 16,
+     .width = 24},
+    {.name = "resmlp",
+     OWN(.name = "resmlp", .family = &mixer_family,
+         .arch = &(const struct mixer){4, 16, 1, MIXER_AFFINE, 0.1f}),
+     .height = 16,
+     .width = 24},
     {.name = "convnext",
      OWN(.name = "convnext", .family = &convnext_family,
          .arch =
