@@ -74,6 +74,8 @@ const struct kernel *const cpu_kernels[] = {
     &cpu_resample,
     &cpu_concat,
     &cpu_strided_copy,
+    &cpu_gather,
+    &cpu_constant,
     &cpu_matmul,
     &cpu_softmax,
     &cpu_patch_merge,
