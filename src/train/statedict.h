@@ -1,7 +1,8 @@
 /*
  * Converts flat arrays to state dicts and back: timm's names, logical dimensions (OIHW),
  * row-major. Memory is channels last, so image-shaped weights are reordered. Batch norm's
- * num_batches_tracked is fp32 in memory and an int64 scalar in files; 8-bit weights are
+ * num_batches_tracked is fp32 in memory and an int64 scalar in files, buffers of integers are
+ * alike; 8-bit weights are
  * fp32 integers in memory and int8 in files.
  *
  * `flat` is the start of a flat array in host memory (graph/flat.h) that contains the
@@ -42,5 +43,9 @@ void statedict_add_shapes(struct strbuf *s, const struct tensor *t,
                           const struct safetensors_tensor *file);
 
 bool statedict_is_counter(const struct tensor *t);
+/* True if it is another name of a parameter (tied weights). */
+bool statedict_is_tied(const struct flat *f, const char *name);
+/* True for a counter or a buffer of integers: fp32 in memory, int64 in files. */
+bool statedict_is_integer(const struct tensor *t);
 
 #endif
