@@ -48,7 +48,7 @@ run eval --resume $checkpoint --data-path photos
 expect_line "Acc@1"
 run export --weights $checkpoint --out weights.safetensors
 expect_line "wrote 8 tensors"
-head -c 50000 weights.safetensors | grep -aq '"index":{"dtype":"I64","shape":.16,16.' ||
+head -c 100000 weights.safetensors | grep -aq '"index":{"dtype":"I64","shape":.16,16.' ||
   fail "the buffer 'index' is not among the weights"
 
 finish
