@@ -24,17 +24,22 @@ struct own_state {
 };
 
 /* Fills in the shape of a node; x and y are those of the forward convolution. */
-static const char *find_shape(struct conv_shape *s, const struct node *n,
-                              const struct tensor *x, const struct tensor *y)
+static const char *find_shape(struct conv_shape *s, const struct conv_loops *loops,
+                              const struct node *n, const struct tensor *x,
+                              const struct tensor *y)
 {
     const struct conv2d_attrs *a = n->attrs;
+    bool depthwise =
+        a->groups > 1 && a->groups == x->dim[IMAGE_C] && a->groups == y->dim[IMAGE_C];
 
     if (x->dtype != y->dtype)
         return "x and y have different types";
-    if (a->extra_h || a->extra_w)
-        return "the padding is wider at the end";
-    if (a->groups != 1)
+    if (loops->depthwise != depthwise)
+        return depthwise ? "it is depthwise" : "it is not depthwise";
+    if (a->groups != 1 && !depthwise)
         return "without groups only";
+    if ((a->extra_h || a->extra_w) && !depthwise)
+        return "the padding is wider at the end";
     if (x->dim[IMAGE_N] * x->dim[IMAGE_H] * x->dim[IMAGE_W] > INT32_MAX ||
         y->dim[IMAGE_N] * y->dim[IMAGE_H] * y->dim[IMAGE_W] > INT32_MAX)
         return "more than 2^31 positions";
@@ -55,6 +60,7 @@ static const char *find_shape(struct conv_shape *s, const struct node *n,
         .pad_w = a->pad_w,
         .dilation_h = a->dilation_h,
         .dilation_w = a->dilation_w,
+        .depthwise = depthwise,
     };
     return NULL;
 }
@@ -160,7 +166,7 @@ static const char *claim_forward(struct region *r, const struct graph *g, struct
         why = chain_decline(&f, g, loops);
     st->loops = loops;
     if (!why)
-        why = find_shape(&st->shape, f.conv, f.conv->in[CONV2D_X], f.conv->out[0]);
+        why = find_shape(&st->shape, loops, f.conv, f.conv->in[CONV2D_X], f.conv->out[0]);
     if (!why)
         why = loops->forward_can(dev, &st->shape);
     if (why)
@@ -202,7 +208,8 @@ static const char *claim_data_grad(struct region *r, const struct graph *g,
     st->loops = loops;
     why = loops_decline(loops, g);
     if (!why)
-        why = find_shape(&st->shape, grad, grad->out[0], grad->in[CONV2D_DATA_GRAD_DY]);
+        why = find_shape(&st->shape, loops, grad, grad->out[0],
+                         grad->in[CONV2D_DATA_GRAD_DY]);
     if (!why)
         why = loops->data_grad_can(dev, &st->shape);
     if (why)
@@ -297,7 +304,7 @@ static const char *claim_weight_grad(struct region *r, const struct graph *g,
     st->loops = loops;
     why = loops_decline(loops, g);
     if (!why)
-        why = find_shape(&st->shape, weight, weight->in[CONV2D_WEIGHT_GRAD_X],
+        why = find_shape(&st->shape, loops, weight, weight->in[CONV2D_WEIGHT_GRAD_X],
                          weight->in[CONV2D_WEIGHT_GRAD_DY]);
     if (!why)
         why = loops->weight_grad_can(dev, &st->shape);
@@ -344,6 +351,8 @@ static void weight_grad_run(struct step *s, struct device *dev)
 OWN(forward, amx)
 OWN(data_grad, amx)
 OWN(weight_grad, amx)
+OWN(data_grad, depthwise)
+OWN(weight_grad, depthwise)
 OWN(forward, direct)
 OWN(data_grad, direct)
 OWN(weight_grad, direct)
