@@ -14,6 +14,7 @@
 #include "ops/bias_grad.h"
 #include "ops/conv2d.h"
 #include "ops/image.h"
+#include "ops/linear.h"
 
 struct own_state {
     const struct conv_loops *loops;
@@ -23,17 +24,55 @@ struct own_state {
     struct loop_activation act;
 };
 
+static bool is_linear(const struct node *n)
+{
+    return n->op == &op_linear || n->op == &op_linear_data_grad ||
+           n->op == &op_linear_weight_grad;
+}
+
+static void find_linear(struct conv_shape *s, const struct tensor *x,
+                        const struct tensor *y)
+{
+    int rows = (int)(tensor_len(x) / tensor_channels(x));
+
+    *s = (struct conv_shape){
+        .type = x->dtype,
+        .n = 1,
+        .h = 1,
+        .w = rows,
+        .c = (int)tensor_channels(x),
+        .ho = 1,
+        .wo = rows,
+        .k = (int)tensor_channels(y),
+        .kernel_h = 1,
+        .kernel_w = 1,
+        .stride_h = 1,
+        .stride_w = 1,
+        .dilation_h = 1,
+        .dilation_w = 1,
+    };
+}
+
 /* Fills in the shape of a node; x and y are those of the forward convolution. */
 static const char *find_shape(struct conv_shape *s, const struct conv_loops *loops,
                               const struct node *n, const struct tensor *x,
                               const struct tensor *y)
 {
     const struct conv2d_attrs *a = n->attrs;
-    bool depthwise =
-        a->groups > 1 && a->groups == x->dim[IMAGE_C] && a->groups == y->dim[IMAGE_C];
+    bool depthwise;
 
     if (x->dtype != y->dtype)
         return "x and y have different types";
+    if (is_linear(n)) {
+        if (!loops->linear)
+            return "it is a linear layer";
+        if (tensor_len(x) / tensor_channels(x) > INT32_MAX)
+            return "more than 2^31 rows";
+        find_linear(s, x, y);
+        return NULL;
+    }
+    depthwise =
+        a->groups > 1 && a->groups == x->dim[IMAGE_C] && a->groups == y->dim[IMAGE_C];
     if (loops->depthwise != depthwise)
         return depthwise ? "it is depthwise" : "it is not depthwise";
     if (a->groups != 1 && !depthwise)
@@ -195,7 +234,7 @@ static const char *claim_data_grad(struct region *r, const struct graph *g,
 
     if (is_plain_relu_grad(n))
         grad = sole_producer(g, n->in[ACTIVATION_GRAD_DY], &op_conv2d_data_grad);
-    if (!grad || grad->op != &op_conv2d_data_grad)
+    if (!grad || (grad->op != &op_conv2d_data_grad && grad->op != &op_linear_data_grad))
         return "no data gradient of a convolution, nor a relu's after one";
     if (loops->unfused && n != grad)
         return "these loops have no relu";
@@ -293,7 +332,8 @@ static const char *claim_weight_grad(struct region *r, const struct graph *g,
         weight = free_reader(g, n->in[BIAS_GRAD_DY], &op_conv2d_weight_grad,
                              CONV2D_WEIGHT_GRAD_DY);
     }
-    if (!weight || weight->op != &op_conv2d_weight_grad)
+    if (!weight ||
+        (weight->op != &op_conv2d_weight_grad && weight->op != &op_linear_weight_grad))
         return "not the weight gradient of a convolution, nor its bias's";
     if (loops->no_db && bias)
         return "these loops have no bias";

@@ -52,6 +52,7 @@ struct conv_loops {
     const char *(*data_grad_can)(const struct device *dev, const struct conv_shape *s);
     const char *(*weight_grad_can)(const struct device *dev, const struct conv_shape *s);
     bool depthwise; /* for these shapes, with any padding at the end; else for others */
+    bool linear;       /* also for linear layers, as 1 x 1 convolutions of their rows */
     bool rounds_zeros; /* a sum of zeros may become a rounding error */
     bool unfused;      /* no bias, activation, or ReLU mask */
     bool no_db;        /* the weight gradient does not compute the bias gradient */
