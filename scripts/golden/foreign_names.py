@@ -92,7 +92,8 @@ def torchvision():
     from torchvision import models
     for name, ours in (("swin_t", "swin_tiny_patch4_window7_224"), ("swin_v2_t", "swinv2_tiny_window8_256"),
                        ("convnext_tiny", "convnext_tiny"), ("vit_b_16", "vit_base_patch16_224"),
-                       ("mobilenet_v2", "mobilenetv2_100"), ("efficientnet_b1", "efficientnet_b1")):
+                       ("mobilenet_v2", "mobilenetv2_100"), ("efficientnet_b1", "efficientnet_b1"),
+                       ("vgg11_bn", "vgg11_bn")):
         save("torchvision_" + name, ours, 1000, models.get_model(name).state_dict())
 
 

@@ -28,6 +28,7 @@ MODELS = [
     ("swinv2", "swinv2_tiny_window8_256", NARROW),
     ("vit", "vit_tiny_patch16_224", {}),
     ("vit", "deit_tiny_distilled_patch16_224", {}),
+    ("vgg", "vgg11_bn", {}),
     ("regnet", "regnety_002", {}),
     ("efficientnet", "test_efficientnet", {}),
     ("mobilenetv2", "mobilenetv2_035", {}),

@@ -350,6 +350,14 @@ const struct pretrained pretrained_table[] = {
     {"mobilenetv4_conv_medium.e250_r384_in12k", "", "apache-2.0", 384, 1.0, 11821, IMAGENET, false, false, 0, 0},
     {"mobilenetv4_conv_large.e600_r384_in1k", "", "apache-2.0", 384, 0.95, 1000, IMAGENET, false, false, 82.974, 96.244},
     {"mobilenetv4_conv_large.e500_r256_in1k", "", "apache-2.0", 256, 0.95, 1000, IMAGENET, false, false, 81.864, 95.696},
+    {"vgg11.tv_in1k", "", "bsd-3-clause", 224, 0.875, 1000, IMAGENET, true, false, 69.050, 88.630},
+    {"vgg11_bn.tv_in1k", "", "bsd-3-clause", 224, 0.875, 1000, IMAGENET, true, false, 70.374, 89.802},
+    {"vgg13.tv_in1k", "", "bsd-3-clause", 224, 0.875, 1000, IMAGENET, true, false, 69.950, 89.262},
+    {"vgg13_bn.tv_in1k", "", "bsd-3-clause", 224, 0.875, 1000, IMAGENET, true, false, 71.560, 90.372},
+    {"vgg16.tv_in1k", "", "bsd-3-clause", 224, 0.875, 1000, IMAGENET, true, false, 71.594, 90.398},
+    {"vgg16_bn.tv_in1k", "", "bsd-3-clause", 224, 0.875, 1000, IMAGENET, true, false, 73.354, 91.490},
+    {"vgg19.tv_in1k", "", "bsd-3-clause", 224, 0.875, 1000, IMAGENET, true, false, 72.400, 90.878},
+    {"vgg19_bn.tv_in1k", "", "bsd-3-clause", 224, 0.875, 1000, IMAGENET, true, false, 74.230, 91.848},
     {.name = NULL},
 };
 /* clang-format on */

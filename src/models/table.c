@@ -23,10 +23,12 @@
 #include "models/swin_mlp.h"
 #include "models/swinv2.h"
 #include "models/unet.h"
+#include "models/vgg.h"
 #include "models/vit.h"
 
 const struct model_family *const model_families[] = {
     &resnet_family,
+    &vgg_family,
     &regnet_family,
     &efficientnet_family,
     &mobilenetv2_family,

@@ -230,6 +230,13 @@ static const struct scheme_row torchvision_mobilenetv2[] = {
     END,
 };
 
+static const struct scheme_row torchvision_vgg[] = {
+    {"^classifier.0.", "pre_logits.fc1."},
+    {"^classifier.3.", "pre_logits.fc2."},
+    {"^classifier.6.", "head.fc."},
+    END,
+};
+
 #define FOREIGN(n, f, m, r) .name = (n), .family = (f), .mark = (m), .row = (r)
 #define REFUSED(f, m, why)                                                               \
     {                                                                                    \
@@ -346,5 +353,6 @@ const struct scheme schemes[] = {
     {FOREIGN("torchvision", "mobilenetv2", "features.1.conv.0.0.weight",
              torchvision_mobilenetv2),
      .blocks = "features.", .first_block = 1},
+    {FOREIGN("torchvision", "vgg", "classifier.6.weight", torchvision_vgg)},
     {.name = NULL},
 };

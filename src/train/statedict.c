@@ -176,12 +176,22 @@ bool statedict_unpack(const struct segment *s, float *flat, const void *src,
     return true;
 }
 
+/* True if the file has the weights of a linear layer on a flattened map, and the model a
+ * convolution as large as the map (VGG): the same numbers in the same order. */
+static bool fits_flat(const struct tensor *t, const struct safetensors_tensor *file)
+{
+    return t->layout == LAYOUT_IMAGE && t->ndim == 4 && file->ndim == 2 &&
+           file->dims[0] == t->dim[0] && file->dims[1] == tensor_len(t) / t->dim[0];
+}
+
 bool statedict_fits(const struct tensor *t, const struct safetensors_tensor *file)
 {
     struct statedict_shape s = statedict_shape(t);
 
     if (statedict_is_counter(t))
         return file->ndim == 0 || (file->ndim == 1 && file->dims[0] == 1);
+    if (fits_flat(t, file))
+        return true;
     if (file->ndim != s.ndim)
         return false;
     for (int i = 0; i < s.ndim; i++)

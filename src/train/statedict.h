@@ -35,7 +35,8 @@ void statedict_pack(const struct segment *s, const float *flat, void *dst);
 bool statedict_unpack(const struct segment *s, float *flat, const void *src,
                       enum safetensors_dtype dtype);
 
-/* True if a tensor of a file has the shape of `t`. A counter may also have shape [1]. */
+/* True if a tensor of a file has the shape of `t`. A counter may also have shape [1], and
+ * weights [O, I, H, W] of a convolution [O, I H W]. */
 bool statedict_fits(const struct tensor *t, const struct safetensors_tensor *file);
 
 /* Appends "the file has 4x3, the model 5x3". */

@@ -98,6 +98,15 @@ static void test_init_own(void **state)
     check_constant(&f, "s1.b1.conv3.bn.weight", 0);
     net_release(&f);
 
+    f = net_new("vgg11_bn", (struct model_options){0}, 1);
+    check_spread(&f, "features.4.weight", sqrt(2.0 / (128 * 9)), false);
+    check_constant(&f, "features.4.bias", 0);
+    check_spread(&f, "pre_logits.fc2.weight", sqrt(2.0 / 4096), false);
+    check_constant(&f, "pre_logits.fc1.bias", 0);
+    check_spread(&f, "head.fc.weight", 0.01, false);
+    check_constant(&f, "head.fc.bias", 0);
+    net_release(&f);
+
     f = net_new("mobilenetv3_large_100", (struct model_options){0}, 1);
     check_spread(&f, "conv_stem.weight", sqrt(2.0 / (16 * 9)), false);
     check_spread(&f, "blocks.5.2.conv_dw.weight", sqrt(2.0 / 25), false);

@@ -18,6 +18,7 @@
 #include "models/swin.h"
 #include "models/swin_net.h"
 #include "models/swinv2.h"
+#include "models/vgg.h"
 #include "models/vit.h"
 #include "ops/table.h"
 #include "session/devices.h"
@@ -52,6 +53,7 @@ static struct model nets[] = {
     {.name = "regnet",
      .family = &regnet_family,
      .arch = &(const struct regnet){7, 8, 10, 2, 8, false}},
+    {.name = "vgg11_bn", .family = &vgg_family},
     {.name = "test_efficientnet", .family = &efficientnet_family},
     {.name = "convnext",
      .family = &convnext_family,

@@ -19,6 +19,7 @@
 #include "models/swin_mlp.h"
 #include "models/swin_net.h"
 #include "models/swinv2.h"
+#include "models/vgg.h"
 #include "models/vit.h"
 #include "ops/activation.h"
 #include "ops/avgpool2d.h"
@@ -199,6 +200,13 @@ const struct onnx_net onnx_nets[] = {
                                         .head = MOBILE_HEAD_POOL_BIAS}),
      .height = 32,
      .width = 40},
+    {.name = "vgg",
+     OWN(.name = "vgg", .family = &vgg_family,
+         .arch = &(
+             const struct vgg){.norm = true, .depth = {1, 2}, .width = 8, .hidden = 16}),
+     .height = 21,
+     .width = 33,
+     .fold_bn = true},
     {.name = "mobilenetv2",
      OWN(.name = "mobilenetv2", .family = &mobilenetv2_family,
          .arch =
@@ -251,6 +259,7 @@ const struct onnx_net onnx_nets[] = {
     LARGE("vit", "deit_tiny_distilled_patch16_224", 224, false),
     LARGE("convnext", "convnext_tiny", 224, false),
     LARGE("regnet", "regnety_002", 224, false),
+    LARGE("vgg", "vgg11", 224, false),
     LARGE("efficientnet", "tf_efficientnet_b0", 224, false),
     LARGE("efficientnet", "efficientnet_lite0", 224, true),
     LARGE("mobilenetv3", "tf_mobilenetv3_large_100", 224, false),

@@ -1,0 +1,60 @@
+/*
+ * Older convolutional families against timm, as test_resnet_golden.c does with ResNets;
+ * scripts/golden/model_classic.py writes the golden files.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "models/vgg.h"
+#include "tests/models/golden_train.h"
+#include "tests/test.h"
+
+#define NET(NAME, FAMILY, STRUCT, ...)                                                   \
+    {                                                                                    \
+        .name = (NAME), .family = &FAMILY##_family,                                      \
+        .arch = &(const struct STRUCT){__VA_ARGS__},                                     \
+    }
+
+static const struct model nets[] = {
+    NET("vgg", vgg, vgg, .depth = {1, 2}, .width = 8, .hidden = 24),
+    NET("vgg_bn", vgg, vgg, .norm = true, .depth = {1, 1, 2, 1, 1}, .width = 6,
+        .hidden = 24),
+};
+
+static void check_net(const char *name)
+{
+    for (size_t i = 0; i < sizeof(nets) / sizeof(nets[0]); i++) {
+        if (strcmp(nets[i].name, name) != 0)
+            continue;
+        golden_train(&nets[i], GOLDEN_SGD, true);
+        golden_train(&nets[i], GOLDEN_ADAMW, false);
+        golden_train(&nets[i], GOLDEN_LAYERS, false);
+        return;
+    }
+    fail_msg("no net is called %s", name);
+}
+
+/* An odd size; the last map is larger than 7 x 7. */
+static void test_vgg(void **state)
+{
+    (void)state;
+    check_net("vgg");
+}
+
+/* The last map of one pixel is enlarged. */
+static void test_vgg_bn(void **state)
+{
+    (void)state;
+    check_net("vgg_bn");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_vgg),
+        cmocka_unit_test(test_vgg_bn),
+    };
+
+    cmocka_set_test_filter(getenv("TEST_FILTER"));
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
