@@ -13,6 +13,7 @@ microsoft/Swin-Transformer, facebookresearch/ConvNeXt, and akamaster/pytorch_res
 import contextlib
 import importlib.util
 import pathlib
+import re
 import sys
 from unittest import mock
 
@@ -95,6 +96,10 @@ def torchvision():
                        ("mobilenet_v2", "mobilenetv2_100"), ("efficientnet_b1", "efficientnet_b1"),
                        ("vgg11_bn", "vgg11_bn")):
         save("torchvision_" + name, ours, 1000, models.get_model(name).state_dict())
+    # The published files have the names that torchvision replaces when it loads them.
+    state = models.densenet121().state_dict()
+    save("torchvision_densenet121", "densenet121", 1000,
+         {re.sub(r"(layer\d+\.(?:norm|conv))([12])", r"\1.\2", k): v for k, v in state.items()})
 
 
 def efficientnet_pytorch():

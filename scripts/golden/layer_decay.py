@@ -29,6 +29,7 @@ MODELS = [
     ("vit", "vit_tiny_patch16_224", {}),
     ("vit", "deit_tiny_distilled_patch16_224", {}),
     ("vgg", "vgg11_bn", {}),
+    ("densenet", "densenetblur121d", dict(growth_rate=8)),
     ("regnet", "regnety_002", {}),
     ("efficientnet", "test_efficientnet", {}),
     ("mobilenetv2", "mobilenetv2_035", {}),

@@ -7,7 +7,8 @@ convolutional families, in the form of model_resnet.py.
 """
 import sys
 
-from timm.layers import ClassifierHead
+from timm.layers import BlurPool2d, ClassifierHead
+from timm.models.densenet import DenseNet
 from timm.models.vgg import VGG, ConvMlp
 from torch import nn
 
@@ -27,6 +28,9 @@ def nets():
     yield "vgg", vgg([8, "M", 16, 16, "M"], 24), 4, 33
     yield "vgg_bn", vgg([6, "M", 12, "M", 24, 24, "M", 48, "M", 48, "M"], 24,
                         norm_layer=nn.BatchNorm2d), 4, 37
+    yield "densenet", DenseNet(8, (2, 3), num_classes=10), 4, 40
+    yield "densenetblur", DenseNet(8, (1, 2), num_classes=10, stem_type="deep",
+                                   aa_layer=BlurPool2d), 4, 37
 
 
 if __name__ == "__main__":

@@ -144,7 +144,8 @@ def reset(model):
         for name, p in model.named_parameters():
             p.copy_(formula(name, tuple(p.shape)))
         for name, buffer in model.named_buffers():
-            buffer.fill_(1 if name.endswith("running_var") else 0)
+            if "pool" not in name:  # a constant of smoothed pooling
+                buffer.fill_(1 if name.endswith("running_var") else 0)
 
 
 def groups(model, decay):

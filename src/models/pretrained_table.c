@@ -358,6 +358,12 @@ const struct pretrained pretrained_table[] = {
     {"vgg16_bn.tv_in1k", "", "bsd-3-clause", 224, 0.875, 1000, IMAGENET, true, false, 73.354, 91.490},
     {"vgg19.tv_in1k", "", "bsd-3-clause", 224, 0.875, 1000, IMAGENET, true, false, 72.400, 90.878},
     {"vgg19_bn.tv_in1k", "", "bsd-3-clause", 224, 0.875, 1000, IMAGENET, true, false, 74.230, 91.848},
+    {"densenet121.ra_in1k", "", "apache-2.0", 224, 0.875, 1000, IMAGENET, false, false, 75.574, 92.648},
+    {"densenet121.tv_in1k", "", "apache-2.0", 224, 0.875, 1000, IMAGENET, false, false, 74.750, 92.158},
+    {"densenet161.tv_in1k", "", "apache-2.0", 224, 0.875, 1000, IMAGENET, false, false, 77.384, 93.656},
+    {"densenet169.tv_in1k", "", "apache-2.0", 224, 0.875, 1000, IMAGENET, false, false, 75.922, 92.976},
+    {"densenet201.tv_in1k", "", "apache-2.0", 224, 0.875, 1000, IMAGENET, false, false, 77.284, 93.480},
+    {"densenetblur121d.ra_in1k", "", "apache-2.0", 224, 0.875, 1000, IMAGENET, false, false, 76.574, 93.188},
     {.name = NULL},
 };
 /* clang-format on */

@@ -10,6 +10,7 @@
 #include "base/suggest.h"
 #include "models/convnext.h"
 #include "models/deeplab.h"
+#include "models/densenet.h"
 #include "models/efficientnet.h"
 #include "models/erfnet.h"
 #include "models/mit.h"
@@ -29,6 +30,7 @@
 const struct model_family *const model_families[] = {
     &resnet_family,
     &vgg_family,
+    &densenet_family,
     &regnet_family,
     &efficientnet_family,
     &mobilenetv2_family,

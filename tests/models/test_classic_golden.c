@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "models/densenet.h"
 #include "models/vgg.h"
 #include "tests/models/golden_train.h"
 #include "tests/test.h"
@@ -19,6 +20,9 @@ static const struct model nets[] = {
     NET("vgg", vgg, vgg, .depth = {1, 2}, .width = 8, .hidden = 24),
     NET("vgg_bn", vgg, vgg, .norm = true, .depth = {1, 1, 2, 1, 1}, .width = 6,
         .hidden = 24),
+    NET("densenet", densenet, densenet, .growth = 8, .depth = {2, 3}),
+    NET("densenetblur", densenet, densenet, .growth = 8, .depth = {1, 2}, .deep = true,
+        .blur = true),
 };
 
 static void check_net(const char *name)
@@ -48,11 +52,26 @@ static void test_vgg_bn(void **state)
     check_net("vgg_bn");
 }
 
+static void test_densenet(void **state)
+{
+    (void)state;
+    check_net("densenet");
+}
+
+/* Smoothed pooling of an odd size, a deep stem. */
+static void test_densenetblur(void **state)
+{
+    (void)state;
+    check_net("densenetblur");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_vgg),
         cmocka_unit_test(test_vgg_bn),
+        cmocka_unit_test(test_densenet),
+        cmocka_unit_test(test_densenetblur),
     };
 
     cmocka_set_test_filter(getenv("TEST_FILTER"));

@@ -107,6 +107,14 @@ static void test_init_own(void **state)
     check_constant(&f, "head.fc.bias", 0);
     net_release(&f);
 
+    f = net_new("densenet121", (struct model_options){0}, 1);
+    check_spread(&f, "features.denseblock1.denselayer2.conv2.weight",
+                 sqrt(2.0 / (128 * 9)), false);
+    check_spread(&f, "features.transition1.conv.weight", sqrt(2.0 / 256), false);
+    check_spread(&f, "classifier.weight", 1 / sqrt(3 * 1024), true);
+    check_constant(&f, "classifier.bias", 0);
+    net_release(&f);
+
     f = net_new("mobilenetv3_large_100", (struct model_options){0}, 1);
     check_spread(&f, "conv_stem.weight", sqrt(2.0 / (16 * 9)), false);
     check_spread(&f, "blocks.5.2.conv_dw.weight", sqrt(2.0 / 25), false);

@@ -99,6 +99,7 @@ static void test_options(void **state)
     small = c10, small.skip_strides = 2;
     check_options("mobilenetv2_100", small, 3, 32, 2236682, 87976448);
     check_options("vgg11_bn", small, 3, 8, 128812810, 0);
+    check_options("densenet121", small, 3, 32, 6964106, 0);
     check_options("regnetx_002", small, 3, 32, 2319482, 59862624);
     small.skip_strides = 1;
     check_options("efficientnet_b0", small, 3, 32, 4020358, 31979392);
@@ -173,7 +174,7 @@ static void test_keys(void **state)
         free(keys);
         lines++;
     }
-    assert_int_equal(lines, 169);
+    assert_int_equal(lines, 175);
     free(text);
 }
 
@@ -211,6 +212,7 @@ static void test_drop_path(void **state)
     check_drops("resnet18", resnet18, 7, 1);
     check_drops("efficientnet_b0", b0, 9, 1);
     check_drops("vgg11", NULL, 0, 2);
+    check_drops("densenet121", NULL, 0, 1);
 }
 
 /* ReLU6: batch norms of small nets give no value above 6, so golden files do not show it. */

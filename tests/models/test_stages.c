@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "models/convnext.h"
+#include "models/densenet.h"
 #include "models/efficientnet.h"
 #include "models/erfnet.h"
 #include "models/regnet.h"
@@ -54,6 +55,9 @@ static struct model nets[] = {
      .family = &regnet_family,
      .arch = &(const struct regnet){7, 8, 10, 2, 8, false}},
     {.name = "vgg11_bn", .family = &vgg_family},
+    {.name = "densenet",
+     .family = &densenet_family,
+     .arch = &(const struct densenet){8, {2, 1, 2, 1}, false, false}},
     {.name = "test_efficientnet", .family = &efficientnet_family},
     {.name = "convnext",
      .family = &convnext_family,

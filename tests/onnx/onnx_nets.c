@@ -9,6 +9,7 @@
 #include "graph/flat.h"
 #include "graph/program.h"
 #include "models/convnext.h"
+#include "models/densenet.h"
 #include "models/efficientnet.h"
 #include "models/erfnet.h"
 #include "models/mobilenetv2.h"
@@ -207,6 +208,11 @@ const struct onnx_net onnx_nets[] = {
      .height = 21,
      .width = 33,
      .fold_bn = true},
+    {.name = "densenet",
+     OWN(.name = "densenet", .family = &densenet_family,
+         .arch = &(const struct densenet){8, {1, 2}, true, true}),
+     .height = 32,
+     .width = 39},
     {.name = "mobilenetv2",
      OWN(.name = "mobilenetv2", .family = &mobilenetv2_family,
          .arch =
@@ -260,6 +266,7 @@ const struct onnx_net onnx_nets[] = {
     LARGE("convnext", "convnext_tiny", 224, false),
     LARGE("regnet", "regnety_002", 224, false),
     LARGE("vgg", "vgg11", 224, false),
+    LARGE("densenet", "densenet121", 224, false),
     LARGE("efficientnet", "tf_efficientnet_b0", 224, false),
     LARGE("efficientnet", "efficientnet_lite0", 224, true),
     LARGE("mobilenetv3", "tf_mobilenetv3_large_100", 224, false),
