@@ -30,6 +30,7 @@ MODELS = [
     ("vit", "deit_tiny_distilled_patch16_224", {}),
     ("vgg", "vgg11_bn", {}),
     ("densenet", "densenetblur121d", dict(growth_rate=8)),
+    ("ghostnet", "ghostnet_050", {}),
     ("regnet", "regnety_002", {}),
     ("efficientnet", "test_efficientnet", {}),
     ("mobilenetv2", "mobilenetv2_035", {}),

@@ -9,6 +9,7 @@ import sys
 
 from timm.layers import BlurPool2d, ClassifierHead
 from timm.models.densenet import DenseNet
+from timm.models.ghostnet import GhostNet
 from timm.models.vgg import VGG, ConvMlp
 from torch import nn
 
@@ -23,6 +24,10 @@ def vgg(layers, hidden, **args):
     return net
 
 
+GHOST = [[[3, 8, 8, 0, 1]], [[3, 24, 12, 0, 2]], [[5, 36, 12, 0.25, 1], [3, 30, 20, 0, 1]],
+         [[3, 40, 20, 0.25, 2]]]
+
+
 # name: (model, batch, size). The test has the same models under the same names.
 def nets():
     yield "vgg", vgg([8, "M", 16, 16, "M"], 24), 4, 33
@@ -31,6 +36,8 @@ def nets():
     yield "densenet", DenseNet(8, (2, 3), num_classes=10), 4, 40
     yield "densenetblur", DenseNet(8, (1, 2), num_classes=10, stem_type="deep",
                                    aa_layer=BlurPool2d), 4, 37
+    yield "ghostnet", GhostNet(GHOST, num_classes=10, width=0.9, drop_rate=0), 4, 33
+    yield "ghostnetv2", GhostNet(GHOST, num_classes=10, version="v2", drop_rate=0), 4, 37
 
 
 if __name__ == "__main__":

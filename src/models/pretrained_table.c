@@ -364,6 +364,10 @@ const struct pretrained pretrained_table[] = {
     {"densenet169.tv_in1k", "", "apache-2.0", 224, 0.875, 1000, IMAGENET, false, false, 75.922, 92.976},
     {"densenet201.tv_in1k", "", "apache-2.0", 224, 0.875, 1000, IMAGENET, false, false, 77.284, 93.480},
     {"densenetblur121d.ra_in1k", "", "apache-2.0", 224, 0.875, 1000, IMAGENET, false, false, 76.574, 93.188},
+    {"ghostnet_100.in1k", "", "apache-2.0", 224, 0.875, 1000, IMAGENET, false, false, 73.958, 91.542},
+    {"ghostnetv2_100.in1k", "", "apache-2.0", 224, 0.875, 1000, IMAGENET, false, false, 75.186, 92.334},
+    {"ghostnetv2_130.in1k", "", "apache-2.0", 224, 0.875, 1000, IMAGENET, false, false, 76.746, 93.364},
+    {"ghostnetv2_160.in1k", "", "apache-2.0", 224, 0.875, 1000, IMAGENET, false, false, 77.836, 93.948},
     {.name = NULL},
 };
 /* clang-format on */

@@ -13,6 +13,7 @@
 #include "models/densenet.h"
 #include "models/efficientnet.h"
 #include "models/erfnet.h"
+#include "models/ghostnet.h"
 #include "models/mit.h"
 #include "models/mobilenetv2.h"
 #include "models/mobilenetv3.h"
@@ -33,6 +34,7 @@ const struct model_family *const model_families[] = {
     &densenet_family,
     &regnet_family,
     &efficientnet_family,
+    &ghostnet_family,
     &mobilenetv2_family,
     &mobilenetv3_family,
     &mobilenetv4_family,

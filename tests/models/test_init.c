@@ -115,6 +115,14 @@ static void test_init_own(void **state)
     check_constant(&f, "classifier.bias", 0);
     net_release(&f);
 
+    f = net_new("ghostnet_100", (struct model_options){0}, 1);
+    check_spread(&f, "blocks.8.1.ghost1.primary_conv.0.weight", 1 / sqrt(3 * 160), true);
+    check_spread(&f, "blocks.8.1.ghost1.cheap_operation.0.weight", 1 / sqrt(3 * 9), true);
+    check_spread(&f, "conv_head.bias", 1 / sqrt(3 * 960), true);
+    check_spread(&f, "blocks.8.1.se.conv_expand.bias", 1 / sqrt(3 * 240), true);
+    check_spread(&f, "classifier.weight", 1 / sqrt(3 * 1280), true);
+    net_release(&f);
+
     f = net_new("mobilenetv3_large_100", (struct model_options){0}, 1);
     check_spread(&f, "conv_stem.weight", sqrt(2.0 / (16 * 9)), false);
     check_spread(&f, "blocks.5.2.conv_dw.weight", sqrt(2.0 / 25), false);

@@ -174,7 +174,7 @@ static void test_keys(void **state)
         free(keys);
         lines++;
     }
-    assert_int_equal(lines, 175);
+    assert_int_equal(lines, 181);
     free(text);
 }
 
@@ -211,6 +211,7 @@ static void test_drop_path(void **state)
         resnet18[i] = (i + 1) / 7.0;
     check_drops("resnet18", resnet18, 7, 1);
     check_drops("efficientnet_b0", b0, 9, 1);
+    check_drops("ghostnet_100", NULL, 0, 1);
     check_drops("vgg11", NULL, 0, 2);
     check_drops("densenet121", NULL, 0, 1);
 }
@@ -280,6 +281,14 @@ static void test_smallest(void **state)
                         "vgg11 needs images of at least 32 x 32 pixels, not 40 x 31");
     o.skip_strides = 2;
     assert_null(m->family->check(m, &o, 31, 40, &why));
+    strbuf_reset(&why);
+    m = model_named("ghostnetv2_100"); /* the last gates read 2 x 2 pixels */
+    assert_null(m->family->check(m, &o, 9, 9, &why));
+    assert_non_null(m->family->check(m, &o, 9, 8, &why));
+    assert_string_equal(
+        why.buf, "ghostnetv2_100 needs images of at least 9 x 9 pixels, not 8 x 9");
+    m = model_named("ghostnet_100");
+    assert_null(m->family->check(m, &o, 9, 8, &why));
     strbuf_release(&why);
 }
 

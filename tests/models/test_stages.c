@@ -14,6 +14,7 @@
 #include "models/densenet.h"
 #include "models/efficientnet.h"
 #include "models/erfnet.h"
+#include "models/ghostnet.h"
 #include "models/regnet.h"
 #include "models/resnet.h"
 #include "models/swin.h"
@@ -58,6 +59,7 @@ static struct model nets[] = {
     {.name = "densenet",
      .family = &densenet_family,
      .arch = &(const struct densenet){8, {2, 1, 2, 1}, false, false}},
+    {.name = "ghostnet_050", .family = &ghostnet_family},
     {.name = "test_efficientnet", .family = &efficientnet_family},
     {.name = "convnext",
      .family = &convnext_family,

@@ -12,6 +12,7 @@
 #include "models/densenet.h"
 #include "models/efficientnet.h"
 #include "models/erfnet.h"
+#include "models/ghostnet.h"
 #include "models/mobilenetv2.h"
 #include "models/mobilenetv3.h"
 #include "models/regnet.h"
@@ -56,6 +57,13 @@ static const struct mobile_blocks mbconv[] = {
 static const struct mobile_blocks lite[] = {
     {MOBILE(FUSED, 1, 3, 2, 2, 8)},
     {MOBILE(INVERTED, 2, 3, 2, 2, 16)},
+    {0},
+};
+
+static const struct ghost_block ghost[] = {
+    {GHOST(3, 8, 8, 1)},
+    {GHOST(3, 16, 12, 2)},
+    {GHOST(3, 24, 12, 1), .squeeze = true},
     {0},
 };
 
@@ -213,6 +221,11 @@ const struct onnx_net onnx_nets[] = {
          .arch = &(const struct densenet){8, {1, 2}, true, true}),
      .height = 32,
      .width = 39},
+    {.name = "ghostnet",
+     OWN(.name = "ghostnet", .family = &ghostnet_family,
+         .arch = &(const struct ghostnet){.blocks = ghost, .v2 = true}),
+     .height = 30,
+     .width = 37},
     {.name = "mobilenetv2",
      OWN(.name = "mobilenetv2", .family = &mobilenetv2_family,
          .arch =
@@ -267,6 +280,7 @@ const struct onnx_net onnx_nets[] = {
     LARGE("regnet", "regnety_002", 224, false),
     LARGE("vgg", "vgg11", 224, false),
     LARGE("densenet", "densenet121", 224, false),
+    LARGE("ghostnet", "ghostnetv2_100", 224, true),
     LARGE("efficientnet", "tf_efficientnet_b0", 224, false),
     LARGE("efficientnet", "efficientnet_lite0", 224, true),
     LARGE("mobilenetv3", "tf_mobilenetv3_large_100", 224, false),
