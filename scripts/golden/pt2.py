@@ -435,7 +435,11 @@ def write(folder, name, model, side):
     check_calm(model, side)
     path = folder / f"{name}.pt2"
     if not path.exists() or not os.environ.get("LIMIT"):
-        export(model, path, side)
+        try:
+            export(model, path, side)
+        except Exception:
+            path.unlink(missing_ok=True)
+            raise
     if os.environ.get("ONLY") == "archives":
         return
     exact = copy.deepcopy(model).double()

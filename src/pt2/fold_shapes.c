@@ -116,6 +116,9 @@ static void fold_repeat(struct pt2_import *c, const struct pt2_fold_row *row)
     more = n - x.ndim;
     if (more < 0)
         pt2_refuse(c, "fewer repeats than dims");
+    for (int d = 0; d < n; d++)
+        if (by[d] < 1 || by[d] > PT2_MOST)
+            pt2_refuse(c, "%lld repeats", (long long)by[d]);
     if (c->why->len)
         return;
     for (int d = 0; d < n; d++)

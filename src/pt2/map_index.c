@@ -276,6 +276,8 @@ static bool fit(struct pt2_import *c, struct windows *w)
             pt2_refuse(c, "windows that do not fit");
         w->out[i] = room / w->stride[i] + 1;
     }
+    if ((double)w->kernel[0] * w->kernel[1] * (double)w->out[0] * (double)w->out[1] > 1e8)
+        pt2_refuse(c, "too many windows");
     return !c->why->len;
 }
 

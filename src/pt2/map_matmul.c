@@ -174,7 +174,7 @@ static bool sort_letters(const struct term *a, const struct term *b, const struc
 
         if (!in_a && !in_b && !in_y)
             continue;
-        if ((kind == OF_A || kind == OF_B) && !in_y)
+        if ((kind == OF_A || kind == OF_B) && (!in_y || !(in_a || in_b)))
             return false;
         if (l->n[kind] == PT2_DIMS)
             return false;

@@ -118,7 +118,8 @@ void pt2_map_unflatten(struct pt2_import *c)
     int n = pt2_ints(c, "sizes", sizes), k = 0;
 
     for (int i = 0; i < n; i++)
-        open *= sizes[i] > 0 ? sizes[i] : 1;
+        if (open > 0 && sizes[i] > 0 && __builtin_mul_overflow(open, sizes[i], &open))
+            open = -1;
     if (x->ndim - 1 + n > PT2_DIMS || open < 1)
         pt2_refuse(c, "more than %d dims", PT2_DIMS);
     for (int d = 0; d < x->ndim && !c->why->len; d++)

@@ -120,11 +120,13 @@ bool pt2_positions(struct pt2_import *c, const struct pt2_value *x,
     for (int64_t i = 0; i < n && !c->why->len; i++) {
         rest = 0;
         for (int k = 0; k < at.count; k++) {
-            int64_t len = x->dim[at.first + k], one = (int64_t)*pt2_host_at(&at.v[k], i);
+            int64_t len = x->dim[at.first + k], one = 0;
+            double number = *pt2_host_at(&at.v[k], i);
 
-            if (one < -len || one >= len)
-                pt2_refuse(c, "index %lld of a dim of %lld", (long long)one,
-                           (long long)len);
+            if (number >= -(double)len && number < (double)len)
+                one = (int64_t)number;
+            else
+                pt2_refuse(c, "index %g of a dim of %lld", number, (long long)len);
             rest = rest * len + (one < 0 ? one + len : one);
         }
         p->index[i] = (int32_t)rest;
