@@ -43,6 +43,8 @@ const struct kernel *const cuda_kernels[] = {
     &cuda_resample,
     &cuda_concat,
     &cuda_strided_copy,
+    &cuda_gather,
+    &cuda_constant,
     &cuda_matmul,
     &cuda_softmax,
     &cuda_patch_merge,

@@ -21,7 +21,8 @@ extern const struct kernel cuda_maxpool2d, cuda_avgpool2d, cuda_global_avgpool,
     cuda_normalize_kernel;
 extern const struct kernel cuda_resample, cuda_pool2d, cuda_pad_end, cuda_groupnorm,
     cuda_depthwise_any, cuda_depthwise_weight_grad;
-extern const struct kernel cuda_matmul, cuda_softmax, cuda_strided_copy;
+extern const struct kernel cuda_constant, cuda_gather, cuda_matmul, cuda_softmax,
+    cuda_strided_copy;
 extern const struct kernel cuda_layer_scale, cuda_layernorm, cuda_layernorm_grad;
 extern const struct kernel cuda_add, cuda_bias_grad, cuda_concat, cuda_confusion,
     cuda_cross_entropy, cuda_bce, cuda_multilabel_loss, cuda_focal, cuda_dice, cuda_ohem,

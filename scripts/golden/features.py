@@ -31,6 +31,9 @@ NETS = {
                 reg_tokens=3, no_embed_class=True, init_values=0.1)),
     "mixer_s16_224": ("mixer_s16_224", 48, dict(img_size=48)),
     "regnet": ("regnetx_002", 48, dict(depth=7, w0=8, wa=10, wm=2, group_size=8)),
+    "vgg11_bn": ("vgg11_bn", 37, {}),
+    "densenet": ("densenet121", 45, dict(growth_rate=8, block_config=(2, 1, 2, 1))),
+    "ghostnet_050": ("ghostnet_050", 48, {}),
     "test_efficientnet": ("test_efficientnet", 48, {}),
     "convnext": ("convnext_tiny", 48, dict(depths=(1, 1, 2, 1), dims=(8, 16, 24, 32))),
 }
@@ -41,7 +44,7 @@ ERFNET = {"encoder.initial_block": 2, "encoder.layers.5": 4, "encoder.layers.14"
 def plain(name):
     """Returns the classifier model's name for a parameter of the feature model."""
     name = name.removeprefix("model.")
-    for word in ("layers", "stages"):
+    for word in ("layers", "stages", "features", "blocks"):
         if name.startswith(word + "_"):
             return name.replace("_", ".", 1)
     return name.replace("stem_", "stem.", 1) if name.startswith("stem_") else name

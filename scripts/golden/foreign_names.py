@@ -16,6 +16,7 @@ import contextlib
 import importlib
 import importlib.util
 import pathlib
+import re
 import sys
 from unittest import mock
 
@@ -117,8 +118,13 @@ def torchvision():
     from torchvision import models
     for name, ours in (("swin_t", "swin_tiny_patch4_window7_224"), ("swin_v2_t", "swinv2_tiny_window8_256"),
                        ("convnext_tiny", "convnext_tiny"), ("vit_b_16", "vit_base_patch16_224"),
-                       ("mobilenet_v2", "mobilenetv2_100"), ("efficientnet_b1", "efficientnet_b1")):
+                       ("mobilenet_v2", "mobilenetv2_100"), ("efficientnet_b1", "efficientnet_b1"),
+                       ("vgg11_bn", "vgg11_bn")):
         save("torchvision_" + name, ours, 1000, models.get_model(name).state_dict())
+    # The published files have the names that torchvision replaces when it loads them.
+    state = models.densenet121().state_dict()
+    save("torchvision_densenet121", "densenet121", 1000,
+         {re.sub(r"(layer\d+\.(?:norm|conv))([12])", r"\1.\2", k): v for k, v in state.items()})
 
 
 def efficientnet_pytorch():

@@ -144,7 +144,8 @@ def reset(model):
         for name, p in model.named_parameters():
             p.copy_(formula(name, tuple(p.shape)))
         for name, buffer in model.named_buffers():
-            buffer.fill_(1 if name.endswith("running_var") else 0)
+            if "pool" not in name:  # a constant of smoothed pooling
+                buffer.fill_(1 if name.endswith("running_var") else 0)
 
 
 def groups(model, decay):
@@ -179,10 +180,11 @@ def pixels(batch, side, number, channels=3):
     return torch.from_numpy(flat.reshape(batch, channels, side, side))
 
 
-def pool_gap(x):
+def pool_gap(pool, x):
     """Returns the smallest gap between a window's two largest values where the largest is >
     0."""
-    windows = F.unfold(x.flatten(0, 1)[:, None], 3, padding=1, stride=2)
+    windows = F.unfold(x.flatten(0, 1)[:, None], pool.kernel_size, padding=pool.padding,
+                       stride=pool.stride)
     top = windows.topk(2, dim=1).values
     gap = (top[:, 0] - top[:, 1])[top[:, 0] > 0]
     return gap.min().item()
@@ -198,7 +200,7 @@ def margin(model, x):
                 lambda m, a, kink=kink: least.append((a[0] - kink).abs().min().item())))
         if isinstance(m, nn.MaxPool2d):
             hooks.append(m.register_forward_pre_hook(
-                lambda m, a: least.append(pool_gap(a[0]))))
+                lambda m, a: least.append(pool_gap(m, a[0]))))
     reset(model)
     model.double().train()(x.double())
     for h in hooks:

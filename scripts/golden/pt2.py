@@ -4,7 +4,12 @@ tests/pt2/test_pt2_golden.c, and the same for a survey of larger networks.
 
     python3 -m pip install torch timm torchvision numpy
     python3 scripts/golden/pt2.py tests/golden/pt2                     the small ones
+    python3 scripts/golden/pt2.py tests/golden/pt2 small:picks         one of them
     python3 scripts/golden/pt2.py /tmp/survey timm:resnet10t tv:vgg11_bn ...
+
+Networks whose NAME.json exists are skipped. BATCH is the number of images, SIDE their size; SIDE=0
+tries small sizes first, LIMIT is the time for each network in seconds; with it, archives that
+exist are kept. ONLY=archives writes no figures.
 
 For each network it writes NAME.pt2, an archive of torch.export.save in train mode with a
 symbolic batch, and NAME.json: the losses of three updates of SGD, the logits of the first and
@@ -17,6 +22,7 @@ import gc
 import json
 import os
 import pathlib
+import signal
 import sys
 
 import numpy as np
@@ -30,7 +36,8 @@ from model_resnet import digest, hash32, uniform  # noqa: E402
 STEPS = 3
 SGD = dict(lr=1e-4, momentum=0.9, nesterov=True)  # the test has the same
 DECAY = 0.05
-BATCH = 4
+BATCH = int(os.environ.get("BATCH", 4))
+SMALL = (64, 96, 128)  # sizes that SIDE=0 tries
 
 
 class Residual(nn.Module):
@@ -118,6 +125,109 @@ class General(nn.Module):
         return self.fc(t.sum(1) / t.norm(dim=1))
 
 
+class Constants(nn.Module):
+    """Indices, masks, and sines: buffers, and what is computed from nothing."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 8, 2, 2)
+        self.qkv = nn.Linear(8, 24)
+        self.table = nn.Parameter(torch.randn(49, 2))
+        self.fc = nn.Linear(8, 5)
+        yx = torch.stack(torch.meshgrid(torch.arange(4), torch.arange(4), indexing="ij")).flatten(1)
+        apart = (yx[:, :, None] - yx[:, None, :] + 3)
+        self.register_buffer("index", apart[0] * 7 + apart[1])
+        self.register_buffer("mean", torch.rand(1, 3, 1, 1), persistent=False)
+
+    def forward(self, x):
+        x = self.conv(x - self.mean).flatten(2).transpose(1, 2)  # [N, 16, 8]
+        n = x.shape[0]
+        at = torch.arange(16, dtype=torch.float32)[:, None] / 100 ** (torch.arange(4) / 4)
+        x = x + torch.cat([at.sin(), at.cos()], 1)
+        mask = torch.zeros(16, 16)
+        mask[:4, 8:] = 1
+        mask = mask.masked_fill(mask != 0, -100.0)
+        q, k, v = self.qkv(x).reshape(n, 16, 3, 2, 4).permute(2, 0, 3, 1, 4).unbind(0)
+        bias = self.table[self.index.view(-1)].view(16, 16, -1).permute(2, 0, 1)
+        y = ((q * 0.5) @ k.transpose(-2, -1) + bias + mask).softmax(-1) @ v
+        causal = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        seen = F.scaled_dot_product_attention(q, k[:, :1], v[:, :1],
+                                              attn_mask=torch.ones(16, 16).tril(2) > 0)
+        y = y.masked_fill(mask[:, :4] < 0, 0.5) + causal + seen
+        return self.fc((x + y.transpose(1, 2).flatten(2)).mean(1))
+
+
+class Picks(nn.Module):
+    """What picks elements: windows, flips, repeats, reflected edges; and sums of products."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 6, 3, 1, 1)
+        self.mix = nn.Parameter(torch.randn(6, 9, 9))
+        self.gate = nn.Conv1d(1, 1, 3, padding=1, bias=False)
+        self.rows = nn.Conv1d(6, 6, 1)
+        self.fc = nn.Linear(18, 5)
+
+    def forward(self, x):
+        x = self.conv(F.pad(x, (1, 2, 1, 0), mode="reflect"))[:, :, :8, :8]
+        n = x.shape[0]
+        t = F.unfold(x, 3, padding=1, stride=2).view(n, 6, 9, 16)
+        t = torch.einsum("nckl,ckj->ncjl", t, self.mix)
+        y = F.fold(t.flatten(1, 2), (8, 8), 3, padding=1, stride=2)
+        w = y.unfold(2, 4, 2).unfold(3, 4, 2)  # [N, 6, 3, 3, 4, 4]
+        w = w.amax((2, 3)).mean(2).flip(2).repeat_interleave(2, 2)  # [N, 6, 8]
+        w = self.rows(F.pad(w, (0, 1), value=1.0))[..., :8]
+        g = torch.sigmoid(self.gate(w.mean(2)[:, None])).transpose(1, 2)
+        z = (w * g).repeat(1, 3, 1)[:, :, [1, 5, 5]].sum(2)
+        return self.fc(z + y.max(3)[0].mean(2).tile(3))
+
+
+class Norms(nn.Module):
+    """Norms without an op of their own, standardized weights, and computed biases."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(8, 3, 3, 3))
+        self.gain = nn.Parameter(torch.rand(8) + 0.5)
+        self.group = nn.Parameter(torch.rand(8) + 0.5)
+        self.scale = nn.Parameter(torch.rand(8) + 0.5)
+        self.many = nn.LayerNorm([4, 4])
+        self.rms = nn.RMSNorm(8)
+        self.bn = nn.BatchNorm1d(8)
+        self.bias = nn.Parameter(torch.randn(8))
+        self.fc = nn.Linear(8, 5)
+
+    def forward(self, x):
+        w = F.batch_norm(self.weight.view(1, 8, -1), None, None, self.gain, None, True, 0.0, 1e-5)
+        x = F.conv2d(x, w.view_as(self.weight), self.bias * 2, 2, 1)
+        x = self.many(F.group_norm(x, 2, self.group))
+        x = self.bn(x.flatten(2)).transpose(1, 2)
+        x = self.rms(F.layer_norm(x, (8,), self.scale)) + F.rms_norm(x, (8,))
+        x = F.linear(x, self.weight.flatten(1)[:, :8] * 0.5, torch.cat([self.bias[:4], self.gain[4:]]))
+        return self.fc(x.sum(1))
+
+
+class Writes(nn.Module):
+    """Writes in place that other names of the memory show, and a region without autocast."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 6, 3, 2, 1)
+        self.bias = nn.Parameter(torch.randn(6))
+        self.fc = nn.Linear(6, 5)
+
+    def forward(self, x):
+        x = self.conv(x)
+        bias = self.bias.clone()
+        bias[2:4].zero_()
+        x = x + bias[:, None, None]
+        x[:, 1:3] = x[:, 3:5] * 0.5
+        x[:, :, 1].mul_(2.0)
+        with torch.autocast("cpu", enabled=False):
+            x = x * torch.sigmoid(x)
+        return self.fc(x.mean((2, 3)))
+
+
 class Strides(nn.Module):
     """Parameters that are transposed, that start within a storage, and that share one."""
 
@@ -153,28 +263,62 @@ def small():
     yield "general", General(), 8
     yield "strides", Strides(), 4
     yield "tied", Tied(), 2
+    yield "constants", Constants(), 8
+    yield "picks", Picks(), 8
+    yield "norms", Norms(), 8
+    yield "writes", Writes(), 8
+
+
+class Out(nn.Module):
+    """A network of torchvision's segmentation with its logits as the only output."""
+
+    def __init__(self, net):
+        super().__init__()
+        self.net = net
+
+    def forward(self, x):
+        return self.net(x)["out"]
 
 
 def named(spec):
-    """Returns the network KIND:NAME and the side of its images, SIDE if that is set, which
-    networks of convolutions permit."""
+    """Returns the network KIND:NAME and the side of its images."""
     kind, name = spec.split(":")
-    side = int(os.environ.get("SIDE", 0))
+    if kind == "small":
+        return next((model, side) for n, model, side in small() if n == name)
     if kind == "timm":
         import timm
         model = timm.create_model(name, num_classes=10)
-        return model, side or model.pretrained_cfg.get("input_size", (3, 224, 224))[-1]
+        return model, model.pretrained_cfg.get("input_size", (3, 224, 224))[-1]
     if kind == "smp":
         import segmentation_models_pytorch as smp
         encoder = "mit_b0" if name == "Segformer" else "resnet18"
-        return getattr(smp, name)(encoder, encoder_weights=None, classes=10), side or 128
+        return getattr(smp, name)(encoder, encoder_weights=None, classes=10), 128
+    if kind == "hf":
+        import pt2_hf
+        return pt2_hf.build(name), 256 if name in ("segformer", "mobilevit") else 224
     import torchvision
     if kind == "tvseg":
-        return torchvision.models.get_model(name, weights=None, weights_backbone=None,
-                                            num_classes=10), side or 128
+        return Out(torchvision.models.get_model(name, weights=None, weights_backbone=None,
+                                                num_classes=10)), 128
     sides = {"inception_v3": 299, "swin_v2_t": 256}
     return (torchvision.models.get_model(name, weights=None, num_classes=10),
-            side or sides.get(name, 224))
+            sides.get(name, 224))
+
+
+def side_of(model, largest):
+    """Returns the side of the images: SIDE, or the smallest one that the network permits,
+    or that of its weights."""
+    side = int(os.environ.get("SIDE", largest))
+    if side:
+        return side
+    for small in SMALL:
+        try:
+            with torch.no_grad():
+                copy.deepcopy(model)(torch.randn(2, 3, small, small))
+            return min(small, largest)
+        except Exception:
+            continue
+    return largest
 
 
 def calm(model):
@@ -183,8 +327,16 @@ def calm(model):
         if isinstance(m, (nn.Dropout, nn.Dropout2d)):
             m.p = 0.0
         for name in ("drop_prob", "p"):
-            if type(m).__name__ in ("DropPath", "StochasticDepth") and hasattr(m, name):
+            if type(m).__name__.endswith(("DropPath", "StochasticDepth")) and hasattr(m, name):
                 setattr(m, name, 0.0)
+
+
+def check_calm(model, side):
+    x = torch.randn(2, 3, side, side)
+    model = copy.deepcopy(model)
+    with torch.no_grad():
+        if not torch.equal(model(x), model(x)):
+            raise ValueError("it draws random numbers, so that no two runs compare")
 
 
 def export(model, path, side):
@@ -279,8 +431,17 @@ def noise(out, exact, sizes):
 def write(folder, name, model, side):
     calm(model)
     model.train()
+    side = side_of(model, side)
+    check_calm(model, side)
     path = folder / f"{name}.pt2"
-    export(model, path, side)
+    if not path.exists() or not os.environ.get("LIMIT"):
+        try:
+            export(model, path, side)
+        except Exception:
+            path.unlink(missing_ok=True)
+            raise
+    if os.environ.get("ONLY") == "archives":
+        return
     exact = copy.deepcopy(model).double()
     out = train(model, side)
     sizes = {n: t.numel() for n, t in model.state_dict().items()}
@@ -290,7 +451,12 @@ def write(folder, name, model, side):
     print(path, path.stat().st_size, flush=True)
 
 
+def late(*_):
+    raise TimeoutError("it takes longer than LIMIT seconds")
+
+
 def main(folder, *names):
+    signal.signal(signal.SIGALRM, late)
     torch.use_deterministic_algorithms(True, warn_only=True)
     folder = pathlib.Path(folder)
     folder.mkdir(exist_ok=True)
@@ -300,11 +466,18 @@ def main(folder, *names):
             write(folder, name, model, side)
     for spec in names:
         torch.manual_seed(0)
+        name = spec.replace("small:", "").replace(":", "_")
+        if (folder / f"{name}.json").exists():
+            continue
+        signal.alarm(int(os.environ.get("LIMIT", 0)))
         try:
             model, side = named(spec)
-            write(folder, spec.replace(":", "_"), model, side)
+            write(folder, name, model, side)
         except Exception as e:
-            print(f"{spec}: {type(e).__name__}: {str(e).splitlines()[0][:200]}", flush=True)
+            text = f"{type(e).__name__}: {(str(e).splitlines() or [''])[0][:200]}"
+            print(f"{spec}: {text}", flush=True)
+            (folder / f"{name}.why").write_text(text + "\n")
+        signal.alarm(0)
         gc.collect()
 
 

@@ -9,11 +9,13 @@
 #include "ops/cast.h"
 #include "ops/concat.h"
 #include "ops/confusion.h"
+#include "ops/constant.h"
 #include "ops/conv2d.h"
 #include "ops/conv_transpose2d.h"
 #include "ops/cross_entropy.h"
 #include "ops/cross_entropy2d.h"
 #include "ops/dropout.h"
+#include "ops/gather.h"
 #include "ops/global_avgpool.h"
 #include "ops/groupnorm.h"
 #include "ops/linear.h"
@@ -239,6 +241,60 @@ void case_strided_copy(struct case_build *c, const struct op_case *row,
         a.stride[i] = d < 0 ? 0 : half ? 2 : stride[d];
     }
     case_output(c, strided_copy_(c->b, x, &a));
+}
+
+/* A list of out positions, some of them repeated, one of them none. */
+static struct gather_attrs gather_of(struct case_build *c, const struct case_size *s)
+{
+    struct gather_attrs a = {
+        .layer = "gather", .outer = s->dim[0], .all = s->dim[1], .inner = s->dim[2]};
+    int32_t *index = arena_new(&c->b->g->arena, (size_t)s->out * sizeof(*index));
+
+    a.n = s->out;
+    a.index = index;
+    for (int64_t i = 0; i < a.n; i++)
+        index[i] = i == 1 ? -1 : (int32_t)(i * 5 % a.all);
+    return a;
+}
+
+void case_gather(struct case_build *c, const struct op_case *row,
+                 const struct case_size *s)
+{
+    struct gather_attrs a = gather_of(c, s);
+
+    (void)row;
+    case_output(c, gather_(c->b, case_plain(c, "x", s->dim, CASE_SIGNED), &a));
+}
+
+/* The gradient as a forward op. */
+void case_gather_grad(struct case_build *c, const struct op_case *row,
+                      const struct case_size *s)
+{
+    struct gather_attrs a = gather_of(c, s);
+    struct tensor *x =
+        case_plain(c, "x", (const int64_t[]){a.outer, a.n, a.inner, 0}, CASE_SIGNED);
+
+    (void)row;
+    a.layout = LAYOUT_PLAIN;
+    a.ndim = 3;
+    memcpy(a.dim, s->dim, 3 * sizeof(*a.dim));
+    case_output(c, node(c->b, &op_gather_grad, a.layer, &a, &x, 1));
+}
+
+/* x plus a constant, which has no inputs. */
+void case_constant(struct case_build *c, const struct op_case *row,
+                   const struct case_size *s)
+{
+    struct tensor *x = case_plain(c, "x", s->dim, CASE_SIGNED);
+    struct constant_attrs a = {.layer = "constant", .ndim = x->ndim};
+    float *data = arena_new(&c->b->g->arena, (size_t)tensor_len(x) * sizeof(*data));
+
+    (void)row;
+    for (int64_t i = 0; i < tensor_len(x); i++)
+        data[i] = (float)(i % 7) - 3;
+    memcpy(a.dim, x->dim, sizeof(a.dim));
+    a.data = data;
+    case_output(c, add(c->b, x, constant_(c->b, &a), "add"));
 }
 
 void case_pad_shortcut(struct case_build *c, const struct op_case *row,

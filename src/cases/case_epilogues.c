@@ -5,6 +5,7 @@
 #include "ops/activation.h"
 #include "ops/add.h"
 #include "ops/batchnorm.h"
+#include "ops/linear.h"
 #include "ops/maxpool2d.h"
 
 static struct tensor *act(struct case_build *c, const struct op_case *row,
@@ -77,5 +78,23 @@ void case_conv_bn_add_act(struct case_build *c, const struct op_case *row,
     struct tensor *x = case_image(c, "x", s->dim, CASE_SIGNED), *y;
 
     y = batchnorm(c->b, conv(c, row, x, (int)s->dim[1]), "bn");
+    case_output(c, act(c, row, add(c->b, y, x, "add")));
+}
+
+void case_linear_act(struct case_build *c, const struct op_case *row,
+                     const struct case_size *s)
+{
+    struct tensor *x = case_plain(c, "x", s->dim, CASE_SIGNED);
+
+    case_output(c, act(c, row, linear(c->b, x, "fc", .out = s->out, .bias = 1)));
+}
+
+/* As many outputs as inputs */
+void case_linear_add_act(struct case_build *c, const struct op_case *row,
+                         const struct case_size *s)
+{
+    struct tensor *x = case_plain(c, "x", s->dim, CASE_SIGNED);
+    struct tensor *y = linear(c->b, x, "fc", .out = s->out, .bias = 1);
+
     case_output(c, act(c, row, add(c->b, y, x, "add")));
 }

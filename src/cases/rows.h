@@ -30,6 +30,7 @@
 #include "ops/regression_loss.h"
 #include "ops/resample.h"
 #include "ops/matmul.h"
+#include "ops/gather.h"
 #include "ops/strided_copy.h"
 #include "ops/window_attention.h"
 #include "ops/window_mix.h"

@@ -48,6 +48,8 @@ struct conv2d_state {
 
 static const char *conv2d_decline(const struct conv_chain *f)
 {
+    if (f->conv->op != &op_conv2d)
+        return "it is a linear layer";
     if (!weights_master(f->conv->in[CONV2D_WEIGHT]))
         return "the weights are computed";
     if (!onednn_has_dtype(f->conv->in[CONV2D_X]->dtype) ||

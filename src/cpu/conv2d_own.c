@@ -14,6 +14,7 @@
 #include "ops/bias_grad.h"
 #include "ops/conv2d.h"
 #include "ops/image.h"
+#include "ops/linear.h"
 
 struct own_state {
     const struct conv_loops *loops;
@@ -23,18 +24,61 @@ struct own_state {
     struct loop_activation act;
 };
 
+static bool is_linear(const struct node *n)
+{
+    return n->op == &op_linear || n->op == &op_linear_data_grad ||
+           n->op == &op_linear_weight_grad;
+}
+
+static void find_linear(struct conv_shape *s, const struct tensor *x,
+                        const struct tensor *y)
+{
+    int rows = (int)(tensor_len(x) / tensor_channels(x));
+
+    *s = (struct conv_shape){
+        .type = x->dtype,
+        .n = 1,
+        .h = 1,
+        .w = rows,
+        .c = (int)tensor_channels(x),
+        .ho = 1,
+        .wo = rows,
+        .k = (int)tensor_channels(y),
+        .kernel_h = 1,
+        .kernel_w = 1,
+        .stride_h = 1,
+        .stride_w = 1,
+        .dilation_h = 1,
+        .dilation_w = 1,
+    };
+}
+
 /* Fills in the shape of a node; x and y are those of the forward convolution. */
-static const char *find_shape(struct conv_shape *s, const struct node *n,
-                              const struct tensor *x, const struct tensor *y)
+static const char *find_shape(struct conv_shape *s, const struct conv_loops *loops,
+                              const struct node *n, const struct tensor *x,
+                              const struct tensor *y)
 {
     const struct conv2d_attrs *a = n->attrs;
+    bool depthwise;
 
     if (x->dtype != y->dtype)
         return "x and y have different types";
-    if (a->extra_h || a->extra_w)
-        return "the padding is wider at the end";
-    if (a->groups != 1)
+    if (is_linear(n)) {
+        if (!loops->linear)
+            return "it is a linear layer";
+        if (tensor_len(x) / tensor_channels(x) > INT32_MAX)
+            return "more than 2^31 rows";
+        find_linear(s, x, y);
+        return NULL;
+    }
+    depthwise =
+        a->groups > 1 && a->groups == x->dim[IMAGE_C] && a->groups == y->dim[IMAGE_C];
+    if (loops->depthwise != depthwise)
+        return depthwise ? "it is depthwise" : "it is not depthwise";
+    if (a->groups != 1 && !depthwise)
         return "without groups only";
+    if ((a->extra_h || a->extra_w) && !depthwise)
+        return "the padding is wider at the end";
     if (x->dim[IMAGE_N] * x->dim[IMAGE_H] * x->dim[IMAGE_W] > INT32_MAX ||
         y->dim[IMAGE_N] * y->dim[IMAGE_H] * y->dim[IMAGE_W] > INT32_MAX)
         return "more than 2^31 positions";
@@ -55,6 +99,7 @@ static const char *find_shape(struct conv_shape *s, const struct node *n,
         .pad_w = a->pad_w,
         .dilation_h = a->dilation_h,
         .dilation_w = a->dilation_w,
+        .depthwise = depthwise,
     };
     return NULL;
 }
@@ -160,7 +205,7 @@ static const char *claim_forward(struct region *r, const struct graph *g, struct
         why = chain_decline(&f, g, loops);
     st->loops = loops;
     if (!why)
-        why = find_shape(&st->shape, f.conv, f.conv->in[CONV2D_X], f.conv->out[0]);
+        why = find_shape(&st->shape, loops, f.conv, f.conv->in[CONV2D_X], f.conv->out[0]);
     if (!why)
         why = loops->forward_can(dev, &st->shape);
     if (why)
@@ -189,7 +234,7 @@ static const char *claim_data_grad(struct region *r, const struct graph *g,
 
     if (is_plain_relu_grad(n))
         grad = sole_producer(g, n->in[ACTIVATION_GRAD_DY], &op_conv2d_data_grad);
-    if (!grad || grad->op != &op_conv2d_data_grad)
+    if (!grad || (grad->op != &op_conv2d_data_grad && grad->op != &op_linear_data_grad))
         return "no data gradient of a convolution, nor a relu's after one";
     if (loops->unfused && n != grad)
         return "these loops have no relu";
@@ -202,7 +247,8 @@ static const char *claim_data_grad(struct region *r, const struct graph *g,
     st->loops = loops;
     why = loops_decline(loops, g);
     if (!why)
-        why = find_shape(&st->shape, grad, grad->out[0], grad->in[CONV2D_DATA_GRAD_DY]);
+        why = find_shape(&st->shape, loops, grad, grad->out[0],
+                         grad->in[CONV2D_DATA_GRAD_DY]);
     if (!why)
         why = loops->data_grad_can(dev, &st->shape);
     if (why)
@@ -286,7 +332,8 @@ static const char *claim_weight_grad(struct region *r, const struct graph *g,
         weight = free_reader(g, n->in[BIAS_GRAD_DY], &op_conv2d_weight_grad,
                              CONV2D_WEIGHT_GRAD_DY);
     }
-    if (!weight || weight->op != &op_conv2d_weight_grad)
+    if (!weight ||
+        (weight->op != &op_conv2d_weight_grad && weight->op != &op_linear_weight_grad))
         return "not the weight gradient of a convolution, nor its bias's";
     if (loops->no_db && bias)
         return "these loops have no bias";
@@ -297,7 +344,7 @@ static const char *claim_weight_grad(struct region *r, const struct graph *g,
     st->loops = loops;
     why = loops_decline(loops, g);
     if (!why)
-        why = find_shape(&st->shape, weight, weight->in[CONV2D_WEIGHT_GRAD_X],
+        why = find_shape(&st->shape, loops, weight, weight->in[CONV2D_WEIGHT_GRAD_X],
                          weight->in[CONV2D_WEIGHT_GRAD_DY]);
     if (!why)
         why = loops->weight_grad_can(dev, &st->shape);
@@ -344,6 +391,8 @@ static void weight_grad_run(struct step *s, struct device *dev)
 OWN(forward, amx)
 OWN(data_grad, amx)
 OWN(weight_grad, amx)
+OWN(data_grad, depthwise)
+OWN(weight_grad, depthwise)
 OWN(forward, direct)
 OWN(data_grad, direct)
 OWN(weight_grad, direct)

@@ -24,6 +24,8 @@ const struct kernel *const cpu_kernels[] = {
     /* large claims first */
     &cpu_down,
     &cpu_down_weight_grad,
+    &cpu_data_grad_depthwise,
+    &cpu_weight_grad_depthwise,
     &cpu_forward_amx,
     &cpu_data_grad_amx,
     &cpu_weight_grad_amx,
@@ -74,6 +76,8 @@ const struct kernel *const cpu_kernels[] = {
     &cpu_resample,
     &cpu_concat,
     &cpu_strided_copy,
+    &cpu_gather,
+    &cpu_constant,
     &cpu_matmul,
     &cpu_softmax,
     &cpu_patch_merge,
@@ -106,6 +110,8 @@ const struct kernel *const cpu_kernels[] = {
 };
 
 const struct kernel *const cpu_own_convs[] = {
+    &cpu_data_grad_depthwise,
+    &cpu_weight_grad_depthwise,
     &cpu_forward_amx,
     &cpu_data_grad_amx,
     &cpu_weight_grad_amx,

@@ -24,8 +24,9 @@ extern const struct kernel cpu_add, cpu_augment, cpu_patch_mask, cpu_batchnorm,
     cpu_window_mix;
 extern const struct kernel cpu_layer_scale, cpu_layernorm, cpu_layernorm_grad;
 extern const struct kernel cpu_bucket, cpu_expr, cpu_grads_join, cpu_reduce_sum;
-extern const struct kernel cpu_corn, cpu_matmul, cpu_regression_loss, cpu_softmax,
-    cpu_strided_copy, cpu_unscale;
+extern const struct kernel cpu_corn, cpu_data_grad_depthwise, cpu_weight_grad_depthwise,
+    cpu_matmul, cpu_regression_loss, cpu_softmax, cpu_strided_copy, cpu_unscale;
+extern const struct kernel cpu_constant, cpu_gather;
 
 /* True if our own loops can store this type. */
 static inline bool cpu_dtype(const struct tensor *t)

@@ -96,8 +96,11 @@ struct tensor {
     bool wants_grad; /* set by autodiff: trainable, or depends on a trainable tensor */
     bool root;       /* computed even if no node reads it */
     struct tensor *grad;
+    bool integer;    /* buffers: of integers, fp32 in memory, int64 in files */
     struct tensor *statistic_of; /* the buffer updated by this batch statistic */
     struct init init;
+    const char *const *also; /* other names of a parameter in files (tied weights); */
+    int nalso;               /* their number */
 
     int claimed_reads; /* by regions, during the claim pass */
     size_t room;       /* bytes of storage, if more than tensor_size(): region_room() */

@@ -165,7 +165,7 @@ static bool extent(const struct safetensors_tensor *t, const struct pt2_file_vie
 }
 
 /* Fills a tensor and its view. Returns NULL, or why it cannot be read. */
-static const char *parse(const struct pt2_file *p, const json_t *row,
+static const char *parse(const struct pt2_file *p, const char *part, const json_t *row,
                          struct safetensors_tensor *t, struct pt2_file_view *v)
 {
     const json_t *meta = json_object_get(row, "tensor_meta"),
@@ -183,7 +183,7 @@ static const char *parse(const struct pt2_file *p, const json_t *row,
     t->ndim = sizes_of(json_object_get(meta, "sizes"), t->dims);
     if (t->ndim < 0 || sizes_of(json_object_get(meta, "strides"), v->stride) != t->ndim)
         return "has no static dims, or more than 8";
-    member = xasprintf("data/weights/%s", path);
+    member = xasprintf("data/%s/%s", part, path);
     v->entry = find_entry(p, member);
     free(member);
     if (v->entry < 0 || zip_entry_inflated(p->zip, v->entry))
@@ -198,11 +198,11 @@ static const char *parse(const struct pt2_file *p, const json_t *row,
     return NULL;
 }
 
-static int add(struct pt2_file *p, const char *name, const json_t *row, uint64_t *total,
-               struct strbuf *why)
+static int add(struct pt2_file *p, const char *part, const char *name, const json_t *row,
+               uint64_t *total, struct strbuf *why)
 {
     struct safetensors_tensor *t = &p->tensor[p->n];
-    const char *wrong = parse(p, row, t, &p->view[p->n]);
+    const char *wrong = parse(p, part, row, t, &p->view[p->n]);
 
     if (wrong)
         return input_refuse(&p->in, why, "tensor '%s' %s", name, wrong);
@@ -218,9 +218,10 @@ static int add(struct pt2_file *p, const char *name, const json_t *row, uint64_t
                               TIMES);
 }
 
-static int list_tensors(struct pt2_file *p, struct strbuf *why)
+/* `part`: "weights" or "constants". */
+static int list_tensors(struct pt2_file *p, const char *part, struct strbuf *why)
 {
-    static const char member[] = "data/weights/model_weights_config.json";
+    char *member = xasprintf("data/%s/model_%s_config.json", part, part);
     struct strbuf text = STRBUF_INIT;
     uint64_t total = 0;
     const char *name;
@@ -237,19 +238,31 @@ static int list_tensors(struct pt2_file *p, struct strbuf *why)
     json_object_foreach(config, name, row)
     {
         if (!rc)
-            rc = add(p, name, row, &total, why);
+            rc = add(p, part, name, row, &total, why);
     }
     json_decref(all);
+    free(member);
     strbuf_release(&text);
     return rc;
 }
 
-int pt2_file_open(struct pt2_file *p, const char *path, struct strbuf *why)
+static int open_part(struct pt2_file *p, const char *path, const char *part,
+                     struct strbuf *why)
 {
     if (open_zip(p, path, why) || check_text(p, mark, "pt2", why) ||
         check_text(p, "byteorder", "little", why))
         return -1;
-    return list_tensors(p, why);
+    return list_tensors(p, part, why);
+}
+
+int pt2_file_open(struct pt2_file *p, const char *path, struct strbuf *why)
+{
+    return open_part(p, path, "weights", why);
+}
+
+int pt2_file_open_constants(struct pt2_file *p, const char *path, struct strbuf *why)
+{
+    return open_part(p, path, "constants", why);
 }
 
 void pt2_file_close(struct pt2_file *p)
@@ -304,6 +317,18 @@ int pt2_file_read(const struct pt2_file *p, const struct safetensors_tensor *t,
     return rc;
 }
 
+/* True if both are the same elements with the same dims. */
+static bool same(const struct pt2_file *p, size_t i, size_t k)
+{
+    const struct pt2_file_view *a = &p->view[i], *b = &p->view[k];
+    const struct safetensors_tensor *s = &p->tensor[i], *t = &p->tensor[k];
+
+    return a->entry == b->entry && a->offset == b->offset && s->dtype == t->dtype &&
+           s->ndim == t->ndim && s->size && s->size == t->size &&
+           !memcmp(s->dims, t->dims, (size_t)s->ndim * sizeof(*s->dims)) &&
+           !memcmp(a->stride, b->stride, (size_t)s->ndim * sizeof(*a->stride));
+}
+
 /* True if the ranges from the first to the last element of two tensors overlap. */
 static bool overlap(const struct pt2_file *p, size_t i, size_t k)
 {
@@ -321,9 +346,19 @@ const struct safetensors_tensor *pt2_file_shared(const struct pt2_file *p,
 {
     for (size_t i = 0; i < p->n; i++)
         for (size_t k = i + 1; k < p->n; k++)
-            if (overlap(p, i, k)) {
+            if (overlap(p, i, k) && !same(p, i, k)) {
                 *other = &p->tensor[k];
                 return &p->tensor[i];
             }
+    return NULL;
+}
+
+const char *pt2_file_tied(const struct pt2_file *p, const struct safetensors_tensor *t)
+{
+    size_t k = (size_t)(t - p->tensor);
+
+    for (size_t i = 0; i < k; i++)
+        if (same(p, i, k))
+            return p->tensor[i].name;
     return NULL;
 }

@@ -6,6 +6,7 @@
  *   NAME/models/model.json                           the exported program
  *   NAME/data/weights/model_weights_config.json      names, dims, strides
  *   NAME/data/weights/weight_N                       the bytes of a storage
+ *   NAME/data/constants/...                          the same for tensors that are no weights
  *
  * Nothing in them is executed. Tensors may have any strides and may share a storage;
  * opening checks that each is within its own. Refused: weights that are pickles, big-endian
@@ -46,12 +47,18 @@ struct pt2_file {
 bool pt2_file_is(const char *path);
 
 int pt2_file_open(struct pt2_file *p, const char *path, struct strbuf *why);
+/* The same with the constants of the archive as the tensors. */
+int pt2_file_open_constants(struct pt2_file *p, const char *path, struct strbuf *why);
 void pt2_file_close(struct pt2_file *p);
 
-/* Returns the first tensor whose elements another one, *other, may share; NULL if there is
- * none. */
+/* Returns the first tensor whose elements another one, *other, may share in another shape;
+ * NULL if there is none. */
 const struct safetensors_tensor *pt2_file_shared(const struct pt2_file *p,
                                                  const struct safetensors_tensor **other);
+
+/* Returns the name of the first tensor that has the same elements in the same shape as t, a
+ * later one; NULL if there is none. */
+const char *pt2_file_tied(const struct pt2_file *p, const struct safetensors_tensor *t);
 
 /* Appends the text of the member `name`, which is below the archive's folder. */
 int pt2_file_text(const struct pt2_file *p, const char *name, struct strbuf *text,

@@ -7,7 +7,7 @@
  *   MIXER_GLU     gMixer, timm's: both MLPs are gated, a silu(b) of two halves
  *   MIXER_AFFINE  ResMLP (Touvron et al. 2021, arXiv 2105.03404): a scale and a shift
  *                 instead of norms, layer scale, one linear layer of the tokens
- *   MIXER_GATE    gMLP (Liu et al. 2021, arXiv 2105.08050): one MLP a block, gated by a
+ *   MIXER_GATE    gMLP (Liu et al. 2021, arXiv 2105.08050): one MLP per block, gated by a
  *                 linear layer of the tokens
  *
  * The number of tokens is a shape of weights, so weights are for one image size. Names,

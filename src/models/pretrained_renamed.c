@@ -99,6 +99,7 @@ const struct pretrained_renamed pretrained_renamed_table[] = {
     {"tf_efficientnetv2_s_in21k", "tf_efficientnetv2_s.in21k"},
     {"tf_efficientnetv2_xl_in21ft1k", "tf_efficientnetv2_xl.in21k_ft_in1k"},
     {"tf_efficientnetv2_xl_in21k", "tf_efficientnetv2_xl.in21k"},
+    {"tv_densenet121", "densenet121.tv_in1k"},
     {"tv_resnet101", "resnet101.tv_in1k"},
     {"tv_resnet152", "resnet152.tv_in1k"},
     {"tv_resnet34", "resnet34.tv_in1k"},

@@ -10,8 +10,10 @@
 #include "base/suggest.h"
 #include "models/convnext.h"
 #include "models/deeplab.h"
+#include "models/densenet.h"
 #include "models/efficientnet.h"
 #include "models/erfnet.h"
+#include "models/ghostnet.h"
 #include "models/mit.h"
 #include "models/mixer.h"
 #include "models/mobilenetv2.h"
@@ -24,12 +26,16 @@
 #include "models/swin_mlp.h"
 #include "models/swinv2.h"
 #include "models/unet.h"
+#include "models/vgg.h"
 #include "models/vit.h"
 
 const struct model_family *const model_families[] = {
     &resnet_family,
+    &vgg_family,
+    &densenet_family,
     &regnet_family,
     &efficientnet_family,
+    &ghostnet_family,
     &mobilenetv2_family,
     &mobilenetv3_family,
     &mobilenetv4_family,

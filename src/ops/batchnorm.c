@@ -7,7 +7,7 @@
 #include "ops/image.h"
 
 static const struct attr batchnorm_attr_table[] = {
-    ATTR_FLOAT(struct batchnorm_attrs, eps, 1e-12, 1, "added to the variance"),
+    ATTR_FLOAT(struct batchnorm_attrs, eps, 9e-13, 1, "added to the variance"),
     ATTR_FLOAT(struct batchnorm_attrs, momentum, 1e-9, 1, "weight of the new batch"),
     ATTR_INT(struct batchnorm_attrs, zero_init, 0, 1, "weight starts at 0"),
     {0},

@@ -8,7 +8,7 @@
 #include "ops/image.h"
 
 static const struct attr part_attr_table[] = {
-    ATTR_FLOAT(struct batchnorm_part_attrs, eps, 1e-12, 1, "added to the variance"),
+    ATTR_FLOAT(struct batchnorm_part_attrs, eps, 9e-13, 1, "added to the variance"),
     {0},
 };
 

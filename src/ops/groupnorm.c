@@ -8,7 +8,7 @@
 
 static const struct attr groupnorm_attr_table[] = {
     ATTR_INT(struct groupnorm_attrs, groups, 1, 1 << 20, "groups of channels"),
-    ATTR_FLOAT(struct groupnorm_attrs, eps, 1e-12, 1, "added to the variance"),
+    ATTR_FLOAT(struct groupnorm_attrs, eps, 9e-13, 1, "added to the variance"),
     {0},
 };
 

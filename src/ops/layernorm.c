@@ -7,7 +7,7 @@
 #include "ops/image.h"
 
 static const struct attr layernorm_attr_table[] = {
-    ATTR_FLOAT(struct layernorm_attrs, eps, 1e-12, 1, "added to the variance"),
+    ATTR_FLOAT(struct layernorm_attrs, eps, 9e-13, 1, "added to the variance"),
     ATTR_INT(struct layernorm_attrs, zero_init, 0, 1, "weight starts at 0"),
     ATTR_INT(struct layernorm_attrs, no_affine, 0, 1, "without weight and bias"),
     {0},

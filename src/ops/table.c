@@ -13,6 +13,7 @@
 #include "ops/bucket.h"
 #include "ops/cast.h"
 #include "ops/concat.h"
+#include "ops/constant.h"
 #include "ops/confusion.h"
 #include "ops/conv2d.h"
 #include "ops/corn.h"
@@ -25,6 +26,7 @@
 #include "ops/ema.h"
 #include "ops/expr.h"
 #include "ops/focal.h"
+#include "ops/gather.h"
 #include "ops/global_avgpool.h"
 #include "ops/grad_stats.h"
 #include "ops/grads_accumulate.h"
@@ -137,6 +139,9 @@ const struct op *const op_table[] = {
     &op_softmax_grad,
     &op_strided_copy,
     &op_strided_copy_grad,
+    &op_gather,
+    &op_gather_grad,
+    &op_constant,
     &op_patch_merge,
     &op_patch_merge_grad,
     &op_prepend_token,

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "pt2/import.h"
+#include "pt2/host.h"
 
 void pt2_refuse(struct pt2_import *c, const char *fmt, ...)
 {
@@ -67,7 +67,7 @@ static struct pt2_value *nothing(struct pt2_import *c)
     return arena_new(&c->b->g->arena, sizeof(struct pt2_value));
 }
 
-struct pt2_value *pt2_tensor_or_mask(struct pt2_import *c, const char *name)
+struct pt2_value *pt2_any_or_mask(struct pt2_import *c, const char *name)
 {
     const struct pt2_arg *a = find(c, name);
     struct pt2_value *v = a && a->kind == PT2_TENSOR ? value(c, a->name) : NULL;
@@ -77,6 +77,35 @@ struct pt2_value *pt2_tensor_or_mask(struct pt2_import *c, const char *name)
         v = NULL;
     }
     return v ? v : nothing(c);
+}
+
+/* The value as a tensor of the graph if it is a constant. Made once, unless the constant
+ * changes. */
+static struct pt2_value *shown(struct pt2_import *c, struct pt2_value *v)
+{
+    if (v->kind != PT2_VALUE_CONSTANT || c->why->len)
+        return v;
+    if (!v->shown || v->shown_writes != v->host->writes) {
+        v->shown = arena_new(&c->b->g->arena, sizeof(*v));
+        *v->shown = pt2_host_show(c, v);
+        v->shown_writes = v->host->writes;
+    }
+    return v->shown;
+}
+
+struct pt2_value *pt2_tensor_or_mask(struct pt2_import *c, const char *name)
+{
+    return shown(c, pt2_any_or_mask(c, name));
+}
+
+struct pt2_value *pt2_any(struct pt2_import *c, const char *name)
+{
+    struct pt2_value *v = pt2_any_or_mask(c, name);
+
+    if (v->kind == PT2_VALUE_TENSOR || v->kind == PT2_VALUE_CONSTANT)
+        return v;
+    pt2_refuse(c, "random numbers that are no drop path");
+    return nothing(c);
 }
 
 struct pt2_value *pt2_tensor(struct pt2_import *c, const char *name)
@@ -205,24 +234,49 @@ bool pt2_pair(struct pt2_import *c, const char *name, int to[2])
     return n > 0;
 }
 
-struct pt2_value **pt2_tensors(struct pt2_import *c, const char *name, int *n)
+/* Values without elements are left out. */
+static struct pt2_value **list_of(struct pt2_import *c, const char *name, int *n,
+                                  enum pt2_value_kind kind)
 {
     const struct pt2_arg *a = find(c, name);
-    bool list = a && a->kind == PT2_TENSORS && a->n > 0;
-    struct pt2_value **v;
+    int all = a && a->kind == PT2_TENSORS ? a->n : 0;
+    struct pt2_value **v =
+        arena_new(&c->b->g->arena, (size_t)(all + 1) * sizeof(struct pt2_value *));
 
-    if (!list)
-        wrong(c, name);
-    *n = list ? a->n : 1;
-    v = arena_new(&c->b->g->arena, (size_t)*n * sizeof(struct pt2_value *));
-    for (int i = 0; i < *n; i++) {
-        v[i] = list && a->names[i] ? value(c, a->names[i]) : NULL;
-        if (!v[i] || v[i]->kind != PT2_VALUE_TENSOR) {
+    *n = 0;
+    for (int i = 0; i < all; i++) {
+        struct pt2_value *one = a->names[i] ? value(c, a->names[i]) : NULL;
+
+        if (one && one->kind == PT2_VALUE_VOID)
+            continue;
+        if (one && kind == PT2_VALUE_TENSOR)
+            one = shown(c, one);
+        if (!one || one->kind != kind) {
             wrong(c, name);
-            v[i] = nothing(c);
+            one = nothing(c);
         }
+        v[(*n)++] = one;
+    }
+    if (!*n) {
+        wrong(c, name);
+        v[(*n)++] = nothing(c);
     }
     return v;
+}
+
+struct pt2_value **pt2_tensors(struct pt2_import *c, const char *name, int *n)
+{
+    return list_of(c, name, n, PT2_VALUE_TENSOR);
+}
+
+struct pt2_value **pt2_constants(struct pt2_import *c, const char *name, int *n)
+{
+    return list_of(c, name, n, PT2_VALUE_CONSTANT);
+}
+
+const struct pt2_arg *pt2_argument(struct pt2_import *c, const char *name)
+{
+    return find(c, name);
 }
 
 int pt2_dim(struct pt2_import *c, int64_t dim, int ndim)

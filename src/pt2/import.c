@@ -5,8 +5,73 @@
 #include "base/error.h"
 #include "ops/image.h"
 #include "ops/init.h"
+#include "pt2/fold.h"
 #include "pt2/place.h"
 #include "pt2/table.h"
+
+/* ---- which values are read ---- */
+
+static void note_read(struct pt2_import *c, const char *value, int at)
+{
+    int *last = strmap_get(&c->reads, value);
+
+    if (!last) {
+        last = arena_new(&c->b->g->arena, sizeof(*last));
+        strmap_put(&c->reads, value, last);
+    }
+    *last = at;
+}
+
+/* Notes the last node that reads each value; the output is read after all. */
+static void note_reads(struct pt2_import *c)
+{
+    for (int i = 0; i < c->p->nnode; i++)
+        for (int k = 0; k < c->p->node[i].nin; k++) {
+            const struct pt2_arg *a = &c->p->node[i].in[k].arg;
+
+            if (a->kind == PT2_TENSOR)
+                note_read(c, a->name, i);
+            for (int j = 0; a->kind == PT2_TENSORS && j < a->n; j++)
+                if (a->names[j])
+                    note_read(c, a->names[j], i);
+        }
+    note_read(c, c->p->output, c->p->nnode);
+}
+
+static bool is_read(const struct pt2_import *c, const char *value)
+{
+    return strmap_has(&c->reads, value);
+}
+
+bool pt2_is_read_later(const struct pt2_import *c, const char *value)
+{
+    const int *last = strmap_get(&c->reads, value);
+
+    return last && *last > c->at;
+}
+
+/* True if nothing reads the results of the current node, tensors, and it writes nothing. */
+static bool is_dead(const struct pt2_import *c)
+{
+    const struct pt2_node *n = c->node;
+    const char *dot = strrchr(n->target, '.');
+
+    if ((dot && dot > n->target && dot[-1] == '_') || n->nout < 1 ||
+        !strncmp(n->target, "aten.batch_norm", 15))
+        return false;
+    for (int i = 0; i < n->nout; i++) {
+        const struct pt2_arg *out = &n->out[i];
+
+        if (out->kind != PT2_TENSOR && out->kind != PT2_TENSORS)
+            return false;
+        if (out->kind == PT2_TENSOR && is_read(c, out->name))
+            return false;
+        for (int k = 0; out->kind == PT2_TENSORS && k < out->n; k++)
+            if (out->names[k] && is_read(c, out->names[k]))
+                return false;
+    }
+    return true;
+}
 
 /* ---- results ---- */
 
@@ -25,7 +90,8 @@ static void check_dims(struct pt2_import *c, const char *name, const struct pt2_
 {
     const struct pt2_meta *m = pt2_program_meta(c->p, name);
 
-    if (!m || v->kind != PT2_VALUE_TENSOR || c->why->len)
+    if (!m || (v->kind != PT2_VALUE_TENSOR && v->kind != PT2_VALUE_CONSTANT) ||
+        c->why->len)
         return;
     if (m->ndim != v->ndim)
         pt2_refuse(c, "its result has %d dims, and %d in PyTorch", v->ndim, m->ndim);
@@ -46,7 +112,10 @@ static void result(struct pt2_import *c, struct pt2_value v)
         pt2_refuse(c, "its result is empty or too large");
         return;
     }
-    if (c->node->nout != 1 || (out->kind != PT2_TENSOR && out->kind != PT2_INT) ||
+    if (c->node->nout == 2 && out[1].kind == PT2_TENSOR &&
+        pt2_is_read_later(c, out[1].name))
+        pt2_refuse(c, "its second result, which is read, is not supported");
+    if (c->node->nout > 2 || (out->kind != PT2_TENSOR && out->kind != PT2_INT) ||
         !out->name) {
         pt2_refuse(c, "it has other results than one tensor");
         return;
@@ -133,21 +202,6 @@ static bool is_kernel(const struct pt2_program *p, const char *value)
     return false;
 }
 
-static bool is_read(const struct pt2_program *p, const char *value)
-{
-    for (int i = 0; i < p->nnode; i++)
-        for (int k = 0; k < p->node[i].nin; k++) {
-            const struct pt2_arg *a = &p->node[i].in[k].arg;
-
-            if (a->kind == PT2_TENSOR && !strcmp(a->name, value))
-                return true;
-            for (int j = 0; a->kind == PT2_TENSORS && j < a->n; j++)
-                if (a->names[j] && !strcmp(a->names[j], value))
-                    return true;
-        }
-    return !strcmp(p->output, value);
-}
-
 static bool ends_with(const char *s, const char *end)
 {
     size_t n = strlen(s), m = strlen(end);
@@ -175,6 +229,54 @@ static bool is_head(const struct pt2_import *c, const char *value)
            (c->head.bias && !strcmp(c->head.bias, value));
 }
 
+static bool is_tied_to(const struct pt2_weight *w, const struct pt2_weight *first)
+{
+    return w->tied && !strcmp(w->tied, first->name);
+}
+
+/* True if a node reads the weight by one of its names. */
+static bool is_tied_read(const struct pt2_import *c, const struct pt2_weight *first)
+{
+    bool read = is_read(c, first->value);
+
+    for (int i = 0; i < c->p->nweight && !read; i++)
+        read = is_tied_to(&c->p->weight[i], first) && is_read(c, c->p->weight[i].value);
+    return read;
+}
+
+/* Gives the parameter of a weight the other names in the state dict. */
+static void name_tied(struct pt2_import *c, const struct pt2_weight *first,
+                      struct tensor *t)
+{
+    const char **also = NULL;
+
+    for (int i = 0; i < c->p->nweight; i++) {
+        if (!is_tied_to(&c->p->weight[i], first))
+            continue;
+        if (!also)
+            also = arena_new(&c->b->g->arena, (size_t)c->p->nweight * sizeof(*also));
+        also[t->nalso++] = c->p->weight[i].name;
+    }
+    t->also = also;
+}
+
+/* A weight that is an earlier one. */
+static void make_tied(struct pt2_import *c, const struct pt2_weight *w)
+{
+    for (int i = 0; i < c->p->nweight; i++) {
+        const struct pt2_value *v = strmap_get(&c->value, c->p->weight[i].value);
+
+        if (strcmp(c->p->weight[i].name, w->tied) != 0 || !v)
+            continue;
+        if (is_head(c, w->value) && c->classes != c->head.classes)
+            pt2_refuse(c, "its last layer shares its weights, so that its classes cannot "
+                          "be changed");
+        (void)keep(c, w->value, *v);
+        return;
+    }
+    pt2_refuse(c, "'%s' shares memory with '%s', which is no weight", w->name, w->tied);
+}
+
 static struct tensor *make_param(struct pt2_import *c, const struct pt2_weight *w,
                                  const char *layer, const char *suffix,
                                  const int64_t *dim)
@@ -184,23 +286,55 @@ static struct tensor *make_param(struct pt2_import *c, const struct pt2_weight *
         graph_param(c->b, layer, suffix, image ? LAYOUT_IMAGE : LAYOUT_PLAIN,
                     w->meta->ndim, dim, init_of(w, dim));
 
-    if (!w->meta->requires_grad || !is_read(c->p, w->value)) {
+    name_tied(c, w, t);
+    if (!w->meta->requires_grad || !is_tied_read(c, w)) {
         t->frozen = true;
         t->trainable = t->held = false;
     }
     return t;
 }
 
+/* Splits a name in the state dict into layer and suffix. */
+static const char *layer_of(struct pt2_import *c, const char *name, const char **suffix)
+{
+    const char *dot = strrchr(name, '.');
+
+    *suffix = dot ? dot + 1 : name;
+    return arena_printf(&c->b->g->arena, "%.*s", dot ? (int)(dot - name) : 0, name);
+}
+
+/* A tensor whose numbers are part of the program. One of the state dict is a buffer, too. */
+static void make_constant(struct pt2_import *c, const struct pt2_weight *w)
+{
+    const struct pt2_lifted *l = strmap_get(&c->p->lifted, w->value);
+    struct pt2_value v = pt2_host_new(c, w->meta->dtype, w->meta->ndim, w->meta->dim);
+    const char *suffix, *layer = layer_of(c, w->name, &suffix);
+
+    if (c->why->len || l->len != v.host->len)
+        return;
+    memcpy(v.host->data, l->data, (size_t)l->len * sizeof(*l->data));
+    if (w->kind == PT2_BUFFER && w->meta->ndim <= TENSOR_DIMS)
+        graph_buffer(c->b, layer, suffix, w->meta->ndim, w->meta->dim,
+                     (struct init){INIT_ZERO, 0})
+            ->integer = true;
+    (void)keep(c, w->value, v);
+}
+
 static void make_weight(struct pt2_import *c, const struct pt2_weight *w)
 {
-    const char *dot = strrchr(w->name, '.');
-    char *layer =
-        arena_printf(&c->b->g->arena, "%.*s", dot ? (int)(dot - w->name) : 0, w->name);
-    const char *suffix = dot ? dot + 1 : w->name;
+    const char *suffix, *layer = layer_of(c, w->name, &suffix);
     bool counter = ends_with(w->name, "num_batches_tracked") && !w->meta->ndim;
     int64_t dim[PT2_DIMS] = {1};
     struct pt2_value v;
 
+    if (w->tied) {
+        make_tied(c, w);
+        return;
+    }
+    if (strmap_has(&c->p->lifted, w->value)) {
+        make_constant(c, w);
+        return;
+    }
     memcpy(dim, w->meta->dim, (size_t)w->meta->ndim * sizeof(*dim));
     if (is_head(c, w->value))
         dim[0] = c->classes;
@@ -223,57 +357,6 @@ static void make_weight(struct pt2_import *c, const struct pt2_weight *w)
                                          1}));
     v.memory = ++c->memories;
     (void)keep(c, w->value, v);
-}
-
-/* ---- in place ---- */
-
-static bool reads(const struct pt2_node *n, const char *value)
-{
-    for (int k = 0; k < n->nin; k++) {
-        const struct pt2_arg *a = &n->in[k].arg;
-
-        if (a->kind == PT2_TENSOR && !strcmp(a->name, value))
-            return true;
-        for (int j = 0; a->kind == PT2_TENSORS && j < a->n; j++)
-            if (a->names[j] && !strcmp(a->names[j], value))
-                return true;
-    }
-    return false;
-}
-
-static bool is_read_later(const struct pt2_import *c, const char *value)
-{
-    for (int i = c->at + 1; i < c->p->nnode; i++)
-        if (reads(&c->p->node[i], value))
-            return true;
-    return !strcmp(c->p->output, value);
-}
-
-/* After a node has written its first argument `before`: names of the same elements get the
- * new value; a name of other elements of that memory must not be read any more. */
-static void rename_written(struct pt2_import *c, const struct pt2_value *before)
-{
-    const struct pt2_value *after = c->node->out[0].kind == PT2_TENSOR
-                                        ? strmap_get(&c->value, c->node->out[0].name)
-                                        : NULL;
-
-    for (size_t i = 0; i < c->value.n && after && !c->why->len; i++) {
-        const char *name = c->value.entry[i].key;
-        struct pt2_value *v = c->value.entry[i].value;
-
-        if (v == after || v->memory != before->memory || v->kind == PT2_VALUE_NUMBER)
-            continue;
-        if (v->kind != before->kind ||
-            (v->kind == PT2_VALUE_TENSOR && !pt2_value_same(v, before))) {
-            if (is_read_later(c, name))
-                pt2_refuse(c,
-                           "it writes in place what '%s' shows in another shape, "
-                           "which is not supported",
-                           name);
-            continue;
-        }
-        *v = *after;
-    }
 }
 
 /* ---- nodes ---- */
@@ -306,20 +389,27 @@ static void map_node(struct pt2_import *c)
     const struct pt2_row *row = pt2_row_find(n->target, &in_place);
     struct pt2_value before = {0};
 
-    if (is_counter(c))
+    if (is_counter(c) || is_dead(c))
         return;
-    if (!row) {
-        pt2_refuse(c, "this operator is not supported");
-        return;
-    }
+    c->used = 0;
     if (n->nin > 64) {
         pt2_refuse(c, "it has %d arguments", n->nin);
         return;
     }
+    if (pt2_fold(c)) {
+        check_arguments(c);
+        return;
+    }
+    if (!row) {
+        pt2_refuse(c, "this operator is not supported");
+        return;
+    }
     if (in_place) {
         c->used = 0;
-        before = *pt2_tensor_or_mask(c, n->nin ? n->in[0].name : "self");
-        if (before.t && !before.t->producer && before.t->kind != TENSOR_INPUT)
+        before = *pt2_any_or_mask(c, n->nin ? n->in[0].name : "self");
+        if (before.kind == PT2_VALUE_CONSTANT)
+            pt2_refuse(c, "it writes something computed to a constant");
+        if (before.memory <= c->weights)
             pt2_refuse(c, "it writes a parameter or buffer in place");
     }
     c->used = 0;
@@ -327,79 +417,7 @@ static void map_node(struct pt2_import *c)
         row->map(c);
     check_arguments(c);
     if (in_place && !c->why->len)
-        rename_written(c, &before);
-}
-
-/* ---- the head ---- */
-
-static const struct pt2_node *maker_of(const struct pt2_program *p, const char *value)
-{
-    for (int i = 0; i < p->nnode; i++)
-        for (int k = 0; k < p->node[i].nout; k++)
-            if (p->node[i].out[k].kind == PT2_TENSOR &&
-                !strcmp(p->node[i].out[k].name, value))
-                return &p->node[i];
-    return NULL;
-}
-
-/* Returns the name of a tensor argument, or NULL. */
-static const char *operand(const struct pt2_node *n, const char *name)
-{
-    for (int i = 0; i < n->nin; i++)
-        if (!strcmp(n->in[i].name, name) && n->in[i].arg.kind == PT2_TENSOR)
-            return n->in[i].arg.name;
-    return NULL;
-}
-
-/* True for a node that keeps the channels of its first argument apart, so that the layer
- * before it still computes one logit per channel. */
-static bool passes_channels(const struct pt2_node *n)
-{
-    static const char *const rows[] = {
-        "aten.view.default",          "aten.reshape.default",
-        "aten.flatten.using_ints",    "aten.squeeze.dim",
-        "aten.squeeze.dims",          "aten.mean.dim",
-        "aten.relu.default",          "aten.relu_.default",
-        "aten.dropout.default",       "aten.adaptive_avg_pool2d.default",
-        "aten.avg_pool2d.default",    "aten.upsample_bilinear2d.vec",
-        "aten.contiguous.default",    "aten.clone.default",
-        "aten.upsample_nearest2d.vec"};
-
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-        if (!strcmp(n->target, rows[i]))
-            return n->nin > 0 && n->in[0].arg.kind == PT2_TENSOR;
-    return false;
-}
-
-static const struct pt2_weight *weight_of(const struct pt2_program *p, const char *value)
-{
-    for (int i = 0; value && i < p->nweight; i++)
-        if (!strcmp(p->weight[i].value, value))
-            return &p->weight[i];
-    return NULL;
-}
-
-struct pt2_head pt2_head_of(const struct pt2_program *p)
-{
-    struct pt2_head h = {.classes =
-                             p->output_meta->ndim > 1 ? p->output_meta->dim[1] : 0};
-    const struct pt2_node *n = maker_of(p, p->output);
-    const struct pt2_weight *w;
-
-    for (int i = 0; n && passes_channels(n) && i < p->nnode; i++)
-        n = maker_of(p, n->in[0].arg.name);
-    if (!n || (strcmp(n->target, "aten.linear.default") != 0 &&
-               strcmp(n->target, "aten.conv2d.default") != 0))
-        return h;
-    w = weight_of(p, operand(n, "weight"));
-    if (!w || w->meta->ndim < 2 || w->meta->dim[0] != h.classes ||
-        !ends_with(w->name, ".weight"))
-        return h;
-    h.weight = w->value;
-    h.bias = operand(n, "bias");
-    h.layer = w->name;
-    h.layer_len = (int)(strlen(w->name) - strlen(".weight"));
-    return h;
+        pt2_written(c, &before);
 }
 
 /* ---- the program ---- */
@@ -448,8 +466,12 @@ struct tensor *pt2_import(struct builder *b, const struct pt2_program *p, int64_
         .b = b, .p = p, .head = pt2_head_of(p), .classes = classes, .why = &reason};
     struct tensor *y = NULL;
 
-    for (int i = 0; i < p->nweight && !reason.len; i++)
-        make_weight(&c, &p->weight[i]);
+    note_reads(&c);
+    for (int tied = 0; tied < 2; tied++) /* the first of tied weights before the others */
+        for (int i = 0; i < p->nweight && !reason.len; i++)
+            if (!p->weight[i].tied == !tied)
+                make_weight(&c, &p->weight[i]);
+    c.weights = c.memories;
     if (!reason.len && start(&c, x)) {
         for (c.at = 0; c.at < p->nnode && !reason.len; c.at++) {
             c.node = &p->node[c.at];
@@ -462,6 +484,7 @@ struct tensor *pt2_import(struct builder *b, const struct pt2_program *p, int64_
     strbuf_addstr(why, reason.buf);
     strbuf_release(&reason);
     strmap_release(&c.value);
+    strmap_release(&c.reads);
     strmap_release(&c.layers);
     return y;
 }

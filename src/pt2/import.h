@@ -45,14 +45,22 @@ struct pt2_import {
     struct pt2_head head;
     int64_t classes;
     struct strmap value;         /* name -> struct pt2_value */
+    struct strmap reads;         /* name -> index of the last node that reads it, int */
     struct strmap layers;        /* names of layers that exist */
     const struct pt2_node *node; /* that is being mapped */
     int at;                      /* its index */
     uint64_t used;               /* bits of its arguments */
     struct strbuf *why;          /* not empty: refused */
-    int memories;
-    struct tensor *features; /* the last image of more than one pixel */
+    int memories, weights;       /* memories up to `weights` are those of weights */
+    struct tensor *features;     /* the last image of more than one pixel */
 };
+
+/* True if a later node reads the value, or it is the output. */
+bool pt2_is_read_later(const struct pt2_import *c, const char *value);
+
+/* After the current node has written its first argument `before` in place: all names of that
+ * memory get the new elements. */
+void pt2_written(struct pt2_import *c, const struct pt2_value *before);
 
 /* Refuses the current node; keeps the first reason. */
 __attribute__((format(printf, 2, 3))) void pt2_refuse(struct pt2_import *c,
@@ -68,6 +76,9 @@ const char *pt2_layer(struct pt2_import *c);
  * default. Results are valid, if meaningless, after a refusal.
  */
 struct pt2_value *pt2_tensor(struct pt2_import *c, const char *name);
+/* Returns a tensor or a constant as it is; pt2_tensor makes a tensor of a constant. */
+struct pt2_value *pt2_any(struct pt2_import *c, const char *name);
+struct pt2_value *pt2_any_or_mask(struct pt2_import *c, const char *name);
 /* The same, which may also be a mask or an empty tensor (pt2/value.h). */
 struct pt2_value *pt2_tensor_or_mask(struct pt2_import *c, const char *name);
 bool pt2_is_tensor(struct pt2_import *c, const char *name);
@@ -87,6 +98,10 @@ int pt2_ints(struct pt2_import *c, const char *name, int64_t to[PT2_DIMS]);
 bool pt2_pair(struct pt2_import *c, const char *name, int to[2]);
 /* Gets a list of tensors; the array lives as long as the graph. */
 struct pt2_value **pt2_tensors(struct pt2_import *c, const char *name, int *n);
+/* Gets a list of constants. */
+struct pt2_value **pt2_constants(struct pt2_import *c, const char *name, int *n);
+/* Returns an argument as it is, and consumes it; NULL if it is missing or None. */
+const struct pt2_arg *pt2_argument(struct pt2_import *c, const char *name);
 /* Consumes an argument that does not matter for values: a device, a memory format. */
 void pt2_ignore(struct pt2_import *c, const char *name);
 /* True if the node has the argument, and it is not None. */

@@ -1,136 +1,17 @@
 /*
- * Attention, softmax, and products of tensors. Attention of q, k, and v that are parts of
+ * Attention and softmax. Attention of q, k, and v that are parts of
  * one tensor [B,N,3,heads,head], as a linear layer writes it, is the operand of
  * window_attention with one window; all other attention is two products and a softmax.
  */
 #include <math.h>
 #include <string.h>
 
-#include "ops/add.h"
 #include "ops/dropout.h"
-#include "ops/matmul.h"
 #include "ops/softmax.h"
 #include "ops/window_attention.h"
-#include "pt2/place.h"
+#include "pt2/compose.h"
+#include "pt2/host.h"
 #include "pt2/table.h"
-
-/* ---- products ---- */
-
-/* Gives v the dims [p, q, rows, columns]: missing ones are 1, more than two of the batch
- * are joined, and those of `batch` are repeated. Refuses what does not fit. */
-static bool as_matrices(struct pt2_import *c, struct pt2_value *v, const int64_t batch[2])
-{
-    int64_t dim[4] = {1, 1, 0, 0};
-    int n = v->ndim;
-
-    if (n < 2) {
-        pt2_refuse(c, "a product of vectors");
-        return false;
-    }
-    dim[2] = v->dim[n - 2];
-    dim[3] = v->dim[n - 1];
-    for (int d = 0; d < n - 2; d++)
-        dim[n > 3 && d == n - 3] *= v->dim[d];
-    if (!pt2_value_view(v, 4, dim)) {
-        int order[PT2_DIMS];
-
-        for (int d = 0; d < n; d++)
-            order[d] = d;
-        if (!pt2_store(c, v, order) || !pt2_value_view(v, 4, dim))
-            return false;
-    }
-    if (batch && (v->dim[0] != batch[0] || v->dim[1] != batch[1]) &&
-        !pt2_value_expand(v, 4, (const int64_t[]){batch[0], batch[1], dim[2], dim[3]})) {
-        pt2_refuse(c, "a product of batches of different dims");
-        return false;
-    }
-    return pt2_dense(c, v);
-}
-
-/* alpha a b of matrices; the result is stored next to the tokens if b is. */
-static struct pt2_value multiply(struct pt2_import *c, struct pt2_value a,
-                                 struct pt2_value b, double alpha)
-{
-    struct matmul_attrs m = {.layer = pt2_layer(c), .alpha = (float)alpha};
-    struct pt2_value y = {.kind = PT2_VALUE_TENSOR, .ndim = 4};
-    bool beside;
-
-    if (!as_matrices(c, &a, NULL) || !as_matrices(c, &b, NULL))
-        return y;
-    for (int i = 0; i < 2; i++)
-        m.batch[i] = a.dim[i] > b.dim[i] ? a.dim[i] : b.dim[i];
-    if (!as_matrices(c, &a, m.batch) || !as_matrices(c, &b, m.batch))
-        return y;
-    if (a.dim[3] != b.dim[2]) {
-        pt2_refuse(c, "a product of matrices of different dims");
-        return y;
-    }
-    m.rows = a.dim[2];
-    m.sums = a.dim[3];
-    m.columns = b.dim[3];
-    memcpy(m.a, a.stride, sizeof(m.a));
-    memcpy(m.b, b.stride, sizeof(m.b));
-    memcpy(y.dim, (const int64_t[]){m.batch[0], m.batch[1], m.rows, m.columns},
-           4 * sizeof(*y.dim));
-    beside = b.stride[3] == 1 && m.batch[1] > 1 && b.stride[1] < b.stride[2];
-    pt2_value_store(&y, beside ? (const int[]){0, 2, 1, 3} : (const int[]){0, 1, 2, 3});
-    memcpy(m.y, y.stride, sizeof(m.y));
-    m.ndim = 4;
-    for (int d = 0; d < 4; d++)
-        m.dim[d] = y.dim[beside && (d == 1 || d == 2) ? 3 - d : d];
-    y.t = matmul(c->b, a.t, b.t, &m);
-    return y;
-}
-
-/* The product of rows [...,K] and one matrix. */
-static void map_rows(struct pt2_import *c, const struct pt2_value *a,
-                     const struct pt2_value *b)
-{
-    int order[PT2_DIMS];
-    struct tensor *t = pt2_rows(c, a, order);
-    struct pt2_value rows, y;
-
-    if (!t)
-        return;
-    rows = (struct pt2_value){.kind = PT2_VALUE_TENSOR, .t = t, .ndim = 2};
-    rows.dim[1] = a->dim[a->ndim - 1];
-    rows.dim[0] = tensor_len(t) / rows.dim[1];
-    pt2_value_store(&rows, (const int[]){0, 1});
-    y = multiply(c, rows, *b, 1);
-    if (!c->why->len)
-        pt2_result(c, pt2_rows_value(a, order, y.t));
-}
-
-void pt2_map_matmul(struct pt2_import *c)
-{
-    const struct pt2_value *a = pt2_tensor(c, "self"),
-                           *b = pt2_tensor(c, pt2_has(c, "mat2") ? "mat2" : "other");
-    int n = a->ndim > b->ndim ? a->ndim : b->ndim;
-    struct pt2_value y;
-    int64_t dim[PT2_DIMS];
-
-    if (c->why->len)
-        return;
-    if (b->ndim == 2 && a->ndim > 2) {
-        map_rows(c, a, b);
-        return;
-    }
-    if (n > 4 && a->ndim != b->ndim) {
-        pt2_refuse(c, "a product of batches of different dims");
-        return;
-    }
-    y = multiply(c, *a, *b, 1);
-    if (c->why->len)
-        return;
-    memcpy(dim, a->ndim == n ? a->dim : b->dim, sizeof(dim));
-    for (int d = 0; n <= 4 && d < n - 2; d++)
-        dim[d] = y.dim[n == 3 ? 0 : d];
-    dim[n - 2] = y.dim[2];
-    dim[n - 1] = y.dim[3];
-    if (!pt2_value_view(&y, n, dim))
-        pt2_refuse(c, "a product of batches of different dims");
-    pt2_result(c, y);
-}
 
 /* ---- softmax ---- */
 
@@ -203,20 +84,44 @@ static void map_joined(struct pt2_import *c, const struct attention *a)
     pt2_result(c, y);
 }
 
+/* True if b has the batches and heads of a, or one head for all. */
+static bool same_batch(const struct pt2_value *a, const struct pt2_value *b)
+{
+    for (int d = 0; a->ndim == b->ndim && d < a->ndim - 2; d++)
+        if (a->dim[d] != b->dim[d] && (b->dim[d] != 1 || a->ndim > 4))
+            return false;
+    return a->ndim == b->ndim;
+}
+
+/* Gives the matrices [p,q,rows,columns] the batch dims of `like`. */
+static void spread(struct pt2_import *c, struct pt2_value *v,
+                   const struct pt2_value *like)
+{
+    int64_t dim[PT2_DIMS];
+
+    memcpy(dim, like->dim, sizeof(dim));
+    dim[like->ndim - 2] = v->dim[2];
+    dim[like->ndim - 1] = v->dim[3];
+    if (!c->why->len && !pt2_value_view(v, like->ndim, dim))
+        pt2_refuse(c, "attention of batches of different dims");
+}
+
 /* softmax(scale q k' + mask) v */
 static void map_products(struct pt2_import *c, const struct attention *a)
 {
+    int n = a->q->ndim;
     struct pt2_value kt = *a->k, s;
-    const int swap[] = {0, 1, 3, 2};
+    int swap[PT2_DIMS];
 
-    if (a->q->ndim != 4 || a->k->ndim != 4 || a->v->ndim != 4 ||
-        memcmp(a->q->dim, a->k->dim, 2 * sizeof(*a->k->dim)) != 0 ||
-        memcmp(a->q->dim, a->v->dim, 2 * sizeof(*a->v->dim)) != 0) {
-        pt2_refuse(c, "attention of tensors that are not [B, heads, tokens, channels]");
+    if (n < 3 || !same_batch(a->q, a->k) || !same_batch(a->q, a->v)) {
+        pt2_refuse(c, "attention of tensors that are not [..., tokens, channels]");
         return;
     }
+    for (int d = 0; d < n; d++)
+        swap[d] = d < n - 2 ? d : 2 * n - 3 - d;
     pt2_value_permute(&kt, swap);
-    s = multiply(c, *a->q, kt, a->scale);
+    s = pt2_multiply(c, *a->q, kt, a->scale);
+    spread(c, &s, a->q);
     if (a->mask && !c->why->len)
         s = pt2_sum(c, &s, a->mask);
     if (!c->why->len)
@@ -224,9 +129,78 @@ static void map_products(struct pt2_import *c, const struct attention *a)
     if (a->dropout > 0 && pt2_dense(c, &s))
         s.t = dropout(c->b, s.t, pt2_layer(c), .rate = (float)a->dropout);
     if (!c->why->len)
-        s = multiply(c, s, *a->v, 1);
+        s = pt2_multiply(c, s, *a->v, 1);
+    spread(c, &s, a->q);
     if (!c->why->len)
         pt2_result(c, s);
+}
+
+/* Repeats each head of k or v for a group of heads of q. */
+static struct pt2_value grouped(struct pt2_import *c, const struct pt2_value *v,
+                                const struct pt2_value *q)
+{
+    int64_t heads = q->dim[1], own = v->dim[1], dim[PT2_DIMS];
+    struct pt2_value y = *v;
+
+    if (q->ndim != 4 || v->ndim != 4 || heads % own) {
+        pt2_refuse(c, "groups of heads that do not divide the heads");
+        return y;
+    }
+    memcpy(dim, (const int64_t[]){v->dim[0], own, heads / own, v->dim[2], v->dim[3]},
+           5 * sizeof(*dim));
+    y.ndim = 5;
+    for (int d = 4; d > 2; d--) {
+        y.dim[d] = v->dim[d - 1];
+        y.stride[d] = v->stride[d - 1];
+    }
+    y.dim[2] = dim[2];
+    y.stride[2] = 0;
+    dim[1] = heads;
+    dim[2] = v->dim[2];
+    dim[3] = v->dim[3];
+    if (!pt2_store(c, &y, (const int[]){0, 1, 2, 3, 4}) || !pt2_value_view(&y, 4, dim))
+        pt2_refuse(c, "groups of heads that do not divide the heads");
+    return y;
+}
+
+/* A mask of booleans, or of what comes before, as numbers that are added: 0 or -inf.
+ * Returns NULL if it is not constant. */
+static struct pt2_value *added_mask(struct pt2_import *c, const struct pt2_value *mask)
+{
+    struct pt2_value y = pt2_host_new(c, PT2_F32, mask->ndim, mask->dim),
+                     *kept = arena_new(&c->b->g->arena, sizeof(*kept));
+
+    for (int64_t i = 0; i < y.host->len; i++)
+        y.host->data[i] = *pt2_host_at(mask, i) != 0 ? 0 : -INFINITY;
+    *kept = pt2_host_show(c, &y);
+    return kept;
+}
+
+static struct pt2_value *causal_mask(struct pt2_import *c, int64_t rows, int64_t columns)
+{
+    struct pt2_value y = pt2_host_new(c, PT2_BOOL, 2, (const int64_t[]){rows, columns});
+
+    for (int64_t i = 0; i < y.host->len; i++)
+        y.host->data[i] = i % y.dim[1] <= i / y.dim[1];
+    return added_mask(c, &y);
+}
+
+/* Reads the mask: a tensor that is added, or a constant of booleans. */
+static const struct pt2_value *mask_of(struct pt2_import *c)
+{
+    const struct pt2_value *v;
+    const struct pt2_meta *m = NULL;
+
+    for (int i = 0; i < c->node->nin; i++)
+        if (!strcmp(c->node->in[i].name, "attn_mask") &&
+            c->node->in[i].arg.kind == PT2_TENSOR)
+            m = pt2_program_meta(c->p, c->node->in[i].arg.name);
+    if (!m || m->dtype != PT2_BOOL)
+        return pt2_optional(c, "attn_mask");
+    v = pt2_any(c, "attn_mask");
+    if (v->kind != PT2_VALUE_CONSTANT)
+        pt2_refuse(c, "a mask that is computed");
+    return c->why->len ? NULL : added_mask(c, v);
 }
 
 void pt2_map_attention(struct pt2_import *c)
@@ -234,18 +208,33 @@ void pt2_map_attention(struct pt2_import *c)
     struct attention a = {.q = pt2_tensor(c, "query"),
                           .k = pt2_tensor(c, "key"),
                           .v = pt2_tensor(c, "value"),
-                          .mask = pt2_optional(c, "attn_mask"),
+                          .mask = mask_of(c),
                           .dropout = pt2_number(c, "dropout_p", 0),
                           .scale = pt2_number(c, "scale", 0)};
+    bool causal = pt2_flag(c, "is_causal", false),
+         groups = pt2_flag(c, "enable_gqa", false);
+    struct pt2_value k, v;
 
-    if (pt2_flag(c, "is_causal", false) || pt2_flag(c, "enable_gqa", false))
-        pt2_refuse(c, "causal attention, or groups of heads");
     if (!(a.dropout >= 0) || a.dropout > 0.999)
         pt2_refuse(c, "a rate of %g", a.dropout);
+    if (a.q->ndim < 3 || a.k->ndim < 3 || a.v->ndim < 3)
+        pt2_refuse(c, "attention of tensors that are not [..., tokens, channels]");
+    if (causal && a.mask)
+        pt2_refuse(c, "causal attention with another mask");
     if (c->why->len)
         return;
     if (a.scale == 0)
         a.scale = 1 / sqrt((double)a.q->dim[a.q->ndim - 1]);
+    if (groups && a.k->dim[1] != a.q->dim[1]) {
+        k = grouped(c, a.k, a.q);
+        v = grouped(c, a.v, a.q);
+        a.k = &k;
+        a.v = &v;
+    }
+    if (causal)
+        a.mask = causal_mask(c, a.q->dim[a.q->ndim - 2], a.k->dim[a.k->ndim - 2]);
+    if (c->why->len)
+        return;
     if (is_joined(&a))
         map_joined(c, &a);
     else

@@ -4,7 +4,8 @@
 #include "ops/concat.h"
 #include "ops/strided_copy.h"
 #include "ops/tokens.h"
-#include "pt2/place.h"
+#include "pt2/compose.h"
+#include "pt2/host.h"
 #include "pt2/table.h"
 
 /* A parameter [1,1,C] that is repeated for each sample, before x: a class token. */
@@ -121,9 +122,33 @@ void pt2_map_stack(struct pt2_import *c)
 
 /* ---- around the edges ---- */
 
+/* Adds a number to what surrounds a padded tensor. */
+static struct pt2_value with_frame(struct pt2_import *c, struct pt2_value y,
+                                   const int64_t before[PT2_DIMS],
+                                   const int64_t after[PT2_DIMS], double value)
+{
+    int64_t dim[PT2_DIMS];
+    struct pt2_value frame, inside;
+
+    for (int d = 0; d < y.ndim; d++)
+        dim[d] = before[d] || after[d] ? y.dim[d] : 1;
+    frame = pt2_host_new(c, PT2_F32, y.ndim, dim);
+    if (c->why->len)
+        return y;
+    for (int64_t i = 0; i < frame.host->len; i++)
+        frame.host->data[i] = value;
+    inside = frame;
+    for (int d = 0; d < y.ndim; d++)
+        inside = pt2_value_part(&inside, d, before[d], dim[d] - before[d] - after[d]);
+    for (int64_t i = 0; i < pt2_value_len(&inside); i++)
+        *pt2_host_at(&inside, i) = 0;
+    frame = pt2_host_show(c, &frame);
+    return pt2_sum(c, &y, &frame);
+}
+
 /* Puts x into a tensor of zeros: the gradient of a strided copy. */
 static void pad(struct pt2_import *c, struct pt2_value x, const int64_t before[PT2_DIMS],
-                const int64_t after[PT2_DIMS])
+                const int64_t after[PT2_DIMS], double value)
 {
     struct strided_copy_attrs a = {.layer = pt2_layer(c), .layout = LAYOUT_PLAIN};
     struct pt2_value y = x;
@@ -150,7 +175,10 @@ static void pad(struct pt2_import *c, struct pt2_value x, const int64_t before[P
         a.dim[at] = (i < a.ndim ? 1 : a.dim[at]) * y.dim[order[i]];
     }
     y.t = node(c->b, &op_strided_copy_grad, a.layer, &a, &x.t, 1);
-    pt2_result(c, y);
+    if (value != 0)
+        y = with_frame(c, y, before, after, value);
+    if (!c->why->len)
+        pt2_result(c, y);
 }
 
 void pt2_map_pad(struct pt2_import *c)
@@ -161,9 +189,9 @@ void pt2_map_pad(struct pt2_import *c)
     int n = pt2_ints(c, "pad", by);
     bool nothing = true;
 
-    if (strcmp(pt2_text(c, "mode", "constant"), "constant") != 0 ||
-        pt2_number(c, "value", 0) != 0)
-        pt2_refuse(c, "padding other than with zeros");
+    const char *mode = pt2_text(c, "mode", "constant");
+    double value = pt2_number(c, "value", 0);
+
     if (n % 2 || n / 2 > x.ndim)
         pt2_refuse(c, "%d numbers for %d dims", n, x.ndim);
     if (c->why->len)
@@ -186,8 +214,10 @@ void pt2_map_pad(struct pt2_import *c)
     }
     if (nothing)
         pt2_result_view(c, of, x);
+    else if (strcmp(mode, "constant") != 0)
+        pt2_pad_with_copies(c, x, before, after, mode);
     else
-        pad(c, x, before, after);
+        pad(c, x, before, after, value);
 }
 
 /* Moves elements along dims; what leaves at the end comes back at the start. */

@@ -1,160 +1,13 @@
-/* Functions of elements: sums and products that broadcast, activations, numbers. */
-#include <math.h>
-#include <stdio.h>
+/* Functions of two operands that broadcast: sums, products, and the like. */
 #include <string.h>
 
-#include "ops/activation.h"
 #include "ops/add.h"
 #include "ops/expr.h"
 #include "ops/image.h"
 #include "ops/layer_scale.h"
 #include "ops/scale_channels.h"
-#include "pt2/place.h"
+#include "pt2/compose.h"
 #include "pt2/table.h"
-
-/* ---- one operand ---- */
-
-/* A function of the elements of x; `number` is the instruction's. */
-static void map_one(struct pt2_import *c, const struct pt2_value *of,
-                    enum expr_opcode opcode, double number)
-{
-    struct pt2_value x = *of;
-    struct expr e;
-
-    if (x.kind != PT2_VALUE_TENSOR)
-        pt2_refuse(c, "its operand is no tensor");
-    if (!pt2_dense(c, &x))
-        return;
-    e = expr_start(pt2_layer(c), 1, &x.t);
-    x.t = expr_end(c->b, &e, expr_number(&e, opcode, 0, (float)number));
-    pt2_result(c, x);
-}
-
-void pt2_map_activation(struct pt2_import *c)
-{
-    static const struct {
-        const char *target, *name,
-            *number; /* number: the name of its argument, or NULL */
-        double by_default;
-    } rows[] = {
-        {"relu.", "relu", NULL, 0},
-        {"relu6.", "relu", NULL, 6},
-        {"leaky_relu", "leaky_relu", "negative_slope", 0.01},
-        {"elu", "elu", "alpha", 1},
-        {"sigmoid", "sigmoid", NULL, 0},
-        {"tanh", "tanh", NULL, 0},
-        {"softplus", "softplus", NULL, 0},
-        {"silu", "silu", NULL, 0},
-        {"hardsigmoid", "hardsigmoid", NULL, 0},
-        {"hardswish", "hardswish", NULL, 0},
-        {"mish", "mish", NULL, 0},
-    };
-    const struct pt2_value *x =
-        pt2_has(c, "input") ? pt2_tensor(c, "input") : pt2_tensor(c, "self");
-    char name[32];
-
-    (void)snprintf(name, sizeof(name), "%s", c->node->target + strlen("aten."));
-    for (char *p = name; *p; p++) /* relu_.default */
-        if (p[0] == '_' && p[1] == '.')
-            memmove(p, p + 1, strlen(p));
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        double m = rows[i].by_default;
-
-        if (strncmp(name, rows[i].target, strlen(rows[i].target)) != 0)
-            continue;
-        if (rows[i].number)
-            m = pt2_number(c, rows[i].number, m);
-        if (!strcmp(rows[i].name, "softplus") &&
-            (pt2_number(c, "beta", 1) != 1 || pt2_number(c, "threshold", 20) != 20))
-            pt2_refuse(c, "a beta or threshold other than 1 and 20");
-        if (!strcmp(rows[i].name, "elu") &&
-            (pt2_number(c, "scale", 1) != 1 || pt2_number(c, "input_scale", 1) != 1))
-            pt2_refuse(c, "a scale other than 1");
-        map_one(c, x, activation_find(rows[i].name)->value, m);
-        return;
-    }
-    pt2_refuse(c, "this activation is not supported");
-}
-
-void pt2_map_gelu(struct pt2_import *c)
-{
-    const struct pt2_value *x = pt2_tensor(c, "self");
-    const char *how = pt2_text(c, "approximate", "none");
-    bool tanh = !strcmp(how, "tanh");
-
-    if (!tanh && strcmp(how, "none") != 0)
-        pt2_refuse(c, "the approximation '%s'", how);
-    map_one(c, x, tanh ? EXPR_GELU_TANH : EXPR_GELU, 0);
-}
-
-/* A limit of 0 below and a number above is a relu with a limit. */
-void pt2_map_hardtanh(struct pt2_import *c)
-{
-    const struct pt2_value *x = pt2_tensor(c, "self");
-    double low = pt2_number(c, "min_val", -1), high = pt2_number(c, "max_val", 1);
-
-    if (low != 0 || !(high > 0))
-        pt2_refuse(c, "limits of %g and %g", low, high);
-    map_one(c, x, EXPR_RELU, high);
-}
-
-void pt2_map_clamp(struct pt2_import *c)
-{
-    struct pt2_value x = *pt2_tensor(c, "self");
-    double low = pt2_number(c, "min", -INFINITY), high = pt2_number(c, "max", INFINITY);
-    struct expr e;
-    int v = 0;
-
-    if (!pt2_dense(c, &x))
-        return;
-    if (!isfinite(low) && !isfinite(high)) {
-        pt2_result_view(c, &x, x);
-        return;
-    }
-    e = expr_start(pt2_layer(c), 1, &x.t);
-    if (isfinite(low))
-        v = expr_number(&e, EXPR_AT_LEAST, v, (float)low);
-    if (isfinite(high))
-        v = expr_number(&e, EXPR_AT_MOST, v, (float)high);
-    x.t = expr_end(c->b, &e, v);
-    pt2_result(c, x);
-}
-
-void pt2_map_pow(struct pt2_import *c)
-{
-    const struct pt2_value *x = pt2_tensor(c, "self");
-    double n = pt2_number(c, "exponent", 1);
-
-    map_one(c, x, n == 2 ? EXPR_SQUARE : EXPR_POWER, n);
-}
-
-void pt2_map_unary(struct pt2_import *c)
-{
-    static const struct {
-        const char *target;
-        enum expr_opcode opcode;
-    } rows[] = {
-        {"neg", EXPR_NEG},       {"abs", EXPR_ABS},
-        {"square", EXPR_SQUARE}, {"sqrt", EXPR_SQRT},
-        {"rsqrt", EXPR_RSQRT},   {"exp", EXPR_EXP},
-        {"log", EXPR_LOG},       {"sin", EXPR_SIN},
-        {"cos", EXPR_COS},       {"reciprocal", EXPR_DIV_INTO},
-    };
-    const struct pt2_value *x = pt2_tensor(c, "self");
-    const char *name = c->node->target + strlen("aten.");
-    size_t len = strcspn(name, "."), i = 0;
-
-    len -= len && name[len - 1] == '_';
-    for (; i < sizeof(rows) / sizeof(rows[0]); i++)
-        if (strlen(rows[i].target) == len && !strncmp(rows[i].target, name, len))
-            break;
-    if (i == sizeof(rows) / sizeof(rows[0]))
-        pt2_refuse(c, "this function is not supported");
-    else
-        map_one(c, x, rows[i].opcode, rows[i].opcode == EXPR_DIV_INTO ? 1 : 0);
-}
-
-/* ---- two operands that broadcast ---- */
 
 /* Sets dim to the dims that a and b broadcast to. Returns their number, or -1. */
 static int broadcast(const struct pt2_value *a, const struct pt2_value *b, int64_t *dim)
@@ -321,6 +174,37 @@ static struct tensor *binary(struct pt2_import *c, enum expr_opcode opcode,
     return expr_end(c->b, &e, expr_add(&e, opcode, 0, b));
 }
 
+struct pt2_value pt2_combine(struct pt2_import *c, enum expr_opcode opcode,
+                             const struct pt2_value *x, const struct pt2_value *y)
+{
+    struct operands o;
+
+    if (!place_both(c, x, y, &o))
+        return *x;
+    o.full.t = binary(c, opcode, &o, 1);
+    return o.full;
+}
+
+/* Replaces elements where a constant mask is 1. */
+void pt2_map_masked_fill(struct pt2_import *c)
+{
+    const struct pt2_value *x = pt2_tensor(c, "self"), *mask = pt2_tensor(c, "mask");
+    double value = pt2_number(c, "value", 0);
+    struct operands o;
+    struct expr e;
+    int v;
+
+    if (c->why->len || !place_both(c, x, mask, &o))
+        return;
+    if (tensor_len(o.t[0]) < tensor_len(o.t[1])) {
+        pt2_refuse(c, "a mask of more elements than it fills");
+        return;
+    }
+    e = expr_start(pt2_layer(c), 2, o.t);
+    v = expr_number(&e, EXPR_NUMBER, 0, (float)value);
+    finish(c, &o, expr_end(c->b, &e, expr_select(&e, 1, v, 0)));
+}
+
 /* ---- sums ---- */
 
 /* Reads the second operand: a tensor, or a number in *number. */
@@ -338,7 +222,7 @@ static void add_number(struct pt2_import *c, const struct pt2_value *x, double n
 {
     if (x->kind == PT2_VALUE_MASK && pt2_mask_add(c, x, number))
         return;
-    map_one(c, x, EXPR_ADD_BY, number);
+    pt2_map_one(c, x, EXPR_ADD_BY, number);
 }
 
 struct pt2_value pt2_sum(struct pt2_import *c, const struct pt2_value *x,
@@ -375,6 +259,25 @@ void pt2_map_add(struct pt2_import *c)
     }
 }
 
+/* self + value tensor1 tensor2 */
+void pt2_map_addcmul(struct pt2_import *c)
+{
+    const struct pt2_value *x = pt2_tensor(c, "self"), *a = pt2_tensor(c, "tensor1"),
+                           *b = pt2_tensor(c, "tensor2");
+    double value = pt2_number(c, "value", 1);
+    struct pt2_value y;
+
+    if (c->why->len)
+        return;
+    y = pt2_times(c, a, b);
+    if (value != 1)
+        y = pt2_apply(c, &y, EXPR_SCALE_BY, value);
+    if (!c->why->len)
+        y = pt2_sum(c, x, &y);
+    if (!c->why->len)
+        pt2_result(c, y);
+}
+
 void pt2_map_sub(struct pt2_import *c)
 {
     const struct pt2_value *x = pt2_tensor(c, "self"), *y;
@@ -383,7 +286,7 @@ void pt2_map_sub(struct pt2_import *c)
 
     y = other(c, &number);
     if (!y)
-        map_one(c, x, EXPR_ADD_BY, -alpha * number);
+        pt2_map_one(c, x, EXPR_ADD_BY, -alpha * number);
     else if (place_both(c, x, y, &o))
         finish(c, &o, binary(c, EXPR_SUB, &o, alpha));
 }
@@ -395,7 +298,7 @@ void pt2_map_rsub(struct pt2_import *c)
 
     if (pt2_number(c, "alpha", 1) != 1)
         pt2_refuse(c, "an alpha other than 1");
-    map_one(c, x, EXPR_SUB_FROM, number);
+    pt2_map_one(c, x, EXPR_SUB_FROM, number);
 }
 
 void pt2_map_maximum(struct pt2_import *c)
@@ -426,12 +329,24 @@ static struct tensor *scaled(struct pt2_import *c, const struct operands *o)
     return NULL;
 }
 
+struct pt2_value pt2_times(struct pt2_import *c, const struct pt2_value *x,
+                           const struct pt2_value *y)
+{
+    struct operands o;
+    struct tensor *t;
+
+    if (!place_both(c, x, y, &o))
+        return *x;
+    t = scaled(c, &o);
+    o.full.t = t ? t : binary(c, EXPR_MUL, &o, 1);
+    return o.full;
+}
+
 void pt2_map_mul(struct pt2_import *c)
 {
     const struct pt2_value *x = pt2_tensor_or_mask(c, "self"), *y;
     double number;
-    struct operands o;
-    struct tensor *t;
+    struct pt2_value product;
 
     y = other(c, &number);
     if (c->why->len)
@@ -444,13 +359,12 @@ void pt2_map_mul(struct pt2_import *c)
         return;
     }
     if (!y) {
-        map_one(c, x, EXPR_SCALE_BY, number);
+        pt2_map_one(c, x, EXPR_SCALE_BY, number);
         return;
     }
-    if (!place_both(c, x, y, &o))
-        return;
-    t = scaled(c, &o);
-    finish(c, &o, t ? t : binary(c, EXPR_MUL, &o, 1));
+    product = pt2_times(c, x, y);
+    if (!c->why->len)
+        pt2_result(c, product);
 }
 
 void pt2_map_div(struct pt2_import *c)
@@ -467,7 +381,7 @@ void pt2_map_div(struct pt2_import *c)
     else if (!y && x->kind == PT2_VALUE_MASK)
         (void)pt2_mask_div(c, x, number);
     else if (!y)
-        map_one(c, x, EXPR_SCALE_BY, 1 / number);
+        pt2_map_one(c, x, EXPR_SCALE_BY, 1 / number);
     else if (place_both(c, x, y, &o))
         finish(c, &o, binary(c, EXPR_DIV, &o, 1));
 }

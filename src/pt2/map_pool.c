@@ -3,12 +3,11 @@
 #include <string.h>
 
 #include "ops/avgpool2d.h"
-#include "ops/expr.h"
 #include "ops/global_avgpool.h"
 #include "ops/image.h"
 #include "ops/maxpool2d.h"
 #include "ops/resample.h"
-#include "pt2/place.h"
+#include "pt2/compose.h"
 #include "pt2/table.h"
 
 static struct pool2d_attrs read_windows(struct pt2_import *c)
@@ -92,14 +91,59 @@ void pt2_map_adaptive_avg_pool2d(struct pt2_import *c)
         pt2_result_tensor(c, avgpool2d_(c->b, t, &a));
 }
 
+/* Pools of vectors [N,C,L], or [C,L]: images of one column. */
+void pt2_map_avg_pool1d(struct pt2_import *c)
+{
+    struct pt2_value x = *pt2_tensor(c, "self");
+    struct pool2d_attrs a = {0};
+    bool adaptive = strstr(c->node->target, "adaptive") != NULL;
+    struct tensor *t;
+
+    if (adaptive) {
+        int out[2] = {1, 1};
+
+        (void)pt2_pair(c, "output_size", out);
+        a.out_h = out[0];
+        a.out_w = 1;
+    } else {
+        a = read_windows(c);
+        a.kernel_w = a.stride_w = 1;
+        a.pad_w = 0;
+        a.count_include_pad = pt2_flag(c, "count_include_pad", true) && a.pad_h;
+    }
+    if (x.ndim != 3)
+        pt2_refuse(c, "its operand is not [N, channels, length]");
+    x.dim[3] = x.stride[3] = 1;
+    x.ndim = 4;
+    t = c->why->len ? NULL : pt2_image(c, &x);
+    if (!t)
+        return;
+    a.layer = pt2_layer(c);
+    x = pt2_value_of(avgpool2d_(c->b, t, &a));
+    x.ndim = 3;
+    pt2_result(c, x);
+}
+
 /* ---- mean ---- */
 
 /* Dims that are summed. */
 struct summed {
+    bool most; /* the maximum instead of the mean */
     bool over[PT2_DIMS];
     bool keeps; /* they stay, with size 1 */
     int64_t n;  /* elements of a sum */
 };
+
+/* True if dim d of the operand depends on the batch. */
+static bool is_batch(const struct pt2_import *c, int d)
+{
+    const struct pt2_meta *m = NULL;
+
+    for (int i = 0; i < c->node->nin; i++)
+        if (!strcmp(c->node->in[i].name, "self") && c->node->in[i].arg.kind == PT2_TENSOR)
+            m = pt2_program_meta(c->p, c->node->in[i].arg.name);
+    return m && d < m->ndim ? m->dim[d] < 0 : d == 0;
+}
 
 static struct summed read_summed(struct pt2_import *c, const struct pt2_value *x)
 {
@@ -109,8 +153,11 @@ static struct summed read_summed(struct pt2_import *c, const struct pt2_value *x
 
     for (int i = 0; i < n; i++)
         s.over[pt2_dim(c, dims[i], x->ndim)] = true;
-    if (n == 0 || s.over[0])
-        pt2_refuse(c, "a sum over the batch");
+    for (int d = 0; d < x->ndim; d++)
+        if ((n == 0 || s.over[d]) && is_batch(c, d))
+            pt2_refuse(c, "a sum over the batch");
+    for (int d = 0; d < x->ndim && n == 0; d++)
+        s.over[d] = true;
     for (int d = 0; d < x->ndim; d++)
         s.n *= s.over[d] ? x->dim[d] : 1;
     return s;
@@ -156,14 +203,25 @@ static struct pt2_value mean_of(struct pt2_import *c, struct pt2_value x,
             return x;
         (void)is_grouped(&x, s, order, size);
     }
-    if (tensor_is_image(x.t) && x.ndim == 4 && s->over[2] && s->over[3] && !s->over[1])
+    if (!s->most && tensor_is_image(x.t) && x.ndim == 4 && s->over[2] && s->over[3] &&
+        !s->over[1])
         t = pt2_image(c, &x);
     else
         t = pt2_view_of(c, x.t, LAYOUT_IMAGE, 4,
                         (const int64_t[]){size[0], size[2], size[1], 1});
     if (!t)
         return x;
-    x.t = global_avgpool(c->b, t, pt2_layer(c));
+    if (s->most) {
+        struct pool2d_attrs a = {.layer = pt2_layer(c),
+                                 .kernel_h = (int)t->dim[IMAGE_H],
+                                 .kernel_w = 1,
+                                 .stride_h = 1,
+                                 .stride_w = 1};
+
+        x.t = maxpool2d_(c->b, t, &a);
+    } else {
+        x.t = global_avgpool(c->b, t, pt2_layer(c));
+    }
     for (int d = 0; d < x.ndim; d++)
         if (s->over[d])
             x.dim[d] = 1;
@@ -191,6 +249,24 @@ void pt2_map_mean(struct pt2_import *c)
     const struct pt2_value *x = pt2_tensor(c, "self");
     struct summed s = read_summed(c, x);
 
+    finish_sum(c, mean_of(c, *x, &s), &s);
+}
+
+struct pt2_value pt2_mean_last(struct pt2_import *c, const struct pt2_value *x)
+{
+    struct summed s = {.n = x->dim[x->ndim - 1]};
+
+    s.over[x->ndim - 1] = true;
+    return mean_of(c, *x, &s);
+}
+
+/* The maximum; the second result of max.dim, where it is, must not be read. */
+void pt2_map_amax(struct pt2_import *c)
+{
+    const struct pt2_value *x = pt2_tensor(c, "self");
+    struct summed s = read_summed(c, x);
+
+    s.most = true;
     finish_sum(c, mean_of(c, *x, &s), &s);
 }
 
@@ -230,45 +306,54 @@ void pt2_map_norm(struct pt2_import *c)
 
 /* ---- interpolation ---- */
 
-static void map_resample(struct pt2_import *c, enum resample_mode mode)
+/* Reads the size of the result of `sides` dims, or factors of the operand's. */
+static bool read_size(struct pt2_import *c, int sides, const struct tensor *t,
+                      struct resample_attrs *a)
 {
-    const struct pt2_value *x = pt2_tensor(c, "input");
-    struct resample_attrs a = {.mode = (int)mode,
-                               .antialias = strstr(c->node->target, "2d_aa.") != NULL};
-    int out[2] = {0, 0};
-    bool sized = pt2_pair(c, "output_size", out);
-    const struct pt2_arg *scale = NULL;
-    struct tensor *t;
+    int out[2] = {0, 1};
+    const struct pt2_arg *scale = pt2_argument(c, "scale_factors");
 
-    if (mode != RESAMPLE_NEAREST)
-        a.align_corners = pt2_flag(c, "align_corners", false);
-    if (!sized)
-        for (int i = 0; i < c->node->nin; i++)
-            if (!strcmp(c->node->in[i].name, "scale_factors"))
-                scale = &c->node->in[i].arg;
-    if (!sized && (!scale || scale->kind != PT2_FLOATS || scale->n != 2))
-        pt2_refuse(c, "it has neither a size nor two factors");
-    pt2_ignore(c, "scale_factors");
-    t = c->why->len ? NULL : pt2_image(c, x);
-    if (!t)
-        return;
-    if (!sized) {
-        a.scale_h = (float)scale->floats[0];
-        a.scale_w = (float)scale->floats[1];
-        for (int i = 0; i < 2; i++) {
+    if (!pt2_pair(c, "output_size", out)) {
+        if (!scale || scale->kind != PT2_FLOATS || scale->n != sides) {
+            pt2_refuse(c, "it has neither a size nor factors");
+            return false;
+        }
+        for (int i = 0; i < sides; i++) {
             double side = floor((double)t->dim[IMAGE_H + i] * scale->floats[i]);
 
             out[i] = side >= 1 && side <= PT2_MOST ? (int)side : 0;
         }
+        a->scale_h = (float)scale->floats[0];
+        a->scale_w = sides > 1 ? (float)scale->floats[1] : 1;
     }
-    if (out[0] < 1 || out[1] < 1) {
+    a->out_h = out[0];
+    a->out_w = sides > 1 ? out[1] : 1;
+    if (a->out_h < 1 || a->out_w < 1)
         pt2_refuse(c, "its result has no size");
-        return;
+    return !c->why->len;
+}
+
+static void map_resample(struct pt2_import *c, enum resample_mode mode)
+{
+    struct pt2_value x = *pt2_tensor(c, "input");
+    struct resample_attrs a = {.mode = (int)mode,
+                               .antialias = strstr(c->node->target, "2d_aa.") != NULL};
+    int sides = strstr(c->node->target, "1d.") ? 1 : 2;
+    struct tensor *t;
+
+    if (mode != RESAMPLE_NEAREST)
+        a.align_corners = pt2_flag(c, "align_corners", false);
+    if (sides == 1 && x.ndim == 3) { /* an image of one column */
+        x.dim[3] = x.stride[3] = 1;
+        x.ndim = 4;
     }
-    a.out_h = out[0];
-    a.out_w = out[1];
+    t = c->why->len ? NULL : pt2_image(c, &x);
+    if (!t || !read_size(c, sides, t, &a))
+        return;
     a.layer = pt2_layer(c);
-    pt2_result_tensor(c, resample_(c->b, t, &a));
+    x = pt2_value_of(resample_(c->b, t, &a));
+    x.ndim = sides + 2;
+    pt2_result(c, x);
 }
 
 void pt2_map_bilinear(struct pt2_import *c)

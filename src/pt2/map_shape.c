@@ -6,7 +6,7 @@
 
 static const struct pt2_value *operand(struct pt2_import *c)
 {
-    return pt2_has(c, "input") ? pt2_tensor(c, "input") : pt2_tensor(c, "self");
+    return pt2_has(c, "input") ? pt2_any(c, "input") : pt2_any(c, "self");
 }
 
 /* ---- the same elements ---- */
@@ -15,17 +15,28 @@ static const struct pt2_value *operand(struct pt2_import *c)
 void pt2_map_same(struct pt2_import *c)
 {
     const struct pt2_value *x = operand(c);
+    struct pt2_value y;
 
     pt2_ignore(c, "memory_format");
     if (!strcmp(c->node->target, "aten.type_as.default"))
-        (void)pt2_tensor(c, "other"); /* all tensors are of one type */
-    if (!strcmp(c->node->target, "aten.to.dtype")) {
+        (void)pt2_any(c, "other"); /* all tensors are of one type */
+    if (strstr(c->node->target, "aten.to.") || strstr(c->node->target, "_to_copy")) {
+        pt2_ignore(c, "layout");
+        pt2_ignore(c, "device");
+        pt2_ignore(c, "pin_memory");
         if (pt2_int(c, "dtype", PT2_F32) != PT2_F32)
             pt2_refuse(c, "a cast to another type than 32-bit floats");
         (void)pt2_flag(c, "non_blocking", false);
         (void)pt2_flag(c, "copy", false);
     }
-    pt2_result_view(c, x, *x);
+    if (!strncmp(c->node->target, "aten.clone", 10)) {
+        pt2_result(c, *x);
+        return;
+    }
+    y = *x;
+    if (!strncmp(c->node->target, "aten.contiguous", 15))
+        y.maybe_copy = true;
+    pt2_result_view(c, x, y);
 }
 
 void pt2_map_skip(struct pt2_import *c)
@@ -60,17 +71,19 @@ static void reshape(struct pt2_import *c, const struct pt2_value *of, int n, int
         if (!pt2_store(c, &x, order) || !pt2_value_view(&x, n, dim))
             return;
     }
+    if (strncmp(c->node->target, "aten.view", 9) != 0)
+        x.maybe_copy = true;
     pt2_result_view(c, of, x);
 }
 
 void pt2_map_view(struct pt2_import *c)
 {
-    const struct pt2_value *x = pt2_tensor(c, "self");
+    const struct pt2_value *x = pt2_any(c, "self");
     int64_t dim[PT2_DIMS];
     int n;
 
     if (pt2_is_tensor(c, "other")) { /* reshape_as, view_as */
-        const struct pt2_value *as = pt2_tensor(c, "other");
+        const struct pt2_value *as = pt2_any(c, "other");
 
         n = as->ndim;
         memcpy(dim, as->dim, sizeof(dim));
@@ -82,7 +95,7 @@ void pt2_map_view(struct pt2_import *c)
 
 void pt2_map_flatten(struct pt2_import *c)
 {
-    const struct pt2_value *x = pt2_tensor(c, "self");
+    const struct pt2_value *x = pt2_any(c, "self");
     int first = pt2_dim(c, pt2_int(c, "start_dim", 0), x->ndim);
     int last = pt2_dim(c, pt2_int(c, "end_dim", -1), x->ndim), n = 0;
     int64_t dim[PT2_DIMS];
@@ -94,6 +107,26 @@ void pt2_map_flatten(struct pt2_import *c)
             dim[n++] = x->dim[d];
     }
     reshape(c, x, n, dim);
+}
+
+/* One dim as several. */
+void pt2_map_unflatten(struct pt2_import *c)
+{
+    const struct pt2_value *x = pt2_any(c, "self");
+    int at = pt2_dim(c, pt2_int(c, "dim", 0), x->ndim);
+    int64_t sizes[PT2_DIMS], dim[2 * PT2_DIMS], open = 1;
+    int n = pt2_ints(c, "sizes", sizes), k = 0;
+
+    for (int i = 0; i < n; i++)
+        if (open > 0 && sizes[i] > 0 && __builtin_mul_overflow(open, sizes[i], &open))
+            open = -1;
+    if (x->ndim - 1 + n > PT2_DIMS || open < 1)
+        pt2_refuse(c, "more than %d dims", PT2_DIMS);
+    for (int d = 0; d < x->ndim && !c->why->len; d++)
+        for (int i = 0; i < (d == at ? n : 1); i++)
+            dim[k++] = d != at ? x->dim[d] : sizes[i] == -1 ? x->dim[d] / open : sizes[i];
+    if (!c->why->len)
+        reshape(c, x, k, dim);
 }
 
 /* ---- order ---- */
@@ -110,7 +143,7 @@ static void permute(struct pt2_import *c, const struct pt2_value *of, const int 
 
 void pt2_map_permute(struct pt2_import *c)
 {
-    const struct pt2_value *x = pt2_tensor(c, "self");
+    const struct pt2_value *x = pt2_any(c, "self");
     int64_t dims[PT2_DIMS];
     int n = pt2_ints(c, "dims", dims), from[PT2_DIMS];
 
@@ -123,9 +156,10 @@ void pt2_map_permute(struct pt2_import *c)
 
 void pt2_map_transpose(struct pt2_import *c)
 {
-    const struct pt2_value *x = pt2_tensor(c, "self");
-    int a = pt2_dim(c, pt2_int(c, "dim0", 0), x->ndim),
-        b = pt2_dim(c, pt2_int(c, "dim1", 0), x->ndim), from[PT2_DIMS];
+    const struct pt2_value *x = pt2_any(c, "self");
+    bool axes = pt2_has(c, "axis0"); /* of swapaxes */
+    int a = pt2_dim(c, pt2_int(c, axes ? "axis0" : "dim0", 0), x->ndim),
+        b = pt2_dim(c, pt2_int(c, axes ? "axis1" : "dim1", 0), x->ndim), from[PT2_DIMS];
 
     for (int d = 0; d < PT2_DIMS; d++)
         from[d] = d == a ? b : d == b ? a : d;
@@ -134,7 +168,7 @@ void pt2_map_transpose(struct pt2_import *c)
 
 void pt2_map_movedim(struct pt2_import *c)
 {
-    const struct pt2_value *x = pt2_tensor(c, "self");
+    const struct pt2_value *x = pt2_any(c, "self");
     int s = pt2_dim(c, pt2_int(c, "source", 0), x->ndim),
         to = pt2_dim(c, pt2_int(c, "destination", 0), x->ndim), from[PT2_DIMS], k = 0;
 
@@ -153,7 +187,7 @@ void pt2_map_movedim(struct pt2_import *c)
 
 void pt2_map_unsqueeze(struct pt2_import *c)
 {
-    const struct pt2_value *of = pt2_tensor(c, "self");
+    const struct pt2_value *of = pt2_any(c, "self");
     struct pt2_value x = *of;
     int at = pt2_dim(c, pt2_int(c, "dim", 0), of->ndim + 1);
 
@@ -171,7 +205,7 @@ void pt2_map_unsqueeze(struct pt2_import *c)
 
 void pt2_map_squeeze(struct pt2_import *c)
 {
-    const struct pt2_value *of = pt2_tensor(c, "self");
+    const struct pt2_value *of = pt2_any(c, "self");
     struct pt2_value x = *of;
     int64_t dims[PT2_DIMS];
     bool drop[PT2_DIMS] = {false}, all = !pt2_has(c, "dim");
@@ -193,13 +227,13 @@ void pt2_map_squeeze(struct pt2_import *c)
 
 void pt2_map_expand(struct pt2_import *c)
 {
-    const struct pt2_value *of = pt2_tensor(c, "self");
+    const struct pt2_value *of = pt2_any(c, "self");
     struct pt2_value x = *of;
     int64_t dim[PT2_DIMS];
     int n = 0;
 
     if (!strcmp(c->node->target, "aten.expand_as.default")) {
-        const struct pt2_value *as = pt2_tensor(c, "other");
+        const struct pt2_value *as = pt2_any(c, "other");
 
         n = as->ndim;
         memcpy(dim, as->dim, sizeof(dim));
@@ -219,7 +253,7 @@ void pt2_map_expand(struct pt2_import *c)
 
 void pt2_map_slice(struct pt2_import *c)
 {
-    const struct pt2_value *x = pt2_tensor(c, "self");
+    const struct pt2_value *x = pt2_any(c, "self");
     int d = pt2_dim(c, pt2_int(c, "dim", 0), x->ndim);
     int64_t n = x->ndim ? x->dim[d] : 0, from = pt2_int(c, "start", 0),
             to = pt2_int(c, "end", INT64_MAX), step = pt2_int(c, "step", 1);
@@ -229,10 +263,14 @@ void pt2_map_slice(struct pt2_import *c)
     to = to < 0 ? to + n : to;
     from = from < 0 ? 0 : from > n ? n : from;
     to = to < from ? from : to > n ? n : to;
-    if (step < 1 || step > PT2_MOST || to == from)
-        pt2_refuse(c, "an empty slice");
+    if (step < 1 || step > PT2_MOST)
+        pt2_refuse(c, "a step of %lld", (long long)step);
     if (c->why->len)
         return;
+    if (to == from) {
+        pt2_result(c, (struct pt2_value){.kind = PT2_VALUE_VOID});
+        return;
+    }
     y = pt2_value_part(x, d, from, (to - from + step - 1) / step);
     y.stride[d] *= step;
     pt2_result_view(c, x, y);
@@ -253,7 +291,7 @@ static struct pt2_value selected(const struct pt2_value *x, int d, int64_t i)
 
 void pt2_map_select(struct pt2_import *c)
 {
-    const struct pt2_value *x = pt2_tensor(c, "self");
+    const struct pt2_value *x = pt2_any(c, "self");
     int d = pt2_dim(c, pt2_int(c, "dim", 0), x->ndim);
     int64_t i = pt2_int(c, "index", 0);
 
@@ -305,7 +343,7 @@ static void cut_evenly(struct pt2_import *c, const struct pt2_value *x, int d,
 
 void pt2_map_chunk(struct pt2_import *c)
 {
-    const struct pt2_value *x = pt2_tensor(c, "self");
+    const struct pt2_value *x = pt2_any(c, "self");
     int d = pt2_dim(c, pt2_int(c, "dim", 0), x->ndim);
     int64_t chunks = pt2_int(c, "chunks", 1);
 
@@ -317,7 +355,7 @@ void pt2_map_chunk(struct pt2_import *c)
 
 void pt2_map_split(struct pt2_import *c)
 {
-    const struct pt2_value *x = pt2_tensor(c, "self");
+    const struct pt2_value *x = pt2_any(c, "self");
     int d = pt2_dim(c, pt2_int(c, "dim", 0), x->ndim), n;
     int64_t len[PT2_DIMS];
 
@@ -332,7 +370,7 @@ void pt2_map_split(struct pt2_import *c)
 
 void pt2_map_unbind(struct pt2_import *c)
 {
-    const struct pt2_value *x = pt2_tensor(c, "self");
+    const struct pt2_value *x = pt2_any(c, "self");
     int d = pt2_dim(c, pt2_int(c, "dim", 0), x->ndim);
     struct pt2_value item[PARTS];
 

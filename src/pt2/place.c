@@ -7,6 +7,7 @@
 #include "ops/strided_copy.h"
 #include "ops/tokens.h"
 #include "ops/view.h"
+#include "pt2/host.h"
 
 struct tensor *pt2_view_of(struct pt2_import *c, struct tensor *x, enum layout layout,
                            int ndim, const int64_t *dim)
@@ -105,6 +106,10 @@ bool pt2_store(struct pt2_import *c, struct pt2_value *v, const int *order)
 
     if (c->why->len || pt2_value_stored(v, order))
         return !c->why->len;
+    if (v->host) {
+        pt2_host_store(c, v, order);
+        return true;
+    }
     if (!v->t)
         BUG("a value without a tensor");
     if (!pt2_value_order(v, now))
@@ -198,4 +203,13 @@ struct tensor *pt2_vector(struct pt2_import *c, const struct pt2_value *v, int64
                          pt2_value_len(v) != len || v->ndim != 1))
         pt2_refuse(c, "a weight is no vector of %lld numbers", (long long)len);
     return c->why->len ? NULL : v->t;
+}
+
+const char *pt2_layer_of(struct pt2_import *c, const struct tensor *w)
+{
+    const char *dot = w->producer ? NULL : strrchr(w->name, '.');
+
+    if (!dot)
+        return pt2_layer(c);
+    return arena_printf(&c->b->g->arena, "%.*s", (int)(dot - w->name), w->name);
 }

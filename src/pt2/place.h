@@ -29,6 +29,9 @@ struct pt2_value pt2_rows_value(const struct pt2_value *v, const int order[PT2_D
                                 struct tensor *t);
 /* The value as a plain tensor with its own dims, or as an image if it is stored as one. */
 struct tensor *pt2_plain(struct pt2_import *c, const struct pt2_value *v);
+/* Returns the layer of a weight, "layer1.0.conv1" of "layer1.0.conv1.weight"; of a computed one,
+ * the node's. */
+const char *pt2_layer_of(struct pt2_import *c, const struct tensor *w);
 /* A parameter or buffer that is read as it is: a vector of `len` elements. */
 struct tensor *pt2_vector(struct pt2_import *c, const struct pt2_value *v, int64_t len);
 

@@ -24,7 +24,22 @@
 enum { PT2_DIMS = 8 };
 
 /* dtypes, numbered as torch.ScalarType in the schema */
-enum { PT2_I64 = 5, PT2_F32 = 7, PT2_BOOL = 12 };
+enum {
+    PT2_U8 = 1,
+    PT2_I32 = 4,
+    PT2_I64 = 5,
+    PT2_F16 = 6,
+    PT2_F32 = 7,
+    PT2_F64 = 8,
+    PT2_BOOL = 12,
+    PT2_BF16 = 13
+};
+
+/* True for integers and booleans. */
+static inline bool pt2_is_integer(int dtype)
+{
+    return (dtype >= PT2_U8 && dtype <= PT2_I64) || dtype == PT2_BOOL;
+}
 
 /* A number, or the name of a symbolic one. */
 struct pt2_int {
@@ -78,13 +93,20 @@ struct pt2_meta {
     bool requires_grad;
 };
 
-enum pt2_weight_kind { PT2_PARAMETER, PT2_BUFFER };
+enum pt2_weight_kind { PT2_PARAMETER, PT2_BUFFER, PT2_CONSTANT };
 
-/* A parameter or persistent buffer, with its name in the state dict. */
+/* A parameter or persistent buffer, with its name in the state dict; or a constant. */
 struct pt2_weight {
     enum pt2_weight_kind kind;
     const char *value, *name;
+    const char *tied; /* name of an earlier weight that is the same memory, or NULL */
     const struct pt2_meta *meta;
+};
+
+/* The numbers of a constant (pt2/lifted.h), row-major. */
+struct pt2_lifted {
+    int64_t len;
+    double *data;
 };
 
 struct pt2_program {
@@ -99,7 +121,8 @@ struct pt2_program {
     const struct pt2_meta *output_meta;
     struct pt2_node *node;
     int nnode;
-    struct strmap meta; /* value -> struct pt2_meta */
+    struct strmap meta;   /* value -> struct pt2_meta */
+    struct strmap lifted; /* value -> struct pt2_lifted */
     char *text; /* the program as JSON without what is not needed, for checkpoints */
 };
 

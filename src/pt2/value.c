@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "pt2/host.h"
 
 #define MOST ((uint64_t)1 << 40) /* elements */
 
@@ -44,6 +45,11 @@ void pt2_value_store(struct pt2_value *v, const int *order)
     }
 }
 
+int64_t pt2_value_all(const struct pt2_value *v)
+{
+    return v->t ? tensor_len(v->t) : v->host->len;
+}
+
 bool pt2_value_stored(const struct pt2_value *v, const int *order)
 {
     int64_t step = 1;
@@ -55,7 +61,7 @@ bool pt2_value_stored(const struct pt2_value *v, const int *order)
             return false;
         step *= v->dim[d];
     }
-    return v->offset == 0 && step == tensor_len(v->t);
+    return v->offset == 0 && step == pt2_value_all(v);
 }
 
 /* True if dim a is stored outside of dim b. Dims of size 1 stay where they are. */
@@ -85,7 +91,7 @@ bool pt2_value_order(const struct pt2_value *v, int *order)
 
 bool pt2_value_same(const struct pt2_value *a, const struct pt2_value *b)
 {
-    if (a->kind != b->kind || a->t != b->t || a->ndim != b->ndim ||
+    if (a->kind != b->kind || a->t != b->t || a->host != b->host || a->ndim != b->ndim ||
         a->offset != b->offset)
         return false;
     for (int d = 0; d < a->ndim; d++)

@@ -17,19 +17,28 @@
 
 enum pt2_value_kind {
     PT2_VALUE_TENSOR,
-    PT2_VALUE_NUMBER, /* an integer, such as a size */
-    PT2_VALUE_EMPTY,  /* uninitialized, for a mask */
-    PT2_VALUE_MASK    /* per sample: 1 with probability `keep`, times `scale` */
+    PT2_VALUE_CONSTANT, /* numbers on the host (pt2/host.h) */
+    PT2_VALUE_NUMBER,   /* an integer, such as a size */
+    PT2_VALUE_VOID,     /* without elements */
+    PT2_VALUE_EMPTY,    /* uninitialized, for a mask */
+    PT2_VALUE_MASK      /* per sample: 1 with probability `keep`, times `scale` */
 };
+
+struct pt2_host;
 
 struct pt2_value {
     enum pt2_value_kind kind;
-    struct tensor *t;
+    struct tensor *t;      /* of a tensor */
+    struct pt2_host *host; /* of a constant */
     int ndim;
     int64_t dim[PT2_DIMS], stride[PT2_DIMS], offset;
-    int memory; /* values that may share memory in PyTorch have the same number */
+    int memory;      /* values that may share memory in PyTorch have the same number */
+    bool maybe_copy; /* by an operator that copies if PyTorch's strides require it */
     int64_t number;
     double keep, scale;
+    struct pt2_value
+        *shown; /* a constant as a tensor of the graph; NULL if it is none yet */
+    int shown_writes;
 };
 
 int64_t pt2_value_len(const struct pt2_value *v); /* elements */
@@ -61,6 +70,9 @@ void pt2_value_permute(struct pt2_value *v, const int *from);
 /* Expands to dims that v broadcasts to; dims of size 1 are repeated. Returns false if it
  * does not. */
 bool pt2_value_expand(struct pt2_value *v, int ndim, const int64_t *dim);
+
+/* Returns how many elements the tensor or the constant has that v shows. */
+int64_t pt2_value_all(const struct pt2_value *v);
 
 /* True if both are the same elements with the same dims. */
 bool pt2_value_same(const struct pt2_value *a, const struct pt2_value *b);

@@ -70,8 +70,8 @@ static const void *tensor_data(const struct safetensors_tensor *t, void *arg)
 {
     struct piece *p = arg;
     struct writing *w = p->w;
-    /* Counters have no EMA: copy them from the weights, which are array 0. */
-    int from = statedict_is_counter(p->segment->tensor) ? 0 : p->array;
+    /* Integers have no EMA: copy them from the weights, which are array 0. */
+    int from = statedict_is_integer(p->segment->tensor) ? 0 : p->array;
 
     (void)t;
     statedict_pack(p->segment, w->c->flat[from], w->packed);
@@ -97,6 +97,12 @@ static void add_array(struct writing *w, struct safetensors_writer *out,
         safetensors_writer_add_source(out, name, shape.dtype, shape.ndim, shape.dims,
                                       tensor_data, p);
         free(name);
+        for (int j = 0; j < seg->tensor->nalso && !a->params_only; j++) {
+            name = xasprintf("%s%s", a->name, seg->tensor->also[j]);
+            safetensors_writer_add_source(out, name, shape.dtype, shape.ndim, shape.dims,
+                                          tensor_data, p);
+            free(name);
+        }
     }
 }
 

@@ -278,7 +278,8 @@ static bool expected_extra(const struct loading *l, const char *name)
 {
     return losses_is_aux(file_names_plain(&l->names, name)) ||
            (losses_is_unit(file_names_plain(&l->names, name)) && !l->all) ||
-           file_names_extra(&l->names, l->family, name);
+           file_names_extra(&l->names, l->family, name) ||
+           statedict_is_tied(session_flat(l->s), file_names_plain(&l->names, name));
 }
 
 /* Reports unused tensors of the file, except for a net that ends with a stage, or a

@@ -244,6 +244,20 @@ static const struct scheme_row torchvision_mobilenetv2[] = {
     END,
 };
 
+static const struct scheme_row torchvision_vgg[] = {
+    {"^classifier.0.", "pre_logits.fc1."},
+    {"^classifier.3.", "pre_logits.fc2."},
+    {"^classifier.6.", "head.fc."},
+    END,
+};
+
+/* The published files, older than the names in torchvision's code. */
+static const struct scheme_row torchvision_densenet[] = {
+    {".norm.#.", ".norm#."},
+    {".conv.#.", ".conv#."},
+    END,
+};
+
 #define FOREIGN(n, f, m, r) .name = (n), .family = (f), .mark = (m), .row = (r)
 #define REFUSED(f, m, why)                                                               \
     {                                                                                    \
@@ -376,5 +390,8 @@ const struct scheme schemes[] = {
     {FOREIGN("torchvision", "mobilenetv2", "features.1.conv.0.0.weight",
              torchvision_mobilenetv2),
      .blocks = "features.", .first_block = 1},
+    {FOREIGN("torchvision", "densenet", "features.denseblock1.denselayer1.norm.1.weight",
+             torchvision_densenet)},
+    {FOREIGN("torchvision", "vgg", "classifier.6.weight", torchvision_vgg)},
     {.name = NULL},
 };

@@ -1,5 +1,6 @@
 #include "train/statedict.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/half.h"
@@ -19,6 +20,20 @@ bool statedict_is_counter(const struct tensor *t)
     return ends_with(t->name, "num_batches_tracked");
 }
 
+bool statedict_is_integer(const struct tensor *t)
+{
+    return t->integer || statedict_is_counter(t);
+}
+
+bool statedict_is_tied(const struct flat *f, const char *name)
+{
+    for (int i = 0; i < f->nparam; i++)
+        for (int k = 0; k < f->segment[i].tensor->nalso; k++)
+            if (!strcmp(f->segment[i].tensor->also[k], name))
+                return true;
+    return false;
+}
+
 /* True for an 8-bit weight (ops/qlayer.h). */
 static bool is_bytes(const struct tensor *t)
 {
@@ -33,6 +48,8 @@ struct statedict_shape statedict_shape(const struct tensor *t)
         return (struct statedict_shape){.dtype = SAFETENSORS_I64};
     if (is_bytes(t))
         s.dtype = SAFETENSORS_I8;
+    if (t->integer)
+        s.dtype = SAFETENSORS_I64;
     memcpy(s.dims, t->dim, sizeof(s.dims));
     return s;
 }
@@ -85,6 +102,11 @@ void statedict_pack(const struct segment *s, const float *flat, void *dst)
         memcpy(dst, &count, sizeof(count));
         return;
     }
+    if (s->tensor->integer) {
+        for (int64_t i = 0; i < s->len; i++)
+            ((int64_t *)dst)[i] = fabsf(from[i]) < COUNTER_MAX ? (int64_t)from[i] : 0;
+        return;
+    }
     for (int64_t i = 0; i < s->len && is_bytes(s->tensor); i++)
         ((int8_t *)dst)[i] = (int8_t)from[place(&w, i)];
     for (int64_t i = 0; i < s->len && !is_bytes(s->tensor); i++)
@@ -113,19 +135,25 @@ static float number(const void *src, int64_t i, enum safetensors_dtype dtype)
     }
 }
 
-static bool counter(float *values, const void *src, enum safetensors_dtype dtype)
+static bool integers(float *values, const void *src, int64_t n,
+                     enum safetensors_dtype dtype)
 {
+    const char *from = src;
     int64_t wide;
     int32_t narrow;
 
-    if (dtype == SAFETENSORS_I64 || dtype == SAFETENSORS_U64) {
-        memcpy(&wide, src, sizeof(wide));
-        *values = (float)wide;
-    } else if (dtype == SAFETENSORS_I32 || dtype == SAFETENSORS_U32) {
-        memcpy(&narrow, src, sizeof(narrow));
-        *values = (float)narrow;
-    } else {
-        return false;
+    for (int64_t i = 0; i < n; i++) {
+        if (dtype == SAFETENSORS_I64 || dtype == SAFETENSORS_U64) {
+            memcpy(&wide, from + i * 8, sizeof(wide));
+            values[i] = (float)wide;
+        } else if (dtype == SAFETENSORS_I32 || dtype == SAFETENSORS_U32) {
+            memcpy(&narrow, from + i * 4, sizeof(narrow));
+            values[i] = (float)narrow;
+        } else if (dtype == SAFETENSORS_BOOL) {
+            values[i] = from[i] != 0;
+        } else {
+            return false;
+        }
     }
     return true;
 }
@@ -136,7 +164,7 @@ bool statedict_unpack(const struct segment *s, float *flat, const void *src,
     float *values = flat + s->offset;
     struct walk w = walk_of(s->tensor);
 
-    if (statedict_is_counter(s->tensor) && counter(values, src, dtype))
+    if (statedict_is_integer(s->tensor) && integers(values, src, s->len, dtype))
         return true;
     if (is_bytes(s->tensor) != (dtype == SAFETENSORS_I8))
         return false;
@@ -148,12 +176,12 @@ bool statedict_unpack(const struct segment *s, float *flat, const void *src,
     return true;
 }
 
-/* Returns the number of dims of a matrix for the weights of a 1 x 1 convolution. */
-static int without_ones(int ndim, const int64_t *dim)
+/* True if the file has the weights of a linear layer on a flattened map, and the model a
+ * convolution as large as the map (VGG): the same numbers in the same order. */
+static bool fits_flat(const struct tensor *t, const struct safetensors_tensor *file)
 {
-    while (ndim > 2 && dim[ndim - 1] == 1)
-        ndim--;
-    return ndim;
+    return t->layout == LAYOUT_IMAGE && t->ndim == 4 && file->ndim == 2 &&
+           file->dims[0] == t->dim[0] && file->dims[1] == tensor_len(t) / t->dim[0];
 }
 
 bool statedict_fits(const struct tensor *t, const struct safetensors_tensor *file)
@@ -162,9 +190,11 @@ bool statedict_fits(const struct tensor *t, const struct safetensors_tensor *fil
 
     if (statedict_is_counter(t))
         return file->ndim == 0 || (file->ndim == 1 && file->dims[0] == 1);
-    if (without_ones(file->ndim, file->dims) != without_ones(s.ndim, s.dims))
+    if (fits_flat(t, file))
+        return true;
+    if (file->ndim != s.ndim)
         return false;
-    for (int i = 0; i < s.ndim && i < file->ndim; i++)
+    for (int i = 0; i < s.ndim; i++)
         if (file->dims[i] != s.dims[i])
             return false;
     return true;

@@ -1,7 +1,8 @@
 /*
  * Converts flat arrays to state dicts and back: timm's names, logical dimensions (OIHW),
  * row-major. Memory is channels last, so image-shaped weights are reordered. Batch norm's
- * num_batches_tracked is fp32 in memory and an int64 scalar in files; 8-bit weights are
+ * num_batches_tracked is fp32 in memory and an int64 scalar in files, buffers of integers are
+ * alike; 8-bit weights are
  * fp32 integers in memory and int8 in files.
  *
  * `flat` is the start of a flat array in host memory (graph/flat.h) that contains the
@@ -34,8 +35,8 @@ void statedict_pack(const struct segment *s, const float *flat, void *dst);
 bool statedict_unpack(const struct segment *s, float *flat, const void *src,
                       enum safetensors_dtype dtype);
 
-/* True if a tensor of a file has the shape of `t`. A counter may also have shape [1], and a
- * 1 x 1 convolution that of a linear layer. */
+/* True if a tensor of a file has the shape of `t`. A counter may also have shape [1], and
+ * weights [O, I, H, W] of a convolution [O, I H W]. */
 bool statedict_fits(const struct tensor *t, const struct safetensors_tensor *file);
 
 /* Appends "the file has 4x3, the model 5x3". */
@@ -43,5 +44,9 @@ void statedict_add_shapes(struct strbuf *s, const struct tensor *t,
                           const struct safetensors_tensor *file);
 
 bool statedict_is_counter(const struct tensor *t);
+/* True if it is another name of a parameter (tied weights). */
+bool statedict_is_tied(const struct flat *f, const char *name);
+/* True for a counter or a buffer of integers: fp32 in memory, int64 in files. */
+bool statedict_is_integer(const struct tensor *t);
 
 #endif

@@ -25,7 +25,7 @@ wrong "'photos/train' has 5 classes, but MODEL.NUM_CLASSES is 3" --num-classes 3
 wrong "the order of the layers of net.pt2 is unknown" TRAIN.LAYER_DECAY=0.5
 net=other.pt2 wrong "'other.pt2': cannot open"
 cp "$golden/tied.pt2" .
-net=tied.pt2 wrong "share memory"
+net=tied.pt2 wrong "its last layer shares its weights" --num-classes 5
 
 rm net.pt2
 run eval --resume $checkpoint --data-path photos
@@ -38,5 +38,17 @@ run export --weights $checkpoint --onnx net.onnx
 run predict --weights $checkpoint --cam maps photos/val/circle/0001.jpg
 run train --cfg output/net/a/config.yaml --resume $checkpoint --epochs 2 --tag c
 expect_line "Train: .2/2"
+
+# Constants are part of a checkpoint, and a buffer of integers one of its weights.
+cp "$golden/constants.pt2" .
+run train --model constants.pt2 "${common[@]}" --tag d
+rm constants.pt2
+checkpoint=output/constants/d/last.safetensors
+run eval --resume $checkpoint --data-path photos
+expect_line "Acc@1"
+run export --weights $checkpoint --out weights.safetensors
+expect_line "wrote 8 tensors"
+head -c 100000 weights.safetensors | grep -aq '"index":{"dtype":"I64","shape":.16,16.' ||
+  fail "the buffer 'index' is not among the weights"
 
 finish

@@ -132,6 +132,30 @@ static void test_init_own(void **state)
     check_constant(&f, "blocks.3.ls1.gamma", (double)1e-5f);
     net_release(&f);
     test_init_mixers();
+    f = net_new("vgg11_bn", (struct model_options){0}, 1);
+    check_spread(&f, "features.4.weight", sqrt(2.0 / (128 * 9)), false);
+    check_constant(&f, "features.4.bias", 0);
+    check_spread(&f, "pre_logits.fc2.weight", sqrt(2.0 / 4096), false);
+    check_constant(&f, "pre_logits.fc1.bias", 0);
+    check_spread(&f, "head.fc.weight", 0.01, false);
+    check_constant(&f, "head.fc.bias", 0);
+    net_release(&f);
+
+    f = net_new("densenet121", (struct model_options){0}, 1);
+    check_spread(&f, "features.denseblock1.denselayer2.conv2.weight",
+                 sqrt(2.0 / (128 * 9)), false);
+    check_spread(&f, "features.transition1.conv.weight", sqrt(2.0 / 256), false);
+    check_spread(&f, "classifier.weight", 1 / sqrt(3 * 1024), true);
+    check_constant(&f, "classifier.bias", 0);
+    net_release(&f);
+
+    f = net_new("ghostnet_100", (struct model_options){0}, 1);
+    check_spread(&f, "blocks.8.1.ghost1.primary_conv.0.weight", 1 / sqrt(3 * 160), true);
+    check_spread(&f, "blocks.8.1.ghost1.cheap_operation.0.weight", 1 / sqrt(3 * 9), true);
+    check_spread(&f, "conv_head.bias", 1 / sqrt(3 * 960), true);
+    check_spread(&f, "blocks.8.1.se.conv_expand.bias", 1 / sqrt(3 * 240), true);
+    check_spread(&f, "classifier.weight", 1 / sqrt(3 * 1280), true);
+    net_release(&f);
 
     f = net_new("mobilenetv3_large_100", (struct model_options){0}, 1);
     check_spread(&f, "conv_stem.weight", sqrt(2.0 / (16 * 9)), false);

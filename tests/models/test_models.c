@@ -98,6 +98,8 @@ static void test_options(void **state)
     check_options("resnet110", option_b, 3, 32, 1730714, 0);
     small = c10, small.skip_strides = 2;
     check_options("mobilenetv2_100", small, 3, 32, 2236682, 87976448);
+    check_options("vgg11_bn", small, 3, 8, 128812810, 0);
+    check_options("densenet121", small, 3, 32, 6964106, 0);
     check_options("regnetx_002", small, 3, 32, 2319482, 59862624);
     small.skip_strides = 1;
     check_options("efficientnet_b0", small, 3, 32, 4020358, 31979392);
@@ -172,12 +174,12 @@ static void test_keys(void **state)
         free(keys);
         lines++;
     }
-    assert_int_equal(lines, 316);
+    assert_int_equal(lines, 336);
     free(text);
 }
 
-/* Checks the rates of the residual branches and of the dropout. */
-static void check_drop_path(const char *name, const double *want, int npath)
+/* Checks the rates of the residual branches and of `ndrop` dropouts. */
+static void check_drops(const char *name, const double *want, int npath, int ndrop)
 {
     struct model_options o = {.drop_path = 0.2, .drop_rate = 0.5};
     struct net f = net_new(name, o, 1);
@@ -193,7 +195,7 @@ static void check_drop_path(const char *name, const double *want, int npath)
         assert_true(fabs(a->rate - 0.2 * want[paths++]) < 1e-6);
     }
     assert_int_equal(paths, npath);
-    assert_int_equal(drops, 1);
+    assert_int_equal(drops, ndrop);
     net_release(&f);
 }
 
@@ -207,8 +209,11 @@ static void test_drop_path(void **state)
     (void)state;
     for (int i = 0; i < 7; i++)
         resnet18[i] = (i + 1) / 7.0;
-    check_drop_path("resnet18", resnet18, 7);
-    check_drop_path("efficientnet_b0", b0, 9);
+    check_drops("resnet18", resnet18, 7, 1);
+    check_drops("efficientnet_b0", b0, 9, 1);
+    check_drops("ghostnet_100", NULL, 0, 1);
+    check_drops("vgg11", NULL, 0, 2);
+    check_drops("densenet121", NULL, 0, 1);
 }
 
 /* ReLU6: batch norms of small nets give no value above 6, so golden files do not show it. */
@@ -262,6 +267,31 @@ static void test_dilations(void **state)
     graph_free(b.g);
 }
 
+/* Too small images leave no pixel for the last map. */
+static void test_smallest(void **state)
+{
+    const struct model *m = model_named("vgg11");
+    struct model_options o = {.classes = 10};
+    struct strbuf why = STRBUF_INIT;
+
+    (void)state;
+    assert_null(m->family->check(m, &o, 32, 40, &why));
+    assert_string_equal(m->family->check(m, &o, 31, 40, &why)[0], "DATA.IMG_SIZE");
+    assert_string_equal(why.buf,
+                        "vgg11 needs images of at least 32 x 32 pixels, not 40 x 31");
+    o.skip_strides = 2;
+    assert_null(m->family->check(m, &o, 31, 40, &why));
+    strbuf_reset(&why);
+    m = model_named("ghostnetv2_100"); /* the last gates read 2 x 2 pixels */
+    assert_null(m->family->check(m, &o, 9, 9, &why));
+    assert_non_null(m->family->check(m, &o, 9, 8, &why));
+    assert_string_equal(
+        why.buf, "ghostnetv2_100 needs images of at least 9 x 9 pixels, not 8 x 9");
+    m = model_named("ghostnet_100");
+    assert_null(m->family->check(m, &o, 9, 8, &why));
+    strbuf_release(&why);
+}
+
 static void check_why(const char *type, const char *name, const char *part)
 {
     struct strbuf why = STRBUF_INIT;
@@ -281,7 +311,8 @@ static void test_names(void **state)
     check_why("resnet", "resnet5O", "did you mean resnet50?");
     check_why("resnet", "resnet_50", "did you mean resnet50?");
     check_why("resnet", "resnet", "did you mean resnet");
-    check_why("resnet", "vgg16", "no model is called 'vgg16'; `trainc models` lists ");
+    check_why("resnet", "alexnet",
+              "no model is called 'alexnet'; `trainc models` lists ");
     check_why("resnet", "", "no model is called ''");
     check_why("resnet", "resnet50.", "no tag ''");
     check_why("resnet", "resnet50.a1", "a1_in1k");
@@ -311,6 +342,7 @@ int main(void)
         cmocka_unit_test(test_keys),          cmocka_unit_test(test_drop_path),
         cmocka_unit_test(test_relu6),         cmocka_unit_test(test_names),
         cmocka_unit_test(test_natural_order), cmocka_unit_test(test_dilations),
+        cmocka_unit_test(test_smallest),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,14 +11,17 @@
 
 #include "base/alloc.h"
 #include "models/convnext.h"
+#include "models/densenet.h"
 #include "models/efficientnet.h"
 #include "models/erfnet.h"
+#include "models/ghostnet.h"
 #include "models/mixer.h"
 #include "models/regnet.h"
 #include "models/resnet.h"
 #include "models/swin.h"
 #include "models/swin_net.h"
 #include "models/swinv2.h"
+#include "models/vgg.h"
 #include "models/vit.h"
 #include "ops/table.h"
 #include "session/devices.h"
@@ -67,6 +70,11 @@ static struct model nets[] = {
     {.name = "regnet",
      .family = &regnet_family,
      .arch = &(const struct regnet){7, 8, 10, 2, 8, false}},
+    {.name = "vgg11_bn", .family = &vgg_family},
+    {.name = "densenet",
+     .family = &densenet_family,
+     .arch = &(const struct densenet){8, {2, 1, 2, 1}, false, false}},
+    {.name = "ghostnet_050", .family = &ghostnet_family},
     {.name = "test_efficientnet", .family = &efficientnet_family},
     {.name = "convnext",
      .family = &convnext_family,

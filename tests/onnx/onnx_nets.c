@@ -9,8 +9,10 @@
 #include "graph/flat.h"
 #include "graph/program.h"
 #include "models/convnext.h"
+#include "models/densenet.h"
 #include "models/efficientnet.h"
 #include "models/erfnet.h"
+#include "models/ghostnet.h"
 #include "models/mixer.h"
 #include "models/mobilenetv2.h"
 #include "models/mobilenetv3.h"
@@ -20,6 +22,7 @@
 #include "models/swin_mlp.h"
 #include "models/swin_net.h"
 #include "models/swinv2.h"
+#include "models/vgg.h"
 #include "models/vit.h"
 #include "ops/activation.h"
 #include "ops/avgpool2d.h"
@@ -55,6 +58,13 @@ static const struct mobile_blocks mbconv[] = {
 static const struct mobile_blocks lite[] = {
     {MOBILE(FUSED, 1, 3, 2, 2, 8)},
     {MOBILE(INVERTED, 2, 3, 2, 2, 16)},
+    {0},
+};
+
+static const struct ghost_block ghost[] = {
+    {GHOST(3, 8, 8, 1)},
+    {GHOST(3, 16, 12, 2)},
+    {GHOST(3, 24, 12, 1), .squeeze = true},
     {0},
 };
 
@@ -251,6 +261,23 @@ const struct onnx_net onnx_nets[] = {
                                         .head = MOBILE_HEAD_POOL_BIAS}),
      .height = 32,
      .width = 40},
+    {.name = "vgg",
+     OWN(.name = "vgg", .family = &vgg_family,
+         .arch = &(
+             const struct vgg){.norm = true, .depth = {1, 2}, .width = 8, .hidden = 16}),
+     .height = 21,
+     .width = 33,
+     .fold_bn = true},
+    {.name = "densenet",
+     OWN(.name = "densenet", .family = &densenet_family,
+         .arch = &(const struct densenet){8, {1, 2}, true, true}),
+     .height = 32,
+     .width = 39},
+    {.name = "ghostnet",
+     OWN(.name = "ghostnet", .family = &ghostnet_family,
+         .arch = &(const struct ghostnet){.blocks = ghost, .v2 = true}),
+     .height = 30,
+     .width = 37},
     {.name = "mobilenetv2",
      OWN(.name = "mobilenetv2", .family = &mobilenetv2_family,
          .arch =
@@ -304,6 +331,9 @@ const struct onnx_net onnx_nets[] = {
     LARGE("convnext", "convnext_tiny", 224, false),
     LARGE("convnext", "convnextv2_atto", 224, false),
     LARGE("regnet", "regnety_002", 224, false),
+    LARGE("vgg", "vgg11", 224, false),
+    LARGE("densenet", "densenet121", 224, false),
+    LARGE("ghostnet", "ghostnetv2_100", 224, true),
     LARGE("efficientnet", "tf_efficientnet_b0", 224, false),
     LARGE("efficientnet", "efficientnet_lite0", 224, true),
     LARGE("mobilenetv3", "tf_mobilenetv3_large_100", 224, false),

@@ -4,6 +4,7 @@
 #include "ops/add.h"
 #include "ops/batchnorm.h"
 #include "ops/conv2d.h"
+#include "ops/linear.h"
 
 static bool find_conv(struct conv_chain *f, const struct graph *g, struct node *n)
 {
@@ -12,7 +13,7 @@ static bool find_conv(struct conv_chain *f, const struct graph *g, struct node *
         f->bn = n;
         n = sole_producer(g, n->in[BATCHNORM_X], NULL);
     }
-    f->conv = n && n->op == &op_conv2d ? n : NULL;
+    f->conv = n && (n->op == &op_conv2d || n->op == &op_linear) ? n : NULL;
     return f->conv != NULL;
 }
 

@@ -13,12 +13,14 @@
 #include "cpu/simd/loop_activation.h"
 #include "graph/tensor.h"
 
-/* A convolution without groups; gradients use the shape of their forward convolution. */
+/* A convolution without groups, or depthwise: each channel is a group. Gradients use the
+ * shape of their forward convolution. */
 struct conv_shape {
     enum dtype type; /* of x and y */
     int n, h, w, c;  /* of x */
     int ho, wo, k;   /* of y */
     int kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
+    bool depthwise;
 };
 
 /* Stride 1, same size: the data gradient of s is a forward convolution of this shape. */
@@ -49,6 +51,8 @@ struct conv_loops {
     const char *(*forward_can)(const struct device *dev, const struct conv_shape *s);
     const char *(*data_grad_can)(const struct device *dev, const struct conv_shape *s);
     const char *(*weight_grad_can)(const struct device *dev, const struct conv_shape *s);
+    bool depthwise; /* for these shapes, with any padding at the end; else for others */
+    bool linear;       /* also for linear layers, as 1 x 1 convolutions of their rows */
     bool rounds_zeros; /* a sum of zeros may become a rounding error */
     bool unfused;      /* no bias, activation, or ReLU mask */
     bool no_db;        /* the weight gradient does not compute the bias gradient */
@@ -95,7 +99,7 @@ static inline int odd_lines(int floats)
     return floats / 16 % 2 ? floats : floats + 16;
 }
 
-extern const struct conv_loops conv_amx, conv_direct, conv_gemm, conv_narrow,
-    conv_winograd;
+extern const struct conv_loops conv_amx, conv_depthwise, conv_direct, conv_gemm,
+    conv_narrow, conv_winograd;
 
 #endif

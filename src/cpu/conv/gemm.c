@@ -348,6 +348,7 @@ const struct conv_loops conv_gemm = {
     .forward_can = gemm_can,
     .data_grad_can = gemm_can,
     .weight_grad_can = weight_grad_can,
+    .linear = true,
     .no_db = true,
     .chains = true,
     .packed = gemm_packed,

@@ -24,6 +24,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cpu/simd/depthwise_args.h"
 #include "cpu/simd/gemm_args.h"
 #include "cpu/simd/loops_args.h"
 #include "cpu/simd/update_args.h"
@@ -130,6 +131,9 @@ struct loops {
     void (*gemm_pairs)(const uint16_t *a, const uint16_t *b, int64_t n, int width,
                        float *to, int64_t panel);
     void (*winograd)(enum winograd t, const struct winograd_values *a);
+    void (*depthwise_pixels)(const struct depthwise_pixels *p);
+    void (*depthwise_row)(const struct depthwise_row *r);
+    void (*depthwise_sums)(const struct depthwise_sums *p);
     void (*conv_up)(const struct conv_up *p, const void *x, void *y, int64_t pixels);
     /* Rows [lo, hi) of the result, counted over all images; `buffer` has in_w * c floats. */
     void (*resample)(const struct resample_rows *p, const void *x, void *y, float *buffer,
