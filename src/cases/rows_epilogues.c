@@ -290,7 +290,7 @@ const struct op_case rows_epilogues[] = {
      .no_gradient = true,
      .inference = true,
      ACT(linear_add_act, "silu"),
-     .small = {.dim = {2, 5, 7, 48}, .out = 48},
+     .small = {.dim = {2, 5, 7, 64}, .out = 64},
      .bench = {.dim = {16, 28, 28, 192}, .out = 192}},
     {.name = NULL},
 };

@@ -50,6 +50,7 @@ static void find_linear(struct conv_shape *s, const struct tensor *x,
         .stride_w = 1,
         .dilation_h = 1,
         .dilation_w = 1,
+        .linear = true,
     };
 }
 

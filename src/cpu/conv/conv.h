@@ -20,7 +20,7 @@ struct conv_shape {
     int n, h, w, c;  /* of x */
     int ho, wo, k;   /* of y */
     int kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
-    bool depthwise;
+    bool depthwise, linear; /* linear: a layer on rows, as a 1 x 1 convolution */
 };
 
 /* Stride 1, same size: the data gradient of s is a forward convolution of this shape. */
@@ -52,7 +52,7 @@ struct conv_loops {
     const char *(*data_grad_can)(const struct device *dev, const struct conv_shape *s);
     const char *(*weight_grad_can)(const struct device *dev, const struct conv_shape *s);
     bool depthwise; /* for these shapes, with any padding at the end; else for others */
-    bool linear;       /* also for linear layers, as 1 x 1 convolutions of their rows */
+    bool linear;    /* also for linear layers, as 1 x 1 convolutions of their rows */
     bool rounds_zeros; /* a sum of zeros may become a rounding error */
     bool unfused;      /* no bias, activation, or ReLU mask */
     bool no_db;        /* the weight gradient does not compute the bias gradient */

@@ -1,12 +1,13 @@
 /*
- * Our own fp32 convolutions as GEMMs: 1 x 1, and any kernel with a stride, without
+ * Our own convolutions as GEMMs: 1 x 1, and any kernel with a stride, without
  * groups. A row of the im2col matrix is the input of a result: the channels of one pixel
  * after another. For 1 x 1 the matrix is the image itself; otherwise rows are copied, one
  * block at a time (Chetlur et al. 2014, section 3). The data gradient of a stride is one
  * GEMM for each phase of dx.
  *
- * In bf16 they only compute the weight gradient, with AVX512-BF16: rows of both matrices
- * are pairs of results, which vdpbf16ps adds to fp32 sums. It treats subnormals as zero.
+ * In bf16 they need AVX512-BF16, whose vdpbf16ps adds the products of pairs to fp32 sums and
+ * treats subnormals as zero: pairs of channels, for linear layers only; in the weight
+ * gradient pairs of results.
  *
  * Images are NHWC. Deterministic for a given number of threads. Pixels outside the image
  * count as zero, so an infinite weight gives NaN at the edges.

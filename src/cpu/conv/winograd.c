@@ -68,7 +68,7 @@ static void pack_unit(const struct pack_job *j, int in, int out)
                                      : j->w + out * row + t * j->c + in;
 
         j->dev->loops->gemm_pack(w, row, UNIT, min_int(j->out - out, PANEL), !j->backward,
-                                 tap[t]);
+                                 false, tap[t]);
         from[t] = tap[t];
     }
     for (int p = 0; p < j->planes; p++)
@@ -137,7 +137,7 @@ static void multiply(const struct forward_job *j, int64_t lo, int n,
                      const struct winograd_planes *x, const struct winograd_planes *y)
 {
     const struct conv_shape *s = j->s;
-    float *rows[WINOGRAD_MAX];
+    void *rows[WINOGRAD_MAX];
 
     for (int p = 0; p < j->w.planes; p++) {
         for (int i = 0; i < n; i++)

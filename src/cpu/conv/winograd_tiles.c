@@ -112,7 +112,8 @@ void winograd_results(const struct device *dev, const struct conv_shape *s,
     ptrdiff_t at[4];
     float nowhere[PIECE] = {0}, *y = a->to, *to[4];
     const float *plane[WINOGRAD_PLANES];
-    const float *m = a->relu_mask, *relu_mask[4], *other = a->add, *add[4];
+    const float *m = a->relu_mask, *other = a->add;
+    const void *relu_mask[4], *add[4];
 
     for (int i = 0; i < n; i++, conv_place_next(w->y.tiles, w->x.tiles, &p)) {
         int pixels = find_pixels(s, w, &p, false, at);

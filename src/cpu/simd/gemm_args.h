@@ -18,23 +18,24 @@ struct gemm_prefetch {
 
 /* Epilogue of results before they are stored: + bias, + add, act, 0 by ReLU mask. */
 struct conv_finish {
-    const float *bias;                          /* per column, or NULL */
-    const float *const *add, *const *relu_mask; /* rows like those of y, or NULL */
+    const float *bias;                         /* per column, or NULL */
+    const void *const *add, *const *relu_mask; /* rows like those of y, or NULL */
     struct loop_activation act;
 };
 
 /*
  * y[i][j] (+)= sum over d of a[i][d] b[d][j]. Rows of y may be anywhere. b is in panels
  * of 32 columns: [cols / 32][depth][32], `b_panel` floats apart. cols is a multiple of
- * 16; multiples of GEMM_ROWS rows are fastest.
+ * 16; multiples of GEMM_ROWS rows are fastest. With `pairs` each float of a and b holds
+ * two bf16, for d and d + 1, whose products are both added, and y is bf16.
  */
 enum { GEMM_PANEL = 32, GEMM_ROWS = 12 };
 struct gemm_rows {
     int rows, cols;
     int64_t depth, a_row, b_panel;
     const float *a, *b;
-    float *const *y;
-    bool add;
+    void *const *y;
+    bool add, pairs;                  /* not both */
     const struct conv_finish *finish; /* NULL: no epilogue */
     struct gemm_prefetch prefetch[2];
 };

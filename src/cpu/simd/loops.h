@@ -121,9 +121,10 @@ struct loops {
                         int64_t hi);
     void (*gemm_rows)(const struct gemm_rows *g);
     void (*gemm_sums)(const struct gemm_sums *g);
-    /* A panel of gemm_rows: b[d][j] = from[d][j], or from[j][d]; both multiples of 16. */
+    /* A panel of gemm_rows: b[d][j] = from[d][j], or from[j][d]; both multiples of 16.
+     * `pairs`: as pairs of bf16 */
     void (*gemm_pack)(const float *from, int64_t from_row, int64_t depth, int cols,
-                      bool transposed, float *b);
+                      bool transposed, bool pairs, float *b);
     /* A row of a side of gemm_sums: 8 or 16 (`width`) floats per panel. NULL: zeros */
     void (*gemm_spread)(const float *from, int64_t n, int width, float *to,
                         int64_t panel);
