@@ -11,7 +11,7 @@
  * Results, or pairs of them, at a time. With few, the copies of both sides fit the cache;
  * with many, the sums are loaded and stored less often, which matters if they do not fit.
  */
-enum { STEPS = 192, STEPS_FEW = 96, STEPS_MANY = 256, LARGE = 1 << 20 /* bytes */ };
+enum { STEPS = 128, STEPS_FEW = 96, STEPS_MANY = 256, LARGE = 1 << 20 /* bytes */ };
 
 struct grad_job {
     const struct device *dev;
