@@ -57,6 +57,8 @@ static const char *weight_grad_can(const struct device *dev, const struct conv_s
 {
     bool can = s->type == DTYPE_F32 || (s->type == DTYPE_BF16 && dev->loops->gemm_pairs);
 
+    if (s->linear && s->type == DTYPE_BF16 && dev->amx)
+        return "oneDNN is faster with tiles of AMX";
     return can ? shape_can(dev, s) : "fp32, or bf16 with AVX-512 BF16, only";
 }
 
