@@ -144,6 +144,10 @@ class Constants(nn.Module):
         n = x.shape[0]
         at = torch.arange(16, dtype=torch.float32)[:, None] / 100 ** (torch.arange(4) / 4)
         x = x + torch.cat([at.sin(), at.cos()], 1)
+        late = torch.meshgrid(torch.arange(4.0), torch.arange(4.0) * 2, indexing="xy")[0].reshape(16, 1)
+        x = x + late
+        late.mul_(0.5)
+        x = x - late
         mask = torch.zeros(16, 16)
         mask[:4, 8:] = 1
         mask = mask.masked_fill(mask != 0, -100.0)
@@ -200,7 +204,8 @@ class Norms(nn.Module):
     def forward(self, x):
         w = F.batch_norm(self.weight.view(1, 8, -1), None, None, self.gain, None, True, 0.0, 1e-5)
         x = F.conv2d(x, w.view_as(self.weight), self.bias * 2, 2, 1)
-        x = self.many(F.group_norm(x, 2, self.group))
+        x = F.group_norm(x, 2, self.group)
+        x = x + self.many(x)
         x = self.bn(x.flatten(2)).transpose(1, 2)
         x = self.rms(F.layer_norm(x, (8,), self.scale)) + F.rms_norm(x, (8,))
         x = F.linear(x, self.weight.flatten(1)[:, :8] * 0.5, torch.cat([self.bias[:4], self.gain[4:]]))
