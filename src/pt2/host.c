@@ -14,7 +14,7 @@ struct pt2_value pt2_host_new(struct pt2_import *c, int dtype, int ndim,
     struct pt2_value v = {.kind = PT2_VALUE_CONSTANT, .ndim = ndim};
     struct pt2_host *h = arena_new(&c->b->g->arena, sizeof(*h));
 
-    memcpy(v.dim, dim, (size_t)ndim * sizeof(*dim));
+    pt2_dims(v.dim, dim, ndim);
     if (!pt2_value_fits(&v) || pt2_value_len(&v) > LEN_MAX) {
         pt2_refuse(c, "its result is empty or too large");
         for (int d = 0; d < ndim; d++)

@@ -335,7 +335,7 @@ static void make_weight(struct pt2_import *c, const struct pt2_weight *w)
         make_constant(c, w);
         return;
     }
-    memcpy(dim, w->meta->dim, (size_t)w->meta->ndim * sizeof(*dim));
+    pt2_dims(dim, w->meta->dim, w->meta->ndim);
     if (is_head(c, w->value))
         dim[0] = c->classes;
     if (w->meta->ndim > TENSOR_DIMS)

@@ -14,11 +14,11 @@ struct tensor *pt2_view_of(struct pt2_import *c, struct tensor *x, enum layout l
 {
     struct view_attrs a = {.layer = "", .layout = (int)layout, .ndim = ndim};
 
-    if (x->layout == layout && x->ndim == ndim &&
+    if (x->layout == layout && x->ndim == ndim && ndim &&
         !memcmp(x->dim, dim, (size_t)ndim * sizeof(*dim)))
         return x;
     a.layer = arena_printf(&c->b->g->arena, "%s.view", c->node ? c->node->name : "");
-    memcpy(a.dim, dim, (size_t)ndim * sizeof(*dim));
+    pt2_dims(a.dim, dim, ndim);
     return node(c->b, &op_view, a.layer, &a, &x, 1);
 }
 

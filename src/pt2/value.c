@@ -138,7 +138,7 @@ bool pt2_value_view(struct pt2_value *v, int ndim, const int64_t *dim)
     if (n >= 0)
         return false;
     v->ndim = ndim;
-    memcpy(v->dim, dim, (size_t)ndim * sizeof(*dim));
+    pt2_dims(v->dim, dim, ndim);
     memcpy(v->stride, stride, sizeof(stride));
     return true;
 }
