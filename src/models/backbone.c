@@ -44,7 +44,8 @@ void backbone_build(struct builder *b, const struct model *m,
                                 .drop_path = o->drop_path,
                                 .init = o->init,
                                 .output_stride = o->output_stride,
-                                .dilates_first = o->dilates_first};
+                                .dilates_first = o->dilates_first,
+                                .smp_stages = !strcmp(m->backbone_prefix, "encoder.")};
     const char *before = b->part_prefix;
 
     if (!from)
@@ -52,6 +53,7 @@ void backbone_build(struct builder *b, const struct model *m,
     model_stages_list(from, &own, (int)x->dim[1], (int)x->dim[2], (int)x->dim[3],
                       &k->stages);
     k->m = m;
+    k->from = from;
     k->stages = (struct model_stages){.last = k->stages.n - 1};
     own.stages = &k->stages;
     b->part_prefix = m->backbone_prefix;
@@ -67,6 +69,9 @@ static struct tensor *image_of(struct builder *b, const struct backbone *k, int 
     const char *name =
         arena_printf(&b->g->arena, "%s%s.image", k->m->backbone_prefix, s->name);
 
+    if (s->x->ndim != 4)
+        usage("--backbone: the stages of %s are rows of tokens, but %s needs maps",
+              k->from->name, k->m->name);
     return s->channels_last ? view_image(b, s->x, name) : s->x;
 }
 
@@ -76,6 +81,17 @@ struct tensor *backbone_map(struct builder *b, const struct backbone *k, int red
         if (k->stages.stage[i].reduction == reduction)
             return image_of(b, k, i);
     return NULL;
+}
+
+struct tensor *backbone_map_needed(struct builder *b, const struct backbone *k,
+                                   int reduction)
+{
+    struct tensor *map = backbone_map(b, k, reduction);
+
+    if (!map)
+        usage("--backbone: %s has no map of 1/%d of the image, which %s needs",
+              k->from->name, reduction, k->m->name);
+    return map;
 }
 
 struct tensor *backbone_last(struct builder *b, const struct backbone *k)

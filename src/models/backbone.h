@@ -16,7 +16,7 @@
 #include "models/table.h"
 
 struct backbone {
-    const struct model *m; /* the net around it */
+    const struct model *m, *from; /* the net around it, and the classifier */
     struct model_stages stages;
 };
 
@@ -34,6 +34,9 @@ void backbone_build(struct builder *b, const struct model *m,
 
 /* Returns the last map that is smaller than the image by this factor, or NULL. */
 struct tensor *backbone_map(struct builder *b, const struct backbone *k, int reduction);
+/* The same; without such a map, an error that names --backbone. */
+struct tensor *backbone_map_needed(struct builder *b, const struct backbone *k,
+                                   int reduction);
 struct tensor *backbone_last(struct builder *b, const struct backbone *k);
 /* The same for the map before the last one: of a smaller reduction or, with dilation, the
  * same. */

@@ -99,9 +99,12 @@ static struct tensor *dense_block(struct net *n, struct tensor *x, const char *p
     return concat(n->b, part, depth + 1, layer_name(n, p, "concat"));
 }
 
+/* Returns NULL if the net ends with its stage: smp's stages include this norm. */
 static struct tensor *transition(struct net *n, struct tensor *x, const char *p)
 {
     x = norm_relu(n, x, p, "norm");
+    if (n->o->smp_stages && model_stage(n->o, layer_name(n, p, "norm"), n->reduction, x))
+        return NULL;
     x = conv(n, x, p, "conv", (int)x->dim[IMAGE_C] / 2, 1);
     if (net_stride(n, 2) == 1)
         return x;
@@ -124,19 +127,33 @@ static struct tensor *densenet_build(struct builder *b, const void *arch,
         x = dense_block(&n, x, name, a->depth[i], a->growth);
         if (i + 1 == DENSENET_BLOCKS || !a->depth[i + 1])
             break;
-        if (model_stage(o, name, n.reduction, x))
+        if (!o->smp_stages && model_stage(o, name, n.reduction, x))
             return NULL;
         x = transition(&n, x, arena_printf(&b->g->arena, "features.transition%d", i + 1));
     }
     if (!x)
         return NULL;
-    x = norm_relu(&n, x, "features", "norm5");
-    if (model_stage(o, "features.norm5", n.reduction, x))
+    x = batchnorm(b, x, "features.norm5");
+    if (o->smp_stages && model_stage(o, "features.norm5", n.reduction, x))
+        return NULL;
+    x = relu(b, x, "features.norm5.act");
+    if (!o->smp_stages && model_stage(o, "features.norm5", n.reduction, x))
         return NULL;
     x = global_avgpool(b, x, "global_pool");
     x = dropout(b, x, "head_drop", .rate = (float)o->drop_rate);
     return linear(b, x, "classifier", .out = (int)o->classes, .bias = 1, .init = o->init,
                   .bias_init = INIT_RULE_ZERO);
+}
+
+static const char *const *check(const struct model *m, const struct model_options *o,
+                                int height, int width, struct strbuf *why)
+{
+    const struct densenet *a = m->arch;
+    int blocks = 0;
+
+    while (blocks < DENSENET_BLOCKS && a->depth[blocks])
+        blocks++;
+    return net_check_smallest(m, o, blocks + 1, height, width, why);
 }
 
 static const char *const reads[] = {"MODEL.NUM_CLASSES", "MODEL.DROP_RATE", "MODEL.INIT",
@@ -181,4 +198,5 @@ const struct model_family densenet_family = {
     .reads = reads,
     .layers = layers,
     .build = densenet_build,
+    .check = check,
 };

@@ -94,10 +94,12 @@ struct model_options {
     int64_t skip_strides;  /* how many of the first strides are 1, for small images */
     struct float_opt aux_weight; /* of the family's auxiliary heads; without: its own */
     const char *backbone;        /* a model's name; "" or NULL: the row's own */
-    bool dilates_first; /* segmentation-models-pytorch: models/blocks.h, net_stage() */
-    bool norm_target;      /* MODEL.TASK simmim: targets are normalized, */
-    int64_t norm_window;   /* by the mean and deviation of so many pixels a side */
-    struct tensor *cells;  /* the same: which patches are masked (models/masking.h); NULL:
+    /* A backbone as in segmentation-models-pytorch, where that differs from timm: dilation
+     * (models/blocks.h, net_stage()), and where the stages end. */
+    bool dilates_first, smp_stages;
+    bool norm_target;     /* MODEL.TASK simmim: targets are normalized, */
+    int64_t norm_window;  /* by the mean and deviation of so many pixels a side */
+    struct tensor *cells; /* the same: which patches are masked (models/masking.h); NULL:
                               * none, the net returns logits */
     /* The struct of the model's family; NULL: all defaults of the model. */
     const void *family;

@@ -46,22 +46,12 @@ static struct tensor *segment_level(struct net *n, struct tensor *x, int level, 
     return x;
 }
 
-/* Returns the map of a reduction, or dies. */
-static struct tensor *need_map(struct net *n, const struct backbone *k, int reduction)
-{
-    struct tensor *map = backbone_map(n->b, k, reduction);
-
-    if (!map)
-        usage("%s: the backbone has no map of 1/%d of the image", k->m->name, reduction);
-    return map;
-}
-
 static struct tensor *decode_fpn(struct net *n, const struct backbone *k, float drop)
 {
     struct tensor *p[LEVELS], *sum;
 
     for (int i = 0; i < LEVELS; i++) {
-        struct tensor *map = need_map(n, k, 32 >> i);
+        struct tensor *map = backbone_map_needed(n->b, k, 32 >> i);
         char *name = arena_printf(&n->b->g->arena,
                                   i ? "decoder.p%d.skip_conv" : "decoder.p%d", 5 - i);
 
@@ -86,7 +76,7 @@ static struct tensor *decode_fpn(struct net *n, const struct backbone *k, float 
 static struct tensor *decode_psp(struct net *n, const struct backbone *k, float drop)
 {
     static const int sizes[] = {1, 2, 3, 6};
-    struct tensor *x = need_map(n, k, 8), *part[5];
+    struct tensor *x = backbone_map_needed(n->b, k, 8), *part[5];
     int channels, height, width;
 
     channels = (int)x->dim[IMAGE_C] / 4;
@@ -150,7 +140,7 @@ static struct tensor *decode_upernet(struct net *n, const struct backbone *k, in
     for (int i = 0; i < LEVELS; i++) {
         char *name = arena_printf(mem, "decoder.feature_norms.%d", i);
 
-        map[i] = view_tokens(n->b, need_map(n, k, 4 << i), name);
+        map[i] = view_tokens(n->b, backbone_map_needed(n->b, k, 4 << i), name);
         map[i] = view_image(n->b, layernorm(n->b, map[i], name, .eps = 1e-6f), name);
     }
     level[LEVELS - 1] = pool_pyramid(n, map[LEVELS - 1], width);
@@ -181,13 +171,13 @@ static struct tensor *decode_upernet(struct net *n, const struct backbone *k, in
 static struct tensor *decode_segformer(struct net *n, const struct backbone *k, int width)
 {
     struct arena *mem = &n->b->g->arena;
-    struct tensor *part[LEVELS + 1], *to = need_map(n, k, 4);
+    struct tensor *part[LEVELS + 1], *to = backbone_map_needed(n->b, k, 4);
     int parts = 0;
 
     for (int reduction = 32; reduction > 1; reduction /= 2) {
         char *p = arena_printf(mem, "decoder.mlp_stage.%d", parts);
-        struct tensor *x =
-            reduction == 2 ? backbone_map(n->b, k, 2) : need_map(n, k, reduction);
+        struct tensor *x = reduction == 2 ? backbone_map(n->b, k, 2)
+                                          : backbone_map_needed(n->b, k, reduction);
 
         if (!x)
             break;

@@ -1,9 +1,9 @@
 #include "models/unet.h"
 
-#include "base/error.h"
 #include "models/backbone.h"
 #include "models/rows.h"
 #include "models/segment_heads.h"
+#include "models/vgg.h"
 #include "ops/concat.h"
 #include "ops/image.h"
 #include "ops/resample.h"
@@ -24,7 +24,10 @@ static struct maps find_maps(struct builder *b, const struct backbone *k,
     for (int i = 0; i <= UNET_BLOCKS; i++) {
         int reduction = 1 << (UNET_BLOCKS - i);
 
-        m.x[i] = reduction > 1 ? backbone_map(b, k, reduction) : NULL;
+        if (!i || (nested && reduction > 1))
+            m.x[i] = backbone_map_needed(b, k, reduction);
+        else
+            m.x[i] = reduction > 1 ? backbone_map(b, k, reduction) : NULL;
         m.height[i] = (int)(image->dim[IMAGE_H] + reduction - 1) / reduction;
         m.width[i] = (int)(image->dim[IMAGE_W] + reduction - 1) / reduction;
         if (m.x[i]) {
@@ -32,14 +35,17 @@ static struct maps find_maps(struct builder *b, const struct backbone *k,
             m.width[i] = (int)m.x[i]->dim[IMAGE_W];
         }
     }
-    for (int i = 1; i < UNET_BLOCKS && nested; i++)
-        if (!m.x[i])
-            usage("%s: the backbone has no map of 1/%d of the image", k->m->name,
-                  1 << (UNET_BLOCKS - i));
-    if (!m.x[0])
-        usage("%s: the backbone has no map of 1/%d of the image", k->m->name,
-              1 << UNET_BLOCKS);
     return m;
+}
+
+/* smp's U-Net has two more convolutions on the last map of a VGG. (So has its U-Net++, but
+ * nothing reads them.) */
+static struct tensor *center(struct net *n, struct tensor *x)
+{
+    int out = (int)x->dim[IMAGE_C];
+
+    x = conv_bn(n, x, "decoder.center.0", "0", "1", "2", .out = out, .kernel = 3);
+    return conv_bn(n, x, "decoder.center.1", "0", "1", "2", .out = out, .kernel = 3);
 }
 
 /* Enlarges x, and concatenates it with `skips` maps of that size. */
@@ -111,6 +117,8 @@ static struct tensor *unet_build(struct builder *b, const struct model *m,
 
     backbone_build(b, m, o, x, &k);
     maps = find_maps(b, &k, x, a->nested);
+    if (!a->nested && k.from->family == &vgg_family)
+        maps.x[0] = center(&n, maps.x[0]);
     x = a->nested ? decode_nested(&n, &maps) : decode(&n, &maps);
     if (model_stage(o, "decoder", 1, x))
         return NULL;

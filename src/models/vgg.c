@@ -91,28 +91,15 @@ static struct tensor *vgg_build(struct builder *b, const void *arch,
     return head(&v.n, x, a->hidden);
 }
 
-/* Returns the smallest side of an image: the last map has a pixel. */
-static int smallest(const struct vgg *a, const struct model_options *o)
+static const char *const *check(const struct model *m, const struct model_options *o,
+                                int height, int width, struct strbuf *why)
 {
+    const struct vgg *a = m->arch;
     int poolings = 0;
 
     while (poolings < VGG_STAGES && a->depth[poolings])
         poolings++;
-    return poolings > o->skip_strides ? 1 << (poolings - o->skip_strides) : 1;
-}
-
-static const char *const *check(const struct model *m, const struct model_options *o,
-                                int height, int width, struct strbuf *why)
-{
-    static const char *const keys[] = {"DATA.IMG_SIZE", "DATA.IMG_WIDTH",
-                                       "DATA.IMG_HEIGHT", NULL};
-    int least = smallest(m->arch, o);
-
-    if (height >= least && width >= least)
-        return NULL;
-    strbuf_addf(why, "%s needs images of at least %d x %d pixels, not %d x %d", m->name,
-                least, least, width, height);
-    return keys;
+    return net_check_smallest(m, o, poolings, height, width, why);
 }
 
 static const char *const reads[] = {"MODEL.NUM_CLASSES", "MODEL.DROP_RATE", "MODEL.INIT",

@@ -46,7 +46,7 @@ void model_check_labels(const struct config *cfg, struct problems *p)
 {
     if (cfg->model.num_classes > LABEL_CLASSES)
         config_blame(cfg, p, KEYS("MODEL.NUM_CLASSES"),
-                     "MODEL.NUM_CLASSES %lld: label maps have at most %d classes",
+                     "MODEL.NUM_CLASSES %lld: label maps have at most %d classes (--num-classes N)",
                      (long long)cfg->model.num_classes, LABEL_CLASSES);
 }
 

@@ -13,6 +13,7 @@
 #include "base/strbuf.h"
 #include "models/count.h"
 #include "models/resnet.h"
+#include "models/stages.h"
 #include "ops/activation.h"
 #include "ops/conv2d.h"
 #include "ops/dropout.h"
@@ -282,6 +283,12 @@ static void test_smallest(void **state)
     o.skip_strides = 2;
     assert_null(m->family->check(m, &o, 31, 40, &why));
     strbuf_reset(&why);
+    m = model_named("densenet121");
+    assert_null(m->family->check(m, &o, 8, 8, &why));
+    assert_non_null(m->family->check(m, &o, 8, 7, &why));
+    assert_string_equal(why.buf,
+                        "densenet121 needs images of at least 8 x 8 pixels, not 7 x 8");
+    strbuf_reset(&why);
     m = model_named("ghostnetv2_100"); /* the last gates read 2 x 2 pixels */
     assert_null(m->family->check(m, &o, 9, 9, &why));
     assert_non_null(m->family->check(m, &o, 9, 8, &why));
@@ -290,6 +297,50 @@ static void test_smallest(void **state)
     m = model_named("ghostnet_100");
     assert_null(m->family->check(m, &o, 9, 8, &why));
     strbuf_release(&why);
+}
+
+static bool has_layer(const struct graph *g, const char *name)
+{
+    for (int i = 0; i < g->nnode; i++)
+        if (!strcmp(g->node[i]->layer, name))
+            return true;
+    return false;
+}
+
+static int stage_of(const struct model_options *o, const char *name)
+{
+    struct strbuf why = STRBUF_INIT;
+    int i = model_stage_find(model_named("densenet121"), o, 3, 64, 64, name, &why);
+
+    strbuf_release(&why);
+    return i;
+}
+
+/*
+ * What segmentation-models-pytorch 0.6 does differently from timm: the maps of DenseNet end
+ * with the next batch norm, the last one without its ReLU, and a U-Net on VGG has a center.
+ */
+static void test_smp_backbones(void **state)
+{
+    struct model_options o = {.classes = 5, .backbone = "densenet121"};
+    struct net f = net_new("unet", o, 1);
+
+    (void)state;
+    assert_false(has_layer(f.g, "encoder.features.norm5.act"));
+    assert_false(has_layer(f.g, "decoder.center.0.0"));
+    net_release(&f);
+    assert_int_equal(stage_of(&o, "features.denseblock1"), 1);
+    o.smp_stages = true;
+    assert_int_equal(stage_of(&o, "features.transition1.norm"), 1);
+    assert_int_equal(stage_of(&o, "features.norm5"), 4);
+
+    o = (struct model_options){.backbone = "vgg11"};
+    f = net_new("unet", o, 1);
+    assert_true(has_layer(f.g, "decoder.center.1.0"));
+    net_release(&f);
+    f = net_new("unetplusplus", o, 1);
+    assert_false(has_layer(f.g, "decoder.center.1.0"));
+    net_release(&f);
 }
 
 static void check_why(const char *type, const char *name, const char *part)
@@ -342,7 +393,7 @@ int main(void)
         cmocka_unit_test(test_keys),          cmocka_unit_test(test_drop_path),
         cmocka_unit_test(test_relu6),         cmocka_unit_test(test_names),
         cmocka_unit_test(test_natural_order), cmocka_unit_test(test_dilations),
-        cmocka_unit_test(test_smallest),
+        cmocka_unit_test(test_smallest),      cmocka_unit_test(test_smp_backbones),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
