@@ -3,12 +3,13 @@
 bench`.
 
 Forward, loss, backward, and the optimizer (SGD with Nesterov momentum; AdamW for timm's
-models, whose attention is PyTorch's scaled_dot_product_attention), channels_last for
+models, whose attention is PyTorch's scaled_dot_product_attention, and for the U-Net on a
+ResNet-34 of segmentation_models_pytorch, at 256 pixels), channels_last for
 convolutional models, 16-bit types by autocast (fp16 with a gradient scaler); eager or
 compiled. Prints one line: images per second from the median step, and the peak memory of
 the process or of the GPU. Without timm, Swin-T is torchvision's.
 
-    pytorch_train_step.py --model resnet50|resnet20|TIMM_MODEL [--dtype fp32|bf16|fp16]
+    pytorch_train_step.py --model resnet50|resnet20|unet|TIMM_MODEL [--dtype fp32|bf16|fp16]
                           [--batch N] [--mode eager|compiled] [--seconds 5] [--threads 2]
                           [--device cpu|cuda]
 """
@@ -61,6 +62,11 @@ def main():
         model, size, classes, batch = resnet50(), 224, 1000, a.batch or 16
     elif a.model == "resnet20":
         model, size, classes, batch = ResNet20(), 32, 10, a.batch or 128
+    elif a.model == "unet":
+        import segmentation_models_pytorch as smp
+
+        model, size, classes, batch = smp.Unet("resnet34", encoder_weights=None,
+                                               classes=21), 256, 21, a.batch or 8
     else:
         model, size, classes, batch = transformer(a.model), 224, 1000, a.batch or 8
     resnet = a.model.startswith("resnet")
@@ -74,7 +80,10 @@ def main():
     else:
         optimizer = torch.optim.AdamW(groups, lr=1e-4, fused=True if cuda else None)
     pixels = torch.randint(0, 256, (batch, size, size, 3), dtype=torch.uint8).to(a.device)
-    labels = (torch.arange(batch) % classes).to(a.device)
+    labels = torch.arange(batch) % classes
+    if a.model == "unet":
+        labels = torch.randint(classes, (batch, size, size))
+    labels = labels.to(a.device)
     mean = torch.tensor([0.485, 0.456, 0.406]).view(1, 3, 1, 1).to(a.device) * 255
     std = torch.tensor([0.229, 0.224, 0.225]).view(1, 3, 1, 1).to(a.device) * 255
     half = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(a.dtype)

@@ -5,11 +5,11 @@
 #
 #   PYTHON=python3     an interpreter with torch
 #   MODELS="resnet50 resnet20"  DTYPES="fp32 bf16"  MODES="eager compiled"  SECONDS_EACH=5
-#                      also swin_tiny_patch4_window7_224 vit_small_patch16_224 convnext_tiny
+#                      also unet, and models of timm that are in configs/ or in `trainc models`
 #
 # Prints, for each model and type, median images per second, the ratio to the faster PyTorch mode,
 # trainc's time for convolutions only, and the peak memory of both. Batch 16 at 224x224 (8 for
-# transformers and ConvNeXt), 128 at 32x32; all cores, synthetic input; forward, backward, and
+# transformers and ConvNeXt), 128 at 32x32, 8 at 256x256 for the U-Net; all cores, synthetic input; forward, backward, and
 # optimizer.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -27,16 +27,19 @@ config() {
     resnet20) echo configs/cifar10/resnet20.yaml ;;
     swin_tiny*) echo configs/swin.yaml ;;
     vit*) echo configs/vit_tiny.yaml ;;
-    *) echo "configs/$1.yaml" ;;
+    *) [ ! -e "configs/$1.yaml" ] || echo "configs/$1.yaml" ;;
   esac
 }
-batch() { case $1 in resnet20) echo 128 ;; swin* | vit* | convnext*) echo 8 ;; *) echo 16 ;; esac; }
+batch() { case $1 in resnet20) echo 128 ;; swin* | vit* | convnext* | unet) echo 8 ;; *) echo 16 ;; esac; }
 
 ours() { # MODEL DTYPE [--convs]
   local level=O1
+  local size=() cfg=()
+  [ -z "$(config "$1")" ] || cfg=(--cfg "$(config "$1")")
   [ "$2" = fp32 ] && level=O0
-  ./trainc bench --cfg "$(config "$1")" --batch-size "$(batch "$1")" --seconds "$each" ${3:-} \
-    --opts MODEL.NAME "$1" AMP_OPT_LEVEL $level AMP.DTYPE bf16 TRAIN.EMA.ENABLE False 2>&1
+  [ "$1" = unet ] && size=(DATA.IMG_SIZE 256)
+  ./trainc bench "${cfg[@]}" --model "$1" --batch-size "$(batch "$1")" --seconds "$each" ${3:-} \
+    --opts "${size[@]}" AMP_OPT_LEVEL $level AMP.DTYPE bf16 TRAIN.EMA.ENABLE False 2>&1
 }
 
 theirs() { # MODEL DTYPE MODE

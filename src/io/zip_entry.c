@@ -15,9 +15,7 @@ struct zip *zip_entry_open(struct input *in, struct strbuf *why)
         return zip;
     }
     zip_error_init_with_code(&e, code);
-    (void)input_refuse(in, why,
-                       "a damaged zip archive, or one that is cut off (%s): did "
-                       "its download end?",
+    (void)input_refuse(in, why, "a damaged zip archive, or one that is cut off (%s)",
                        zip_error_strerror(&e));
     zip_error_fini(&e);
     return NULL;

@@ -45,7 +45,7 @@ static convert_fn *find(const struct node *n)
     for (const struct convert_row *r = convert_table; r->op; r++)
         if (r->op == n->op)
             return r->convert;
-    die("layer '%s': ONNX has no form of %s here", n->layer, node_title(n));
+    die("layer '%s': %s cannot be exported to ONNX yet", n->layer, node_title(n));
 }
 
 /* Marks, by id, the tensors on which the logits depend. One pass from the last node to

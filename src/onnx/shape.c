@@ -59,7 +59,7 @@ static void copy_order(const struct node *n, int order[STRIDED_COPY_DIMS])
     for (int i = 0; i < a->n; i++) {
         if (a->offset || (i == 0) != (order[i] == 0) ||
             a->stride[order[i]] * a->len[order[i]] != next)
-            die("layer '%s': ONNX has no form of this copy", n->layer);
+            die("layer '%s': this copy cannot be exported to ONNX yet", n->layer);
         next = a->stride[order[i]];
     }
 }
