@@ -129,10 +129,14 @@ static struct tensor *build(struct builder *b, const void *arch,
                             const struct model_options *o, struct tensor *x)
 {
     const struct imported *m = arch;
+    int64_t channels = m->program->input_meta->dim[1];
     struct strbuf why = STRBUF_INIT;
-    struct tensor *features,
-        *y = pt2_import(b, m->program, o->classes, x, &features, &why);
+    struct tensor *features, *y;
 
+    if (x->dim[IMAGE_C] != channels)
+        usage("--in-chans: '%s' was exported for images of %lld channels, not %lld",
+              m->model.name, (long long)channels, (long long)x->dim[IMAGE_C]);
+    y = pt2_import(b, m->program, o->classes, x, &features, &why);
     if (!y)
         die("'%s': %s", m->model.name, why.buf);
     strbuf_release(&why);
