@@ -120,18 +120,3 @@ const struct model_family *backbone_owner(const struct model *m,
     strbuf_release(&why);
     return from ? from->family : m->family;
 }
-
-const char *const *backbone_check_sides(const struct model *m, int side, int height,
-                                        int width, struct strbuf *why)
-{
-    static const char *const keys[] = {"DATA.IMG_SIZE", "DATA.IMG_WIDTH",
-                                       "DATA.IMG_HEIGHT", NULL};
-
-    if (height % side == 0 && width % side == 0)
-        return NULL;
-    strbuf_addf(why,
-                "the input of %s is %d x %d pixels, width and height must be multiples "
-                "of %d (DATA.IMG_WIDTH, DATA.IMG_HEIGHT)",
-                m->name, width, height, side);
-    return keys;
-}

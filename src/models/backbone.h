@@ -49,9 +49,4 @@ const char *backbone_name(const struct model *m, const char *name);
 const struct model_family *
 backbone_owner(const struct model *m, const struct model_options *o, const char *name);
 
-/* For check() of a family: returns NULL if both sides of the images are multiples of
- * `side`, otherwise the keys to blame, with the reason in `why`. */
-const char *const *backbone_check_sides(const struct model *m, int side, int height,
-                                        int width, struct strbuf *why);
-
 #endif

@@ -84,18 +84,3 @@ struct stage_strides net_stage(struct net *n, int stride)
                                   .first = n->o->dilates_first ? n->dilation : before,
                                   .dilation = n->dilation};
 }
-
-const char *const *net_check_smallest(const struct model *m,
-                                      const struct model_options *o, int halvings,
-                                      int height, int width, struct strbuf *why)
-{
-    static const char *const keys[] = {"DATA.IMG_SIZE", "DATA.IMG_WIDTH",
-                                       "DATA.IMG_HEIGHT", NULL};
-    int least = halvings > o->skip_strides ? 1 << (halvings - o->skip_strides) : 1;
-
-    if (height >= least && width >= least)
-        return NULL;
-    strbuf_addf(why, "%s needs images of at least %d x %d pixels, not %d x %d", m->name,
-                least, least, width, height);
-    return keys;
-}

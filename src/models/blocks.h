@@ -14,7 +14,6 @@
 
 #include "graph/graph.h"
 #include "models/options.h"
-#include "models/table.h"
 
 /* A net under construction. */
 struct net {
@@ -91,12 +90,5 @@ struct stage_strides {
  * unless o->dilates_first.
  */
 struct stage_strides net_stage(struct net *n, int stride);
-
-/* For check() of a family: returns NULL if images are large enough for a net that halves
- * the map so many times, less MODEL.SKIP_STRIDES; otherwise the keys to blame, with the
- * reason in `why`. */
-const char *const *net_check_smallest(const struct model *m,
-                                      const struct model_options *o, int halvings,
-                                      int height, int width, struct strbuf *why);
 
 #endif

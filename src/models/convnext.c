@@ -1,9 +1,8 @@
 #include "models/convnext.h"
-#include "models/blocks.h"
 
 #include <math.h>
 
-#include "models/blocks.h"
+#include "models/image_size.h"
 #include "models/rows.h"
 #include "models/stages.h"
 #include "ops/activation.h"
@@ -20,7 +19,7 @@
 #include "ops/view.h"
 
 /* A net under construction. */
-struct convnext_net {
+struct net {
     struct builder *b;
     const struct convnext *arch;
     const struct model_options *o;
@@ -28,31 +27,30 @@ struct convnext_net {
     int block, nblock;
 };
 
-static const char *at(const struct convnext_net *v, const char *prefix,
-                      const char *suffix)
+static const char *at(const struct net *v, const char *prefix, const char *suffix)
 {
     return arena_printf(&v->b->g->arena, "%s.%s", prefix, suffix);
 }
 
-static float norm_eps(const struct convnext_net *v)
+static float norm_eps(const struct net *v)
 {
     return v->arch->eps > 0 ? v->arch->eps : 1e-6f;
 }
 
 /* Normalizes the channels of each pixel: plain tokens. */
-static struct tensor *norm(struct convnext_net *v, struct tensor *x, const char *name)
+static struct tensor *norm(struct net *v, struct tensor *x, const char *name)
 {
     return layernorm(v->b, view_tokens(v->b, x, name), name, .eps = norm_eps(v));
 }
 
-static struct tensor *norm_image(struct convnext_net *v, struct tensor *x,
-                                 const char *name, const char *view)
+static struct tensor *norm_image(struct net *v, struct tensor *x, const char *name,
+                                 const char *view)
 {
     return view_image(v->b, norm(v, x, name), view);
 }
 
-static struct tensor *conv(struct convnext_net *v, struct tensor *x, const char *name,
-                           int out, int kernel, int stride)
+static struct tensor *conv(struct net *v, struct tensor *x, const char *name, int out,
+                           int kernel, int stride)
 {
     int padding = kernel > stride ? kernel / 2 : 0;
 
@@ -61,22 +59,20 @@ static struct tensor *conv(struct convnext_net *v, struct tensor *x, const char 
                   .bias_init = INIT_RULE_ZERO);
 }
 
-static struct tensor *dense(struct convnext_net *v, struct tensor *x, const char *name,
-                            int out)
+static struct tensor *dense(struct net *v, struct tensor *x, const char *name, int out)
 {
     return linear(v->b, x, name, .out = out, .bias = 1, .init = v->init,
                   .bias_init = INIT_RULE_ZERO);
 }
 
 /* Returns x, tokens or an image, as an image. */
-static struct tensor *image(struct convnext_net *v, struct tensor *x, const char *name)
+static struct tensor *image(struct net *v, struct tensor *x, const char *name)
 {
     return tensor_is_image(x) ? x : view_image(v->b, x, name);
 }
 
 /* Returns the mean over the channels of x [N,C,1,1], an image of one pixel. */
-static struct tensor *mean_of_channels(struct convnext_net *v, struct tensor *x,
-                                       const char *name)
+static struct tensor *mean_of_channels(struct net *v, struct tensor *x, const char *name)
 {
     int64_t rows[] = {x->dim[0], x->dim[1], 1, 1};
 
@@ -84,8 +80,7 @@ static struct tensor *mean_of_channels(struct convnext_net *v, struct tensor *x,
     return global_avgpool(v->b, view_image(v->b, x, name), name);
 }
 
-static struct tensor *zeros(struct convnext_net *v, const char *p, const char *name,
-                            int64_t c)
+static struct tensor *zeros(struct net *v, const char *p, const char *name, int64_t c)
 {
     return graph_param(v->b, p, name, LAYOUT_PLAIN, 1, &c, (struct init){INIT_ZERO, 0});
 }
@@ -95,8 +90,7 @@ static struct tensor *zeros(struct convnext_net *v, const char *p, const char *n
  * L2 norm of each channel of an image. All norms have the factor `unit`, so that squares
  * of 16 bits do not overflow; a channel of zeros has no gradient, as in PyTorch.
  */
-static struct tensor *response_norm(struct convnext_net *v, struct tensor *x,
-                                    const char *p)
+static struct tensor *response_norm(struct net *v, struct tensor *x, const char *p)
 {
     int64_t c = x->dim[1];
     float unit = 0.125f / sqrtf((float)(x->dim[2] * x->dim[3]));
@@ -125,7 +119,7 @@ static struct tensor *response_norm(struct convnext_net *v, struct tensor *x,
 }
 
 /* Returns tokens, or an image if linear layers are convolutions. */
-static struct tensor *mlp(struct convnext_net *v, struct tensor *x, const char *p)
+static struct tensor *mlp(struct net *v, struct tensor *x, const char *p)
 {
     const struct convnext *a = v->arch;
     int c = (int)x->dim[3];
@@ -143,8 +137,7 @@ static struct tensor *mlp(struct convnext_net *v, struct tensor *x, const char *
     return dense(v, x, at(v, p, "fc2"), c);
 }
 
-static struct tensor *block(struct convnext_net *v, struct tensor *x, const char *p,
-                            int kernel)
+static struct tensor *block(struct net *v, struct tensor *x, const char *p, int kernel)
 {
     float rate =
         v->nblock > 1 ? (float)(v->o->drop_path * v->block / (v->nblock - 1)) : 0;
@@ -168,7 +161,7 @@ static struct tensor *block(struct convnext_net *v, struct tensor *x, const char
     return x;
 }
 
-static struct tensor *stage(struct convnext_net *v, struct tensor *x, int i)
+static struct tensor *stage(struct net *v, struct tensor *x, int i)
 {
     const struct convnext *a = v->arch;
     const char *p = arena_printf(&v->b->g->arena, "stages.%d", i);
@@ -183,7 +176,7 @@ static struct tensor *stage(struct convnext_net *v, struct tensor *x, int i)
     return x;
 }
 
-static struct tensor *stem(struct convnext_net *v, struct tensor *x)
+static struct tensor *stem(struct net *v, struct tensor *x)
 {
     int width = v->arch->width[0];
     int half = (width / 2 + 4) / 8 * 8; /* the nearest multiple of 8 */
@@ -194,7 +187,7 @@ static struct tensor *stem(struct convnext_net *v, struct tensor *x)
     return norm_image(v, conv(v, x, "stem.1", width, 3, 2), "stem.2", "stem");
 }
 
-static struct tensor *head(struct convnext_net *v, struct tensor *x)
+static struct tensor *head(struct net *v, struct tensor *x)
 {
     if (v->arch->norm_first)
         x = norm_image(v, x, "norm_pre", "norm_pre");
@@ -211,10 +204,10 @@ static struct tensor *head(struct convnext_net *v, struct tensor *x)
 static struct tensor *convnext_build(struct builder *b, const void *arch,
                                      const struct model_options *o, struct tensor *x)
 {
-    struct convnext_net v = {.b = b,
-                             .arch = arch,
-                             .o = o,
-                             .init = o->init ? o->init : INIT_RULE_TRUNC_NORMAL_02};
+    struct net v = {.b = b,
+                    .arch = arch,
+                    .o = o,
+                    .init = o->init ? o->init : INIT_RULE_TRUNC_NORMAL_02};
 
     for (int i = 0; i < CONVNEXT_STAGES; i++)
         v.nblock += v.arch->depth[i];
@@ -230,7 +223,7 @@ static struct tensor *convnext_build(struct builder *b, const void *arch,
 static const char *const *check(const struct model *m, const struct model_options *o,
                                 int height, int width, struct strbuf *why)
 {
-    return net_check_smallest(m, o, 5, height, width, why);
+    return size_for_halvings(m, o, 5, height, width, why);
 }
 
 static const char *const reads[] = {"MODEL.NUM_CLASSES", "MODEL.DROP_RATE",

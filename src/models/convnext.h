@@ -31,7 +31,7 @@ struct convnext {
     int hidden;                  /* of a hidden layer before the classifier; 0: none */
     float eps;                   /* of layer norms; 0: 1e-6 */
     int kernel[CONVNEXT_STAGES]; /* of the depthwise convolutions; 0: 7 */
-    const char *act;             /* name in ops/activation.h; NULL: gelu */
+    const char *act;             /* name in ops/activation.h; NULL means gelu */
 };
 
 extern const struct model_family convnext_family;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "models/backbone.h"
+#include "models/image_size.h"
 #include "models/rows.h"
 #include "models/segment_heads.h"
 #include "ops/concat.h"
@@ -114,7 +115,7 @@ static const char *const *check(const struct model *m, const struct model_option
         strbuf_addf(why, "MODEL.OUTPUT_STRIDE of %s must be 8 or 16, not %d", m->name, s);
         return stride;
     }
-    return of_torchvision(a) ? NULL : backbone_check_sides(m, s, height, width, why);
+    return of_torchvision(a) ? NULL : size_multiple_of(m, s, height, width, why);
 }
 
 #define NET(which, stride, rate, from, prefix)                                           \

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "models/blocks.h"
+#include "models/image_size.h"
 #include "models/rows.h"
 #include "models/stages.h"
 #include "ops/activation.h"
@@ -153,7 +154,7 @@ static const char *const *check(const struct model *m, const struct model_option
 
     while (blocks < DENSENET_BLOCKS && a->depth[blocks])
         blocks++;
-    return net_check_smallest(m, o, blocks + 1, height, width, why);
+    return size_for_halvings(m, o, blocks + 1, height, width, why);
 }
 
 static const char *const reads[] = {"MODEL.NUM_CLASSES", "MODEL.DROP_RATE", "MODEL.INIT",

@@ -1,7 +1,7 @@
 #include "models/erfnet.h"
 
 #include "base/error.h"
-#include "models/backbone.h"
+#include "models/image_size.h"
 #include "models/stages.h"
 #include "ops/activation.h"
 #include "ops/add.h"
@@ -156,7 +156,7 @@ static const char *const *erfnet_check(const struct model *m,
                                        int width, struct strbuf *why)
 {
     (void)o;
-    return backbone_check_sides(m, SIDE, height, width, why);
+    return size_multiple_of(m, SIDE, height, width, why);
 }
 
 /* Designed for Cityscapes. Pixels in [0, 1], neither shifted nor scaled. */

@@ -1,6 +1,7 @@
 #include "models/ghostnet.h"
 
 #include "models/blocks.h"
+#include "models/image_size.h"
 #include "models/rows.h"
 #include "models/stages.h"
 #include "ops/activation.h"
@@ -154,20 +155,14 @@ static struct tensor *ghostnet_build(struct builder *b, const void *arch,
 static const char *const *check(const struct model *m, const struct model_options *o,
                                 int height, int width, struct strbuf *why)
 {
-    static const char *const keys[] = {"DATA.IMG_SIZE", "DATA.IMG_WIDTH",
-                                       "DATA.IMG_HEIGHT", NULL};
     const struct ghostnet *a = m->arch;
     int64_t strides = 1 - o->skip_strides;
-    int least;
 
     for (const struct ghost_block *r = a->blocks; r->kernel; r++)
         strides += r->stride > 1;
-    least = strides > 0 ? (1 << strides) + 1 : 2;
-    if (!a->v2 || (height >= least && width >= least))
-        return NULL;
-    strbuf_addf(why, "%s needs images of at least %d x %d pixels, not %d x %d", m->name,
-                least, least, width, height);
-    return keys;
+    return a->v2 ? size_at_least(m, strides > 0 ? (1 << strides) + 1 : 2, height, width,
+                                 why)
+                 : NULL;
 }
 
 static const char *const reads[] = {"MODEL.NUM_CLASSES", "MODEL.DROP_RATE", "MODEL.INIT",

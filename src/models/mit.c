@@ -2,8 +2,8 @@
 
 #include <math.h>
 
-#include "models/backbone.h"
 #include "models/blocks.h"
+#include "models/image_size.h"
 #include "models/rows.h"
 #include "models/stages.h"
 #include "ops/activation.h"
@@ -163,7 +163,7 @@ static const char *const *check(const struct model *m, const struct model_option
                                 int height, int width, struct strbuf *why)
 {
     (void)o;
-    return backbone_check_sides(m, 32, height, width, why);
+    return size_multiple_of(m, 32, height, width, why);
 }
 
 #define LIST(...)                                                                        \

@@ -1,5 +1,6 @@
 #include "models/mixer.h"
 
+#include "models/image_size.h"
 #include "models/rows.h"
 #include "models/stages.h"
 #include "ops/activation.h"
@@ -198,15 +199,8 @@ static struct tensor *mixer_build(struct builder *b, const void *arch,
 static const char *const *check(const struct model *m, const struct model_options *o,
                                 int height, int width, struct strbuf *why)
 {
-    static const char *const size[] = {"DATA.IMG_SIZE", "MODEL.NAME", NULL};
-    int side = ((const struct mixer *)m->arch)->patch;
-
     (void)o;
-    if (height % side == 0 && width % side == 0)
-        return NULL;
-    strbuf_addf(why, "%s cuts images into patches of %d pixels, which do not divide %d",
-                m->name, side, height % side ? height : width);
-    return size;
+    return size_in_patches(m, ((const struct mixer *)m->arch)->patch, height, width, why);
 }
 
 static const char *const reads[] = {"MODEL.NUM_CLASSES", "MODEL.DROP_RATE",

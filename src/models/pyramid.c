@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "models/backbone.h"
+#include "models/image_size.h"
 #include "models/rows.h"
 #include "models/segment_heads.h"
 #include "ops/activation.h"
@@ -213,8 +214,8 @@ static const char *const *check(const struct model *m, const struct model_option
                                 int height, int width, struct strbuf *why)
 {
     (void)o;
-    return backbone_check_sides(m, ((const struct pyramid *)m->arch)->side, height, width,
-                                why);
+    return size_multiple_of(m, ((const struct pyramid *)m->arch)->side, height, width,
+                            why);
 }
 
 #define NET(which, multiple, channels, from)                                             \

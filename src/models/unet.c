@@ -1,6 +1,7 @@
 #include "models/unet.h"
 
 #include "models/backbone.h"
+#include "models/image_size.h"
 #include "models/rows.h"
 #include "models/segment_heads.h"
 #include "models/vgg.h"
@@ -131,8 +132,7 @@ static const char *const *check(const struct model *m, const struct model_option
     const struct unet *a = m->arch;
 
     (void)o;
-    return a->nested ? backbone_check_sides(m, 1 << UNET_BLOCKS, height, width, why)
-                     : NULL;
+    return a->nested ? size_multiple_of(m, 1 << UNET_BLOCKS, height, width, why) : NULL;
 }
 
 #define UNET(...)                                                                        \

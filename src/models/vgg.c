@@ -1,6 +1,7 @@
 #include "models/vgg.h"
 
 #include "models/blocks.h"
+#include "models/image_size.h"
 #include "models/rows.h"
 #include "models/stages.h"
 #include "ops/activation.h"
@@ -99,7 +100,7 @@ static const char *const *check(const struct model *m, const struct model_option
 
     while (poolings < VGG_STAGES && a->depth[poolings])
         poolings++;
-    return net_check_smallest(m, o, poolings, height, width, why);
+    return size_for_halvings(m, o, poolings, height, width, why);
 }
 
 static const char *const reads[] = {"MODEL.NUM_CLASSES", "MODEL.DROP_RATE", "MODEL.INIT",

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "models/image_size.h"
 #include "models/masking.h"
 #include "models/stages.h"
 #include "ops/activation.h"
@@ -32,7 +33,7 @@ static const char *at(const struct net *v, const char *prefix, const char *suffi
     return arena_printf(&v->b->g->arena, "%s.%s", prefix, suffix);
 }
 
-/* Tokens before those of the patches. */
+/* How many tokens come before the patches: class, distillation, registers. */
 static int front(const struct vit *a)
 {
     return !a->no_class + a->distilled + a->registers;
@@ -265,15 +266,8 @@ static struct tensor *vit_build(struct builder *b, const void *arch,
 static const char *const *check(const struct model *m, const struct model_options *o,
                                 int height, int width, struct strbuf *why)
 {
-    static const char *const size[] = {"DATA.IMG_SIZE", "MODEL.NAME", NULL};
-    int side = ((const struct vit *)m->arch)->patch;
-
     (void)o;
-    if (height % side == 0 && width % side == 0)
-        return NULL;
-    strbuf_addf(why, "%s cuts images into patches of %d pixels, which do not divide %d",
-                m->name, side, height % side ? height : width);
-    return size;
+    return size_in_patches(m, ((const struct vit *)m->arch)->patch, height, width, why);
 }
 
 static const char *const no_decay[] = {"pos_embed",  "cls_token",  "reg_token",
