@@ -118,13 +118,8 @@ static void gather_grad_grad(struct builder *b, const struct node *n)
     struct tensor *in = n->in[GATHER_GRAD_DY];
     struct tensor *dy = node(b, &op_gather, n->layer, n->attrs,
                              (struct tensor *[]){grad_of(b, n->out[0])}, 1);
-    struct view_attrs a = {
-        .layer = n->layer, .layout = (int)in->layout, .ndim = in->ndim};
 
-    memcpy(a.dim, in->dim, sizeof(a.dim));
-    if (!tensor_same(dy, in))
-        dy = node(b, &op_view, n->layer, &a, &dy, 1);
-    grad_add(b, in, dy);
+    grad_add(b, in, view_like(b, dy, in, n->layer));
 }
 
 static size_t gather_grad_scratch(const struct node *n)

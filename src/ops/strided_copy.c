@@ -122,13 +122,8 @@ static void strided_copy_grad_node_grad(struct builder *b, const struct node *n)
     struct tensor *in = n->in[STRIDED_COPY_GRAD_DY];
     struct tensor *dy = node(b, &op_strided_copy, n->layer, n->attrs,
                              (struct tensor *[]){grad_of(b, n->out[0])}, 1);
-    struct view_attrs a = {
-        .layer = n->layer, .layout = (int)in->layout, .ndim = in->ndim};
 
-    memcpy(a.dim, in->dim, sizeof(a.dim));
-    if (!tensor_same(dy, in))
-        dy = node(b, &op_view, n->layer, &a, &dy, 1);
-    grad_add(b, in, dy);
+    grad_add(b, in, view_like(b, dy, in, n->layer));
 }
 
 static size_t strided_copy_grad_scratch(const struct node *n)

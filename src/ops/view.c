@@ -52,6 +52,12 @@ struct tensor *view_plain(struct builder *b, struct tensor *x, const char *layer
     return view(b, x, layer, LAYOUT_PLAIN, ndim, dim);
 }
 
+struct tensor *view_like(struct builder *b, struct tensor *x, const struct tensor *like,
+                         const char *layer)
+{
+    return view(b, x, layer, like->layout, like->ndim, like->dim);
+}
+
 static const char *view_shape(struct node *n)
 {
     const struct view_attrs *a = n->attrs;
@@ -68,7 +74,7 @@ static void view_grad(struct builder *b, const struct node *n)
 {
     struct tensor *x = n->in[VIEW_X];
 
-    grad_add(b, x, view(b, grad_of(b, n->out[0]), n->layer, x->layout, x->ndim, x->dim));
+    grad_add(b, x, view_like(b, grad_of(b, n->out[0]), x, n->layer));
 }
 
 static void view_ref(const struct step *s)

@@ -27,6 +27,9 @@ struct tensor *view_tokens(struct builder *b, struct tensor *x, const char *laye
 struct tensor *view_image(struct builder *b, struct tensor *x, const char *layer);
 struct tensor *view_plain(struct builder *b, struct tensor *x, const char *layer,
                           int ndim, const int64_t *dim);
+/* x with the dims and the layout of `like`, which has as many elements. */
+struct tensor *view_like(struct builder *b, struct tensor *x, const struct tensor *like,
+                         const char *layer);
 
 extern const struct op op_view;
 

@@ -417,3 +417,16 @@ void golden_train_archive(const struct model *m, const char *golden)
     json_decref(j);
     strbuf_release(&why);
 }
+
+void golden_check(const struct model *nets, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(nets[i].name, name) != 0)
+            continue;
+        golden_train(&nets[i], GOLDEN_SGD, true);
+        golden_train(&nets[i], GOLDEN_ADAMW, false);
+        golden_train(&nets[i], GOLDEN_LAYERS, false);
+        return;
+    }
+    fail_msg("no net is called %s", name);
+}

@@ -22,6 +22,10 @@ enum golden_optimizer {
  */
 void golden_train(const struct model *m, enum golden_optimizer o, bool first);
 
+/* Checks the net of `nets` with this name against the runs of GOLDEN_SGD, with what
+ * `first` adds, GOLDEN_ADAMW, and GOLDEN_LAYERS. */
+void golden_check(const struct model *nets, size_t n, const char *name);
+
 /*
  * Checks an exported network, whose weights are those of its archive `m->name`, against the
  * results in the file `golden` of scripts/golden/pt2.py: GOLDEN_SLOW, with losses and

@@ -39,15 +39,7 @@ static const struct model nets[] = {
 
 static void check_net(const char *name)
 {
-    for (size_t i = 0; i < sizeof(nets) / sizeof(nets[0]); i++) {
-        if (strcmp(nets[i].name, name) != 0)
-            continue;
-        golden_train(&nets[i], GOLDEN_SGD, true);
-        golden_train(&nets[i], GOLDEN_ADAMW, false);
-        golden_train(&nets[i], GOLDEN_LAYERS, false);
-        return;
-    }
-    fail_msg("no net is called %s", name);
+    golden_check(nets, sizeof(nets) / sizeof(nets[0]), name);
 }
 
 /* An odd size; the last map is larger than 7 x 7. */

@@ -59,10 +59,11 @@ static void check_constant(const struct net *f, const char *name, double value)
         fail_msg("%s: mean %g, std %g, not all %g", name, s.mean, s.std, value);
 }
 
-static void test_init_mixers(void)
+static void test_init_mixers(void **state)
 {
     struct net f = net_new("mixer_s16_224", (struct model_options){0}, 1);
 
+    (void)state;
     check_spread(&f, "stem.proj.weight", 1 / sqrt(3 * 256), false);
     check_spread(&f, "blocks.0.mlp_tokens.fc1.weight", sqrt(2.0 / (16 + 256)), true);
     check_spread(&f, "blocks.0.mlp_channels.fc1.bias", 1e-6, false);
@@ -81,7 +82,7 @@ static void test_init_mixers(void)
     net_release(&f);
 }
 
-static void test_init_own(void **state)
+static void test_init_resnets(void **state)
 {
     struct net f = net_new("resnext50_32x4d", (struct model_options){0}, 1);
 
@@ -119,8 +120,13 @@ static void test_init_own(void **state)
     check_constant(&f, "s1.b1.se.fc1.bias", 0);
     check_constant(&f, "s1.b1.conv3.bn.weight", 0);
     net_release(&f);
+}
 
-    f = net_new("convnextv2_atto", (struct model_options){0}, 1);
+static void test_init_transformers(void **state)
+{
+    struct net f = net_new("convnextv2_atto", (struct model_options){0}, 1);
+
+    (void)state;
     check_spread(&f, "stages.3.blocks.0.mlp.fc1.weight", 0.02, false);
     check_constant(&f, "stages.3.blocks.0.mlp.grn.weight", 0);
     check_constant(&f, "stages.3.blocks.0.mlp.grn.bias", 0);
@@ -131,8 +137,13 @@ static void test_init_own(void **state)
     check_spread(&f, "blocks.3.attn.qkv.weight", 0.02, false);
     check_constant(&f, "blocks.3.ls1.gamma", (double)1e-5f);
     net_release(&f);
-    test_init_mixers();
-    f = net_new("vgg11_bn", (struct model_options){0}, 1);
+}
+
+static void test_init_classic(void **state)
+{
+    struct net f = net_new("vgg11_bn", (struct model_options){0}, 1);
+
+    (void)state;
     check_spread(&f, "features.4.weight", sqrt(2.0 / (128 * 9)), false);
     check_constant(&f, "features.4.bias", 0);
     check_spread(&f, "pre_logits.fc2.weight", sqrt(2.0 / 4096), false);
@@ -269,7 +280,10 @@ static void test_init_is_a_function(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_init_own),
+        cmocka_unit_test(test_init_resnets),
+        cmocka_unit_test(test_init_transformers),
+        cmocka_unit_test(test_init_mixers),
+        cmocka_unit_test(test_init_classic),
         cmocka_unit_test(test_init_by_key),
         cmocka_unit_test(test_init_is_a_function),
         cmocka_unit_test(test_init_trunc_normal),

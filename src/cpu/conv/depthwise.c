@@ -70,13 +70,7 @@ static struct grad_job job_of(const struct device *dev, const struct conv_shape 
 {
     struct grad_job j = {.dev = dev, .window = conv_window_data_grad(s, 0, 0)};
 
-    j.dy = (struct depthwise_rows){.dev = dev,
-                                   .t = s->type,
-                                   .n = s->n,
-                                   .h = s->ho,
-                                   .w = s->wo,
-                                   .c = s->c,
-                                   .slots = s->kernel_h};
+    j.dy = depthwise_rows(dev, s, true, s->kernel_h);
     depthwise_sides(&j.dy, &j.window);
     return j;
 }

@@ -41,6 +41,9 @@ static inline int depthwise_table(int c)
     return round_up(c, 32);
 }
 
+/* Rows of x or, if `result`, of y; before depthwise_ring_clear() they only have sizes. */
+struct depthwise_rows depthwise_rows(const struct device *dev, const struct conv_shape *s,
+                                     bool result, int slots);
 /* Widens the sides to what the taps of v read. */
 void depthwise_sides(struct depthwise_rows *r, const struct conv_window *v);
 size_t depthwise_ring_floats(const struct depthwise_rows *r);

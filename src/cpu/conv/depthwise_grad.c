@@ -15,25 +15,13 @@ static struct grad_job job_of(const struct device *dev, const struct conv_shape 
 {
     struct grad_job j = {.dev = dev, .s = s, .window = conv_window_forward(s, 1)};
 
-    j.x = (struct depthwise_rows){.dev = dev,
-                                  .t = s->type,
-                                  .n = s->n,
-                                  .h = s->h,
-                                  .w = s->w,
-                                  .c = s->c,
-                                  .slots = s->kernel_h};
-    j.dy = (struct depthwise_rows){.dev = dev,
-                                   .t = s->type,
-                                   .n = s->n,
-                                   .h = s->ho,
-                                   .w = s->wo,
-                                   .c = s->c,
-                                   .slots = 1};
+    j.x = depthwise_rows(dev, s, false, s->kernel_h);
+    j.dy = depthwise_rows(dev, s, true, 1);
     depthwise_sides(&j.x, &j.window);
     return j;
 }
 
-/* The sums of a thread: for each block of channels those of its taps, and of dy. */
+/* A thread has sums for each tap of each block of channels, and the sum of dy. */
 static size_t sum_floats(const struct conv_shape *s)
 {
     return (size_t)(s->kernel_h * s->kernel_w + 1) * (size_t)depthwise_table(s->c);

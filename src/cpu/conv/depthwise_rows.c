@@ -3,6 +3,18 @@
 
 #include "cpu/conv/depthwise.h"
 
+struct depthwise_rows depthwise_rows(const struct device *dev, const struct conv_shape *s,
+                                     bool result, int slots)
+{
+    return (struct depthwise_rows){.dev = dev,
+                                   .t = s->type,
+                                   .n = s->n,
+                                   .h = result ? s->ho : s->h,
+                                   .w = result ? s->wo : s->w,
+                                   .c = s->c,
+                                   .slots = slots};
+}
+
 static int block_of(const struct depthwise_rows *r)
 {
     return 2 * r->dev->loops->lanes;
