@@ -40,6 +40,9 @@ static const char *gemm_can(const struct device *dev, const struct conv_shape *s
 {
     const char *why = shape_can(dev, s);
 
+    if (s->linear && s->w < GEMM_ROWS * dev->threads)
+        return "too few rows for the threads; oneDNN also shares the columns";
+
     if (why || s->type == DTYPE_F32)
         return why;
     return s->type == DTYPE_BF16 ? pairs_can(dev, s) : "fp32 and bf16 only";
