@@ -4,8 +4,8 @@
     python3 -m pip install torch timm
     python3 scripts/golden/model_counts.py convnextv2_atto ...
 
-Multiply-accumulates and the elements that they make are those of the convolutions, linear
-layers, and matmuls that run for an image of the model's size.
+Counts multiply-accumulates and output elements of the convolutions, linear layers, and
+matrix multiplications that run for an image of the model's size.
 """
 import sys
 

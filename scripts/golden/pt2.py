@@ -311,8 +311,8 @@ def named(spec):
 
 
 def side_of(model, largest):
-    """Returns the side of the images: SIDE, or the smallest one that the network permits,
-    or that of its weights."""
+    """Returns the side of the images: SIDE, else the smallest side that the network
+    permits, else the side for which it was trained."""
     side = int(os.environ.get("SIDE", largest))
     if side:
         return side

@@ -51,13 +51,13 @@ int pt2_file_open(struct pt2_file *p, const char *path, struct strbuf *why);
 int pt2_file_open_constants(struct pt2_file *p, const char *path, struct strbuf *why);
 void pt2_file_close(struct pt2_file *p);
 
-/* Returns the first tensor whose elements another one, *other, may share in another shape;
- * NULL if there is none. */
+/* Returns the first tensor whose elements another one, *other, may share in another shape,
+ * or NULL. */
 const struct safetensors_tensor *pt2_file_shared(const struct pt2_file *p,
                                                  const struct safetensors_tensor **other);
 
-/* Returns the name of the first tensor that has the same elements in the same shape as t, a
- * later one; NULL if there is none. */
+/* Returns the name of the first tensor before t with the same elements in the same shape,
+ * or NULL. */
 const char *pt2_file_tied(const struct pt2_file *p, const struct safetensors_tensor *t);
 
 /* Appends the text of the member `name`, which is below the archive's folder. */

@@ -97,10 +97,12 @@ struct model_options {
     /* A backbone as in segmentation-models-pytorch, where that differs from timm: dilation
      * (models/blocks.h, net_stage()), and where the stages end. */
     bool dilates_first, smp_stages;
-    bool norm_target;     /* MODEL.TASK simmim: targets are normalized, */
-    int64_t norm_window;  /* by the mean and deviation of so many pixels a side */
-    struct tensor *cells; /* the same: which patches are masked (models/masking.h); NULL:
-                              * none, the net returns logits */
+    /* MODEL.TASK simmim: targets are normalized by the mean and deviation of a window of
+     * norm_window x norm_window pixels. */
+    bool norm_target;
+    int64_t norm_window;
+    /* Which patches are masked (models/masking.h); NULL: none, the net returns logits. */
+    struct tensor *cells;
     /* The struct of the model's family; NULL: all defaults of the model. */
     const void *family;
     struct model_stages *stages; /* requested stages (models/stages.h), or NULL */

@@ -55,8 +55,8 @@ bool pretrained_parse(const char *text, const char *model, struct pretrained_req
 
 /* Returns the current name (architecture.tag) of a deprecated name, or the name itself. */
 const char *pretrained_now(const char *name);
-/* Returns the name of the repository timm/NAME of the hub: the weights of a model
- * "_quickgelu_" are in that of the model with the plain GELU. The caller frees it. */
+/* Returns the name of the repository timm/NAME on the hub, which the caller frees. A model
+ * "..._quickgelu_..." shares the repository of the model with the plain GELU. */
 char *pretrained_repository(const struct pretrained *p);
 /* Appends " (did you mean ...?; 'trainc models --pretrained' lists names)" for a text
  * that is neither a file nor a name; nothing for one that looks like a path or a file. */

@@ -57,7 +57,7 @@ struct model {
      * or NULL. */
     const char *task;
     const struct layer_rule *layers;
-    const void *arch;            /* for the family's build() */
+    const void *arch; /* for the family's build() */
 };
 
 /* Resizes parameters on a grid to another grid: train/weight_grid.h. */

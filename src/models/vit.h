@@ -41,8 +41,8 @@ struct vit {
     enum vit_norm norm;
     float layer_scale; /* initial factor; 0: none */
     float eps;         /* of layer norms; 0: 1e-6 */
-    /* Of the MLP: a name in ops/activation.h, or quick_gelu, x sigmoid(1.702 x), which is
-     * OpenAI's in CLIP. NULL: gelu. */
+    /* Activation of the MLP: a name in ops/activation.h, or quick_gelu, x sigmoid(1.702 x),
+     * from OpenAI's CLIP. NULL means gelu. */
     const char *act;
     bool swiglu; /* silu(a) b of the two halves of the hidden layer (2002.05202) */
 };

@@ -1,6 +1,6 @@
 /*
  * Evaluates nodes whose operands are all constants (pt2/host.h): sines, position indices,
- * masks. Operators that only relabel dims are those of pt2/table.h.
+ * masks. pt2/table.h maps operators that only relabel dims, also for constants.
  */
 #ifndef PT2_FOLD_H
 #define PT2_FOLD_H
@@ -13,7 +13,7 @@ bool pt2_fold(struct pt2_import *c);
 
 /* ---- for the files of the evaluator ---- */
 
-/* A function of one, two, or three numbers; `dtype` is that of the first operand. */
+/* A function of one, two, or three numbers; `dtype` is the type of the first operand. */
 typedef double pt2_fold_math(const double *x, int dtype);
 
 /* A row: the operator's name between "aten." and the overload, without the underscore of

@@ -32,7 +32,7 @@ struct pt2_head pt2_head_of(const struct pt2_program *p);
  * Adds the nodes of the program for images x. With another number of classes than the
  * archive's, the weights of the head get that many rows. Returns the logits as [N,classes]
  * or as an image, or NULL with a reason. *features: the last image of more than one pixel
- * before them; NULL if there is none.
+ * before them, or NULL.
  */
 struct tensor *pt2_import(struct builder *b, const struct pt2_program *p, int64_t classes,
                           struct tensor *x, struct tensor **features, struct strbuf *why);

@@ -19,7 +19,7 @@ struct gemm_prefetch {
 /* Epilogue of results before they are stored: + bias, + add, act, 0 by ReLU mask. */
 struct conv_finish {
     const float *bias;                         /* per column, or NULL */
-    const void *const *add, *const *relu_mask; /* rows like those of y, or NULL */
+    const void *const *add, *const *relu_mask; /* rows as in y, or NULL */
     struct loop_activation act;
 };
 
