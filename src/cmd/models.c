@@ -59,6 +59,27 @@ static void list_pretrained(const struct config *cfg, const struct cmdline *line
                                cmdline_has(line, "--cached"));
 }
 
+/* True if a model's name begins with the text. */
+static bool any_begins(const char *text)
+{
+    for (int i = 0; model_families[i]; i++)
+        for (const struct model *m = model_families[i]->models; m->name; m++)
+            if (!strncmp(m->name, text, strlen(text)))
+                return true;
+    return false;
+}
+
+static void die_without_match(const char *glob)
+{
+    if (pretrained_find(glob, strlen(glob)))
+        usage("no model matches '%s'; it names public weights: trainc models "
+              "--pretrained %s",
+              glob, glob);
+    if (any_begins(glob))
+        usage("no model matches '%s'; did you mean '%s*'?", glob, glob);
+    usage("no model matches '%s'; `trainc models` lists all models", glob);
+}
+
 static int models_run(struct config *cfg, const struct cmdline *line)
 {
     const char *glob = line->narg ? line->arg[0].text : "*";
@@ -82,12 +103,8 @@ static int models_run(struct config *cfg, const struct cmdline *line)
                 width = (int)strlen(m->name);
         }
     }
-    if (!n && pretrained_find(glob, strlen(glob)))
-        usage("no model matches '%s'; it names public weights: trainc models "
-              "--pretrained %s",
-              glob, glob);
     if (!n)
-        usage("no model matches '%s'; `trainc models` lists all models", glob);
+        die_without_match(glob);
     qsort(row, n, sizeof(*row), by_name);
     say("%-*s %-8s %13s %8s %5s %8s  %s\n", width, "MODEL.NAME", "TYPE", "parameters",
         "GMACs", "size", "classes", "recipe");

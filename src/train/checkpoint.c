@@ -331,7 +331,7 @@ static void check_owner(const struct safetensors *file, const json_t *o,
     const char *model = json_string_value(json_object_get(o, "model"));
 
     if (!model || strcmp(model, s->cfg->model.name) != 0)
-        die("'%s' contains the model %s, but this run trains %s", file->in.path,
+        die("'%s' contains the model %s, but MODEL.NAME is %s", file->in.path,
             model ? model : "?", s->cfg->model.name);
     if (s->program[SESSION_TRAIN])
         check_optimizers(file, o, s);

@@ -125,18 +125,35 @@ static void miss_shape(struct loading *l, const struct tensor *t,
     strbuf_release(&s);
 }
 
-/* True if the file's classifier is missing or has another number of classes. */
-static bool other_classes(const struct loading *l)
+/* Returns the bias or the weight of a layer in the file, or NULL. */
+static const struct safetensors_tensor *find_layer(const struct loading *l,
+                                                   const char *layer)
 {
-    char *bias = xasprintf("%s.bias", l->head[0]),
-         *weight = xasprintf("%s.weight", l->head[0]);
+    char *bias = xasprintf("%s.bias", layer), *weight = xasprintf("%s.weight", layer);
     const struct safetensors_tensor *t = file_names_get(&l->names, bias);
 
     if (!t)
         t = file_names_get(&l->names, weight);
     free(bias);
     free(weight);
+    return t;
+}
+
+/* True if the file's classifier is missing or has another number of classes. */
+static bool other_classes(const struct loading *l)
+{
+    const struct safetensors_tensor *t = find_layer(l, l->head[0]);
+
     return !t || !t->ndim || t->dims[0] != l->s->plan.options.classes;
+}
+
+/* True if the file has no classifier at all, as files of pre-trained backbones. */
+static bool headless(const struct loading *l)
+{
+    for (int i = 0; l->head[i]; i++)
+        if (find_layer(l, l->head[i]))
+            return false;
+    return true;
 }
 
 /* Warns about values that are not finite: the NaN loss that they cause comes later and
@@ -187,7 +204,6 @@ static bool load_missing(struct loading *l, const struct segment *seg, const cha
                          bool file)
 {
     const struct tensor *t = seg->tensor;
-    bool headless = l->names.scheme && l->names.scheme->headless;
 
     if (!file && statedict_is_counter(t)) {
         l->flat[seg->offset] = 0;
@@ -203,7 +219,7 @@ static bool load_missing(struct loading *l, const struct segment *seg, const cha
         log_info("pretrained: %s: missing in the file, reinitialized", t->name);
     } else if (losses_is_unit(t->name) && !l->all) {
         log_debug("pretrained: %s: missing in the file", t->name);
-    } else if (!l->all && of_head(l, name) && headless) {
+    } else if (!l->all && of_head(l, name) && headless(l)) {
         log_info("pretrained: %s: missing in the file, reinitialized", t->name);
         l->fresh++;
     } else if (may_skip(l, t->name)) {

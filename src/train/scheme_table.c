@@ -304,20 +304,17 @@ const struct scheme schemes[] = {
              microsoft_swin),
      .microsoft = true},
 #define SIMMIM_SCHEMES(family)                                                           \
-    {FOREIGN("SimMIM's EMA weights", family, "ema." SIMMIM_MARK, simmim_ema),            \
-     .headless = true},                                                                  \
+    {FOREIGN("SimMIM's EMA weights", family, "ema." SIMMIM_MARK, simmim_ema)},           \
     {                                                                                    \
-        FOREIGN("SimMIM", family, SIMMIM_MARK, simmim), .headless = true                 \
+        FOREIGN("SimMIM", family, SIMMIM_MARK, simmim)                                   \
     }
     SIMMIM_SCHEMES("swin"),
     SIMMIM_SCHEMES("swinv2"),
     SIMMIM_SCHEMES("vit"),
     {FOREIGN("Microsoft's SimMIM", "swin", "encoder.layers.0.downsample.reduction.weight",
-             microsoft_simmim),
-     .headless = true},
+             microsoft_simmim)},
     {FOREIGN("Microsoft's SimMIM", "swinv2",
-             "encoder.layers.0.downsample.reduction.weight", microsoft_simmim),
-     .headless = true},
+             "encoder.layers.0.downsample.reduction.weight", microsoft_simmim)},
     {FOREIGN("torchvision", "swin", "features.1.0.attn.qkv.weight",
              (ROWS{TORCHVISION_SWIN, END}))},
     {FOREIGN("torchvision", "swinv2", "features.1.0.attn.logit_scale",

@@ -45,7 +45,6 @@ struct scheme {
     const char *blocks;
     int first_block;
     bool cut_ones;  /* [768, 1, 1] and [1, 1, 1, 768] become [768] */
-    bool headless;  /* its files have no classifier: the model's starts afresh */
     bool microsoft; /* resizes bias tables like Microsoft's loader */
 };
 

@@ -7,12 +7,14 @@
 
 cache_weights
 cat >bare.py <<'EOF'
-"""bare.py IN OUT [CLASSES]: without metadata, and with a classifier of that many rows."""
+"""bare.py IN OUT [CLASSES]: without metadata, and with a classifier of that many rows; 0: without one."""
 import json, struct, sys
 data = open(sys.argv[1], "rb").read()
 size = struct.unpack("<Q", data[:8])[0]
 header, body, out = json.loads(data[8 : 8 + size]), data[8 + size :], b""
 header.pop("__metadata__", None)
+if sys.argv[3:] == ["0"]:
+    header = {k: t for k, t in header.items() if not k.startswith("fc.")}
 for name, t in header.items():
     part = body[t["data_offsets"][0] : t["data_offsets"][1]]
     if len(sys.argv) > 3 and name.startswith("fc."):
@@ -42,5 +44,13 @@ echo '{"architecture": "test_resnet", "num_classes": 3, "label_names": ["ant", "
 expect_line "ant 0.*\|bee 0" answers
 echo '{"architecture": "test_resnet", "num_classes": 3, "label_names": ["ant", "bee", 7]}' >labels/config.json
 "$trainc" predict --device cpu --pretrained local-dir:labels "$image" 2>log | grep -q "ant" && fail "config.json: label_names that are none"
+
+# A file without a classifier, as timm.create_model(num_classes=0) writes it: training starts one, nothing else can use it.
+python3 bare.py w.safetensors headless.safetensors 0
+"$trainc" --model test_resnet --data-path shapes --device cpu --output out --epochs 1 -b 4 --img-size 32 --tag headless \
+  --pretrained headless.safetensors >log 2>&1 || fail "training from a file without a classifier"
+expect_line "^pretrained 'headless.safetensors': [0-9]* tensors loaded; the classifier is reinitialized$"
+exits 1 "first: fc.weight: not in the file" "$trainc" predict --device cpu --model test_resnet --num-classes 3 \
+  --weights headless.safetensors "$image"
 
 finish
