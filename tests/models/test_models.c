@@ -17,6 +17,7 @@
 #include "ops/activation.h"
 #include "ops/conv2d.h"
 #include "ops/dropout.h"
+#include "ops/layernorm.h"
 #include "ops/table.h"
 #include "tests/models/net.h"
 #include "tests/test.h"
@@ -233,6 +234,29 @@ static void test_relu6(void **state)
     net_release(&f);
 }
 
+/* timm's gates have PyTorch's eps, other norms 1e-6; golden files are too coarse for that. */
+static void test_gate_eps(void **state)
+{
+    struct net f = net_new("gmlp_s16_224", (struct model_options){0}, 1);
+    int gates = 0, others = 0;
+
+    (void)state;
+    for (int i = 0; i < f.g->nnode; i++) {
+        const struct node *n = f.g->node[i];
+        bool gate = strstr(n->layer, ".gate.norm") != NULL;
+
+        if (n->op != &op_layernorm)
+            continue;
+        assert_true(((const struct layernorm_attrs *)n->attrs)->eps ==
+                    (gate ? 1e-5f : 1e-6f));
+        gates += gate;
+        others += !gate;
+    }
+    assert_int_equal(gates, 30);
+    assert_int_equal(others, 31);
+    net_release(&f);
+}
+
 /*
  * ERFNet's dilated layers, by the paper (Romera et al. 2018, table I). The images of the
  * golden files are too small to distinguish 16 from more.
@@ -391,9 +415,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_counts),        cmocka_unit_test(test_options),
         cmocka_unit_test(test_keys),          cmocka_unit_test(test_drop_path),
-        cmocka_unit_test(test_relu6),         cmocka_unit_test(test_names),
-        cmocka_unit_test(test_natural_order), cmocka_unit_test(test_dilations),
-        cmocka_unit_test(test_smallest),      cmocka_unit_test(test_smp_backbones),
+        cmocka_unit_test(test_relu6),         cmocka_unit_test(test_gate_eps),
+        cmocka_unit_test(test_names),         cmocka_unit_test(test_natural_order),
+        cmocka_unit_test(test_dilations),     cmocka_unit_test(test_smallest),
+        cmocka_unit_test(test_smp_backbones),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
