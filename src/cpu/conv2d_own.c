@@ -1,5 +1,5 @@
 /*
- * Convolutions by our own loops (cpu/conv/conv.h) instead of oneDNN: forward with bias
+ * Convolutions and linear layers by our own loops (cpu/conv/conv.h) instead of oneDNN: forward with bias
  * and the ops that cpu/conv/chain.h finds after it, the data gradient with a bias or
  * followed by the relu's gradient, and the weight gradient with the bias gradient.
  */
@@ -385,7 +385,7 @@ static void weight_grad_run(struct step *s, struct device *dev)
         .run = direction##_run,                                                          \
         .state_size = sizeof(struct own_state),                                          \
     };
-#define NAME_forward     "conv2d"
+#define NAME_forward     "forward"
 #define NAME_data_grad   "data_grad"
 #define NAME_weight_grad "weight_grad"
 

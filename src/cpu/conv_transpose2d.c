@@ -127,7 +127,7 @@ static void up_part(void *arg, int64_t lo, int64_t hi)
     for (int64_t i = lo; i < hi; i++)
         for (int64_t r = 0; r < st->kernel_h; r++) {
             p.weights = (const float *)j->s->derived[0] + r * p.in * p.padded;
-            j->dev->loops->conv_up(
+            j->dev->loops->conv.up(
                 &p, cpu_at(j->s->in[0], p.t, i * xrow),
                 cpu_out(j->s->out[0], p.t, (i * st->kernel_h + r) * yrow), st->width);
         }

@@ -29,7 +29,7 @@ bool pack_plan(struct pack *p, const struct loops *loops, const struct onednn_pr
 {
     struct onednn_blocks b;
 
-    if (!loops->pack || (type == DTYPE_BF16 && !loops->gemm_pairs) ||
+    if (!loops->pack || (type == DTYPE_BF16 && !loops->conv.gemm_pairs) ||
         !onednn_prim_blocks(prim, &b))
         return false;
     *p = (struct pack){

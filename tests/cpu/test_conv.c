@@ -23,7 +23,7 @@ static bool has_amx(const struct device *dev)
 
 static bool has_bf16(const struct device *dev)
 {
-    return dev->loops->gemm_pairs != NULL;
+    return dev->loops->conv.gemm_pairs != NULL;
 }
 
 static bool has_avx2(const struct device *dev)

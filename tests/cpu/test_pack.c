@@ -128,7 +128,7 @@ static int check_all(const struct loops *loops)
                 bool own = onednn_has_native_dtype(types[t]) &&
                            check(o, loops, &shapes[k], types[t], directions[j]);
 
-                if (version2 && shapes[k].must && !own && loops->gemm_pairs &&
+                if (version2 && shapes[k].must && !own && loops->conv.gemm_pairs &&
                     !(types[t] == DTYPE_BF16 && amx_usable()))
                     fail_msg("shape %d, %s, job %d: our loop does not know it", k,
                              dtype_name(types[t]), (int)directions[j]);

@@ -105,7 +105,7 @@ static void run_row(struct grad_job *j, int64_t image, int row, int channel)
         tap[r.taps++] = (struct depthwise_tap){x + (ptrdiff_t)v->tap[i].x * block,
                                                w + (ptrdiff_t)v->tap[i].index * block};
     }
-    j->dev->loops->depthwise_row(&r);
+    j->dev->loops->conv.depthwise_row(&r);
 }
 
 static void run_part(void *arg, int64_t image, int row, int end, int channel)

@@ -72,7 +72,7 @@ static void add_row(struct thread_job *t, int row, float *sums)
         tap[p.taps++] = (struct depthwise_sum){x + v->tap[i].x * block,
                                                sums + v->tap[i].index * block};
     }
-    t->j->dev->loops->depthwise_sums(&p);
+    t->j->dev->loops->conv.depthwise_sums(&p);
 }
 
 static void add_part(void *arg, int64_t image, int row, int end, int channel)

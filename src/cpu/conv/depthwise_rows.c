@@ -57,7 +57,7 @@ static void copy_row(const struct depthwise_rows *r, int64_t row, float *to)
 {
     int64_t at = (r->image * r->h + row) * r->w * r->c + r->channel;
 
-    r->dev->loops->depthwise_pixels(&(const struct depthwise_pixels){
+    r->dev->loops->conv.depthwise_pixels(&(const struct depthwise_pixels){
         .t = r->t,
         .x = cpu_at(r->x, r->t, at),
         .pixels = r->w,

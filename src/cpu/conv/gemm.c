@@ -28,7 +28,7 @@ static const char *shape_can(const struct device *dev, const struct conv_shape *
  */
 static const char *pairs_can(const struct device *dev, const struct conv_shape *s)
 {
-    if (!dev->loops->gemm_pairs || dev->amx)
+    if (!dev->loops->conv.gemm_pairs || dev->amx)
         return "bf16 only with AVX-512 BF16 and without AMX";
     if (!s->linear)
         return "in bf16 oneDNN is as fast";
@@ -58,7 +58,8 @@ static struct conv_window words_of(const struct conv_shape *s, struct conv_windo
 
 static const char *weight_grad_can(const struct device *dev, const struct conv_shape *s)
 {
-    bool can = s->type == DTYPE_F32 || (s->type == DTYPE_BF16 && dev->loops->gemm_pairs);
+    bool can =
+        s->type == DTYPE_F32 || (s->type == DTYPE_BF16 && dev->loops->conv.gemm_pairs);
 
     if (s->linear && s->type == DTYPE_BF16 && dev->amx)
         return "oneDNN is faster with tiles of AMX";
@@ -97,8 +98,8 @@ void gemm_gather(const struct device *dev, const struct conv_window *v, const fl
             const float *pixel = pixel_at(v, from, sizeof(float), &p, t);
 
             end = min_int((t + 1) * v->c, hi);
-            dev->loops->gemm_spread(pixel ? pixel + d % v->c : NULL, end - d, UNIT,
-                                    to + (d - lo) / UNIT * panel, panel);
+            dev->loops->conv.gemm_spread(pixel ? pixel + d % v->c : NULL, end - d, UNIT,
+                                         to + (d - lo) / UNIT * panel, panel);
         }
 }
 
@@ -119,8 +120,9 @@ void gemm_gather_pairs(const struct device *dev, const struct conv_window *v,
                 i + 1 < n ? pixel_at(v, from, sizeof(*from), &p, t) : NULL;
 
             end = min_int((t + 1) * v->c, hi);
-            dev->loops->gemm_pairs(a ? a + d % v->c : NULL, b ? b + d % v->c : NULL,
-                                   end - d, UNIT, to + (d - lo) / UNIT * panel, panel);
+            dev->loops->conv.gemm_pairs(a ? a + d % v->c : NULL, b ? b + d % v->c : NULL,
+                                        end - d, UNIT, to + (d - lo) / UNIT * panel,
+                                        panel);
         }
     }
 }
@@ -176,7 +178,7 @@ static void pack_part(void *arg, int64_t lo, int64_t hi)
             const float *w = j->backward ? j->w + in * j->row + tap * v->channels + out
                                          : j->w + out * j->row + tap * v->c + in;
 
-            j->dev->loops->gemm_pack(
+            j->dev->loops->conv.gemm_pack(
                 w, j->row, UNIT, min_int(v->channels - out, PANEL), !j->backward,
                 j->pairs,
                 j->packed + (ptrdiff_t)from * round_up(v->channels, PANEL) +
@@ -313,7 +315,7 @@ static void run_rows(const struct window_job *j, int64_t at, int n, float *copy)
         } else {
             gemm_gather(j->dev, v, from, at, n, lo, hi, copy, g.a_row, UNIT);
         }
-        j->dev->loops->gemm_rows(&g);
+        j->dev->loops->conv.gemm_rows(&g);
     }
 }
 

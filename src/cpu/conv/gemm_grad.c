@@ -80,10 +80,10 @@ static void copy_side(const struct grad_job *j, const void *from, ptrdiff_t chan
     const float *row = from;
 
     for (int i = 0; i < n && j->pairs; i += 2, half += 2 * channels, to += width)
-        j->dev->loops->gemm_pairs(half, i + 1 < n ? half + channels : NULL, taken, width,
-                                  to, panel);
+        j->dev->loops->conv.gemm_pairs(half, i + 1 < n ? half + channels : NULL, taken,
+                                       width, to, panel);
     for (int i = 0; i < n && !j->pairs; i++, row += channels, to += width)
-        j->dev->loops->gemm_spread(row, taken, width, to, panel);
+        j->dev->loops->conv.gemm_spread(row, taken, width, to, panel);
 }
 
 /* Returns channel `first` of result `at`. */
@@ -135,7 +135,7 @@ static void add_results(const struct grad_job *j, const struct conv_part *part,
         bool x = first && part->cols == depth && gemm_in_place(&j->v);
 
         copy_x(j, at, n, lo, hi, copy);
-        j->dev->loops->gemm_sums(&(const struct gemm_sums){
+        j->dev->loops->conv.gemm_sums(&(const struct gemm_sums){
             .rows = part->rows,
             .cols = hi - lo,
             .depth = j->pairs ? (n + 1) / 2 : n,

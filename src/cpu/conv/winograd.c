@@ -67,18 +67,18 @@ static void pack_unit(const struct pack_job *j, int in, int out)
         const float *w = j->backward ? j->w + in * row + (j->taps - 1 - t) * j->c + out
                                      : j->w + out * row + t * j->c + in;
 
-        j->dev->loops->gemm_pack(w, row, UNIT, min_int(j->out - out, PANEL), !j->backward,
-                                 false, tap[t]);
+        j->dev->loops->conv.gemm_pack(w, row, UNIT, min_int(j->out - out, PANEL),
+                                      !j->backward, false, tap[t]);
         from[t] = tap[t];
     }
     for (int p = 0; p < j->planes; p++)
         to[p] = j->packed + p * plane + (ptrdiff_t)out * j->in + (ptrdiff_t)in * PANEL;
-    j->dev->loops->winograd(WINOGRAD_W, &(const struct winograd_values){
-                                            .line = j->planes < WINOGRAD_PLANES,
-                                            .n = (int64_t)UNIT * PANEL,
-                                            .from = from,
-                                            .to = to,
-                                        });
+    j->dev->loops->conv.winograd(WINOGRAD_W, &(const struct winograd_values){
+                                                 .line = j->planes < WINOGRAD_PLANES,
+                                                 .n = (int64_t)UNIT * PANEL,
+                                                 .from = from,
+                                                 .to = to,
+                                             });
 }
 
 static void pack_part(void *arg, int64_t lo, int64_t hi)
@@ -142,7 +142,7 @@ static void multiply(const struct forward_job *j, int64_t lo, int n,
     for (int p = 0; p < j->w.planes; p++) {
         for (int i = 0; i < n; i++)
             rows[i] = y->at + p * y->plane + i * y->next;
-        j->dev->loops->gemm_rows(&(const struct gemm_rows){
+        j->dev->loops->conv.gemm_rows(&(const struct gemm_rows){
             .rows = n,
             .cols = s->k,
             .depth = s->c,

@@ -57,7 +57,7 @@ static void multiply(const struct grad_job *j, const struct mine *m, int64_t lo,
     const struct conv_shape *s = j->s;
 
     for (int p = 0; p < j->w.planes; p++)
-        j->dev->loops->gemm_sums(&(const struct gemm_sums){
+        j->dev->loops->conv.gemm_sums(&(const struct gemm_sums){
             .rows = m->part.rows,
             .cols = m->part.cols,
             .depth = n,
@@ -119,12 +119,12 @@ static void put_row(const struct grad_job *j, const struct mine *m, int k)
     }
     for (int t = 0; t < j->w.taps; t++)
         to[t] = j->dw + ((ptrdiff_t)k * j->w.taps + t) * j->s->c + part->col;
-    j->dev->loops->winograd(WINOGRAD_DW, &(const struct winograd_values){
-                                             .line = j->w.planes < WINOGRAD_PLANES,
-                                             .n = part->cols,
-                                             .from = from,
-                                             .to = to,
-                                         });
+    j->dev->loops->conv.winograd(WINOGRAD_DW, &(const struct winograd_values){
+                                                  .line = j->w.planes < WINOGRAD_PLANES,
+                                                  .n = part->cols,
+                                                  .from = from,
+                                                  .to = to,
+                                              });
     if (j->db && part->col == 0) {
         const float *sum = m->bias + k - part->row;
 

@@ -92,13 +92,13 @@ void winograd_block(const struct device *dev, enum winograd t, const struct conv
                 from[q] = at[q] < 0 ? zeros : image + at[q] * all + c;
             for (int q = 0; q < w->planes; q++)
                 plane[q] = to->at + q * to->plane + i * to->next + c / width * to->panel;
-            dev->loops->winograd(t, &(const struct winograd_values){
-                                        .line = w->planes < WINOGRAD_PLANES,
-                                        .n = min_int(channels - c, PIECE),
-                                        .panel = to->panel,
-                                        .from = from,
-                                        .to = plane,
-                                    });
+            dev->loops->conv.winograd(t, &(const struct winograd_values){
+                                             .line = w->planes < WINOGRAD_PLANES,
+                                             .n = min_int(channels - c, PIECE),
+                                             .panel = to->panel,
+                                             .from = from,
+                                             .to = plane,
+                                         });
         }
     }
 }
@@ -126,15 +126,16 @@ void winograd_results(const struct device *dev, const struct conv_shape *s,
             }
             for (int q = 0; q < w->planes; q++)
                 plane[q] = from->at + q * from->plane + i * from->next + c;
-            dev->loops->winograd(WINOGRAD_Y, &(const struct winograd_values){
-                                                 .line = w->planes < WINOGRAD_PLANES,
-                                                 .n = min_int(s->k - c, PIECE),
-                                                 .from = plane,
-                                                 .to = to,
-                                                 .finish = {a->bias ? a->bias + c : NULL,
-                                                            other ? add : NULL,
-                                                            m ? relu_mask : NULL, a->act},
-                                             });
+            dev->loops->conv.winograd(
+                WINOGRAD_Y,
+                &(const struct winograd_values){
+                    .line = w->planes < WINOGRAD_PLANES,
+                    .n = min_int(s->k - c, PIECE),
+                    .from = plane,
+                    .to = to,
+                    .finish = {a->bias ? a->bias + c : NULL, other ? add : NULL,
+                               m ? relu_mask : NULL, a->act},
+                });
         }
     }
 }

@@ -24,8 +24,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cpu/simd/depthwise_args.h"
-#include "cpu/simd/gemm_args.h"
+#include "cpu/simd/conv_vectors.h"
 #include "cpu/simd/loops_args.h"
 #include "cpu/simd/update_args.h"
 
@@ -119,23 +118,7 @@ struct loops {
     void (*pixel_grad)(const struct pixel_loss *p, int64_t lo, int64_t hi);
     void (*pixel_count)(const struct pixel_loss *p, int64_t *matrix, int64_t lo,
                         int64_t hi);
-    void (*gemm_rows)(const struct gemm_rows *g);
-    void (*gemm_sums)(const struct gemm_sums *g);
-    /* A panel of gemm_rows: b[d][j] = from[d][j], or from[j][d]; both multiples of 16.
-     * `pairs`: as pairs of bf16 */
-    void (*gemm_pack)(const float *from, int64_t from_row, int64_t depth, int cols,
-                      bool transposed, bool pairs, float *b);
-    /* A row of a side of gemm_sums: 8 or 16 (`width`) floats per panel. NULL: zeros */
-    void (*gemm_spread)(const float *from, int64_t n, int width, float *to,
-                        int64_t panel);
-    /* The same for bf16: pairs (a[i], b[i]) as words. NULL without AVX-512 BF16 */
-    void (*gemm_pairs)(const uint16_t *a, const uint16_t *b, int64_t n, int width,
-                       float *to, int64_t panel);
-    void (*winograd)(enum winograd t, const struct winograd_values *a);
-    void (*depthwise_pixels)(const struct depthwise_pixels *p);
-    void (*depthwise_row)(const struct depthwise_row *r);
-    void (*depthwise_sums)(const struct depthwise_sums *p);
-    void (*conv_up)(const struct conv_up *p, const void *x, void *y, int64_t pixels);
+    struct conv_vectors conv; /* for cpu/conv */
     /* Rows [lo, hi) of the result, counted over all images; `buffer` has in_w * c floats. */
     void (*resample)(const struct resample_rows *p, const void *x, void *y, float *buffer,
                      int64_t lo, int64_t hi);
