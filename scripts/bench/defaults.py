@@ -4,18 +4,20 @@
     defaults.py --trainc ./trainc --out DIR DATA...        a row per data set and program
     defaults.py --out DIR --table                          the rows so far, as Markdown
 
-DATA is NAME=FOLDER with train/CLASS/IMAGE and val/CLASS/IMAGE, or `digits`
-(scikit-learn's). trainc's run is `trainc init FOLDER >x.yaml; trainc --cfg x.yaml` without
+DATA is NAME=FOLDER with train/CLASS/IMAGE and val/CLASS/IMAGE, `digits` (scikit-learn's),
+or for segmentation NAME=FOLDER with train/images, train/labels, val/images, and val/labels
+(and the lists train.txt and val.txt), where the accuracy is the mIoU. trainc's run is `trainc init FOLDER >x.yaml; trainc --cfg x.yaml` without
 further options. Every other program then gets the same CPU time: the script times an epoch
 and derives the number of epochs. It uses CPU time because wall time depends on the load of
 the machine. A program whose first epoch takes 1.5 times that is stopped.
 
     timm         train.py of its repository (--timm FILE), --model resnet18
     ultralytics  classify, yolo11n-cls.yaml
-    fastai       vision_learner(resnet18), aug_transforms(), fit_one_cycle
+    fastai       vision_learner(resnet18), aug_transforms(), fit_one_cycle; segmentation:
+                 unet_learner(resnet34)
 
---programs selects the programs, --limit sets the CPU seconds of trainc's run. All start
-from scratch. With --weights FILE, a state dict of akamaster's CIFAR ResNet-20, trainc runs
+--programs selects the programs, --epochs shortens trainc's run, and --limit sets its CPU
+seconds. All start from scratch. With --weights FILE, a state dict of akamaster's CIFAR ResNet-20, trainc runs
 with `--pretrained FILE` and `--model resnet20`, and fastai fine-tunes the same model from
 --net FILE (resnet.py of pytorch_resnet_cifar10) at 32 pixels; the others have no such
 model. The table notes programs that are not installed. Rows are in DIR/rows.jsonl.
@@ -74,6 +76,10 @@ def run(command, log, env=None, limit=None):
     return usage.ru_utime + usage.ru_stime, text
 
 
+def segmentation(folder):
+    return os.path.isdir(os.path.join(folder, "train", "labels"))
+
+
 def classes_of(folder):
     return len(os.listdir(os.path.join(folder, "train")))
 
@@ -83,10 +89,13 @@ def trainc(args, name, folder, out):
     with open(recipe, "w", encoding="utf-8") as file:
         subprocess.run([args.trainc, "init", folder], stdout=file, check=True)
     tuned = ["--pretrained", args.weights, "--model", "resnet20", "--img-size", "32"] if args.weights else []
+    if args.epochs:
+        tuned += ["--epochs", str(args.epochs)]
     seconds, text = run([args.trainc, "--cfg", recipe, "--output", os.path.join(out, "runs"), *tuned],
                         os.path.join(out, "log"), limit=args.limit)
-    best = [float(x) for x in re.findall(r"Max accuracy: ([0-9.]+)%", text)]
-    epochs = len(re.findall(r"^Max accuracy", text, re.M))
+    best = [100 * float(x) for x in re.findall(r"Max mIoU: ([0-9.]+)", text)] if segmentation(folder) \
+        else [float(x) for x in re.findall(r"Max accuracy: ([0-9.]+)%", text)]
+    epochs = len(re.findall(r"^Max (?:accuracy|mIoU)", text, re.M))
     return {"seconds": seconds, "accuracy": best[-1], "epochs": epochs}
 
 
@@ -104,6 +113,8 @@ def in_time(seconds, once):
 
 
 def timm(args, name, folder, out, seconds):
+    if segmentation(folder):
+        raise ImportError("it does not train segmentation")
     if args.weights:
         raise ImportError("it has no CIFAR ResNet-20")
     if not args.timm:
@@ -125,6 +136,8 @@ def timm(args, name, folder, out, seconds):
 def ultralytics(args, name, folder, out, seconds):
     import ultralytics as found
 
+    if segmentation(folder):
+        raise ImportError("it does not train on label maps")
     if args.weights:
         raise ImportError("it has no CIFAR ResNet-20")
     code = ("from ultralytics import YOLO; import sys; "
@@ -179,12 +192,41 @@ print('best', max(v[2] for v in learn.recorder.values))
 """
 
 
+FASTAI_MASKS = """
+import sys
+from fastai.vision.all import *
+codes = range(int(sys.argv[3]))
+files = L(get_image_files(sys.argv[1])).filter(lambda f: f.parent.name == 'images')
+block = DataBlock(blocks=(ImageBlock, MaskBlock(list(codes))), get_items=lambda path: files,
+    splitter=FuncSplitter(lambda f: f.parent.parent.name == 'val'),
+    get_y=lambda f: f.parent.parent/'labels'/(f.stem + '.png'), batch_tfms=aug_transforms())
+dls = block.dataloaders(sys.argv[1], bs=8, num_workers=0, device='cpu')
+learn = unet_learner(dls, resnet34, metrics=JaccardCoeffMulti(), pretrained=False, n_out=len(codes))
+with learn.no_bar():
+    learn.fit_one_cycle(int(sys.argv[2]))
+print('best', max(v[2] for v in learn.recorder.values))
+"""
+
+
+def labels_of(folder):
+    """The largest label value + 1."""
+    import numpy
+    import PIL.Image
+
+    labels = os.path.join(folder, "train", "labels")
+    return 1 + max(int(numpy.max(PIL.Image.open(os.path.join(labels, f)))) for f in os.listdir(labels))
+
+
 def fastai(args, name, folder, out, seconds):
     import fastai as found
 
     def once(epochs, limit=None):
-        code = [FASTAI_TUNED, folder, str(epochs), args.net, args.weights] if args.weights \
-            else [FASTAI, folder, str(epochs)]
+        if segmentation(folder):
+            code = [FASTAI_MASKS, folder, str(epochs), str(labels_of(folder))]
+        elif args.weights:
+            code = [FASTAI_TUNED, folder, str(epochs), args.net, args.weights]
+        else:
+            code = [FASTAI, folder, str(epochs)]
         used, text = run([sys.executable, "-c", *code],
                          os.path.join(out, f"log{epochs}"), limit=limit)
         return used, 100 * float(re.findall(r"^best ([0-9.e-]+)", text, re.M)[-1])
@@ -237,6 +279,7 @@ def main():
     parser.add_argument("--net", help="resnet.py of pytorch_resnet_cifar10")
     parser.add_argument("--programs", nargs="*", default=["trainc", *OTHERS])
     parser.add_argument("--limit", type=float, default=3600, help="CPU seconds of trainc's run")
+    parser.add_argument("--epochs", type=int, help="of trainc's run")
     parser.add_argument("--table", action="store_true")
     args = parser.parse_args()
     os.makedirs(args.out, exist_ok=True)
