@@ -38,11 +38,11 @@ static void find_linear(struct conv_shape *s, const struct tensor *x,
     *s = (struct conv_shape){
         .type = x->dtype,
         .n = 1,
-        .h = 1,
-        .w = rows,
+        .h = rows,
+        .w = 1,
         .c = (int)tensor_channels(x),
-        .ho = 1,
-        .wo = rows,
+        .ho = rows,
+        .wo = 1,
         .k = (int)tensor_channels(y),
         .kernel_h = 1,
         .kernel_w = 1,
@@ -332,6 +332,9 @@ static const char *claim_weight_grad(struct region *r, const struct graph *g,
         bias = n;
         weight = free_reader(g, n->in[BIAS_GRAD_DY], &op_conv2d_weight_grad,
                              CONV2D_WEIGHT_GRAD_DY);
+        if (!weight)
+            weight = free_reader(g, n->in[BIAS_GRAD_DY], &op_linear_weight_grad,
+                                 CONV2D_WEIGHT_GRAD_DY);
     }
     if (!weight ||
         (weight->op != &op_conv2d_weight_grad && weight->op != &op_linear_weight_grad))

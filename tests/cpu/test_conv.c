@@ -235,6 +235,7 @@ static struct conv_shape shape(const struct size *z)
         .pad_w = z->pad_w,
         .dilation_h = z->dilation_h,
         .dilation_w = z->dilation_w,
+        .linear = z->n * z->w * z->kernel_h * z->kernel_w == 1 && z->h > 1,
     };
 }
 
@@ -316,6 +317,9 @@ static const struct size sizes[] = {
     {1, 4, 5, 544, 48, 3, 3, 1, 1, 1, 1, 1},    /* many channels */
     {1, 4, 5, 32, 544, 3, 3, 1, 1, 1, 1, 1},    /* sums of few columns */
     {1, 6, 5, 32, 8208, 1, 1, 1, 0, 0, 1, 1},
+    {1, 197, 1, 48, 80, 1, 1, 1, 0, 0, 1, 1}, /* linear layers */
+    {1, 301, 1, 64, 96, 1, 1, 1, 0, 0, 1, 1},
+    {1, 3001, 1, 32, 288, 1, 1, 1, 0, 0, 1, 1}, /* dy beyond the cache */
     {3, 32, 32, 3, 16, 3, 3, 1, 1, 1, 1, 1}, /* CIFAR's ResNets */
     {2, 32, 32, 16, 16, 3, 3, 1, 1, 1, 1, 1},
     {2, 32, 32, 16, 32, 3, 3, 2, 1, 1, 1, 1},

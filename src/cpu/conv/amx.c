@@ -15,6 +15,8 @@ static const char *amx_can(const struct device *dev, const struct conv_shape *s)
         return "no AMX";
     if (s->type != DTYPE_BF16)
         return "bf16 only";
+    if (s->linear && s->h < 2 * LANES * dev->threads)
+        return "too few rows for the threads; oneDNN also shares the columns";
     if (s->k % LANES)
         return "multiples of 16 channels only";
     if (s->c % LANES && (s->c > LANES || s->dilation_w > 1))
@@ -116,6 +118,10 @@ static void run_in_place(const struct window_job *j, int begin, int64_t image, i
     struct amx_band b;
 
     begin_band(&b, j, begin, image, y, rows);
+    if (amx_window_pointwise(v) && b.row == b.pitch * b.col) { /* one long row */
+        b.pitch = b.cols = rows * b.pitch;
+        b.rows = 1;
+    }
     for (int t = 0; t < v->of.taps; t++)
         if (amx_window_pointwise(v) ||
             (y + v->of.tap[t].y >= 0 && y + v->of.tap[t].y < v->of.h))
@@ -273,6 +279,7 @@ const struct conv_loops conv_amx = {
     .forward_can = amx_can,
     .data_grad_can = amx_data_grad_can,
     .weight_grad_can = amx_can,
+    .linear = true,
     .data_grad_bias = true,
     .packed = amx_packed,
     .pack = amx_pack,

@@ -1,6 +1,5 @@
 #include "cpu/conv/amx_band.h"
 
-#include "cpu/conv/activate_16.h"
 #include "cpu/conv/amx_tiles.h"
 
 /* Memory needed soon, prefetched a few lines per step while tiles multiply. */
@@ -66,6 +65,19 @@ INLINE void multiply_4x1(const struct amx_band *b, ptrdiff_t x, ptrdiff_t w, int
     sums_store(sum);
 }
 
+/* Adds the bias to a block's sums and applies an activation other than relu, to all at
+ * once, because an instruction of an expr costs a call. */
+INLINE void activate(const struct amx_band *b, float sum[4][TILE], int k, int vectors)
+{
+    for (int t = 0; b->bias && t < 4; t++) {
+        __m512 bias = _mm512_loadu_ps(b->bias + k + t % vectors * LANES);
+
+        for (int i = 0; i < TILE; i += LANES)
+            _mm512_store_ps(sum[t] + i, _mm512_add_ps(_mm512_load_ps(sum[t] + i), bias));
+    }
+    b->loops->expr(b->act.row->value, sum[0], sum[0], sum[0], b->act.m, sum[0], 4 * TILE);
+}
+
 /* Epilogue of 16 results: relu_value and relu_slope of ops/pointwise.h. */
 INLINE __m512 apply_epilogue(const struct amx_band *b, __m512 v, int k,
                              const uint16_t *relu_mask)
@@ -76,8 +88,6 @@ INLINE __m512 apply_epilogue(const struct amx_band *b, __m512 v, int k,
         v = _mm512_add_ps(v, _mm512_loadu_ps(b->bias + k));
     if (loop_relu(b->act))
         v = _mm512_mask_mov_ps(v, _mm512_cmp_ps_mask(v, zero, _CMP_LT_OQ), zero);
-    else if (b->act.row)
-        ACTIVATE_16(b->loops, b->act, v);
     if (relu_mask) {
         __m512 m = (__m512)_mm512_slli_epi32(
             _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)relu_mask)), 16);
@@ -159,8 +169,14 @@ INLINE void run_band(const struct amx_band *b, bool exact, int depth, int vector
     const int blocks = (all + block - 1) / block;
     const int multiplies = (b->end - b->begin) / (vectors * LANES) * b->taps * b->steps;
     struct prefetch prefetch = {.at = (const char *)b->next};
+    const bool slow = b->act.row && !loop_relu(b->act); /* activate() */
     float sum[TILES][TILE] __attribute__((aligned(64)));
+    struct amx_band after = *b; /* what is left for store_block() */
 
+    if (slow) {
+        after.bias = NULL;
+        after.act.row = NULL;
+    }
     if (multiplies)
         prefetch.lines = (int)(b->next_len * 2 / LINE / ((ptrdiff_t)blocks * multiplies));
     for (int p = 0; p < all; p += block) {
@@ -173,7 +189,9 @@ INLINE void run_band(const struct amx_band *b, bool exact, int depth, int vector
                 multiply_2x2(b, at * b->step, w, depth, &prefetch, sum);
             else
                 multiply_4x1(b, at * b->step, w, depth, &prefetch, sum);
-            store_block(b, sum, at, k, vectors);
+            if (slow)
+                activate(b, sum, k, vectors);
+            store_block(&after, sum, at, k, vectors);
         }
     }
 }

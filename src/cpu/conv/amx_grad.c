@@ -23,6 +23,7 @@ enum {
     SUMS = 1 << 20,     /* bytes of sums that fit a core's cache together with a chunk */
     CACHED = 768 << 10, /* bytes of such a chunk and of the copy it is made from */
     STREAMED = 4000 << 10, /* bytes of x per thread in a chunk, if the sums are larger */
+    PAIRS = 768 << 10,     /* bytes of pairs that stay in a core's cache for all of x */
     STEPS = 8,             /* multiplies of 32 positions; their lines fit the L1 cache */
     PREFETCH = 256,        /* prefetch distance of x, in units of 32 elements */
 };
@@ -44,6 +45,7 @@ struct plan {
     int blocks;      /* of 16 rows on the left: channels / 16 x taps */
     int left, right; /* blocks per multiply: four sums */
     int squares;     /* groups of four sums for `left` blocks */
+    int together;    /* blocks of dy that all of x is multiplied by before the next */
     /* scratch: `own` bytes per thread (its copy of x, sum, bias), then chunks of `chunk`
      * bytes (transposed, pairs), one per thread or one for all */
     size_t sum, bias, own, pairs, chunk;
@@ -105,6 +107,8 @@ static struct plan plan_of(const struct conv_shape *s, int threads)
     p.left = 4 / p.right;
     p.squares = (p.part / LANES + p.right - 1) / p.right;
     plan_chunk(&p, s->k, threads);
+    p.together = PAIRS / (p.positions * LANES * (int)sizeof(uint16_t));
+    p.together = p.together > p.right ? p.together / p.right * p.right : p.right;
     p.whole = (p.shared || threads == 1) &&
               (int64_t)p.segments * p.rows >= (int64_t)p.images * p.image_rows;
 
@@ -299,11 +303,12 @@ static float *sum_at(const struct plan *p, const struct mine *m, int block, int 
 }
 
 /*
- * Adds the chunk's positions to `left` blocks of rows from `block` on. Takes a few steps
+ * Adds the chunk's positions to `left` blocks of rows from `block` on, and to blocks
+ * [begin, end) of dy. Takes a few steps
  * at a time, so that the lines stay in the L1 cache for all pairs.
  */
 static void multiply_group(const struct grad_job *j, const struct mine *m, int block,
-                           int steps, bool first)
+                           int begin, int end, int steps, bool first)
 {
     const struct plan *p = j->p;
     const uint16_t *pairs = m->pairs + m->k0 / LANES * p->panel, *left[4] = {0};
@@ -319,7 +324,7 @@ static void multiply_group(const struct grad_job *j, const struct mine *m, int b
         b.steps = min_int(STEPS, steps - lo);
         for (int i = 0; i < p->left; i++)
             b.left[i] = left[i] + (ptrdiff_t)lo * DEPTH;
-        for (int kb = 0; kb * LANES < m->k; kb += p->right) {
+        for (int kb = begin; kb < end; kb += p->right) {
             float(*sum)[TILE] = (float(*)[TILE])sum_at(p, m, block, kb);
 
             for (int i = 0; i < p->right; i++)
@@ -335,13 +340,16 @@ static void multiply_chunk(const struct grad_job *j, const struct mine *m, int e
                            bool first)
 {
     const struct plan *p = j->p;
-    int steps = round_up(end, DEPTH) / DEPTH;
+    int steps = round_up(end, DEPTH) / DEPTH, blocks = m->k / LANES;
 
-    for (int block = 0; block < p->blocks; block += p->left) {
-        multiply_group(j, m, block, steps, first);
-        for (int kb = 0; p->whole && kb * LANES < m->k; kb++) /* adjacent lines */
-            for (int i = block; i < block + p->left && i < p->blocks; i++)
-                put_tile(j, sum_at(p, m, i, kb), 1, 0, i, m->k0 + kb * LANES);
+    for (int lo = 0, hi; lo < blocks; lo = hi) {
+        hi = min_int(lo + p->together, blocks);
+        for (int block = 0; block < p->blocks; block += p->left) {
+            multiply_group(j, m, block, lo, hi, steps, first);
+            for (int kb = lo; p->whole && kb < hi; kb++) /* adjacent lines */
+                for (int i = block; i < block + p->left && i < p->blocks; i++)
+                    put_tile(j, sum_at(p, m, i, kb), 1, 0, i, m->k0 + kb * LANES);
+        }
     }
     for (int kb = 0; j->db && kb * LANES < m->k; kb++)
         amx_multiply_ones(m->pairs + (m->k0 / LANES + kb) * p->panel, steps,

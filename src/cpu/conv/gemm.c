@@ -40,7 +40,7 @@ static const char *gemm_can(const struct device *dev, const struct conv_shape *s
 {
     const char *why = shape_can(dev, s);
 
-    if (s->linear && s->w < GEMM_ROWS * dev->threads)
+    if (s->linear && s->h < GEMM_ROWS * dev->threads)
         return "too few rows for the threads; oneDNN also shares the columns";
 
     if (why || s->type == DTYPE_F32)
