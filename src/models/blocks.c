@@ -7,9 +7,14 @@
 #include "ops/global_avgpool.h"
 #include "ops/scale_channels.h"
 
+char *layer_below(const struct builder *b, const char *prefix, const char *suffix)
+{
+    return arena_printf(&b->g->arena, "%s%s%s", prefix, *prefix ? "." : "", suffix);
+}
+
 char *layer_name(const struct net *n, const char *prefix, const char *suffix)
 {
-    return arena_printf(&n->b->g->arena, "%s%s%s", prefix, *prefix ? "." : "", suffix);
+    return layer_below(n->b, prefix, suffix);
 }
 
 static struct tensor *activate(struct net *n, struct tensor *x, const char *act,

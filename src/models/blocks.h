@@ -32,6 +32,7 @@ struct net {
 
 /* Returns prefix.suffix, or only the suffix if the prefix is empty; lives as long as the
  * graph. */
+char *layer_below(const struct builder *b, const char *prefix, const char *suffix);
 char *layer_name(const struct net *n, const char *prefix, const char *suffix);
 
 struct conv_bn_attrs {

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "models/blocks.h"
 #include "models/image_size.h"
 #include "models/rows.h"
 #include "models/stages.h"
@@ -19,7 +20,7 @@
 #include "ops/view.h"
 
 /* A net under construction. */
-struct net {
+struct convnext_net {
     struct builder *b;
     const struct convnext *arch;
     const struct model_options *o;
@@ -27,30 +28,25 @@ struct net {
     int block, nblock;
 };
 
-static const char *at(const struct net *v, const char *prefix, const char *suffix)
-{
-    return arena_printf(&v->b->g->arena, "%s.%s", prefix, suffix);
-}
-
-static float norm_eps(const struct net *v)
+static float norm_eps(const struct convnext_net *v)
 {
     return v->arch->eps > 0 ? v->arch->eps : 1e-6f;
 }
 
 /* Normalizes the channels of each pixel: plain tokens. */
-static struct tensor *norm(struct net *v, struct tensor *x, const char *name)
+static struct tensor *norm(struct convnext_net *v, struct tensor *x, const char *name)
 {
     return layernorm(v->b, view_tokens(v->b, x, name), name, .eps = norm_eps(v));
 }
 
-static struct tensor *norm_image(struct net *v, struct tensor *x, const char *name,
-                                 const char *view)
+static struct tensor *norm_image(struct convnext_net *v, struct tensor *x,
+                                 const char *name, const char *view)
 {
     return view_image(v->b, norm(v, x, name), view);
 }
 
-static struct tensor *conv(struct net *v, struct tensor *x, const char *name, int out,
-                           int kernel, int stride)
+static struct tensor *conv(struct convnext_net *v, struct tensor *x, const char *name,
+                           int out, int kernel, int stride)
 {
     int padding = kernel > stride ? kernel / 2 : 0;
 
@@ -59,20 +55,22 @@ static struct tensor *conv(struct net *v, struct tensor *x, const char *name, in
                   .bias_init = INIT_RULE_ZERO);
 }
 
-static struct tensor *dense(struct net *v, struct tensor *x, const char *name, int out)
+static struct tensor *dense(struct convnext_net *v, struct tensor *x, const char *name,
+                            int out)
 {
     return linear(v->b, x, name, .out = out, .bias = 1, .init = v->init,
                   .bias_init = INIT_RULE_ZERO);
 }
 
 /* Returns x, tokens or an image, as an image. */
-static struct tensor *image(struct net *v, struct tensor *x, const char *name)
+static struct tensor *image(struct convnext_net *v, struct tensor *x, const char *name)
 {
     return tensor_is_image(x) ? x : view_image(v->b, x, name);
 }
 
 /* Returns the mean over the channels of x [N,C,1,1], an image of one pixel. */
-static struct tensor *mean_of_channels(struct net *v, struct tensor *x, const char *name)
+static struct tensor *mean_of_channels(struct convnext_net *v, struct tensor *x,
+                                       const char *name)
 {
     int64_t rows[] = {x->dim[0], x->dim[1], 1, 1};
 
@@ -80,7 +78,8 @@ static struct tensor *mean_of_channels(struct net *v, struct tensor *x, const ch
     return global_avgpool(v->b, view_image(v->b, x, name), name);
 }
 
-static struct tensor *zeros(struct net *v, const char *p, const char *name, int64_t c)
+static struct tensor *zeros(struct convnext_net *v, const char *p, const char *name,
+                            int64_t c)
 {
     return graph_param(v->b, p, name, LAYOUT_PLAIN, 1, &c, (struct init){INIT_ZERO, 0});
 }
@@ -90,54 +89,59 @@ static struct tensor *zeros(struct net *v, const char *p, const char *name, int6
  * L2 norm of each channel of an image. All norms have the factor `unit`, so that squares
  * of 16 bits do not overflow; a channel of zeros has no gradient, as in PyTorch.
  */
-static struct tensor *response_norm(struct net *v, struct tensor *x, const char *p)
+static struct tensor *response_norm(struct convnext_net *v, struct tensor *x,
+                                    const char *p)
 {
     int64_t c = x->dim[1];
     float unit = 0.125f / sqrtf((float)(x->dim[2] * x->dim[3]));
     struct tensor *weight = zeros(v, p, "weight", c), *bias = zeros(v, p, "bias", c);
-    struct expr e = expr_start(at(v, p, "square"), 1, &x);
+    struct expr e = expr_start(layer_below(v->b, p, "square"), 1, &x);
     struct tensor *length, *factor;
     int value;
 
     value = expr_add(&e, EXPR_SQUARE, expr_number(&e, EXPR_SCALE_BY, 0, 0.125f));
-    length = global_avgpool(v->b, expr_end(v->b, &e, value), at(v, p, "mean"));
-    e = expr_start(at(v, p, "norm"), 1, &length);
+    length =
+        global_avgpool(v->b, expr_end(v->b, &e, value), layer_below(v->b, p, "mean"));
+    e = expr_start(layer_below(v->b, p, "norm"), 1, &length);
     value = expr_add(&e, EXPR_SQRT, expr_number(&e, EXPR_AT_LEAST, 0, 1e-30f));
     length = expr_end(v->b, &e, value);
 
-    e = expr_start(at(v, p, "factor"), 3,
-                   (struct tensor *[]){length,
-                                       mean_of_channels(v, length, at(v, p, "mean_norm")),
-                                       weight});
+    e = expr_start(layer_below(v->b, p, "factor"), 3,
+                   (struct tensor *[]){
+                       length,
+                       mean_of_channels(v, length, layer_below(v->b, p, "mean_norm")),
+                       weight});
     value = expr_add(&e, EXPR_DIV, 0, expr_number(&e, EXPR_ADD_BY, 1, 1e-6f * unit));
     value = expr_number(&e, EXPR_ADD_BY, expr_add(&e, EXPR_MUL, value, 2), 1);
     factor = expr_end(v->b, &e, value);
 
-    x = scale_channels(v->b, x, factor, at(v, p, "scale"));
-    e = expr_start(at(v, p, "shift"), 2, (struct tensor *[]){x, bias});
+    x = scale_channels(v->b, x, factor, layer_below(v->b, p, "scale"));
+    e = expr_start(layer_below(v->b, p, "shift"), 2, (struct tensor *[]){x, bias});
     return expr_end(v->b, &e, expr_add(&e, EXPR_ADD, 0, 1));
 }
 
 /* Returns tokens, or an image if linear layers are convolutions. */
-static struct tensor *mlp(struct net *v, struct tensor *x, const char *p)
+static struct tensor *mlp(struct convnext_net *v, struct tensor *x, const char *p)
 {
     const struct convnext *a = v->arch;
     int c = (int)x->dim[3];
 
     if (a->conv_mlp)
-        x = conv(v, image(v, x, p), at(v, p, "fc1"), 4 * c, 1, 1);
+        x = conv(v, image(v, x, p), layer_below(v->b, p, "fc1"), 4 * c, 1, 1);
     else
-        x = dense(v, x, at(v, p, "fc1"), 4 * c);
-    x = activation(v->b, x, a->act ? a->act : "gelu", 0, at(v, p, "act"));
+        x = dense(v, x, layer_below(v->b, p, "fc1"), 4 * c);
+    x = activation(v->b, x, a->act ? a->act : "gelu", 0, layer_below(v->b, p, "act"));
     if (a->grn)
-        x = response_norm(v, image(v, x, at(v, p, "grn")), at(v, p, "grn"));
+        x = response_norm(v, image(v, x, layer_below(v->b, p, "grn")),
+                          layer_below(v->b, p, "grn"));
     if (a->conv_mlp)
-        return conv(v, x, at(v, p, "fc2"), c, 1, 1);
+        return conv(v, x, layer_below(v->b, p, "fc2"), c, 1, 1);
     x = tensor_is_image(x) ? view_tokens(v->b, x, p) : x;
-    return dense(v, x, at(v, p, "fc2"), c);
+    return dense(v, x, layer_below(v->b, p, "fc2"), c);
 }
 
-static struct tensor *block(struct net *v, struct tensor *x, const char *p, int kernel)
+static struct tensor *block(struct convnext_net *v, struct tensor *x, const char *p,
+                            int kernel)
 {
     float rate =
         v->nblock > 1 ? (float)(v->o->drop_path * v->block / (v->nblock - 1)) : 0;
@@ -147,28 +151,29 @@ static struct tensor *block(struct net *v, struct tensor *x, const char *p, int 
     if (!v->arch->grn)
         gamma = layer_scale_gamma(v->b, p, c, 1e-6f); /* timm's order */
     scope_begin(v->b);
-    y = conv2d(v->b, x, at(v, p, "conv_dw"), .out = c, .kernel = kernel,
+    y = conv2d(v->b, x, layer_below(v->b, p, "conv_dw"), .out = c, .kernel = kernel,
                .padding = kernel / 2, .groups = c, .bias = 1, .init = v->init,
                .bias_init = INIT_RULE_ZERO);
-    y = mlp(v, norm(v, y, at(v, p, "norm")), at(v, p, "mlp"));
+    y = mlp(v, norm(v, y, layer_below(v->b, p, "norm")), layer_below(v->b, p, "mlp"));
     if (gamma)
         y = layer_scale(v->b, y, p, .gamma = gamma);
-    y = image(v, y, at(v, p, "gamma"));
-    y = drop_path(v->b, y, at(v, p, "drop_path"), .rate = rate);
-    x = add(v->b, y, x, at(v, p, "add"));
+    y = image(v, y, layer_below(v->b, p, "gamma"));
+    y = drop_path(v->b, y, layer_below(v->b, p, "drop_path"), .rate = rate);
+    x = add(v->b, y, x, layer_below(v->b, p, "add"));
     scope_end(v->b);
     v->block++;
     return x;
 }
 
-static struct tensor *stage(struct net *v, struct tensor *x, int i)
+static struct tensor *stage(struct convnext_net *v, struct tensor *x, int i)
 {
     const struct convnext *a = v->arch;
     const char *p = arena_printf(&v->b->g->arena, "stages.%d", i);
 
     if (i > 0) {
-        x = norm_image(v, x, at(v, p, "downsample.0"), at(v, p, "downsample"));
-        x = conv(v, x, at(v, p, "downsample.1"), a->width[i], 2, 2);
+        x = norm_image(v, x, layer_below(v->b, p, "downsample.0"),
+                       layer_below(v->b, p, "downsample"));
+        x = conv(v, x, layer_below(v->b, p, "downsample.1"), a->width[i], 2, 2);
     }
     for (int k = 0; k < a->depth[i]; k++)
         x = block(v, x, arena_printf(&v->b->g->arena, "%s.blocks.%d", p, k),
@@ -176,7 +181,7 @@ static struct tensor *stage(struct net *v, struct tensor *x, int i)
     return x;
 }
 
-static struct tensor *stem(struct net *v, struct tensor *x)
+static struct tensor *stem(struct convnext_net *v, struct tensor *x)
 {
     int width = v->arch->width[0];
     int half = (width / 2 + 4) / 8 * 8; /* the nearest multiple of 8 */
@@ -187,7 +192,7 @@ static struct tensor *stem(struct net *v, struct tensor *x)
     return norm_image(v, conv(v, x, "stem.1", width, 3, 2), "stem.2", "stem");
 }
 
-static struct tensor *head(struct net *v, struct tensor *x)
+static struct tensor *head(struct convnext_net *v, struct tensor *x)
 {
     if (v->arch->norm_first)
         x = norm_image(v, x, "norm_pre", "norm_pre");
@@ -204,10 +209,10 @@ static struct tensor *head(struct net *v, struct tensor *x)
 static struct tensor *convnext_build(struct builder *b, const void *arch,
                                      const struct model_options *o, struct tensor *x)
 {
-    struct net v = {.b = b,
-                    .arch = arch,
-                    .o = o,
-                    .init = o->init ? o->init : INIT_RULE_TRUNC_NORMAL_02};
+    struct convnext_net v = {.b = b,
+                             .arch = arch,
+                             .o = o,
+                             .init = o->init ? o->init : INIT_RULE_TRUNC_NORMAL_02};
 
     for (int i = 0; i < CONVNEXT_STAGES; i++)
         v.nblock += v.arch->depth[i];

@@ -1,6 +1,7 @@
 #include "models/erfnet.h"
 
 #include "base/error.h"
+#include "models/blocks.h"
 #include "models/image_size.h"
 #include "models/stages.h"
 #include "ops/activation.h"
@@ -16,23 +17,18 @@ enum { SIDE = 8 }; /* sides of images are multiples of this */
 
 static const float eps = 1e-3f;
 
-static char *at(struct builder *b, const char *prefix, const char *suffix)
-{
-    return arena_printf(&b->g->arena, "%s.%s", prefix, suffix);
-}
-
 /* Halves the size: convolution and max pool of x, concatenated. */
 static struct tensor *down(struct builder *b, struct tensor *x, const char *p, int out)
 {
     int in = (int)x->dim[1];
     struct tensor *part[2];
 
-    part[0] = conv2d(b, x, at(b, p, "conv"), .out = out - in, .kernel = 3, .stride = 2,
-                     .padding = 1, .bias = 1, .init = INIT_RULE_PYTORCH);
-    part[1] = maxpool2d(b, x, at(b, p, "pool"), .kernel = 2);
-    x = concat(b, part, 2, at(b, p, "concat"));
-    x = batchnorm(b, x, at(b, p, "bn"), .eps = eps);
-    return relu(b, x, at(b, p, "act"));
+    part[0] = conv2d(b, x, layer_below(b, p, "conv"), .out = out - in, .kernel = 3,
+                     .stride = 2, .padding = 1, .bias = 1, .init = INIT_RULE_PYTORCH);
+    part[1] = maxpool2d(b, x, layer_below(b, p, "pool"), .kernel = 2);
+    x = concat(b, part, 2, layer_below(b, p, "concat"));
+    x = batchnorm(b, x, layer_below(b, p, "bn"), .eps = eps);
+    return relu(b, x, layer_below(b, p, "act"));
 }
 
 /* Three rows, one column; `dilation` rows between the taps. */
@@ -59,14 +55,17 @@ static struct tensor *block(struct builder *b, struct tensor *x, const char *p,
     struct tensor *y;
 
     scope_begin(b);
-    y = relu(b, conv3x1(b, x, at(b, p, "conv3x1_1"), 1), at(b, p, "act1"));
-    y = conv1x3(b, y, at(b, p, "conv1x3_1"), 1);
-    y = relu(b, batchnorm(b, y, at(b, p, "bn1"), .eps = eps), at(b, p, "act2"));
-    y = relu(b, conv3x1(b, y, at(b, p, "conv3x1_2"), dilation), at(b, p, "act3"));
-    y = conv1x3(b, y, at(b, p, "conv1x3_2"), dilation);
-    y = batchnorm(b, y, at(b, p, "bn2"), .eps = eps);
-    y = dropout2d(b, y, at(b, p, "dropout"), .rate = drop);
-    x = relu(b, add(b, y, x, at(b, p, "add")), at(b, p, "act4"));
+    y = relu(b, conv3x1(b, x, layer_below(b, p, "conv3x1_1"), 1),
+             layer_below(b, p, "act1"));
+    y = conv1x3(b, y, layer_below(b, p, "conv1x3_1"), 1);
+    y = relu(b, batchnorm(b, y, layer_below(b, p, "bn1"), .eps = eps),
+             layer_below(b, p, "act2"));
+    y = relu(b, conv3x1(b, y, layer_below(b, p, "conv3x1_2"), dilation),
+             layer_below(b, p, "act3"));
+    y = conv1x3(b, y, layer_below(b, p, "conv1x3_2"), dilation);
+    y = batchnorm(b, y, layer_below(b, p, "bn2"), .eps = eps);
+    y = dropout2d(b, y, layer_below(b, p, "dropout"), .rate = drop);
+    x = relu(b, add(b, y, x, layer_below(b, p, "add")), layer_below(b, p, "act4"));
     scope_end(b);
     return x;
 }
@@ -74,10 +73,10 @@ static struct tensor *block(struct builder *b, struct tensor *x, const char *p,
 /* Doubles the size. */
 static struct tensor *up(struct builder *b, struct tensor *x, const char *p, int out)
 {
-    x = conv_transpose2d(b, x, at(b, p, "conv"), .out = out, .kernel = 3, .stride = 2,
-                         .padding = 1, .output_padding = 1, .bias = 1);
-    x = batchnorm(b, x, at(b, p, "bn"), .eps = eps);
-    return relu(b, x, at(b, p, "act"));
+    x = conv_transpose2d(b, x, layer_below(b, p, "conv"), .out = out, .kernel = 3,
+                         .stride = 2, .padding = 1, .output_padding = 1, .bias = 1);
+    x = batchnorm(b, x, layer_below(b, p, "bn"), .eps = eps);
+    return relu(b, x, layer_below(b, p, "act"));
 }
 
 /* Returns NULL if the net ends with one of its stages. */

@@ -1,5 +1,6 @@
 #include "models/mixer.h"
 
+#include "models/blocks.h"
 #include "models/image_size.h"
 #include "models/rows.h"
 #include "models/stages.h"
@@ -17,31 +18,26 @@
 #include "ops/view.h"
 
 /* A net under construction. */
-struct net {
+struct mixer_net {
     struct builder *b;
     const struct mixer *arch;
     const struct model_options *o;
 };
 
-static const char *at(const struct net *v, const char *prefix, const char *suffix)
-{
-    return arena_printf(&v->b->g->arena, "%s.%s", prefix, suffix);
-}
-
-static int rule(const struct net *v, enum init_rule dflt)
+static int rule(const struct mixer_net *v, enum init_rule dflt)
 {
     return v->o->init ? v->o->init : (int)dflt;
 }
 
-static struct tensor *dense(struct net *v, struct tensor *x, const char *name, int out,
-                            enum init_rule bias)
+static struct tensor *dense(struct mixer_net *v, struct tensor *x, const char *name,
+                            int out, enum init_rule bias)
 {
     return linear(v->b, x, name, .out = out, .bias = 1,
                   .init = rule(v, INIT_RULE_XAVIER_UNIFORM), .bias_init = (int)bias);
 }
 
 /* [N,A,B] to [N,B,A] */
-static struct tensor *transpose(struct net *v, struct tensor *x, const char *name)
+static struct tensor *transpose(struct mixer_net *v, struct tensor *x, const char *name)
 {
     int64_t n = x->dim[0], rows = x->dim[1], columns = x->dim[2];
 
@@ -50,7 +46,8 @@ static struct tensor *transpose(struct net *v, struct tensor *x, const char *nam
 }
 
 /* Returns the first or the second half of the last dim. */
-static struct tensor *half(struct net *v, struct tensor *x, const char *name, int which)
+static struct tensor *half(struct mixer_net *v, struct tensor *x, const char *name,
+                           int which)
 {
     int len = (int)x->dim[2] / 2;
     struct slice_attrs a = {.layer = name, .axis = 2, .from = which * len, .len = len};
@@ -59,7 +56,7 @@ static struct tensor *half(struct net *v, struct tensor *x, const char *name, in
 }
 
 /* a b, or a silu(b) */
-static struct tensor *gated(struct net *v, struct tensor *a, struct tensor *b,
+static struct tensor *gated(struct mixer_net *v, struct tensor *a, struct tensor *b,
                             const char *name, bool silu)
 {
     struct expr e = expr_start(name, 2, (struct tensor *[]){a, b});
@@ -69,37 +66,40 @@ static struct tensor *gated(struct net *v, struct tensor *a, struct tensor *b,
 }
 
 /* gMLP's spatial gating unit: the second half, mixed over the tokens, gates the first. */
-static struct tensor *spatial_gate(struct net *v, struct tensor *x, const char *p)
+static struct tensor *spatial_gate(struct mixer_net *v, struct tensor *x, const char *p)
 {
-    struct tensor *gate = half(v, x, at(v, p, "half"), 1);
+    struct tensor *gate = half(v, x, layer_below(v->b, p, "half"), 1);
 
-    gate = layernorm(v->b, gate, at(v, p, "norm"));
-    gate = transpose(v, gate, at(v, p, "tokens"));
-    gate = linear(v->b, gate, at(v, p, "proj"), .out = (int)gate->dim[2], .bias = 1,
-                  .init = rule(v, INIT_RULE_NORMAL_TINY), .bias_init = INIT_RULE_ONE);
-    gate = transpose(v, gate, at(v, p, "channels"));
-    return gated(v, half(v, x, at(v, p, "half"), 0), gate, p, false);
+    gate = layernorm(v->b, gate, layer_below(v->b, p, "norm"));
+    gate = transpose(v, gate, layer_below(v->b, p, "tokens"));
+    gate = linear(v->b, gate, layer_below(v->b, p, "proj"), .out = (int)gate->dim[2],
+                  .bias = 1, .init = rule(v, INIT_RULE_NORMAL_TINY),
+                  .bias_init = INIT_RULE_ONE);
+    gate = transpose(v, gate, layer_below(v->b, p, "channels"));
+    return gated(v, half(v, x, layer_below(v->b, p, "half"), 0), gate, p, false);
 }
 
 /* An MLP of the last dim of x. */
-static struct tensor *mlp(struct net *v, struct tensor *x, const char *p, int hidden)
+static struct tensor *mlp(struct mixer_net *v, struct tensor *x, const char *p,
+                          int hidden)
 {
     enum mixer_kind kind = v->arch->kind;
     int out = (int)x->dim[2];
 
-    x = dense(v, x, at(v, p, "fc1"), hidden, INIT_RULE_NORMAL_TINY);
+    x = dense(v, x, layer_below(v->b, p, "fc1"), hidden, INIT_RULE_NORMAL_TINY);
     if (kind == MIXER_GLU)
-        x = gated(v, half(v, x, at(v, p, "half"), 0), half(v, x, at(v, p, "half"), 1),
-                  at(v, p, "act"), true);
+        x = gated(v, half(v, x, layer_below(v->b, p, "half"), 0),
+                  half(v, x, layer_below(v->b, p, "half"), 1),
+                  layer_below(v->b, p, "act"), true);
     else
-        x = gelu(v->b, x, at(v, p, "act"));
+        x = gelu(v->b, x, layer_below(v->b, p, "act"));
     if (kind == MIXER_GATE)
-        x = spatial_gate(v, x, at(v, p, "gate"));
-    return dense(v, x, at(v, p, "fc2"), out, INIT_RULE_NORMAL_TINY);
+        x = spatial_gate(v, x, layer_below(v->b, p, "gate"));
+    return dense(v, x, layer_below(v->b, p, "fc2"), out, INIT_RULE_NORMAL_TINY);
 }
 
 /* alpha x + beta of each channel */
-static struct tensor *affine(struct net *v, struct tensor *x, const char *name)
+static struct tensor *affine(struct mixer_net *v, struct tensor *x, const char *name)
 {
     int64_t dim[] = {1, 1, x->dim[2]};
     struct init one = {INIT_CONSTANT, 1}, zero = {INIT_ZERO, 0};
@@ -110,7 +110,7 @@ static struct tensor *affine(struct net *v, struct tensor *x, const char *name)
     return expr_end(v->b, &e, expr_add(&e, EXPR_ADD, expr_add(&e, EXPR_MUL, 0, 1), 2));
 }
 
-static struct tensor *norm(struct net *v, struct tensor *x, const char *name)
+static struct tensor *norm(struct mixer_net *v, struct tensor *x, const char *name)
 {
     if (v->arch->kind == MIXER_AFFINE)
         return affine(v, x, name);
@@ -118,29 +118,31 @@ static struct tensor *norm(struct net *v, struct tensor *x, const char *name)
 }
 
 /* x + scale y; scale may be NULL. */
-static struct tensor *join(struct net *v, struct tensor *x, struct tensor *y,
+static struct tensor *join(struct mixer_net *v, struct tensor *x, struct tensor *y,
                            struct tensor *scale, const char *name)
 {
     if (scale)
-        y = layer_scale(v->b, y, at(v, name, "scale"), .gamma = scale);
-    y = drop_path(v->b, y, at(v, name, "drop_path"), .rate = (float)v->o->drop_path);
+        y = layer_scale(v->b, y, layer_below(v->b, name, "scale"), .gamma = scale);
+    y = drop_path(v->b, y, layer_below(v->b, name, "drop_path"),
+                  .rate = (float)v->o->drop_path);
     return add(v->b, y, x, name);
 }
 
-static struct tensor *mix_tokens(struct net *v, struct tensor *x, const char *p)
+static struct tensor *mix_tokens(struct mixer_net *v, struct tensor *x, const char *p)
 {
     int width = v->arch->width;
 
-    x = transpose(v, x, at(v, p, "tokens"));
+    x = transpose(v, x, layer_below(v->b, p, "tokens"));
     if (v->arch->kind == MIXER_AFFINE)
-        x = dense(v, x, at(v, p, "linear_tokens"), (int)x->dim[2], INIT_RULE_ZERO);
+        x = dense(v, x, layer_below(v->b, p, "linear_tokens"), (int)x->dim[2],
+                  INIT_RULE_ZERO);
     else
-        x = mlp(v, x, at(v, p, "mlp_tokens"),
+        x = mlp(v, x, layer_below(v->b, p, "mlp_tokens"),
                 v->arch->kind == MIXER_GLU ? width : width / 2);
-    return transpose(v, x, at(v, p, "channels"));
+    return transpose(v, x, layer_below(v->b, p, "channels"));
 }
 
-static struct tensor *scale(struct net *v, const char *p, const char *name)
+static struct tensor *scale(struct mixer_net *v, const char *p, const char *name)
 {
     int64_t width = v->arch->width;
     struct init init = {INIT_CONSTANT, v->arch->layer_scale};
@@ -150,7 +152,7 @@ static struct tensor *scale(struct net *v, const char *p, const char *name)
     return graph_param(v->b, p, name, LAYOUT_PLAIN, 1, &width, init);
 }
 
-static struct tensor *block(struct net *v, struct tensor *x, int i)
+static struct tensor *block(struct mixer_net *v, struct tensor *x, int i)
 {
     const char *p = arena_printf(&v->b->g->arena, "blocks.%d", i);
     int width = v->arch->width;
@@ -158,13 +160,15 @@ static struct tensor *block(struct net *v, struct tensor *x, int i)
 
     scope_begin(v->b);
     if (v->arch->kind == MIXER_GATE) {
-        y = mlp(v, norm(v, x, at(v, p, "norm")), at(v, p, "mlp_channels"), 6 * width);
-        x = join(v, x, y, NULL, at(v, p, "add"));
+        y = mlp(v, norm(v, x, layer_below(v->b, p, "norm")),
+                layer_below(v->b, p, "mlp_channels"), 6 * width);
+        x = join(v, x, y, NULL, layer_below(v->b, p, "add"));
     } else {
-        y = mix_tokens(v, norm(v, x, at(v, p, "norm1")), p);
-        x = join(v, x, y, ls1, at(v, p, "add1"));
-        y = mlp(v, norm(v, x, at(v, p, "norm2")), at(v, p, "mlp_channels"), 4 * width);
-        x = join(v, x, y, ls2, at(v, p, "add2"));
+        y = mix_tokens(v, norm(v, x, layer_below(v->b, p, "norm1")), p);
+        x = join(v, x, y, ls1, layer_below(v->b, p, "add1"));
+        y = mlp(v, norm(v, x, layer_below(v->b, p, "norm2")),
+                layer_below(v->b, p, "mlp_channels"), 4 * width);
+        x = join(v, x, y, ls2, layer_below(v->b, p, "add2"));
     }
     scope_end(v->b);
     return x;
@@ -173,7 +177,7 @@ static struct tensor *block(struct net *v, struct tensor *x, int i)
 static struct tensor *mixer_build(struct builder *b, const void *arch,
                                   const struct model_options *o, struct tensor *x)
 {
-    struct net v = {.b = b, .arch = arch, .o = o};
+    struct mixer_net v = {.b = b, .arch = arch, .o = o};
     int side = v.arch->patch, height = (int)x->dim[2] / side,
         width = (int)x->dim[3] / side;
     int64_t n = x->dim[0], c = v.arch->width, flat[] = {n, (int64_t)height * width, c};

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "models/blocks.h"
 #include "models/image_size.h"
 #include "models/masking.h"
 #include "models/stages.h"
@@ -21,17 +22,12 @@
 #include "ops/window_attention.h"
 
 /* A net under construction. */
-struct net {
+struct vit_net {
     struct builder *b;
     const struct vit *arch;
     const struct model_options *o;
     int init; /* enum init_rule of linear layers */
 };
-
-static const char *at(const struct net *v, const char *prefix, const char *suffix)
-{
-    return arena_printf(&v->b->g->arena, "%s.%s", prefix, suffix);
-}
 
 /* How many tokens come before the patches: class, distillation, registers. */
 static int front(const struct vit *a)
@@ -39,20 +35,20 @@ static int front(const struct vit *a)
     return !a->no_class + a->distilled + a->registers;
 }
 
-static struct tensor *norm(struct net *v, struct tensor *x, const char *name)
+static struct tensor *norm(struct vit_net *v, struct tensor *x, const char *name)
 {
     return layernorm(v->b, x, name, .eps = v->arch->eps > 0 ? v->arch->eps : 1e-6f);
 }
 
-static struct tensor *dense(struct net *v, struct tensor *x, const char *name, int out,
-                            bool bias)
+static struct tensor *dense(struct vit_net *v, struct tensor *x, const char *name,
+                            int out, bool bias)
 {
     return linear(v->b, x, name, .out = out, .bias = bias, .init = v->init,
                   .bias_init = INIT_RULE_ZERO);
 }
 
 /* Returns NULL if n is 0. */
-static struct tensor *token(struct net *v, const char *name, int64_t n, float std)
+static struct tensor *token(struct vit_net *v, const char *name, int64_t n, float std)
 {
     int64_t dim[] = {1, n, v->arch->width};
 
@@ -62,14 +58,14 @@ static struct tensor *token(struct net *v, const char *name, int64_t n, float st
                        (struct init){INIT_NORMAL, std});
 }
 
-static struct tensor *prepend(struct net *v, struct tensor *x, struct tensor *tokens,
+static struct tensor *prepend(struct vit_net *v, struct tensor *x, struct tensor *tokens,
                               const char *name)
 {
     return tokens ? prepend_token(v->b, x, tokens, name) : x;
 }
 
 /* Returns the patches of x [N, 3, H, W], [N, H / side, W / side, width]. */
-static struct tensor *patches(struct net *v, struct tensor *x)
+static struct tensor *patches(struct vit_net *v, struct tensor *x)
 {
     const struct vit *a = v->arch;
 
@@ -81,7 +77,7 @@ static struct tensor *patches(struct net *v, struct tensor *x)
 
 /* Returns tokens [N, front + patches, width]; in timm's order, parameters without a layer
  * come first. */
-static struct tensor *embed(struct net *v, struct tensor *x)
+static struct tensor *embed(struct vit_net *v, struct tensor *x)
 {
     const struct vit *a = v->arch;
     int64_t n = x->dim[2] / a->patch * (x->dim[3] / a->patch);
@@ -108,20 +104,21 @@ static struct tensor *embed(struct net *v, struct tensor *x)
 }
 
 /* All tokens of an image are one window of height 1. */
-static struct tensor *attention(struct net *v, struct tensor *x, const char *p)
+static struct tensor *attention(struct vit_net *v, struct tensor *x, const char *p)
 {
     int64_t n = x->dim[0], tokens = x->dim[1], c = x->dim[2];
     int64_t map[] = {n, 1, tokens, 3 * c}, flat[] = {n, tokens, c};
 
-    x = dense(v, x, at(v, p, "attn.qkv"), (int)(3 * c), !v->arch->no_qkv_bias);
-    x = view_plain(v->b, x, at(v, p, "attn.map"), 4, map);
-    x = window_attention(v->b, x, at(v, p, "attn"), .heads = v->arch->heads);
-    x = view_plain(v->b, x, at(v, p, "attn.tokens"), 3, flat);
-    return dense(v, x, at(v, p, "attn.proj"), (int)c, true);
+    x = dense(v, x, layer_below(v->b, p, "attn.qkv"), (int)(3 * c),
+              !v->arch->no_qkv_bias);
+    x = view_plain(v->b, x, layer_below(v->b, p, "attn.map"), 4, map);
+    x = window_attention(v->b, x, layer_below(v->b, p, "attn"), .heads = v->arch->heads);
+    x = view_plain(v->b, x, layer_below(v->b, p, "attn.tokens"), 3, flat);
+    return dense(v, x, layer_below(v->b, p, "attn.proj"), (int)c, true);
 }
 
 /* x sigmoid(1.702 x) */
-static struct tensor *quick_gelu(struct net *v, struct tensor *x, const char *name)
+static struct tensor *quick_gelu(struct vit_net *v, struct tensor *x, const char *name)
 {
     struct expr e = expr_start(name, 1, &x);
     int gate = expr_add(&e, EXPR_SIGMOID, expr_number(&e, EXPR_SCALE_BY, 0, 1.702f));
@@ -130,7 +127,7 @@ static struct tensor *quick_gelu(struct net *v, struct tensor *x, const char *na
 }
 
 /* silu(a) b of x [N, tokens, a and b] */
-static struct tensor *swiglu(struct net *v, struct tensor *x, const char *name)
+static struct tensor *swiglu(struct vit_net *v, struct tensor *x, const char *name)
 {
     int half = (int)x->dim[2] / 2;
     struct tensor *in[2];
@@ -146,7 +143,7 @@ static struct tensor *swiglu(struct net *v, struct tensor *x, const char *name)
     return expr_end(v->b, &e, expr_add(&e, EXPR_MUL, expr_add(&e, EXPR_SILU, 0), 1));
 }
 
-static struct tensor *act(struct net *v, struct tensor *x, const char *name)
+static struct tensor *act(struct vit_net *v, struct tensor *x, const char *name)
 {
     const char *which = v->arch->act;
 
@@ -157,22 +154,23 @@ static struct tensor *act(struct net *v, struct tensor *x, const char *name)
     return activation(v->b, x, which ? which : "gelu", 0, name);
 }
 
-static struct tensor *mlp(struct net *v, struct tensor *x, const char *p)
+static struct tensor *mlp(struct vit_net *v, struct tensor *x, const char *p)
 {
     int c = (int)x->dim[2], hidden = v->arch->hidden ? v->arch->hidden : 4 * c;
 
-    x = act(v, dense(v, x, at(v, p, "mlp.fc1"), hidden, true), at(v, p, "mlp.act"));
-    return dense(v, x, at(v, p, "mlp.fc2"), c, true);
+    x = act(v, dense(v, x, layer_below(v->b, p, "mlp.fc1"), hidden, true),
+            layer_below(v->b, p, "mlp.act"));
+    return dense(v, x, layer_below(v->b, p, "mlp.fc2"), c, true);
 }
 
-static struct tensor *scale(struct net *v, struct tensor *x, const char *name)
+static struct tensor *scale(struct vit_net *v, struct tensor *x, const char *name)
 {
     float init = v->arch->layer_scale;
 
     return init > 0 ? layer_scale(v->b, x, name, .init = init) : x;
 }
 
-static struct tensor *block(struct net *v, struct tensor *x, int i)
+static struct tensor *block(struct vit_net *v, struct tensor *x, int i)
 {
     const char *p = arena_printf(&v->b->g->arena, "blocks.%d", i);
     int last = v->arch->depth - 1;
@@ -180,34 +178,34 @@ static struct tensor *block(struct net *v, struct tensor *x, int i)
     struct tensor *y;
 
     scope_begin(v->b);
-    y = attention(v, norm(v, x, at(v, p, "norm1")), p);
-    y = scale(v, y, at(v, p, "ls1"));
-    y = drop_path(v->b, y, at(v, p, "drop_path1"), .rate = rate);
-    x = add(v->b, y, x, at(v, p, "add1"));
-    y = mlp(v, norm(v, x, at(v, p, "norm2")), p);
-    y = scale(v, y, at(v, p, "ls2"));
-    y = drop_path(v->b, y, at(v, p, "drop_path2"), .rate = rate);
-    x = add(v->b, y, x, at(v, p, "add2"));
+    y = attention(v, norm(v, x, layer_below(v->b, p, "norm1")), p);
+    y = scale(v, y, layer_below(v->b, p, "ls1"));
+    y = drop_path(v->b, y, layer_below(v->b, p, "drop_path1"), .rate = rate);
+    x = add(v->b, y, x, layer_below(v->b, p, "add1"));
+    y = mlp(v, norm(v, x, layer_below(v->b, p, "norm2")), p);
+    y = scale(v, y, layer_below(v->b, p, "ls2"));
+    y = drop_path(v->b, y, layer_below(v->b, p, "drop_path2"), .rate = rate);
+    x = add(v->b, y, x, layer_below(v->b, p, "add2"));
     scope_end(v->b);
     return x;
 }
 
 /* Returns the logits of x [N, width]. */
-static struct tensor *classify(struct net *v, struct tensor *x, const char *name)
+static struct tensor *classify(struct vit_net *v, struct tensor *x, const char *name)
 {
     if (v->arch->norm == VIT_NORM_POOLED)
         x = norm(v, x, "fc_norm");
-    x = dropout(v->b, x, at(v, name, "drop"), .rate = (float)v->o->drop_rate);
+    x = dropout(v->b, x, layer_below(v->b, name, "drop"), .rate = (float)v->o->drop_rate);
     return dense(v, x, name, (int)v->o->classes, true);
 }
 
-static struct tensor *head(struct net *v, struct tensor *x, int i, const char *name)
+static struct tensor *head(struct vit_net *v, struct tensor *x, int i, const char *name)
 {
-    return classify(v, select_token(v->b, x, i, at(v, name, "token")), name);
+    return classify(v, select_token(v->b, x, i, layer_below(v->b, name, "token")), name);
 }
 
 /* Returns the tokens of the patches as an image. */
-static struct tensor *map_of(struct net *v, struct tensor *x, int height, int width)
+static struct tensor *map_of(struct vit_net *v, struct tensor *x, int height, int width)
 {
     int first = front(v->arch);
     int64_t dim[] = {x->dim[0], height, width, x->dim[2]};
@@ -218,7 +216,8 @@ static struct tensor *map_of(struct net *v, struct tensor *x, int height, int wi
 }
 
 /* Classifies the mean of the patches. */
-static struct tensor *mean_head(struct net *v, struct tensor *x, int height, int width)
+static struct tensor *mean_head(struct vit_net *v, struct tensor *x, int height,
+                                int width)
 {
     int64_t flat[] = {x->dim[0], x->dim[2]};
 
@@ -230,10 +229,10 @@ static struct tensor *mean_head(struct net *v, struct tensor *x, int height, int
 static struct tensor *vit_build(struct builder *b, const void *arch,
                                 const struct model_options *o, struct tensor *x)
 {
-    struct net v = {.b = b,
-                    .arch = arch,
-                    .o = o,
-                    .init = o->init ? o->init : INIT_RULE_TRUNC_NORMAL_02};
+    struct vit_net v = {.b = b,
+                        .arch = arch,
+                        .o = o,
+                        .init = o->init ? o->init : INIT_RULE_TRUNC_NORMAL_02};
     int side = v.arch->patch, height = (int)x->dim[2] / side,
         width = (int)x->dim[3] / side;
     struct tensor *logits, *taught;
