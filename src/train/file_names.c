@@ -19,6 +19,19 @@ const struct safetensors_tensor *file_names_get(const struct file_names *n,
     return t;
 }
 
+const struct safetensors_tensor *file_names_layer(const struct file_names *n,
+                                                  const char *layer)
+{
+    char *bias = xasprintf("%s.bias", layer), *weight = xasprintf("%s.weight", layer);
+    const struct safetensors_tensor *t = file_names_get(n, bias);
+
+    if (!t)
+        t = file_names_get(n, weight);
+    free(bias);
+    free(weight);
+    return t;
+}
+
 static int count_found(const struct file_names *n, const char *const *name, int count)
 {
     int found = 0;

@@ -38,6 +38,10 @@ void file_names_release(struct file_names *n);
 const struct safetensors_tensor *file_names_get(const struct file_names *n,
                                                 const char *name);
 
+/* The same for the bias of a layer, or its weight if the file has no bias. */
+const struct safetensors_tensor *file_names_layer(const struct file_names *n,
+                                                  const char *layer);
+
 /* Returns the index in the file of the tensor that file_names_get() returned. */
 size_t file_names_index(const struct file_names *n, const struct safetensors_tensor *t);
 

@@ -125,24 +125,10 @@ static void miss_shape(struct loading *l, const struct tensor *t,
     strbuf_release(&s);
 }
 
-/* Returns the bias or the weight of a layer in the file, or NULL. */
-static const struct safetensors_tensor *find_layer(const struct loading *l,
-                                                   const char *layer)
-{
-    char *bias = xasprintf("%s.bias", layer), *weight = xasprintf("%s.weight", layer);
-    const struct safetensors_tensor *t = file_names_get(&l->names, bias);
-
-    if (!t)
-        t = file_names_get(&l->names, weight);
-    free(bias);
-    free(weight);
-    return t;
-}
-
 /* True if the file's classifier is missing or has another number of classes. */
 static bool other_classes(const struct loading *l)
 {
-    const struct safetensors_tensor *t = find_layer(l, l->head[0]);
+    const struct safetensors_tensor *t = file_names_layer(&l->names, l->head[0]);
 
     return !t || !t->ndim || t->dims[0] != l->s->plan.options.classes;
 }
@@ -151,7 +137,7 @@ static bool other_classes(const struct loading *l)
 static bool headless(const struct loading *l)
 {
     for (int i = 0; l->head[i]; i++)
-        if (find_layer(l, l->head[i]))
+        if (file_names_layer(&l->names, l->head[i]))
             return false;
     return true;
 }
