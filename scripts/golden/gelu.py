@@ -66,3 +66,6 @@ def show(name, f, degree, low, high):
 
 show("R(u) (u + 7/2) of t", tail, 9, mp.mpf(-1), (LAST - A) / (LAST + A))
 show("exp", mp.exp, 6, -mp.log(2) / 2 * mp.mpf("1.01"), mp.log(2) / 2 * mp.mpf("1.01"))
+print("for results in 16 bits:")
+show("R(u) (u + 7/2) of t", tail, 5, mp.mpf(-1), (LAST - A) / (LAST + A))
+show("exp", mp.exp, 4, -mp.log(2) / 2 * mp.mpf("1.01"), mp.log(2) / 2 * mp.mpf("1.01"))

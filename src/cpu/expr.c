@@ -108,8 +108,8 @@ static void expr_block(const struct job *j, float *room, int64_t i, int64_t n)
         const struct expr_code *x = p->code + k;
         float *to = room + (int64_t)x->to * BLOCK;
 
-        j->dev->loops->expr(x->opcode, value[x->a], value[x->b], value[x->c], x->m, to,
-                            n);
+        j->dev->loops->expr(j->s->out_tensor[0]->dtype, x->opcode, value[x->a],
+                            value[x->b], value[x->c], x->m, to, n);
         value[x->to] = to;
     }
     for (int k = 0; k < p->nout; k++) {

@@ -75,7 +75,8 @@ INLINE void activate(const struct amx_band *b, float sum[4][TILE], int k, int ve
         for (int i = 0; i < TILE; i += LANES)
             _mm512_store_ps(sum[t] + i, _mm512_add_ps(_mm512_load_ps(sum[t] + i), bias));
     }
-    b->loops->expr(b->act.row->value, sum[0], sum[0], sum[0], b->act.m, sum[0], 4 * TILE);
+    b->loops->expr(DTYPE_BF16, b->act.row->value, sum[0], sum[0], sum[0], b->act.m,
+                   sum[0], 4 * TILE);
 }
 
 /* Epilogue of 16 results: relu_value and relu_slope of ops/pointwise.h. */

@@ -148,7 +148,7 @@ INLINE void apply_epilogue(const struct row *r, __m512 v, int64_t at, bool half)
     if (loop_relu(r->act))
         v = _mm512_mask_mov_ps(v, _mm512_cmp_ps_mask(v, zero, _CMP_LT_OQ), zero);
     else if (r->act.row)
-        ACTIVATE_16(r->loops, r->act, v);
+        ACTIVATE_16(r->loops, half ? DTYPE_BF16 : DTYPE_F32, r->act, v);
     if (r->relu_mask) {
         __m512 m = half ? (__m512)_mm512_slli_epi32(
                               _mm512_cvtepu16_epi32(_mm256_loadu_si256(

@@ -48,9 +48,9 @@ struct loops {
     void (*gelu_grad)(enum dtype t, const void *x, const void *dy, void *dx, int64_t n,
                       bool approximate, bool streamed);
     /* to = an instruction of expr over n elements of a, b, c, with the number m; the arrays
-     * have room for whole vectors */
-    void (*expr)(int opcode, const float *a, const float *b, const float *c, float m,
-                 float *to, int64_t n);
+     * have room for whole vectors. t: the type that results are rounded to later */
+    void (*expr)(enum dtype t, int opcode, const float *a, const float *b, const float *c,
+                 float m, float *to, int64_t n);
     /* The same of one operand or two, of type t: in place or not */
     void (*pointwise)(enum dtype t, int opcode, float m, const void *a, const void *b,
                       void *to, int64_t n, bool streamed);
