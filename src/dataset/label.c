@@ -38,6 +38,7 @@ int dataset_label_map(const struct dataset *d, int64_t i,
                     (long long)(at % r->w), (long long)(at / r->w));
         strbuf_addf(&reason, "%s has ", d->set ? d->set->name : "the data set");
         class_set_add_values(d->map, &reason);
+        strbuf_addstr(&reason, "; DATA.LABEL_MAP can change or ignore values");
         rc = -1;
     }
     if (rc < 0) {

@@ -107,24 +107,22 @@ static char *judge_label_maps(const struct survey *s, const struct dataset *d,
     ignored = 100 * (double)s->count[LABEL_IGNORE] / (double)total;
     n = add_absent(d, d->nclass, s->count, &absent);
     if (only == -2)
-        why = xasprintf("'%s': no pixel of the %lld label maps that were read has a "
-                        "class: all are ignored (255)",
+        why = xasprintf("'%s': nothing to learn: all pixels of the %lld label maps that "
+                        "were read are ignored (255)",
                         d->name, (long long)s->maps);
     else if (d->nclass == 1)
-        why = xasprintf("'%s': there is nothing to learn: each pixel of the %lld label "
-                        "maps that were read is of the one class '%s' or ignored "
-                        "(%.1f %%)%s",
+        why = xasprintf("'%s': nothing to learn: the %lld label maps that were read have "
+                        "only the class '%s' and ignored pixels (%.1f %%)%s",
                         d->name, (long long)s->maps, d->class_name[0], ignored,
                         binary_advice(d, only, ignored));
     else if (only >= 0)
-        log_warning("'%s': each pixel of the %lld label maps that were read is of the "
-                    "one class '%s' or ignored (%.1f %%)%s",
+        log_warning("'%s': the %lld label maps that were read have only the class '%s' "
+                    "and ignored pixels (%.1f %%)%s",
                     d->name, (long long)s->maps, d->class_name[only], ignored,
                     binary_advice(d, only, ignored));
     else if (n)
-        log_warning("'%s': no pixel of the %lld label maps that were read is of the "
-                    "class%s %s",
-                    d->name, (long long)s->maps, n > 1 ? "es" : "", absent.buf);
+        log_warning("'%s': the %lld label maps that were read have no pixels of %s",
+                    d->name, (long long)s->maps, absent.buf);
     *warnings += !why && (only >= 0 || n);
     strbuf_release(&absent);
     return why;

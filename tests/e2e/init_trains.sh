@@ -19,7 +19,7 @@ for name in "${@:-${layouts[@]}}"; do
     --opts TRAIN.MAX_STEPS 2 DATA.NUM_WORKERS 1 DATA.BATCH_SIZE 2 "${small[@]}" >log 2>&1 || { fail "$name: it does not train"; continue; }
   find "out/$name" -name '*.safetensors' | grep -q . || { find out/$name; fail "$name: no checkpoint"; }
   grep -q 'damaged' log && fail "$name: images are left out"
-  grep -v 'no pixel of the\|skipping images without a label map' log | grep 'warning' && fail "$name: training warns"
+  grep -v 'have no pixels of\|skipping images without a label map' log | grep 'warning' && fail "$name: training warns"
 done
 
 finish

@@ -28,12 +28,12 @@ masks binary 0 377
 grep -q '^  NUM_CLASSES: 2 ' binary.yaml && grep -q '^  LABEL_MAP: \[\[255, 1\]\] ' binary.yaml || fail "init of masks of 0 and 255: $(grep -E 'CLASSES|LABEL' binary.yaml)"
 [ -s log ] && fail "init of masks of 0 and 255 warns of what it proposes"
 check --cfg binary.yaml --opts DATA.LABEL_MAP=[] || fail "check of masks of 0 and 255: exit code"
-expect_line "each pixel of the 4 label maps that were read is of the one class 'class0' or ignored (50.0 %): for masks of 0 and 255 set DATA.LABEL_MAP"
+expect_line "the 4 label maps that were read have only the class 'class0' and ignored pixels (50.0 %): for masks of 0 and 255 set DATA.LABEL_MAP"
 grep -q "no problems found" log && fail "check finds no problems"
 check --cfg binary.yaml --opts DATA.LABEL_MAP=[] MODEL.NUM_CLASSES=1 && fail "check of one class of pixels: exit code"
-expect_line "^refused .*there is nothing to learn: each pixel of the 4 label maps"
+expect_line "^refused .*nothing to learn: the 4 label maps that were read have only the class"
 train --cfg binary.yaml --opts DATA.LABEL_MAP=[] MODEL.NUM_CLASSES=1 && fail "train on one class of pixels: exit code"
-expect_line "there is nothing to learn: each pixel of the 4 label maps"
+expect_line "nothing to learn: the 4 label maps that were read have only the class"
 check --cfg binary.yaml || fail "check of what init wrote"
 expect_line "remark *train: DATA.LABEL_MAP changes the value 255 to 1 ('class1', 50.0 % of all pixels)"
 train --cfg binary.yaml || fail "train of what init wrote"
@@ -43,13 +43,13 @@ expect_line "class1 .* 50.000 %"
 # Values 0 and 5: LABEL_MAP and REDUCE_ZERO_LABEL ([0 ignored, 2 -> 1]) leave one of two classes.
 masks five 0 5
 check --cfg binary.yaml --data-path five --opts "DATA.LABEL_MAP=[[5, 2]]" DATA.REDUCE_ZERO_LABEL=True || fail "REDUCE_ZERO_LABEL"
-expect_line "of the one class 'class1' or ignored (50.0 %)"
+expect_line "have only the class 'class1' and ignored pixels (50.0 %)"
 check --cfg binary.yaml --data-path five --opts "DATA.LABEL_MAP=[[5, 1]]" || fail "5 as 1"
 check --cfg binary.yaml --data-path five && fail "5 is no class"
 masks all 377 377
 for verb in check train; do
   $verb --cfg binary.yaml --data-path all --opts DATA.LABEL_MAP=[] && fail "$verb: all ignored: exit code"
-  grep -q "no pixel of the 4 label maps that were read has a class: all are ignored" log || fail "$verb: all ignored"
+  grep -q "nothing to learn: all pixels of the 4 label maps that were read are ignored" log || fail "$verb: all ignored"
 done
 
 # Image classes: a single class, inconsistent splits, and fewer images than a batch.
