@@ -115,6 +115,8 @@ extern const struct op_case rows_wide_chains[];
 #define STEM_IN     .bench = {.dim = {16, 3, 224, 224}, .out = 64}
 #define STAGE1      .bench = {.dim = {16, 64, 56, 56}, .out = 64}
 #define STAGE1_WIDE .bench = {.dim = {16, 256, 56, 56}, .out = 64}
+/* The end of the first bottlenecks. */
+#define FOLD1 .bench = {.dim = {16, 64, 56, 56}, .out = 256}
 #define STAGE2      .bench = {.dim = {16, 128, 28, 28}, .out = 128}
 /* Road scenes: batch 4 at 480 x 360, halved once, twice, three times. */
 #define SEGMENT1 .bench = {.dim = {4, 16, 180, 240}, .out = 12}

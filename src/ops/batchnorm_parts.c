@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "graph/autodiff.h"
 #include "graph/kernel.h"
 #include "ops/batchnorm_formula.h"
 #include "ops/image.h"
@@ -81,25 +82,38 @@ const struct op op_batchnorm_stats = {
 
 static const char *sync_shape(struct node *n)
 {
-    int64_t channels = tensor_len(n->in[0]);
-    const char *why = shape_vectors(n, 0, channels);
-
-    if (why || n->nin != n->op->nout)
-        return why ? why : "not two vectors";
+    if (n->nin != n->op->nout)
+        return "not two tensors";
     if (!((const struct batchnorm_sync_attrs *)n->attrs)->group)
         return "no processes";
-    outputs_are_vectors(n, channels);
+    for (int i = 0; i < n->nin; i++)
+        tensor_like(n->out[i], n->in[i]);
     return NULL;
+}
+
+/* The mean over processes is its own gradient. */
+static void sync_grad(struct builder *b, const struct node *n)
+{
+    struct tensor *in[] = {grad_of(b, n->out[0]), grad_of(b, n->out[1])};
+    struct tensor **out =
+        node(b, &op_batchnorm_sync, n->layer, n->attrs, in, 2)->producer->out;
+
+    for (int i = 0; i < n->nin; i++)
+        if (grad_wanted(n->in[i]))
+            grad_add(b, n->in[i], out[i]);
 }
 
 static void sync_ref(const struct step *s)
 {
     const struct batchnorm_sync_attrs *a = s->node->attrs;
-    int64_t channels = tensor_len(s->node->out[0]);
 
     for (int i = 0; i < s->node->op->nout; i++) {
-        memcpy(s->out[i], s->in[i], (size_t)channels * sizeof(float));
-        a->group->mean(a->group, s->out[i], channels);
+        int64_t len = tensor_len(s->node->out[i]);
+
+        if (!s->out[i])
+            continue;
+        memcpy(s->out[i], s->in[i], (size_t)len * sizeof(float));
+        a->group->mean(a->group, s->out[i], len);
     }
 }
 
@@ -109,6 +123,7 @@ const struct op op_batchnorm_sync = {
     .nout = 2,
     .precision = PRECISION_F32,
     .shape = sync_shape,
+    .grad = sync_grad,
     .ref = sync_ref,
 };
 

@@ -6,10 +6,10 @@
  *   stats      x -> sum, squares                    sums of x and x^2 per channel
  *   finalize   sum, squares, weight, bias -> mean, var, rstd, scale, shift
  *   apply      x, scale, shift -> y                 y = x scale + shift
- *   sync       two vectors -> their means over the processes that share statistics,
+ *   sync       two tensors -> their means over the processes that share statistics,
  *             which have the same number of images: sum and squares, which finalize
- *             divides by the count of one process; and x_scale and offset, which are
- *             linear in the sums over dy
+ *             divides by the count of one process; x_scale and offset, which are
+ *             linear in the sums over dy; and the moments of ops/gram.h
  *   fold       weight, bias, mean, var -> scale, shift          (fixed statistics)
  *
  *   grad_stats x, weight, mean, rstd, dy -> dweight, dbias, dy_scale, x_scale, offset

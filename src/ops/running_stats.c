@@ -7,6 +7,7 @@
 #include "graph/kernel.h"
 #include "ops/batchnorm.h"
 #include "ops/control.h"
+#include "ops/norm_fold.h"
 #include "ops/running_stats_formula.h"
 
 static const struct attr running_stats_attr_table[] = {
@@ -17,15 +18,27 @@ static const struct attr running_stats_attr_table[] = {
     {0},
 };
 
+static bool has_statistics(const struct node *n)
+{
+    return n->op == &op_batchnorm || n->op == &op_norm_fold;
+}
+
+/* Elements per channel in one process. */
+static int64_t elements(const struct node *n)
+{
+    const struct tensor *x = n->in[BATCHNORM_X];
+
+    return n->op == &op_norm_fold ? ((const struct norm_fold_attrs *)n->attrs)->count
+                                  : x->dim[0] * x->dim[2] * x->dim[3];
+}
+
 /* Adds the three segments of one batch norm. */
 static int add_segments(const struct graph *g, const struct node *bn,
                         struct stats_segment *s)
 {
-    const struct batchnorm_attrs *a = bn->attrs;
-    const struct tensor *x = bn->in[BATCHNORM_X];
+    const struct batchnorm_attrs *a = bn->attrs; /* also begins norm_fold_attrs */
     const struct tensor *t[] = {a->running_mean, a->running_var, a->batches};
-    float n =
-        (float)(x->dim[0] * x->dim[2] * x->dim[3] * (a->group ? a->group->world : 1));
+    float n = (float)(elements(bn) * (a->group ? a->group->world : 1));
 
     for (int i = 0; i < 3; i++)
         s[i] = (struct stats_segment){
@@ -46,11 +59,11 @@ static struct running_stats_attrs find_segments(struct graph *g,
     int n = 0;
 
     for (int i = 0; i < g->nnode; i++)
-        n += g->node[i]->op == &op_batchnorm;
+        n += has_statistics(g->node[i]);
     s = arena_new(&g->arena, 3 * (size_t)n * sizeof(*s));
     a.segment = s;
     for (int i = 0; i < g->nnode; i++)
-        if (g->node[i]->op == &op_batchnorm)
+        if (has_statistics(g->node[i]))
             a.nsegment += add_segments(g, g->node[i], s + a.nsegment);
     return a;
 }

@@ -28,6 +28,7 @@
 #include "ops/focal.h"
 #include "ops/gather.h"
 #include "ops/global_avgpool.h"
+#include "ops/gram.h"
 #include "ops/grad_stats.h"
 #include "ops/grads_accumulate.h"
 #include "ops/grads_join.h"
@@ -44,6 +45,7 @@
 #include "ops/metrics.h"
 #include "ops/mix.h"
 #include "ops/multilabel_loss.h"
+#include "ops/norm_fold.h"
 #include "ops/normalize.h"
 #include "ops/ohem.h"
 #include "ops/optimizer_list.h"
@@ -102,6 +104,10 @@ const struct op *const op_table[] = {
     &op_batchnorm_fold,
     &op_batchnorm_grad_stats,
     &op_batchnorm_grad_apply,
+    &op_gram,
+    &op_gram_grad,
+    &op_norm_fold,
+    &op_norm_fold_grad,
     &op_groupnorm,
     &op_groupnorm_grad,
     &op_layernorm,
