@@ -4,6 +4,7 @@
  */
 #include "ops/conv2d.h"
 
+#include "cpu/computed_weights.h"
 #include "cpu/conv/chain.h"
 #include "cpu/conv2d.h"
 #include "cpu/device.h"
@@ -42,7 +43,8 @@ struct onednn_conv conv2d_geometry(const struct node *n, const struct tensor *x,
 struct conv2d_state {
     struct onednn_prim *prim;
     int bias, add; /* indices of reads, or -1 */
-    bool fold;
+    bool fold, computed;
+    struct computed_weights weights; /* if computed */
     struct loop_activation act;
 };
 
@@ -50,7 +52,7 @@ static const char *conv2d_decline(const struct conv_chain *f)
 {
     if (f->conv->op != &op_conv2d)
         return "it is a linear layer";
-    if (!weights_master(f->conv->in[CONV2D_WEIGHT]))
+    if (f->bn && !weights_master(f->conv->in[CONV2D_WEIGHT]))
         return "the weights are computed";
     if (!onednn_has_dtype(f->conv->in[CONV2D_X]->dtype) ||
         f->conv->out[0]->dtype != f->conv->in[CONV2D_X]->dtype)
@@ -63,7 +65,8 @@ static const char *conv2d_decline(const struct conv_chain *f)
 static void conv2d_claim_chain(struct region *r, const struct conv_chain *f)
 {
     conv_chain_claim(r, f);
-    weights_read(r, f->conv->in[CONV2D_WEIGHT]);
+    if (weights_master(f->conv->in[CONV2D_WEIGHT]))
+        weights_read(r, f->conv->in[CONV2D_WEIGHT]);
 }
 
 static void conv2d_derive(struct region *r, struct device *dev,
@@ -77,8 +80,13 @@ static void conv2d_derive(struct region *r, struct device *dev,
         fold = weights_fold(bn);
         st->fold = true;
     }
-    (void)weights_derive(r, dev, st->prim, conv->out[0]->dtype,
-                         weights_master(conv->in[CONV2D_WEIGHT]), bn ? &fold : NULL);
+    st->computed = !weights_master(conv->in[CONV2D_WEIGHT]);
+    if (st->computed)
+        computed_weights_claim(&st->weights, r, dev->onednn, st->prim,
+                               conv->in[CONV2D_WEIGHT]);
+    else
+        (void)weights_derive(r, dev, st->prim, conv->out[0]->dtype,
+                             weights_master(conv->in[CONV2D_WEIGHT]), bn ? &fold : NULL);
     if (bn)
         (void)weights_bias(r, &fold, bias);
     st->bias = bias && !bn ? region_read(r, bias) : -1;
@@ -110,7 +118,7 @@ static const char *conv2d_claim(struct region *r, struct graph *g, struct node *
     st->add = f.add ? region_read(r, f.other) : -1;
     st->act = loop_activation(f.act);
     (void)region_write(r, n->out[0]);
-    region_workspace(r, onednn_prim_scratch(st->prim));
+    region_workspace(r, st->weights.bytes + onednn_prim_scratch(st->prim));
     return NULL;
 }
 
@@ -138,13 +146,14 @@ static void conv2d_run(struct step *s, struct device *dev)
     const struct conv2d_state *st = s->state;
     struct onednn_args a = {
         .src = s->in[0],
-        .weights = s->derived[0],
+        .weights = st->computed ? computed_weights_run(&st->weights, s, s->workspace)
+                                : s->derived[0],
         .bias = st->fold        ? s->derived[1]
                 : st->bias >= 0 ? s->in[st->bias]
                                 : NULL,
         .dst = s->out[0],
         .add = st->add >= 0 ? s->in[st->add] : NULL,
-        .scratch = s->workspace,
+        .scratch = (char *)s->workspace + st->weights.bytes,
     };
     struct act_job j = {dev, s->out_tensor[0]->dtype, st->act, s->out[0]};
 
@@ -157,6 +166,7 @@ static void conv2d_release(struct step *s)
 {
     struct conv2d_state *st = s->state;
 
+    computed_weights_release(&st->weights);
     onednn_prim_free(st->prim);
 }
 

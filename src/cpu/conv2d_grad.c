@@ -1,5 +1,6 @@
 /* The gradients of convolutions and of linear layers on the CPU, by oneDNN. */
 #include "base/half.h"
+#include "cpu/computed_weights.h"
 #include "cpu/conv2d.h"
 #include "cpu/device.h"
 #include "cpu/kernels.h"
@@ -15,7 +16,9 @@ struct grad_state {
     struct onednn_pack *unpack; /* NULL: oneDNN writes the plain order itself */
     /* of data gradients: indices of reads; bias -1 if there is none */
     int dy, bias;
-    size_t packed; /* bytes of packed gradients in the workspace */
+    bool computed;
+    struct computed_weights weights; /* of data gradients, if computed */
+    size_t packed;                   /* bytes of packed gradients in the workspace */
 };
 
 /* A linear layer maps the channels of each position. */
@@ -72,8 +75,6 @@ static const char *data_grad_claim(struct region *r, struct graph *g, struct nod
         return "not the data gradient of a convolution or a linear layer";
     w = n->in[CONV2D_DATA_GRAD_WEIGHT];
     dy = n->in[CONV2D_DATA_GRAD_DY];
-    if (!weights_master(w))
-        return "the weights are computed";
     if (!onednn_has_dtype(dy->dtype) || n->out[0]->dtype != dy->dtype)
         return "oneDNN computes in fp32 and bf16 only";
     st->prim = grad_prim(dev, n, n->out[0], dy, ONEDNN_BACKWARD_DATA);
@@ -81,14 +82,19 @@ static const char *data_grad_claim(struct region *r, struct graph *g, struct nod
         return "oneDNN has no fast code for it";
 
     region_claim(r, n);
-    weights_read(r, w);
-    (void)weights_derive(r, dev, st->prim, dy->dtype, weights_master(w), NULL);
+    st->computed = !weights_master(w);
+    if (st->computed) {
+        computed_weights_claim(&st->weights, r, dev->onednn, st->prim, w);
+    } else {
+        weights_read(r, w);
+        (void)weights_derive(r, dev, st->prim, dy->dtype, weights_master(w), NULL);
+    }
     st->dy = region_read(r, dy);
     st->bias = n->nin > CONV2D_DATA_GRAD_BIAS
                    ? region_read(r, n->in[CONV2D_DATA_GRAD_BIAS])
                    : -1;
     (void)region_write(r, n->out[0]);
-    region_workspace(r, onednn_prim_scratch(st->prim));
+    region_workspace(r, st->weights.bytes + onednn_prim_scratch(st->prim));
     return NULL;
 }
 
@@ -120,12 +126,14 @@ static void data_grad_run(struct step *s, struct device *dev)
 {
     const struct grad_state *st = s->state;
     const struct tensor *t = s->out_tensor[0];
+    void *weights = st->computed ? computed_weights_run(&st->weights, s, s->workspace)
+                                 : s->derived[0];
 
     onednn_prim_run(st->prim, &(struct onednn_args){
                                   .src = s->out[0],
-                                  .weights = s->derived[0],
+                                  .weights = weights,
                                   .dst = s->in[st->dy],
-                                  .scratch = s->workspace,
+                                  .scratch = (char *)s->workspace + st->weights.bytes,
                               });
     if (st->bias >= 0) {
         struct bias_job j = {t->dtype, s->out[0], s->in[st->bias], tensor_channels(t)};
@@ -138,6 +146,7 @@ static void grad_release(struct step *s)
 {
     struct grad_state *st = s->state;
 
+    computed_weights_release(&st->weights);
     onednn_pack_free(st->unpack);
     onednn_prim_free(st->prim);
 }
