@@ -238,6 +238,8 @@ static void matmul_text(const struct cublaslt_matmul *w, struct strbuf *s)
                 dtype_name(w->type));
     if (w->out != w->type)
         strbuf_addf(s, " to %s", dtype_name(w->out));
+    if (w->add)
+        strbuf_addstr(s, " + result");
     strbuf_addstr(s, vector_name[w->vector]);
 }
 
@@ -339,11 +341,12 @@ void cublaslt_run(struct device *dev, struct cublaslt_plan *p, const void *a,
                   const void *b, void *d, void *vector, void *workspace)
 {
     bool was = alloc_forbid(false); /* the library allocates here */
-    float one = 1, zero = 0;
+    float alpha = p->what.alpha == 0 ? 1 : p->what.alpha, beta = p->what.add;
 
     if (vector && vector != p->vector)
         set_vector(dev, p, vector);
-    CHECK(dev, p->c->Matmul(p->c->handle, p->desc, &one, b, p->b, a, p->a, &zero, d, p->d,
-                            d, p->d, &p->algo, workspace, p->workspace, dev->stream));
+    CHECK(dev,
+          p->c->Matmul(p->c->handle, p->desc, &alpha, b, p->b, a, p->a, &beta, d, p->d, d,
+                       p->d, &p->algo, workspace, p->workspace, dev->stream));
     (void)alloc_forbid(was);
 }

@@ -2,8 +2,9 @@
  * GEMMs by cuBLASLt, which is opened when a claim first asks (never linked). Matrices are
  * row-major and dense:
  *
- *   D [m x n] = A [m x k] B [k x n] (+ bias [n]);  a transposed operand is stored k x m,
- *                                                  or n x k
+ *   D [m x n] = alpha A [m x k] B [k x n] (+ D) (+ bias [n])
+ *
+ * A transposed operand is stored k x m, or n x k.
  *
  * Sums are always fp32; fp32 data only uses TF32 with options.tf32. A GEMM split along k
  * is summed in fp32 from the workspace, in a fixed order; reductions in place, which use
@@ -38,6 +39,8 @@ struct cublaslt_matmul {
     bool transposed_a, transposed_b;
     enum dtype type, out; /* type: of A and B; out: of D */
     enum cublaslt_vector vector;
+    bool add;    /* adds to the D in memory */
+    float alpha; /* 0: 1 */
 };
 
 struct cublaslt_plan; /* owned by the caller of cublaslt_plan_new */

@@ -13,6 +13,7 @@ extern const struct kernel *const cuda_kernels[]; /* best first, ends with NULL 
 extern const struct kernel cuda_conv2d, cuda_conv2d_data_grad, cuda_conv2d_weight_grad,
     cuda_depthwise, cuda_cast_kernel, cuda_pointwise, cuda_expr, cuda_reduce_sum;
 extern const struct kernel cuda_linear, cuda_linear_data_grad, cuda_linear_weight_grad;
+extern const struct kernel cuda_gram, cuda_gram_grad, cuda_norm_fold, cuda_norm_fold_grad;
 extern const struct kernel cuda_batchnorm_stats, cuda_batchnorm_apply,
     cuda_batchnorm_fold, cuda_batchnorm_grad_stats, cuda_batchnorm_grad_apply;
 extern const struct kernel cuda_maxpool2d, cuda_avgpool2d, cuda_global_avgpool,
