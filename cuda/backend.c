@@ -126,6 +126,7 @@ const struct backend backend_cuda = {
     .memory = cuda_memory,
     .limits = cuda_limits,
     .hurry = cuda_hurry,
+    .folds_norms = true,
     .lower = cuda_lower,
     .kernels = cuda_kernels,
     .capture_begin = cuda_capture_begin,

@@ -43,6 +43,13 @@ const struct choice choices_placements[] = {
     {0},
 };
 
+const struct choice choices_fold_bn[] = {
+    {"none", FOLD_BN_NONE, NULL},
+    {"auto", FOLD_BN_AUTO, NULL},
+    {"all", FOLD_BN_ALL, NULL},
+    {0},
+};
+
 const struct choice choices_cache_modes[] = {
     {"no", CACHE_MODE_NO, NULL},
     {"full", CACHE_MODE_FULL, NULL},

@@ -14,6 +14,7 @@ extern const struct choice choices_hook_moments[];
 extern const struct choice choices_interpolations[];
 extern const struct choice choices_cache_modes[];
 extern const struct choice choices_placements[];
+extern const struct choice choices_fold_bn[];
 extern const struct choice choices_on_errors[];
 extern const struct choice choices_bias_tables[];
 extern const struct choice choices_validates[];

@@ -70,6 +70,9 @@ enum { CACHE_NONE, CACHE_ENCODED, CACHE_DECODED, CACHE_MMAP };
 /* DATA.DECODE: where */
 enum { PLACEMENT_HOST, PLACEMENT_DEVICE };
 
+/* MODEL.FOLD_BN */
+enum { FOLD_BN_NONE, FOLD_BN_AUTO, FOLD_BN_ALL };
+
 /* DATA.CACHE_MODE, Swin's cache of zip files: none, all, or this process's share */
 enum { CACHE_MODE_NO, CACHE_MODE_FULL, CACHE_MODE_PART };
 

@@ -544,6 +544,9 @@ const struct schema schema_table[] = {
         .help = "compute batch norm statistics over the batches of all processes"),
     ROW("MODEL.SYNC_BN_GROUP", model.sync_bn_group, .def = "0", RANGE(0, 1048576),
         .help = "processes per SYNC_BN group, by rank; 0: all in one group"),
+    ROW("MODEL.FOLD_BN", model.fold_bn, .def = "none", .choices = choices_fold_bn,
+        .help = "fold the last batch norm of residual branches into its 1x1 convolution "
+                "while training: none; auto: on GPUs, where that moves fewer bytes; all"),
     ROW("MODEL.INIT", model.init, .flag = "--init",
         .help = "weight initialization; empty: the model's default. kaiming_*: fan-out "
                 "for convolutions, fan-in for linear layers"),

@@ -100,6 +100,7 @@ struct config_model {
     struct float_opt aux_weight;
     bool sync_bn;
     int64_t sync_bn_group;
+    int fold_bn; /* FOLD_BN_* */
     const char *init;
 };
 

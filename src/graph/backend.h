@@ -121,6 +121,8 @@ struct backend {
     /* While on, claims decide without timing candidates on the device. Returns false if
      * they never time any. May be NULL. */
     bool (*hurry)(struct device *dev, bool on);
+    bool folds_norms; /* its kernels of ops/norm_fold.h and of convolutions whose weights
+                       * are computed are fast */
     void (*lower)(struct graph *g, struct device *dev); /* NULL if nothing is lowered */
     const struct kernel *const *kernels;                /* ended by NULL */
 

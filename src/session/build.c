@@ -439,6 +439,7 @@ void build_init(struct build *t, const struct plan *p, enum build_kind kind, boo
     t->graph->keeps_zeros = learns && optimizer_groups_adaptive(&p->groups);
     build_forward(t, &b, p, kind, learns && mixes);
     if (learns) {
+        t->folded = fold_norms(t->graph, p);
         build_backward(t, &b, p);
         build_segments(t, p);
         if (p->shard)

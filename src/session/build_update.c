@@ -15,6 +15,7 @@
 #include "ops/grads_join.h"
 #include "ops/loss_scale.h"
 #include "ops/loss_sum.h"
+#include "ops/norm_fold.h"
 #include "ops/running_stats.h"
 #include "ops/state.h"
 #include "ops/update_control.h"
@@ -282,7 +283,7 @@ void build_rounding(struct build *t, const struct plan *p)
         for (int r = 0; (n = tensor_reader(g, t->updated[i], r)); r++) {
             half |= n->op == g->ops->cast;
             full |= n->op != g->ops->cast;
-            norm |= n->op == &op_batchnorm;
+            norm |= n->op == &op_batchnorm || n->op == &op_norm_fold;
         }
         t->segment[i].round = norm ? p->round_norms : half && !full && !p->master_weights;
     }

@@ -288,6 +288,7 @@ void plan_init(struct plan *p, const struct config *cfg, int64_t images,
     plan_update(p, cfg);
     plan_amp(p, cfg, backend, dev);
     plan_scaler(p, cfg);
+    p->fold = fold_choice(cfg, backend, dev);
 }
 
 void plan_release(struct plan *p)

@@ -30,6 +30,7 @@
 #include "ops/mix.h"
 #include "ops/normalize.h"
 #include "session/augment_config.h"
+#include "session/fold.h"
 #include "session/losses.h"
 #include "session/optimizer_groups.h"
 #include "session/quantized.h"
@@ -83,8 +84,9 @@ struct plan {
     int64_t frozen_updates;
     const char *const *head;
     int nhead;
-    bool holds;     /* this program trains only the head */
-    bool recompute; /* activation checkpointing */
+    bool holds;              /* this program trains only the head */
+    bool recompute;          /* activation checkpointing */
+    struct fold_choice fold; /* batch norms folded into convolutions */
 
     bool shares; /* batches of an update may have different weights: session/shares.h */
     struct accumulation accumulation; /* .group is 1 without accumulation; <= .batches */

@@ -10,6 +10,7 @@
 #include "dist/group.h"
 #include "ops/batchnorm.h"
 #include "ops/batchnorm_parts.h"
+#include "ops/norm_fold.h"
 #include "session/busy.h"
 #include "session/devices.h"
 #include "session/fit.h"
@@ -74,6 +75,21 @@ static void log_rest(const struct trainer *t)
                     (long long)left, (long long)images);
 }
 
+/* Logs how many batch norms are folded, if that was asked for. */
+static void log_fold(const struct trainer *t)
+{
+    int n = t->session.build[SESSION_TRAIN].folded;
+
+    if (t->cfg->model.fold_bn == FOLD_BN_NONE)
+        return;
+    if (n)
+        log_info("MODEL.FOLD_BN: %d batch norms are folded into their convolutions", n);
+    else
+        log_info("MODEL.FOLD_BN has no effect: %s",
+                 !t->session.plan.fold.any ? "folding does not pay on this device"
+                                           : "no batch norm can be folded");
+}
+
 /* Logs over how many processes' batches batch norms compute their statistics. */
 static void log_norms(const struct trainer *t)
 {
@@ -84,7 +100,8 @@ static void log_norms(const struct trainer *t)
     if (!t->cfg->model.sync_bn)
         return;
     for (int i = 0; i < g->nnode; i++)
-        n += g->node[i]->op == &op_batchnorm || g->node[i]->op == &op_batchnorm_finalize;
+        n += g->node[i]->op == &op_batchnorm || g->node[i]->op == &op_norm_fold ||
+             g->node[i]->op == &op_batchnorm_finalize;
     if (p->world == 1 || !n)
         log_info("MODEL.SYNC_BN has no effect: %s",
                  p->world == 1 ? "there is one process" : "no batch norm is trained");
@@ -140,6 +157,7 @@ static void log_start(const struct trainer *t)
                                                              : "");
     busy_note(s);
     log_norms(t);
+    log_fold(t);
     log_unshared(t);
     log_rest(t);
     log_info("writing to %s", t->output.dir);
