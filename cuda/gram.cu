@@ -63,7 +63,7 @@ static struct node *weight_grad_of(const struct graph *g, const struct node *n)
 
     if (!is_folded_grad(g, n->out[0], NORM_FOLD_GRAD_DSHIFT))
         return nullptr;
-    for (int i = 0; (r = tensor_reader(g, dy, i)); i++)
+    for (int i = 0; (r = tensor_reader(g, dy, i)) != nullptr; i++)
         if (r->op == &op_conv2d_weight_grad && r->in[CONV2D_WEIGHT_GRAD_DY] == dy &&
             node_free(r) && is_folded_grad(g, r->out[0], NORM_FOLD_GRAD_DFOLDED) &&
             tensor_only_reader(g, r->out[0]) == tensor_only_reader(g, n->out[0]))
