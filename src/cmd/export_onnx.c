@@ -121,8 +121,9 @@ int export_onnx_run(struct config *cfg, const struct cmdline *line)
     const struct onnx_options o = {.fold_bn = cmdline_has(line, "--fold-bn")};
     json_t *classes = run_classes(cfg, line, weights);
     struct strbuf why = STRBUF_INIT;
-    const struct build *b;
     struct session s;
+    struct build b;
+    struct plan plan;
     struct onnx *x;
     float *flat;
 
@@ -132,9 +133,11 @@ int export_onnx_run(struct config *cfg, const struct cmdline *line)
     pretrained_load_all(&s, weights, "the configuration", &(struct class_list){0});
     flat = xmalloc((size_t)session_flat(&s)->weights_len * sizeof(*flat));
     session_get(&s, MEMORY_WEIGHTS, flat);
-    b = &s.build[SESSION_EVAL];
-    x = onnx_export(b->graph, tensor_reader(b->graph, b->pixels, 0)->out[0], b->logits,
-                    flat, cfg->model.name, &o);
+    plan = s.plan;
+    plan.batch = plan.val_batch = ONNX_BATCH;
+    build_init(&b, &plan, BUILD_EVAL, false);
+    x = onnx_export(b.graph, tensor_reader(b.graph, b.pixels, 0)->out[0], b.logits, flat,
+                    cfg->model.name, &o);
     put_meta(x, &s, classes);
     put_labels(x, cfg, weights);
     if (onnx_write(x, out, &why))
@@ -142,6 +145,7 @@ int export_onnx_run(struct config *cfg, const struct cmdline *line)
     log_info("wrote %s for images of %d x %d and any batch size to '%s'", cfg->model.name,
              s.plan.width, s.plan.height, out);
     onnx_free(x);
+    build_release(&b);
     free(flat);
     free(weights);
     json_decref(classes);

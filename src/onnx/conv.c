@@ -8,12 +8,14 @@
 #include "ops/image.h"
 #include "ops/linear.h"
 
-/* Returns the batch norm that is folded into convolution n (its only reader), or NULL. */
+/* Returns the batch norm that is folded into convolution n (its only reader), or NULL.
+ * Weights that the graph computes stay as they are. */
 static const struct node *folded(const struct convert *c, const struct node *n)
 {
     const struct node *r = c->fold_bn ? tensor_only_reader(c->g, n->out[0]) : NULL;
+    int weight = n->op == &op_conv2d ? CONV2D_WEIGHT : CONV2D_DATA_GRAD_WEIGHT;
 
-    return r && r->op == &op_batchnorm_inference && r->in[BATCHNORM_X] == n->out[0]
+    return r && !n->in[weight]->producer && r->op == &op_batchnorm_inference && r->in[BATCHNORM_X] == n->out[0]
                ? r
                : NULL;
 }

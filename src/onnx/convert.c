@@ -1,5 +1,9 @@
 #include "onnx/convert.h"
 
+#include "base/error.h"
+#include "onnx/export.h"
+#include "ops/image.h"
+
 const char *convert_transpose(struct convert *c, const char *v, int n,
                               const int64_t *perm)
 {
@@ -48,4 +52,56 @@ const char *convert_to_tokens(struct convert *c, const char *v)
 const char *convert_to_image(struct convert *c, const char *v)
 {
     return convert_transpose(c, v, CONVERT_DIMS(0, 3, 1, 2));
+}
+
+bool convert_is_batch(int64_t dim)
+{
+    return dim && dim % ONNX_BATCH == 0;
+}
+
+const char *convert_batch(struct convert *c)
+{
+    const char *v = onnx_node(c->x, "Shape", ONNX_IN("input"));
+
+    onnx_int(c->x, "end", 1);
+    return v;
+}
+
+const char *convert_dims(struct convert *c, const char *v, int n, const int64_t *dim)
+{
+    int64_t to[TENSOR_DIMS * 4];
+    int batches = 0;
+
+    for (int i = 0; i < n; i++) {
+        to[i] = convert_is_batch(dim[i]) ? -1 : dim[i];
+        batches += to[i] < 0;
+    }
+    if (batches > 1)
+        die("a layer whose dims depend on the batch twice cannot be exported to ONNX");
+    return convert_reshape(c, v, n, to);
+}
+
+const char *convert_places(struct convert *c, const struct node *n, int64_t count,
+                           const int64_t *place)
+{
+    const char *name = arena_printf(c->mem, "%s.places%d", n->layer, n->index);
+
+    return onnx_tensor(c->x, name, ONNX_INT64, 1, &count, place);
+}
+
+const char *convert_stored(struct convert *c, const struct tensor *t)
+{
+    const char *v = convert_value(c, t);
+
+    return tensor_is_image(t) ? convert_to_tokens(c, v) : v;
+}
+
+const char *convert_from_stored(struct convert *c, const char *v, const struct tensor *t)
+{
+    const int64_t *d = t->dim;
+
+    if (!tensor_is_image(t))
+        return convert_dims(c, v, t->ndim, d);
+    return convert_to_image(
+        c, convert_dims(c, v, CONVERT_DIMS(d[IMAGE_N], d[IMAGE_H], d[IMAGE_W], d[IMAGE_C])));
 }

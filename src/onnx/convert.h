@@ -46,6 +46,18 @@ const char *convert_pad(struct convert *c, const char *v, int n, const int64_t *
 const char *convert_concat(struct convert *c, int axis, const char *const *in);
 const char *convert_to_tokens(struct convert *c, const char *v); /* NCHW -> NHWC */
 const char *convert_to_image(struct convert *c, const char *v);
+/* True if a dim or a length depends on the batch (onnx/export.h). */
+bool convert_is_batch(int64_t dim);
+/* Returns the images of the batch as a vector of one 64-bit integer. */
+const char *convert_batch(struct convert *c);
+/* Reshapes to dims of the graph, at most one of which depends on the batch. */
+const char *convert_dims(struct convert *c, const char *v, int n, const int64_t *dim);
+/* Returns a vector of positions as an initializer of node n; `place` is not copied. */
+const char *convert_places(struct convert *c, const struct node *n, int64_t count,
+                           const int64_t *place);
+/* Returns a node's input with its dims in memory order; and the reverse for t, from any dims. */
+const char *convert_stored(struct convert *c, const struct tensor *t);
+const char *convert_from_stored(struct convert *c, const char *v, const struct tensor *t);
 
 #define CONVERT_DIMS(...)                                                                \
     (int)(sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (const int64_t[])   \
@@ -63,14 +75,18 @@ const char *convert_dense(struct convert *c, const char *x, const char *w, const
 /* conv.c */
 convert_fn convert_conv2d, convert_conv_transpose2d, convert_batchnorm, convert_linear;
 /* pointwise.c */
-convert_fn convert_add, 
-    convert_layer_scale, convert_scale_channels, convert_layernorm, convert_unscale;
+convert_fn convert_add, convert_layer_scale, convert_scale_channels, convert_layernorm, convert_unscale;
 /* expr.c */
 convert_fn convert_expr;
 /* shape.c */
-convert_fn convert_view, convert_concat_op, convert_slice_op, convert_strided_copy, convert_pad_end,
+convert_fn convert_view, convert_concat_op, convert_slice_op, convert_pad_end,
     convert_pad_shortcut, convert_patch_merge, convert_prepend_token,
     convert_slice_tokens, convert_add_position;
+/* strided.c */
+convert_fn convert_strided_copy, convert_strided_copy_grad;
+/* general.c */
+convert_fn convert_matmul, convert_softmax, convert_constant, convert_gather,
+    convert_gather_grad;
 /* norm.c */
 convert_fn convert_groupnorm;
 /* resample.c */

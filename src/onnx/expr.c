@@ -96,6 +96,14 @@ static const char *convert_activation(struct convert *c, const struct activation
     }
 }
 
+static const char *cast(struct convert *c, const char *x, enum onnx_type to)
+{
+    const char *y = onnx_node(c->x, "Cast", ONNX_IN(x));
+
+    onnx_int(c->x, "to", (int64_t)to);
+    return y;
+}
+
 static const char *convert_instruction(struct convert *c, const struct node *n,
                                        const struct expr_instruction *x,
                                        const char *const *value)
@@ -107,6 +115,18 @@ static const char *convert_instruction(struct convert *c, const struct node *n,
         return convert_activation(c, act, a, x->m);
     if (x->opcode == EXPR_NUMBER)
         return onnx_scalar(c->x, x->m);
+    if (x->opcode == EXPR_SELECT)
+        return onnx_node(c->x, "Where", ONNX_IN(cast(c, a, ONNX_BOOL), b, value[x->c]));
+    if (x->opcode == EXPR_GREATER || x->opcode == EXPR_GREATER_EQUAL ||
+        x->opcode == EXPR_EQUAL) {
+        const char *y = onnx_node(c->x,
+                                  x->opcode == EXPR_GREATER         ? "Greater"
+                                  : x->opcode == EXPR_GREATER_EQUAL ? "GreaterOrEqual"
+                                                                    : "Equal",
+                                  ONNX_IN(a, b));
+
+        return cast(c, y, ONNX_FLOAT);
+    }
     if (x->opcode == EXPR_SQUARE)
         return onnx_node(c->x, "Mul", ONNX_IN(a, a));
     if (x->opcode == EXPR_RSQRT)

@@ -8,7 +8,6 @@
 #include "ops/pad_shortcut.h"
 #include "ops/patch_merge.h"
 #include "ops/position.h"
-#include "ops/strided_copy.h"
 #include "ops/tokens.h"
 #include "ops/view.h"
 
@@ -37,51 +36,11 @@ const char *convert_view(struct convert *c, const struct node *n)
         same = from[i] == to[i];
     if (tensor_is_image(x))
         v = convert_to_tokens(c, v);
+    if (!same && x->dim[0] != y->dim[0])
+        return convert_from_stored(c, v, y);
     if (!same)
         v = convert_reshape(c, v, nto, to);
     return tensor_is_image(y) ? convert_to_image(c, v) : v;
-}
-
-/* Returns the loops of a strided copy by descending stride, so that they are x's dims in
- * memory order. Dies unless it is a permutation that leaves the batch first. */
-static void copy_order(const struct node *n, int order[STRIDED_COPY_DIMS])
-{
-    const struct strided_copy_attrs *a = n->attrs;
-    int64_t next = tensor_len(n->in[0]);
-
-    for (int i = 0; i < a->n; i++) {
-        int at = i;
-
-        for (; at > 0 && a->stride[order[at - 1]] < a->stride[i]; at--)
-            order[at] = order[at - 1];
-        order[at] = i;
-    }
-    for (int i = 0; i < a->n; i++) {
-        if (a->offset || (i == 0) != (order[i] == 0) ||
-            a->stride[order[i]] * a->len[order[i]] != next)
-            die("layer '%s': this copy cannot be exported to ONNX yet", n->layer);
-        next = a->stride[order[i]];
-    }
-}
-
-/* A permutation: x with a dim for each loop, transposed. */
-const char *convert_strided_copy(struct convert *c, const struct node *n)
-{
-    const struct strided_copy_attrs *a = n->attrs;
-    int64_t from[STRIDED_COPY_DIMS] = {0}, perm[STRIDED_COPY_DIMS], to[TENSOR_DIMS];
-    int order[STRIDED_COPY_DIMS];
-    const char *v = convert_value(c, n->in[0]);
-
-    copy_order(n, order);
-    for (int i = 0; i < a->n; i++) {
-        from[i] = i ? a->len[order[i]] : 0;
-        perm[order[i]] = i;
-    }
-    if (tensor_is_image(n->in[0]))
-        v = convert_to_tokens(c, v);
-    v = convert_reshape(c, v, a->n, from);
-    v = convert_transpose(c, v, a->n, perm);
-    return convert_reshape(c, v, stored_dims(n->out[0], to), to);
 }
 
 /* Logical dims are ONNX's. */

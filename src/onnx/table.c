@@ -4,15 +4,18 @@
 #include "ops/avgpool2d.h"
 #include "ops/batchnorm.h"
 #include "ops/concat.h"
+#include "ops/constant.h"
 #include "ops/conv2d.h"
 #include "ops/corn.h"
 #include "ops/cpb_table.h"
 #include "ops/expr.h"
+#include "ops/gather.h"
 #include "ops/global_avgpool.h"
 #include "ops/groupnorm.h"
 #include "ops/layer_scale.h"
 #include "ops/layernorm.h"
 #include "ops/linear.h"
+#include "ops/matmul.h"
 #include "ops/maxpool2d.h"
 #include "ops/pad_end.h"
 #include "ops/pad_shortcut.h"
@@ -23,6 +26,7 @@
 #include "ops/quantize.h"
 #include "ops/resample.h"
 #include "ops/scale_channels.h"
+#include "ops/softmax.h"
 #include "ops/strided_copy.h"
 #include "ops/tokens.h"
 #include "ops/unscale.h"
@@ -48,6 +52,12 @@ const struct convert_row convert_table[] = {
     {&op_resample, convert_resample},
     {&op_concat, convert_concat_op},
     {&op_strided_copy, convert_strided_copy},
+    {&op_strided_copy_grad, convert_strided_copy_grad},
+    {&op_matmul, convert_matmul},
+    {&op_softmax, convert_softmax},
+    {&op_gather, convert_gather},
+    {&op_gather_grad, convert_gather_grad},
+    {&op_constant, convert_constant},
     {&op_slice, convert_slice_op},
     {&op_maxpool2d, convert_maxpool},
     {&op_avgpool2d, convert_avgpool},

@@ -26,7 +26,14 @@
 
 struct onnx;
 
-enum onnx_type { ONNX_FLOAT = 1, ONNX_UINT8 = 2, ONNX_INT8 = 3, ONNX_INT32 = 6 };
+enum onnx_type {
+    ONNX_FLOAT = 1,
+    ONNX_UINT8 = 2,
+    ONNX_INT8 = 3,
+    ONNX_INT32 = 6,
+    ONNX_INT64 = 7,
+    ONNX_BOOL = 9
+};
 
 struct onnx *onnx_new(const char *name);
 void onnx_free(struct onnx *x);
@@ -46,7 +53,7 @@ void onnx_string(struct onnx *x, const char *name, const char *value);
 /* Initializers. `data` is not copied. A repeated name is a BUG. */
 const char *onnx_tensor(struct onnx *x, const char *name, enum onnx_type type, int ndim,
                         const int64_t *dim, const void *data);
-/* Constants; equal ones share an initializer. onnx_int64s: a vector of n. */
+/* Constants; equal ones share an initializer. onnx_int64s: a short vector of n. */
 const char *onnx_int64s(struct onnx *x, int n, const int64_t *value);
 const char *onnx_scalar(struct onnx *x, float value);
 const char *onnx_zero_byte(struct onnx *x, bool is_unsigned); /* a scalar */

@@ -37,14 +37,51 @@ void pt2_map_zero(struct pt2_import *c)
 
 /* ---- names of the same memory ---- */
 
+/* If `part` shows the same elements of each position of dim 0, makes it those of the first one.
+ * Returns false if it does not. */
+static bool take_first(const struct tensor *all, struct pt2_value *part)
+{
+    int64_t each = tensor_len(all) / all->dim[0], last = part->offset;
+    int batch = -1;
+
+    for (int d = 0; d < part->ndim; d++)
+        if (part->stride[d] == each && part->dim[d] == all->dim[0] && batch < 0)
+            batch = d;
+        else
+            last += (part->dim[d] - 1) * part->stride[d];
+    if (batch < 0 || last >= each)
+        return false;
+    part->dim[batch] = 1;
+    return true;
+}
+
+/* Returns a tensor that is 1 where `part` shows an element of `all`, which has its dims, but
+ * only one position of dim 0 if all are equal, and 0 elsewhere. */
+static struct tensor *mask_of(struct pt2_import *c, const struct tensor *all,
+                              struct pt2_value part)
+{
+    bool first = take_first(all, &part);
+    int64_t dim[TENSOR_DIMS], len = tensor_len(all) / (first ? all->dim[0] : 1);
+    struct pt2_value mask = pt2_host_new(c, PT2_F32, 1, &len);
+
+    if (c->why->len)
+        return NULL;
+    part.t = NULL;
+    part.host = mask.host;
+    for (int64_t i = 0; i < pt2_value_len(&part); i++)
+        *pt2_host_at(&part, i) = 1;
+    mask = pt2_host_show(c, &mask);
+    pt2_dims(dim, all->dim, all->ndim);
+    dim[0] = first ? 1 : dim[0];
+    return pt2_view_of(c, mask.t, all->layout, all->ndim, dim);
+}
+
 /* Returns a tensor like `all` with the elements of `part`, which shows some of it, replaced
  * by `by`. */
 static struct tensor *with_part(struct pt2_import *c, struct tensor *all,
                                 const struct pt2_value *part, struct pt2_value by)
 {
     static const int order[] = {0, 1, 2, 3, 4, 5, 6, 7};
-    int64_t len = tensor_len(all);
-    struct pt2_value mask = pt2_host_new(c, PT2_F32, 1, &len), at = *part;
     struct strided_copy_attrs a = {.layer = pt2_layer(c),
                                    .n = part->ndim,
                                    .offset = part->offset,
@@ -61,13 +98,10 @@ static struct tensor *with_part(struct pt2_import *c, struct tensor *all,
     }
     if (!pt2_store(c, &by, order) || c->why->len)
         return all;
-    at.t = NULL;
-    at.host = mask.host;
-    for (int64_t i = 0; i < pt2_value_len(&at); i++)
-        *pt2_host_at(&at, i) = 1;
-    mask = pt2_host_show(c, &mask);
     memcpy(a.dim, all->dim, sizeof(a.dim));
-    in[0] = pt2_view_of(c, mask.t, all->layout, all->ndim, all->dim);
+    in[0] = mask_of(c, all, *part);
+    if (!in[0])
+        return all;
     in[1] = node(c->b, &op_strided_copy_grad, a.layer, &a, &by.t, 1);
     in[2] = all;
     e = expr_start(pt2_layer(c), 3, in);

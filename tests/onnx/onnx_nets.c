@@ -312,6 +312,20 @@ const struct onnx_net onnx_nets[] = {
      .height = 12,
      .width = 16,
      .quantized = true},
+#define ARCHIVE(NAME, SIDE)                                                              \
+    {                                                                                    \
+        .name = "pt2_" NAME, .type = "pt2", .model = "tests/golden/pt2/" NAME ".pt2",    \
+        .height = SIDE, .width = SIDE                                                    \
+    }
+    ARCHIVE("residual", 8),
+    ARCHIVE("tokens", 8),
+    ARCHIVE("moves", 8),
+    ARCHIVE("general", 8),
+    ARCHIVE("strides", 4),
+    ARCHIVE("constants", 8),
+    ARCHIVE("picks", 8),
+    ARCHIVE("norms", 8),
+    ARCHIVE("writes", 8),
 #define LARGE(TYPE, MODEL, SIDE, FOLD)                                                   \
     {                                                                                    \
         .name = MODEL, .type = TYPE, .model = MODEL, .height = SIDE, .width = SIDE,      \
@@ -405,10 +419,10 @@ static struct tensor *unit(struct builder *b, const struct tensor *values,
                        (struct init){INIT_CONSTANT, 1});
 }
 
-void onnx_trial_init(struct onnx_trial *t, const struct onnx_net *net)
+void onnx_trial_init(struct onnx_trial *t, const struct onnx_net *net, int64_t batch)
 {
     struct builder b = {.g = graph_new(&graph_ops_default, false)};
-    const int64_t dim[] = {ONNX_NET_BATCH, 3, net->height, net->width};
+    const int64_t dim[] = {batch, 3, net->height, net->width};
 
     *t = (struct onnx_trial){.g = b.g};
     t->x = graph_input(&b, "input", DTYPE_F32, LAYOUT_IMAGE, 4, dim);

@@ -22,13 +22,13 @@ extern const struct onnx_net onnx_nets[]; /* ended by a row without a name */
 
 enum { ONNX_NET_BATCH = 3 };
 
-/* An inference net with weights from the hash. */
+/* An inference net with weights from the hash, for that many images. */
 struct onnx_trial {
     struct graph *g, *floats; /* floats: the net before quantization, or NULL */
     struct tensor *x, *logits;
     float *flat;
 };
-void onnx_trial_init(struct onnx_trial *t, const struct onnx_net *net);
+void onnx_trial_init(struct onnx_trial *t, const struct onnx_net *net, int64_t batch);
 void onnx_trial_release(struct onnx_trial *t);
 struct onnx *onnx_trial_export(const struct onnx_trial *t, const struct onnx_net *net);
 

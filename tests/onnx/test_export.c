@@ -151,6 +151,19 @@ static char *write_model(struct onnx_trial *t, const struct onnx_net *net,
     return path;
 }
 
+/* Exports the net and appends its description. Returns the path. */
+static char *export_net(const struct onnx_net *net, const char *dir, struct strbuf *text)
+{
+    struct onnx_trial t;
+    char *path;
+
+    onnx_trial_init(&t, net, ONNX_BATCH);
+    path = write_model(&t, net, dir);
+    describe(text, path);
+    onnx_trial_release(&t);
+    return path;
+}
+
 /* Writes what onnxruntime needs to run it. */
 static void write_all(const struct onnx_net *net, const char *dir)
 {
@@ -159,9 +172,8 @@ static void write_all(const struct onnx_net *net, const char *dir)
     char *path;
     float *x, *z;
 
-    onnx_trial_init(&t, net);
-    path = write_model(&t, net, dir);
-    describe(&text, path);
+    path = export_net(net, dir, &text);
+    onnx_trial_init(&t, net, ONNX_NET_BATCH);
     write_file(dir, net->name, ".txt", text.buf, text.len);
     x = onnx_trial_images(&t);
     z = onnx_trial_run(&t, x);
@@ -192,19 +204,15 @@ static void test_net(void **state)
     const struct onnx_net *net = *state;
     char *dir = make_temp_dir(), *golden, *path, *want;
     struct strbuf got = STRBUF_INIT;
-    struct onnx_trial t;
     size_t len;
 
-    onnx_trial_init(&t, net);
-    path = write_model(&t, net, dir);
-    describe(&got, path);
+    path = export_net(net, dir, &got);
     assert_true(written_is(path, WRITTEN_ONNX));
     golden = xasprintf("tests/golden/onnx/%s.txt", net->name);
     want = file_read(golden, &len);
     if (!want)
         fail_msg("%s cannot be read", golden);
     compare_lines(golden, got.buf, want);
-    onnx_trial_release(&t);
     remove_temp_dir(dir);
     strbuf_release(&got);
     free(golden);
@@ -214,7 +222,7 @@ static void test_net(void **state)
 
 int main(int argc, char **argv)
 {
-    struct CMUnitTest tests[32];
+    struct CMUnitTest tests[64];
     const struct onnx_net *net = onnx_nets;
     size_t n = 0;
 
