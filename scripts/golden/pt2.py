@@ -5,11 +5,16 @@ tests/pt2/test_pt2_golden.c, and the same for a survey of larger networks.
     python3 -m pip install torch timm torchvision numpy
     python3 scripts/golden/pt2.py tests/golden/pt2                     the small ones
     python3 scripts/golden/pt2.py tests/golden/pt2 small:picks         one of them
+    SUFFIX=_2.6 python3 scripts/golden/pt2.py tests/golden/pt2 small:versions
     python3 scripts/golden/pt2.py /tmp/survey timm:resnet10t tv:vgg11_bn ...
 
 Networks whose NAME.json exists are skipped. BATCH is the number of images, SIDE their size; SIDE=0
 tries small sizes first, LIMIT is the time for each network in seconds; with it, archives that
-exist are kept. ONLY=archives writes no figures.
+exist are kept. ONLY=archives writes no figures, SUFFIX appends to the name of the archive, to
+write one with another version of PyTorch, whose figures are the same. Instead of names, "-" reads one name at a time from
+the standard input and answers with a line when its files are written; each network then has a
+process of its own, with MEMORY GiB at most. NAME.json then lacks "noise" until the line
+"NAME noise" adds it, because few comparisons need it, and fp64 takes the longest.
 
 For each network it writes NAME.pt2, an archive of torch.export.save in train mode with a
 symbolic batch, and NAME.json: the losses of three updates of SGD, the logits of the first and
@@ -19,9 +24,11 @@ the archive. Dropout and drop path are off, because no two programs draw the sam
 """
 import copy
 import gc
+import io
 import json
 import os
 import pathlib
+import resource
 import signal
 import sys
 
@@ -261,6 +268,35 @@ class Tied(nn.Module):
         return self.b(self.a(x.flatten(1)))
 
 
+class Versions(nn.Module):
+    """What archives of other versions of PyTorch write differently: infinities, views of a
+    storage, tied weights, constants, buffers, and batch norms."""
+
+    def __init__(self):
+        super().__init__()
+        storage = torch.randn(16)
+        self.conv = nn.Conv2d(3, 8, 3, 2, 1, bias=False)
+        self.bn = nn.BatchNorm2d(8)
+        self.qkv = nn.Linear(8, 24)
+        self.first, self.second = nn.Linear(8, 8), nn.Linear(8, 8)
+        self.second.weight = self.first.weight
+        self.gain = nn.Parameter(storage[:8])
+        self.shift = nn.Parameter(storage[8:])
+        self.fc = nn.Linear(8, 5)
+        self.register_buffer("index", torch.arange(16).flip(0))
+        self.register_buffer("mean", torch.rand(1, 3, 1, 1), persistent=False)
+
+    def forward(self, x):
+        x = F.relu_(self.bn(self.conv(x - self.mean))).flatten(2).transpose(1, 2)
+        n = x.shape[0]
+        q, k, v = self.qkv(x[:, self.index]).reshape(n, 16, 3, 2, 4).permute(2, 0, 3, 1, 4)
+        mask = torch.zeros(16, 16).masked_fill(torch.ones(16, 16).triu(1) > 0, -torch.inf)
+        y = ((q * 0.5) @ k.transpose(-2, -1) + mask).softmax(-1) @ v
+        x = x + y.transpose(1, 2).flatten(2) * self.gain + self.shift
+        x = self.second(F.gelu(self.first(x))) * torch.tensor([1.0, 2.0] * 4)
+        return self.fc(x.mean(1))
+
+
 def small():
     yield "residual", Residual(), 8
     yield "tokens", Tokens(), 8
@@ -272,6 +308,7 @@ def small():
     yield "picks", Picks(), 8
     yield "norms", Norms(), 8
     yield "writes", Writes(), 8
+    yield "versions", Versions(), 8
 
 
 class Out(nn.Module):
@@ -348,7 +385,7 @@ def export(model, path, side):
     x = torch.randn(2, 3, side, side)
     with torch.no_grad():
         program = torch.export.export(
-            model, (x,), dynamic_shapes=({0: torch.export.Dim("batch")},), strict=False)
+            model, (x,), dynamic_shapes=({0: torch.export.Dim("batch", max=1 << 20)},), strict=False)
     for node in program.graph.nodes:  # most of a small file
         node.meta.pop("stack_trace", None)
     torch.export.save(program, path)
@@ -433,7 +470,26 @@ def noise(out, exact, sizes):
     return found
 
 
-def write(folder, name, model, side):
+def sizes_of(model):
+    return {n: t.numel() for n, t in model.state_dict().items()}
+
+
+def save(path, out):
+    text = json.dumps(out, separators=(",", ":"))
+    path.write_text(text.replace('],"', '],\n"') + "\n")
+
+
+def add_noise(path, model):
+    """Adds the noise to figures that lack it."""
+    out = json.loads(path.read_text())
+    calm(model)
+    model.train()
+    sizes = sizes_of(model)
+    out["noise"] = noise(out, train(model.double(), out["side"]), sizes)
+    save(path, out)
+
+
+def write(folder, name, model, side, noisy=True):
     calm(model)
     model.train()
     side = side_of(model, side)
@@ -447,17 +503,61 @@ def write(folder, name, model, side):
             raise
     if os.environ.get("ONLY") == "archives":
         return
-    exact = copy.deepcopy(model).double()
+    exact = copy.deepcopy(model).double() if noisy else None
     out = train(model, side)
-    sizes = {n: t.numel() for n, t in model.state_dict().items()}
-    out["noise"] = noise(out, train(exact, side), sizes)
-    text = json.dumps(out, separators=(",", ":"))
-    (folder / f"{name}.json").write_text(text.replace('],"', '],\n"') + "\n")
-    print(path, path.stat().st_size, flush=True)
+    if noisy:
+        out["noise"] = noise(out, train(exact, side), sizes_of(model))
+    save(folder / f"{name}.json", out)
+    print(path, path.stat().st_size, file=sys.stderr, flush=True)
 
 
 def late(*_):
     raise TimeoutError("it takes longer than LIMIT seconds")
+
+
+def attempt(folder, spec, what=None):
+    """Writes the files of one network, or NAME.why; what: "noise" or "figures" alone."""
+    torch.manual_seed(0)
+    name = spec.replace("small:", "").replace(":", "_") + os.environ.get("SUFFIX", "")
+    path = folder / f"{name}.json"
+    if path.exists() and what != "noise":
+        return
+    signal.alarm(int(os.environ.get("LIMIT", 0)))
+    try:
+        model, side = named(spec)
+        if what == "noise":
+            add_noise(path, model)
+        else:
+            write(folder, name, model, side, what is None)
+    except Exception as e:
+        text = f"{type(e).__name__}: {(str(e).splitlines() or [''])[0][:200]}"
+        print(f"{spec}: {text}", file=sys.stderr, flush=True)
+        (folder / f"{name}.why").write_text(text + "\n")
+    signal.alarm(0)
+
+
+def warm_up():
+    """Imports what every network needs, before the first process is forked."""
+    import timm
+    import torchvision
+    program = torch.export.export(Tied().train(), (torch.randn(2, 3, 2, 2),), strict=False)
+    torch.export.save(program, io.BytesIO())
+    return timm, torchvision
+
+
+def serve(folder):
+    memory = int(os.environ.get("MEMORY", 0)) << 30
+    warm_up()
+    for line in sys.stdin:
+        pid = os.fork()
+        if pid == 0:
+            if memory:
+                resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
+            attempt(folder, *(line + " figures").split()[:2])
+            print(line.strip(), os.times().user, "s", file=sys.stderr, flush=True)
+            os._exit(0)
+        os.waitpid(pid, 0)
+        print("done", line.strip(), flush=True)
 
 
 def main(folder, *names):
@@ -465,24 +565,15 @@ def main(folder, *names):
     torch.use_deterministic_algorithms(True, warn_only=True)
     folder = pathlib.Path(folder)
     folder.mkdir(exist_ok=True)
+    if names == ("-",):
+        serve(folder)
+        return
     if not names:
         torch.manual_seed(0)
         for name, model, side in small():
             write(folder, name, model, side)
     for spec in names:
-        torch.manual_seed(0)
-        name = spec.replace("small:", "").replace(":", "_")
-        if (folder / f"{name}.json").exists():
-            continue
-        signal.alarm(int(os.environ.get("LIMIT", 0)))
-        try:
-            model, side = named(spec)
-            write(folder, name, model, side)
-        except Exception as e:
-            text = f"{type(e).__name__}: {(str(e).splitlines() or [''])[0][:200]}"
-            print(f"{spec}: {text}", flush=True)
-            (folder / f"{name}.why").write_text(text + "\n")
-        signal.alarm(0)
+        attempt(folder, spec)
         gc.collect()
 
 

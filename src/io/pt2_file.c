@@ -15,10 +15,11 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files are little-endi
 enum { TEXT_MAX = 256 << 20, TIMES = 16 };
 
 static const char mark[] = "archive_format";
+static const char flat[] = "serialized_exported_program.json"; /* of PyTorch 2.6 and 2.7 */
 
 /* ---- members ---- */
 
-/* Sets p->folder to the folder of the member `archive_format`. */
+/* Sets p->folder to the folder of the member `archive_format`, or to "" if there is none. */
 static bool find_folder(struct pt2_file *p)
 {
     zip_int64_t n = zip_get_num_entries(p->zip, 0);
@@ -32,7 +33,8 @@ static bool find_folder(struct pt2_file *p)
             return true;
         }
     }
-    return false;
+    p->folder = xstrdup("");
+    return zip_entry_find(p->zip, flat) >= 0;
 }
 
 /* Opens the zip archive and finds its folder. */
@@ -71,29 +73,42 @@ static int64_t find_entry(const struct pt2_file *p, const char *name)
     return i;
 }
 
+/* Returns the bytes of a member and a NUL, or NULL with a reason. */
+static char *read_member(const struct pt2_file *p, const char *name, uint64_t most,
+                         uint64_t *size, struct strbuf *why)
+{
+    int64_t i = find_entry(p, name);
+    char *data = NULL;
+
+    *size = i < 0 ? 0 : zip_entry_size(&p->in, p->zip, i);
+    if (i < 0)
+        (void)input_refuse(&p->in, why,
+                           "it has no '%s%s': export it with PyTorch 2.6 or later",
+                           p->folder, name);
+    else if (*size > most)
+        (void)input_refuse(&p->in, why, "'%s' has %" PRIu64 " bytes", name, *size);
+    else if (zip_entry_inflated(p->zip, i))
+        (void)input_refuse(&p->in, why, "'%s' is compressed", name);
+    else
+        data = xcalloc(1, (size_t)*size + 1);
+    if (data && zip_entry_read(&p->in, p->zip, (uint64_t)i, 0, *size, data, why)) {
+        free(data);
+        data = NULL;
+    }
+    return data;
+}
+
 int pt2_file_text(const struct pt2_file *p, const char *name, struct strbuf *text,
                   struct strbuf *why)
 {
-    int64_t i = find_entry(p, name);
     uint64_t size;
-    char *data;
-    int rc;
+    char *data = read_member(p, name, TEXT_MAX, &size, why);
 
-    if (i < 0)
-        return input_refuse(&p->in, why,
-                            "it has no '%s%s': export it with PyTorch 2.9 or later",
-                            p->folder, name);
-    size = zip_entry_size(&p->in, p->zip, i);
-    if (size > TEXT_MAX)
-        return input_refuse(&p->in, why, "'%s' has %" PRIu64 " bytes", name, size);
-    if (zip_entry_inflated(p->zip, i))
-        return input_refuse(&p->in, why, "'%s' is compressed", name);
-    data = xmalloc((size_t)size + 1);
-    rc = zip_entry_read(&p->in, p->zip, (uint64_t)i, 0, size, data, why);
-    if (!rc)
-        strbuf_add(text, data, (size_t)size);
+    if (!data)
+        return -1;
+    strbuf_add(text, data, (size_t)size);
     free(data);
-    return rc;
+    return 0;
 }
 
 static int check_text(const struct pt2_file *p, const char *name, const char *want,
@@ -106,6 +121,51 @@ static int check_text(const struct pt2_file *p, const char *name, const char *wa
         rc = input_refuse(&p->in, why, "its %s is '%.20s', not '%s'", name, text.buf,
                           want);
     strbuf_release(&text);
+    return rc;
+}
+
+/* Returns the length of a number that JSON does not have at the start of the text, or 0. */
+static size_t bare_word(const char *text, size_t len)
+{
+    static const char *const words[] = {"Infinity", "-Infinity", "NaN"};
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (len >= strlen(words[i]) && !memcmp(text, words[i], strlen(words[i])))
+            return strlen(words[i]);
+    return 0;
+}
+
+/* Appends JSON with its bare words as texts. */
+static void add_quoted(struct strbuf *to, const char *text, size_t len)
+{
+    bool inside = false;
+
+    for (size_t i = 0; i < len;) {
+        size_t word = inside ? 0 : bare_word(text + i, len - i);
+        size_t n = word ? word : inside && text[i] == '\\' && i + 1 < len ? 2 : 1;
+
+        if (text[i] == '"')
+            inside = !inside;
+        if (word)
+            strbuf_addstr(to, "\"");
+        strbuf_add(to, text + i, n);
+        if (word)
+            strbuf_addstr(to, "\"");
+        i += n;
+    }
+}
+
+int pt2_file_program(const struct pt2_file *p, struct strbuf *text, struct strbuf *why)
+{
+    struct strbuf raw = STRBUF_INIT;
+    int rc;
+
+    if (*p->folder)
+        return pt2_file_text(p, "models/model.json", text, why);
+    rc = pt2_file_text(p, flat, &raw, why);
+    if (!rc)
+        add_quoted(text, raw.buf, raw.len);
+    strbuf_release(&raw);
     return rc;
 }
 
@@ -246,23 +306,58 @@ static int list_tensors(struct pt2_file *p, const char *part, struct strbuf *why
     return rc;
 }
 
-static int open_part(struct pt2_file *p, const char *path, const char *part,
-                     struct strbuf *why)
+/* Lists the tensors of a member that is a file of torch.save. */
+static int list_saved(struct pt2_file *p, const char *member, struct strbuf *why)
 {
-    if (open_zip(p, path, why) || check_text(p, mark, "pt2", why) ||
-        check_text(p, "byteorder", "little", why))
+    uint64_t size;
+    char *data = read_member(p, member, p->in.size, &size, why);
+
+    if (!data || pth_open_bytes(&p->pth, p->in.path, data, size, why))
         return -1;
-    return list_tensors(p, part, why);
+    p->tensor = xcalloc(p->pth.n + 1, sizeof(*p->tensor));
+    p->view = xcalloc(p->pth.n + 1, sizeof(*p->view));
+    for (; p->n < p->pth.n; p->n++) {
+        const struct pth_view *v = &p->pth.view[p->n];
+        struct safetensors_tensor *t = &p->tensor[p->n];
+
+        *t = p->pth.tensor[p->n];
+        t->name = xstrdup(t->name);
+        strmap_put(&p->index, t->name, t);
+        p->view[p->n].entry = (int64_t)v->storage->offset;
+        p->view[p->n].offset = v->offset;
+        memcpy(p->view[p->n].stride, v->stride, sizeof(v->stride));
+    }
+    return 0;
+}
+
+/* `part`: "weights" or "constants"; `saved`: the member of PyTorch 2.6. */
+static int open_part(struct pt2_file *p, const char *path, const char *part,
+                     const char *saved, struct strbuf *why)
+{
+    char *member;
+    int rc;
+
+    if (open_zip(p, path, why))
+        return -1;
+    if (!*p->folder)
+        return list_saved(p, saved, why);
+    if (check_text(p, mark, "pt2", why) || check_text(p, "byteorder", "little", why))
+        return -1;
+    member = xasprintf("data/%s/model.pt", part);
+    rc = find_entry(p, member) >= 0 ? list_saved(p, member, why)
+                                    : list_tensors(p, part, why);
+    free(member);
+    return rc;
 }
 
 int pt2_file_open(struct pt2_file *p, const char *path, struct strbuf *why)
 {
-    return open_part(p, path, "weights", why);
+    return open_part(p, path, "weights", "serialized_state_dict.pt", why);
 }
 
 int pt2_file_open_constants(struct pt2_file *p, const char *path, struct strbuf *why)
 {
-    return open_part(p, path, "constants", why);
+    return open_part(p, path, "constants", "serialized_constants.pt", why);
 }
 
 void pt2_file_close(struct pt2_file *p)
@@ -273,6 +368,7 @@ void pt2_file_close(struct pt2_file *p)
     for (size_t i = 0; i < p->n; i++)
         free(p->tensor[i].name);
     strmap_release(&p->index);
+    pth_close(&p->pth);
     free(p->tensor);
     free(p->view);
     free(p->folder);
@@ -308,6 +404,8 @@ int pt2_file_read(const struct pt2_file *p, const struct safetensors_tensor *t,
 
     if (!t->size || !extent(t, v, &last))
         return 0;
+    if (p->pth.n)
+        return pth_read(&p->pth, &p->pth.tensor[t - p->tensor], data, why);
     storage = xmalloc((size_t)((last + 1) * each));
     rc = zip_entry_read(&p->in, p->zip, (uint64_t)v->entry, (uint64_t)v->offset * each,
                         (last + 1) * each, storage, why);

@@ -362,13 +362,25 @@ static int find_tensors(struct pth *p, bool ema, struct strbuf *why)
         if (name && add_tensor(p, name, d->item.v[i + 1], why))
             return -1;
     }
-    return p->n ? 0 : refuse(p, d, why);
+    return 0;
 }
 
 int pth_open(struct pth *p, const char *path, bool ema, struct strbuf *why)
 {
     *p = (struct pth){.part = ""};
-    return pth_file_open(&p->file, path, why) || find_tensors(p, ema, why) ? -1 : 0;
+    if (pth_file_open(&p->file, path, why) || find_tensors(p, ema, why))
+        return -1;
+    return p->n ? 0 : refuse(p, state_dict(p, ema), why);
+}
+
+int pth_open_bytes(struct pth *p, const char *path, void *data, uint64_t size,
+                   struct strbuf *why)
+{
+    *p = (struct pth){.part = ""};
+    return pth_file_open_bytes(&p->file, path, data, size, why) ||
+                   find_tensors(p, false, why)
+               ? -1
+               : 0;
 }
 
 void pth_close(struct pth *p)

@@ -45,6 +45,10 @@ struct pth {
 };
 
 int pth_open(struct pth *p, const char *path, bool ema, struct strbuf *why);
+/* The same for a zip archive in memory, which it frees: a part of the file `path`. It may
+ * have no tensors. */
+int pth_open_bytes(struct pth *p, const char *path, void *data, uint64_t size,
+                   struct strbuf *why);
 void pth_close(struct pth *p);
 
 /* Reads the t->size bytes of a tensor of p->tensor, row-major. */

@@ -101,6 +101,7 @@ static int check_zip(const struct pth_file *f, struct strbuf *why)
                : 0;
 }
 
+/* f->zip: as it was opened, or NULL. */
 static int open_zip(struct pth_file *f, struct strbuf *why)
 {
     int64_t at;
@@ -108,7 +109,6 @@ static int open_zip(struct pth_file *f, struct strbuf *why)
     char *text;
     int rc;
 
-    f->zip = zip_entry_open(&f->in, why);
     if (!f->zip)
         return -1;
     if (find_folder(f, why) || check_zip(f, why))
@@ -329,9 +329,18 @@ int pth_file_open(struct pth_file *f, const char *path, struct strbuf *why)
         return -1;
     if (!input_is_torch(start))
         return input_refuse(&f->in, why, "not a PyTorch file");
-    if (*start == 'P')
-        return open_zip(f, why) || list_storages(f, why) ? -1 : 0;
-    return open_stream(f, why);
+    if (*start != 'P')
+        return open_stream(f, why);
+    f->zip = zip_entry_open(&f->in, why);
+    return open_zip(f, why) || list_storages(f, why) ? -1 : 0;
+}
+
+int pth_file_open_bytes(struct pth_file *f, const char *path, void *data, uint64_t size,
+                        struct strbuf *why)
+{
+    *f = (struct pth_file){.in = {.path = xstrdup(path), .fd = -1, .size = size}};
+    f->zip = zip_entry_open_bytes(&f->in, data, size, why);
+    return open_zip(f, why) || list_storages(f, why) ? -1 : 0;
 }
 
 void pth_file_close(struct pth_file *f)

@@ -47,6 +47,9 @@ enum { PTH_FILE_TIMES = 16 };
 uint64_t pth_file_limit(const struct pth_file *f);
 
 int pth_file_open(struct pth_file *f, const char *path, struct strbuf *why);
+/* The same for a zip archive in memory, which it frees. */
+int pth_file_open_bytes(struct pth_file *f, const char *path, void *data, uint64_t size,
+                        struct strbuf *why);
 void pth_file_close(struct pth_file *f);
 
 /* Returns the storage of a PICKLE_REF, or NULL, and sets *first to the offset of its

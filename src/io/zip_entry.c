@@ -1,8 +1,17 @@
 #include "io/zip_entry.h"
 
+#include <stdlib.h>
 #include <zip.h>
 
 enum { CHUNK = 1 << 20 };
+
+/* Releases the error. */
+static void refuse_zip(const struct input *in, zip_error_t *e, struct strbuf *why)
+{
+    (void)input_refuse(in, why, "a damaged zip archive, or one that is cut off (%s)",
+                       zip_error_strerror(e));
+    zip_error_fini(e);
+}
 
 struct zip *zip_entry_open(struct input *in, struct strbuf *why)
 {
@@ -15,9 +24,28 @@ struct zip *zip_entry_open(struct input *in, struct strbuf *why)
         return zip;
     }
     zip_error_init_with_code(&e, code);
-    (void)input_refuse(in, why, "a damaged zip archive, or one that is cut off (%s)",
-                       zip_error_strerror(&e));
-    zip_error_fini(&e);
+    refuse_zip(in, &e, why);
+    return NULL;
+}
+
+struct zip *zip_entry_open_bytes(const struct input *in, void *data, uint64_t size,
+                                 struct strbuf *why)
+{
+    zip_error_t e;
+    zip_source_t *source;
+    struct zip *zip = NULL;
+
+    zip_error_init(&e);
+    source = zip_source_buffer_create(data, size, 1, &e);
+    if (source)
+        zip = zip_open_from_source(source, ZIP_RDONLY, &e);
+    else
+        free(data);
+    if (zip)
+        return zip;
+    if (source)
+        zip_source_free(source);
+    refuse_zip(in, &e, why);
     return NULL;
 }
 

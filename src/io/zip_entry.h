@@ -17,6 +17,11 @@ struct zip;
  * reason on failure. Close it with zip_discard(). */
 struct zip *zip_entry_open(struct input *in, struct strbuf *why);
 
+/* The same for an archive in memory, which it frees later, also on failure; `in` is only
+ * named in reasons. */
+struct zip *zip_entry_open_bytes(const struct input *in, void *data, uint64_t size,
+                                 struct strbuf *why);
+
 /* Returns the index of a member, or -1 if the archive lacks it. */
 int64_t zip_entry_find(struct zip *zip, const char *name);
 

@@ -227,7 +227,7 @@ static bool check_version(struct pt2_parser *c, json_t *root)
     return major == SCHEMA_MAJOR ||
            pt2_fail(c,
                     "its format has the version %lld, of PyTorch %s, and version %d is "
-                    "supported: export it with PyTorch 2.9 to 2.15",
+                    "supported: export it with PyTorch 2.6 to 2.15",
                     (long long)major, c->p->torch, SCHEMA_MAJOR);
 }
 
@@ -332,7 +332,7 @@ struct pt2_program *pt2_program_read(const char *path, struct strbuf *why)
     struct pt2_file file;
 
     if (!pt2_file_open(&file, path, why) &&
-        !pt2_file_text(&file, "models/model.json", &text, why)) {
+        !pt2_file_program(&file, &text, why)) {
         tied = pt2_file_shared(&file, &other);
         if (tied)
             strbuf_addf(&reason, "'%s' and '%s' share memory, which is not supported yet",

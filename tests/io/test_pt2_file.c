@@ -60,6 +60,58 @@ static void test_strides(void **state)
     strbuf_release(&why);
 }
 
+/* Files of torch.save in an archive have the weights and constants of the storages in one. */
+static void test_saved(void **state)
+{
+    static const char *const path[] = {GOLDEN "versions_2.8.pt2", GOLDEN "versions_2.6.pt2"};
+    struct strbuf why = STRBUF_INIT;
+    const struct safetensors_tensor *t;
+    struct pt2_file want, f;
+
+    (void)state;
+    assert_int_equal(pt2_file_open(&want, GOLDEN "versions.pt2", &why), 0);
+    for (int i = 0; i < 2; i++) {
+        assert_true(pt2_file_is(path[i]));
+        assert_int_equal(pt2_file_open(&f, path[i], &why), 0);
+        assert_int_equal(f.n, want.n);
+        for (size_t k = 0; k < f.n; k++) {
+            float a[256], b[256];
+
+            t = strmap_get(&want.index, f.tensor[k].name);
+            assert_non_null(t);
+            assert_int_equal(t->size, f.tensor[k].size);
+            assert_in_range(t->size, 1, sizeof(a));
+            assert_int_equal(pt2_file_read(&want, t, a, &why), 0);
+            assert_int_equal(pt2_file_read(&f, &f.tensor[k], b, &why), 0);
+            assert_memory_equal(a, b, t->size);
+        }
+        t = strmap_get(&f.index, "second.weight");
+        assert_string_equal(pt2_file_tied(&f, t), "first.weight");
+        pt2_file_close(&f);
+        assert_int_equal(pt2_file_open_constants(&f, path[i], &why), 0);
+        assert_true(strmap_has(&f.index, "mean"));
+        pt2_file_close(&f);
+    }
+    pt2_file_close(&want);
+    strbuf_release(&why);
+}
+
+/* Bare infinities become texts, within texts they stay. */
+static void test_program(void **state)
+{
+    struct strbuf why = STRBUF_INIT, text = STRBUF_INIT;
+    struct pt2_file f;
+
+    (void)state;
+    assert_int_equal(pt2_file_open(&f, GOLDEN "versions_2.6.pt2", &why), 0);
+    assert_int_equal(pt2_file_program(&f, &text, &why), 0);
+    assert_non_null(strstr(text.buf, ": \"-Infinity\""));
+    assert_null(strstr(text.buf, ": -Infinity"));
+    pt2_file_close(&f);
+    strbuf_release(&text);
+    strbuf_release(&why);
+}
+
 static void test_other_files(void **state)
 {
     struct strbuf why = STRBUF_INIT;
@@ -94,16 +146,15 @@ static int feed(int fd, const char *path, const char *data, size_t len)
     return good;
 }
 
-static void test_damage(void **state)
+static void damage(const char *of, int tensors, size_t every)
 {
     int fd = memfd_create("damaged", 0);
     char *path = xasprintf("/proc/self/fd/%d", fd);
     size_t len;
-    char *data = file_read(GOLDEN "strides.pt2", &len);
+    char *data = file_read(of, &len);
 
-    (void)state;
-    assert_int_equal(feed(fd, path, data, len), 3);
-    for (size_t i = 0; i < len; i += 11) {
+    assert_int_equal(feed(fd, path, data, len), tensors);
+    for (size_t i = 0; i < len; i += every) {
         char was = data[i];
 
         data[i] = (char)(was ^ 0x15);
@@ -117,11 +168,20 @@ static void test_damage(void **state)
     free(data);
 }
 
+static void test_damage(void **state)
+{
+    (void)state;
+    damage(GOLDEN "strides.pt2", 3, 11);
+    damage(GOLDEN "versions_2.6.pt2", 17, 101);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_weights),
         cmocka_unit_test(test_strides),
+        cmocka_unit_test(test_saved),
+        cmocka_unit_test(test_program),
         cmocka_unit_test(test_other_files),
         cmocka_unit_test(test_damage),
     };

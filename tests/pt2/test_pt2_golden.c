@@ -94,6 +94,15 @@ static void test_writes(void **state)
     check("tests/golden/pt2/writes.pt2", "tests/golden/pt2/writes.json");
 }
 
+/* One network, written by three versions of PyTorch, in three containers. */
+static void test_versions(void **state)
+{
+    (void)state;
+    check("tests/golden/pt2/versions.pt2", "tests/golden/pt2/versions.json");
+    check("tests/golden/pt2/versions_2.8.pt2", "tests/golden/pt2/versions.json");
+    check("tests/golden/pt2/versions_2.6.pt2", "tests/golden/pt2/versions.json");
+}
+
 static void test_given(void **state)
 {
     (void)state;
@@ -114,6 +123,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_picks),
         cmocka_unit_test(test_norms),
         cmocka_unit_test(test_writes),
+        cmocka_unit_test(test_versions),
     };
     const struct CMUnitTest others[] = {cmocka_unit_test(test_given)};
 
