@@ -87,7 +87,7 @@ const char *convert_constant(struct convert *c, const struct node *n)
     return onnx_tensor(c->x, name, ONNX_FLOAT, a->ndim, a->dim, a->data);
 }
 
-/* Returns v, [outer, all, inner], with zeros behind position all - 1. */
+/* Returns v, [outer, all, inner], with zeros as position `all`. */
 static const char *add_zeros(struct convert *c, const char *v)
 {
     return convert_pad(c, v, 3, (const int64_t[]){0, 0, 0, 0, 1, 0});

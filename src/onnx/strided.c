@@ -121,52 +121,77 @@ static const char *repeat(struct convert *c, const struct strided_copy_attrs *a,
     return onnx_node(c->x, "Expand", ONNX_IN(v, convert_concat(c, 0, part)));
 }
 
+/* x as [outer, batch, inner]; without a batch as [1, 1, inner]. The loops without that of the
+ * batch, which is loop `batch`, or -1. */
+struct picked {
+    int batch;
+    int64_t outer, inner, count, len[STRIDED_COPY_DIMS];
+};
+
+/* Dies if the elements of different images are picked at different places. */
+static struct picked find_picked(const struct node *n)
+{
+    const struct strided_copy_attrs *a = n->attrs;
+    int64_t all = tensor_len(n->in[0]);
+    struct picked p = {.batch = -1, .outer = 1, .inner = all, .count = 1};
+
+    for (int i = 0; i < a->n; i++) {
+        p.len[i] = a->len[i];
+        if (a->len[i] == ONNX_BATCH && a->stride[i] && p.batch < 0) {
+            p.batch = i;
+            p.inner = a->stride[i];
+            p.outer = all / (p.inner * ONNX_BATCH);
+            p.len[i] = 1;
+        }
+        p.count *= p.len[i];
+    }
+    if (convert_is_batch(p.count) || convert_is_batch(all) != (p.batch >= 0) ||
+        (p.batch >= 0 && p.outer * p.inner * ONNX_BATCH != all))
+        die("layer '%s': this copy cannot be exported to ONNX", n->layer);
+    return p;
+}
+
+/* Returns the places of the picked elements in [outer, inner]. */
+static const char *places(struct convert *c, const struct node *n, const struct picked *p)
+{
+    const struct strided_copy_attrs *a = n->attrs;
+    int64_t *place = arena_new(c->mem, (size_t)p->count * sizeof(*place));
+
+    for (int64_t i = 0; i < p->count; i++) {
+        int64_t at = a->offset + strided_copy_place(p->len, a->stride, a->n, i);
+
+        place[i] = at;
+        if (p->batch < 0)
+            continue;
+        if (at / p->inner % ONNX_BATCH)
+            die("layer '%s': this copy cannot be exported to ONNX", n->layer);
+        place[i] = at / (p->inner * ONNX_BATCH) * p->inner + at % p->inner;
+    }
+    return convert_places(c, n, p->count, place);
+}
+
 /* Picks the elements of an image, or of a tensor without a batch, by their places. */
 static const char *pick(struct convert *c, const struct node *n)
 {
     const struct strided_copy_attrs *a = n->attrs;
-    int64_t len[STRIDED_COPY_DIMS], to[STRIDED_COPY_DIMS + 1], perm[STRIDED_COPY_DIMS],
-        all = tensor_len(n->in[0]), inner = all, outer = 1, count = 1, *place;
+    struct picked p = find_picked(n);
+    int64_t to[STRIDED_COPY_DIMS + 1] = {p.batch < 0 ? 1 : ONNX_BATCH},
+                                   perm[STRIDED_COPY_DIMS];
     const char *v = convert_stored(c, n->in[0]);
-    int batch = -1;
 
-    for (int i = 0; i < a->n; i++) {
-        len[i] = a->len[i];
-        if (a->len[i] == ONNX_BATCH && a->stride[i] && batch < 0) {
-            batch = i;
-            inner = a->stride[i];
-            outer = all / (inner * ONNX_BATCH);
-            len[i] = 1;
-        }
-        count *= len[i];
-    }
-    if (convert_is_batch(count) || convert_is_batch(all) != (batch >= 0) ||
-        (batch >= 0 && outer * inner * ONNX_BATCH != all))
-        die("layer '%s': this copy cannot be exported to ONNX", n->layer);
-    if (outer > 1) {
-        v = convert_dims(c, v, CONVERT_DIMS(outer, ONNX_BATCH, inner));
+    if (p.outer > 1) {
+        v = convert_dims(c, v, CONVERT_DIMS(p.outer, ONNX_BATCH, p.inner));
         v = convert_transpose(c, v, CONVERT_DIMS(1, 0, 2));
     }
-    v = convert_dims(c, v, CONVERT_DIMS(batch < 0 ? 1 : ONNX_BATCH, outer * inner));
-    place = arena_new(c->mem, (size_t)count * sizeof(*place));
-    for (int64_t i = 0; i < count; i++) {
-        int64_t at = a->offset + strided_copy_place(len, a->stride, a->n, i);
-
-        place[i] = at / (inner * ONNX_BATCH) * inner + at % inner;
-        if (batch < 0)
-            place[i] = at;
-        else if (at / inner % ONNX_BATCH)
-            die("layer '%s': this copy cannot be exported to ONNX", n->layer);
-    }
-    v = onnx_node(c->x, "Gather", ONNX_IN(v, convert_places(c, n, count, place)));
+    v = convert_dims(c, v, CONVERT_DIMS(to[0], p.outer * p.inner));
+    v = onnx_node(c->x, "Gather", ONNX_IN(v, places(c, n, &p)));
     onnx_int(c->x, "axis", 1);
-    to[0] = batch < 0 ? 1 : ONNX_BATCH;
     for (int i = 0, at = 1; i < a->n; i++) {
-        perm[i] = i == batch ? 0 : at;
-        if (i != batch)
-            to[at++] = len[i];
+        perm[i] = i == p.batch ? 0 : at;
+        if (i != p.batch)
+            to[at++] = p.len[i];
     }
-    if (batch > 0) {
+    if (p.batch > 0) {
         v = convert_dims(c, v, a->n, to);
         v = convert_transpose(c, v, a->n, perm);
     }

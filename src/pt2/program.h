@@ -1,7 +1,7 @@
 /*
  * An exported program: the graph and the signature of an archive of torch.export.save, as
  * plain structs. The format is that of torch/_export/serde/schema.py, version 8, which
- * PyTorch 2.9 to 2.15 write in an archive of its own (io/pt2_file.h).
+ * PyTorch 2.6 to 2.15 write in archives of three kinds (io/pt2_file.h).
  *
  *   struct pt2_program *p = pt2_program_read("net.pt2", &why);
  *   struct pt2_program *p = pt2_program_parse(text, len, &why);       of a checkpoint
