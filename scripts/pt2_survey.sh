@@ -12,23 +12,31 @@
 # tried, which takes a quarter of one. Prints a line per network:
 #
 #   equal timm:resnet10t
+#   equal timm:resnet10t within PyTorch's rounding  with the tolerance of "noise" in the figures
 #   imports timm:resnet10t                         with IMPORT=1, or PyTorch took longer than LIMIT
 #   refused timm:sequencer2d_s node 'lstm' of 'stages.0...': aten.lstm.input: this operator is ...
 #   differs ...                                    the first figure that does
 #   fails ...                                      PyTorch cannot export it
 #
 # and, at the end, the number of each, and how often each operator was refused. Images are as small
-# as the network permits, in batches of BATCH (2). LIMIT is the time for PyTorch, and for trainc, in
-# seconds (300). TEST is the test program, TRAINC the program; FOLDER keeps the archives and figures
-# for the next call if it is set.
+# as the network permits, in batches of BATCH (2). LIMIT is the CPU time for PyTorch, and for trainc, in
+# seconds (300), MEMORY what either may allocate, in GiB (6). TEST is the test program, TRAINC the
+# program; FOLDER keeps the archives and figures for the next call if it is set. RESULTS is a file
+# to which the lines are appended: networks that have one there are not tried again, so that a
+# survey can be stopped and continued.
+#
+# With TIME=ROUNDS, times a training step instead: trainc and torch.compile in turns, with the same
+# archive, images of the size for which the network was trained, in batches of BATCH (8), and bf16 or
+# DTYPE=fp32. Prints the medians in images per second, and their ratio.
 set -u
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}
 test=${TEST:-build/cc/tests/pt2/test_pt2_golden}
 trainc=${TRAINC:-./trainc}
 limit=${LIMIT:-300}
+export MEMORY=${MEMORY:-6}
 folder=${FOLDER:-/tmp/pt2-survey.$$}
-[ -x "$test" ] || { echo "pt2_survey: there is no '$test': make CUDA=0 $test" >&2; exit 2; }
+results=${RESULTS:-$folder/verdicts}
 mkdir -p "$folder"
 [ -n "${FOLDER:-}" ] || trap 'rm -rf "$folder"' EXIT
 [ $# -gt 0 ] || set -- $(cat scripts/pt2_nets.txt)
@@ -39,36 +47,86 @@ refusal() {
     sed 's/^--model: //; s/^[^:]*pt2'"'"': //' | head -n 1
 }
 
-# Prints the verdict on one network.
+# Asks PyTorch for the archive and the figures of a network, unless they exist; `noise`: for the
+# noise of the figures.
+export_net() { # NET [noise]
+  local reply
+  [ $# -eq 2 ] || [ ! -s "$folder/${1/:/_}.json" ] || return 0
+  [ -n "${exporter_PID:-}" ] || coproc exporter {
+    ONLY=${IMPORT:+archives} SIDE=0 BATCH=${BATCH:-2} LIMIT=$limit exec "$python" scripts/golden/pt2.py \
+      "$folder" - 2>>"$folder/export.log"
+  }
+  echo "$*" >&"${exporter[1]}"
+  read -r reply <&"${exporter[0]}"
+}
+
+# True if trainc trains the network as PyTorch does; else $folder/text says what differs.
+compare() {
+  (ulimit -d $((MEMORY << 20)) -t "$limit" && TEST_BACKENDS=${TEST_BACKENDS:-cpu} \
+    "$test" "$1.pt2" "$1.json") >"$folder/text" 2>&1
+}
+
+# Sets `verdict` for one network.
 judge() {
-  local file=$folder/${1/:/_} text why only=
-  [ -z "${IMPORT:-}" ] || only=archives
-  [ -s "$file.json" ] || ONLY=$only SIDE=0 BATCH=${BATCH:-2} LIMIT=$limit \
-    "$python" scripts/golden/pt2.py "$folder" "$1" >"$folder/export" 2>&1
+  local file=$folder/${1/:/_} why
+  export_net "$1"
   if [ ! -s "$file.pt2" ]; then
-    echo "fails $1 $(tail -n 1 "$folder/export")"
-    return
-  fi
-  why=$(refusal "$file.pt2")
-  if [ -n "$why" ]; then
-    echo "refused $1 $why"
+    verdict="fails $1 $(cat "$file.why" 2>/dev/null || echo "it needs more than $MEMORY GiB")"
+  elif [ -s "$file.json" ] && compare "$file"; then
+    verdict="equal $1"
+  elif why=$(refusal "$file.pt2") && [ -n "$why" ]; then
+    verdict="refused $1 $why"
   elif [ ! -s "$file.json" ]; then
-    echo "imports $1"
-  elif text=$(TEST_BACKENDS=${TEST_BACKENDS:-cpu} timeout "$limit" \
-    "$test" "$file.pt2" "$file.json" 2>&1); then
-    echo "equal $1"
+    verdict="imports $1 $(cat "$file.why" 2>/dev/null)"
+  elif export_net "$1" noise && compare "$file"; then
+    verdict="equal $1 within PyTorch's rounding"
   else
-    echo "differs $1 $(grep -m 1 -E 'ERROR: |error' <<<"$text" || echo "it takes longer")"
+    verdict="differs $1 $(grep -m 1 -E 'ERROR: |error' "$folder/text" || echo "it takes longer")"
   fi
   [ -n "${FOLDER:-}" ] || rm -f "$file.pt2" "$file.json"
 }
 
+median() { sort -n | awk '{v[NR] = $1} END {print v[int((NR + 1) / 2)]}'; }
+rate() { grep -o '[0-9.]* img/s' | head -n 1 | cut -d' ' -f1; }
+
+# Prints the speed of a network in trainc and in torch.compile.
+time_net() {
+  local file=$folder/${1/:/_}_full dtype=${DTYPE:-bf16} batch=${BATCH:-8} level=O1 log=$folder/times
+  mkdir -p "$log"
+  rm -f "$log"/*
+  [ "$dtype" = bf16 ] || level=O0
+  [ -s "$file.pt2" ] || ONLY=archives SUFFIX=_full "$python" scripts/golden/pt2.py "$folder" "$1" >"$log/line" 2>&1
+  [ -s "$file.pt2" ] || { echo "$1: $(tail -n 1 "$log/line")"; return; }
+  for ((i = 0; i < TIME; i++)); do
+    "$python" scripts/bench/pytorch_train_step.py --model "$1" --dtype "$dtype" \
+      --mode compiled --batch "$batch" --seconds 5 >"$log/line" 2>&1 || { tail -n 1 "$log/line"; return; }
+    rate <"$log/line" >>"$log/torch"
+    "$trainc" bench --model "$file.pt2" --batch-size "$batch" --seconds 5 --opts AMP_OPT_LEVEL $level \
+      AMP.DTYPE bf16 TRAIN.EMA.ENABLE False >"$log/line" 2>&1 || { tail -n 1 "$log/line"; return; }
+    rate <"$log/line" >>"$log/trainc"
+  done
+  echo "$(median <"$log/trainc") $(median <"$log/torch")" | awk -v what="$1 $dtype batch $batch" \
+    '{printf "%s: trainc %s img/s, torch.compile %s img/s, ratio %.2f\n", what, $1, $2, $1 / $2}'
+  [ -n "${FOLDER:-}" ] || rm -f "$file.pt2"
+}
+
+if [ -n "${TIME:-}" ]; then
+  for net in "$@"; do
+    time_net "$net"
+  done
+  exit
+fi
+
+[ -x "$test" ] || { echo "pt2_survey: there is no '$test': make CUDA=0 $test" >&2; exit 2; }
+touch "$results"
 for net in "$@"; do
+  grep -qE "^[a-z]* $net( |$)" "$results" && continue
   judge "$net"
-done | tee "$folder/verdicts"
+  echo "$verdict" | tee -a "$results"
+done
 echo
 for verdict in equal imports refused differs fails; do
-  echo "$(grep -c "^$verdict " "$folder/verdicts") of $# $verdict"
+  echo "$(grep -c "^$verdict " "$results") of $# $verdict"
 done
-sed -n 's/^refused [^ ]* //p' "$folder/verdicts" | sed "s/^node '[^']*'\( of '[^']*'\)\?: //" |
+sed -n 's/^refused [^ ]* //p' "$results" | sed "s/^node '[^']*'\( of '[^']*'\)\?: //" |
   sort | uniq -c | sort -rn

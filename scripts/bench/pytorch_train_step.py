@@ -7,15 +7,18 @@ models, whose attention is PyTorch's scaled_dot_product_attention, and for the U
 ResNet-34 of segmentation_models_pytorch, at 256 pixels), channels_last for
 convolutional models, 16-bit types by autocast (fp16 with a gradient scaler); eager or
 compiled. Prints one line: images per second from the median step, and the peak memory of
-the process or of the GPU. Without timm, Swin-T is torchvision's.
+the process or of the GPU. Without timm, Swin-T is torchvision's. KIND:NAME is a network of
+scripts/pt2_nets.txt, with 10 classes and images of the size for which it was trained.
 
-    pytorch_train_step.py --model resnet50|resnet20|unet|TIMM_MODEL [--dtype fp32|bf16|fp16]
+    pytorch_train_step.py --model resnet50|resnet20|unet|TIMM_MODEL|KIND:NAME [--dtype fp32|bf16|fp16]
                           [--batch N] [--mode eager|compiled] [--seconds 5] [--threads 2]
                           [--device cpu|cuda]
 """
 import argparse
+import pathlib
 import resource
 import statistics
+import sys
 import time
 
 import torch
@@ -67,6 +70,12 @@ def main():
 
         model, size, classes, batch = smp.Unet("resnet34", encoder_weights=None,
                                                classes=21), 256, 21, a.batch or 8
+    elif ":" in a.model:
+        sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "golden"))
+        from pt2 import named
+
+        model, size = named(a.model)
+        classes, batch = 10, a.batch or 8
     else:
         model, size, classes, batch = transformer(a.model), 224, 1000, a.batch or 8
     resnet = a.model.startswith("resnet")
@@ -83,6 +92,11 @@ def main():
     labels = torch.arange(batch) % classes
     if a.model == "unet":
         labels = torch.randint(classes, (batch, size, size))
+    elif ":" in a.model:
+        with torch.no_grad():
+            out = model.eval()(torch.randn(1, 3, size, size, device=a.device)).shape
+        model.train()
+        labels = torch.randint(classes, (batch, *out[2:]))
     labels = labels.to(a.device)
     mean = torch.tensor([0.485, 0.456, 0.406]).view(1, 3, 1, 1).to(a.device) * 255
     std = torch.tensor([0.229, 0.224, 0.225]).view(1, 3, 1, 1).to(a.device) * 255

@@ -9,7 +9,7 @@ tests/pt2/test_pt2_golden.c, and the same for a survey of larger networks.
     python3 scripts/golden/pt2.py /tmp/survey timm:resnet10t tv:vgg11_bn ...
 
 Networks whose NAME.json exists are skipped. BATCH is the number of images, SIDE their size; SIDE=0
-tries small sizes first, LIMIT is the time for each network in seconds; with it, archives that
+tries small sizes first, LIMIT is the CPU time for each network in seconds; with it, archives that
 exist are kept. ONLY=archives writes no figures, SUFFIX appends to the name of the archive, to
 write one with another version of PyTorch, whose figures are the same. Instead of names, "-" reads one name at a time from
 the standard input and answers with a line when its files are written; each network then has a
@@ -45,6 +45,7 @@ SGD = dict(lr=1e-4, momentum=0.9, nesterov=True)  # the test has the same
 DECAY = 0.05
 BATCH = int(os.environ.get("BATCH", 4))
 SMALL = (64, 96, 128)  # sizes that SIDE=0 tries
+AUXILIARY = ("googlenet", "inception_v3")  # PyTorch cannot save their outputs in train mode
 
 
 class Residual(nn.Module):
@@ -343,7 +344,8 @@ def named(spec):
         return Out(torchvision.models.get_model(name, weights=None, weights_backbone=None,
                                                 num_classes=10)), 128
     sides = {"inception_v3": 299, "swin_v2_t": 256}
-    return (torchvision.models.get_model(name, weights=None, num_classes=10),
+    more = dict(aux_logits=False, init_weights=False) if name in AUXILIARY else {}
+    return (torchvision.models.get_model(name, weights=None, num_classes=10, **more),
             sides.get(name, 224))
 
 
@@ -522,7 +524,7 @@ def attempt(folder, spec, what=None):
     path = folder / f"{name}.json"
     if path.exists() and what != "noise":
         return
-    signal.alarm(int(os.environ.get("LIMIT", 0)))
+    signal.setitimer(signal.ITIMER_PROF, int(os.environ.get("LIMIT", 0)))
     try:
         model, side = named(spec)
         if what == "noise":
@@ -533,7 +535,7 @@ def attempt(folder, spec, what=None):
         text = f"{type(e).__name__}: {(str(e).splitlines() or [''])[0][:200]}"
         print(f"{spec}: {text}", file=sys.stderr, flush=True)
         (folder / f"{name}.why").write_text(text + "\n")
-    signal.alarm(0)
+    signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def warm_up():
@@ -561,7 +563,7 @@ def serve(folder):
 
 
 def main(folder, *names):
-    signal.signal(signal.SIGALRM, late)
+    signal.signal(signal.SIGPROF, late)
     torch.use_deterministic_algorithms(True, warn_only=True)
     folder = pathlib.Path(folder)
     folder.mkdir(exist_ok=True)
