@@ -4,6 +4,7 @@
  * from fp32 moments stays within a bound, also where the covariance cancels.
  */
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@
 #include "base/philox.h"
 #include "cpu/backend.h"
 #include "graph/autodiff.h"
+#include "graph/collective.h"
 #include "graph/flat.h"
 #include "graph/program.h"
 #include "ops/activation.h"
@@ -262,7 +264,7 @@ static void test_cancellation(void **state)
 
 /* ---- the graph edit ---- */
 
-enum { IMAGES = 4, SIDE = 6, IN = 8, OUT = 32 };
+enum { IMAGES = 4, SIDE = 6, IN = 8, OUT = 32, RANKS = 2 };
 
 struct trained {
     float y[IMAGES * OUT * SIDE * SIDE], dx[IMAGES * IN * SIDE * SIDE];
@@ -281,35 +283,49 @@ static bool always(void *arg, const struct norm_fold_layer *l)
     return true;
 }
 
+static bool part(void *arg, const struct norm_fold_layer *l)
+{
+    (void)arg;
+    return l->rows == IMAGES / RANKS * SIDE * SIDE;
+}
+
+/* Values `which` from number `first` on. */
 static void fill(const struct backend *b, struct device *dev, struct program *p,
-                 const struct tensor *t, int which)
+                 const struct tensor *t, int which, int64_t first)
 {
     float *v = xcalloc((size_t)tensor_len(t), sizeof(*v));
 
     for (int64_t i = 0; i < tensor_len(t); i++)
-        v[i] = (float)drawn(which, i);
+        v[i] = (float)drawn(which, first + i);
     b->copy_in(dev, program_data(p, t), v, tensor_size(t));
     free(v);
 }
 
-static void train(const struct backend *backend, bool folds, struct trained *r)
+/* `group`: the processes that share statistics, or NULL; this one has IMAGES / world. */
+static void train(const struct backend *backend, bool folds,
+                  const struct collective *group, struct trained *r)
 {
     struct graph *g = graph_new(&graph_ops_default, true);
     struct builder b = {.g = g};
     struct device *dev = backend->open(&(struct device_options){.threads = 2});
     void *base[MEMORY_COUNT] = {NULL};
-    int64_t in[] = {IMAGES, IN, SIDE, SIDE}, out[] = {IMAGES, OUT, SIDE, SIDE};
-    struct tensor *x = graph_input(&b, "x", DTYPE_F32, LAYOUT_IMAGE, 4, in);
-    struct tensor *other = graph_input(&b, "other", DTYPE_F32, LAYOUT_IMAGE, 4, out);
-    struct tensor *dy = graph_input(&b, "dy", DTYPE_F32, LAYOUT_IMAGE, 4, out), *y;
+    int64_t images = IMAGES / (group ? group->world : 1);
+    int64_t in[] = {images, IN, SIDE, SIDE}, out[] = {images, OUT, SIDE, SIDE};
+    int64_t rank = group ? group->rank : 0;
+    struct tensor *x, *other, *dy, *y;
     struct program *p;
+
+    graph_share_norms(g, group);
+    x = graph_input(&b, "x", DTYPE_F32, LAYOUT_IMAGE, 4, in);
+    other = graph_input(&b, "other", DTYPE_F32, LAYOUT_IMAGE, 4, out);
+    dy = graph_input(&b, "dy", DTYPE_F32, LAYOUT_IMAGE, 4, out);
 
     x->trainable = true;
     y = conv2d(&b, relu(&b, x, "before"), "conv", .out = OUT, .kernel = 1);
     y = relu(&b, add(&b, batchnorm(&b, y, "bn"), other, "add"), "relu");
     graph_flatten(g);
     if (folds)
-        r->folded = norm_fold_lower(g, DTYPE_F32, always, NULL);
+        r->folded = norm_fold_lower(g, DTYPE_F32, group ? part : always, NULL);
     b.phase = PHASE_BACKWARD;
     autodiff(&b, y, dy);
     graph_output(g, y);
@@ -318,11 +334,11 @@ static void train(const struct backend *backend, bool folds, struct trained *r)
         if (program_need(p, (enum memory)m))
             base[m] = backend->alloc(dev, program_need(p, (enum memory)m));
     program_bind(p, base);
-    fill(backend, dev, p, x, 1);
-    fill(backend, dev, p, other, 2);
-    fill(backend, dev, p, dy, 3);
+    fill(backend, dev, p, x, 1, rank * tensor_len(x));
+    fill(backend, dev, p, other, 2, rank * tensor_len(y));
+    fill(backend, dev, p, dy, 3, rank * tensor_len(y));
     for (int i = 0; i < g->flat->nparam; i++)
-        fill(backend, dev, p, g->flat->segment[i].tensor, 10 + i);
+        fill(backend, dev, p, g->flat->segment[i].tensor, 10 + i, 0);
     program_run(p);
     assert_true(program_need(p, MEMORY_STATS) <= sizeof(r->stats) &&
                 program_need(p, MEMORY_GRADS) <= sizeof(r->grads) * 4);
@@ -356,8 +372,8 @@ static void compare(const struct backend *backend)
 {
     struct trained *a = xcalloc(1, sizeof(*a)), *b = xcalloc(1, sizeof(*b));
 
-    train(&backend_ref, false, a);
-    train(backend, true, b);
+    train(&backend_ref, false, NULL, a);
+    train(backend, true, NULL, b);
     assert_int_equal(b->folded, 1);
     near("y", a->y, b->y, LEN(a->y));
     near("dx", a->dx, b->dx, LEN(a->dx));
@@ -377,6 +393,75 @@ static void test_cpu(void **state)
 {
     (void)state;
     compare(&backend_cpu);
+}
+
+/* ---- statistics of several processes, which are threads here ---- */
+
+static pthread_barrier_t meeting;
+static float table[RANKS][IN * IN];
+
+static void meet_mean(const struct collective *c, float *x, int64_t n)
+{
+    assert_true(n <= IN * IN);
+    memcpy(table[c->rank], x, (size_t)n * sizeof(*x));
+    (void)pthread_barrier_wait(&meeting);
+    for (int64_t i = 0; i < n; i++)
+        x[i] = (table[0][i] + table[1][i]) / RANKS;
+    (void)pthread_barrier_wait(&meeting);
+}
+
+struct process {
+    struct collective group;
+    const struct backend *backend;
+    struct trained result;
+};
+
+static void *run_process(void *arg)
+{
+    struct process *p = arg;
+
+    train(p->backend, true, &p->group, &p->result);
+    return NULL;
+}
+
+/* Each process has its part of the images; their gradients add up. */
+static void share(const struct backend *backend)
+{
+    struct trained *whole = xcalloc(1, sizeof(*whole));
+    struct process *p = xcalloc(RANKS, sizeof(*p));
+    float *grads = p[0].result.grads;
+    pthread_t thread[RANKS];
+
+    train(&backend_ref, false, NULL, whole);
+    (void)pthread_barrier_init(&meeting, NULL, RANKS);
+    for (int r = 0; r < RANKS; r++) {
+        p[r].group = (struct collective){.world = RANKS, .rank = r, .mean = meet_mean};
+        p[r].backend = backend;
+        assert_int_equal(pthread_create(&thread[r], NULL, run_process, &p[r]), 0);
+    }
+    for (int r = 0; r < RANKS; r++)
+        (void)pthread_join(thread[r], NULL);
+    for (int r = 0; r < RANKS; r++) {
+        const struct trained *t = &p[r].result;
+        size_t ny = LEN(t->y) / RANKS, nx = LEN(t->dx) / RANKS;
+
+        assert_int_equal(t->folded, 1);
+        near("y", whole->y + (size_t)r * ny, t->y, ny);
+        near("dx", whole->dx + (size_t)r * nx, t->dx, nx);
+        near("statistics", whole->stats, t->stats, LEN(t->stats));
+        for (size_t i = 0; r && i < LEN(t->grads); i++)
+            grads[i] += t->grads[i];
+    }
+    near("gradients", whole->grads, grads, LEN(whole->grads));
+    free(whole);
+    free(p);
+}
+
+static void test_shared(void **state)
+{
+    (void)state;
+    share(&backend_ref);
+    share(&backend_cpu);
 }
 
 /* Only what ends a residual branch is folded. */
@@ -427,7 +512,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_exact),     cmocka_unit_test(test_cancellation),
         cmocka_unit_test(test_reference), cmocka_unit_test(test_cpu),
-        cmocka_unit_test(test_pattern),
+        cmocka_unit_test(test_pattern),   cmocka_unit_test(test_shared),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
