@@ -33,6 +33,8 @@ NETS = {
     "regnet": ("regnetx_002", 48, dict(depth=7, w0=8, wa=10, wm=2, group_size=8)),
     "vgg11_bn": ("vgg11_bn", 37, {}),
     "densenet": ("densenet121", 45, dict(growth_rate=8, block_config=(2, 1, 2, 1))),
+    "resnetv2_18d": ("resnetv2_18d", 45, {}),
+    "inception_v3": ("inception_v3", 83, {}),
     "ghostnet_050": ("ghostnet_050", 48, {}),
     "test_efficientnet": ("test_efficientnet", 48, {}),
     "convnext": ("convnext_tiny", 48, dict(depths=(1, 1, 2, 1), dims=(8, 16, 24, 32))),

@@ -33,6 +33,8 @@ MODELS = [
     ("mixer", "resmlp_12_224", {}),
     ("vgg", "vgg11_bn", {}),
     ("densenet", "densenetblur121d", dict(growth_rate=8)),
+    ("resnetv2", "resnetv2_18", {}),
+    ("inception", "inception_v3", dict(aux_logits=True)),
     ("ghostnet", "ghostnet_050", {}),
     ("regnet", "regnety_002", {}),
     ("efficientnet", "test_efficientnet", {}),

@@ -7,13 +7,18 @@ convolutional families, in the form of model_resnet.py.
 """
 import sys
 
-from timm.layers import BlurPool2d, ClassifierHead
+from unittest import mock
+
+from timm.layers import BlurPool2d, ClassifierHead, ConvNormAct
 from timm.models.densenet import DenseNet
 from timm.models.ghostnet import GhostNet
 from timm.models.vgg import VGG, ConvMlp
 from torch import nn
+from torch.nn import functional as F
 
 import model_resnet as common
+
+inception_v3 = sys.modules["timm.models.inception_v3"]  # timm.models has a function of the name
 
 
 def vgg(layers, hidden, **args):
@@ -21,6 +26,30 @@ def vgg(layers, hidden, **args):
     net = VGG(layers, num_classes=10, **args)
     net.pre_logits = ConvMlp(net.num_features, hidden, 7, drop_rate=0)
     net.head = ClassifierHead(hidden, 10)
+    return net
+
+
+class Aux(inception_v3.InceptionAux):
+    """Its pooling is adaptive where the map is small."""
+
+    def forward(self, x):
+        size = [5 if n < 17 else (n - 5) // 3 + 1 for n in x.shape[2:]]
+        small = min(x.shape[2:]) < 17
+        pooled = F.adaptive_avg_pool2d(x, size) if small else F.avg_pool2d(x, 5, 3)
+        return self.fc(self.conv1(self.conv0(pooled)).mean((2, 3)))
+
+
+def inception(part):
+    """All layers have 1/part of the channels."""
+    def conv(i, o, *args, **kw):
+        return ConvNormAct(i if i == 3 else i // part, o // part, *args, **kw)
+
+    with mock.patch.object(inception_v3, "ConvNormAct", conv):
+        with mock.patch.object(inception_v3, "InceptionAux", Aux):
+            net = inception_v3.InceptionV3(num_classes=10, aux_logits=True)
+    net.fc = nn.Linear(2048 // part, 10)
+    net.AuxLogits.fc = nn.Linear(768 // part, 10)
+    net.slow = True
     return net
 
 
@@ -36,6 +65,7 @@ def nets():
     yield "densenet", DenseNet(8, (2, 3), num_classes=10), 4, 40
     yield "densenetblur", DenseNet(8, (1, 2), num_classes=10, stem_type="deep",
                                    aa_layer=BlurPool2d), 4, 37
+    yield "inception", inception(8), 6, 107
     yield "ghostnet", GhostNet(GHOST, num_classes=10, width=0.9, drop_rate=0), 4, 33
     yield "ghostnetv2", GhostNet(GHOST, num_classes=10, version="v2", drop_rate=0), 4, 37
 

@@ -20,7 +20,7 @@ resnet26t resnext50_32x4d resnext50d_32x4d resnext101_32x4d resnext101_32x8d
 resnext101_64x4d wide_resnet50_2 wide_resnet101_2 seresnet18 seresnet34 seresnet50
 seresnet101 seresnet152 seresnext26d_32x4d seresnext50_32x4d test_resnet
 vgg11 vgg11_bn vgg13 vgg13_bn vgg16 vgg16_bn vgg19 vgg19_bn densenet121 densenet161 densenet169
-densenet201 densenet264d densenetblur121d ghostnet_050 ghostnet_100 ghostnet_130 ghostnetv2_100
+densenet201 densenet264d densenetblur121d inception_v3 ghostnet_050 ghostnet_100 ghostnet_130 ghostnetv2_100
 ghostnetv2_130 ghostnetv2_160
 swin_tiny_patch4_window7_224 swin_small_patch4_window7_224 swin_base_patch4_window7_224
 swin_base_patch4_window12_384 swin_large_patch4_window7_224 swin_large_patch4_window12_384
@@ -110,6 +110,9 @@ def fnv1a(text):
     for c in text.encode():
         h = (h ^ c) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
     return h
+AUX = {"inception_v3": dict(aux_logits=True)}
+
+
 
 
 folder = pathlib.Path(sys.argv[1])

@@ -38,9 +38,11 @@ ADAMW = dict(lr=1e-3, betas=(0.9, 0.999), eps=1e-4)
 ADAMW_DECAY = 5.0
 LAYER_DECAY = 0.6
 KINKS = {nn.ReLU: (0,), nn.ReLU6: (0, 6), nn.Hardswish: (-3, 3), nn.Hardsigmoid: (-3, 3)}
+SLOW, SLOW_DECAY = dict(SGD, lr=1e-5), 0.05  # of nets with `slow`, in which rounding grows
 # The gradient of a bias before a 1x1 convolution and a batch norm is zero except for rounding;
 # AdamW's eps is large enough to keep that from becoming a full step.
 
+AUX = 0.4
 
 def hash32(x):
     x = np.asarray(x, dtype=np.uint32)
@@ -165,7 +167,10 @@ def train(model, x, y, optimizer, steps):
     for _ in range(steps):
         optimizer.zero_grad()
         logits = model(x)
-        loss = F.cross_entropy(logits, y)
+        loss = F.cross_entropy(logits if torch.is_tensor(logits) else logits[0], y)
+        if not torch.is_tensor(logits):  # an auxiliary head
+            logits, aux = logits
+            loss = loss + AUX * F.cross_entropy(aux, y)
         loss.backward()
         if not losses:
             first = logits.detach().clone()
@@ -213,7 +218,8 @@ def golden(model, batch, side, number, dtype, scale=1):
     x = scale * pixels(batch, side, number).to(dtype)
     y = torch.from_numpy((hash32(np.arange(batch)) % np.uint32(10)).astype(np.int64))
     out = dict(batch=batch, side=side, input=number)
-    for kind in ("sgd", "adamw", "layers"):
+    slow = getattr(model, "slow", False)
+    for kind in ("sgd",) if slow else ("sgd", "adamw", "layers"):
         reset(model)
         if kind == "sgd":
             optimizer = torch.optim.SGD(groups(model, SGD_DECAY), **SGD)
@@ -225,11 +231,16 @@ def golden(model, batch, side, number, dtype, scale=1):
         out["loss_" + kind] = losses
         out[kind] = {n: digest(n, t) for n, t in model.state_dict().items()
                      if not n.endswith("num_batches_tracked")}
-        if kind == "sgd":
+        if slow:
+            out["rate"] = SLOW["lr"]
+            optimizer = torch.optim.SGD(groups(model, SLOW_DECAY), **SLOW)
+        elif kind == "sgd":
             out["logits"] = [float(f"{v:.8g}") for v in logits.flatten().tolist()]
             out["grad"] = {n: digest(n, g) for n, g in grads.items()}
             model.eval()
-            out["eval"] = [float(f"{v:.8g}") for v in model(x).flatten().tolist()]
+            logits = model(x)
+            logits = logits if torch.is_tensor(logits) else logits[0]
+            out["eval"] = [float(f"{v:.8g}") for v in logits.flatten().tolist()]
             model.train()
     return out
 
@@ -267,3 +278,16 @@ def main(folder, *only, nets=nets):
 
 if __name__ == "__main__":
     main(*sys.argv[1:])
+def noise(a, b):
+    """Returns the largest difference of fp32 results (a) from fp64, relative to the norm."""
+    if isinstance(a, dict):
+        return max(noise(a[key], b[key]) for key in a)
+    a, b = np.array(a), np.array(b)
+    return float(f"{(np.abs(a - b).max() - 1e-6).clip(0) / np.abs(b).max():.2g}")
+
+
+                if "rate" in out:
+                    out["noise"] = {key: noise(out[key], others[0][key])
+                                    for key in ("logits", "grad", "sgd", "eval")}
+                    out["noise"]["loss"] = [noise(a, b) for a, b in zip(out["loss_sgd"],
+                                                                        others[0]["loss_sgd"])]

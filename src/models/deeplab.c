@@ -148,13 +148,15 @@ static const char *const reads[] = {"MODEL.NUM_CLASSES",
 static const char *const heads[] = {"segmentation_head.0", "classifier.4",
                                     "aux_classifier.4", NULL};
 
+static const char *const aux[] = {"aux_classifier", NULL};
+
 const struct model_family deeplab_family = {
     .type = "deeplab",
     .task = MODEL_SEGMENT,
     .models = models,
     .reads = reads,
     .heads = heads,
-    .aux = true,
+    .aux = aux,
     .build_model = deeplab_build,
     .check = check,
 };

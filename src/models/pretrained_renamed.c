@@ -3,6 +3,7 @@
 
 /* clang-format off */
 const struct pretrained_renamed pretrained_renamed_table[] = {
+    {"adv_inception_v3", "inception_v3.tf_adv_in1k"},
     {"convnext_base_384_in22ft1k", "convnext_base.fb_in22k_ft_in1k_384"},
     {"convnext_base_in22ft1k", "convnext_base.fb_in22k_ft_in1k"},
     {"convnext_base_in22k", "convnext_base.fb_in22k"},
@@ -26,6 +27,7 @@ const struct pretrained_renamed pretrained_renamed_table[] = {
     {"deit3_medium_patch16_224_in21ft1k", "deit3_medium_patch16_224.fb_in22k_ft_in1k"},
     {"deit3_small_patch16_224_in21ft1k", "deit3_small_patch16_224.fb_in22k_ft_in1k"},
     {"deit3_small_patch16_384_in21ft1k", "deit3_small_patch16_384.fb_in22k_ft_in1k"},
+    {"gluon_inception_v3", "inception_v3.gluon_in1k"},
     {"gluon_resnet101_v1b", "resnet101.gluon_in1k"},
     {"gluon_resnet101_v1d", "resnet101d.gluon_in1k"},
     {"gluon_resnet152_v1b", "resnet152.gluon_in1k"},
@@ -108,6 +110,7 @@ const struct pretrained_renamed pretrained_renamed_table[] = {
     {"vit_base_patch16_224_dino", "vit_base_patch16_224.dino"},
     {"vit_base_patch16_224_in21k", "vit_base_patch16_224.augreg_in21k"},
     {"vit_base_patch16_224_miil_in21k", "vit_base_patch16_224_miil.in21k"},
+    {"tf_inception_v3", "inception_v3.tf_in1k"},
     {"vit_base_patch32_224_clip_laion2b", "vit_base_patch32_clip_224.laion2b"},
     {"vit_base_patch32_224_in21k", "vit_base_patch32_224.augreg_in21k"},
     {"vit_base_patch8_224_dino", "vit_base_patch8_224.dino"},

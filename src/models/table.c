@@ -14,6 +14,7 @@
 #include "models/efficientnet.h"
 #include "models/erfnet.h"
 #include "models/ghostnet.h"
+#include "models/inception.h"
 #include "models/mit.h"
 #include "models/mixer.h"
 #include "models/mobilenetv2.h"
@@ -33,6 +34,7 @@ const struct model_family *const model_families[] = {
     &resnet_family,
     &vgg_family,
     &densenet_family,
+    &inception_family,
     &regnet_family,
     &efficientnet_family,
     &ghostnet_family,

@@ -91,7 +91,9 @@ struct model_family {
     const struct model_grid *grids;  /* or NULL */
     /* Layers that depend on the classes, ended by NULL; NULL: the layer of the logits. */
     const char *const *heads;
-    bool aux;           /* has auxiliary heads (models/stages.h) */
+    /* Layers of auxiliary heads (models/stages.h), with all below them, ended by NULL; NULL:
+     * it has none. Only training reads them, so weights may lack them or be too many. */
+    const char *const *aux;
     bool masks;         /* has mask tokens: models/masking.h */
     bool layer_norm;    /* has layer norms: trained with adaptive optimizers */
     int default_stages; /* of models/stages.h: the last ones; 0: all */

@@ -40,6 +40,10 @@ struct init init_rule_init(enum init_rule rule, int64_t fan_in, int64_t fan_out)
         return (struct init){INIT_TRUNC_NORMAL, 0.02f};
     case INIT_RULE_NORMAL_01:
         return normal(0.01 * 0.01);
+    case INIT_RULE_NORMAL_1:
+        return normal(0.1 * 0.1);
+    case INIT_RULE_NORMAL_001:
+        return normal(0.001 * 0.001);
     case INIT_RULE_NORMAL_TINY:
         return normal(1e-6 * 1e-6);
     case INIT_RULE_LECUN_NORMAL:

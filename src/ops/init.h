@@ -13,7 +13,7 @@
  *   PYTORCH          a = 1 / sqrt(fan_in), weights and biases alike
  *   UNIFORM_OUT      a = 1 / sqrt(fan_out): the classifiers of timm's EfficientNet
  *   TRUNC_NORMAL_02  s = 0.02, truncated at +-2, independent of the fan: timm's transformers
- *   NORMAL_01        s = 0.01, independent of the fan
+ *   NORMAL_1, NORMAL_01, NORMAL_001  s = 0.1, 0.01, 0.001, independent of the fan
  *   NORMAL_TINY      s = 1e-6
  *   LECUN_NORMAL     s = sqrt(1 / fan_in)
  *   ZERO, ONE        0, 1
@@ -42,6 +42,8 @@ enum init_rule {
     INIT_RULE_NORMAL_TINY,
     INIT_RULE_LECUN_NORMAL,
     INIT_RULE_ONE,
+    INIT_RULE_NORMAL_1,
+    INIT_RULE_NORMAL_001,
     INIT_RULE_COUNT
 };
 

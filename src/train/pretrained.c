@@ -61,13 +61,13 @@ static const char *own_name(const struct loading *l, const struct tensor *t)
 
 static bool of_head(const struct loading *l, const char *name)
 {
-    for (int i = 0; l->head[i]; i++) {
-        size_t len = strlen(l->head[i]);
+    return file_names_below(l->head, name);
+}
 
-        if (!strncmp(name, l->head[i], len) && name[len] == '.')
-            return true;
-    }
-    return false;
+/* True for an auxiliary head, of LOSSES or of the family: files may lack it. */
+static bool of_aux(const struct loading *l, const char *name)
+{
+    return losses_is_aux(name) || file_names_below(l->family->aux, name);
 }
 
 /* True for a parameter that no node reads, such as the encoder's classifier in ERFNet. */
@@ -201,7 +201,7 @@ static bool load_missing(struct loading *l, const struct segment *seg, const cha
         return false;
     } else if (unread(l, t)) {
         log_info("pretrained: %s: missing in the file (unused by the model)", t->name);
-    } else if (losses_is_aux(t->name)) {
+    } else if (of_aux(l, t->name)) {
         log_info("pretrained: %s: missing in the file, reinitialized", t->name);
     } else if (losses_is_unit(t->name) && !l->all) {
         log_debug("pretrained: %s: missing in the file", t->name);
@@ -222,7 +222,7 @@ static void load_misfit(struct loading *l, const struct tensor *t, const char *n
                         const struct safetensors_tensor *file)
 {
     bool fresh =
-        unread(l, t) || losses_is_aux(t->name) || (losses_is_unit(t->name) && !l->all) ||
+        unread(l, t) || of_aux(l, t->name) || (losses_is_unit(t->name) && !l->all) ||
         (of_head(l, name) && !l->all && other_classes(l)) || may_skip(l, t->name);
 
     if (fresh && losses_is_unit(t->name)) {
@@ -278,7 +278,7 @@ static void load_one(struct loading *l, const struct segment *seg, void *packed)
 /* True if a state dict may have this name even though the model lacks it. */
 static bool expected_extra(const struct loading *l, const char *name)
 {
-    return losses_is_aux(file_names_plain(&l->names, name)) ||
+    return of_aux(l, file_names_plain(&l->names, name)) ||
            (losses_is_unit(file_names_plain(&l->names, name)) && !l->all) ||
            file_names_extra(&l->names, l->family, name) ||
            statedict_is_tied(session_flat(l->s), file_names_plain(&l->names, name));

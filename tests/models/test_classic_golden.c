@@ -7,6 +7,7 @@
 
 #include "models/densenet.h"
 #include "models/ghostnet.h"
+#include "models/inception.h"
 #include "models/vgg.h"
 #include "tests/models/golden_train.h"
 #include "tests/test.h"
@@ -33,6 +34,7 @@ static const struct model nets[] = {
     NET("densenet", densenet, densenet, .growth = 8, .depth = {2, 3}),
     NET("densenetblur", densenet, densenet, .growth = 8, .depth = {1, 2}, .deep = true,
         .blur = true),
+    NET("inception", inception, inception, .width = 4),
     NET("ghostnet", ghostnet, ghostnet, .blocks = ghost, .width = 0.9),
     NET("ghostnetv2", ghostnet, ghostnet, .blocks = ghost, .v2 = true),
 };
@@ -69,6 +71,15 @@ static void test_densenetblur(void **state)
     check_net("densenetblur");
 }
 
+/* An odd size; the auxiliary head's loss, and its pooling of a map below 17 x 17. */
+static void test_inception(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(nets) / sizeof(nets[0]); i++)
+        if (nets[i].family == &inception_family)
+            golden_train(&nets[i], GOLDEN_SLOW, true);
+}
+
 /* Scaled widths, squeeze and excitation, shortcuts with other channels. */
 static void test_ghostnet(void **state)
 {
@@ -86,9 +97,10 @@ static void test_ghostnetv2(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_vgg),      cmocka_unit_test(test_vgg_bn),
-        cmocka_unit_test(test_densenet), cmocka_unit_test(test_densenetblur),
-        cmocka_unit_test(test_ghostnet), cmocka_unit_test(test_ghostnetv2),
+        cmocka_unit_test(test_vgg),        cmocka_unit_test(test_vgg_bn),
+        cmocka_unit_test(test_densenet),   cmocka_unit_test(test_densenetblur),
+        cmocka_unit_test(test_inception),  cmocka_unit_test(test_ghostnet),
+        cmocka_unit_test(test_ghostnetv2),
     };
 
     cmocka_set_test_filter(getenv("TEST_FILTER"));

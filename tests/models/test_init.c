@@ -177,6 +177,14 @@ static void test_init_classic(void **state)
     check_constant(&f, "conv_head.bias", 0);
     check_constant(&f, "blocks.0.0.bn2.weight", 1);
     check_spread(&f, "classifier.weight", 1 / sqrt(3 * 10), true);
+    f = net_new("inception_v3", (struct model_options){0}, 1);
+    check_spread(&f, "Mixed_6b.branch7x7_2.conv.weight", 0.1, false);
+    check_spread(&f, "AuxLogits.conv1.conv.weight", 0.1, false);
+    check_spread(&f, "AuxLogits.fc.weight", 0.001, false);
+    check_spread(&f, "fc.weight", 0.1, false);
+    check_spread(&f, "fc.bias", 1 / sqrt(3 * 2048), true);
+    net_release(&f);
+
     check_constant(&f, "classifier.bias", 0);
     net_release(&f);
 }

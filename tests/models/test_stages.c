@@ -15,6 +15,7 @@
 #include "models/efficientnet.h"
 #include "models/erfnet.h"
 #include "models/ghostnet.h"
+#include "models/inception.h"
 #include "models/mixer.h"
 #include "models/regnet.h"
 #include "models/resnet.h"
@@ -74,6 +75,7 @@ static struct model nets[] = {
     {.name = "densenet",
      .family = &densenet_family,
      .arch = &(const struct densenet){8, {2, 1, 2, 1}, false, false}},
+    {.name = "inception_v3", .family = &inception_family},
     {.name = "ghostnet_050", .family = &ghostnet_family},
     {.name = "test_efficientnet", .family = &efficientnet_family},
     {.name = "convnext",

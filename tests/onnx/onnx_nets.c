@@ -13,6 +13,7 @@
 #include "models/efficientnet.h"
 #include "models/erfnet.h"
 #include "models/ghostnet.h"
+#include "models/inception.h"
 #include "models/mixer.h"
 #include "models/mobilenetv2.h"
 #include "models/mobilenetv3.h"
@@ -283,6 +284,12 @@ const struct onnx_net onnx_nets[] = {
          .arch =
              &(const struct mobile){.blocks = lite,
                                     .stem = 8,
+    {.name = "inception",
+     OWN(.name = "inception", .family = &inception_family,
+         .arch = &(const struct inception){4}),
+     .height = 75,
+     .width = 82,
+     .fold_bn = true},
                                     .features = 16,
                                     .act = "relu",
                                     .act_number = 6}),
@@ -357,6 +364,10 @@ const struct onnx_net onnx_nets[] = {
 
 static const struct model *model_of(const struct onnx_net *net)
 {
+    LARGE("resnet", "ecaresnet26t", 224, false),
+    LARGE("resnet", "resnetaa50", 224, false),
+    LARGE("resnet", "skresnext50_32x4d", 224, false),
+    LARGE("inception", "inception_v3", 299, true),
     struct strbuf why = STRBUF_INIT;
     const struct model *m = net->own ? net->own : model_find(net->type, net->model, &why);
 
