@@ -19,6 +19,17 @@ resnet101d resnet152d resnet50c resnet50s resnet50t resnet10t resnet14t resnet26
 resnet26t resnext50_32x4d resnext50d_32x4d resnext101_32x4d resnext101_32x8d
 resnext101_64x4d wide_resnet50_2 wide_resnet101_2 seresnet18 seresnet34 seresnet50
 seresnet101 seresnet152 seresnext26d_32x4d seresnext50_32x4d test_resnet
+resnet101c resnet152c resnet101s resnet152s resnet200 resnet200d resnet50_gn resnext101_32x16d
+resnext101_32x32d seresnet50t seresnet152d seresnet200d seresnet269d seresnext26t_32x4d
+seresnext101_32x4d seresnext101_32x8d seresnext101_64x4d seresnext101d_32x8d senet154 ecaresnet26t
+ecaresnet50d ecaresnet50t ecaresnet101d ecaresnet200d ecaresnet269d ecaresnetlight
+ecaresnext26t_32x4d ecaresnext50t_32x4d resnetaa34d resnetaa50 resnetaa50d resnetaa101d
+seresnetaa50d seresnextaa101d_32x8d seresnextaa201d_32x8d resnetblur18 resnetblur50 resnetblur50d
+resnetblur101d resnetrs50 resnetrs101 resnetrs152 resnetrs200 resnetrs270 resnetrs350 resnetrs420
+skresnet18 skresnet34 skresnet50 skresnet50d skresnext50_32x4d
+resnetv2_18 resnetv2_18d resnetv2_34 resnetv2_34d resnetv2_50 resnetv2_50d resnetv2_50t
+resnetv2_50d_gn resnetv2_101 resnetv2_101d resnetv2_152 resnetv2_152d resnetv2_50x1_bit
+resnetv2_50x3_bit resnetv2_101x1_bit resnetv2_101x3_bit resnetv2_152x2_bit resnetv2_152x4_bit
 vgg11 vgg11_bn vgg13 vgg13_bn vgg16 vgg16_bn vgg19 vgg19_bn densenet121 densenet161 densenet169
 densenet201 densenet264d densenetblur121d inception_v3 ghostnet_050 ghostnet_100 ghostnet_130 ghostnetv2_100
 ghostnetv2_130 ghostnetv2_160
@@ -99,9 +110,12 @@ mixer_s32_224 resmlp_12_224 resmlp_24_224 resmlp_36_224 resmlp_big_24_224 gmlp_b
 gmlp_s16_224 gmlp_ti16_224""".split()
 
 
+AUX = {"inception_v3": dict(aux_logits=True)}
+
+
 def keys(name):
     with torch.device("meta"):
-        state = timm.create_model(name, num_classes=1000).state_dict()
+        state = timm.create_model(name, num_classes=1000, **AUX.get(name, {})).state_dict()
     return "".join(f"{k} {'x'.join(map(str, v.shape))}".rstrip() + "\n" for k, v in state.items())
 
 
@@ -110,9 +124,6 @@ def fnv1a(text):
     for c in text.encode():
         h = (h ^ c) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
     return h
-AUX = {"inception_v3": dict(aux_logits=True)}
-
-
 
 
 folder = pathlib.Path(sys.argv[1])

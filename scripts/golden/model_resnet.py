@@ -19,30 +19,34 @@ that differ by a few rounding errors, because later steps have kinks, too.
 import json
 import pathlib
 import sys
+from functools import partial
 
 import numpy as np
 import timm
 import torch
 from torch import nn
 from torch.nn import functional as F
+from timm.layers import BatchNormAct2d, BlurPool2d, StdConv2d, create_conv2d, get_attn
 from timm.optim import param_groups_layer_decay
 from timm.models.regnet import RegNet, RegNetCfg
 from timm.models.resnet import BasicBlock, Bottleneck, ResNet
+from timm.models.resnetv2 import ResNetV2
+from timm.models.sknet import SelectiveKernelBasic, SelectiveKernelBottleneck
 
 SAMPLES = 6
 STEPS = 3
 MARGIN = 4e-6
 SGD = dict(lr=0.02, momentum=0.9, nesterov=True)
 SGD_DECAY = 0.5
+SLOW, SLOW_DECAY = dict(SGD, lr=1e-5), 0.05  # of nets with `slow`, in which rounding grows
 ADAMW = dict(lr=1e-3, betas=(0.9, 0.999), eps=1e-4)
 ADAMW_DECAY = 5.0
 LAYER_DECAY = 0.6
+AUX = 0.4
 KINKS = {nn.ReLU: (0,), nn.ReLU6: (0, 6), nn.Hardswish: (-3, 3), nn.Hardsigmoid: (-3, 3)}
-SLOW, SLOW_DECAY = dict(SGD, lr=1e-5), 0.05  # of nets with `slow`, in which rounding grows
 # The gradient of a bias before a 1x1 convolution and a batch norm is zero except for rounding;
 # AdamW's eps is large enough to keep that from becoming a full step.
 
-AUX = 0.4
 
 def hash32(x):
     x = np.asarray(x, dtype=np.uint32)
@@ -130,6 +134,30 @@ def nets():
                               stem_type="deep_tiered", avg_down=True,
                               channels=(16, 16, 32, 48),
                               block_args=dict(attn_layer="se")), 4, 40
+    yield "eca_blur", ResNet(BasicBlock, (1, 1, 1, 1), num_classes=10, aa_layer=BlurPool2d,
+                             channels=(64, 16, 24, 64), block_args=dict(attn_layer="eca")), 4, 40
+    yield "rs", ResNet(Bottleneck, (1, 1, 1, 1), num_classes=10, stem_width=8, stem_type="deep",
+                       avg_down=True, replace_stem_pool=True, channels=(16, 16, 24, 32),
+                       block_args=dict(attn_layer=partial(get_attn("se"), rd_ratio=0.25))), 4, 40
+    yield "senet_aa", ResNet(Bottleneck, (1, 1, 1, 1), num_classes=10, cardinality=4,
+                             base_width=16, down_kernel_size=3, block_reduce_first=2,
+                             aa_layer=nn.AvgPool2d, channels=(64, 32, 32, 32),
+                             block_args=dict(attn_layer="se")), 4, 64
+    yield "sknet", ResNet(SelectiveKernelBasic, (1, 1, 1, 1), num_classes=10,
+                          zero_init_last=False, channels=(64, 16, 24, 32), block_args=dict(
+                              sk_kwargs=dict(rd_ratio=1 / 8, rd_divisor=16))), 4, 40
+    yield "sknext", ResNet(SelectiveKernelBottleneck, (1, 1, 1, 1), num_classes=10,
+                           cardinality=4, base_width=16, zero_init_last=False,
+                           channels=(64, 24, 32, 32), block_args=dict(
+                               sk_kwargs=dict(rd_divisor=8, split_input=False))), 4, 40
+    yield "resnet_gn", ResNet(BasicBlock, (1, 1, 1, 1), num_classes=10, norm_layer="groupnorm",
+                              channels=(64, 32, 32, 64)), 4, 40
+    yield "bit", ResNetV2((1, 1, 1, 1), channels=(128, 128, 256, 128), num_classes=10,
+                          stem_type="fixed", conv_layer=partial(StdConv2d, eps=1e-8)), 4, 40
+    yield "resnetv2", ResNetV2((1, 2, 1, 1), channels=(16, 24, 32, 48), num_classes=10,
+                               basic=True, bottle_ratio=1, conv_layer=create_conv2d,
+                               norm_layer=BatchNormAct2d, stem_type="deep", stem_chs=16,
+                               avg_down=True), 4, 40
     yield "regnet", RegNet(RegNetCfg(depth=5, w0=8, wa=10, wm=2, group_size=8, se_ratio=0.25),
                            num_classes=10), 6, 64
 
@@ -146,7 +174,7 @@ def reset(model):
         for name, p in model.named_parameters():
             p.copy_(formula(name, tuple(p.shape)))
         for name, buffer in model.named_buffers():
-            if "pool" not in name:  # a constant of smoothed pooling
+            if not name.endswith("filt"):  # a constant of smoothed pooling
                 buffer.fill_(1 if name.endswith("running_var") else 0)
 
 
@@ -221,7 +249,10 @@ def golden(model, batch, side, number, dtype, scale=1):
     slow = getattr(model, "slow", False)
     for kind in ("sgd",) if slow else ("sgd", "adamw", "layers"):
         reset(model)
-        if kind == "sgd":
+        if slow:
+            out["rate"] = SLOW["lr"]
+            optimizer = torch.optim.SGD(groups(model, SLOW_DECAY), **SLOW)
+        elif kind == "sgd":
             optimizer = torch.optim.SGD(groups(model, SGD_DECAY), **SGD)
         elif kind == "layers":
             optimizer = torch.optim.AdamW(layer_groups(model), **ADAMW)
@@ -231,10 +262,7 @@ def golden(model, batch, side, number, dtype, scale=1):
         out["loss_" + kind] = losses
         out[kind] = {n: digest(n, t) for n, t in model.state_dict().items()
                      if not n.endswith("num_batches_tracked")}
-        if slow:
-            out["rate"] = SLOW["lr"]
-            optimizer = torch.optim.SGD(groups(model, SLOW_DECAY), **SLOW)
-        elif kind == "sgd":
+        if kind == "sgd":
             out["logits"] = [float(f"{v:.8g}") for v in logits.flatten().tolist()]
             out["grad"] = {n: digest(n, g) for n, g in grads.items()}
             model.eval()
@@ -253,6 +281,14 @@ def same(a, b):
     return np.abs(a - b).max() <= 2e-4 * np.abs(b).max() + 1e-6
 
 
+def noise(a, b):
+    """Returns the largest difference of fp32 results (a) from fp64, relative to the norm."""
+    if isinstance(a, dict):
+        return max(noise(a[key], b[key]) for key in a)
+    a, b = np.array(a), np.array(b)
+    return float(f"{(np.abs(a - b).max() - 1e-6).clip(0) / np.abs(b).max():.2g}")
+
+
 def search(model, batch, side):
     for number in range(1000):
         if margin(model, pixels(batch, side, number)) > MARGIN:
@@ -260,6 +296,11 @@ def search(model, batch, side):
             others = [golden(model, batch, side, number, torch.float64, 1 + e)
                       for e in (0, 1e-6, -1e-6, 3e-6, -3e-6)]
             if all(same(out, o) for o in others):
+                if "rate" in out:
+                    out["noise"] = {key: noise(out[key], others[0][key])
+                                    for key in ("logits", "grad", "sgd", "eval")}
+                    out["noise"]["loss"] = [noise(a, b) for a, b in zip(out["loss_sgd"],
+                                                                        others[0]["loss_sgd"])]
                 return out
     sys.exit("no input stays clear of the kinks: take a smaller one")
 
@@ -278,16 +319,3 @@ def main(folder, *only, nets=nets):
 
 if __name__ == "__main__":
     main(*sys.argv[1:])
-def noise(a, b):
-    """Returns the largest difference of fp32 results (a) from fp64, relative to the norm."""
-    if isinstance(a, dict):
-        return max(noise(a[key], b[key]) for key in a)
-    a, b = np.array(a), np.array(b)
-    return float(f"{(np.abs(a - b).max() - 1e-6).clip(0) / np.abs(b).max():.2g}")
-
-
-                if "rate" in out:
-                    out["noise"] = {key: noise(out[key], others[0][key])
-                                    for key in ("logits", "grad", "sgd", "eval")}
-                    out["noise"]["loss"] = [noise(a, b) for a, b in zip(out["loss_sgd"],
-                                                                        others[0]["loss_sgd"])]

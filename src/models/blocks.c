@@ -1,10 +1,14 @@
 #include "models/blocks.h"
 
 #include "ops/activation.h"
+#include "ops/avgpool2d.h"
 #include "ops/batchnorm.h"
+#include "ops/concat.h"
 #include "ops/conv2d.h"
 #include "ops/dropout.h"
 #include "ops/global_avgpool.h"
+#include "ops/groupnorm.h"
+#include "ops/image.h"
 #include "ops/scale_channels.h"
 
 char *layer_below(const struct builder *b, const char *prefix, const char *suffix)
@@ -31,8 +35,12 @@ struct tensor *conv_bn_(struct net *n, struct tensor *x, const struct conv_bn_at
                .kernel = a->kernel, .stride = a->stride, .dilation = dilation,
                .padding = n->same ? 0 : dilation * (a->kernel - 1) / 2, .same = n->same,
                .groups = a->groups, .init = n->init);
-    x = batchnorm(n->b, x, layer_name(n, a->prefix, a->bn), .eps = n->eps,
-                  .momentum = n->momentum, .zero_init = a->zero_init);
+    if (n->norm_groups)
+        x = groupnorm(n->b, x, layer_name(n, a->prefix, a->bn), .groups = n->norm_groups,
+                      .eps = n->eps, .zero_init = a->zero_init);
+    else
+        x = batchnorm(n->b, x, layer_name(n, a->prefix, a->bn), .eps = n->eps,
+                      .momentum = n->momentum, .zero_init = a->zero_init);
     if (!a->act)
         return x;
     return activate(n, x, n->act, n->act_number, layer_name(n, a->prefix, a->act));
@@ -43,6 +51,29 @@ struct tensor *conv_bias(struct net *n, struct tensor *x, const char *layer, int
 {
     return conv2d(n->b, x, layer, .out = out, .kernel = kernel, .padding = kernel / 2,
                   .bias = 1, .init = n->init, .bias_init = bias_init);
+}
+
+/* Prepends the second row (or column) of an image and appends the last but one: one pixel of
+ * reflection, as far as windows of 3 with that stride reach. */
+static struct tensor *reflect(struct net *n, struct tensor *x, const char *layer,
+                              int axis, int stride)
+{
+    int len = (int)x->dim[axis], parts = len % 2 || stride == 1 ? 3 : 2;
+    struct slice_attrs first = {layer, axis, 1, 1}, last = {layer, axis, len - 2, 1};
+    struct tensor *part[3] = {NULL, x, NULL};
+
+    part[0] = node(n->b, &op_slice, layer, &first, &x, 1);
+    if (parts == 3)
+        part[2] = node(n->b, &op_slice, layer, &last, &x, 1);
+    return concat(n->b, part, parts, layer, .axis = axis);
+}
+
+struct tensor *blur_pool(struct net *n, struct tensor *x, const char *layer, int stride)
+{
+    x = reflect(n, x, layer_name(n, layer, "rows"), IMAGE_H, stride);
+    x = reflect(n, x, layer_name(n, layer, "columns"), IMAGE_W, stride);
+    x = avgpool2d(n->b, x, layer_name(n, layer, "mean"), .kernel = 2, .stride = 1);
+    return avgpool2d(n->b, x, layer, .kernel = 2, .stride = stride);
 }
 
 struct tensor *squeeze_excite_(struct net *n, struct tensor *x,

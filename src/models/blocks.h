@@ -23,6 +23,7 @@ struct net {
     const char *act;     /* name in ops/activation.h; NULL means relu */
     float act_number;    /* of the activation, if it has one (6: ReLU6); 0: its default */
     float eps, momentum; /* of batch norms; 0: PyTorch's */
+    int norm_groups;     /* group norms instead of batch norms; 0: batch norms */
     bool same;           /* TensorFlow's padding (ops/conv2d.h) */
     int block, nblock;   /* residual blocks so far, and in the whole net */
     int reduction;       /* image size / map size so far; 1, or set after the stem */
@@ -44,7 +45,7 @@ struct conv_bn_attrs {
 };
 
 /* Convolution without bias, padded to keep the size (divided by stride, rounded up), then
- * batch norm, then n->act. */
+ * batch norm (group norm if n has groups), then n->act. */
 #define conv_bn(n, x, ...)                                                               \
     conv_bn_((n), (x), &(const struct conv_bn_attrs){.prefix = __VA_ARGS__})
 struct tensor *conv_bn_(struct net *n, struct tensor *x, const struct conv_bn_attrs *a);
@@ -52,6 +53,11 @@ struct tensor *conv_bn_(struct net *n, struct tensor *x, const struct conv_bn_at
 /* Convolution with bias, padded the same way. */
 struct tensor *conv_bias(struct net *n, struct tensor *x, const char *layer, int out,
                          int kernel, int bias_init);
+
+/* x, of at least 2 x 2 pixels, smoothed by [1 2 1] / 4 in both directions, every stride-th
+ * pixel (1 or 2); beyond the border it is reflected. Zhang 2019 (1904.11486), timm's
+ * BlurPool2d */
+struct tensor *blur_pool(struct net *n, struct tensor *x, const char *layer, int stride);
 
 struct squeeze_excite_attrs {
     const char *prefix;

@@ -33,30 +33,6 @@ static struct tensor *conv(struct net *n, struct tensor *x, const char *p,
                   .padding = kernel / 2, .init = n->init);
 }
 
-/* Prepends the second row (or column) of an image and, if their number is odd, appends the
- * last but one: one pixel of reflection, as far as windows of 3 with stride 2 reach. */
-static struct tensor *reflect(struct net *n, struct tensor *x, const char *layer,
-                              int axis)
-{
-    int len = (int)x->dim[axis], parts = len % 2 ? 3 : 2;
-    struct slice_attrs first = {layer, axis, 1, 1}, last = {layer, axis, len - 2, 1};
-    struct tensor *part[3] = {NULL, x, NULL};
-
-    part[0] = node(n->b, &op_slice, layer, &first, &x, 1);
-    if (parts == 3)
-        part[2] = node(n->b, &op_slice, layer, &last, &x, 1);
-    return concat(n->b, part, parts, layer, .axis = axis);
-}
-
-/* Every second pixel, smoothed by [1 2 1] in both directions: the mean of two means. */
-static struct tensor *blur_pool(struct net *n, struct tensor *x, const char *layer)
-{
-    x = reflect(n, x, layer_name(n, layer, "rows"), IMAGE_H);
-    x = reflect(n, x, layer_name(n, layer, "columns"), IMAGE_W);
-    x = avgpool2d(n->b, x, layer_name(n, layer, "mean"), .kernel = 2, .stride = 1);
-    return avgpool2d(n->b, x, layer, .kernel = 2);
-}
-
 /* Returns NULL if the net ends with the stem's first stage. */
 static struct tensor *stem(struct net *n, struct tensor *x, const struct densenet *a)
 {
@@ -75,7 +51,7 @@ static struct tensor *stem(struct net *n, struct tensor *x, const struct densene
     if (stride > 1)
         x = maxpool2d(n->b, x, "features.pool0", .kernel = 3,
                       .stride = a->blur ? 1 : stride, .padding = 1);
-    return stride > 1 && a->blur ? blur_pool(n, x, "features.pool0.1") : x;
+    return stride > 1 && a->blur ? blur_pool(n, x, "features.pool0.1", 2) : x;
 }
 
 /* Figure 1: layer i reads the block's input and what the layers before it added. */

@@ -1,6 +1,7 @@
 #include "models/resnet.h"
 
 #include "models/blocks.h"
+#include "models/resnet_attend.h"
 #include "models/stages.h"
 #include "ops/activation.h"
 #include "ops/add.h"
@@ -49,13 +50,60 @@ static struct tensor *stem(struct resnet_net *r, struct tensor *x)
                    .stride = 2);
 }
 
+/* Halves the map (or not, with stride 1) behind a 3x3 without a stride. An odd map is
+ * rounded up, as shortcuts are. */
+static struct tensor *smooth(struct resnet_net *r, struct tensor *x, const char *layer,
+                             int stride)
+{
+    if (r->arch->smooth == RESNET_SMOOTH_BLUR)
+        return blur_pool(&r->n, x, layer, stride);
+    if (stride == 1)
+        return x;
+    return avgpool2d(r->n.b, x, layer, .kernel = 2, .ceil_mode = 1);
+}
+
+/* The 3x3 of a block that has its stride, with norm and activation. */
+static struct tensor *conv3x3(struct resnet_net *r, struct tensor *x, const char *p,
+                              const char *conv, const char *bn, const char *act, int out,
+                              struct stage_strides s)
+{
+    int groups = r->arch->groups ? r->arch->groups : 1;
+    bool smooths = r->arch->smooth && (s.stride > 1 || s.first != s.dilation);
+    const struct resnet_selective *k = &r->arch->selective;
+
+    if (k->ratio)
+        return selective_kernel(&r->n, x, layer_name(&r->n, p, conv), .out = out,
+                                .stride = s.stride, .dilation = s.first, .groups = groups,
+                                .ratio = k->ratio, .divisor = k->divisor,
+                                .split = k->split);
+    x = conv_bn(&r->n, x, p, conv, bn, act, .out = out, .kernel = 3,
+                .stride = smooths ? 1 : s.stride, .dilation = s.first, .groups = groups);
+    return smooths ? smooth(r, x, layer_name(&r->n, p, "aa"), s.stride) : x;
+}
+
+/* Convolution number i of a block, in timm's words. */
+static struct tensor *conv_at(struct resnet_net *r, struct tensor *x, const char *p,
+                              int i, const char *act, struct conv_bn_attrs a)
+{
+    struct arena *arena = &r->n.b->g->arena;
+    bool nested = r->arch->selective.ratio;
+
+    a.prefix = p;
+    a.conv = arena_printf(arena, nested ? "conv%d.conv" : "conv%d", i);
+    a.bn = arena_printf(arena, nested ? "conv%d.bn" : "bn%d", i);
+    a.act = act;
+    return conv_bn_(&r->n, x, &a);
+}
+
 static struct tensor *basic(struct resnet_net *r, struct tensor *x, const char *p,
                             int planes, struct stage_strides s)
 {
-    x = conv_bn(&r->n, x, p, "conv1", "bn1", "act1", .out = planes, .kernel = 3,
-                .stride = s.stride, .dilation = s.first);
-    return conv_bn(&r->n, x, p, "conv2", "bn2", NULL, .out = planes, .kernel = 3,
-                   .dilation = s.dilation, .zero_init = r->zero_last);
+    x = conv3x3(r, x, p, "conv1", "bn1", "act1", planes, s);
+    return conv_at(r, x, p, 2, NULL,
+                   (struct conv_bn_attrs){.out = planes,
+                                          .kernel = 3,
+                                          .dilation = s.dilation,
+                                          .zero_init = r->zero_last});
 }
 
 static struct tensor *bottleneck(struct resnet_net *r, struct tensor *x, const char *p,
@@ -64,18 +112,24 @@ static struct tensor *bottleneck(struct resnet_net *r, struct tensor *x, const c
     int groups = r->arch->groups ? r->arch->groups : 1;
     int w = planes * (r->arch->base ? r->arch->base : 64) / 64 * groups, out = 4 * planes;
 
-    x = conv_bn(&r->n, x, p, "conv1", "bn1", "act1", .out = w, .kernel = 1);
-    x = conv_bn(&r->n, x, p, "conv2", "bn2", "act2", .out = w, .kernel = 3,
-                .stride = s.stride, .dilation = s.first, .groups = groups);
-    return conv_bn(&r->n, x, p, "conv3", "bn3", NULL, .out = out, .kernel = 1,
-                   .zero_init = r->zero_last);
+    x = conv_at(r, x, p, 1, "act1",
+                (struct conv_bn_attrs){.out = r->arch->reduce ? w / r->arch->reduce : w,
+                                       .kernel = 1});
+    x = conv3x3(r, x, p, "conv2", "bn2", "act2", w, s);
+    return conv_at(
+        r, x, p, 3, NULL,
+        (struct conv_bn_attrs){.out = out, .kernel = 1, .zero_init = r->zero_last});
 }
 
 static struct tensor *excite(struct resnet_net *r, struct tensor *x, const char *p)
 {
-    int w = ((int)x->dim[1] / 16 + 4) / 8 * 8;
+    const char *layer = layer_name(&r->n, p, "se");
+    int w;
 
-    return squeeze_excite(&r->n, x, layer_name(&r->n, p, "se"), .width = w < 8 ? 8 : w);
+    if (r->arch->eca)
+        return efficient_attention(&r->n, x, layer);
+    w = ((int)x->dim[1] / r->arch->se + 4) / 8 * 8;
+    return squeeze_excite(&r->n, x, layer, .width = w < 8 ? 8 : w);
 }
 
 /* Converts the input of a block to the shape of its output. */
@@ -83,6 +137,7 @@ static struct tensor *shortcut(struct resnet_net *r, struct tensor *x, const cha
                                int out, struct stage_strides s)
 {
     struct net *n = &r->n;
+    bool wide = r->arch->shortcut_3x3 && (s.stride > 1 || s.dilation > 1);
 
     if (s.stride == 1 && x->dim[1] == out)
         return x;
@@ -91,7 +146,8 @@ static struct tensor *shortcut(struct resnet_net *r, struct tensor *x, const cha
                             .stride = s.stride);
     if (r->shortcut != RESNET_SHORTCUT_AVG)
         return conv_bn(n, x, p, "downsample.0", "downsample.1", NULL, .out = out,
-                       .kernel = 1, .stride = s.stride);
+                       .kernel = wide ? 3 : 1, .stride = s.stride,
+                       .dilation = wide ? s.first : 1);
     if (s.stride > 1)
         x = avgpool2d(n->b, x, layer_name(n, p, "downsample.0"), .kernel = 2,
                       .stride = s.stride, .ceil_mode = 1);
@@ -112,13 +168,27 @@ static struct tensor *block(struct resnet_net *r, struct tensor *x, const char *
 
     scope_begin(n->b);
     y = kind == 'N' ? bottleneck(r, x, p, planes, s) : basic(r, x, p, planes, s);
-    if (r->arch->se)
+    if (r->arch->se || r->arch->eca)
         y = excite(r, y, p);
     y = net_drop_path(n, y, layer_name(n, p, "drop_path"));
     x = shortcut(r, x, p, (int)y->dim[1], s);
     x = relu(n->b, add(n->b, y, x, layer_name(n, p, "add")), layer_name(n, p, "act"));
     scope_end(n->b);
     return x;
+}
+
+static struct tensor *stem_pool(struct resnet_net *r, struct tensor *x)
+{
+    struct net *n = &r->n;
+    bool blurs = r->arch->smooth == RESNET_SMOOTH_BLUR;
+
+    if (r->arch->conv_pool)
+        return conv_bn(n, x, "maxpool", "0", "1", "2", .out = (int)x->dim[1], .kernel = 3,
+                       .stride = 2);
+    if (r->arch->smooth == RESNET_SMOOTH_AVG)
+        return avgpool2d(n->b, x, "maxpool", .kernel = 2);
+    x = maxpool2d(n->b, x, "maxpool", .kernel = 3, .stride = blurs ? 1 : 2, .padding = 1);
+    return blurs ? blur_pool(n, x, "maxpool.1", 2) : x;
 }
 
 /* Returns NULL if the net ends with one of them. */
@@ -131,7 +201,7 @@ static struct tensor *stages(struct resnet_net *r, struct tensor *x)
     if (model_stage(n->o, "act1", small ? 1 : 2, x))
         return NULL;
     if (!small)
-        x = maxpool2d(n->b, x, "maxpool", .kernel = 3, .stride = 2, .padding = 1);
+        x = stem_pool(r, x);
     n->reduction = small ? 1 : 4;
     for (int i = 0; i < RESNET_STAGES && arch->depth[i]; i++) {
         const char *name = arena_printf(&n->b->g->arena, "layer%d", i + 1);
@@ -159,11 +229,12 @@ static struct tensor *resnet_build(struct builder *b, const void *arch,
                : a->cifar ? INIT_RULE_KAIMING_FAN_IN
                           : INIT_RULE_DEFAULT;
     struct resnet_net r = {
-        .n = {.b = b, .o = o, .init = init},
+        .n = {.b = b, .o = o, .init = init, .norm_groups = a->norm_groups},
         .arch = a,
         .stem = f->stem ? f->stem : (int)a->stem,
         .shortcut = f->shortcut ? f->shortcut : (int)a->shortcut,
-        .zero_last = f->zero_init_last.has ? f->zero_init_last.value : !a->cifar,
+        .zero_last = f->zero_init_last.has ? f->zero_init_last.value
+                                           : !a->cifar && !a->selective.ratio,
     };
 
     for (int s = 0; s < RESNET_STAGES; s++)
@@ -208,7 +279,7 @@ static const char *const reads[] = {"MODEL.NUM_CLASSES",    "MODEL.DROP_RATE",
 
 /* Same as timm's ResNet.group_matcher. */
 static const struct layer_rule layers[] = {
-    {.pattern = "^(conv1|bn1)\\.", .group = 0},
+    {.pattern = "^(conv1|bn1|maxpool)\\.", .group = 0},
     {.pattern = "^layer([0-9]+)\\.([0-9]+)\\.", .group = 1},
     {.pattern = NULL},
 };

@@ -89,6 +89,19 @@ struct tensor *conv2d_(struct builder *b, struct tensor *x, const struct conv2d_
     return node(b, &op_conv2d, r.layer, &r, in, r.bias ? 3 : 2);
 }
 
+struct tensor *conv2d_with_(struct builder *b, struct tensor *x, struct tensor *w,
+                            const struct conv2d_attrs *a)
+{
+    struct conv2d_attrs r = *a;
+    struct tensor *in[] = {[CONV2D_X] = x, [CONV2D_WEIGHT] = w};
+
+    r.out = (int)w->dim[WEIGHT_O];
+    r.kernel_h = (int)w->dim[WEIGHT_H];
+    r.kernel_w = (int)w->dim[WEIGHT_W];
+    conv2d_resolve(&r, x);
+    return node(b, &op_conv2d, r.layer, &r, in, 2);
+}
+
 static int64_t conv2d_out_h(const struct conv2d_attrs *a)
 {
     return window_count(a->in_h + a->extra_h, a->kernel_h, a->stride_h, a->pad_h,

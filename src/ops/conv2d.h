@@ -48,6 +48,13 @@ enum { CONV2D_WEIGHT_GRAD_X, CONV2D_WEIGHT_GRAD_DY };
     conv2d_((b), (x), &(const struct conv2d_attrs){.layer = __VA_ARGS__})
 struct tensor *conv2d_(struct builder *b, struct tensor *x, const struct conv2d_attrs *a);
 
+/* The same with weights that are a tensor, shaped like the parameter; .out, the kernel's
+ * size, and .init are not read. */
+#define conv2d_with(b, x, w, ...)                                                        \
+    conv2d_with_((b), (x), (w), &(const struct conv2d_attrs){.layer = __VA_ARGS__})
+struct tensor *conv2d_with_(struct builder *b, struct tensor *x, struct tensor *w,
+                            const struct conv2d_attrs *a);
+
 extern const struct op op_conv2d, op_conv2d_data_grad, op_conv2d_weight_grad;
 
 #endif

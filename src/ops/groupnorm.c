@@ -22,7 +22,7 @@ struct tensor *groupnorm_(struct builder *b, struct tensor *x,
     if (r.eps == 0)
         r.eps = 1e-5f;
     in[GROUPNORM_WEIGHT] = graph_param(b, r.layer, "weight", LAYOUT_PLAIN, 1, &c,
-                                       (struct init){INIT_CONSTANT, 1});
+                                       (struct init){INIT_CONSTANT, r.zero_init ? 0 : 1});
     in[GROUPNORM_BIAS] =
         graph_param(b, r.layer, "bias", LAYOUT_PLAIN, 1, &c, (struct init){INIT_ZERO, 0});
     return node(b, &op_groupnorm, r.layer, &r, in, 3);

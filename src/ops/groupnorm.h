@@ -21,8 +21,9 @@ extern "C" {
 
 struct groupnorm_attrs {
     const char *layer;
-    int groups; /* divides the channels */
-    float eps;  /* 0: 1e-5; never 0 in a node */
+    int groups;    /* divides the channels */
+    float eps;     /* 0: 1e-5; never 0 in a node */
+    int zero_init; /* 1: the weight starts at 0 */
 };
 
 /* y like x; mean and rstd: fp32 [N groups] */

@@ -104,6 +104,23 @@ static void test_init_resnets(void **state)
     check_constant(&f, "layer4.2.bn3.weight", 0);
     net_release(&f);
 
+    f = net_new("ecaresnet26t", (struct model_options){0}, 1);
+    if (!(spread_of(&f, "layer4.1.se.conv.weight").largest <= 1 / sqrt(7)))
+        fail();
+    check_constant(&f, "layer4.1.bn3.weight", 0);
+    net_release(&f);
+
+    f = net_new("skresnet18", (struct model_options){0}, 1);
+    check_spread(&f, "layer1.0.conv1.paths.1.conv.weight", sqrt(2.0 / (64 * 9)), false);
+    check_spread(&f, "layer1.0.conv1.attn.fc_select.weight", sqrt(2.0 / 128), false);
+    check_constant(&f, "layer1.0.conv2.bn.weight", 1);
+    net_release(&f);
+
+    f = net_new("resnet50_gn", (struct model_options){0}, 1);
+    check_constant(&f, "layer1.0.bn2.weight", 1);
+    check_constant(&f, "layer1.0.bn3.weight", 0);
+    net_release(&f);
+
     f = net_new("resnet56", (struct model_options){0}, 1);
     check_spread(&f, "layer3.0.conv1.weight", sqrt(2.0 / (32 * 9)), false);
     check_spread(&f, "fc.weight", sqrt(2.0 / 64), false);
@@ -160,6 +177,14 @@ static void test_init_classic(void **state)
     check_constant(&f, "classifier.bias", 0);
     net_release(&f);
 
+    f = net_new("inception_v3", (struct model_options){0}, 1);
+    check_spread(&f, "Mixed_6b.branch7x7_2.conv.weight", 0.1, false);
+    check_spread(&f, "AuxLogits.conv1.conv.weight", 0.1, false);
+    check_spread(&f, "AuxLogits.fc.weight", 0.001, false);
+    check_spread(&f, "fc.weight", 0.1, false);
+    check_spread(&f, "fc.bias", 1 / sqrt(3 * 2048), true);
+    net_release(&f);
+
     f = net_new("ghostnet_100", (struct model_options){0}, 1);
     check_spread(&f, "blocks.8.1.ghost1.primary_conv.0.weight", 1 / sqrt(3 * 160), true);
     check_spread(&f, "blocks.8.1.ghost1.cheap_operation.0.weight", 1 / sqrt(3 * 9), true);
@@ -177,14 +202,6 @@ static void test_init_classic(void **state)
     check_constant(&f, "conv_head.bias", 0);
     check_constant(&f, "blocks.0.0.bn2.weight", 1);
     check_spread(&f, "classifier.weight", 1 / sqrt(3 * 10), true);
-    f = net_new("inception_v3", (struct model_options){0}, 1);
-    check_spread(&f, "Mixed_6b.branch7x7_2.conv.weight", 0.1, false);
-    check_spread(&f, "AuxLogits.conv1.conv.weight", 0.1, false);
-    check_spread(&f, "AuxLogits.fc.weight", 0.001, false);
-    check_spread(&f, "fc.weight", 0.1, false);
-    check_spread(&f, "fc.bias", 1 / sqrt(3 * 2048), true);
-    net_release(&f);
-
     check_constant(&f, "classifier.bias", 0);
     net_release(&f);
 }

@@ -28,7 +28,54 @@ static const struct model nets[] = {
                                     .planes = {16, 16, 32, 48},
                                     .stem = RESNET_STEM_TIERED,
                                     .shortcut = RESNET_SHORTCUT_AVG,
-                                    .se = true}},
+                                    .se = 16}},
+    {.name = "eca_blur",
+     .family = &resnet_family,
+     .arch = &(const struct resnet){.block = "BBBB",
+                                    .depth = {1, 1, 1, 1},
+                                    .planes = {64, 16, 24, 64},
+                                    .eca = true,
+                                    .smooth = RESNET_SMOOTH_BLUR}},
+    {.name = "rs",
+     .family = &resnet_family,
+     .arch = &(const struct resnet){.block = "NNNN",
+                                    .depth = {1, 1, 1, 1},
+                                    .planes = {16, 16, 24, 32},
+                                    .stem = RESNET_STEM_DEEP,
+                                    .shortcut = RESNET_SHORTCUT_AVG,
+                                    .se = 4,
+                                    .conv_pool = true}},
+    {.name = "senet_aa",
+     .family = &resnet_family,
+     .arch = &(const struct resnet){.block = "NNNN",
+                                    .depth = {1, 1, 1, 1},
+                                    .planes = {64, 32, 32, 32},
+                                    .groups = 4,
+                                    .base = 16,
+                                    .se = 16,
+                                    .reduce = 2,
+                                    .shortcut_3x3 = true,
+                                    .smooth = RESNET_SMOOTH_AVG}},
+    {.name = "sknet",
+     .family = &resnet_family,
+     .arch = &(const struct resnet){.block = "BBBB",
+                                    .depth = {1, 1, 1, 1},
+                                    .planes = {64, 16, 24, 32},
+                                    .selective = {8, 16, true}}},
+    {.name = "sknext",
+     .family = &resnet_family,
+     .arch = &(const struct resnet){.block = "NNNN",
+                                    .depth = {1, 1, 1, 1},
+                                    .planes = {64, 24, 32, 32},
+                                    .groups = 4,
+                                    .base = 16,
+                                    .selective = {16, 8, false}}},
+    {.name = "resnet_gn",
+     .family = &resnet_family,
+     .arch = &(const struct resnet){.block = "BBBB",
+                                    .depth = {1, 1, 1, 1},
+                                    .planes = {64, 32, 32, 64},
+                                    .norm_groups = 32}},
     {.name = "regnet", /* stages of 1, 1, 2, and 1 blocks, 8 to 64 channels */
      .family = &regnet_family,
      .arch = &(const struct regnet){.depth = 5,
@@ -88,6 +135,47 @@ static void test_se_tiered(void **state)
     check_net("se_tiered");
 }
 
+/* ECA-Net's attention of 16 to 64 channels; smoothed strides of odd and even maps. */
+static void test_eca_blur(void **state)
+{
+    (void)state;
+    check_net("eca_blur");
+}
+
+/* A wide squeeze, and a convolution instead of the stem's pool. */
+static void test_rs(void **state)
+{
+    (void)state;
+    check_net("rs");
+}
+
+/* Shortcuts of 3x3, narrow first convolutions, average pools instead of strides. */
+static void test_senet_aa(void **state)
+{
+    (void)state;
+    check_net("senet_aa");
+}
+
+/* Selective kernels of half of the channels each. */
+static void test_sknet(void **state)
+{
+    (void)state;
+    check_net("sknet");
+}
+
+/* The same, grouped, of all channels. */
+static void test_sknext(void **state)
+{
+    (void)state;
+    check_net("sknext");
+}
+
+static void test_resnet_gn(void **state)
+{
+    (void)state;
+    check_net("resnet_gn");
+}
+
 static void test_regnet(void **state)
 {
     (void)state;
@@ -99,6 +187,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_resnet20), cmocka_unit_test(test_test_resnet),
         cmocka_unit_test(test_resnext),  cmocka_unit_test(test_se_tiered),
+        cmocka_unit_test(test_eca_blur), cmocka_unit_test(test_rs),
+        cmocka_unit_test(test_senet_aa), cmocka_unit_test(test_sknet),
+        cmocka_unit_test(test_sknext),   cmocka_unit_test(test_resnet_gn),
         cmocka_unit_test(test_regnet),
     };
 

@@ -143,7 +143,7 @@ const struct onnx_net onnx_nets[] = {
      .fold_bn = true},
     {.name = "resnet_se",
      RESNET(.block = "NBBB", .depth = {1, 1, 0, 0}, .planes = {8, 16, 16, 16},
-            .groups = 2, .base = 64, .se = true),
+            .groups = 2, .base = 64, .se = 16),
      .height = 32,
      .width = 32},
     {.name = "resnet_cifar",
@@ -262,6 +262,16 @@ const struct onnx_net onnx_nets[] = {
                                         .head = MOBILE_HEAD_POOL_BIAS}),
      .height = 32,
      .width = 40},
+    {.name = "resnet_eca",
+     RESNET(.block = "NN", .depth = {1, 1}, .planes = {8, 16}, .eca = true,
+            .smooth = RESNET_SMOOTH_BLUR, .conv_pool = true),
+     .height = 35,
+     .width = 42},
+    {.name = "resnet_sk",
+     RESNET(.block = "BB", .depth = {1, 1}, .planes = {8, 16}, .selective = {8, 8, true}),
+     .height = 35,
+     .width = 42,
+     .fold_bn = true},
     {.name = "vgg",
      OWN(.name = "vgg", .family = &vgg_family,
          .arch = &(
@@ -274,6 +284,12 @@ const struct onnx_net onnx_nets[] = {
          .arch = &(const struct densenet){8, {1, 2}, true, true}),
      .height = 32,
      .width = 39},
+    {.name = "inception",
+     OWN(.name = "inception", .family = &inception_family,
+         .arch = &(const struct inception){4}),
+     .height = 75,
+     .width = 82,
+     .fold_bn = true},
     {.name = "ghostnet",
      OWN(.name = "ghostnet", .family = &ghostnet_family,
          .arch = &(const struct ghostnet){.blocks = ghost, .v2 = true}),
@@ -284,12 +300,6 @@ const struct onnx_net onnx_nets[] = {
          .arch =
              &(const struct mobile){.blocks = lite,
                                     .stem = 8,
-    {.name = "inception",
-     OWN(.name = "inception", .family = &inception_family,
-         .arch = &(const struct inception){4}),
-     .height = 75,
-     .width = 82,
-     .fold_bn = true},
                                     .features = 16,
                                     .act = "relu",
                                     .act_number = 6}),
@@ -354,6 +364,10 @@ const struct onnx_net onnx_nets[] = {
     LARGE("regnet", "regnety_002", 224, false),
     LARGE("vgg", "vgg11", 224, false),
     LARGE("densenet", "densenet121", 224, false),
+    LARGE("resnet", "ecaresnet26t", 224, false),
+    LARGE("resnet", "resnetaa50", 224, false),
+    LARGE("resnet", "skresnext50_32x4d", 224, false),
+    LARGE("inception", "inception_v3", 299, true),
     LARGE("ghostnet", "ghostnetv2_100", 224, true),
     LARGE("efficientnet", "tf_efficientnet_b0", 224, false),
     LARGE("efficientnet", "efficientnet_lite0", 224, true),
@@ -364,10 +378,6 @@ const struct onnx_net onnx_nets[] = {
 
 static const struct model *model_of(const struct onnx_net *net)
 {
-    LARGE("resnet", "ecaresnet26t", 224, false),
-    LARGE("resnet", "resnetaa50", 224, false),
-    LARGE("resnet", "skresnext50_32x4d", 224, false),
-    LARGE("inception", "inception_v3", 299, true),
     struct strbuf why = STRBUF_INIT;
     const struct model *m = net->own ? net->own : model_find(net->type, net->model, &why);
 
