@@ -23,6 +23,7 @@
 #include "models/pyramid.h"
 #include "models/regnet.h"
 #include "models/resnet.h"
+#include "models/resnetv2.h"
 #include "models/swin.h"
 #include "models/swin_mlp.h"
 #include "models/swinv2.h"
@@ -32,6 +33,7 @@
 
 const struct model_family *const model_families[] = {
     &resnet_family,
+    &resnetv2_family,
     &vgg_family,
     &densenet_family,
     &inception_family,

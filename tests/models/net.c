@@ -22,11 +22,22 @@ const struct model *model_named(const char *name)
     return m;
 }
 
+/* Returns 64, or 96 if those are too few pixels for the family. */
+static int side_of(const struct model *m, const struct model_options *o)
+{
+    struct strbuf why = STRBUF_INIT;
+    bool small = m->family->check && m->family->check(m, o, 64, 64, &why);
+
+    strbuf_release(&why);
+    return small ? 96 : 64;
+}
+
 struct net net_new(const char *name, struct model_options o, uint64_t seed)
 {
     struct builder b = {.g = graph_new(&graph_ops_default, true)};
+    int side = side_of(model_named(name), &o);
     struct tensor *x = graph_input(&b, "input", DTYPE_F32, LAYOUT_IMAGE, 4,
-                                   (const int64_t[]){2, 3, 64, 64});
+                                   (const int64_t[]){2, 3, side, side});
     struct net f = {.g = b.g};
 
     o.classes = 10;

@@ -182,7 +182,15 @@ static void test_init_classic(void **state)
     check_spread(&f, "AuxLogits.conv1.conv.weight", 0.1, false);
     check_spread(&f, "AuxLogits.fc.weight", 0.001, false);
     check_spread(&f, "fc.weight", 0.1, false);
-    check_spread(&f, "fc.bias", 1 / sqrt(3 * 2048), true);
+    if (!(spread_of(&f, "fc.bias").largest <= 1 / sqrt(2048)))
+        fail();
+    net_release(&f);
+
+    f = net_new("resnetv2_50d_gn", (struct model_options){0}, 1);
+    check_spread(&f, "stages.0.blocks.0.conv2.weight", sqrt(2.0 / (64 * 9)), false);
+    check_constant(&f, "stages.0.blocks.0.norm3.weight", 1);
+    check_spread(&f, "head.fc.weight", 0.01, false);
+    check_constant(&f, "head.fc.bias", 0);
     net_release(&f);
 
     f = net_new("ghostnet_100", (struct model_options){0}, 1);

@@ -9,6 +9,7 @@
 
 #include "models/regnet.h"
 #include "models/resnet.h"
+#include "models/resnetv2.h"
 #include "tests/models/golden_train.h"
 #include "tests/test.h"
 
@@ -76,6 +77,14 @@ static const struct model nets[] = {
                                     .depth = {1, 1, 1, 1},
                                     .planes = {64, 32, 32, 64},
                                     .norm_groups = 32}},
+    {.name = "resnetv2",
+     .family = &resnetv2_family,
+     .arch = &(const struct resnetv2){.depth = {1, 2, 1, 1},
+                                      .width = {16, 24, 32, 48},
+                                      .stem_width = 16,
+                                      .stem = RESNETV2_STEM_DEEP,
+                                      .basic = true,
+                                      .avg_shortcut = true}},
     {.name = "regnet", /* stages of 1, 1, 2, and 1 blocks, 8 to 64 channels */
      .family = &regnet_family,
      .arch = &(const struct regnet){.depth = 5,
@@ -176,6 +185,13 @@ static void test_resnet_gn(void **state)
     check_net("resnet_gn");
 }
 
+/* Batch norms, basic blocks, a deep stem, average pools in shortcuts. */
+static void test_resnetv2(void **state)
+{
+    (void)state;
+    check_net("resnetv2");
+}
+
 static void test_regnet(void **state)
 {
     (void)state;
@@ -190,7 +206,7 @@ int main(void)
         cmocka_unit_test(test_eca_blur), cmocka_unit_test(test_rs),
         cmocka_unit_test(test_senet_aa), cmocka_unit_test(test_sknet),
         cmocka_unit_test(test_sknext),   cmocka_unit_test(test_resnet_gn),
-        cmocka_unit_test(test_regnet),
+        cmocka_unit_test(test_resnetv2), cmocka_unit_test(test_regnet),
     };
 
     cmocka_set_test_filter(getenv("TEST_FILTER"));

@@ -19,6 +19,7 @@
 #include "models/mixer.h"
 #include "models/regnet.h"
 #include "models/resnet.h"
+#include "models/resnetv2.h"
 #include "models/swin.h"
 #include "models/swin_net.h"
 #include "models/swinv2.h"
@@ -75,6 +76,7 @@ static struct model nets[] = {
     {.name = "densenet",
      .family = &densenet_family,
      .arch = &(const struct densenet){8, {2, 1, 2, 1}, false, false}},
+    {.name = "resnetv2_18d", .family = &resnetv2_family},
     {.name = "inception_v3", .family = &inception_family},
     {.name = "ghostnet_050", .family = &ghostnet_family},
     {.name = "test_efficientnet", .family = &efficientnet_family},

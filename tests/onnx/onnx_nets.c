@@ -19,6 +19,7 @@
 #include "models/mobilenetv3.h"
 #include "models/regnet.h"
 #include "models/resnet.h"
+#include "models/resnetv2.h"
 #include "models/swin.h"
 #include "models/swin_mlp.h"
 #include "models/swin_net.h"
@@ -267,6 +268,16 @@ const struct onnx_net onnx_nets[] = {
             .smooth = RESNET_SMOOTH_BLUR, .conv_pool = true),
      .height = 35,
      .width = 42},
+    {.name = "resnetv2",
+     OWN(.name = "resnetv2", .family = &resnetv2_family,
+         .arch = &(const struct resnetv2){.depth = {1, 1, 1, 1},
+                                          .width = {8, 16, 16, 16},
+                                          .stem_width = 8,
+                                          .stem = RESNETV2_STEM_TIERED,
+                                          .basic = true,
+                                          .avg_shortcut = true}),
+     .height = 35,
+     .width = 42},
     {.name = "resnet_sk",
      RESNET(.block = "BB", .depth = {1, 1}, .planes = {8, 16}, .selective = {8, 8, true}),
      .height = 35,
@@ -367,6 +378,7 @@ const struct onnx_net onnx_nets[] = {
     LARGE("resnet", "ecaresnet26t", 224, false),
     LARGE("resnet", "resnetaa50", 224, false),
     LARGE("resnet", "skresnext50_32x4d", 224, false),
+    LARGE("resnetv2", "resnetv2_50d_gn", 224, false),
     LARGE("inception", "inception_v3", 299, true),
     LARGE("ghostnet", "ghostnetv2_100", 224, true),
     LARGE("efficientnet", "tf_efficientnet_b0", 224, false),
