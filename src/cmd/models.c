@@ -14,6 +14,22 @@
 #include "models/pretrained.h"
 #include "models/table.h"
 
+/* timm's modules without a model here. */
+static const char *const elsewhere[] = {
+    "beit byoanet byobnet cait coat convit convmixer cpubone crossvit csatv2",
+    "cspnet cspnext davit deepseek_vit dla dpn edgenext efficientformer",
+    "efficientformer_v2 efficientvim efficientvit_mit efficientvit_msra eva",
+    "fasternet fastvit focalnet gcvit gemma4_vit hardcorenas hgnet hiera",
+    "hieradet_sam2 hrnet iformer inception_next inception_resnet_v2",
+    "inception_v4 lcnetv2 levit lowformer mambaout maxxvit metaformer",
+    "mobilenetv5 mobilevit mvitv2 naflexvit nasnet nest nextvit nfnet pit",
+    "pnasnet pvt_v2 qwen3_vit rdnet repghost repvit res2net resnest rexnet",
+    "selecsls senet sequencer shvit starnet swiftformer swin_transformer_v2_cr",
+    "tiny_vit tnt tresnet twins visformer vision_transformer_hybrid",
+    "vision_transformer_relpos vision_transformer_sam vitamin volo vovnet",
+    "xception xception_aligned xcit",
+    NULL};
+
 static int by_name(const void *a, const void *b)
 {
     const struct model *const *x = a, *const *y = b;
@@ -44,6 +60,16 @@ static void print_details(const struct model *m)
     say("mean     %g, %g, %g\nstd      %g, %g, %g\n", m->mean[0], m->mean[1], m->mean[2],
         m->std[0], m->std[1], m->std[2]);
     say("weights  %s\n", *m->tags ? m->tags : "no public weights");
+}
+
+static void print_elsewhere(void)
+{
+    say("\nNot built in: these modules of timm, and some models of vision_transformer "
+        "and\n"
+        "others. --model net.pt2 trains them as PyTorch exports them "
+        "(docs/any-network.md).\n");
+    for (int i = 0; elsewhere[i]; i++)
+        say("%s\n", elsewhere[i]);
 }
 
 static void list_pretrained(const struct config *cfg, const struct cmdline *line)
@@ -112,6 +138,8 @@ static int models_run(struct config *cfg, const struct cmdline *line)
         print_row(row[i], width);
     if (n == 1)
         print_details(row[0]);
+    if (!strcmp(glob, "*") && !exclude)
+        print_elsewhere();
     free(row);
     return 0;
 }
