@@ -50,7 +50,7 @@ static struct tensor *stem(struct resnet_net *r, struct tensor *x)
                    .stride = 2);
 }
 
-/* Halves the map (or not, with stride 1) behind a 3x3 without a stride. An odd map is
+/* Halves the map (or not, with stride 1) after a 3x3 without a stride. An odd map is
  * rounded up, as shortcuts are. */
 static struct tensor *smooth(struct resnet_net *r, struct tensor *x, const char *layer,
                              int stride)
@@ -62,12 +62,12 @@ static struct tensor *smooth(struct resnet_net *r, struct tensor *x, const char 
     return avgpool2d(r->n.b, x, layer, .kernel = 2, .ceil_mode = 1);
 }
 
-/* The 3x3 of a block that has its stride, with norm and activation. */
+/* Convolution number i of a block, the 3x3 that has its stride, with norm and activation. */
 static struct tensor *conv3x3(struct resnet_net *r, struct tensor *x, const char *p,
-                              const char *conv, const char *bn, const char *act, int out,
-                              struct stage_strides s)
+                              int i, int out, int groups, struct stage_strides s)
 {
-    int groups = r->arch->groups ? r->arch->groups : 1;
+    struct arena *arena = &r->n.b->g->arena;
+    const char *conv = arena_printf(arena, "conv%d", i);
     bool smooths = r->arch->smooth && (s.stride > 1 || s.first != s.dilation);
     const struct resnet_selective *k = &r->arch->selective;
 
@@ -76,7 +76,8 @@ static struct tensor *conv3x3(struct resnet_net *r, struct tensor *x, const char
                                 .stride = s.stride, .dilation = s.first, .groups = groups,
                                 .ratio = k->ratio, .divisor = k->divisor,
                                 .split = k->split);
-    x = conv_bn(&r->n, x, p, conv, bn, act, .out = out, .kernel = 3,
+    x = conv_bn(&r->n, x, p, conv, arena_printf(arena, "bn%d", i),
+                arena_printf(arena, "act%d", i), .out = out, .kernel = 3,
                 .stride = smooths ? 1 : s.stride, .dilation = s.first, .groups = groups);
     return smooths ? smooth(r, x, layer_name(&r->n, p, "aa"), s.stride) : x;
 }
@@ -98,7 +99,7 @@ static struct tensor *conv_at(struct resnet_net *r, struct tensor *x, const char
 static struct tensor *basic(struct resnet_net *r, struct tensor *x, const char *p,
                             int planes, struct stage_strides s)
 {
-    x = conv3x3(r, x, p, "conv1", "bn1", "act1", planes, s);
+    x = conv3x3(r, x, p, 1, planes, 1, s);
     return conv_at(r, x, p, 2, NULL,
                    (struct conv_bn_attrs){.out = planes,
                                           .kernel = 3,
@@ -115,7 +116,7 @@ static struct tensor *bottleneck(struct resnet_net *r, struct tensor *x, const c
     x = conv_at(r, x, p, 1, "act1",
                 (struct conv_bn_attrs){.out = r->arch->reduce ? w / r->arch->reduce : w,
                                        .kernel = 1});
-    x = conv3x3(r, x, p, "conv2", "bn2", "act2", w, s);
+    x = conv3x3(r, x, p, 2, w, groups, s);
     return conv_at(
         r, x, p, 3, NULL,
         (struct conv_bn_attrs){.out = out, .kernel = 1, .zero_init = r->zero_last});

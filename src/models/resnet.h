@@ -34,7 +34,7 @@ enum resnet_shortcut {
     RESNET_SHORTCUT_PAD   /* every stride-th pixel, zero channels (option A) */
 };
 
-/* How a block of stride 2 halves the map behind its 3x3, and the stem behind its max pool. */
+/* How a block of stride 2 halves the map after its 3x3, and the stem after its max pool. */
 enum resnet_smooth {
     RESNET_SMOOTH_NONE,
     RESNET_SMOOTH_AVG, /* 2x2 average pool; in the stem, instead of the max pool */

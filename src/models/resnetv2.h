@@ -1,6 +1,6 @@
 /*
  * ResNets with pre-activation (He et al. 2016, 1603.05027) as in timm's resnetv2.py: norm and
- * ReLU before each convolution, and behind the last block.
+ * ReLU before each convolution, and after the last block.
  * It has batch norms or group norms, basic blocks or bottlenecks. BiT, whose weights are
  * standardized whenever they are read, is left out.
  *
