@@ -129,5 +129,8 @@ void schema_bind(const struct schema *row, const struct value *v, void *field,
     case SCHEMA_RECORDS:
         *(struct record_list *)field = bind_records(row, v, mem);
         break;
+    case SCHEMA_LAYERS:
+        *(struct value **)field = memcpy(arena_new(mem, sizeof(*v)), v, sizeof(*v));
+        break;
     }
 }

@@ -98,6 +98,8 @@ static bool check_text(const struct schema *row, const struct value *v,
 static bool check_value(const struct schema *row, const struct value *v,
                         struct strbuf *why)
 {
+    if (row->type == SCHEMA_LAYERS && v->type != VALUE_NONE)
+        return true;
     switch (v->type) {
     case VALUE_NONE:
         if (row->nullable)

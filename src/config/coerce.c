@@ -294,7 +294,7 @@ static bool to_list(struct arena *a, const struct decl *d, const struct value *i
     struct value v, list;
 
     /* In lists of texts each word is a text: [0, yes], as YAML's plain items. */
-    if (in->type == VALUE_STR && d->item == VALUE_MAP)
+    if (in->type == VALUE_STR && (d->item == VALUE_MAP || d->item == VALUE_OTHER))
         v = mappings(a, in);
     else if (in->type != VALUE_STR || d->item != VALUE_STR || !words(a, in->s, &v))
         v = meaning(a, in);
@@ -308,7 +308,8 @@ static bool to_list(struct arena *a, const struct decl *d, const struct value *i
         struct strbuf wanted = STRBUF_INIT;
 
         strbuf_addf(&wanted, "a %s%s of %s", d->single ? "float or a " : "",
-                    value_type_name(d->type), value_type_name(d->item));
+                    value_type_name(d->type),
+                    d->item == VALUE_OTHER ? "layers" : value_type_name(d->item));
         (void)refuse(wanted.buf, in, why);
         strbuf_release(&wanted);
         return false;
@@ -377,6 +378,9 @@ bool coerce(struct arena *a, const struct decl *d, const struct value *in,
         case VALUE_MAP:
             ok = to_map(a, d, in, &v, why);
             break;
+        case VALUE_OTHER:
+            v = value_copy(a, in);
+            break;
         default:
             BUG("a key of type %s", value_type_name(d->type));
         }
@@ -385,6 +389,7 @@ bool coerce(struct arena *a, const struct decl *d, const struct value *in,
         return false;
     v.text = in->text ? arena_strdup(a, in->text) : NULL;
     v.quoted = in->quoted;
+    v.line = in->line;
     *out = v;
     return true;
 }

@@ -17,7 +17,7 @@ struct schema;
 /* The declared type of a key. */
 struct decl {
     enum value_type type;
-    enum value_type item, item2; /* of lists, and lists of lists */
+    enum value_type item, item2; /* of lists, and lists of lists; VALUE_OTHER: any */
     const char *word;            /* a text that VALUE_INT also accepts and keeps, or
                                   * NULL */
     bool words;                  /* for a list: accepts an unquoted text as it is */

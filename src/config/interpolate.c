@@ -114,6 +114,7 @@ static bool substitute_value(struct interpolation *ip, const struct cfgnode_entr
     *to = *v;
     if (list) {
         *to = value_list(ip->tree->mem, v->type, v->list.n);
+        to->line = v->line;
         for (int i = 0; i < v->list.n; i++)
             ok = substitute_value(ip, e, &v->list.item[i], &to->list.item[i]) && ok;
     } else if (v->text && strstr(v->text, "${")) {
@@ -121,6 +122,7 @@ static bool substitute_value(struct interpolation *ip, const struct cfgnode_entr
         *to = value_str(ip->tree->mem, out.buf ? out.buf : "");
         to->text = to->s;
         to->quoted = v->quoted;
+        to->line = v->line;
     }
     strbuf_release(&out);
     return ok;

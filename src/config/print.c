@@ -75,7 +75,36 @@ static struct value escaped(struct arena *mem, const struct value *v)
     return to;
 }
 
-static void add_value(struct printer *pr, const struct cfgnode_entry *e)
+/* Writes a list of layers in a line each, so that a network can be read. */
+static void add_items(struct printer *pr, const struct value *list, int indent)
+{
+    for (int i = 0; i < list->list.n; i++) {
+        strbuf_addf(pr->s, "\n%*s- ", indent, "");
+        value_add_yaml(pr->s, &list->list.item[i]);
+    }
+}
+
+static void add_origin(struct printer *pr, const struct cfgnode_entry *e, bool replaced)
+{
+    if (!(pr->flags & CONFIG_PRINT_WHERE) || !e->where)
+        return;
+    strbuf_addstr(pr->s, "  # ");
+    if (replaced) {
+        struct strbuf was = STRBUF_INIT;
+
+        value_add_repr(&was, &e->value);
+        yaml_add_comment(pr->s, was.buf);
+        strbuf_addstr(pr->s, ", ");
+        strbuf_release(&was);
+    }
+    yaml_add_comment(pr->s, e->where);
+    if (e->replaced) {
+        strbuf_addstr(pr->s, ", over ");
+        yaml_add_comment(pr->s, e->replaced);
+    }
+}
+
+static void add_value(struct printer *pr, const struct cfgnode_entry *e, int indent)
 {
     const struct value empty = {.type = VALUE_LIST};
     const struct value *v = &e->value;
@@ -87,24 +116,15 @@ static void add_value(struct printer *pr, const struct cfgnode_entry *e)
         v = &empty;
     if (!replaced)
         raw = escaped(&mem, v);
-    value_add_yaml(pr->s, &raw);
+    if (e->decl.item == VALUE_OTHER && raw.type == VALUE_LIST && raw.list.n) {
+        pr->s->buf[--pr->s->len] = '\0'; /* the space after the colon */
+        add_origin(pr, e, replaced);
+        add_items(pr, &raw, indent);
+    } else {
+        value_add_yaml(pr->s, &raw);
+        add_origin(pr, e, replaced);
+    }
     arena_release(&mem);
-    if (!(pr->flags & CONFIG_PRINT_WHERE) || !e->where)
-        return;
-    strbuf_addstr(pr->s, "  # ");
-    if (replaced) {
-        struct strbuf was = STRBUF_INIT;
-
-        value_add_repr(&was, v);
-        yaml_add_comment(pr->s, was.buf);
-        strbuf_addstr(pr->s, ", ");
-        strbuf_release(&was);
-    }
-    yaml_add_comment(pr->s, e->where);
-    if (e->replaced) {
-        strbuf_addstr(pr->s, ", over ");
-        yaml_add_comment(pr->s, e->replaced);
-    }
 }
 
 void config_print(struct strbuf *s, const struct config *cfg, int flags)
@@ -128,7 +148,7 @@ void config_print_names(struct strbuf *s, const struct config *cfg, int flags,
             add_comment(&pr, row, 2 * depth);
         strbuf_addf(s, "%*s%s: ", 2 * depth, "",
                     pr.section_len ? row->key + pr.section_len + 1 : row->key);
-        add_value(&pr, cfgnode_find(cfg->tree, row->key));
+        add_value(&pr, cfgnode_find(cfg->tree, row->key), 2 * depth + 2);
         strbuf_addch(s, '\n');
     }
 }

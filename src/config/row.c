@@ -28,6 +28,7 @@ struct decl schema_decl(const struct schema *row)
         [SCHEMA_STR_LIST] = {.type = VALUE_LIST, .item = VALUE_STR},
         [SCHEMA_INT_TABLE] = {.type = VALUE_LIST, .item = VALUE_LIST, .item2 = VALUE_INT},
         [SCHEMA_RECORDS] = {.type = VALUE_LIST, .item = VALUE_MAP},
+        [SCHEMA_LAYERS] = {.type = VALUE_LIST, .item = VALUE_OTHER},
     };
     struct decl d = decl[row->type];
 
@@ -93,6 +94,7 @@ void schema_add_type(struct strbuf *s, const struct schema *row)
         [SCHEMA_STR_LIST] = "list of str",
         [SCHEMA_INT_TABLE] = "list of lists of int",
         [SCHEMA_RECORDS] = "list of dicts",
+        [SCHEMA_LAYERS] = "list of layers",
     };
 
     if (row->single)

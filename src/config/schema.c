@@ -74,7 +74,8 @@ static const char *check_range(const char *text)
                      struct float_list: SCHEMA_FLOAT_LIST,                               \
                      struct str_list: SCHEMA_STR_LIST,                                   \
                      struct int_table: SCHEMA_INT_TABLE,                                 \
-                     struct record_list: SCHEMA_RECORDS)
+                     struct record_list: SCHEMA_RECORDS,                                 \
+                     const struct value *: SCHEMA_LAYERS)
 
 /* NOLINTBEGIN(bugprone-macro-parentheses): keys are joined, fields are named */
 #define ROW(KEY, f, ...)                                                                 \
@@ -486,7 +487,13 @@ const struct schema schema_table[] = {
     ROW("MODEL.NAME", model.name, .def = "swin_tiny_patch4_window7_224",
         .check = check_model, .flag = "--model", .metavar = "NAME",
         .help = "model, see `trainc models`, or a network that PyTorch exported "
-                "(net.pt2); also the name of a folder in OUTPUT"),
+                "(net.pt2); of MODEL.LAYERS: any name; also the name of a folder in OUTPUT"),
+    ROW("MODEL.LAYERS", model.layers, .def = "[]",
+        .help = "a network of your own: its layers, [{op: conv2d, out_channels: 8, "
+                "kernel_size: 3}, relu, ...]; `trainc help layers` lists ops and arguments"),
+    ROW("MODEL.BLOCKS", model.blocks, .def = "[]",
+        .help = "blocks that MODEL.LAYERS uses as ops: [{name: basic, args: {width: 64}, "
+                "layers: [...]}]"),
     ROW("MODEL.PRETRAINED", model.pretrained, NEUTRAL, PATH, .flag = "--pretrained",
         .metavar = "[WEIGHTS]", .bare = "auto",
         .help = "weights to start from: a .safetensors or torch.save (.pth) file, a name "

@@ -29,6 +29,7 @@ enum schema_type {
     SCHEMA_STR_LIST,
     SCHEMA_INT_TABLE,
     SCHEMA_RECORDS, /* a list of mappings, each with the keys of .record */
+    SCHEMA_LAYERS,  /* a list of anything, which src/layers reads */
 };
 
 struct schema {

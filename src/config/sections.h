@@ -7,6 +7,8 @@
 
 #include "base/fields.h"
 
+struct value;
+
 struct config_amp {
     int dtype;
     const char *loss_scale; /* "dynamic" or a number */
@@ -89,6 +91,7 @@ struct config_data {
 struct config_model {
     const char *type, *name, *backbone, *pretrained, *pretrained_backbone, *resume,
         *teacher, *teacher_model;
+    const struct value *layers, *blocks; /* lists, for src/layers */
     bool offline;
     struct str_list pretrained_skip;
     int pretrained_tables; /* enum bias_tables */

@@ -32,6 +32,7 @@ enum value_type {
 struct value {
     enum value_type type;
     bool quoted;      /* `text` was quoted */
+    int line;         /* in its file, from 1; 0: unknown */
     const char *text; /* as written, with quotes and escapes resolved; NULL: not from
                        * text */
     union {

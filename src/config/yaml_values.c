@@ -108,8 +108,8 @@ static bool map_of(struct yaml_reader *r, struct arena *mem, const struct yaml_i
     return ok && !is_exhausted(r);
 }
 
-static bool value_of(struct yaml_reader *r, struct arena *mem, const struct yaml_item *it,
-                     int depth, bool item, struct value *v)
+static bool meaning_of(struct yaml_reader *r, struct arena *mem,
+                       const struct yaml_item *it, int depth, bool item, struct value *v)
 {
     if (!affordable(r, it, depth, item && it->kind == ITEM_SCALAR))
         return false;
@@ -136,6 +136,15 @@ static bool value_of(struct yaml_reader *r, struct arena *mem, const struct yaml
                       ? "a date or a time"
                       : "a number beyond 64 bits");
     return false;
+}
+
+static bool value_of(struct yaml_reader *r, struct arena *mem, const struct yaml_item *it,
+                     int depth, bool item, struct value *v)
+{
+    bool ok = meaning_of(r, mem, it, depth, item, v);
+
+    v->line = it->line;
+    return ok;
 }
 
 static bool is_merge(const struct yaml_item *key)
