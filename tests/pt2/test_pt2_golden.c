@@ -31,6 +31,15 @@ static void test_residual(void **state)
     check("tests/golden/pt2/residual.pt2", "tests/golden/pt2/residual.json");
 }
 
+/* The same file with batches of 2 and 7: BATCH=2 LIMIT=60 scripts/golden/pt2.py FOLDER
+ * small:residual, with the archive in FOLDER. */
+static void test_batches(void **state)
+{
+    (void)state;
+    check("tests/golden/pt2/residual.pt2", "tests/golden/pt2/residual_2.json");
+    check("tests/golden/pt2/residual.pt2", "tests/golden/pt2/residual_7.json");
+}
+
 /* A class token, positions, attention, a layer scale. */
 static void test_tokens(void **state)
 {
@@ -114,6 +123,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_residual),
+        cmocka_unit_test(test_batches),
         cmocka_unit_test(test_tokens),
         cmocka_unit_test(test_moves),
         cmocka_unit_test(test_general),
