@@ -64,7 +64,7 @@ OBJ   := $(SRC:%.c=$B/%.o) $(PROTO:build/%=$B/%.o)
 include cuda/cuda.mk
 LIB   := $(filter-out $B/src/main.o,$(OBJ))
 # tests/ has the folders of src/; what its programs share is linked into each of them.
-ROOMS := base config image dataset dist graph ops cpu models pt2 io page onnx session train synth pack cmd
+ROOMS := base config image dataset dist graph ops cpu models layers pt2 io page onnx session train synth pack cmd
 TEST  := $(patsubst %.c,$B/%,$(wildcard $(ROOMS:%=tests/%/test_*.c)) $(CUDA_TESTS))
 HELP  := $(patsubst %.c,$B/%.o,$(filter-out $(wildcard tests/*/test_*.c),\
          $(wildcard tests/*.c $(ROOMS:%=tests/%/*.c))))

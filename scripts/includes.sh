@@ -22,14 +22,15 @@ awk '
     row("models", "base graph ops")
     row("io", "base")
     row("pt2", "base graph ops models io")
+    row("layers", "base config graph ops models")
     row("page", "base config image io")
     row("onnx", "base graph ops")
     row("dist", "base graph")
-    row("session", "base config image dataset graph ops cpu cuda models dist")
+    row("session", "base config image dataset graph ops cpu cuda models layers dist")
     row("train", "base config image dataset graph ops models dist io page session")
     row("synth", "base image dataset")
     row("pack", "base image dataset io")
-    row("cmd", "base config image dataset graph ops cases cpu cuda models dist io page onnx session train synth pack")
+    row("cmd", "base config image dataset graph ops cases cpu cuda models layers dist io page onnx session train synth pack")
   }
   function row(folder, may, i, n, list) {
     known[folder] = 1

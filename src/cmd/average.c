@@ -132,7 +132,7 @@ static void check_weights(const struct config *cfg, const struct cmdline *line,
 static void check_scores(const struct config *cfg, struct problems *p)
 {
     struct strbuf unused = STRBUF_INIT;
-    const struct model *m = model_find(cfg->model.type, cfg->model.name, &unused);
+    const struct model *m = model_lookup(cfg, &unused);
 
     if (m)
         score_check(cfg, model_task_of_config(cfg, m), p);

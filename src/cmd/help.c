@@ -355,7 +355,8 @@ static const struct {
      "AUROC; TRAIN.BEST_METRIC f1_macro selects the best checkpoint by one of them"},
     {"threshold thresholds",
      "trainc predict --threshold P reports only classes that are at least so likely; "
-     "MODEL.TASK multilabel selects a threshold per class and stores it in the checkpoint"},
+     "MODEL.TASK multilabel selects a threshold per class and stores it in the "
+     "checkpoint"},
     {"tta test-time",
      "trainc eval and trainc predict: --tta hflip (TEST.TTA) averages views of each "
      "image"},
@@ -405,7 +406,7 @@ static void help_topic(const char *topic, bool all)
             return;
         }
     }
-    if (help_section(topic))
+    if (help_layers(topic) || help_section(topic))
         return;
     if (row_of_flag(topic)) {
         help_key(row_of_flag(topic));
@@ -448,8 +449,8 @@ static const struct cmd_flag help_flags_own[] = {
     {"--all", NULL, "with a VERB: show all its flags"},
     {"--completion", "SHELL", "print a completion script for bash, zsh, or fish"},
     {"--markdown", "PAGE",
-     "print a page of the documentation: keys (all keys) or flags (equivalents of other "
-     "programs' flags)"},
+     "print a page of the documentation: keys (all keys), flags (equivalents of other "
+     "programs' flags), or layers (ops of MODEL.LAYERS)"},
     {"--man", NULL, "print the manual page of a VERB, or of trainc"},
     {0},
 };

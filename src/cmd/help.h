@@ -27,8 +27,10 @@ const struct cmd_flag *help_common_flags(const struct verb *v);
 
 /* Prints the completion script of a shell; exits if the shell is unknown. */
 void completion_print(const char *shell);
-/* Prints a page of the documentation ("keys" or "flags"); exits if the page is unknown. */
+/* Prints a page of the documentation ("keys", "flags", or "layers"); exits if the page is unknown. */
 void markdown_print(const char *page);
+/* Prints the ops of MODEL.LAYERS ("layers") or one of them; false if it is neither. */
+bool help_layers(const char *topic);
 /* Prints the manual page of a verb, or of trainc (NULL), with man macros. */
 void manual_print(const struct verb *v);
 

@@ -3,6 +3,7 @@
  *
  *   trainc help --markdown keys     docs/configuration.md
  *   trainc help --markdown flags    the table of docs/from-pytorch.md
+ *   trainc help --markdown layers   the table of docs/any-network.md
  */
 #include <string.h>
 
@@ -11,6 +12,7 @@
 #include "cmd/help.h"
 #include "config/dump.h"
 #include "config/foreign.h"
+#include "layers/op.h"
 
 /* Appends the text of a table cell; escapes | everywhere, and < and * outside code. */
 static void add_cell(struct strbuf *s, const char *text)
@@ -160,6 +162,32 @@ static void add_flags(struct strbuf *s)
     }
 }
 
+static void add_layer_arg(struct strbuf *s, const struct layer_arg *a, bool first)
+{
+    strbuf_addf(s, "%s`%s%s%s`", first ? "" : ", ", a->name, a->def ? ": " : "",
+                a->def ? a->def : "");
+    if (a->optional)
+        strbuf_addstr(s, " (optional)");
+}
+
+static void add_layers(struct strbuf *s)
+{
+    struct layer_op op;
+
+    strbuf_addstr(s, "| op | PyTorch | arguments and their defaults | what it does |\n"
+                     "|---|---|---|---|\n");
+    for (int i = 0; (op = layer_op_at(i)).name; i++) {
+        strbuf_addf(s, "| `%s` | %s", op.name, op.torch == op.name ? "F." : "");
+        add_cell(s, op.torch);
+        strbuf_addstr(s, " | ");
+        for (const struct layer_arg *a = op.args; a && a->name; a++)
+            add_layer_arg(s, a, a == op.args);
+        strbuf_addstr(s, " | ");
+        add_cell(s, op.help);
+        strbuf_addstr(s, " |\n");
+    }
+}
+
 void markdown_print(const char *page)
 {
     struct strbuf s = STRBUF_INIT;
@@ -168,8 +196,10 @@ void markdown_print(const char *page)
         add_keys(&s);
     else if (!strcmp(page, "flags"))
         add_flags(&s);
+    else if (!strcmp(page, "layers"))
+        add_layers(&s);
     else
-        usage("--markdown: unknown page '%s'; choose keys or flags", page);
+        usage("--markdown: unknown page '%s'; choose keys, flags, or layers", page);
     say_text(s.buf);
     strbuf_release(&s);
 }

@@ -62,7 +62,7 @@ static void check_world(const struct config *cfg, struct problems *p)
 static void check_best(const struct config *cfg, struct problems *p)
 {
     struct strbuf unused = STRBUF_INIT;
-    const struct model *m = model_find(cfg->model.type, cfg->model.name, &unused);
+    const struct model *m = model_lookup(cfg, &unused);
 
     if (m)
         score_check(cfg, model_task_of_config(cfg, m), p);

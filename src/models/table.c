@@ -55,6 +55,7 @@ const struct model_family *const model_families[] = {
     &deeplab_family,
     &pyramid_family,
     &pt2_family,
+    &layers_family,
     NULL,
 };
 
@@ -190,7 +191,9 @@ static void say_name(struct strbuf *why, const struct model_family *f, const cha
         strbuf_addf(why, "MODEL.TYPE %s has no model called '%s'", f->type, arch);
     else
         strbuf_addf(why, "no model is called '%s'", arch);
-    if (s.best)
+    if (ends_with(name, ".yaml") || ends_with(name, ".yml"))
+        strbuf_addf(why, " (a network in YAML is a configuration: --cfg %s)", name);
+    else if (s.best)
         strbuf_addf(why, " (did you mean %s?)", s.best);
     say_family(why, name);
     strbuf_addf(why, "; `trainc models` lists %d", count_models());

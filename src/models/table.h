@@ -48,7 +48,7 @@ struct model {
     double mean[3], std[3];
 
     /* Of a model that is read from a file; otherwise 0 and NULL. */
-    int channels;      /* of its images */
+    int channels;      /* of its images; also of one that keys describe */
     const char *graph; /* a text from which the family makes it again; for checkpoints */
 
     const char *backbone;        /* default of MODEL.BACKBONE; NULL: it has no backbone */
@@ -131,13 +131,16 @@ struct model_family {
      */
     const char *const *(*check)(const struct model *m, const struct model_options *o,
                                 int height, int width, struct strbuf *why);
+    /* Returns the origin of the reason of the last check(), "net.yaml:14", or NULL: that of
+     * the keys. May be NULL. */
+    const char *(*blamed)(const struct model *m);
 };
 
 extern const struct model_family *const model_families[]; /* ended by NULL */
 
-/* Networks that PyTorch exported: the only family from another folder, pt2/family.c, which
- * is built upon this one. */
-extern const struct model_family pt2_family;
+/* Networks that PyTorch exported, and networks that keys describe: the families from other
+ * folders, pt2/family.c and layers/family.c, which are built upon this one. */
+extern const struct model_family pt2_family, layers_family;
 
 extern const struct names model_family_names;
 

@@ -38,7 +38,7 @@ static struct view view_of(const struct config *cfg, const struct job *job)
     struct view v = {.cfg = cfg, .job = job, .tuned = *cfg->model.pretrained};
     int64_t batch = cfg->data.batch_size > 0 ? cfg->data.batch_size : 128;
 
-    v.model = model_find(cfg->model.type, cfg->model.name, &unused);
+    v.model = model_lookup(cfg, &unused);
     v.segment = v.model && v.model->family->task == MODEL_SEGMENT;
     v.batch = batch * job->world * cfg->train.accumulation_steps;
     if (job->images)

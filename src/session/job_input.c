@@ -27,7 +27,7 @@ static void preset_size(struct config *cfg, const char *key, int size, const cha
 void job_preset_input(struct config *cfg)
 {
     struct strbuf text = STRBUF_INIT, where = STRBUF_INIT;
-    const struct model *m = model_find(cfg->model.type, cfg->model.name, &text);
+    const struct model *m = model_lookup(cfg, &text);
     const struct pretrained *tag =
         strchr(cfg->model.name, '.')
             ? pretrained_find(cfg->model.name, strlen(cfg->model.name))

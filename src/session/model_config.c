@@ -1,9 +1,12 @@
 #include "session/model_config.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/error.h"
+#include "config/value.h"
 #include "image/label.h"
+#include "layers/family.h"
 #include "models/backbone.h"
 #include "ops/cross_entropy.h"
 #include "session/losses.h"
@@ -46,7 +49,8 @@ void model_check_labels(const struct config *cfg, struct problems *p)
 {
     if (cfg->model.num_classes > LABEL_CLASSES)
         config_blame(cfg, p, KEYS("MODEL.NUM_CLASSES"),
-                     "MODEL.NUM_CLASSES %lld: label maps have at most %d classes (--num-classes N)",
+                     "MODEL.NUM_CLASSES %lld: label maps have at most %d classes "
+                     "(--num-classes N)",
                      (long long)cfg->model.num_classes, LABEL_CLASSES);
 }
 
@@ -176,7 +180,9 @@ static void check_family(const struct model *m, const struct config *cfg,
         keys = backbone;
     else if (m->family->check)
         keys = m->family->check(m, &o, config_height(cfg), config_width(cfg), &why);
-    if (keys)
+    if (keys && m->family->blamed && m->family->blamed(m))
+        problems_error(p, m->family->blamed(m), "%s", why.buf);
+    else if (keys)
         config_blame(cfg, p, keys, "%s", why.buf);
     else if (cfg->model.features_only)
         check_stages(m, &o, cfg, p);
@@ -196,11 +202,44 @@ static int custom_keys_set(const struct config *cfg, const struct model_family *
     return n;
 }
 
+const struct model *model_lookup(const struct config *cfg, struct strbuf *why)
+{
+    const struct layers_source own = {
+        .layers = cfg->model.layers,
+        .blocks = cfg->model.blocks,
+        .layers_where = config_where(cfg, "MODEL.LAYERS"),
+        .blocks_where = config_where(cfg, "MODEL.BLOCKS"),
+    };
+
+    if (cfg->model.layers->list.n)
+        return layers_model(&own, cfg->model.name, (int)cfg->model.in_chans);
+    return model_find(cfg->model.type, cfg->model.name, why);
+}
+
+/* Refuses a model by name next to a network of MODEL.LAYERS, and blocks without one. */
+static void check_layers(const struct config *cfg, struct problems *p)
+{
+    if (!cfg->model.layers->list.n)
+        config_warn_unread(cfg, p, "MODEL.BLOCKS", "MODEL.LAYERS is empty");
+    else if (strcmp(cfg->model.type, layers_family.type) != 0)
+        config_blame(
+            cfg, p, KEYS("MODEL.TYPE", "MODEL.LAYERS"),
+            "MODEL.TYPE is %s, and MODEL.LAYERS describes another network: remove "
+            "one of them",
+            cfg->model.type);
+    else if (model_family_of(cfg->model.name))
+        config_blame(
+            cfg, p, KEYS("MODEL.NAME", "MODEL.LAYERS"),
+            "MODEL.NAME %s is a model, and MODEL.LAYERS describes another network: "
+            "remove one of them",
+            cfg->model.name);
+}
+
 /* Finds the model by name or by the keys of a custom one. Returns NULL with the reason in
  * `why`. */
 static const struct model *find(const struct config *cfg, struct strbuf *why)
 {
-    const struct model *m = model_find(cfg->model.type, cfg->model.name, why);
+    const struct model *m = model_lookup(cfg, why);
     const struct model_family *f = model_family_find(cfg->model.type);
     int set;
 
@@ -252,6 +291,7 @@ void model_check(const struct config *cfg, struct problems *p)
         check_segment(cfg, p);
     else
         check_classify(cfg, p);
+    check_layers(cfg, p);
     if (m && !m->family->layers &&
         (cfg->train.layer_decay < 1 || cfg->train.layer_decay > 1))
         config_blame(cfg, p, KEYS("TRAIN.LAYER_DECAY"),

@@ -69,6 +69,10 @@ void model_check_answers(const struct config *cfg, struct problems *p);
  * data_check; a caller of both gets one message. */
 void model_check_labels(const struct config *cfg, struct problems *p);
 
+/* Returns the network of MODEL.LAYERS, or the row of MODEL.TYPE and MODEL.NAME; NULL with the
+ * reason in `why`. */
+const struct model *model_lookup(const struct config *cfg, struct strbuf *why);
+
 /* Returns the row of MODEL.TYPE and MODEL.NAME, or the family's custom one; ends with
  * usage() if there is none. */
 const struct model *model_of_config(const struct config *cfg);

@@ -152,6 +152,27 @@ static void preset_file(struct config *cfg, const struct model *m, const char *w
     config_preset(cfg, "MODEL.PRETRAINED", m->name, where);
 }
 
+/* Sets the type and, from the name of its file, the name of a network of MODEL.LAYERS,
+ * unless the same or a later source sets them. */
+static void preset_layers(struct config *cfg)
+{
+    const char *where = config_where(cfg, "MODEL.LAYERS"), *file = where ? where : "";
+    const char *slash = memrchr(file, '/', strcspn(file, ":"));
+    struct strbuf name = STRBUF_INIT;
+
+    file = slash ? slash + 1 : file;
+    strbuf_add(&name, file, strcspn(file, ".:"));
+    if (!strchr(file, '.') || !name.len || strspn(file, "-."))
+        strbuf_reset(&name), strbuf_addstr(&name, "layers");
+    if (config_is_later(cfg, "MODEL.LAYERS", "MODEL.TYPE"))
+        config_set_for(cfg, "MODEL.TYPE", layers_family.type, "MODEL.LAYERS");
+    if (!config_where(cfg, "MODEL.NAME") ||
+        (model_family_of(cfg->model.name) &&
+         config_is_later(cfg, "MODEL.LAYERS", "MODEL.NAME")))
+        config_set_for(cfg, "MODEL.NAME", name.buf, "MODEL.LAYERS");
+    strbuf_release(&name);
+}
+
 /* Takes the task from a custom model's name: simmim_pretrain. */
 static void preset_task(struct config *cfg)
 {
@@ -184,9 +205,12 @@ void model_preset(struct config *cfg)
 {
     struct strbuf text = STRBUF_INIT;
 
-    preset_type(cfg);
+    if (cfg->model.layers->list.n)
+        preset_layers(cfg);
+    else
+        preset_type(cfg);
 
-    const struct model *m = model_find(cfg->model.type, cfg->model.name, &text);
+    const struct model *m = model_lookup(cfg, &text);
     const struct option *o = m && m->family->arch_is_options ? m->family->options : NULL;
 
     strbuf_reset(&text);
@@ -194,6 +218,8 @@ void model_preset(struct config *cfg)
         strbuf_addf(&text, "MODEL.NAME %s", m->name);
     if (m && m->graph)
         preset_file(cfg, m, text.buf);
+    else if (m && m->family->blamed && m->classes)
+        preset_number(cfg, "MODEL.NUM_CLASSES", m->classes, text.buf);
     for (; o && o->key; o++) {
         const char *member = (const char *)m->arch + o->offset;
 

@@ -14,7 +14,7 @@
 static const struct model *find_model(const struct config *cfg)
 {
     struct strbuf unused = STRBUF_INIT;
-    const struct model *m = model_find(cfg->model.type, cfg->model.name, &unused);
+    const struct model *m = model_lookup(cfg, &unused);
 
     strbuf_release(&unused);
     return m;

@@ -14,6 +14,8 @@ cmp <("$trainc" help --markdown keys) docs/configuration.md ||
   fail "docs/from-pytorch.md lacks these rows of trainc help --markdown flags"
 sed -n '/^| elsewhere | trainc |$/,$p' docs/from-pytorch.md | grep -vxFf <("$trainc" help --markdown flags) &&
   fail "docs/from-pytorch.md has rows that trainc help --markdown flags has not"
+diff <("$trainc" help --markdown layers) <(sed -n '/^| op | PyTorch |/,/^$/p' docs/any-network.md | grep .) ||
+  fail "the table of ops in docs/any-network.md is not that of trainc help --markdown layers"
 "$trainc" help --markdown nonsense 2>/dev/null && fail "an unknown page"
 
 for verb in $("$trainc" help | sed -n 's/^  \([a-z]*\)  *[a-z].*/\1/p'); do

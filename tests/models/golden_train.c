@@ -50,7 +50,8 @@ struct run {
     const json_t *golden;
     enum golden_optimizer optimizer;
     bool inference;
-    bool archive; /* the weights are those of the file m->name */
+    bool archive;        /* compared as golden_train_archive() does */
+    const char *weights; /* the file that has them; NULL: golden_formula() */
 };
 
 static struct update segments(struct graph *g, const struct run *r)
@@ -249,8 +250,8 @@ static void open_trial(struct trial *t, const struct run *r)
         fill_cells(t);
     else
         fill_labels(t, classes_of(r));
-    if (r->archive)
-        load_archive(t, r->m->name);
+    if (r->weights)
+        load_archive(t, r->weights);
 }
 
 /* Copies every 37th row and 31st column of logits that are images, in logical order, to the
@@ -369,7 +370,7 @@ static void check_eval(struct trial *from, const struct run *r, const json_t *wa
     float *w = golden_memory(from, MEMORY_WEIGHTS);
 
     inference.inference = true;
-    inference.archive = false;
+    inference.weights = NULL;
     open_trial(&t, &inference);
     t.backend->copy_in(t.dev, t.base[MEMORY_WEIGHTS], w,
                        program_need(t.program, MEMORY_WEIGHTS));
@@ -425,7 +426,7 @@ void golden_train(const struct model *m, enum golden_optimizer o, bool first)
     json_decref(j);
 }
 
-void golden_train_archive(const struct model *m, const char *golden)
+static void train_file(const struct model *m, const char *golden, const char *weights)
 {
     struct strbuf why = STRBUF_INIT;
     json_t *j = json_parse_file(golden, &why);
@@ -438,10 +439,21 @@ void golden_train_archive(const struct model *m, const char *golden)
                                       .backend = device_at(i),
                                       .golden = j,
                                       .optimizer = GOLDEN_SLOW,
-                                      .archive = true},
+                                      .archive = true,
+                                      .weights = weights},
                         true);
     json_decref(j);
     strbuf_release(&why);
+}
+
+void golden_train_archive(const struct model *m, const char *golden)
+{
+    train_file(m, golden, m->name);
+}
+
+void golden_train_layers(const struct model *m, const char *golden)
+{
+    train_file(m, golden, NULL);
 }
 
 void golden_check(const struct model *nets, size_t n, const char *name)

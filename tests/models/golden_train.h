@@ -33,5 +33,7 @@ void golden_check(const struct model *nets, size_t n, const char *name);
  * own results in fp32 are from those in fp64 ("noise"). Its logits may be images.
  */
 void golden_train_archive(const struct model *m, const char *golden);
+/* The same with the weights of golden_formula(), for the files of scripts/golden/layers.py. */
+void golden_train_layers(const struct model *m, const char *golden);
 
 #endif
