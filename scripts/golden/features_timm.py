@@ -26,7 +26,7 @@ MODELS = ("resnet18", "resnet50", "seresnet50", "resnet50d", "swin_tiny_patch4_w
           "test_vit2", "vit_xsmall_patch16_clip_224", "deit3_small_patch16_224", "mixer_s32_224", "gmixer_12_224", "resmlp_12_224", "gmlp_ti16_224",
           "convnext_tiny", "convnextv2_atto", "convnext_nano_ols",
           "vgg11", "vgg13_bn",
-          "densenet121", "densenetblur121d", "inception_v3", "resnetv2_50", "resnetv2_18d", "ghostnet_100", "ghostnetv2_100", "regnety_002", "test_efficientnet", "efficientnet_b0", "tf_efficientnet_b1",
+          "densenet121", "densenetblur121d", "inception_v3", "resnetv2_50", "resnetv2_50x1_bit", "resnetv2_18d", "ghostnet_100", "ghostnetv2_100", "regnety_002", "test_efficientnet", "efficientnet_b0", "tf_efficientnet_b1",
           "efficientnet_lite1", "tf_efficientnetv2_b2", "efficientnetv2_s",
           "mobilenetv2_050", "mobilenetv3_small_100", "tf_mobilenetv3_large_100",
           "mobilenetv4_conv_small", "mobilenetv4_conv_medium")

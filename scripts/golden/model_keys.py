@@ -29,6 +29,8 @@ resnetblur101d resnetrs50 resnetrs101 resnetrs152 resnetrs200 resnetrs270 resnet
 skresnet18 skresnet34 skresnet50 skresnet50d skresnext50_32x4d
 resnetv2_18 resnetv2_18d resnetv2_34 resnetv2_34d resnetv2_50 resnetv2_50d resnetv2_50t
 resnetv2_50d_gn resnetv2_101 resnetv2_101d resnetv2_152 resnetv2_152d
+resnetv2_50x1_bit resnetv2_50x3_bit resnetv2_101x1_bit resnetv2_101x3_bit resnetv2_152x2_bit
+resnetv2_152x4_bit
 vgg11 vgg11_bn vgg13 vgg13_bn vgg16 vgg16_bn vgg19 vgg19_bn densenet121 densenet161 densenet169
 densenet201 densenet264d densenetblur121d inception_v3 ghostnet_050 ghostnet_100 ghostnet_130 ghostnetv2_100
 ghostnetv2_130 ghostnetv2_160

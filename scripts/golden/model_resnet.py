@@ -26,7 +26,7 @@ import timm
 import torch
 from torch import nn
 from torch.nn import functional as F
-from timm.layers import BatchNormAct2d, BlurPool2d, create_conv2d, get_attn
+from timm.layers import BatchNormAct2d, BlurPool2d, StdConv2d, create_conv2d, get_attn
 from timm.optim import param_groups_layer_decay
 from timm.models.regnet import RegNet, RegNetCfg
 from timm.models.resnet import BasicBlock, Bottleneck, ResNet
@@ -152,6 +152,8 @@ def nets():
                                sk_kwargs=dict(rd_divisor=8, split_input=False))), 4, 40
     yield "resnet_gn", ResNet(BasicBlock, (1, 1, 1, 1), num_classes=10, norm_layer="groupnorm",
                               channels=(64, 32, 32, 64)), 4, 40
+    yield "bit", ResNetV2((1, 1, 1, 1), channels=(128, 128, 256, 128), num_classes=10,
+                          stem_type="fixed", conv_layer=partial(StdConv2d, eps=1e-8)), 4, 40
     yield "resnetv2", ResNetV2((1, 2, 1, 1), channels=(16, 24, 32, 48), num_classes=10,
                                basic=True, bottle_ratio=1, conv_layer=create_conv2d,
                                norm_layer=BatchNormAct2d, stem_type="deep", stem_chs=16,

@@ -7,11 +7,14 @@
 #include "ops/add.h"
 #include "ops/avgpool2d.h"
 #include "ops/batchnorm.h"
+#include "ops/concat.h"
 #include "ops/conv2d.h"
 #include "ops/dropout.h"
+#include "ops/expr.h"
 #include "ops/global_avgpool.h"
 #include "ops/groupnorm.h"
 #include "ops/image.h"
+#include "ops/layernorm.h"
 #include "ops/maxpool2d.h"
 #include "ops/pad_end.h"
 #include "ops/view.h"
@@ -34,6 +37,19 @@ static struct tensor *norm(struct resnetv2_net *v, struct tensor *x, const char 
     return relu(b, x, layer_below(b, layer, "act"));
 }
 
+/* Returns weights [O,I,kh,kw] with mean 0 and variance 1 over each O. */
+static struct tensor *standardize(struct builder *b, struct tensor *w, const char *layer)
+{
+    int64_t rows[] = {w->dim[WEIGHT_O], tensor_len(w) / w->dim[WEIGHT_O]};
+    int64_t dim[] = {w->dim[WEIGHT_O], w->dim[WEIGHT_H], w->dim[WEIGHT_W],
+                     w->dim[WEIGHT_I]};
+    struct tensor *y = view_plain(b, view_tokens(b, w, layer), layer, 2, rows);
+
+    y = layernorm(b, y, layer_below(b, layer, "standardize"), .eps = 1e-8f,
+                  .no_affine = 1);
+    return view_image(b, view_plain(b, y, layer, 4, dim), layer);
+}
+
 static struct tensor *weight(struct resnetv2_net *v, const char *layer, int64_t in,
                              int64_t out, int kernel)
 {
@@ -50,6 +66,8 @@ static struct tensor *conv_with(struct resnetv2_net *v, struct tensor *x,
 {
     int padding = dilation * ((int)w->dim[WEIGHT_H] - 1) / 2;
 
+    if (v->arch->standardized)
+        w = standardize(v->n.b, w, layer);
     return conv2d_with(v->n.b, x, w, layer, .stride = stride, .padding = padding,
                        .dilation = dilation);
 }
@@ -60,6 +78,18 @@ static struct tensor *conv(struct resnetv2_net *v, struct tensor *x, const char 
     struct tensor *w = weight(v, layer, x->dim[IMAGE_C], out, kernel);
 
     return conv_with(v, x, w, layer, stride, dilation);
+}
+
+/* Returns x with zeros before its first row or column and after its last one. */
+static struct tensor *border(struct builder *b, struct tensor *x, const char *layer,
+                             int axis)
+{
+    struct slice_attrs a = {layer, axis, 0, 1};
+    struct tensor *zeros =
+        expr_scale_by(b, node(b, &op_slice, layer, &a, &x, 1), 0, layer);
+    struct tensor *part[] = {zeros, x, zeros};
+
+    return concat(b, part, 3, layer, .axis = axis);
 }
 
 /* Returns NULL if the net ends with its stage. */
@@ -78,6 +108,11 @@ static struct tensor *stem(struct resnetv2_net *v, struct tensor *x)
     }
     if (model_stage(v->n.o, last, 2, x))
         return NULL;
+    if (a->standardized) {
+        x = border(v->n.b, x, "stem.pad.rows", IMAGE_H);
+        x = border(v->n.b, x, "stem.pad.columns", IMAGE_W);
+        return maxpool2d(v->n.b, x, "stem.pool", .kernel = 3, .stride = 2);
+    }
     return maxpool2d(v->n.b, x, "stem.pool", .kernel = 3, .stride = 2, .padding = 1);
 }
 
@@ -184,8 +219,10 @@ static const char *const reads[] = {"MODEL.NUM_CLASSES",    "MODEL.DROP_RATE",
     {                                                                                    \
         __VA_ARGS__                                                                      \
     }
-#define BASIC      .width = {64, 128, 256, 512}, .stem_width = 64, .basic = true
-#define BOTTLENECK .width = {256, 512, 1024, 2048}, .stem_width = 64
+#define BASIC .width = {64, 128, 256, 512}, .stem_width = 64, .basic = true
+#define WIDER(f)                                                                         \
+    .width = {256 * (f), 512 * (f), 1024 * (f), 2048 * (f)}, .stem_width = 64 * (f)
+#define BIT(f)     WIDER(f), .group_norm = true, .standardized = true
 #define D          .stem = RESNETV2_STEM_DEEP, .avg_shortcut = true
 #define T          .stem = RESNETV2_STEM_TIERED, .avg_shortcut = true
 #define DEPTH(...) .depth = {__VA_ARGS__}
@@ -197,14 +234,27 @@ static const struct model models[] = {
     {ROW(resnetv2_34), V2(DEPTH(3, 4, 6, 3), BASIC), HALF(224, 0.9), TAGS "ra4_e3600_r224_in1k"},
     {ROW(resnetv2_34d), V2(DEPTH(3, 4, 6, 3), BASIC, D), HALF(224, 0.9),
      TAGS "ra4_e3600_r224_in1k ra4_e3600_r384_in1k"},
-    {ROW(resnetv2_50), V2(DEPTH(3, 4, 6, 3), BOTTLENECK), HALF(224, 0.95), RECIPE "resnetv2_50.yaml", TAGS "a1h_in1k"},
-    {ROW(resnetv2_50d), V2(DEPTH(3, 4, 6, 3), BOTTLENECK, D), HALF(224, 0.875), TAGS ""},
-    {ROW(resnetv2_50t), V2(DEPTH(3, 4, 6, 3), BOTTLENECK, T), HALF(224, 0.875), TAGS ""},
-    {ROW(resnetv2_50d_gn), V2(DEPTH(3, 4, 6, 3), BOTTLENECK, D, .group_norm = true), HALF(224, 0.95), TAGS "ah_in1k"},
-    {ROW(resnetv2_101), V2(DEPTH(3, 4, 23, 3), BOTTLENECK), HALF(224, 0.95), TAGS "a1h_in1k"},
-    {ROW(resnetv2_101d), V2(DEPTH(3, 4, 23, 3), BOTTLENECK, D), HALF(224, 0.875), TAGS ""},
-    {ROW(resnetv2_152), V2(DEPTH(3, 8, 36, 3), BOTTLENECK), HALF(224, 0.875), TAGS ""},
-    {ROW(resnetv2_152d), V2(DEPTH(3, 8, 36, 3), BOTTLENECK, D), HALF(224, 0.875), TAGS ""},
+    {ROW(resnetv2_50), V2(DEPTH(3, 4, 6, 3), WIDER(1)), HALF(224, 0.95), RECIPE "resnetv2_50.yaml", TAGS "a1h_in1k"},
+    {ROW(resnetv2_50d), V2(DEPTH(3, 4, 6, 3), WIDER(1), D), HALF(224, 0.875), TAGS ""},
+    {ROW(resnetv2_50t), V2(DEPTH(3, 4, 6, 3), WIDER(1), T), HALF(224, 0.875), TAGS ""},
+    {ROW(resnetv2_50d_gn), V2(DEPTH(3, 4, 6, 3), WIDER(1), D, .group_norm = true), HALF(224, 0.95), TAGS "ah_in1k"},
+    {ROW(resnetv2_101), V2(DEPTH(3, 4, 23, 3), WIDER(1)), HALF(224, 0.95), TAGS "a1h_in1k"},
+    {ROW(resnetv2_101d), V2(DEPTH(3, 4, 23, 3), WIDER(1), D), HALF(224, 0.875), TAGS ""},
+    {ROW(resnetv2_152), V2(DEPTH(3, 8, 36, 3), WIDER(1)), HALF(224, 0.875), TAGS ""},
+    {ROW(resnetv2_152d), V2(DEPTH(3, 8, 36, 3), WIDER(1), D), HALF(224, 0.875), TAGS ""},
+
+    {ROW(resnetv2_50x1_bit), V2(DEPTH(3, 4, 6, 3), BIT(1)), HALF(224, 0.875),
+     TAGS "goog_distilled_in1k goog_in21k_ft_in1k goog_in21k"},
+    {ROW(resnetv2_50x3_bit), V2(DEPTH(3, 4, 6, 3), BIT(3)), HALF(448, 1.0), .bilinear = true,
+     TAGS "goog_in21k_ft_in1k goog_in21k"},
+    {ROW(resnetv2_101x1_bit), V2(DEPTH(3, 4, 23, 3), BIT(1)), HALF(448, 1.0), .bilinear = true,
+     TAGS "goog_in21k_ft_in1k goog_in21k"},
+    {ROW(resnetv2_101x3_bit), V2(DEPTH(3, 4, 23, 3), BIT(3)), HALF(448, 1.0), .bilinear = true,
+     TAGS "goog_in21k_ft_in1k goog_in21k"},
+    {ROW(resnetv2_152x2_bit), V2(DEPTH(3, 8, 36, 3), BIT(2)), HALF(224, 0.875),
+     TAGS "goog_teacher_in21k_ft_in1k goog_teacher_in21k_ft_in1k_384 goog_in21k_ft_in1k goog_in21k"},
+    {ROW(resnetv2_152x4_bit), V2(DEPTH(3, 8, 36, 3), BIT(4)), HALF(480, 1.0), .bilinear = true,
+     TAGS "goog_in21k_ft_in1k goog_in21k"},
     {.name = NULL},
 };
 /* clang-format on */

@@ -176,7 +176,7 @@ static void test_keys(void **state)
         free(keys);
         lines++;
     }
-    assert_int_equal(lines, 400);
+    assert_int_equal(lines, 406);
     free(text);
 }
 

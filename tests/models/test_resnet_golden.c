@@ -77,6 +77,13 @@ static const struct model nets[] = {
                                     .depth = {1, 1, 1, 1},
                                     .planes = {64, 32, 32, 64},
                                     .norm_groups = 32}},
+    {.name = "bit",
+     .family = &resnetv2_family,
+     .arch = &(const struct resnetv2){.depth = {1, 1, 1, 1},
+                                      .width = {128, 128, 256, 128},
+                                      .stem_width = 64,
+                                      .group_norm = true,
+                                      .standardized = true}},
     {.name = "resnetv2",
      .family = &resnetv2_family,
      .arch = &(const struct resnetv2){.depth = {1, 2, 1, 1},
@@ -185,6 +192,13 @@ static void test_resnet_gn(void **state)
     check_net("resnet_gn");
 }
 
+/* Standardized weights, group norms, a max pool over a border of zeros. */
+static void test_bit(void **state)
+{
+    (void)state;
+    check_net("bit");
+}
+
 /* Batch norms, basic blocks, a deep stem, average pools in shortcuts. */
 static void test_resnetv2(void **state)
 {
@@ -206,7 +220,8 @@ int main(void)
         cmocka_unit_test(test_eca_blur), cmocka_unit_test(test_rs),
         cmocka_unit_test(test_senet_aa), cmocka_unit_test(test_sknet),
         cmocka_unit_test(test_sknext),   cmocka_unit_test(test_resnet_gn),
-        cmocka_unit_test(test_resnetv2), cmocka_unit_test(test_regnet),
+        cmocka_unit_test(test_bit),      cmocka_unit_test(test_resnetv2),
+        cmocka_unit_test(test_regnet),
     };
 
     cmocka_set_test_filter(getenv("TEST_FILTER"));
