@@ -24,6 +24,7 @@ extern const struct kernel cuda_resample, cuda_pool2d, cuda_pad_end, cuda_groupn
     cuda_depthwise_any, cuda_depthwise_weight_grad;
 extern const struct kernel cuda_constant, cuda_gather, cuda_matmul, cuda_softmax,
     cuda_strided_copy;
+extern const struct kernel cuda_add_noise, cuda_moe_pick, cuda_moe_route, cuda_moe_rows;
 extern const struct kernel cuda_layer_scale, cuda_layernorm, cuda_layernorm_grad;
 extern const struct kernel cuda_add, cuda_bias_grad, cuda_concat, cuda_confusion,
     cuda_cross_entropy, cuda_bce, cuda_multilabel_loss, cuda_focal, cuda_dice, cuda_ohem,

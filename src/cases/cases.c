@@ -6,6 +6,7 @@
 static const struct op_case *const tables[] = {
     rows_input,     rows_conv,     rows_batchnorm,   rows_pointwise, rows_expr,
     rows_pool,      rows_resample, rows_tokens,      rows_patches,   rows_dropout,
+    rows_moe,
     rows_attention, rows_bytes,    rows_loss,        rows_update,    rows_chains,
     rows_epilogues, rows_wide,     rows_wide_chains,
 };

@@ -23,6 +23,7 @@
 #include "ops/focal.h"
 #include "ops/maxpool2d.h"
 #include "ops/mix.h"
+#include "ops/moe_route.h"
 #include "ops/multilabel_loss.h"
 #include "ops/ohem.h"
 #include "ops/pad_end.h"
@@ -46,6 +47,7 @@ extern const struct op_case rows_resample[];
 extern const struct op_case rows_tokens[];
 extern const struct op_case rows_patches[];
 extern const struct op_case rows_dropout[];
+extern const struct op_case rows_moe[];
 extern const struct op_case rows_attention[];
 extern const struct op_case rows_bytes[];
 extern const struct op_case rows_loss[];

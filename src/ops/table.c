@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ops/add.h"
+#include "ops/add_noise.h"
 #include "ops/all_reduce.h"
 #include "ops/augment.h"
 #include "ops/avgpool2d.h"
@@ -44,6 +45,8 @@
 #include "ops/maxpool2d_places.h"
 #include "ops/metrics.h"
 #include "ops/mix.h"
+#include "ops/moe_route.h"
+#include "ops/moe_rows.h"
 #include "ops/multilabel_loss.h"
 #include "ops/norm_fold.h"
 #include "ops/normalize.h"
@@ -158,6 +161,13 @@ const struct op *const op_table[] = {
     &op_dropout,
     &op_dropout2d,
     &op_drop_path,
+    &op_add_noise,
+    &op_moe_route,
+    &op_moe_pick,
+    &op_moe_pick_grad,
+    &op_moe_dispatch,
+    &op_moe_combine,
+    &op_moe_gate_grad,
     &op_window_attention,
     &op_window_attention_grad,
     &op_cpb_table,

@@ -1,0 +1,58 @@
+/* The rows of mixtures of experts. Sizes: tokens, channels; experts, slots of each. */
+#include "cases/rows.h"
+
+#define MOE(...) .build = case_moe, .chain = true, ATTRS(moe_route_attrs, __VA_ARGS__)
+
+/* The third stage of a Swin-S at 192 pixels, batch 32, 8 experts. */
+#define MOE_STAGE3 .bench = {.dim = {4608, 384}, .out = 8, .groups = 720}
+
+const struct op_case rows_moe[] = {
+    {.name = "moe",
+     .fill = CASE_DISTINCT,
+     .small = {.dim = {19, 5}, .out = 4, .groups = 6},
+     MOE_STAGE3,
+     MOE(.top = 1)},
+    {.name = "moe prioritized",
+     .fill = CASE_DISTINCT,
+     .small = {.dim = {19, 5}, .out = 4, .groups = 4},
+     MOE_STAGE3,
+     MOE(.top = 1, .prioritized = 1)},
+    {.name = "moe two",
+     .fill = CASE_DISTINCT,
+     .small = {.dim = {23, 7}, .out = 5, .groups = 8},
+     MOE_STAGE3,
+     MOE(.top = 2)},
+    {.name = "moe two prioritized",
+     .fill = CASE_DISTINCT,
+     .small = {.dim = {23, 7}, .out = 5, .groups = 8},
+     MOE_STAGE3,
+     MOE(.top = 2, .prioritized = 1)},
+    {.name = "moe all experts",
+     .fill = CASE_DISTINCT,
+     .small = {.dim = {7, 3}, .out = 3, .groups = 5},
+     MOE_STAGE3,
+     MOE(.top = 3, .prioritized = 1)},
+    {.name = "moe ties",
+     .fill = CASE_TIES,
+     .no_differences = true,
+     .small = {.dim = {40, 6}, .out = 6, .groups = 9},
+     MOE_STAGE3,
+     MOE(.top = 2, .prioritized = 1)},
+    {.name = "moe wide",
+     WIDE,
+     .fill = CASE_SIGNED,
+     .small = {.dim = {700, 300}, .out = 9, .groups = 90},
+     MOE_STAGE3,
+     MOE(.top = 2, .prioritized = 1)},
+    {.name = "add_noise",
+     .build = case_add_noise,
+     .small = {.dim = {3, 2, 5, 3}},
+     .bench = {.dim = {32, 12, 12, 8}}},
+    {.name = "add_noise of a share",
+     .build = case_add_noise,
+     .small = {.dim = {4, 3, 3, 3}},
+     .bench = {.dim = {32, 12, 12, 8}},
+     .batch = &case_group_of_three,
+     .half = 2},
+    {.name = NULL},
+};
