@@ -18,6 +18,7 @@ case_build_fn case_activation_single;
 case_build_fn case_expr_affine;
 case_build_fn case_expr_broadcast;
 case_build_fn case_expr_all;
+case_build_fn case_expr_mean;
 case_build_fn case_expr_choices;
 case_build_fn case_reduce_sum;
 

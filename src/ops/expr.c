@@ -78,7 +78,7 @@ const struct expr_instruction *expr_single(const struct node *n)
 {
     const struct expr_attrs *a = n->attrs;
 
-    if (!node_is_expr(n) || a->n != 1 || n->nin != opcodes[a->code[0].opcode].operands)
+    if (n->op != &op_expr[0] || a->n != 1 || n->nin != opcodes[a->code[0].opcode].operands)
         return NULL;
     if (a->code[0].a != 0 || (n->nin > 1 && a->code[0].b != 1) ||
         (n->nin > 2 && a->code[0].c != 2))

@@ -71,7 +71,8 @@ struct tensor *expr_scale_by(struct builder *b, struct tensor *x, float m,
 bool node_is_expr(const struct node *n);
 /* True if n is the single instruction `opcode` of inputs of one shape, in order. */
 bool expr_is(const struct node *n, enum expr_opcode opcode);
-/* The only instruction of n; NULL if n is no expr, or has several or broadcasts. */
+/* The only instruction of n; NULL if n is no expr, or has several, several outputs, or
+ * broadcasts. */
 const struct expr_instruction *expr_single(const struct node *n);
 
 const char *expr_opcode_name(int opcode);
