@@ -56,7 +56,8 @@ __global__ void __launch_bounds__(BLOCK)
             sum += z[k] * w2[(int64_t)h * HIDDEN + k];
         sum = warp_sum(sum);
         if (t % 32 == 0)
-            table[(int64_t)row * a.heads + h] = SCALE / (1 + expf(-sum));
+            table[(int64_t)row * a.heads + h] =
+                a.raw ? sum : SCALE / (1 + expf(-sum));
     }
 }
 
@@ -126,7 +127,8 @@ __global__ void __launch_bounds__(BLOCK)
         if (lane == 0)
             cpb_coordinates(&a, row, c[warp]);
         if (lane < heads) /* 16 sigmoid' = table (1 - table / 16) */
-            dz[warp][lane] = w.dtable[at] * w.table[at] * (1 - w.table[at] / SCALE);
+            dz[warp][lane] =
+                w.dtable[at] * (a.raw ? 1 : w.table[at] * (1 - w.table[at] / SCALE));
         __syncwarp();
         row_grad(w, c[warp], unit, dz[warp], heads, sum);
     }

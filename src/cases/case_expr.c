@@ -79,12 +79,26 @@ void case_expr_broadcast(struct case_build *c, const struct op_case *row,
     case_output(c, expr_end(c->b, &e, expr_add(&e, EXPR_MUL, v, 3)));
 }
 
+/* The mean of two: both gradients are one instruction, and so two outputs of one node. */
+void case_expr_mean(struct case_build *c, const struct op_case *row,
+                    const struct case_size *s)
+{
+    struct tensor *in[] = {case_image(c, "x", s->dim, CASE_SIGNED),
+                           case_image(c, "y", s->dim, CASE_SIGNED)};
+    struct expr e = expr_start("mean", 2, in);
+    int v = expr_add(&e, EXPR_ADD, 0, 1);
+
+    (void)row;
+    case_output(c, expr_end(c->b, &e, expr_number(&e, EXPR_SCALE_BY, v, 0.5f)));
+}
+
 /* Every instruction that has a gradient and is smooth where x is; two outputs. */
 void case_expr_all(struct case_build *c, const struct op_case *row,
                    const struct case_size *s)
 {
     static const enum expr_opcode smooth[] = {EXPR_SQRT,  EXPR_LOG, EXPR_SIN,   EXPR_COS,
-                                              EXPR_RSQRT, EXPR_EXP, EXPR_SQUARE};
+                                              EXPR_RSQRT, EXPR_EXP, EXPR_SQUARE,
+                                              EXPR_NORMAL_CDF};
     struct tensor *in[] = {case_image(c, "x", s->dim, CASE_UNIT),
                            case_image(c, "y", s->dim, CASE_UNIT)};
     struct expr e = expr_start("all", 2, in);

@@ -27,6 +27,11 @@ static int64_t rows_of(const struct node *n)
     return (2 * (int64_t)a->window_h - 1) * (2 * (int64_t)a->window_w - 1);
 }
 
+static bool is_raw(const struct node *n)
+{
+    return ((const struct cpb_table_attrs *)n->attrs)->raw;
+}
+
 static int64_t align16(int64_t n)
 {
     return (n + 15) / 16 * 16;
@@ -67,6 +72,7 @@ static void forward_thread(void *arg, int thread)
 {
     const struct job *j = arg;
     float *table = j->s->out[0];
+    bool raw = is_raw(j->s->node);
     int64_t lo, hi;
 
     if (thread == 0)
@@ -75,7 +81,7 @@ static void forward_thread(void *arg, int thread)
     cpu_part(j->p.rows, 1, thread, j->dev->threads, &lo, &hi);
     j->dev->loops->attention->cpb(&j->p, lo, hi);
     for (int64_t i = lo * j->p.heads; i < hi * j->p.heads; i++)
-        table[i] = CPB_SCALE / (1 + expf(-j->p.z[i]));
+        table[i] = raw ? j->p.z[i] : CPB_SCALE / (1 + expf(-j->p.z[i]));
 }
 
 static void grad_thread(void *arg, int thread)
@@ -83,13 +89,14 @@ static void grad_thread(void *arg, int thread)
     const struct job *j = arg;
     const float *table = j->s->in[CPB_TABLE_GRAD_TABLE];
     const float *d = j->s->in[CPB_TABLE_GRAD_DTABLE];
+    bool raw = is_raw(j->s->node);
     int64_t lo, hi;
 
     if (thread == 0)
         cpb_begin(j);
     cpu_part(j->p.rows * j->p.heads, 1, thread, j->dev->threads, &lo, &hi);
     for (int64_t i = lo; i < hi; i++)
-        j->p.z[i] = d[i] * table[i] * (1 - table[i] / CPB_SCALE);
+        j->p.z[i] = raw ? d[i] : d[i] * table[i] * (1 - table[i] / CPB_SCALE);
     cpu_barrier();
     cpu_part(CPB_HIDDEN, 16, thread, j->dev->threads, &lo, &hi);
     j->dev->loops->attention->cpb_grad(&j->p, (int)lo, (int)hi);

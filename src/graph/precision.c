@@ -41,11 +41,19 @@ static bool matches(const char *const *pattern, int n, const struct node *at, in
     return any;
 }
 
+/* True if t is a parameter, perhaps with other dims. */
+static bool is_parameter(const struct tensor *t)
+{
+    while (t->producer && t->producer->op->view)
+        t = t->producer->in[0];
+    return t->kind == TENSOR_PARAM;
+}
+
 /* True if input i is fp32 whatever the node computes in. */
 static bool input_is_f32(const struct node *n, int i)
 {
     return (n->op->f32_in >> i & 1) ||
-           (n->op->f32_params && n->in[i]->kind == TENSOR_PARAM);
+           (n->op->f32_params && is_parameter(n->in[i]));
 }
 
 /* Returns the type in which the node computes. */

@@ -12,6 +12,7 @@ static const struct attr cpb_table_attr_table[] = {
     ATTR_INT(struct cpb_table_attrs, window_w, 1, 4096, "width of a window"),
     ATTR_INT(struct cpb_table_attrs, pretrained_h, 1, 4096, "the pretrained height"),
     ATTR_INT(struct cpb_table_attrs, pretrained_w, 1, 4096, "the pretrained width"),
+    ATTR_INT(struct cpb_table_attrs, raw, 0, 1, "1: without the sigmoid"),
     {0},
 };
 
@@ -128,7 +129,8 @@ static void cpb_table_ref(const struct step *s)
 
             for (int k = 0; k < CPB_HIDDEN; k++)
                 sum += z[k] * w2[h * CPB_HIDDEN + k];
-            table[row * a->heads + h] = (float)(CPB_SCALE / (1 + exp(-sum)));
+            table[row * a->heads + h] =
+                (float)(a->raw ? sum : CPB_SCALE / (1 + exp(-sum)));
         }
     }
 }
@@ -167,6 +169,8 @@ static double dz(const struct step *s, int64_t at)
 {
     const float *table = s->in[CPB_TABLE_GRAD_TABLE], *d = s->in[CPB_TABLE_GRAD_DTABLE];
 
+    if (((const struct cpb_table_attrs *)s->node->attrs)->raw)
+        return (double)d[at];
     return (double)d[at] * table[at] * (1 - (double)table[at] / CPB_SCALE);
 }
 

@@ -35,6 +35,7 @@ struct cpb_table_attrs {
     int heads;
     int window_h, window_w;
     int pretrained_h, pretrained_w; /* 0: the window; never 0 in a node */
+    int raw;                        /* 1: table = W2 relu(...), as in Swin-MoE */
 };
 
 enum { CPB_TABLE_W0, CPB_TABLE_B0, CPB_TABLE_W2 };

@@ -59,7 +59,8 @@
     X(EXP, exp, 1, EXPR_CALL(exp, a)) \
     X(LOG, log, 1, EXPR_CALL(log, a)) \
     X(SIN, sin, 1, EXPR_CALL(sin, a)) \
-    X(COS, cos, 1, EXPR_CALL(cos, a))
+    X(COS, cos, 1, EXPR_CALL(cos, a)) \
+    X(NORMAL_CDF, normal_cdf, 1, EXPR_PHI(a))
 
 #define EXPR_SIGMOID(x)  (1 / (1 + EXPR_CALL(exp, -(x))))
 #define EXPR_SOFTPLUS(x) ((x) > 20 ? (x) : EXPR_CALL(log1p, EXPR_CALL(exp, x)))

@@ -169,6 +169,9 @@ static int reverse_one(struct reverse *r, const struct expr_instruction *x, int 
         return binary(r, EXPR_DIV, g, a);
     case EXPR_SIN:
         return binary(r, EXPR_MUL, g, unary(r, EXPR_COS, a));
+    case EXPR_NORMAL_CDF: /* times exp(-a^2 / 2) / sqrt(2 pi) */
+        a = scaled(r, unary(r, EXPR_SQUARE, a), -0.5f);
+        return scaled(r, binary(r, EXPR_MUL, g, unary(r, EXPR_EXP, a)), 0.39894228f);
     case EXPR_COS:
         return unary(r, EXPR_NEG, binary(r, EXPR_MUL, g, unary(r, EXPR_SIN, a)));
     default:

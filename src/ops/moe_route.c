@@ -105,6 +105,12 @@ static void moe_route_ref(const struct step *s)
     }
 }
 
+/* Where tokens go is constant almost everywhere. */
+static void moe_route_grad(struct builder *b, const struct node *n)
+{
+    (void)b, (void)n;
+}
+
 static size_t moe_route_scratch(const struct node *n)
 {
     return tensor_size(n->out[MOE_ROUTE_SLOT]);
@@ -117,6 +123,7 @@ const struct op op_moe_route = {
     .nout = MOE_ROUTE_OUT,
     .precision = PRECISION_F32,
     .shape = moe_route_shape,
+    .grad = moe_route_grad,
     .ref = moe_route_ref,
     .ref_scratch = moe_route_scratch,
 };
