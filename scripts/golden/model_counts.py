@@ -55,7 +55,8 @@ def row(name):
     return f'{{"{name}", {", ".join(map(str, numbers))}}},'
 
 
-set_fused_attn(False)
-BlurPool2d.forward = blur
-for name in sys.argv[1:]:
-    print(row(name), flush=True)
+if __name__ == "__main__":
+    set_fused_attn(False)
+    BlurPool2d.forward = blur
+    for name in sys.argv[1:]:
+        print(row(name), flush=True)

@@ -558,16 +558,18 @@ const struct schema schema_table[] = {
         .help = "weight initialization; empty: the model's default. kaiming_*: fan-out "
                 "for convolutions, fan-in for linear layers"),
     ROW("MODEL.BACKBONE", model.backbone, .flag = "--backbone", .metavar = "NAME",
-        .help = "classifier whose stages a segmentation net is built on, such as resnet50 "
-                "(`trainc models`); empty: the model's own"),
+        .help =
+            "classifier whose stages a segmentation net is built on, such as resnet50 "
+            "(`trainc models`); empty: the model's own"),
     ROW("MODEL.PRETRAINED_BACKBONE", model.pretrained_backbone, NEUTRAL, PATH,
         .flag = "--pretrained-backbone", .metavar = "WEIGHTS",
         .help = "initial weights of MODEL.BACKBONE, in the forms of MODEL.PRETRAINED: a "
                 "file, a name such as resnet50.a1_in1k, or auto"),
     ROW("MODEL.AUX_WEIGHT", model.aux_weight, .def = "None", .nullable = true,
         RANGE(0, 1000),
-        .help = "weight of the losses on a model's auxiliary heads in training; None: the "
-                "model's own; 0: no auxiliary heads"),
+        .help =
+            "weight of the losses on a model's auxiliary heads in training; None: the "
+            "model's own; 0: no auxiliary heads"),
     ROW("MODEL.OUTPUT_STRIDE", model.output_stride, .def = "0", RANGE(0, 1024),
         .flag = "--output-stride", .metavar = "N",
         .help = "largest image size / map size: later stages have dilated convolutions "
@@ -603,21 +605,33 @@ const struct schema schema_table[] = {
     FAMILY_ROW("MODEL.SWIN_MOE.MOE_BLOCKS", INT_TABLE, .def = "[[-1], [-1], [-1], [-1]]",
                RANGE(-1, 1000), .help = "blocks with experts in each stage; -1: none"),
     FAMILY_ROW("MODEL.SWIN_MOE.NUM_LOCAL_EXPERTS", INT, .def = "1", RANGE(-65536, 65536),
-               .help = "experts per device; negative: devices per expert"),
+               .help =
+                   "if NUM_EXPERTS is 0: experts per process; negative: processes per "
+                   "expert, and an expert takes a multiple of as many tokens"),
+    FAMILY_ROW("MODEL.SWIN_MOE.NUM_EXPERTS", INT, .def = "0", RANGE(0, 65536),
+               .help =
+                   "experts of a block; 0: NUM_LOCAL_EXPERTS and the processes of the "
+                   "run decide"),
     FAMILY_ROW("MODEL.SWIN_MOE.TOP_VALUE", INT, .def = "1", RANGE(1, 65536),
                .help = "experts that a token is sent to"),
     FAMILY_ROW("MODEL.SWIN_MOE.CAPACITY_FACTOR", FLOAT, .def = "1.25", RANGE(-1e6, 1e6),
-               .help = "capacity of an expert relative to the mean number of tokens"),
+               .help =
+                   "tokens that an expert takes, relative to the mean number; 0: all"),
     FAMILY_ROW("MODEL.SWIN_MOE.COSINE_ROUTER", BOOL, .def = "False",
-               .help = "route by cosine similarity"),
+               .help = "route tokens by cosine similarity instead of a linear layer"),
     FAMILY_ROW("MODEL.SWIN_MOE.NORMALIZE_GATE", BOOL, .def = "False",
-               .help = "make the gates of a token sum to 1"),
+               .help = "with TOP_VALUE above 1: make the gates of a token sum to 1"),
     FAMILY_ROW("MODEL.SWIN_MOE.USE_BPR", BOOL, .def = "True",
-               .help = "batch prioritized routing"),
+               .help =
+                   "experts take the tokens with the greatest scores; False: the first "
+                   "ones of the batch"),
     FAMILY_ROW("MODEL.SWIN_MOE.IS_GSHARD_LOSS", BOOL, .def = "False",
-               .help = "GShard's auxiliary loss"),
+               .help =
+                   "GShard's balance loss; False: importance and load (Shazeer et al. "
+                   "2017)"),
     FAMILY_ROW("MODEL.SWIN_MOE.GATE_NOISE", FLOAT, .def = "1.0", RANGE(0, 1e6),
-               .help = "noise of the gate"),
+               .help =
+                   "noise of the scores in training: its deviation, times the experts"),
     FAMILY_ROW("MODEL.SWIN_MOE.COSINE_ROUTER_DIM", INT, .def = "256", RANGE(1, 65536),
                .help = "width of the cosine router's projection"),
     FAMILY_ROW("MODEL.SWIN_MOE.COSINE_ROUTER_INIT_T", FLOAT, .def = "0.5", ABOVE(0, 1e6),
@@ -625,7 +639,7 @@ const struct schema schema_table[] = {
     FAMILY_ROW("MODEL.SWIN_MOE.MOE_DROP", FLOAT, .def = "0.0", RANGE(0, 1),
                .help = "dropout in the experts"),
     FAMILY_ROW("MODEL.SWIN_MOE.AUX_LOSS_WEIGHT", FLOAT, .def = "0.01", RANGE(0, 1e6),
-               .help = "weight of the auxiliary loss"),
+               .help = "weight of the balance loss; 0: none"),
     FAMILY_ROW("MODEL.SIMMIM.NORM_TARGET.ENABLE", BOOL, .def = "False",
                .help =
                    "MODEL.TASK simmim: predict pixels that are normalized by the mean "

@@ -47,7 +47,8 @@ enum option_type {
     OPTION_BOOL_OPT,
     OPTION_FLOAT_OPT,
     OPTION_INT_LIST,
-    OPTION_FLOAT_LIST
+    OPTION_FLOAT_LIST,
+    OPTION_INT_TABLE
 };
 
 struct option_choice {
@@ -74,7 +75,8 @@ struct option {
                      struct bool_opt: OPTION_BOOL_OPT,                                   \
                      struct float_opt: OPTION_FLOAT_OPT,                                 \
                      struct int_list: OPTION_INT_LIST,                                   \
-                     struct float_list: OPTION_FLOAT_LIST)
+                     struct float_list: OPTION_FLOAT_LIST,                               \
+                     struct int_table: OPTION_INT_TABLE)
 #define OPTION(KEY, s, member)                                                           \
     {                                                                                    \
         OPTION_OF(KEY, s, member)                                                        \
@@ -93,6 +95,7 @@ struct model_options {
     int64_t output_stride; /* image size / map size is at most this; 0: no limit */
     int64_t skip_strides;  /* how many of the first strides are 1, for small images */
     struct float_opt aux_weight; /* of the family's auxiliary heads; without: its own */
+    int64_t processes;           /* that train together; 0: 1 */
     const char *backbone;        /* a model's name; "" or NULL: the row's own */
     /* A backbone as in segmentation-models-pytorch, where that differs from timm: dilation
      * (models/blocks.h, net_stage()), and where the stages end. */

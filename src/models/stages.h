@@ -41,6 +41,9 @@ struct model_stages {
         double weight;
     } aux[MODEL_AUX];
     int naux;
+    /* A loss that the family adds in training, fp32 [1], and its weight; or NULL. */
+    struct tensor *balance;
+    double balance_weight;
     int n;
     struct model_stage stage[MODEL_STAGES];
 };

@@ -6,15 +6,11 @@
 #include "ops/linear.h"
 #include "ops/window_attention.h"
 
-static struct tensor *attention(struct swin *s, struct tensor *x,
-                                const struct swin_block *at)
+struct tensor *swin_attention(struct swin *s, struct tensor *x,
+                              const struct swin_block *at, struct tensor *table)
 {
-    int64_t c = x->dim[3], heads = at->heads;
-    int64_t dim[] = {(2 * at->window_h - 1) * (2 * at->window_w - 1), heads};
+    int64_t c = x->dim[3];
     const char *name = swin_name(s, at->name, "attn");
-    struct tensor *table =
-        graph_param(s->b, name, "relative_position_bias_table", LAYOUT_PLAIN, 2, dim,
-                    (struct init){INIT_NORMAL, 0.02f});
 
     x = linear(s->b, x, swin_name(s, name, "qkv"), .out = (int)(3 * c),
                .bias = s->o->qkv_bias, .init = s->init, .bias_init = INIT_RULE_ZERO);
@@ -26,6 +22,17 @@ static struct tensor *attention(struct swin *s, struct tensor *x,
                .init = s->init, .bias_init = INIT_RULE_ZERO);
     return dropout(s->b, x, swin_name(s, name, "proj_drop"),
                    .rate = (float)s->common->drop_rate);
+}
+
+static struct tensor *attention(struct swin *s, struct tensor *x,
+                                const struct swin_block *at)
+{
+    int64_t dim[] = {(2 * at->window_h - 1) * (2 * at->window_w - 1), at->heads};
+    struct tensor *table =
+        graph_param(s->b, swin_name(s, at->name, "attn"), "relative_position_bias_table",
+                    LAYOUT_PLAIN, 2, dim, (struct init){INIT_NORMAL, 0.02f});
+
+    return swin_attention(s, x, at, table);
 }
 
 static const struct swin_kind kind = {.mix = attention, .prefix = "MODEL.SWIN"};

@@ -127,7 +127,8 @@ static struct tensor *norm(struct swin *s, struct tensor *x, const char *block,
     return layernorm(s->b, x, swin_name(s, block, name), .zero_init = s->kind->norm_last);
 }
 
-static struct tensor *mlp(struct swin *s, struct tensor *x, const char *block)
+struct tensor *swin_dense_mlp(struct swin *s, struct tensor *x, const char *block,
+                              bool fc2_bias)
 {
     int64_t c = x->dim[C];
 
@@ -136,7 +137,7 @@ static struct tensor *mlp(struct swin *s, struct tensor *x, const char *block)
                .bias_init = INIT_RULE_ZERO);
     x = gelu(s->b, x, swin_name(s, block, "mlp.act"));
     x = drop(s, x, swin_name(s, block, "mlp.drop1"));
-    x = linear(s->b, x, swin_name(s, block, "mlp.fc2"), .out = (int)c, .bias = 1,
+    x = linear(s->b, x, swin_name(s, block, "mlp.fc2"), .out = (int)c, .bias = fc2_bias,
                .init = s->init, .bias_init = INIT_RULE_ZERO);
     return drop(s, x, swin_name(s, block, "mlp.drop2"));
 }
@@ -166,7 +167,7 @@ static struct tensor *block(struct swin *s, struct tensor *x, const struct swin_
     x = y = residual(s, x, y, at->name, "drop_path1", "add1");
     if (!last)
         y = norm(s, y, at->name, "norm2");
-    y = mlp(s, y, at->name);
+    y = s->kind->mlp ? s->kind->mlp(s, y, at) : swin_dense_mlp(s, y, at->name, true);
     if (last)
         y = norm(s, y, at->name, "norm2");
     x = residual(s, x, y, at->name, "drop_path2", "add2");
@@ -205,6 +206,7 @@ static struct tensor *stage(struct swin *s, struct tensor *x, int i)
         struct swin_block at = {
             .name = arena_printf(&s->b->g->arena, "%s.blocks.%d", name, k),
             .stage = i,
+            .index = k,
             .heads = (int)s->o->num_heads.item[i],
         };
 

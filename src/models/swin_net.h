@@ -17,7 +17,8 @@
 
 enum { SWIN_STAGES = 8 }; /* maximum */
 
-/* The keys of MODEL.SWIN, MODEL.SWINV2, and MODEL.SWIN_MLP; each has some of them. */
+/* The keys of MODEL.SWIN, MODEL.SWINV2, and MODEL.SWIN_MLP; each has some of them. Those of
+ * MODEL.SWIN_MOE start with these. */
 struct swin_options {
     int64_t patch_size, in_chans, embed_dim;
     struct int_list depths, num_heads;
@@ -40,8 +41,8 @@ struct swin {
 
 /* A block and its windows, which are clipped to the sides of a smaller map. */
 struct swin_block {
-    const char *name; /* "layers.1.blocks.0" */
-    int stage, heads;
+    const char *name;        /* "layers.1.blocks.0" */
+    int stage, index, heads; /* block `index` of stage `stage`, from 0 */
     int window_h, window_w, shift_h, shift_w;
     bool padded; /* the map is not whole windows */
 };
@@ -49,6 +50,8 @@ struct swin_block {
 struct swin_kind {
     /* Mixes tokens within windows; the parameters are below `name`. */
     struct tensor *(*mix)(struct swin *s, struct tensor *x, const struct swin_block *at);
+    /* The MLP below "NAME.mlp"; NULL: swin_dense_mlp() with a bias. */
+    struct tensor *(*mlp)(struct swin *s, struct tensor *x, const struct swin_block *at);
     /* Norms come last in branches (weights start at 0) and after the reduction of a patch
      * merging, as in SwinV2. */
     bool norm_last;
@@ -110,6 +113,17 @@ extern const struct model_grid swin_grids[];
 
 /* Returns "prefix.suffix"; lives as long as the graph. */
 const char *swin_name(const struct swin *s, const char *prefix, const char *suffix);
+
+/* The attention of v1, with biases from a table [(2 window_h - 1)(2 window_w - 1), heads]. */
+struct tensor *swin_attention(struct swin *s, struct tensor *x,
+                              const struct swin_block *at, struct tensor *table);
+
+/* v2's table of a block, below "NAME.attn.cpb_mlp"; `raw`: without its sigmoid. */
+struct tensor *swin_cpb_table(struct swin *s, const struct swin_block *at, bool raw);
+
+/* Two linear layers below "BLOCK.mlp", the second one with a bias if `fc2_bias`. */
+struct tensor *swin_dense_mlp(struct swin *s, struct tensor *x, const char *block,
+                              bool fc2_bias);
 
 /* Returns the bias of the layer that made x, or NULL. */
 struct tensor *swin_bias_of(const struct tensor *x);

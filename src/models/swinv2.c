@@ -23,15 +23,14 @@ static struct tensor *bias_of(struct swin *s, const char *name, int64_t c)
     return qkv_bias(s->b, q, v, swin_name(s, name, "qkv_bias"));
 }
 
-static struct tensor *table_of(struct swin *s, const char *name,
-                               const struct swin_block *at)
+struct tensor *swin_cpb_table(struct swin *s, const struct swin_block *at, bool raw)
 {
     const struct int_list *windows = &s->o->pretrained_window_sizes;
     int pretrained = windows->n ? (int)windows->item[at->stage] : 0;
 
-    return cpb_table(s->b, swin_name(s, name, "cpb_mlp"), .heads = at->heads,
+    return cpb_table(s->b, swin_name(s, at->name, "attn.cpb_mlp"), .heads = at->heads,
                      .window_h = at->window_h, .window_w = at->window_w,
-                     .pretrained_h = pretrained, .pretrained_w = pretrained);
+                     .pretrained_h = pretrained, .pretrained_w = pretrained, .raw = raw);
 }
 
 static struct tensor *attention(struct swin *s, struct tensor *x,
@@ -41,7 +40,7 @@ static struct tensor *attention(struct swin *s, struct tensor *x,
     const char *name = swin_name(s, at->name, "attn");
     struct tensor *scale = graph_param(s->b, name, "logit_scale", LAYOUT_PLAIN, 3, dim,
                                        (struct init){INIT_CONSTANT, logf(10)});
-    struct tensor *bias = bias_of(s, name, c), *table = table_of(s, name, at);
+    struct tensor *bias = bias_of(s, name, c), *table = swin_cpb_table(s, at, false);
     struct linear_attrs qkv = {
         .layer = swin_name(s, name, "qkv"), .out = (int)(3 * c), .init = s->init};
 

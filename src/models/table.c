@@ -1,7 +1,6 @@
 #include "models/table.h"
 
 #include <ctype.h>
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +25,7 @@
 #include "models/resnetv2.h"
 #include "models/swin.h"
 #include "models/swin_mlp.h"
+#include "models/swin_moe.h"
 #include "models/swinv2.h"
 #include "models/unet.h"
 #include "models/vgg.h"
@@ -46,6 +46,7 @@ const struct model_family *const model_families[] = {
     &swin_family,
     &swinv2_family,
     &swin_mlp_family,
+    &swin_moe_family,
     &vit_family,
     &convnext_family,
     &mixer_family,
@@ -97,26 +98,6 @@ bool model_decays(const struct model_family *f, const struct tensor *t, bool dec
         if (strstr(t->name, f->no_decay[i]))
             return false;
     return decay_1d || (t->ndim > 1 && !ends_with(t->name, ".bias"));
-}
-
-/* Models of Swin's repository that cannot be built yet; `name` is a shell pattern. */
-static const struct {
-    const char *type, *name, *what;
-} later[] = {
-    {"swin_moe", "*", "MODEL.TYPE swin_moe: mixtures of experts cannot be built yet"},
-};
-
-static const char *later_what(const char *type, const char *name)
-{
-    for (size_t i = 0; i < sizeof(later) / sizeof(later[0]); i++)
-        if (!strcmp(later[i].type, type) && !fnmatch(later[i].name, name, 0))
-            return later[i].what;
-    return NULL;
-}
-
-bool model_is_later(const char *type, const char *name)
-{
-    return later_what(type, name) != NULL;
 }
 
 /* True if m is the architecture of "architecture.tag". */
@@ -219,10 +200,6 @@ const struct model *model_find(const char *type, const char *name, struct strbuf
     const struct model_family *f = model_family_find(type);
     size_t len = strcspn(name, ".");
 
-    if (model_is_later(type, name)) {
-        strbuf_addstr(why, later_what(type, name));
-        return NULL;
-    }
     if (!f) {
         say_types(why, type, name);
         return NULL;

@@ -95,6 +95,7 @@ struct model_family {
      * it has none. Only training reads them, so weights may lack them or be too many. */
     const char *const *aux;
     bool masks;         /* has mask tokens: models/masking.h */
+    bool balances;      /* adds a loss in training: model_stages.balance */
     bool layer_norm;    /* has layer norms: trained with adaptive optimizers */
     int default_stages; /* of models/stages.h: the last ones; 0: all */
     /* How the name of the layer that Grad-CAM reads ends: the last one (models/cam.h).
@@ -167,10 +168,6 @@ const struct model_family *model_family_of(const char *name);
 /* Makes a model from the graph that a checkpoint carries, so that model_find() finds its
  * name. Returns false with a reason if it is not valid. */
 bool model_provide(const char *graph, struct strbuf *why);
-
-/* True if it is the name of a known model that cannot be built yet, as model_find
- * reports. */
-bool model_is_later(const char *type, const char *name);
 
 /* Returns logits [N, options->classes] of the images x, or NULL; see build(). */
 struct tensor *model_build(struct builder *b, const struct model *m,

@@ -9,6 +9,7 @@
 #include "graph/recompute.h"
 #include "image/label.h"
 #include "models/cam.h"
+#include "models/swin_moe.h"
 #include "ops/confusion.h"
 #include "ops/conv2d.h"
 #include "ops/corn.h"
@@ -181,6 +182,7 @@ static void build_train_loss(struct build *t, struct builder *b, const struct pl
 {
     struct loss_sum_attrs sum = {.layer = "loss"};
     struct tensor **loss = t->each;
+    int n = p->nloss;
 
     if (p->shares)
         t->shares =
@@ -199,8 +201,11 @@ static void build_train_loss(struct build *t, struct builder *b, const struct pl
         loss[i] = build_loss_item(t, b, p, i, &o, lam);
         sum.weight[i] = p->loss[i].weight;
     }
-    t->loss = p->nloss > 1 || p->loss[0].weight != 1 ? loss_sum(b, loss, p->nloss, &sum)
-                                                     : loss[0];
+    if (t->heads.balance) {
+        loss[n] = weigh_loss(t, b, t->heads.balance, 0);
+        sum.weight[n++] = (float)t->heads.balance_weight;
+    }
+    t->loss = n > 1 || p->loss[0].weight != 1 ? loss_sum(b, loss, n, &sum) : loss[0];
 }
 
 /* Adds the labels, the loss, and the metrics. */
@@ -311,7 +316,8 @@ static void build_net(struct build *t, struct builder *b, const struct plan *p,
     for (int i = 0; i < p->nloss; i++)
         stages |= p->loss[i].stage >= 0;
     t->heads = (struct model_stages){.last = MODEL_STAGES};
-    o.stages = stages || p->model->family->aux ? &t->heads : NULL;
+    o.stages =
+        stages || p->model->family->aux || p->model->family->balances ? &t->heads : NULL;
     t->outputs = p->task == MODEL_SIMMIM ? build_masked(t, b, p, &o, x)
                                          : model_build(b, p->model, &o, x);
     build_answers(t, b, p->task);
@@ -402,19 +408,22 @@ static void build_forward(struct build *t, struct builder *b, const struct plan 
         t->stat = running_stats_segments(t->graph, &t->nstat);
 }
 
-/* AMP.FP32 and AMP.HALF, with a match count per pattern; losses of pixels are fp32. */
+/* AMP.FP32 and AMP.HALF, with a match count per pattern; losses of pixels and the gates of
+ * experts are fp32. */
 static void build_rules(struct build *t, const struct plan *p)
 {
     const struct str_list *f32 = &p->amp->fp32, *half = &p->amp->half;
     struct arena *mem = &t->graph->arena;
-    const char **wide = arena_new(mem, ((size_t)f32->n + 1) * sizeof(*wide));
+    enum { OWN = 2 };
+    const char **wide = arena_new(mem, ((size_t)f32->n + OWN) * sizeof(*wide));
 
     for (int i = 0; i < f32->n; i++)
         wide[i] = f32->item[i];
     wide[f32->n] = SIMMIM_LAYERS;
+    wide[f32->n + 1] = SWIN_MOE_GATES;
     t->rules = (struct precision_rules){
-        .f32 = wide, .nf32 = f32->n + 1, .half = half->item, .nhalf = half->n};
-    t->rules.f32_hits = arena_new(mem, ((size_t)f32->n + 1) * sizeof(int));
+        .f32 = wide, .nf32 = f32->n + OWN, .half = half->item, .nhalf = half->n};
+    t->rules.f32_hits = arena_new(mem, ((size_t)f32->n + OWN) * sizeof(int));
     t->rules.half_hits = arena_new(mem, ((size_t)half->n + 1) * sizeof(int));
 }
 

@@ -69,7 +69,8 @@ struct build {
     struct tensor *mean, *std;    /* fp32 [K] of MODEL_REGRESSION: the targets' units */
     struct tensor *logits, *loss; /* evaluations of MODEL_REGRESSION: values in the
                                    * targets' units; MODEL_ORDINAL: log probabilities */
-    struct tensor *each[LOSSES_MAX]; /* training losses; `loss` is their sum */
+    struct tensor *each[LOSSES_MAX + 1]; /* training losses, then the family's balance
+                                          * loss if it has one; `loss` is their sum */
     int factor[LOSSES_MAX];          /* label map height / its height at that loss */
     struct model_stages *stages; /* if plan.nout > 0; then labels, logits, and loss are
                                   * absent */

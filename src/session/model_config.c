@@ -243,7 +243,7 @@ static const struct model *find(const struct config *cfg, struct strbuf *why)
     const struct model_family *f = model_family_find(cfg->model.type);
     int set;
 
-    if (m || !f || !f->custom_keys || model_is_later(cfg->model.type, cfg->model.name))
+    if (m || !f || !f->custom_keys)
         return m;
     set = custom_keys_set(cfg, f);
     if (set && !f->custom_keys[set])

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "config/choice_tables.h"
 #include "config/schema.h"
+#include "dist/group.h"
 #include "session/losses.h"
 #include "session/model_config.h"
 #include "session/simmim.h"
@@ -20,6 +21,7 @@ static const enum schema_type schema_types[] = {
     [OPTION_FLOAT_OPT] = SCHEMA_FLOAT_OPT,
     [OPTION_INT_LIST] = SCHEMA_INT_LIST,
     [OPTION_FLOAT_LIST] = SCHEMA_FLOAT_LIST,
+    [OPTION_INT_TABLE] = SCHEMA_INT_TABLE,
 };
 
 static const struct schema *row_of(const struct option *o)
@@ -69,11 +71,19 @@ static void fill(const struct option *table, const struct config *cfg, void *opt
     }
 }
 
+static void add_list(struct strbuf *s, const struct int_list *list)
+{
+    strbuf_addch(s, '[');
+    for (int i = 0; i < list->n; i++)
+        strbuf_addf(s, "%s%" PRId64, i ? ", " : "", list->item[i]);
+    strbuf_addch(s, ']');
+}
+
 /* Appends a member as the text of its key. */
 static void add_member(struct strbuf *s, const struct option *o, const void *member)
 {
-    const struct int_list *list = member;
     const struct float_opt *opt = member;
+    const struct int_table *table = member;
 
     switch (o->type) {
     case OPTION_BOOL:
@@ -92,8 +102,13 @@ static void add_member(struct strbuf *s, const struct option *o, const void *mem
             strbuf_addstr(s, "None");
         return;
     case OPTION_INT_LIST:
-        for (int i = 0; i < list->n; i++)
-            strbuf_addf(s, "%s%" PRId64, i ? ", " : "[", list->item[i]);
+        add_list(s, member);
+        return;
+    case OPTION_INT_TABLE:
+        for (int i = 0; i < table->n; i++) {
+            strbuf_addstr(s, i ? ", " : "[");
+            add_list(s, table->item + i);
+        }
         strbuf_addch(s, ']');
         return;
     default:
@@ -201,6 +216,14 @@ static void preset_loss(struct config *cfg)
     strbuf_release(&where);
 }
 
+/* True if a model's row says nothing about this key. */
+static bool is_empty(const struct option *o, const void *member)
+{
+    return o->type == OPTION_INT_LIST    ? !((const struct int_list *)member)->n
+           : o->type == OPTION_INT_TABLE ? !((const struct int_table *)member)->n
+                                         : false;
+}
+
 void model_preset(struct config *cfg)
 {
     struct strbuf text = STRBUF_INIT;
@@ -223,7 +246,7 @@ void model_preset(struct config *cfg)
     for (; o && o->key; o++) {
         const char *member = (const char *)m->arch + o->offset;
 
-        if (o->type != OPTION_INT_LIST || ((const struct int_list *)member)->n)
+        if (!is_empty(o, member))
             preset(cfg, o, member, text.buf);
     }
     strbuf_release(&text);
@@ -237,6 +260,7 @@ struct model_options model_options_of_config(const struct config *cfg, struct ar
     struct model_options o = {0};
 
     fill(model_common_options, cfg, &o, mem);
+    o.processes = dist_world();
     if (cfg->model.task == TASK_ORDINAL && f->task == MODEL_CLASSIFY && o.classes > 1)
         o.classes--; /* ops/corn.h */
     if (f->options) {

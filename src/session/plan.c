@@ -289,6 +289,12 @@ void plan_init(struct plan *p, const struct config *cfg, int64_t images,
     plan_amp(p, cfg, backend, dev);
     plan_scaler(p, cfg);
     p->fold = fold_choice(cfg, backend, dev);
+    if (p->model->family->balances && p->scaler.losses > 1)
+        config_refuse(
+            cfg, KEYS("AMP.NUM_LOSSES"),
+            "AMP.NUM_LOSSES %lld: the balance loss of %s has no loss scale of its "
+            "own: use 1",
+            (long long)cfg->amp.num_losses, p->model->name);
 }
 
 void plan_release(struct plan *p)

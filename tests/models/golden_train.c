@@ -144,7 +144,7 @@ static void build_classes(struct trial *t, const struct run *r, struct builder *
     struct model_stages heads = {.last = MODEL_STAGES};
     struct model_options o = {.classes = classes_of(r)};
 
-    o.stages = r->m->family->aux ? &heads : NULL;
+    o.stages = r->m->family->aux || r->m->family->balances ? &heads : NULL;
     t->logits = model_build(b, r->m, &o, t->x);
     if (tensor_is_image(t->logits)) {
         t->labels = graph_input(
@@ -156,6 +156,10 @@ static void build_classes(struct trial *t, const struct run *r, struct builder *
         t->loss =
             with_aux(t, b, cross_entropy(b, t->logits, t->labels, NULL, "loss"), &heads);
     }
+    if (heads.balance)
+        t->loss =
+            loss_sum(b, (struct tensor *[]){t->loss, heads.balance}, 2,
+                     &(struct loss_sum_attrs){"loss", {1, (float)heads.balance_weight}});
 }
 
 static void build(struct trial *t, const struct run *r)

@@ -394,7 +394,6 @@ static void test_names(void **state)
     check_why("resnet", "resnet20.a1_in1k", "it has: none");
     check_why("swim", "swin_tiny_patch4_window7_224",
               "(swin_tiny_patch4_window7_224 is a swin:");
-    check_why("swin_moe", "swin_moe_small", "mixtures of experts cannot be built yet");
     check_why("swin", "resnet50.a1_in1k", "(resnet50 is a resnet: --model-type resnet)");
 }
 

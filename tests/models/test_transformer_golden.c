@@ -8,6 +8,7 @@
 #include "models/mixer.h"
 #include "models/swin.h"
 #include "models/swin_mlp.h"
+#include "models/swin_moe.h"
 #include "models/swin_net.h"
 #include "models/swinv2.h"
 #include "models/vit.h"
@@ -34,6 +35,25 @@
 #define MIXER    4, 24, 2
 #define CONVNEXT .depth = {1, 1, 2, 1}, .width = {8, 16, 24, 32}
 
+static const int64_t numbers[] = {0, 1}, none[] = {-1};
+static const struct int_list blocks_one[] = {{numbers + 1, 1}, {numbers, 2}},
+                             blocks_cosine[] = {{none, 1}, {numbers + 1, 1}},
+                             blocks_two[] = {{numbers, 1}, {numbers + 1, 1}};
+#define MOE(...)                                                                         \
+    .arch = &(const struct swin_moe_options)                                             \
+    {                                                                                    \
+        .swin = {.patch_size = 2,                                                        \
+                 .in_chans = 3,                                                          \
+                 .embed_dim = 16,                                                        \
+                 .depths = LIST(2, 2),                                                   \
+                 .num_heads = LIST(2, 4),                                                \
+                 .window_size = 4,                                                       \
+                 .mlp_ratio = 4,                                                         \
+                 .qkv_bias = true,                                                       \
+                 .patch_norm = true},                                                    \
+        .mlp_fc2_bias = true, .init_std = 0.02, __VA_ARGS__                              \
+    }
+
 static struct model nets[] = {
     {.name = "swin", .family = &swin_family, SWIN(WHOLE)},
     {.name = "swinv2",
@@ -47,6 +67,21 @@ static struct model nets[] = {
      .family = &swin_mlp_family,
      SWIN(.depths = LIST(2, 2, 1), .num_heads = LIST(2, 4, 4), .window_size = 4,
           .mlp_ratio = 4, .patch_norm = true)},
+    {.name = "swin_moe",
+     .family = &swin_moe_family,
+     MOE(.moe_blocks = {blocks_one, 2}, .num_experts = 4, .top_value = 1,
+         .capacity_factor = 1, .use_bpr = true, .gate_noise = 1, .aux_loss_weight = 0.5)},
+    {.name = "swin_moe_cosine",
+     .family = &swin_moe_family,
+     MOE(.moe_blocks = {blocks_cosine, 2}, .num_experts = 3, .top_value = 2,
+         .capacity_factor = 0.8, .is_gshard_loss = true, .aux_loss_weight = 0.25,
+         .cosine_router = true, .cosine_router_dim = 6, .cosine_router_init_t = 0.5,
+         .normalize_gate = true, .swin.pretrained_window_sizes = LIST(3, 6))},
+    {.name = "swin_moe_two",
+     .family = &swin_moe_family,
+     MOE(.moe_blocks = {blocks_two, 2}, .num_experts = 5, .top_value = 2,
+         .capacity_factor = 0.6, .use_bpr = true, .gate_noise = 0.5,
+         .aux_loss_weight = 1)},
     {.name = "vit", .family = &vit_family, .arch = &(const struct vit){VIT}},
     {.name = "deit",
      .family = &vit_family,
