@@ -207,12 +207,12 @@ static void add_balance(const struct moe *m)
 /* ---- experts ---- */
 
 /* y [experts, capacity, out] = x [experts, capacity, in] times the matrices w, which are
- * [experts, out, in], or [experts, in, out] if `turned`. */
+ * [experts, out, in], or [experts, in, out] if `transposed`. */
 static struct tensor *each(const struct moe *m, struct tensor *x, struct tensor *w,
-                           bool turned, const char *layer)
+                           bool transposed, const char *layer)
 {
     int64_t e = m->experts, rows = m->capacity, in = x->dim[2],
-            out = w->dim[turned ? 2 : 1];
+            out = w->dim[transposed ? 2 : 1];
     struct matmul_attrs a = {.layer = layer,
                              .batch = {e, 1},
                              .rows = rows,
@@ -223,7 +223,7 @@ static struct tensor *each(const struct moe *m, struct tensor *x, struct tensor 
 
     matmul_order(a.a, (int64_t[]){e, 1, rows, in});
     matmul_order(a.b, (int64_t[]){e, 1, in, out});
-    if (!turned) {
+    if (!transposed) {
         a.b[MATMUL_ROW] = 1;
         a.b[MATMUL_COLUMN] = in;
     }

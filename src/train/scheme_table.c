@@ -303,6 +303,9 @@ const struct scheme schemes[] = {
     {FOREIGN("Microsoft", "swin_mlp", "layers.0.downsample.reduction.weight",
              microsoft_swin),
      .microsoft = true},
+    {FOREIGN("Microsoft", "swin_moe", "layers.0.downsample.reduction.weight",
+             microsoft_swin),
+     .microsoft = true},
 #define SIMMIM_SCHEMES(family)                                                           \
     {FOREIGN("SimMIM's EMA weights", family, "ema." SIMMIM_MARK, simmim_ema)},           \
     {                                                                                    \
