@@ -13,6 +13,7 @@ import pathlib
 import sys
 
 import timm
+import torch
 from timm.optim import param_groups_layer_decay
 
 import model_erfnet
@@ -51,6 +52,36 @@ class SwinMlp(model_transformer.SwinMlp):
         return timm.models.SwinTransformer.group_matcher(self, coarse)
 
 
+def parameter(*dim):
+    return torch.nn.Parameter(torch.zeros(dim))
+
+
+def swin_moe():
+    """timm's Swin-S with the parameters that Microsoft's Swin-MoE has in their place."""
+    net = timm.create_model("swin_small_patch4_window7_224", **NARROW)
+    nn = torch.nn
+    for s, layer in enumerate(net.layers):
+        for b, block in enumerate(layer.blocks):
+            del block.attn.relative_position_bias_table
+            block.attn.cpb_mlp = nn.Sequential(nn.Linear(2, 3), nn.ReLU(),
+                                               nn.Linear(3, 2, bias=False))
+            block.mlp.fc2.bias = None
+            if b % 2 == 0 or s < 2:
+                continue
+            block.mlp = nn.Module()
+            block.mlp._moe_layer = moe = nn.Module()
+            moe.experts, gate = nn.Module(), nn.Module()
+            for name, dim in (("batched_fc1_w", (2, 3, 4)), ("batched_fc2_w", (2, 3, 4)),
+                              ("batched_fc1_bias", (2, 3)), ("batched_fc2_bias", (2, 4))):
+                setattr(moe.experts, name, parameter(*dim))
+            gate.wg = nn.Linear(4, 2, bias=False)
+            moe.gates = nn.ModuleList([gate])
+    never = {n for n, _ in net.named_parameters()
+             if any(word in n for word in ("cpb_mlp", "fc1_bias", "fc2_bias"))}
+    net.no_weight_decay = lambda: never
+    return net
+
+
 class ERFNet(model_erfnet.Net):
     def group_matcher(self, coarse=False):
         return dict(stem=r"^encoder\.initial_block", blocks=r"^encoder\.layers\.(\d+)",
@@ -71,6 +102,8 @@ def main(folder):
     models.append(entry("resnet", "resnet20", model_resnet.CifarNet(3, 10)))
     models.append(entry("swin_mlp", "swin_mlp_tiny_c12_patch4_window8_256",
                         SwinMlp(256, 4, 10, 12, (2, 2, 6, 2), (1, 2, 4, 8), 8)))
+    models.append(entry("swin_moe", "swin_moe_small_patch4_window12_192_8expert_32gpu_22k",
+                        swin_moe()))
     models.append(entry("erfnet", "erfnet", ERFNet(True)))
     path = pathlib.Path(folder) / "layer_decay.json"
     text = json.dumps(dict(decay=DECAY, models=models), separators=(",", ":"))
