@@ -277,35 +277,50 @@ static struct tensor *experts(const struct moe *m, struct tensor *x,
     return plus(m, each(m, x, w->w2, true, fc2), w->b2, false, fc2);
 }
 
+/* ---- routing ---- */
+
+/* The experts of the tokens x, and their places. */
+static void choose_experts(struct moe *m, struct tensor *x)
+{
+    float deviation = (float)(m->o->gate_noise / (double)m->experts);
+
+    m->logits = m->o->cosine_router ? cosine_logits(m, x)
+                                    : linear(m->b, x, name_of(m, "wg"),
+                                             .out = (int)m->experts, .init = m->s->init);
+    m->noisy = add_noise(m->b, m->logits, deviation, name_of(m, "noise"));
+    m->scores = softmax(m->b, m->noisy, name_of(m, "softmax"));
+    m->route = moe_route(m->b, m->scores, name_of(m, "route"), .top = (int)m->top,
+                         .capacity = (int)m->capacity, .prioritized = m->o->use_bpr);
+}
+
+/* Sets the sizes of an MLP for the tokens x [N, H, W, C]. */
+static void set_sizes(struct moe *m, const struct tensor *x, const char *block)
+{
+    m->layer = swin_name(m->s, block, "mlp._moe_layer");
+    m->gate = swin_name(m->s, m->layer, "gates.0");
+    m->tokens = x->dim[0] * x->dim[H] * x->dim[W];
+    m->experts = swin_moe_experts(m->o, m->s->common->processes);
+    m->capacity = swin_moe_capacity(m->o, m->tokens, m->experts);
+    m->top = m->o->top_value;
+    if (m->capacity < 1)
+        usage("MODEL.SWIN_MOE.CAPACITY_FACTOR %g leaves no token to the experts of %s: a "
+              "batch has %lld tokens for %lld experts",
+              m->o->capacity_factor, block, (long long)m->tokens, (long long)m->experts);
+}
+
 struct tensor *swin_moe_mlp(struct swin *s, struct tensor *x, const struct swin_block *at)
 {
     const struct swin_moe_options *o = (const struct swin_moe_options *)s->o;
-    struct moe m = {.s = s, .b = s->b, .o = o};
     int64_t channels = x->dim[C],
             hidden = (int64_t)((double)channels * o->swin.mlp_ratio);
-    struct weights w;
+    struct moe m = {.s = s, .b = s->b, .o = o};
     struct moe_slots slots;
     struct tensor *gate, *y;
+    struct weights w;
 
-    m.layer = swin_name(s, at->name, "mlp._moe_layer");
-    m.gate = swin_name(s, m.layer, "gates.0");
-    m.tokens = x->dim[0] * x->dim[H] * x->dim[W];
-    m.experts = swin_moe_experts(o, s->common->processes);
-    m.capacity = swin_moe_capacity(o, m.tokens, m.experts);
-    m.top = o->top_value;
-    if (m.capacity < 1)
-        usage("MODEL.SWIN_MOE.CAPACITY_FACTOR %g leaves no token to the experts of %s: a "
-              "batch has %lld tokens for %lld experts",
-              o->capacity_factor, at->name, (long long)m.tokens, (long long)m.experts);
+    set_sizes(&m, x, at->name);
     w = weights_of(&m, channels, hidden);
-    m.logits = o->cosine_router ? cosine_logits(&m, x)
-                                : linear(m.b, x, name_of(&m, "wg"), .out = (int)m.experts,
-                                         .init = s->init);
-    m.noisy = add_noise(m.b, m.logits, (float)(o->gate_noise / (double)m.experts),
-                        name_of(&m, "noise"));
-    m.scores = softmax(m.b, m.noisy, name_of(&m, "softmax"));
-    m.route = moe_route(m.b, m.scores, name_of(&m, "route"), .top = (int)m.top,
-                        .capacity = (int)m.capacity, .prioritized = o->use_bpr);
+    choose_experts(&m, x);
     slots =
         (struct moe_slots){m.route->out[MOE_ROUTE_SLOT], m.route->out[MOE_ROUTE_TOKEN],
                            (int)m.experts, (int)m.capacity};
