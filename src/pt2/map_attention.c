@@ -163,15 +163,24 @@ static struct pt2_value grouped(struct pt2_import *c, const struct pt2_value *v,
     return y;
 }
 
-/* A mask of booleans, or of what comes before, as numbers that are added: 0 or -inf.
- * Returns NULL if it is not constant. */
+/* A mask of booleans, or of what comes before, as numbers that are added: 0 or -inf. Dims in
+ * which it is repeated, such as the batch, have size 1. Returns NULL if it hides nothing. */
 static struct pt2_value *added_mask(struct pt2_import *c, const struct pt2_value *mask)
 {
-    struct pt2_value y = pt2_host_new(c, PT2_F32, mask->ndim, mask->dim),
-                     *kept = arena_new(&c->b->g->arena, sizeof(*kept));
+    struct pt2_value y, *kept, first = *mask;
+    bool hides = false;
 
-    for (int64_t i = 0; i < y.host->len; i++)
-        y.host->data[i] = *pt2_host_at(mask, i) != 0 ? 0 : -INFINITY;
+    for (int d = 0; d < first.ndim; d++)
+        if (first.stride[d] == 0)
+            first.dim[d] = 1;
+    y = pt2_host_new(c, PT2_F32, first.ndim, first.dim);
+    for (int64_t i = 0; i < y.host->len; i++) {
+        y.host->data[i] = *pt2_host_at(&first, i) != 0 ? 0 : -INFINITY;
+        hides = hides || y.host->data[i] < 0;
+    }
+    if (!hides)
+        return NULL;
+    kept = arena_new(&c->b->g->arena, sizeof(*kept));
     *kept = pt2_host_show(c, &y);
     return kept;
 }
