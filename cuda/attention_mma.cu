@@ -82,7 +82,7 @@ __device__ static inline void store_result(const attention &k, const unit &u,
 {
     UNROLL_WHOLE
     for (int half = 0; half < 2; half++) {
-        float total = mma_row_sum(sum[half]);
+        float total = mma_row_sum(sum[half]), inverse = 1 / total;
         int pixel = query[16 * mma_warp() + mma_row(2 * half)].pixel;
 
         if (mma_column(0) == 0 && lse && pixel >= 0)
@@ -90,8 +90,8 @@ __device__ static inline void store_result(const attention &k, const unit &u,
                 LN_2 * (row_max[half] + log2f(total));
         UNROLL_WHOLE
         for (int c = 0; c < S::D / 8; c++) {
-            y[c][2 * half] /= total;
-            y[c][2 * half + 1] /= total;
+            y[c][2 * half] *= inverse;
+            y[c][2 * half + 1] *= inverse;
         }
     }
     store_rows<S>(k, query, y, q,
@@ -125,16 +125,20 @@ __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 3 : 4)
         load_tokens<S::TILE>(k, u, first, key);
         __syncthreads();
 
+        features<T> fk = part_of(k, u, qkv, ATTENTION_K);
+        features<T> fv = part_of(k, u, qkv, ATTENTION_V);
         tile_part<S, T> part[3];
 
-        load_part<S>(k, part_of(k, u, qkv, ATTENTION_K), key, first, part[1]);
-        load_part<S>(k, part_of(k, u, qkv, ATTENTION_V), key, first, part[2]);
+        load_part<S>(k, fk, key, part[1]);
+        load_part<S>(k, fv, key, part[2]);
         if (first == 0) {
-            load_part<S>(k, part_of(k, u, qkv, ATTENTION_Q), query, block.first, part[0]);
-            store_part<S>(part[0], q);
+            features<T> fq = part_of(k, u, qkv, ATTENTION_Q);
+
+            load_part<S>(k, fq, query, part[0]);
+            store_part<S>(k, fq, query, block.first, part[0], q);
         }
-        store_part<S>(part[1], keys);
-        store_part<S>(part[2], values);
+        store_part<S>(k, fk, key, first, part[1], keys);
+        store_part<S>(k, fv, key, first, part[2], values);
         __syncthreads();
         if (k.control)
             draw_masks<S::TILE>(k, u, query, first, keep);

@@ -36,10 +36,10 @@ __device__ static inline void load_two(const attention &k, const features<T> &a,
 {
     tile_part<S, T> part[2];
 
-    load_part<S>(k, a, tokens, first, part[0]);
-    load_part<S>(k, b, tokens, first, part[1]);
-    store_part<S>(part[0], to_a);
-    store_part<S>(part[1], to_b);
+    load_part<S>(k, a, tokens, part[0]);
+    load_part<S>(k, b, tokens, part[1]);
+    store_part<S>(k, a, tokens, first, part[0], to_a);
+    store_part<S>(k, b, tokens, first, part[1], to_b);
 }
 
 /* Loads all four tiles of a window of one tile. */
@@ -48,16 +48,18 @@ __device__ static inline void load_four(const attention &k, const unit &u, const
                                         const T *dy, const token *query,
                                         const token *key, const grad_tiles<S, T> &t)
 {
+    features<T> fq = part_of(k, u, qkv, ATTENTION_Q), fk = part_of(k, u, qkv, ATTENTION_K);
+    features<T> fv = part_of(k, u, qkv, ATTENTION_V), fy = result_of(k, u, dy);
     tile_part<S, T> part[4];
 
-    load_part<S>(k, part_of(k, u, qkv, ATTENTION_Q), query, 0, part[0]);
-    load_part<S>(k, part_of(k, u, qkv, ATTENTION_K), key, 0, part[1]);
-    load_part<S>(k, part_of(k, u, qkv, ATTENTION_V), key, 0, part[2]);
-    load_part<S>(k, result_of(k, u, dy), query, 0, part[3]);
-    store_part<S>(part[0], t.q);
-    store_part<S>(part[1], t.k);
-    store_part<S>(part[2], t.v);
-    store_part<S>(part[3], t.dy);
+    load_part<S>(k, fq, query, part[0]);
+    load_part<S>(k, fk, key, part[1]);
+    load_part<S>(k, fv, key, part[2]);
+    load_part<S>(k, fy, query, part[3]);
+    store_part<S>(k, fq, query, 0, part[0], t.q);
+    store_part<S>(k, fk, key, 0, part[1], t.k);
+    store_part<S>(k, fv, key, 0, part[2], t.v);
+    store_part<S>(k, fy, query, 0, part[3], t.dy);
 }
 
 /* Loads the norms and masks needed by the pairs. Called by all threads; ends with a

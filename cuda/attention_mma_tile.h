@@ -2,8 +2,8 @@
  * Window attention on tensor cores (cuda/attention_mma.h): tiles in shared memory, loaded
  * from and stored to the features of tokens.
  *
- *   load_part<S>(k, features, tokens, first, part);   only loads, for each tile
- *   store_part<S>(part, tile);                        then stores all; then a barrier
+ *   load_part<S>(k, features, tokens, part);                 only loads, for each tile
+ *   store_part<S>(k, features, tokens, first, part, tile);   then stores; then a barrier
  *   norms_of, directions                              cosine attention
  *   store_rows<S>(k, tokens, x, tile, at);            a warp's rows to memory
  */
@@ -16,15 +16,14 @@
 template <class S, class T> struct tile_part {
     static constexpr int N = vec<T>::N, PACKS = S::D / N;
     static constexpr int COUNT = S::TILE * PACKS / MMA_THREADS;
-    vec<T> v[COUNT];
+    words<T, N> v[COUNT];
 };
 
-/* [token][feature]; zeros after the head's features and for tokens after the last. The
- * loads of several tiles are issued before the first is stored. */
+/* [token][feature]; zeros after the head's features, for padding, and for tokens after the
+ * last. The loads of several tiles are issued before the first is stored. */
 template <class S, class T>
 __device__ static inline void load_part(const attention &k, const features<T> &f,
-                                        const token *tokens, int first,
-                                        tile_part<S, T> &to)
+                                        const token *tokens, tile_part<S, T> &to)
 {
     using P = tile_part<S, T>;
 
@@ -35,23 +34,15 @@ __device__ static inline void load_part(const attention &k, const features<T> &f
 
         to.v[c] = {};
         if (pixel >= 0 && d < k.head)
-            to.v[c] = vec_load(f.x + pixel * f.step + d);
-    }
-    if (!f.pad)
-        return;
-    UNROLL_WHOLE
-    for (int c = 0; c < P::COUNT; c++) {
-        int e = (int)threadIdx.x + c * MMA_THREADS, d = e % P::PACKS * P::N;
-        int row = e / P::PACKS;
-
-        if (tokens[row].pixel < 0 && first + row < k.tokens && d < k.head)
-            for (int i = 0; i < P::N; i++)
-                to.v[c].set(i, f.pad[d + i]);
+            to.v[c] = words_load<P::N>(f.x + pixel * f.step + d);
     }
 }
 
+/* Stores a part, and the features of padded tokens, which load_part leaves zero. */
 template <class S, class T>
-__device__ static inline void store_part(const tile_part<S, T> &part, T *to)
+__device__ static inline void store_part(const attention &k, const features<T> &f,
+                                         const token *tokens, int first,
+                                         const tile_part<S, T> &part, T *to)
 {
     using P = tile_part<S, T>;
 
@@ -59,7 +50,16 @@ __device__ static inline void store_part(const tile_part<S, T> &part, T *to)
     for (int c = 0; c < P::COUNT; c++) {
         int e = (int)threadIdx.x + c * MMA_THREADS;
 
-        vec_store(to + e / P::PACKS * S::STRIDE + e % P::PACKS * P::N, part.v[c]);
+        words_store(to + e / P::PACKS * S::STRIDE + e % P::PACKS * P::N, part.v[c]);
+    }
+    if (!f.pad)
+        return;
+    for (int e = (int)threadIdx.x; e < S::TILE * P::PACKS; e += MMA_THREADS) {
+        int row = e / P::PACKS, d = e % P::PACKS * P::N;
+
+        if (tokens[row].pixel < 0 && first + row < k.tokens && d < k.head)
+            for (int i = 0; i < P::N; i++)
+                to[row * S::STRIDE + d + i] = from_float<T>(f.pad[d + i]);
     }
 }
 

@@ -87,6 +87,38 @@ template <class T> HOST_DEVICE static inline void vec_store(T *p, vec<T> a)
     *reinterpret_cast<vec<T> *>(p) = a;
 }
 
+/*
+ * N elements as they lie in memory, in registers of 32 bits. If a condition decides whether
+ * elements are loaded, the compiler would cut an array of 16-bit ones into a register each
+ * as soon as it arrives, and so wait for one load at a time.
+ */
+template <class T, int N>
+struct [[gnu::may_alias]] alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) words {
+    static constexpr int EACH = 4 / (int)sizeof(T);
+    uint32_t word[N / EACH];
+
+    HOST_DEVICE float get(int k) const
+    {
+        T x;
+
+        if constexpr (EACH == 1)
+            __builtin_memcpy(&x, &word[k], sizeof(x));
+        else
+            x.bits = (uint16_t)(word[k / EACH] >> 16 * (k % EACH));
+        return to_float(x);
+    }
+};
+
+template <int N, class T> HOST_DEVICE static inline words<T, N> words_load(const T *p)
+{
+    return *reinterpret_cast<const words<T, N> *>(p);
+}
+
+template <class T, int N> HOST_DEVICE static inline void words_store(T *p, words<T, N> a)
+{
+    *reinterpret_cast<words<T, N> *>(p) = a;
+}
+
 /* Runs one statement with T the 16-bit type of `dtype`. */
 #define WITH_HALF(dtype, T, ...)                                                         \
     do {                                                                                 \
