@@ -7,6 +7,10 @@
  *   unsigned row = divide(d, i), column = i - row * d.divisor;
  *
  * For i below 2^31 and 0 < divisor < 2^31.
+ *
+ *   struct quotient q = divide_item(packs, blockIdx.x, threadIdx.x);    of any number of items
+ *
+ * divides the number of a thread, also beyond 2^31, in two divisions of 32 bits.
  */
 #ifndef CUDA_DIVIDE_H
 #define CUDA_DIVIDE_H
@@ -38,6 +42,25 @@ static inline struct divider divider_of(unsigned divisor)
 HOST_DEVICE static inline unsigned divide(struct divider d, unsigned i)
 {
     return (unsigned)(((uint64_t)i * d.factor >> 32) + i) >> d.shift;
+}
+
+/* Threads of a block for divide_item, whose divisor is at most DIVIDE_MAX. */
+enum { DIVIDE_BLOCK = 256, DIVIDE_MAX = 1 << 22 };
+
+struct quotient {
+    int64_t quotient;
+    int rest;
+};
+
+/* Divides block * DIVIDE_BLOCK + thread, for thread < DIVIDE_BLOCK. */
+HOST_DEVICE static inline struct quotient divide_item(struct divider d, unsigned block,
+                                                      unsigned thread)
+{
+    unsigned whole = divide(d, block), part = block - whole * d.divisor;
+    unsigned i = part * DIVIDE_BLOCK + thread, more = divide(d, i);
+    struct quotient q = {(int64_t)whole * DIVIDE_BLOCK + more, (int)(i - more * d.divisor)};
+
+    return q;
 }
 
 #endif

@@ -249,6 +249,8 @@ static const char *qlayer_claim(struct region *r, struct graph *g, struct node *
     if (why)
         return why;
     sizes(st, dev, c.layer);
+    if (st->rows >= INT32_MAX)
+        return "at most 2^31 positions per part of the images";
     st->cudnn = cudnn_open(dev);
     st->plan = find_plan(st);
     if (st->plan->why)

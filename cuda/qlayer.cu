@@ -12,7 +12,7 @@
 #include "ops/qlayer.h"
 #include "ops/quantize_formula.h"
 
-enum { BLOCK = 256, OFFSET = 128 };
+enum { BLOCK = DIVIDE_BLOCK, OFFSET = 128 };
 
 /* ---- bytes ---- */
 
@@ -20,13 +20,14 @@ __global__ void __launch_bounds__(BLOCK)
     qstage(const uint8_t *src, int channels, divider words, uint32_t *dst, uint32_t flip,
            int64_t n)
 {
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x, pixel = i / words.divisor;
-    int first = (int)(i - pixel * words.divisor) * 4;
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    quotient pixel = divide_item(words, blockIdx.x, threadIdx.x);
+    int first = pixel.rest * 4;
     uint32_t v = 0;
 
     if (i >= n)
         return;
-    src += pixel * channels;
+    src += pixel.quotient * channels;
     for (int k = 0; k < 4; k++)
         if (first + k < channels)
             v |= (uint32_t)src[first + k] << 8 * k;
@@ -108,12 +109,20 @@ void cuda_qlayer_offsets(struct device *dev, int32_t *dst, const float *w, int r
 
 /* ---- sums ---- */
 
+/* How threads find their place: items of a row, columns and rows of an image, dilations. */
+struct qlayer_split {
+    divider row, column, line, dilation_h, dilation_w;
+};
+
 /* Sets [*lo, *hi) to the taps of result `at` that lie within the image. */
-HOST_DEVICE static inline void taps_within(const qlayer_axis &a, int at, int *lo, int *hi)
+HOST_DEVICE static inline void taps_within(const qlayer_axis &a, divider dilation, int at,
+                                           int *lo, int *hi)
 {
     int first = at * a.stride - a.pad;
-    int below = first < 0 ? (-first + a.dilation - 1) / a.dilation : 0;
-    int within = first < a.in ? (a.in - 1 - first) / a.dilation + 1 : 0;
+    int below =
+        first < 0 ? (int)divide(dilation, (unsigned)(-first + a.dilation - 1)) : 0;
+    int within =
+        first < a.in ? (int)divide(dilation, (unsigned)(a.in - 1 - first)) + 1 : 0;
 
     *lo = below < a.taps ? below : a.taps;
     *hi = within < a.taps ? within : a.taps;
@@ -125,13 +134,15 @@ struct corners {
     const int32_t *plus[2], *minus[2];
 };
 
-HOST_DEVICE static inline corners corners_of(const qlayer_finish &f, int64_t row)
+HOST_DEVICE static inline corners corners_of(const qlayer_finish &f,
+                                             const qlayer_split &d, unsigned row)
 {
-    int64_t at = row / f.w.out, line = f.w.taps + 1;
+    unsigned at = divide(d.column, row), image = divide(d.line, at);
+    int64_t line = f.w.taps + 1;
     int top, bottom, left, right;
 
-    taps_within(f.h, (int)(at % f.h.out), &top, &bottom);
-    taps_within(f.w, (int)(row - at * f.w.out), &left, &right);
+    taps_within(f.h, d.dilation_h, (int)(at - image * d.line.divisor), &top, &bottom);
+    taps_within(f.w, d.dilation_w, (int)(row - at * d.column.divisor), &left, &right);
     return {{f.offsets + (bottom * line + right) * f.out,
              f.offsets + (top * line + left) * f.out},
             {f.offsets + (top * line + right) * f.out,
@@ -163,9 +174,9 @@ template <int N> HOST_DEVICE static inline void store(float *to, const float *v)
 
 template <int N>
 HOST_DEVICE static inline void add_offsets(int32_t *sum, const qlayer_finish &f,
-                                           int64_t row, int64_t c)
+                                           const qlayer_split &d, int64_t row, int64_t c)
 {
-    corners o = corners_of(f, row);
+    corners o = corners_of(f, d, (unsigned)row);
     int32_t plus[N], minus[N];
 
     for (int k = 0; k < 2; k++) {
@@ -215,10 +226,11 @@ HOST_DEVICE static inline void store_bytes(const qlayer_finish &f, int64_t at,
 /* Channels [c, c + N) of one row. */
 template <int N>
 __global__ void __launch_bounds__(BLOCK)
-    qfinish(const __grid_constant__ qlayer_finish f, int64_t n)
+    qfinish(const __grid_constant__ qlayer_finish f, qlayer_split d, int64_t n)
 {
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x, row = i * N / f.out;
-    int64_t c = i * N - row * f.out;
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    quotient q = divide_item(d.row, blockIdx.x, threadIdx.x);
+    int64_t row = q.quotient, c = (int64_t)q.rest * N;
     int32_t sum[N];
     float v[N];
 
@@ -226,7 +238,7 @@ __global__ void __launch_bounds__(BLOCK)
         return;
     load<N>(sum, f.sum + row * f.wide + c);
     if (f.offsets)
-        add_offsets<N>(sum, f, row, c);
+        add_offsets<N>(sum, f, d, row, c);
     results<N>(v, sum, f, i * N, c);
     if (f.floats)
         store<N>(f.floats + i * N, v);
@@ -234,12 +246,20 @@ __global__ void __launch_bounds__(BLOCK)
         store_bytes<N>(f, i * N, v);
 }
 
+template <int N> static void finish(struct device *dev, const qlayer_finish &f)
+{
+    int64_t n = f.rows * f.out / N;
+    qlayer_split d = {divider_of((unsigned)(f.out / N)), divider_of((unsigned)f.w.out),
+                      divider_of((unsigned)f.h.out), divider_of((unsigned)f.h.dilation),
+                      divider_of((unsigned)f.w.dilation)};
+
+    LAUNCH(dev, qfinish<N>, cuda_blocks(n, BLOCK, 1), BLOCK, 0, f, d, n);
+}
+
 void cuda_qlayer_finish(struct device *dev, const struct qlayer_finish *f)
 {
-    int64_t all = f->rows * f->out;
-
     if (f->out % 4 == 0)
-        LAUNCH(dev, qfinish<4>, cuda_blocks(all, BLOCK, 4), BLOCK, 0, *f, all / 4);
+        finish<4>(dev, *f);
     else
-        LAUNCH(dev, qfinish<1>, cuda_blocks(all, BLOCK, 1), BLOCK, 0, *f, all);
+        finish<1>(dev, *f);
 }

@@ -42,11 +42,31 @@ static void test_small(void **state)
             check(by, i);
 }
 
+/* Threads of blocks up to the largest, whose items are beyond 2^32. */
+static void test_items(void **state)
+{
+    static const unsigned by[] = {1, 2, 3, 24, 96, 255, 256, 257, 1000, 65537, DIVIDE_MAX};
+    static const unsigned block[] = {0, 1, 2, 255, 65536, 0x7ffffffe, 0x7fffffff};
+
+    (void)state;
+    for (size_t d = 0; d < sizeof(by) / sizeof(*by); d++)
+        for (size_t b = 0; b < sizeof(block) / sizeof(*block); b++)
+            for (unsigned thread = 0; thread < DIVIDE_BLOCK; thread++) {
+                int64_t i = (int64_t)block[b] * DIVIDE_BLOCK + thread;
+                struct quotient q = divide_item(divider_of(by[d]), block[b], thread);
+
+                if (q.quotient != i / by[d] || q.rest != i % by[d])
+                    fail_msg("%lld / %u is %lld, rest %d", (long long)i, by[d],
+                             (long long)q.quotient, q.rest);
+            }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_edges),
         cmocka_unit_test(test_small),
+        cmocka_unit_test(test_items),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
