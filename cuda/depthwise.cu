@@ -1,23 +1,25 @@
 /*
- * Depthwise convolutions of stride 1, [+ bias], and their data gradients, [+ add]:
+ * Depthwise convolutions of stride 1 or 2, [+ bias], and their data gradients, [+ add]:
  * cuDNN's engines for them take 20 to 90 times as long as moving the bytes. The gradient
- * is the convolution of dy with the taps flipped.
+ * of stride 1 is the convolution of dy with the taps flipped.
  *
- * A thread computes N neighboring channels of a strip of COLUMNS pixels in one row: it
- * keeps each row of taps in registers and loads each pixel once for all taps of a row. A
- * block has some channels, with their taps in shared memory, and walks down the rows, so
- * that rows are loaded into the L1 cache once. Sums are fp32 in a fixed order. Bytes: x
- * and y once, plus the overlap of strips.
+ * A thread computes STRIP_PACK neighboring channels of a strip of pixels in one row
+ * (cuda/strips.h): it keeps a row of taps in registers and loads each pixel once for all
+ * taps of a row. A block has some channels, with their taps in shared memory, and walks
+ * down the rows, so that rows are loaded into the L1 cache once. Sums are fp32 in a fixed
+ * order. Bytes: x and y once, plus the overlap of strips.
+ *
+ * Strips whose pixels all exist are computed without conditions.
  */
 #include "ops/add.h"
 #include "ops/conv2d.h"
 
-#include "cuda/channels.h"
 #include "cuda/kernels.h"
+#include "cuda/strips.h"
 #include "cuda/weights.h"
 #include "ops/image.h"
 
-enum { THREADS = 256, COLUMNS = 8, CHANNELS = 128 /* maximum per block */ };
+enum { THREADS = 256, CHANNELS = 128 /* maximum per block */ };
 
 struct state {
     bool half;               /* the weights come from the flat 16-bit array */
@@ -30,8 +32,8 @@ struct state {
 struct depthwise {
     int in_h, in_w, height, width, pad_h, pad_w; /* height, width: of y */
     int channels, wide, groups;                  /* wide: channels per block */
-    int strips;                                  /* per row */
-    int64_t all, chunk;                          /* strips of all images, and per block */
+    strip_grid grid;
+    unsigned all, chunk; /* strips of all images, and per block */
     bool flipped;
 };
 
@@ -43,15 +45,19 @@ static const char *refuses(const struct node *n, const struct tensor *x,
 
     if (a->groups == 1 || w->dim[WEIGHT_I] != 1 || a->groups != w->dim[WEIGHT_O])
         return "not depthwise";
-    if (a->extra_h || a->extra_w)
-        return "the same padding on both sides";
-    if (a->stride_h != 1 || a->stride_w != 1 || a->dilation_h != 1 || a->dilation_w != 1)
-        return "stride and dilation 1";
+    if (a->stride_h != a->stride_w || a->stride_h > 2 || a->dilation_h != 1 ||
+        a->dilation_w != 1)
+        return "strides 1 and 2, dilation 1";
     if (a->kernel_h != a->kernel_w ||
-        (a->kernel_h != 3 && a->kernel_h != 5 && a->kernel_h != 7))
-        return "kernels of 3, 5 or 7";
+        (a->kernel_h != 3 && a->kernel_h != 5 && (a->kernel_h != 7 || a->stride_h != 1)))
+        return "kernels of 3 and 5, and of 7 with stride 1";
     if (a->pad_h >= a->kernel_h || a->pad_w >= a->kernel_w)
         return "less padding than the kernel";
+    if (y->dim[IMAGE_C] % STRIP_PACK)
+        return "channels in fours";
+    if (tensor_len(x) / x->dim[IMAGE_C] >= INT32_MAX / 2 ||
+        tensor_len(y) / y->dim[IMAGE_C] >= INT32_MAX / 2)
+        return "at most 2^30 pixels";
     if (x->dtype != y->dtype || w->dtype != y->dtype)
         return "one type for data and weights";
     return nullptr;
@@ -125,116 +131,152 @@ __device__ static inline void load_taps(const T *w, const depthwise &k, int firs
     }
 }
 
-/* Adds the contribution of row `line` of x, with taps f, to the strip that begins at
- * `column`. All loads of a row are issued before the first is used. Taps outside the
- * image are not multiplied, as they may be NaN. */
-template <int K, int N, class T>
-__device__ static inline void add_row(const depthwise &k, const T *line, int column,
-                                      const float (&f)[K][N], float (&sum)[COLUMNS][N])
+/* Adds the contribution of a row of x, from pixel `from` on, with taps f. All loads of a
+ * row are issued before the first is used. Pixels outside the image are not multiplied, as
+ * taps may be NaN. */
+template <int K, int KIND, bool WHOLE, class T>
+__device__ static inline void
+add_row(const T *from, int step, unsigned mask, const float (&f)[K][STRIP_PACK],
+        float (&sum)[strip<K, KIND>::COLUMNS][STRIP_PACK])
 {
-    pack<T, N> v[COLUMNS + K - 1];
-    int first = column - k.pad_w;
+    using S = strip<K, KIND>;
+    constexpr int N = STRIP_PACK;
+    words<T, N> v[S::LOADS];
 
+    strip_load<WHOLE>(from, step, mask, v);
     UNROLL_WHOLE
-    for (int j = 0; j < COLUMNS + K - 1; j++) {
-        v[j] = {};
-        if (first + j >= 0 && first + j < k.in_w)
-            v[j] = pack_load<N>(line + (int64_t)(first + j) * k.channels);
-    }
-    UNROLL_WHOLE
-    for (int j = 0; j < COLUMNS + K - 1; j++) {
-        if (first + j < 0 || first + j >= k.in_w)
+    for (int j = 0; j < S::LOADS; j++) {
+        if (!WHOLE && !(mask >> j & 1))
             continue;
         UNROLL_WHOLE
-        for (int e = 0; e < K * N; e++) {
-            int t = j - e / N;
+        for (int e = 0; e < S::COLUMNS * N; e++) {
+            int t = e / N, tap = S::tap(j, t);
 
-            if (t >= 0 && t < COLUMNS)
-                sum[t][e % N] += v[j].get(e % N) * f[e / N][e % N];
+            if (tap >= 0 && tap < K)
+                sum[t][e % N] += v[j].get(e % N) * f[tap][e % N];
         }
     }
 }
 
+/* Returns the row that tap row `ky` of result row `row` reads, if it exists, or -1. */
+template <int KIND>
+__device__ static inline int source_row(const depthwise &k, int row, int ky)
+{
+    int at = KIND == STRIP_UP ? row + k.pad_h - ky
+                              : row * (KIND == STRIP_DOWN ? 2 : 1) + ky - k.pad_h;
+
+    if (KIND == STRIP_UP)
+        at = at < 0 || at % 2 ? -1 : at / 2;
+    return at < k.in_h ? at : -1;
+}
+
+/* Sums of a strip over all tap rows. taps: of the thread's channels */
+template <int K, int KIND, class T>
+__device__ static inline void
+add_rows(const depthwise &k, const T *x, const float *taps, const strip_place &p,
+         float (&sum)[strip<K, KIND>::COLUMNS][STRIP_PACK])
+{
+    using S = strip<K, KIND>;
+    int first = S::first(p.column, k.pad_w);
+    unsigned mask = strip_mask<S::LOADS>(first, k.in_w);
+
+    ROLLED
+    for (int ky = 0; ky < K; ky++) {
+        int at = source_row<KIND>(k, p.row, ky);
+        float f[K][STRIP_PACK];
+        const T *from;
+
+        if (at < 0)
+            continue;
+        UNROLL_WHOLE
+        for (int kx = 0; kx < K; kx++)
+            table_load<STRIP_PACK>(taps + (ky * K + kx) * k.wide, f[kx]);
+        from = x + ((int64_t)(p.image * k.in_h + at) * k.in_w + first) * k.channels;
+        if (mask == (1u << S::LOADS) - 1)
+            add_row<K, KIND, true>(from, k.channels, mask, f, sum);
+        else
+            add_row<K, KIND, false>(from, k.channels, mask, f, sum);
+    }
+}
+
 /* bias, other: may be NULL */
-template <class T, int K, int N>
-__global__ void __launch_bounds__(THREADS)
+template <class T, int K, int KIND>
+__global__ void __launch_bounds__(THREADS, sizeof(T) == 2 ? 2 : 1)
     depthwise_strips(const T *x, const T *w, const float *bias, const T *other, T *y,
                      depthwise k)
 {
+    constexpr int N = STRIP_PACK, COLUMNS = strip<K, KIND>::COLUMNS;
     SHARED_BYTES(bytes);
     float *taps = reinterpret_cast<float *>(bytes);
     int first = (int)(blockIdx.x % (unsigned)k.groups) * k.wide, packs = k.wide / N;
     int lane = (int)threadIdx.x % packs * N, channel = first + lane;
-    int64_t from = (int64_t)(blockIdx.x / (unsigned)k.groups) * k.chunk;
-    int64_t to = from + k.chunk < k.all ? from + k.chunk : k.all;
+    unsigned from = blockIdx.x / (unsigned)k.groups * k.chunk;
+    unsigned to = k.all - from < k.chunk ? k.all : from + k.chunk;
     int step = THREADS / packs;
 
     load_taps<T, K>(w, k, first, taps);
     __syncthreads();
     if ((int)threadIdx.x / packs >= step || channel >= k.channels)
         return;
-    for (int64_t q = from + (int)threadIdx.x / packs; q < to; q += step) {
-        int64_t column_of = q / k.height;
-        int row = (int)(q - column_of * k.height);
-        int64_t image = column_of / k.strips;
-        int column = (int)(column_of - image * k.strips) * COLUMNS;
+    for (unsigned q = from + threadIdx.x / (unsigned)packs; q < to; q += (unsigned)step) {
+        strip_place p = strip_place_of(k.grid, COLUMNS, q);
+        int64_t at = ((int64_t)(p.image * k.height + p.row) * k.width + p.column) *
+                         k.channels +
+                     channel;
         float sum[COLUMNS][N];
 
         UNROLL_WHOLE
         for (int e = 0; e < COLUMNS * N; e++)
             sum[e / N][e % N] = bias ? bias[channel + e % N] : 0;
-        for (int ky = 0; ky < K; ky++) {
-            int at = row + ky - k.pad_h;
-            float f[K][N];
-
-            if (at < 0 || at >= k.in_h)
-                continue;
-            UNROLL_WHOLE
-            for (int e = 0; e < K * N; e++)
-                f[e / N][e % N] = taps[(ky * K + e / N) * k.wide + lane + e % N];
-            add_row<K, N>(k, x + (image * k.in_h + at) * k.in_w * k.channels + channel,
-                          column, f, sum);
-        }
+        add_rows<K, KIND>(k, x + channel, taps + lane, p, sum);
         UNROLL_WHOLE
-        for (int t = 0; t < COLUMNS; t++) {
-            int64_t at = ((image * k.height + row) * k.width + column + t) * k.channels;
+        for (int t = 0; t < COLUMNS; t++, at += k.channels) {
             pack<T, N> a = {};
 
-            if (column + t >= k.width)
+            if (p.column + t < 0 || p.column + t >= k.width)
                 continue;
             if (other)
-                a = pack_load<N>(other + at + channel);
+                a = pack_load<N>(other + at);
             UNROLL_WHOLE
             for (int i = 0; i < N; i++)
                 a.set(i, other ? sum[t][i] + a.get(i) : sum[t][i]);
-            pack_store(y + at + channel, a);
+            pack_store(y + at, a);
         }
     }
 }
 
-static depthwise depthwise_of(const struct step *s, int n, const struct device *dev)
+static enum strip_kind kind_of(const state *st)
+{
+    if (st->attrs->stride_h == 1)
+        return STRIP_SAME;
+    return st->gradient ? STRIP_UP : STRIP_DOWN;
+}
+
+static depthwise depthwise_of(const struct step *s, const struct device *dev)
 {
     const struct state *st = (const struct state *)s->state;
     const struct conv2d_attrs *a = st->attrs;
     const struct tensor *x = s->in_tensor[0], *y = s->out_tensor[0];
-    int channels = (int)y->dim[IMAGE_C], packs = channels / n, limit = CHANNELS / n;
+    enum strip_kind kind = kind_of(st);
+    int packs = (int)y->dim[IMAGE_C] / STRIP_PACK, limit = CHANNELS / (int)STRIP_PACK;
     depthwise k = {};
 
+    k.flipped = st->gradient && kind == STRIP_SAME;
     k.in_h = (int)x->dim[IMAGE_H];
     k.in_w = (int)x->dim[IMAGE_W];
     k.height = (int)y->dim[IMAGE_H];
     k.width = (int)y->dim[IMAGE_W];
-    k.pad_h = st->gradient ? a->kernel_h - 1 - a->pad_h : a->pad_h;
-    k.pad_w = st->gradient ? a->kernel_w - 1 - a->pad_w : a->pad_w;
-    k.flipped = st->gradient;
-    k.channels = channels;
+    k.pad_h = k.flipped ? a->kernel_h - 1 - a->pad_h : a->pad_h;
+    k.pad_w = k.flipped ? a->kernel_w - 1 - a->pad_w : a->pad_w;
+    k.channels = (int)y->dim[IMAGE_C];
     k.groups = (packs + limit - 1) / limit;
-    k.wide = (packs + k.groups - 1) / k.groups * n;
-    k.strips = (k.width + COLUMNS - 1) / COLUMNS;
-    k.all = y->dim[IMAGE_N] * k.strips * k.height;
+    k.wide = (packs + k.groups - 1) / k.groups * STRIP_PACK;
+    k.grid = strip_grid_of(k.height, k.width, strip_columns(kind),
+                           kind == STRIP_UP ? k.pad_w % 2 : 0);
+    k.all = (unsigned)y->dim[IMAGE_N] * k.grid.strips.divisor * (unsigned)k.height;
 
-    int64_t blocks = dev->what.multiprocessors * 8 / k.groups;
-    int64_t at_once = THREADS / (k.wide / n);
+    unsigned blocks = (unsigned)(dev->what.multiprocessors * 8 / k.groups);
+    unsigned at_once = (unsigned)(THREADS / (k.wide / STRIP_PACK));
 
     if (blocks < 1)
         blocks = 1;
@@ -242,43 +284,44 @@ static depthwise depthwise_of(const struct step *s, int n, const struct device *
     return k;
 }
 
-template <class T, int K, int N>
+template <class T, int K, int KIND>
 static void launch(const struct step *s, struct device *dev, const depthwise &k)
 {
     const struct state *st = (const struct state *)s->state;
     const void *w = st->half ? (const char *)s->derived[st->weight] + st->offset
                              : (const char *)s->in[st->weight];
-    int64_t blocks = (k.all + k.chunk - 1) / k.chunk * k.groups;
+    unsigned blocks = (k.all + k.chunk - 1) / k.chunk * (unsigned)k.groups;
 
-    LAUNCH(dev, (depthwise_strips<T, K, N>), (unsigned)blocks, THREADS,
-           sizeof(float) * K * K * k.wide, (const T *)s->in[0], (const T *)w,
+    LAUNCH(dev, (depthwise_strips<T, K, KIND>), blocks, THREADS,
+           sizeof(float) * K * K * (size_t)k.wide, (const T *)s->in[0], (const T *)w,
            st->bias < 0 ? nullptr : (const float *)s->in[st->bias],
            st->other < 0 ? nullptr : (const T *)s->in[st->other], (T *)s->out[0], k);
 }
 
-template <class T, int N>
-static void launch_kernel(const struct step *s, struct device *dev)
+template <class T, int K> static void launch_kind(const struct step *s, struct device *dev)
 {
-    int kernel = ((const struct state *)s->state)->attrs->kernel_h;
-    depthwise k = depthwise_of(s, N, dev);
+    enum strip_kind kind = kind_of((const struct state *)s->state);
+    depthwise k = depthwise_of(s, dev);
 
-    if (kernel == 3)
-        launch<T, 3, N>(s, dev, k);
-    else if (kernel == 5)
-        launch<T, 5, N>(s, dev, k);
+    if (kind == STRIP_SAME)
+        launch<T, K, STRIP_SAME>(s, dev, k);
+    else if (kind == STRIP_DOWN)
+        launch<T, K, STRIP_DOWN>(s, dev, k);
     else
-        launch<T, 7, N>(s, dev, k);
+        launch<T, K, STRIP_UP>(s, dev, k);
 }
 
 static void depthwise_run(struct step *s, struct device *dev)
 {
-    const struct tensor *y = s->out_tensor[0];
+    int kernel = ((const struct state *)s->state)->attrs->kernel_h;
 
-    WITH_DTYPE(y->dtype, T, {
-        if (y->dim[IMAGE_C] % 2 == 0)
-            launch_kernel<T, 2>(s, dev);
+    WITH_DTYPE(s->out_tensor[0]->dtype, T, {
+        if (kernel == 3)
+            launch_kind<T, 3>(s, dev);
+        else if (kernel == 5)
+            launch_kind<T, 5>(s, dev);
         else
-            launch_kernel<T, 1>(s, dev);
+            launch<T, 7, STRIP_SAME>(s, dev, depthwise_of(s, dev));
     });
 }
 

@@ -12,6 +12,13 @@ extern "C" {
  * which our own kernels take with any stride, dilation, and padding. */
 bool cuda_is_depthwise(const struct node *n);
 
+struct step;
+struct device;
+
+/* Adds the sums of `chunks` blocks in the workspace, [chunk][channel][tap], to the step's
+ * weight gradient. */
+void cuda_depthwise_total(const struct step *s, struct device *dev, int chunks);
+
 #ifdef __cplusplus
 }
 #endif

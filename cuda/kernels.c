@@ -5,6 +5,7 @@ const struct kernel *const cuda_kernels[] = {
     &cuda_head_grad,
     &cuda_depthwise,
     &cuda_depthwise_any,
+    &cuda_depthwise_strip_grad,
     &cuda_depthwise_weight_grad,
     &cuda_gram,
     &cuda_gram_grad,

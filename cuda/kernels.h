@@ -21,7 +21,7 @@ extern const struct kernel cuda_maxpool2d, cuda_avgpool2d, cuda_global_avgpool,
     cuda_position, cuda_tokens, cuda_augment, cuda_patch_mask, cuda_resize,
     cuda_normalize_kernel;
 extern const struct kernel cuda_resample, cuda_pool2d, cuda_pad_end, cuda_groupnorm,
-    cuda_depthwise_any, cuda_depthwise_weight_grad;
+    cuda_depthwise_any, cuda_depthwise_strip_grad, cuda_depthwise_weight_grad;
 extern const struct kernel cuda_constant, cuda_gather, cuda_matmul, cuda_softmax,
     cuda_strided_copy;
 extern const struct kernel cuda_add_noise, cuda_moe_pick, cuda_moe_route, cuda_moe_rows;

@@ -42,6 +42,9 @@
  */
 #define UNROLL_WHOLE _Pragma("unroll")
 
+/* Before a loop that runs a few times at most: copies of its body would only take room. */
+#define ROLLED _Pragma("unroll 1")
+
 #elif !defined(LAUNCH)
 #error "nvcc compiles this, or a compiler with CUDA's language in front (-include)"
 #endif

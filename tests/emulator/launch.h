@@ -78,6 +78,7 @@ static void emulator_call(cudaStream_t stream, const char *name, dim3 grid, dim3
 
 #define SHARED_BYTES(name) unsigned char *const name = emulator_shared()
 #define UNROLL_WHOLE
+#define ROLLED
 
 template <class F>
 static inline cudaError_t cudaFuncSetAttribute(F *kernel, cudaFuncAttribute a, int value)
