@@ -28,9 +28,9 @@ template <class T> struct grad_addend {
 };
 
 /* Adds to a rounded dx like cuda/add.cu: nothing is contracted into an fma. */
-template <class T> __device__ static inline T grad_sum(T dx, T other)
+template <class T> __device__ static inline T grad_sum(T dx, float other)
 {
-    return from_float<T>(__fadd_rn(to_float(dx), to_float(other)));
+    return from_float<T>(__fadd_rn(to_float(dx), other));
 }
 
 /*
@@ -72,20 +72,62 @@ __device__ static inline void leave_sums(const float *dweight, const float *dbia
         sums[(int64_t)blockIdx.x * 2 * s.channels + c] = shared[c];
 }
 
-template <class T, int EACH>
-__device__ static inline void store_dropped(row_slice<T, EACH> &d,
-                                            const grad_addend<T> &r, int64_t row,
-                                            int lane, const layernorm_shape &s)
+/* What a lane reads of a row. */
+template <class T, int EACH, bool ADDED> struct grad_row {
+    static constexpr int N = vec<T>::N;
+    words<T, N> x[EACH], dy[EACH], other[ADDED ? EACH : 1];
+    float mean = 0, rstd = 0;
+
+    /* Only issues the loads, if the row exists. */
+    __device__ void load(const T *from_x, const T *from_dy, const T *from_other,
+                         const grad_pointers &p, int64_t row, int lane,
+                         const layernorm_shape &s)
+    {
+        int64_t at = row * s.channels;
+
+        if (row >= s.rows)
+            return;
+        row_slice<T, EACH>::each(lane, s, [&](int i, int c) {
+            x[i] = words_load<N>(from_x + at + c);
+            dy[i] = words_load<N>(from_dy + at + c);
+            if (ADDED)
+                other[i] = words_load<N>(from_other + at + c);
+        });
+        mean = p.mean[row];
+        rstd = p.rstd[row];
+    }
+};
+
+/* Elements of T, the rounded results of a lane. */
+template <class T, int EACH, bool ADDED>
+__device__ static inline void
+store_grads(const grad_row<T, EACH, ADDED> &in, const float *w, float g_sum, float gx_sum,
+            T *dx, const grad_addend<T> &r, int64_t row, int lane, const layernorm_shape &s)
 {
-    float factor = path_factor(r.mask, row);
+    constexpr int N = vec<T>::N;
+    float factor = ADDED && r.dropped ? path_factor(r.mask, row) : 0;
 
     row_slice<T, EACH>::each(lane, s, [&](int i, int c) {
-        for (int k = 0; k < vec<T>::N; k++)
-            d.v[i].set(k, d.v[i].get(k) * factor);
-        vec_store(r.dropped + row * s.channels + c, d.v[i]);
+        vec<T> v;
+
+        for (int k = 0; k < N; k++)
+            v.set(k, layernorm_dx(in.dy[i].get(k) * w[i * N + k],
+                                  layernorm_xhat(in.x[i].get(k), in.mean, in.rstd),
+                                  in.rstd, g_sum, gx_sum));
+        if (ADDED)
+            for (int k = 0; k < N; k++)
+                v.v[k] = grad_sum<T>(v.v[k], in.other[ADDED ? i : 0].get(k));
+        if (dx)
+            vec_store(dx + row * s.channels + c, v);
+        if (ADDED && r.dropped) {
+            for (int k = 0; k < N; k++)
+                v.set(k, v.get(k) * factor);
+            vec_store(r.dropped + row * s.channels + c, v);
+        }
     });
 }
 
+/* The loads of a lane's next row are issued before this one is computed. */
 template <class T, int EACH, bool WIDE, bool ADDED>
 __global__ void __launch_bounds__(BLOCK)
     layernorm_grad_rows(const T *x, const T *dy, T *dx, grad_addend<T> r, grad_pointers p,
@@ -95,29 +137,24 @@ __global__ void __launch_bounds__(BLOCK)
     using row_part = row_slice<T, EACH>;
     __shared__ float shared[BLOCK / WARP];
     int lane = (int)threadIdx.x % s.lanes, per_block = BLOCK / s.lanes;
-    int64_t first = (int64_t)blockIdx.x * per_block;
-    float dweight[EACH * N] = {}, dbias[EACH * N] = {};
+    int64_t first = (int64_t)blockIdx.x * per_block, step = (int64_t)gridDim.x * per_block;
+    int64_t row = first + (int)threadIdx.x / s.lanes;
+    float dweight[EACH * N] = {}, dbias[EACH * N] = {}, w[EACH * N];
+    grad_row<T, EACH, ADDED> in, next;
 
-    for (; first < s.rows; first += (int64_t)gridDim.x * per_block) {
-        int64_t row = first + (int)threadIdx.x / s.lanes;
-        bool on = row < s.rows;
-        float mean = 0, rstd = 0, g_sum = 0, gx_sum = 0;
-        row_part a, d, b;
+    row_part::each(lane, s, [&](int i, int c) {
+        weights_load<N>(p.weight, c, 1, w + i * N);
+    });
+    in.load(x, dy, r.other, p, row, lane, s);
+    for (; first < s.rows; first += step, row += step, in = next) {
+        float g_sum = 0, gx_sum = 0;
 
-        if (on) {
-            a.load(x + row * s.channels, lane, s);
-            d.load(dy + row * s.channels, lane, s);
-            if (ADDED)
-                b.load(r.other + row * s.channels, lane, s);
-            mean = p.mean[row];
-            rstd = p.rstd[row];
-            row_part::each(lane, s, [&](int i, int c) {
-                float w[N];
-
-                weights_load<N>(p.weight, c, 1, w);
+        next.load(x, dy, r.other, p, row + step, lane, s);
+        if (row < s.rows)
+            row_part::each(lane, s, [&](int i, int) {
                 for (int k = 0; k < N; k++) {
-                    float xhat = layernorm_xhat(a.v[i].get(k), mean, rstd);
-                    float dyk = d.v[i].get(k), g = dyk * w[k];
+                    float xhat = layernorm_xhat(in.x[i].get(k), in.mean, in.rstd);
+                    float dyk = in.dy[i].get(k), g = dyk * w[i * N + k];
 
                     dweight[i * N + k] += dyk * xhat;
                     dbias[i * N + k] += dyk;
@@ -125,28 +162,12 @@ __global__ void __launch_bounds__(BLOCK)
                     gx_sum += g * xhat;
                 }
             });
-        }
         if (!dx && !ADDED)
             continue;
         g_sum = lanes_sum<WIDE>(g_sum, s.lanes, shared) / (float)s.channels;
         gx_sum = lanes_sum<WIDE>(gx_sum, s.lanes, shared) / (float)s.channels;
-        if (on)
-            row_part::each(lane, s, [&](int i, int c) {
-                float w[N];
-
-                weights_load<N>(p.weight, c, 1, w);
-                for (int k = 0; k < N; k++)
-                    d.v[i].set(k, layernorm_dx(d.v[i].get(k) * w[k],
-                                               layernorm_xhat(a.v[i].get(k), mean, rstd),
-                                               rstd, g_sum, gx_sum));
-                if (ADDED)
-                    for (int k = 0; k < N; k++)
-                        d.v[i].v[k] = grad_sum(d.v[i].v[k], b.v[i].v[k]);
-                if (dx)
-                    vec_store(dx + row * s.channels + c, d.v[i]);
-            });
-        if (ADDED && on && r.dropped)
-            store_dropped(d, r, row, lane, s);
+        if (row < s.rows)
+            store_grads(in, w, g_sum, gx_sum, dx, r, row, lane, s);
     }
     if (!p.sums)
         return;
@@ -190,7 +211,7 @@ __global__ void __launch_bounds__(BLOCK)
                 layernorm_xhat(to_float(a[c]), mean, rstd), rstd, g_sum, gx_sum));
 
             if (r.other)
-                v = grad_sum(v, r.other[at + c]);
+                v = grad_sum(v, to_float(r.other[at + c]));
             if (dx)
                 dx[at + c] = v;
             if (r.dropped)
