@@ -14,8 +14,9 @@ const char cuda_hint_memory[] =
     "a smaller DATA.BATCH_SIZE or TRAIN.USE_CHECKPOINT True needs less";
 
 static const char cuda_hint_graph[] = "--no-graph runs the steps one by one";
-static const char cuda_hint_driver[] =
-    "CUDA 13 needs an NVIDIA driver from 580 on: update it";
+#define HINT_DRIVER                                                                      \
+    (CUDART_VERSION < 13000 ? "CUDA 12 needs an NVIDIA driver from 550 on: update it"     \
+                            : "CUDA 13 needs an NVIDIA driver from 580 on: update it")
 static const char cuda_hint_fabric[] =
     "on machines whose GPUs NVSwitch connects, nvidia-fabricmanager has to run, in the "
     "driver's version: systemctl start nvidia-fabricmanager";
@@ -37,8 +38,8 @@ static const struct {
     {cudaErrorLaunchTimeout, "a GPU that also drives a screen stops long kernels"},
     {cudaErrorNoKernelImageForDevice,
      "there is no code for this chip: build with NVARCH for it (cuda/cuda.mk)"},
-    {cudaErrorUnsupportedPtxVersion, cuda_hint_driver},
-    {cudaErrorInsufficientDriver, cuda_hint_driver},
+    {cudaErrorUnsupportedPtxVersion, HINT_DRIVER},
+    {cudaErrorInsufficientDriver, HINT_DRIVER},
     {cudaErrorDevicesUnavailable, "another process has exclusive use of this GPU"},
     {cudaErrorSystemNotReady, cuda_hint_fabric},
     {cudaErrorSystemDriverMismatch, cuda_hint_mismatch},

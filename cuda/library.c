@@ -14,19 +14,26 @@
 #include "base/file.h"
 #include "cuda/python_library.h"
 
+/* The names end with the major version of the toolkit that trainc was built with, whose types
+ * and constants it passes. */
+#define STRING_(x)   #x
+#define STRING(x)    STRING_(x)
+#define SONAME(base) base ".so." STRING(CUDA_MAJOR)
+
+_Static_assert(CUDART_VERSION >= 12040 && CUDART_VERSION / 1000 == CUDA_MAJOR,
+               "trainc needs the toolkit of CUDA 12.4 or newer, or 13; make CUDA=0 builds "
+               "without");
+
 static const struct known {
     const char *name, *soname, *variable, *version;
 } known[CUDA_LIBRARIES] = {
     [CUDA_LIBRARY_CUDNN] = {"cuDNN", "libcudnn.so.9", "TRAINC_CUDNN", "cudnnGetVersion"},
-    [CUDA_LIBRARY_CUBLASLT] = {"cuBLASLt", "libcublasLt.so.13", "TRAINC_CUBLASLT",
+    [CUDA_LIBRARY_CUBLASLT] = {"cuBLASLt", SONAME("libcublasLt"), "TRAINC_CUBLASLT",
                                "cublasLtGetVersion"},
     [CUDA_LIBRARY_NCCL] = {"NCCL", "libnccl.so.2", "TRAINC_NCCL", "ncclGetVersion"},
-    [CUDA_LIBRARY_NVJPEG] = {"nvJPEG", "libnvjpeg.so.13", "TRAINC_NVJPEG",
+    [CUDA_LIBRARY_NVJPEG] = {"nvJPEG", SONAME("libnvjpeg"), "TRAINC_NVJPEG",
                              "nvjpegGetProperty"},
 };
-
-_Static_assert(CUDART_VERSION / 1000 == 13, "trainc needs CUDA 13, whose libraries have "
-                                            "these names; make CUDA=0 builds without");
 
 static struct cuda_library library[CUDA_LIBRARIES];
 
