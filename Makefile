@@ -143,7 +143,7 @@ unit: $(TEST) emulator ## unit tests only; SANITIZE=address,undefined to check m
 	@EMULATED=$E scripts/tests.sh $(EMU_RUN) $(TEST)
 
 # What takes long without a GPU.
-LONG := $(addprefix tests/e2e/,ranks_fail.sh ranks_random.sh deb.sh wheel.sh)
+LONG := $(addprefix tests/e2e/,ranks_fail.sh ranks_random.sh deb.sh wheel.sh instructions.sh)
 
 test: ## packages, build, unit tests, end-to-end tests and headers
 	@scripts/deps.sh
