@@ -1,6 +1,6 @@
 /*
- * Collectives of a training step, run by NCCL on its own lane: all_reduce, all_gather,
- * the statistics of synchronized batch norms, and buckets of gradients. The main stream
+ * Collectives of a training step, run by NCCL on its own lanes: all_reduce, all_gather, and
+ * buckets of gradients on one, the statistics of synchronized batch norms on the other. The main stream
  * waits for the buckets only when the update begins.
  */
 #include "ops/all_reduce.h"
@@ -79,9 +79,9 @@ static void sync_run(struct step *s, struct device *dev)
 
     for (int i = 0; i < s->nout; i++)
         if (s->out[i])
-            nccl_start(dev, a->group, s->in[i], s->out[i], tensor_len(s->out_tensor[i]),
-                       NCCL_FP32, NCCL_AVG);
-    nccl_join(dev);
+            nccl_start_small(dev, a->group, s->in[i], s->out[i],
+                             tensor_len(s->out_tensor[i]), NCCL_FP32, NCCL_AVG);
+    nccl_join_small(dev);
 }
 
 const struct kernel cuda_batchnorm_sync = {

@@ -24,7 +24,7 @@ static const size_t default_workspace = (size_t)256 << 20;
 
 static void take_options(struct device *dev, const struct device_options *o)
 {
-    dev->grouped = o->grouped;
+    dev->world = o->world;
     dev->eager = o->eager;
     dev->options = (struct cuda_options){
         .tf32 = o->tf32,

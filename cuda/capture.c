@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/log.h"
+#include "cuda/nccl.h"
 #include "cuda/parts.h"
 #include "graph/kernel.h"
 
@@ -57,6 +58,7 @@ void *cuda_capture_end(struct device *dev)
     if (*dev->spoiled && exec)
         (void)cudaGraphExecDestroy(exec);
     dev->recording = false;
+    nccl_captured(dev);
     (void)alloc_forbid(was);
     if (!*dev->spoiled)
         return exec;

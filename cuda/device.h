@@ -42,7 +42,7 @@ struct device {
     struct nvjpeg *nvjpeg;     /* opened on request; see cuda/nvjpeg.h */
     struct nccl *nccl;         /* with several GPUs; see cuda/nccl.h */
     struct cuda_options options;
-    bool grouped;               /* trains together with other GPUs */
+    int world;                  /* GPUs that train together */
     bool eager;                 /* no captures */
     /* capturing: an error ends the capture, not the program */
     bool recording;

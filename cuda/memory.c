@@ -14,7 +14,8 @@
  * already has it.
  */
 static const size_t reserve_alone = (size_t)768 << 20, graphs = (size_t)64 << 20;
-static const size_t nccl_share = (size_t)512 << 20;
+/* NCCL's buffers: with five GPUs and more, those of NVSwitch's multicast as well. */
+static const size_t nccl_share = (size_t)512 << 20, nccl_share_many = (size_t)1280 << 20;
 static const size_t driver_share = (size_t)640 << 20;
 static const size_t slack = (size_t)16 << 20; /* memory that the driver may give back */
 
@@ -89,7 +90,8 @@ size_t cuda_peak_memory(struct device *dev)
 bool cuda_memory(struct device *dev, struct device_memory *m)
 {
     size_t now = free_now(dev);
-    size_t reserve = reserve_alone + (dev->grouped ? nccl_share : 0);
+    size_t nccl = dev->world > 4 ? nccl_share_many : dev->world > 1 ? nccl_share : 0;
+    size_t reserve = reserve_alone + nccl;
 
     *m = (struct device_memory){
         .total = dev->what.memory,

@@ -1,24 +1,38 @@
 #include "cuda/nccl.h"
 
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/log.h"
+#include "cuda/parts.h"
 
-/* The communicator of a group. */
+/* The communicator of a group on a lane. */
 struct nccl_comm {
     struct nccl_comm *next;
     const struct collective *group;
+    enum nccl_lane lane;
     void *comm;
 };
 
 struct nccl {
     const struct nccl_library *lib;
-    cudaStream_t stream;
-    cudaEvent_t fork, join;
+    struct {
+        cudaStream_t stream;
+        cudaEvent_t fork, join;
+    } lane[NCCL_LANES];
+    pthread_mutex_t lock; /* of the list, which the watching thread reads */
     struct nccl_comm *comm;
+    bool recorded; /* the capture in progress has an operation */
+    char error[160];
 };
+
+/* Returns NCCL's last message, or "" if this version keeps none. */
+static const char *last_error(const struct nccl_library *lib)
+{
+    return lib->GetLastError ? lib->GetLastError(NULL) : "";
+}
 
 void nccl_check(struct device *dev, int code, const char *call)
 {
@@ -29,9 +43,22 @@ void nccl_check(struct device *dev, int code, const char *call)
     lib = nccl_library(dev->text);
     if (cuda_spoils(dev, call, lib->GetErrorString(code)))
         return;
-    cuda_fail(dev, call, lib->GetErrorString(code), lib->GetLastError(NULL),
+    cuda_fail(dev, call, lib->GetErrorString(code), last_error(lib),
               code == NCCL_INVALID_USAGE ? "each rank needs a GPU of its own"
                                          : "NCCL_DEBUG=INFO has NCCL say more");
+}
+
+/* Highest priority: the blocks of a collective otherwise wait for those of convolutions,
+ * while the other GPUs wait for them. */
+static void open_lane(struct device *dev, struct nccl *n, enum nccl_lane lane)
+{
+    int lowest = 0, highest = 0;
+
+    CUDA_CHECK(dev, cudaDeviceGetStreamPriorityRange(&lowest, &highest));
+    CUDA_CHECK(dev, cudaStreamCreateWithPriority(&n->lane[lane].stream,
+                                                 cudaStreamNonBlocking, highest));
+    CUDA_CHECK(dev, cudaEventCreateWithFlags(&n->lane[lane].fork, cudaEventDisableTiming));
+    CUDA_CHECK(dev, cudaEventCreateWithFlags(&n->lane[lane].join, cudaEventDisableTiming));
 }
 
 static struct nccl *nccl_open(struct device *dev)
@@ -43,10 +70,29 @@ static struct nccl *nccl_open(struct device *dev)
     n = xcalloc(1, sizeof(*n));
     n->lib = nccl_library(dev->text);
     dev->nccl = n;
-    CUDA_CHECK(dev, cudaStreamCreateWithFlags(&n->stream, cudaStreamNonBlocking));
-    CUDA_CHECK(dev, cudaEventCreateWithFlags(&n->fork, cudaEventDisableTiming));
-    CUDA_CHECK(dev, cudaEventCreateWithFlags(&n->join, cudaEventDisableTiming));
+    if (pthread_mutex_init(&n->lock, NULL))
+        die("%s: no lock", dev->text);
+    for (int i = 0; i < NCCL_LANES; i++)
+        open_lane(dev, n, (enum nccl_lane)i);
     return n;
+}
+
+/* For the watching thread: returns what NCCL has found wrong since, or NULL. */
+static const char *async_error(void *arg)
+{
+    struct nccl *n = arg;
+    int code = 0;
+
+    (void)pthread_mutex_lock(&n->lock);
+    for (struct nccl_comm *c = n->comm; c && !code; c = c->next)
+        if (n->lib->CommGetAsyncError(c->comm, &code) || code == NCCL_IN_PROGRESS)
+            code = 0;
+    (void)pthread_mutex_unlock(&n->lock);
+    if (!code)
+        return NULL;
+    (void)snprintf(n->error, sizeof(n->error), "NCCL has lost another GPU: %s",
+                   n->lib->GetErrorString(code));
+    return n->error;
 }
 
 /* For GPUs of one process: the first thread opens all communicators and hands them out. */
@@ -78,110 +124,184 @@ static void *join_processes(struct device *dev, const struct nccl *n,
     return own;
 }
 
-static void *comm_of(struct device *dev, struct nccl *n, const struct collective *group);
+static struct nccl_comm *comm_of(struct device *dev, struct nccl *n,
+                                 const struct collective *group, enum nccl_lane lane);
 
-/* Splits a communicator for a part of a group; all ranks of the part call it. */
-static void *split(struct device *dev, struct nccl *n, const struct collective *group)
+/*
+ * Splits the communicator of `all` for the ranks with the same color; all its ranks call
+ * it. For a part of a group, and for the second lane of a whole one.
+ */
+static void *split(struct device *dev, struct nccl *n, const struct collective *all,
+                   int color)
 {
-    int rank = group->of->rank;
-    void *own = NULL, *all = comm_of(dev, n, group->of);
+    void *own = NULL, *from = comm_of(dev, n, all, NCCL_BUCKETS)->comm;
 
-    if (!n->lib->CommSplit)
-        die("%s: groups of %d of %d GPUs (MODEL.SYNC_BN_GROUP) need NCCL 2.18 or later",
-            dev->text, group->world, group->of->world);
-    nccl_check(dev, n->lib->CommSplit(all, rank / group->world, rank, &own, NULL),
+    nccl_check(dev, n->lib->CommSplit(from, color, all->rank, &own, NULL),
                "ncclCommSplit");
     return own;
 }
 
-static void *join(struct device *dev, struct nccl *n, const struct collective *group)
+static void *join(struct device *dev, struct nccl *n, const struct collective *group,
+                  enum nccl_lane lane)
 {
+    if (group->of && !n->lib->CommSplit)
+        die("%s: groups of %d of %d GPUs (MODEL.SYNC_BN_GROUP) need NCCL 2.18 or later",
+            dev->text, group->world, group->of->world);
     if (group->of)
-        return split(dev, n, group);
+        return split(dev, n, group->of, group->of->rank / group->world);
+    if (lane != NCCL_BUCKETS)
+        return split(dev, n, group, 0);
     return group->devices ? join_threads(dev, n, group) : join_processes(dev, n, group);
 }
 
-static void *comm_of(struct device *dev, struct nccl *n, const struct collective *group)
+static struct nccl_comm *comm_of(struct device *dev, struct nccl *n,
+                                 const struct collective *group, enum nccl_lane lane)
 {
     struct nccl_comm *c = n->comm;
     bool was;
 
-    while (c && c->group != group)
+    while (c && (c->group != group || c->lane != lane))
         c = c->next;
     if (c)
-        return c->comm;
+        return c;
     was = alloc_forbid(false); /* only at a program's first run, never in a capture */
     c = xcalloc(1, sizeof(*c));
     c->group = group;
-    c->comm = join(dev, n, group);
+    c->lane = lane;
+    c->comm = join(dev, n, group, lane);
+    (void)pthread_mutex_lock(&n->lock);
     c->next = n->comm;
     n->comm = c;
+    (void)pthread_mutex_unlock(&n->lock);
+    if (group->watch)
+        group->watch(async_error, n);
     (void)alloc_forbid(was);
-    return c->comm;
+    return c;
 }
 
-/* Makes NCCL's lane wait for work launched on LANE_RUN. */
-static void fork_lane(struct device *dev, struct nccl *n)
+/*
+ * For GPUs of one process, outside of captures: waits until all threads are here and their
+ * GPUs idle. Each kernel of a program, and NCCL's, runs there for the first time: the driver
+ * loads its code under a lock of the process and waits for that GPU. If it waited in a
+ * collective for another thread's GPU, whose kernel has to be loaded first, both would wait
+ * forever.
+ */
+static void meet(struct device *dev, const struct collective *group)
 {
-    CUDA_CHECK(dev, cudaEventRecord(n->fork, dev->stream));
-    CUDA_CHECK(dev, cudaStreamWaitEvent(n->stream, n->fork, 0));
+    const struct collective *all = group->of ? group->of : group;
+    char nothing = 0;
+
+    if (!all->devices || dev->recording)
+        return;
+    cuda_sync(dev);
+    all->broadcast(all, &nothing, sizeof(nothing));
+}
+
+/* What one call needs of its lane. */
+struct use {
+    struct nccl *n;
+    struct nccl_comm *c;
+    cudaStream_t stream;
+    bool was; /* alloc_forbid() */
+};
+
+/* Before NCCL is called: makes the lane wait for work launched on LANE_RUN. */
+static struct use begin(struct device *dev, const struct collective *group,
+                        enum nccl_lane lane)
+{
+    struct nccl *n = nccl_open(dev);
+    struct use u = {.n = n};
+
+    if (!n->lib->CommSplit)
+        lane = NCCL_BUCKETS;
+    u.c = comm_of(dev, n, group, lane);
+    u.stream = n->lane[lane].stream;
+    meet(dev, group);
+    CUDA_CHECK(dev, cudaEventRecord(n->lane[lane].fork, dev->stream));
+    CUDA_CHECK(dev, cudaStreamWaitEvent(u.stream, n->lane[lane].fork, 0));
+    n->recorded |= dev->recording;
+    u.was = alloc_forbid(false); /* the library allocates here */
+    return u;
+}
+
+static void join_lane(struct device *dev, enum nccl_lane lane)
+{
+    struct nccl *n = dev->nccl;
+
+    if (!n->lib->CommSplit)
+        lane = NCCL_BUCKETS;
+    CUDA_CHECK(dev, cudaEventRecord(n->lane[lane].join, n->lane[lane].stream));
+    CUDA_CHECK(dev, cudaStreamWaitEvent(dev->stream, n->lane[lane].join, 0));
+}
+
+static void end(struct device *dev, const struct use *u)
+{
+    (void)alloc_forbid(u->was);
+    if (!dev->recording)
+        join_lane(dev, u->c->lane);
+    meet(dev, u->c->group);
+}
+
+static void start(struct device *dev, const struct collective *group, enum nccl_lane lane,
+                  const void *from, void *to, int64_t len, int type, int op)
+{
+    struct use u = begin(dev, group, lane);
+
+    nccl_check(dev,
+               u.n->lib->AllReduce(from, to, (size_t)len, type, op, u.c->comm, u.stream),
+               "ncclAllReduce");
+    end(dev, &u);
 }
 
 void nccl_start(struct device *dev, const struct collective *group, const void *from,
                 void *to, int64_t len, int type, int op)
 {
-    struct nccl *n = nccl_open(dev);
-    void *comm = comm_of(dev, n, group);
-    bool was;
+    start(dev, group, NCCL_BUCKETS, from, to, len, type, op);
+}
 
-    fork_lane(dev, n);
-    was = alloc_forbid(false); /* the library allocates here */
-    nccl_check(dev, n->lib->AllReduce(from, to, (size_t)len, type, op, comm, n->stream),
-               "ncclAllReduce");
-    (void)alloc_forbid(was);
+void nccl_start_small(struct device *dev, const struct collective *group, const void *from,
+                      void *to, int64_t len, int type, int op)
+{
+    start(dev, group, NCCL_SMALL, from, to, len, type, op);
 }
 
 void nccl_start_to(struct device *dev, const struct collective *group, void *x,
                    int64_t len, int type, int op, int root)
 {
-    struct nccl *n = nccl_open(dev);
-    void *comm = comm_of(dev, n, group);
-    bool was;
+    struct use u = begin(dev, group, NCCL_BUCKETS);
 
-    fork_lane(dev, n);
-    was = alloc_forbid(false);
-    nccl_check(dev, n->lib->Reduce(x, x, (size_t)len, type, op, root, comm, n->stream),
-               "ncclReduce");
-    (void)alloc_forbid(was);
+    nccl_check(
+        dev, u.n->lib->Reduce(x, x, (size_t)len, type, op, root, u.c->comm, u.stream),
+        "ncclReduce");
+    end(dev, &u);
 }
 
 void nccl_start_gather(struct device *dev, const struct collective *group, float *x,
-                       const int64_t *begin)
+                       const int64_t *first)
 {
-    struct nccl *n = nccl_open(dev);
-    void *comm = comm_of(dev, n, group);
-    bool was;
+    struct use u = begin(dev, group, NCCL_BUCKETS);
 
-    fork_lane(dev, n);
-    was = alloc_forbid(false);
     for (int rank = 0; rank < group->world; rank++) {
-        float *part = x + begin[rank];
-        size_t len = (size_t)(begin[rank + 1] - begin[rank]);
+        float *part = x + first[rank];
+        size_t len = (size_t)(first[rank + 1] - first[rank]);
 
         if (len)
-            nccl_check(
-                dev, n->lib->Broadcast(part, part, len, NCCL_FP32, rank, comm, n->stream),
-                "ncclBroadcast");
+            nccl_check(dev,
+                       u.n->lib->Broadcast(part, part, len, NCCL_FP32, rank, u.c->comm,
+                                           u.stream),
+                       "ncclBroadcast");
     }
-    (void)alloc_forbid(was);
+    end(dev, &u);
 }
 
 void nccl_join(struct device *dev)
 {
-    struct nccl *n = dev->nccl;
+    join_lane(dev, NCCL_BUCKETS);
+}
 
-    CUDA_CHECK(dev, cudaEventRecord(n->join, n->stream));
-    CUDA_CHECK(dev, cudaStreamWaitEvent(dev->stream, n->join, 0));
+void nccl_join_small(struct device *dev)
+{
+    join_lane(dev, NCCL_SMALL);
 }
 
 void nccl_reduce(struct device *dev, const struct collective *group, void *x, int64_t len,
@@ -191,11 +311,29 @@ void nccl_reduce(struct device *dev, const struct collective *group, void *x, in
     nccl_join(dev);
 }
 
+void nccl_captured(struct device *dev)
+{
+    struct nccl *n = dev->nccl;
+
+    if (n && n->recorded)
+        meet(dev, n->comm->group);
+    if (n)
+        n->recorded = false;
+}
+
 int nccl_type(enum dtype d)
 {
     return d == DTYPE_F32 ? NCCL_FP32 : d == DTYPE_F16 ? NCCL_FP16 : NCCL_BF16;
 }
 
+static void close_lane(struct device *dev, struct nccl *n, enum nccl_lane lane)
+{
+    CUDA_CHECK(dev, cudaEventDestroy(n->lane[lane].fork));
+    CUDA_CHECK(dev, cudaEventDestroy(n->lane[lane].join));
+    CUDA_CHECK(dev, cudaStreamDestroy(n->lane[lane].stream));
+}
+
+/* Destroys the newest first: parts of a communicator before it. */
 void nccl_close(struct device *dev)
 {
     struct nccl *n = dev->nccl;
@@ -203,6 +341,8 @@ void nccl_close(struct device *dev)
     if (!n)
         return;
     dev->nccl = NULL;
+    if (n->comm && n->comm->group->watch)
+        n->comm->group->watch(NULL, n);
     while (n->comm) {
         struct nccl_comm *c = n->comm;
 
@@ -210,9 +350,9 @@ void nccl_close(struct device *dev)
         nccl_check(dev, n->lib->CommDestroy(c->comm), "ncclCommDestroy");
         free(c);
     }
-    CUDA_CHECK(dev, cudaEventDestroy(n->fork));
-    CUDA_CHECK(dev, cudaEventDestroy(n->join));
-    CUDA_CHECK(dev, cudaStreamDestroy(n->stream));
+    for (int i = 0; i < NCCL_LANES; i++)
+        close_lane(dev, n, (enum nccl_lane)i);
+    (void)pthread_mutex_destroy(&n->lock);
     free(n);
 }
 

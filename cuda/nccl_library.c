@@ -16,24 +16,25 @@ static void load(void)
     static const struct {
         const char *name;
         size_t at;
+        int since; /* version; 0: as old as NCCL_OLDEST */
     } symbol[] = {
-#define ROW(name) {"nccl" #name, offsetof(struct nccl_library, name)}
-        ROW(GetUniqueId), ROW(CommInitRank), ROW(CommInitAll),    ROW(CommDestroy),
-        ROW(AllReduce),   ROW(Reduce),       ROW(Broadcast),      ROW(GetErrorString),
-        ROW(GetLastError),
+#define SINCE(name, version) {"nccl" #name, offsetof(struct nccl_library, name), version}
+#define ROW(name)            SINCE(name, 0)
+        ROW(GetUniqueId),       ROW(CommInitRank),          ROW(CommInitAll),
+        ROW(CommDestroy),       ROW(AllReduce),             ROW(Reduce),
+        ROW(Broadcast),         ROW(GetErrorString),        ROW(CommGetAsyncError),
+        SINCE(CommSplit, 21800), SINCE(GetLastError, 21300),
 #undef ROW
+#undef SINCE
     };
-    void *split;
 
     for (size_t i = 0; i < sizeof(symbol) / sizeof(symbol[0]); i++) {
-        void *at = cuda_library_symbol(opened, symbol[i].name);
+        void *at = opened->version >= symbol[i].since
+                       ? cuda_library_symbol(opened, symbol[i].name)
+                       : NULL;
 
         memcpy((char *)&lib + symbol[i].at, &at, sizeof(at));
     }
-    if (opened->version < NCCL_SPLITS)
-        return;
-    split = cuda_library_symbol(opened, "ncclCommSplit");
-    memcpy(&lib.CommSplit, &split, sizeof(split));
 }
 
 const struct nccl_library *nccl_library(const char *device)

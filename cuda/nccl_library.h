@@ -22,8 +22,8 @@ enum {
     NCCL_FP64 = 8,
     NCCL_BF16 = 9
 };
-enum { NCCL_INVALID_USAGE = 5 };
-enum { NCCL_OLDEST = 21000, NCCL_SPLITS = 21800 };
+enum { NCCL_INVALID_USAGE = 5, NCCL_IN_PROGRESS = 7 };
+enum { NCCL_OLDEST = 21000 };
 
 struct nccl_library {
     int (*GetUniqueId)(struct nccl_id *id);
@@ -38,8 +38,9 @@ struct nccl_library {
                   void *comm, cudaStream_t stream);
     int (*Broadcast)(const void *from, void *to, size_t n, int type, int root, void *comm,
                      cudaStream_t stream);
+    int (*CommGetAsyncError)(void *comm, int *code); /* from any thread */
     const char *(*GetErrorString)(int code);
-    const char *(*GetLastError)(void *comm);
+    const char *(*GetLastError)(void *comm); /* NULL before NCCL 2.13 */
 };
 
 #endif

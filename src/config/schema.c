@@ -255,7 +255,7 @@ const struct schema schema_table[] = {
                 "first step with its name"),
 
     /* several processes */
-    ROW("DIST.TIMEOUT", dist.timeout, NEUTRAL, .def = "1800", RANGE(1, 1e9),
+    ROW("DIST.TIMEOUT", dist.timeout, NEUTRAL, .def = "300", RANGE(1, 1e9),
         .flag = "--dist-timeout", .metavar = "SECONDS",
         .help = "seconds that a process waits for the others before it stops the run"),
 

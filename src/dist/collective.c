@@ -210,7 +210,8 @@ static const struct collective *new_team(int size)
                                .finish = finish,
                                .gather = gather,
                                .broadcast = broadcast,
-                               .waits = waits};
+                               .waits = waits,
+                               .watch = member_watch};
     nteam++;
     return &t->c;
 }
@@ -242,7 +243,8 @@ static const struct collective *part_of_members(int n)
     if (n == all->world)
         return all;
     part = (struct collective){
-        .world = n, .rank = all->rank % n, .waits = waits_for_all, .of = all};
+        .world = n, .rank = all->rank % n, .waits = waits_for_all, .watch = all->watch,
+        .of = all};
     return &part;
 }
 

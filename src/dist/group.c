@@ -40,6 +40,49 @@ void member_waits(int thread, bool on)
     atomic_store(&waits_since[thread % THREADS], on ? clock_now() : 0);
 }
 
+/* What the watching thread asks, one item per device of this process. */
+static struct {
+    pthread_mutex_t lock;
+    struct {
+        const char *(*failed)(void *arg);
+        void *arg;
+    } item[THREADS];
+} watched = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void member_watch(const char *(*failed)(void *arg), void *arg)
+{
+    int i = 0;
+
+    (void)pthread_mutex_lock(&watched.lock);
+    while (i < THREADS && watched.item[i].arg != arg)
+        i++;
+    for (int k = 0; i == THREADS && failed && k < THREADS; k++)
+        if (!watched.item[k].arg)
+            i = k;
+    if (i < THREADS) {
+        watched.item[i].failed = failed;
+        watched.item[i].arg = failed ? arg : NULL;
+    }
+    (void)pthread_mutex_unlock(&watched.lock);
+}
+
+/* Ends this process if a device's library has found an error on its own. */
+static void ask_devices(void)
+{
+    const char *why = NULL;
+
+    (void)pthread_mutex_lock(&watched.lock);
+    for (int i = 0; i < THREADS && !why; i++)
+        if (watched.item[i].arg)
+            why = watched.item[i].failed(watched.item[i].arg);
+    (void)pthread_mutex_unlock(&watched.lock);
+    if (!why)
+        return;
+    error_rank(dist_rank(), NULL);
+    die("%s, on host %s in update %lld", why, roll_call_host(),
+        (long long)atomic_load(&update));
+}
+
 void mpi_begin(void)
 {
     member_waits(0, true);
@@ -101,6 +144,7 @@ static void *watch(void *arg)
         if (now - looked > 1) /* this process was stopped and did not wait */
             woke = now;
         looked = now;
+        ask_devices();
         for (int i = 0; i < THREADS; i++) {
             double since = atomic_load(&waits_since[i]);
             double seconds = now - (since > woke ? since : woke);

@@ -2,7 +2,7 @@
  * The processes that train one model together, each with a copy of it: PyTorch's process
  * group. A single process is a group of one, where all calls are free.
  *
- *   dist_open(1800);                finds the others; once, before the first call below
+ *   dist_open(300);                 finds the others; once, before the first call below
  *   dist_sum_counts(&n, 1);         every process makes the same calls in the same order
  *   dist_close();                   at the end; a process that ends without it ends all
  *

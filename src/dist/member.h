@@ -32,5 +32,7 @@ void member_gather(const struct collective *c, float *x, const int64_t *begin);
 
 /* Call before (`on`) and after each call that waits for the others, for DIST.TIMEOUT. */
 void member_waits(int thread, bool on);
+/* collective.watch for all transports. */
+void member_watch(const char *(*failed)(void *arg), void *arg);
 
 #endif

@@ -92,7 +92,8 @@ bool dist_nccl_open(int world, int rank)
                        .rank = rank,
                        .gather = member_gather,
                        .broadcast = collective_broadcast,
-                       .waits = collective_waits},
+                       .waits = collective_waits,
+                       .watch = member_watch},
     };
     member_set(&m, false);
     return true;

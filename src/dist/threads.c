@@ -130,7 +130,8 @@ static struct member member_of(const int *device, int world, int rank)
                        .gather = member_gather,
                        .devices = device,
                        .broadcast = collective_broadcast,
-                       .waits = collective_waits},
+                       .waits = collective_waits,
+                       .watch = member_watch},
     };
 }
 

@@ -22,7 +22,7 @@ struct device_options {
                               * or NULL */
 
     /* ---- for GPUs ---- */
-    bool grouped; /* several processes train: their library needs memory, too */
+    int world; /* processes or threads that train together: their library needs memory, too */
     /* keys CUDNN.* and CUDA.* */
     bool tf32;          /* fp32 GEMMs and convolutions may use TF32 */
     bool deterministic; /* no engine whose result varies from run to run */

@@ -39,6 +39,12 @@ struct collective {
      */
     void (*broadcast)(const struct collective *c, void *x, int n);
     void (*waits)(const struct collective *c, bool on);
+    /*
+     * For the same devices: lets the watching thread of this process ask failed(arg) five
+     * times a second. A result other than NULL says what is wrong and ends all processes.
+     * With `failed` NULL, ends that for `arg`.
+     */
+    void (*watch)(const char *(*failed)(void *arg), void *arg);
     const int *devices; /* if all are threads of this process: their devices; NULL:
                          * processes */
     /* the group of which this is a part, by ranks r with the same r / world; or NULL */

@@ -239,7 +239,7 @@ const struct backend *device_options(const struct config *cfg, struct device_opt
         .deterministic = cfg->cudnn.deterministic,
         .benchmark = cfg->cudnn.benchmark,
         .apart = !cfg->cudnn.fuse,
-        .grouped = dist_world() > 1,
+        .world = dist_world(),
         .eager = !cfg->cuda.graph,
         .workspace = (size_t)cfg->cudnn.workspace_limit,
         .cache = cache_dir(cfg->cudnn.cache),

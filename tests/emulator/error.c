@@ -129,6 +129,7 @@ static void begin(void)
     if (emulator_settings.multiprocessors < 1)
         die("EMULATOR_MULTIPROCESSORS=%s: a number from 1", many);
     emulator_settings.lazy = flag("EMULATOR_LAZY");
+    emulator_settings.loads = flag("EMULATOR_LOADS");
     emulator_settings.busy = flag("EMULATOR_BUSY");
     emulator_settings.protect = flag("EMULATOR_PROTECT");
     if (order && *order)

@@ -31,6 +31,7 @@ struct settings {
     uint64_t seed;
     bool ahead;    /* a warp runs as far as it can before another one does */
     bool lazy;     /* streams only run when waited for */
+    bool loads;    /* a kernel's first launch waits for the GPU, under a lock */
     bool busy;     /* queries never run work */
     bool protect;  /* host code that touches device memory crashes */
     size_t memory; /* of the device, bytes */

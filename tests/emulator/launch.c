@@ -1,4 +1,5 @@
 /* Launches: checks that the driver makes, and some that it cannot make. */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,11 +88,41 @@ static void run_launch(void *arg)
     block_run_launch(&a->l, a->closure);
 }
 
+/*
+ * EMULATOR_LOADS: the first launch of a kernel on a GPU loads its code. The driver then holds
+ * a lock of the process and waits for that GPU, which may be in a collective and wait for
+ * the GPU of another thread.
+ */
+static void load(const void *function)
+{
+    static pthread_mutex_t driver = PTHREAD_MUTEX_INITIALIZER;
+    static struct loaded {
+        const void *function;
+        int device;
+    } * loaded;
+    static int n, cap;
+    int i = 0;
+
+    (void)pthread_mutex_lock(&driver);
+    while (i < n && (loaded[i].function != function || loaded[i].device != device_current()))
+        i++;
+    if (i == n) {
+        emulator_lock();
+        stream_drain_all();
+        emulator_unlock();
+        GROW(loaded, n, cap);
+        loaded[n++] = (struct loaded){function, device_current()};
+    }
+    (void)pthread_mutex_unlock(&driver);
+}
+
 void emulator_launch(cudaStream_t s, const emulator_launch_t *l, const void *closure)
 {
     struct operation *o;
     struct launched a;
 
+    if (emulator_settings.loads && !stream_captures(s))
+        load(l->function);
     emulator_lock();
     check_grid(l);
     check_shared(l);

@@ -112,10 +112,12 @@ static void *work(void *arg)
     OK(cudaMemcpy(f.x, f.host, sizeof(f.host), cudaMemcpyHostToDevice));
     nccl_reduce(&f.dev, &w->group, f.x, w->count, NCCL_FP32, NCCL_AVG);
     OK(cudaStreamBeginCapture(f.dev.stream, cudaStreamCaptureModeThreadLocal));
+    f.dev.recording = true;
     test_increment(&f.dev, f.x, f.x, N);
     nccl_reduce(&f.dev, &w->group, f.x, w->count, NCCL_FP32, NCCL_AVG);
     test_increment(&f.dev, f.x, f.y, N);
     OK(cudaStreamEndCapture(f.dev.stream, &graph));
+    f.dev.recording = false;
     OK(cudaGraphInstantiate(&exec, graph, 0));
     OK(cudaGraphDestroy(graph));
     OK(cudaGraphLaunch(exec, f.dev.stream));
