@@ -87,7 +87,7 @@ static void check_loop(const struct loops *loops, const struct activation *a, bo
             x[i] = expr_value(a->value, x[i], 0, 0, a->m);
         dy[i] = 0.75f;
     }
-    loops->expr(opcode, x, dy, dy, a->m, got, MANY);
+    loops->expr(DTYPE_F32, opcode, x, dy, dy, a->m, got, MANY);
     for (int i = 0; i < MANY; i++) {
         double want = expr_value_double(opcode, x[i], dy[i], 0, a->m);
 
