@@ -15,8 +15,6 @@
 #include "ops/conv2d.h"
 #include "ops/linear.h"
 
-enum { KERNELS = 64 };
-
 static bool own_conv(const struct kernel *k)
 {
     for (int i = 0; cpu_own_convs[i]; i++)
@@ -25,19 +23,22 @@ static bool own_conv(const struct kernel *k)
     return false;
 }
 
-/* Returns a copy of the backend without our own convolutions. kernel: storage for its list
- * of kernels. */
+/* Returns a copy of the backend without our own convolutions; the caller frees its list of
+ * kernels, *kernel. */
 static struct backend library_only(const struct backend *from,
-                                   const struct kernel *kernel[KERNELS])
+                                   const struct kernel ***kernel)
 {
     struct backend b = *from;
     int n = 0;
 
-    for (int i = 0; from->kernels[i] && n < KERNELS - 1; i++)
+    while (from->kernels[n])
+        n++;
+    *kernel = xcalloc((size_t)n + 1, sizeof(**kernel));
+    n = 0;
+    for (int i = 0; from->kernels[i]; i++)
         if (!own_conv(from->kernels[i]))
-            kernel[n++] = from->kernels[i];
-    kernel[n] = NULL;
-    b.kernels = kernel;
+            (*kernel)[n++] = from->kernels[i];
+    b.kernels = *kernel;
     return b;
 }
 
@@ -226,8 +227,8 @@ static bool any_own(const struct backend *b)
 
 struct bench_convs bench_convs(struct session *s, int runs)
 {
-    const struct kernel *kernel[KERNELS];
-    struct backend backend = library_only(s->backend, kernel);
+    const struct kernel **kernel;
+    struct backend backend = library_only(s->backend, &kernel);
     struct side library, own = {.program = NULL};
     struct bench_convs c = {0};
     struct pair *pair;
@@ -251,6 +252,7 @@ struct bench_convs bench_convs(struct session *s, int runs)
     if (own.program)
         side_release(&own, s);
     side_release(&library, s);
+    free(kernel);
     return c;
 }
 
