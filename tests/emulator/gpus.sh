@@ -78,7 +78,7 @@ for order in reverse shuffle:3; do
   rm -rf order
 done
 # While a GPU waits in a collective, the driver waits for it to load the next kernel's code.
-EMULATOR_LAZY=1 EMULATOR_LOADS=1 timeout 120 "$trainc" "${cfg[@]}" --amp-dtype fp16 --deterministic --batch-size 4 --max-steps 4 \
+EMULATOR_LAZY=1 EMULATOR_LOADS=1 timeout -k 5 120 "$trainc" "${cfg[@]}" --amp-dtype fp16 --deterministic --batch-size 4 --max-steps 4 \
   --output loads --device cuda:0,1 --opts CUDNN.CACHE= AMP.INIT_SCALE=256 DIST.BUCKET_MB=1 >log 2>&1 ||
   { tail -3 log; fail "code is loaded while another GPU waits"; }
 same threads loads
