@@ -138,7 +138,7 @@ const struct op_case rows_batchnorm[] = {
      .chain = true},
     {.name = "norm_fold shared",
      .build = case_norm_fold,
-     .small = {.dim = {2, 4, 3, 3}, .out = 6},
+     .small = {.dim = {2, 4, 3, 3}, .out = 5}, /* with 6 one value is at relu's kink */
      FOLD1,
      .chain = true,
      .norms = &case_group_of_three},
