@@ -180,7 +180,8 @@ static int check_recipes(const struct model_family *f)
     int n = 0;
 
     for (const struct model *m = f->models; m->name; m++) {
-        if (!m->recipe)
+        /* Swin-MoE's files are for 32 processes: tests/e2e/swin_configs.sh runs them */
+        if (!m->recipe || strncmp(m->recipe, "swinmoe/", strlen("swinmoe/")) == 0)
             continue;
         load_file(&cfg, m->recipe);
         if (config_where(&cfg, "MODEL.NUM_CLASSES")) /* otherwise the class folders
