@@ -36,6 +36,8 @@ NETS = {
     "resnetv2_18d": ("resnetv2_18d", 45, {}),
     "inception_v3": ("inception_v3", 83, {}),
     "ghostnet_050": ("ghostnet_050", 48, {}),
+    "resnet18d/16": ("resnet18d", 48, dict(output_stride=16)),
+    "resnetv2_18d/8": ("resnetv2_18d", 48, dict(output_stride=8)),
     "test_efficientnet": ("test_efficientnet", 48, {}),
     "convnext": ("convnext_tiny", 48, dict(depths=(1, 1, 2, 1), dims=(8, 16, 24, 32))),
 }

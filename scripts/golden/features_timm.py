@@ -2,7 +2,7 @@
 """Compares trainc features with timm's features_only, at real sizes.
 
     python3 -m pip install torch timm numpy safetensors pillow
-    python3 scripts/golden/features_timm.py ./trainc [MODEL...]
+    python3 scripts/golden/features_timm.py ./trainc [MODEL[/OUTPUT_STRIDE]...]
 
 Both read random weights from a safetensors file, and two noise images of the model's size,
 so that nothing is resized. Compares names, shapes, reductions, and values of every stage:
@@ -29,7 +29,9 @@ MODELS = ("resnet18", "resnet50", "seresnet50", "resnet50d", "swin_tiny_patch4_w
           "densenet121", "densenetblur121d", "inception_v3", "resnetv2_50", "resnetv2_50x1_bit", "resnetv2_18d", "ghostnet_100", "ghostnetv2_100", "regnety_002", "test_efficientnet", "efficientnet_b0", "tf_efficientnet_b1",
           "efficientnet_lite1", "tf_efficientnetv2_b2", "efficientnetv2_s",
           "mobilenetv2_050", "mobilenetv3_small_100", "tf_mobilenetv3_large_100",
-          "mobilenetv4_conv_small", "mobilenetv4_conv_medium")
+          "mobilenetv4_conv_small", "mobilenetv4_conv_medium",
+          "resnet18/8", "resnet50/16", "resnet50d/8", "resnet18d/16", "seresnet50/8", "skresnet18/16", "ecaresnet50d/8",
+          "resnetv2_50/8", "resnetv2_18d/16", "resnetaa34d/16", "regnety_002/8", "efficientnet_b0/16", "mobilenetv2_050/8")
 
 
 def images(folder, side):
@@ -64,6 +66,8 @@ def fill(model, x):
 
 
 def check(trainc, name, indices):
+    name, _, stride = name.partition("/")
+    strides = {"output_stride": int(stride)} if stride else {}
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
         torch.manual_seed(1)
@@ -75,7 +79,7 @@ def check(trainc, name, indices):
         weights, out = folder / "w.safetensors", folder / "f.npz"
         safetensors.torch.save_file({k: v.contiguous() for k, v in model.state_dict().items()},
                                     weights)
-        features = timm.create_model(name, features_only=True,
+        features = timm.create_model(name, features_only=True, **strides,
                                      **({"out_indices": indices} if indices else {})).eval()
         state = model.state_dict()
         if hasattr(features, "model"):
@@ -94,7 +98,8 @@ def check(trainc, name, indices):
         if indices:
             run += ["--out-indices", *map(str, indices)]
         run += ["--opts", "DATA.CROP_PCT", "1.0", "DATA.MEAN", json.dumps(cfg["mean"]),
-                "DATA.STD", json.dumps(cfg["std"]), "LOG.LEVEL", "warning", "--", *names]
+                "DATA.STD", json.dumps(cfg["std"]), "LOG.LEVEL", "warning",
+                *(["MODEL.OUTPUT_STRIDE", stride] if stride else []), "--", *names]
         subprocess.run(run, check=True, stdout=subprocess.DEVNULL)
         got = np.load(out)
         assert [n for n in got.files if n != "files"] == [i["module"] for i in info], got.files
@@ -106,7 +111,7 @@ def check(trainc, name, indices):
             off, own = (np.abs(v - w).max() / np.abs(w).max() for v in (g, s))
             assert off <= 1e-5 + 4 * own, (name, i["module"], off, own)
             worst = max(worst, off)
-        print(f"{name} {[i['module'] for i in info]}: {worst:.1e}")
+        print(f"{name} {stride} {[i['module'] for i in info]}: {worst:.1e}")
 
 
 def main(trainc, names):

@@ -152,7 +152,7 @@ static struct tensor *shortcut(struct resnet_net *r, struct tensor *x, const cha
     if (s.stride > 1)
         x = avgpool2d(n->b, x, layer_name(n, p, "downsample.0"), .kernel = 2,
                       .stride = s.stride, .ceil_mode = 1);
-    else if (s.first > 1)
+    else if (s.dilation > 1)
         x = avgpool2d(
             n->b,
             pad_end(n->b, x, layer_name(n, p, "downsample.pad"), .rows = 1, .columns = 1),

@@ -6,6 +6,7 @@
 #include "models/stages.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,6 +80,8 @@ static struct model nets[] = {
     {.name = "resnetv2_18d", .family = &resnetv2_family},
     {.name = "inception_v3", .family = &inception_family},
     {.name = "ghostnet_050", .family = &ghostnet_family},
+    {.name = "resnet18d/16", .family = &resnet_family}, /* with an output stride */
+    {.name = "resnetv2_18d/8", .family = &resnetv2_family},
     {.name = "test_efficientnet", .family = &efficientnet_family},
     {.name = "convnext",
      .family = &convnext_family,
@@ -89,8 +92,12 @@ static struct model nets[] = {
 static const struct model *net_of(const struct model *m)
 {
     struct strbuf why = STRBUF_INIT;
+    char name[64];
 
-    return m->arch ? m : model_find(m->family->type, m->name, &why);
+    if (m->arch)
+        return m;
+    (void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(m->name, "/"), m->name);
+    return model_find(m->family->type, name, &why);
 }
 
 static void build(struct trial *t, const struct model *m, const json_t *golden,
@@ -98,8 +105,11 @@ static void build(struct trial *t, const struct model *m, const json_t *golden,
 {
     struct builder b = {.g = graph_new(&graph_ops_default, false)};
     struct model_options o = {.classes = 10, .stages = stages};
+    const char *stride = strchr(m->name, '/');
     int64_t side = golden_int(golden, "side");
 
+    if (stride)
+        o.output_stride = (int)strtol(stride + 1, NULL, 10);
     t->g = b.g;
     t->branch = m->family == &erfnet_family ? 1.0f : 0;
     t->x = graph_input(&b, "input", DTYPE_F32, LAYOUT_IMAGE, 4,
