@@ -140,7 +140,7 @@ const struct schema schema_table[] = {
     ROW("DEFAULTS", defaults, NEUTRAL, .def = "auto", .choices = choices_defaults,
         .help = "source of unset keys: job: chosen from the images, the model, and the "
                 "length of the run (docs/fine-tuning.md); swin: Swin's recipe; auto: "
-                "swin with a configuration file, else job"),
+                "swin with a configuration file without MODEL.LAYERS, else job"),
     ROW("OUTPUT", output, NEUTRAL, PATH, .flag = "--output", .metavar = "DIR",
         .help = "folder for all runs; this one writes to OUTPUT/NAME/TAG"),
     ROW("TAG", tag, NEUTRAL, .def = "default", .check = check_below, .flag = "--tag",
@@ -486,11 +486,13 @@ const struct schema schema_table[] = {
         .help = "model family, see `trainc models`; a known MODEL.NAME implies it"),
     ROW("MODEL.NAME", model.name, .def = "swin_tiny_patch4_window7_224",
         .check = check_model, .flag = "--model", .metavar = "NAME",
-        .help = "model, see `trainc models`, or a network that PyTorch exported "
-                "(net.pt2); of MODEL.LAYERS: any name; also the name of a folder in OUTPUT"),
+        .help =
+            "model, see `trainc models`, or a network that PyTorch exported "
+            "(net.pt2); of MODEL.LAYERS: any name; also the name of a folder in OUTPUT"),
     ROW("MODEL.LAYERS", model.layers, .def = "[]",
-        .help = "a network of your own: its layers, [{op: conv2d, out_channels: 8, "
-                "kernel_size: 3}, relu, ...]; `trainc help layers` lists ops and arguments"),
+        .help =
+            "a network of your own: its layers, [{op: conv2d, out_channels: 8, "
+            "kernel_size: 3}, relu, ...]; `trainc help layers` lists ops and arguments"),
     ROW("MODEL.BLOCKS", model.blocks, .def = "[]",
         .help = "blocks that MODEL.LAYERS uses as ops: [{name: basic, args: {width: 64}, "
                 "layers: [...]}]"),

@@ -331,6 +331,19 @@ static void check_block_names(struct build *c)
     }
 }
 
+static void check_blocks_called(struct build *c)
+{
+    const struct value *blocks = c->s->blocks;
+
+    c->origin = c->s->blocks_where;
+    for (int i = 0; blocks && i < blocks->list.n && !build_failed(c); i++) {
+        c->line = blocks->list.item[i].line;
+        if (!c->called[i])
+            build_fail(c, "block '%s': no layer uses it",
+                       value_of_key(&blocks->list.item[i], "name")->s);
+    }
+}
+
 struct layers_built layers_build(struct builder *b, const struct layers_source *s,
                                  int64_t classes, struct tensor *x, struct strbuf *why)
 {
@@ -340,17 +353,24 @@ struct layers_built layers_build(struct builder *b, const struct layers_source *
     struct layer_names names = {.classes = classes};
 
     c.where = built.where;
+    c.called = xcalloc(s->blocks ? (size_t)s->blocks->list.n + 1 : 1, sizeof(*c.called));
     check_block_names(&c);
     c.origin = s->layers_where;
     c.line = 0;
     if (!build_failed(&c))
         built.output = build_list(&c, s->layers, "", &names, input, &x, 1);
+    if (!build_failed(&c)) {
+        check_blocks_called(&c);
+        built.output = build_failed(&c) ? NULL : built.output;
+    }
     built.features = c.features;
     if (built.output) {
+        c.origin = s->layers_where;
         c.line = s->layers->list.item[s->layers->list.n - 1].line;
         built.last = c.last_name;
         write_where(&c);
     }
     strmap_release(&c.layers);
+    free(c.called);
     return built;
 }

@@ -159,6 +159,7 @@ static struct tensor *call_block(struct list *l, const struct layer *y,
     int nin, line = c->line;
     struct tensor *x = NULL;
 
+    c->called[block - c->s->blocks->list.item] = true;
     c->origin = c->s->blocks_where;
     c->line = block->line;
     if (args && !has_args && !(args->type == VALUE_NONE))

@@ -21,6 +21,7 @@ struct build {
     struct strmap layers;           /* full names */
     struct tensor *last, *features; /* outputs of layers */
     const char *last_name;
+    bool *called; /* of each block of s->blocks */
 };
 
 /* The output of a layer, or an input. */

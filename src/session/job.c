@@ -470,8 +470,9 @@ const char *const *job_keys(void)
 
 bool job_decides(const struct config *cfg)
 {
-    return cfg->defaults == DEFAULTS_JOB ||
-           (cfg->defaults == DEFAULTS_AUTO && !cfg->from_file);
+    bool recipe = cfg->from_file && !cfg->model.layers->list.n;
+
+    return cfg->defaults == DEFAULTS_JOB || (cfg->defaults == DEFAULTS_AUTO && !recipe);
 }
 
 void job_preset(struct config *cfg, const struct job *job)

@@ -33,7 +33,8 @@ struct job {
     int world;      /* number of devices that train together */
 };
 
-/* True if defaults follow from the job: DEFAULTS is job, or auto without a file. */
+/* True if defaults follow from the job: DEFAULTS is job, or auto without a file, or with
+ * one that has MODEL.LAYERS. */
 bool job_decides(const struct config *cfg);
 
 /* Sets MODEL.NAME if the images are known and neither it nor MODEL.TYPE nor

@@ -139,6 +139,8 @@ static const struct {
      "block 'b': inputs must be a list of 1 to 8 names"},
     {"[b]\n  BLOCKS:\n  - {name: b, layer: [relu]}", "net.yaml:4",
      "block 'b': unknown key 'layer'; a block has name, args, inputs, and layers"},
+    {"[relu]\n  BLOCKS:\n  - {name: b, layers: [relu]}", "net.yaml:4",
+     "block 'b': no layer uses it"},
     {"[b]\n  BLOCKS:\n  - {name: b, layers: [relu]}\n  - {name: b, layers: [relu]}",
      "net.yaml:5", "block 'b': another block has this name"},
     {"[relu]\n  BLOCKS:\n  - {name: relu, layers: [silu]}", "net.yaml:2",
