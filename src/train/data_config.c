@@ -230,9 +230,12 @@ char *data_misfit(struct config *cfg, const struct dataset *train,
     if (any->nclass == cfg->model.num_classes)
         return NULL;
     *key = "MODEL.NUM_CLASSES";
-    return xasprintf("'%s' has %d %s, but MODEL.NUM_CLASSES is %lld", any->name,
-                     any->nclass, any->values ? "targets" : "classes",
-                     (long long)cfg->model.num_classes);
+    strbuf_addf(&why, "'%s' has %d %s, but MODEL.NUM_CLASSES is %lld", any->name,
+                any->nclass, any->values ? "targets" : "classes",
+                (long long)cfg->model.num_classes);
+    if (train)
+        strbuf_addf(&why, ": set --num-classes %d", any->nclass);
+    return strbuf_detach(&why);
 }
 
 /* Number of damaged files that is always tolerated, because DATA.MAX_BAD_SHARE of a small
