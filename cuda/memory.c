@@ -14,7 +14,7 @@
  * already has it.
  */
 static const size_t reserve_alone = (size_t)768 << 20, graphs = (size_t)64 << 20;
-/* NCCL's buffers: with five GPUs and more, those of NVSwitch's multicast as well. */
+/* Buffers of NCCL; from five GPUs on they include buffers for NVSwitch's multicast. */
 static const size_t nccl_share = (size_t)512 << 20, nccl_share_many = (size_t)1280 << 20;
 static const size_t driver_share = (size_t)640 << 20;
 static const size_t slack = (size_t)16 << 20; /* memory that the driver may give back */

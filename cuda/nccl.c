@@ -48,8 +48,8 @@ void nccl_check(struct device *dev, int code, const char *call)
                                          : "NCCL_DEBUG=INFO has NCCL say more");
 }
 
-/* Highest priority: the blocks of a collective otherwise wait for those of convolutions,
- * while the other GPUs wait for them. */
+/* Highest priority: otherwise a collective waits until convolutions leave room for its
+ * blocks, and the other GPUs wait for it. */
 static void open_lane(struct device *dev, struct nccl *n, enum nccl_lane lane)
 {
     int lowest = 0, highest = 0;

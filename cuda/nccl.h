@@ -5,7 +5,7 @@
  *   nccl_start(dev, group, from, to, n, NCCL_FP32, NCCL_AVG)   from a step: mean over ranks
  *   nccl_join(dev)                                             before the result is read
  *   nccl_reduce(...)                                           both
- *   nccl_start_small, nccl_join_small        the same, beside the buckets of gradients
+ *   nccl_start_small, nccl_join_small        the same, while buckets of gradients are sent
  *
  * The first call for a group opens its communicator, and all ranks must make it: GPUs of
  * one process use ncclCommInitAll, others an id that the group's first rank sends to the

@@ -195,7 +195,7 @@ static void fold_run(struct step *step, struct device *dev)
     const float *const *in = (const float *const *)step->in;
     float *const *out = (float *const *)step->out;
     float *cov = (float *)step->workspace;
-    /* results that nobody reads go to the workspace */
+    /* unread results are written to the workspace */
     float *spare = cov + square_bytes(s) / sizeof(float);
     float *product = out[NORM_FOLD_PRODUCT] ? out[NORM_FOLD_PRODUCT] : spare;
     fold_vectors v = {in[NORM_FOLD_W],    in[NORM_FOLD_WEIGHT], in[NORM_FOLD_BIAS],

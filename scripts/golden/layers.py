@@ -5,9 +5,8 @@ golden files of tests/layers/test_layers_golden.c.
     python3 -m pip install torch torchvision timm numpy
     python3 scripts/golden/layers.py tests/golden/layers [NAME...]
 
-The modules below are those of the YAML files, with the same names, so that their state dicts
-have the same tensors. Weights are those of scripts/golden/model_resnet.py, figures those of
-scripts/golden/pt2.py.
+The modules below have the same names as in the YAML files, so their state dicts have the same
+tensors. model_resnet.py computes the weights, and pt2.py the figures.
 """
 import copy
 import json

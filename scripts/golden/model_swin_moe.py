@@ -8,7 +8,7 @@ own code: models/swin_transformer_moe.py of Swin-Transformer, and Tutel.
     python3 scripts/golden/model_swin_moe.py tests/golden/models swin tutel
     python3 scripts/golden/model_swin_moe.py --counts swin tutel    rows of model_counts.inc
 
-Weights, input, and digests are those of model_resnet.py; names are timm's, as in trainc. The loss
+model_resnet.py computes weights, input, and digests; parameters have timm's names, as in trainc. The loss
 is the sum of cross entropy and the balance loss. Tutel needs no compiler here: its kernels that
 move rows of tokens are written below. The noise of the gates is trainc's (src/ops/add_noise.h).
 Capacities are small, so tokens are dropped. Routing jumps where two scores are equal: the script
@@ -176,8 +176,8 @@ def search(Net, batch, classes, options):
 
 
 def counts(Net):
-    """A row per configuration. Multiply-accumulates are those of the dense net, with the MLPs of
-    some blocks replaced by a gate and the slots of the experts."""
+    """Returns a row per configuration. To count the multiply-accumulates, the MLPs of some blocks
+    of the dense net are replaced by a gate and the slots of the experts."""
     dense = [[-1]] * 4
     sparse = [[-1], [-1], list(range(1, 18, 2)), [1]]
     for size, dim, heads in (("small", 96, [3, 6, 12, 24]), ("base", 128, [4, 8, 16, 32])):

@@ -518,7 +518,7 @@ def late(*_):
 
 
 def attempt(folder, spec, what=None):
-    """Writes the files of one network, or NAME.why; what: "noise" or "figures" alone."""
+    """Writes the files of one network, or NAME.why; what: only "noise" or only "figures"."""
     torch.manual_seed(0)
     name = spec.replace("small:", "").replace(":", "_") + os.environ.get("SUFFIX", "")
     path = folder / f"{name}.json"

@@ -9,7 +9,7 @@
 #include "graph/kernel.h"
 
 struct computed_weights {
-    struct onednn_pack *pack; /* NULL: the primitive takes plain weights */
+    struct onednn_pack *pack; /* NULL if the primitive reads plain weights */
     int read;                 /* index of the read */
     size_t bytes;             /* of workspace */
     size_t wide;              /* of them for an fp32 copy of 16-bit weights */
