@@ -70,21 +70,28 @@ void strbuf_addch(struct strbuf *s, char c)
     strbuf_add(s, &c, 1);
 }
 
-void strbuf_addf(struct strbuf *s, const char *fmt, ...)
+void strbuf_addv(struct strbuf *s, const char *fmt, va_list ap)
 {
-    va_list ap, again;
+    va_list again;
     int len;
 
-    va_start(ap, fmt);
     va_copy(again, ap);
     len = vsnprintf(NULL, 0, fmt, ap);
-    va_end(ap);
     if (len < 0)
         BUG("bad format '%s'", fmt);
     reserve(s, (size_t)len);
     (void)vsnprintf(s->buf + s->len, (size_t)len + 1, fmt, again);
     va_end(again);
     s->len += (size_t)len;
+}
+
+void strbuf_addf(struct strbuf *s, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    strbuf_addv(s, fmt, ap);
+    va_end(ap);
 }
 
 void strbuf_add_grouped(struct strbuf *s, long long value)

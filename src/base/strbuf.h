@@ -6,6 +6,7 @@
 #ifndef BASE_STRBUF_H
 #define BASE_STRBUF_H
 
+#include <stdarg.h>
 #include <stddef.h>
 
 struct strbuf {
@@ -29,6 +30,8 @@ void strbuf_addstr(struct strbuf *s, const char *str);
 void strbuf_addch(struct strbuf *s, char c);
 __attribute__((format(printf, 2, 3))) void strbuf_addf(struct strbuf *s, const char *fmt,
                                                        ...);
+__attribute__((format(printf, 2, 0))) void strbuf_addv(struct strbuf *s, const char *fmt,
+                                                       va_list ap);
 
 /* "1,234,567", "12.3 MiB", "1:02:03": numbers in tables and logs. */
 void strbuf_add_grouped(struct strbuf *s, long long value);

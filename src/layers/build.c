@@ -37,15 +37,13 @@ static void write_where(struct build *c)
 
 void build_fail(struct build *c, const char *fmt, ...)
 {
-    char text[1024];
     va_list ap;
 
     if (c->why->len)
         return;
     va_start(ap, fmt);
-    (void)vsnprintf(text, sizeof(text), fmt, ap);
+    strbuf_addv(c->why, fmt, ap);
     va_end(ap);
-    strbuf_addstr(c->why, text);
     write_where(c);
 }
 

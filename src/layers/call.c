@@ -8,14 +8,12 @@
 
 struct tensor *layer_refuse(struct layer_call *c, const char *fmt, ...)
 {
-    char text[800];
     va_list ap;
 
     va_start(ap, fmt);
-    (void)vsnprintf(text, sizeof(text), fmt, ap);
-    va_end(ap);
     if (!c->why->len)
-        strbuf_addstr(c->why, text);
+        strbuf_addv(c->why, fmt, ap);
+    va_end(ap);
     return NULL;
 }
 

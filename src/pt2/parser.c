@@ -20,14 +20,12 @@ void *pt2_room(struct pt2_parser *c, size_t n, size_t each)
 /* Keeps the first reason. */
 bool pt2_fail(struct pt2_parser *c, const char *fmt, ...)
 {
-    char text[256];
     va_list ap;
 
     va_start(ap, fmt);
-    (void)vsnprintf(text, sizeof(text), fmt, ap);
-    va_end(ap);
     if (!c->why->len)
-        strbuf_addstr(c->why, text);
+        strbuf_addv(c->why, fmt, ap);
+    va_end(ap);
     return false;
 }
 
