@@ -9,7 +9,8 @@
  *   TEST_FILTER="*name"   some tests of this program only
  *   TEST_DTYPES=bf16      also a type that the device has no instructions for: the CPU's
  *                         loops for AVX2 support it
- *   TEST_ONLY_DTYPE=fp32  one type only; then fewer values are compared
+ *   TEST_ONLY_DTYPE=fp32  only this type, or these ("fp32 bf16"); then fewer values are
+ *                         compared
  *   TEST_DEBUG=1          also prints the cuDNN engines that were rejected
  *   TEST_NCCL=1           also rows for which GPUs need NCCL
  *   TEST_ROWS="relu*"     some rows only; TEST_AFTER=relu those after one
@@ -342,7 +343,7 @@ static bool left_out(enum dtype d)
 {
     const char *only = getenv("TEST_ONLY_DTYPE");
 
-    return (only && strcmp(only, dtype_name(d)) != 0) || (tf32() && d != DTYPE_F32);
+    return (only && !strstr(only, dtype_name(d))) || (tf32() && d != DTYPE_F32);
 }
 
 static bool asked_for(enum dtype d)
