@@ -17,7 +17,7 @@ process of its own, with MEMORY GiB at most. NAME.json then lacks "noise" until 
 "NAME noise" adds it, because few comparisons need it, and fp64 takes the longest.
 
 For each network it writes NAME.pt2, an archive of torch.export.save in train mode with a
-symbolic batch, and NAME.json: the losses of three updates of SGD, the logits of the first and
+symbolic batch, NAME_eval.pt2 of a network that computes something else in eval mode, and NAME.json: the losses of three updates of SGD, the logits of the first and
 of an evaluation after the last one, and for each tensor a digest of its gradient and of
 its value after three updates (scripts/golden/model_resnet.py). The test trains the weights of
 the archive. Dropout and drop path are off, because no two programs draw the same numbers.
@@ -298,6 +298,32 @@ class Versions(nn.Module):
         return self.fc(x.mean(1))
 
 
+class Branches(nn.Module):
+    """Computes something else in eval mode, with layers that only one of the modes has."""
+
+    pair = True
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 8, 3, bias=False, padding=1)
+        self.bn = nn.BatchNorm2d(8)
+        self.gate = nn.Conv2d(8, 8, 1)  # only in training
+        self.side = nn.Conv2d(8, 8, 3, padding=1, groups=2)  # only in evaluation
+        self.gain = nn.Parameter(torch.rand(8) + 0.5)
+        self.fc = nn.Linear(8, 5)
+        self.register_buffer("order", torch.tensor([3, 1, 0, 2, 7, 6, 5, 4]))
+        self.register_buffer("shift", torch.randn(8), persistent=False)
+
+    def forward(self, x):
+        x = F.silu(self.bn(self.conv(x)))
+        if self.training:
+            x = x * self.gate(x).sigmoid()
+            return self.fc((x.mean((2, 3)) + self.shift) * self.gain)
+        y = F.max_pool2d(self.side(x)[:, self.order], 2)
+        views = [F.dropout(v.mean((2, 3)), 0.5, False) - self.shift for v in (x, x.flip(3) + 1, y)]
+        return sum(self.fc(F.relu(v)) for v in views) * torch.arange(5).add(2).rsqrt()
+
+
 def small():
     yield "residual", Residual(), 8
     yield "tokens", Tokens(), 8
@@ -310,6 +336,7 @@ def small():
     yield "norms", Norms(), 8
     yield "writes", Writes(), 8
     yield "versions", Versions(), 8
+    yield "branches", Branches(), 8
 
 
 class Out(nn.Module):
@@ -500,6 +527,8 @@ def write(folder, name, model, side, noisy=True):
     if not path.exists() or not os.environ.get("LIMIT"):
         try:
             export(model, path, side)
+            if hasattr(model, "pair"):
+                export(copy.deepcopy(model).eval(), folder / f"{name}_eval.pt2", side)
         except Exception:
             path.unlink(missing_ok=True)
             raise

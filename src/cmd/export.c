@@ -161,7 +161,8 @@ static int export_weights(const struct cmdline *line)
     struct exporter e = {.raw = cmdline_has(line, "--raw"),
                          .aux = cmdline_has(line, "--aux")};
     struct strbuf why = STRBUF_INIT;
-    static const char *const kept[] = {"classes", "class_weights", CHECKPOINT_GRAPH};
+    static const char *const kept[] = {"classes", "class_weights", CHECKPOINT_GRAPH,
+                                       CHECKPOINT_GRAPH_EVAL};
 
     open_checkpoint(&e, cmdline_value(line, "--weights"));
     if (renames(&e))
@@ -172,7 +173,7 @@ static int export_weights(const struct cmdline *line)
         safetensors_writer_meta(&e.out, RUN_CONFIG_META,
                                 weights_file_meta(&e.file, "config"));
     safetensors_writer_meta(&e.out, "format", "pt"); /* other programs look for it */
-    for (int i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
         const char *text = weights_file_meta(&e.file, kept[i]);
 
         if (text)

@@ -101,14 +101,18 @@ void run_check(const struct config *cfg, bool train, struct problems *p)
         schedule_note_warmup(cfg, p);
 }
 
-/* Makes the model whose graph a checkpoint carries. */
+/* Makes the models whose graphs a checkpoint carries. */
 static void use_graph(const struct weights_file *file)
 {
-    const char *text = weights_file_meta(file, CHECKPOINT_GRAPH);
+    static const char *const key[] = {CHECKPOINT_GRAPH, CHECKPOINT_GRAPH_EVAL};
     struct strbuf why = STRBUF_INIT;
 
-    if (text && !model_provide(text, &why))
-        usage("'%s': %s", file->path, why.buf);
+    for (int i = 0; i < 2; i++) {
+        const char *text = weights_file_meta(file, key[i]);
+
+        if (text && !model_provide(text, &why))
+            usage("'%s': %s", file->path, why.buf);
+    }
     strbuf_release(&why);
 }
 

@@ -489,6 +489,10 @@ const struct schema schema_table[] = {
         .help =
             "model, see `trainc models`, or a network that PyTorch exported "
             "(net.pt2); of MODEL.LAYERS: any name; also the name of a folder in OUTPUT"),
+    ROW("MODEL.EVAL", model.eval, .flag = "--model-eval", .metavar = "FILE",
+        .help = "of MODEL.NAME net.pt2, the same network exported in eval mode, for "
+                "networks that compute something else in it; empty: the graph of "
+                "MODEL.NAME without dropout, with running statistics"),
     ROW("MODEL.LAYERS", model.layers, .def = "[]",
         .help =
             "a network of your own: its layers, [{op: conv2d, out_channels: 8, "

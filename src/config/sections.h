@@ -89,7 +89,7 @@ struct config_data {
 
 /* Keys of a family, MODEL.FAMILY.*, have no fields: session/model_options.c. */
 struct config_model {
-    const char *type, *name, *backbone, *pretrained, *pretrained_backbone, *resume,
+    const char *type, *name, *eval, *backbone, *pretrained, *pretrained_backbone, *resume,
         *teacher, *teacher_model;
     const struct value *layers, *blocks; /* lists, for src/layers */
     bool offline;

@@ -227,6 +227,18 @@ bool model_provide(const char *graph, struct strbuf *why)
     return false;
 }
 
+const struct model *model_pair(const struct model *m, const char *eval,
+                               struct strbuf *why)
+{
+    if (m->family->pair)
+        return m->family->pair(m, eval, why);
+    strbuf_addf(why,
+                "MODEL.EVAL '%s' is the evaluation graph of a network that PyTorch "
+                "exported (--model net.pt2), and %s has its own",
+                eval, m->name);
+    return NULL;
+}
+
 struct tensor *model_build(struct builder *b, const struct model *m,
                            const struct model_options *o, struct tensor *x)
 {

@@ -50,6 +50,7 @@ struct model {
     /* Of a model that is read from a file; otherwise 0 and NULL. */
     int channels;      /* of its images; also of one that keys describe */
     const char *graph; /* a text from which the family makes it again; for checkpoints */
+    const char *graph_eval; /* the same of its evaluation graph; NULL: it has no other */
 
     const char *backbone;        /* default of MODEL.BACKBONE; NULL: it has no backbone */
     const char *backbone_prefix; /* of its parameters (models/backbone.h) */
@@ -117,6 +118,10 @@ struct model_family {
     const char *ending;
     const struct model *(*find)(const char *name, struct strbuf *why);
     bool (*provide)(const char *graph, struct strbuf *why);
+    /* Returns such a model with the evaluation graph of another file, MODEL.EVAL, or NULL
+     * with a reason. NULL: not supported. */
+    const struct model *(*pair)(const struct model *m, const char *eval,
+                                struct strbuf *why);
 
     /* Returns the logits of the images x [N, C, H, W], or NULL if the net ends with a
      * stage (models/stages.h). o->family is the family's struct, or NULL. */
@@ -168,6 +173,10 @@ const struct model_family *model_family_of(const char *name);
 /* Makes a model from the graph that a checkpoint carries, so that model_find() finds its
  * name. Returns false with a reason if it is not valid. */
 bool model_provide(const char *graph, struct strbuf *why);
+
+/* Returns the model with the evaluation graph of the file `eval`, or NULL with a reason. */
+const struct model *model_pair(const struct model *m, const char *eval,
+                               struct strbuf *why);
 
 /* Returns logits [N, options->classes] of the images x, or NULL; see build(). */
 struct tensor *model_build(struct builder *b, const struct model *m,

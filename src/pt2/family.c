@@ -2,6 +2,7 @@
  * Exported networks as a family of models (models/table.h): MODEL.NAME is the path of an
  * archive of torch.export.save. An archive is read once per process. A checkpoint carries
  * the graph of its network (struct model: graph), which then takes the place of the archive.
+ * A network that computes something else in eval mode has two archives (MODEL.EVAL).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "ops/image.h"
 #include "ops/table.h"
 #include "pt2/import.h"
+#include "pt2/pair.h"
 
 enum { TRY_BATCH = 2 }; /* of the graph that check() builds */
 
@@ -20,11 +22,13 @@ struct imported {
     struct model model;
     struct model_family family; /* its own: task and head differ */
     struct pt2_program *program;
+    struct pt2_program *eval; /* its evaluation graph; of a pair, otherwise `program` */
     const char *heads[2];
     char *name, *head;
 };
 
-static struct strmap known; /* MODEL.NAME -> struct imported, until the process ends */
+static struct strmap known; /* path -> struct imported, until the process ends */
+static struct strmap pairs; /* two paths, a line each -> struct imported, likewise */
 
 /* Fills the row of a program. Returns NULL, or why it is no model. */
 static const char *describe(struct imported *m)
@@ -67,7 +71,7 @@ static const struct model *add(const char *name, struct pt2_program *p,
     struct imported *m = xcalloc(1, sizeof(*m));
     const char *wrong;
 
-    m->program = p;
+    m->program = m->eval = p;
     m->name = xstrdup(name);
     m->family = pt2_family;
     m->model = (struct model){.name = m->name,
@@ -115,6 +119,34 @@ static bool provide(const char *graph, struct strbuf *why)
     return p && add(p->path, p, why);
 }
 
+static const struct model *pair(const struct model *m, const char *eval,
+                                struct strbuf *why)
+{
+    const struct imported *training = m->arch, *other;
+    const struct model *found = find(eval, why);
+    struct strbuf key = STRBUF_INIT;
+    struct imported *both;
+
+    if (found == m)
+        strbuf_addf(why, "'%s' is MODEL.NAME itself: export it in eval mode", eval);
+    if (!found || found == m)
+        return NULL;
+    other = found->arch;
+    strbuf_addf(&key, "%s\n%s", m->name, eval);
+    both = strmap_get(&pairs, key.buf);
+    if (!both && pt2_pair_check(training->program, other->program, why)) {
+        both = xmalloc(sizeof(*both));
+        *both = *training;
+        both->eval = other->program;
+        both->model.family = &both->family;
+        both->model.graph_eval = other->program->text;
+        both->model.arch = both;
+        strmap_put(&pairs, key.buf, both);
+    }
+    strbuf_release(&key);
+    return both ? &both->model : NULL;
+}
+
 /* Ends the only stage, what the classifier pools, for Grad-CAM and features. Returns true
  * if the net ends with it. */
 static bool end_stage(const struct model_options *o, const struct tensor *images,
@@ -129,6 +161,7 @@ static struct tensor *build(struct builder *b, const void *arch,
                             const struct model_options *o, struct tensor *x)
 {
     const struct imported *m = arch;
+    const struct pt2_program *p = b->g->training ? m->program : m->eval;
     int64_t channels = m->program->input_meta->dim[1];
     struct strbuf why = STRBUF_INIT;
     struct tensor *features, *y;
@@ -136,26 +169,41 @@ static struct tensor *build(struct builder *b, const void *arch,
     if (x->dim[IMAGE_C] != channels)
         usage("--in-chans: '%s' was exported for images of %lld channels, not %lld",
               m->model.name, (long long)channels, (long long)x->dim[IMAGE_C]);
-    y = pt2_import(b, m->program, o->classes, x, &features, &why);
+    y = pt2_import(b, p, m->program, o->classes, x, &features, &why);
     if (!y)
-        die("'%s': %s", m->model.name, why.buf);
+        die("'%s': %s", p->path, why.buf);
     strbuf_release(&why);
     return end_stage(o, x, features) ? NULL : y;
+}
+
+/* True if a program of the network can be imported. */
+static bool try_import(const struct imported *m, const struct pt2_program *p,
+                       const struct model_options *o, int height, int width,
+                       struct strbuf *why)
+{
+    int64_t dim[] = {TRY_BATCH, m->model.channels, height, width};
+    struct builder b = {.g = graph_new(&graph_ops_default, p == m->program)};
+    struct tensor *features;
+    struct strbuf reason = STRBUF_INIT;
+    bool ok = pt2_import(&b, p, m->program, o->classes,
+                         graph_input(&b, "images", DTYPE_F32, LAYOUT_IMAGE, 4, dim),
+                         &features, &reason);
+
+    if (!ok)
+        strbuf_addf(why, "'%s': %s", p->path, reason.buf);
+    strbuf_release(&reason);
+    graph_free(b.g);
+    return ok;
 }
 
 static const char *const *check(const struct model *m, const struct model_options *o,
                                 int height, int width, struct strbuf *why)
 {
-    static const char *const name[] = {"MODEL.NAME", NULL}, *const size[] = {
-                                                                "DATA.IMG_SIZE",
-                                                                "MODEL.NAME", NULL};
+    static const char *const name[] = {"MODEL.NAME", NULL},
+                             *const eval[] = {"MODEL.EVAL", NULL},
+                             *const size[] = {"DATA.IMG_SIZE", "MODEL.NAME", NULL};
     const struct imported *own = m->arch;
-    struct graph *g;
-    struct builder b = {0};
-    int64_t dim[] = {TRY_BATCH, m->channels, height, width};
-    struct tensor *features;
     int high = m->height ? m->height : m->size;
-    bool ok;
 
     if (m->size && (width != m->size || height != high)) {
         strbuf_addf(why,
@@ -164,15 +212,11 @@ static const char *const *check(const struct model *m, const struct model_option
                     m->name, m->size, high, width, height);
         return size;
     }
-    b.g = g = graph_new(&graph_ops_default, true);
-    strbuf_addf(why, "'%s': ", m->name);
-    ok = pt2_import(&b, own->program, o->classes,
-                    graph_input(&b, "images", DTYPE_F32, LAYOUT_IMAGE, 4, dim), &features,
-                    why);
-    if (ok)
-        strbuf_reset(why);
-    graph_free(g);
-    return ok ? NULL : name;
+    if (!try_import(own, own->program, o, height, width, why))
+        return name;
+    if (own->eval != own->program && !try_import(own, own->eval, o, height, width, why))
+        return eval;
+    return NULL;
 }
 
 static const struct model models[] = {{.name = NULL}};
@@ -189,6 +233,7 @@ const struct model_family pt2_family = {
     .ending = ".pt2",
     .find = find,
     .provide = provide,
+    .pair = pair,
     .build = build,
     .check = check,
 };

@@ -4,10 +4,10 @@
 
 #include "base/error.h"
 #include "ops/image.h"
-#include "ops/init.h"
 #include "pt2/fold.h"
 #include "pt2/place.h"
 #include "pt2/table.h"
+#include "pt2/weights.h"
 
 /* ---- which values are read ---- */
 
@@ -23,8 +23,9 @@ static void note_read(struct pt2_import *c, const char *value, int at)
 }
 
 /* Notes the last node that reads each value; the output is read after all. */
-static void note_reads(struct pt2_import *c)
+void pt2_note_reads(struct pt2_import *c)
 {
+    strmap_release(&c->reads);
     for (int i = 0; i < c->p->nnode; i++)
         for (int k = 0; k < c->p->node[i].nin; k++) {
             const struct pt2_arg *a = &c->p->node[i].in[k].arg;
@@ -38,7 +39,7 @@ static void note_reads(struct pt2_import *c)
     note_read(c, c->p->output, c->p->nnode);
 }
 
-static bool is_read(const struct pt2_import *c, const char *value)
+bool pt2_is_read(const struct pt2_import *c, const char *value)
 {
     return strmap_has(&c->reads, value);
 }
@@ -64,10 +65,10 @@ static bool is_dead(const struct pt2_import *c)
 
         if (out->kind != PT2_TENSOR && out->kind != PT2_TENSORS)
             return false;
-        if (out->kind == PT2_TENSOR && is_read(c, out->name))
+        if (out->kind == PT2_TENSOR && pt2_is_read(c, out->name))
             return false;
         for (int k = 0; out->kind == PT2_TENSORS && k < out->n; k++)
-            if (out->names[k] && is_read(c, out->names[k]))
+            if (out->names[k] && pt2_is_read(c, out->names[k]))
                 return false;
     }
     return true;
@@ -75,7 +76,7 @@ static bool is_dead(const struct pt2_import *c)
 
 /* ---- results ---- */
 
-static struct pt2_value *keep(struct pt2_import *c, const char *name, struct pt2_value v)
+struct pt2_value *pt2_keep(struct pt2_import *c, const char *name, struct pt2_value v)
 {
     struct pt2_value *to = arena_new(&c->b->g->arena, sizeof(*to));
 
@@ -121,7 +122,7 @@ static void result(struct pt2_import *c, struct pt2_value v)
         return;
     }
     check_dims(c, out->kind == PT2_INT ? out->ints->name : out->name, &v);
-    (void)keep(c, out->kind == PT2_INT ? out->ints->name : out->name, v);
+    (void)pt2_keep(c, out->kind == PT2_INT ? out->ints->name : out->name, v);
 }
 
 void pt2_result(struct pt2_import *c, struct pt2_value v)
@@ -167,7 +168,7 @@ void pt2_result_list(struct pt2_import *c, const struct pt2_value *of,
 
         v.memory = of->memory;
         check_dims(c, out->names[i], &v);
-        (void)keep(c, out->names[i], v);
+        (void)pt2_keep(c, out->names[i], v);
     }
 }
 
@@ -184,181 +185,6 @@ const char *pt2_layer(struct pt2_import *c)
     return name;
 }
 
-/* ---- weights ---- */
-
-/* True if a convolution reads the value as its weight, so that it is stored as one. */
-static bool is_kernel(const struct pt2_program *p, const char *value)
-{
-    for (int i = 0; i < p->nnode; i++) {
-        const struct pt2_node *n = &p->node[i];
-
-        if (strncmp(n->target, "aten.conv", 9) != 0)
-            continue;
-        for (int k = 0; k < n->nin; k++)
-            if (n->in[k].arg.kind == PT2_TENSOR && !strcmp(n->in[k].name, "weight") &&
-                !strcmp(n->in[k].arg.name, value))
-                return true;
-    }
-    return false;
-}
-
-static bool ends_with(const char *s, const char *end)
-{
-    size_t n = strlen(s), m = strlen(end);
-
-    return n >= m && !strcmp(s + n - m, end);
-}
-
-/* How a parameter starts if no weights are loaded: PyTorch's rules for layers; a norm's
- * weight is 1. An archive has no rules of its own, only weights. */
-static struct init init_of(const struct pt2_weight *w, const int64_t *dim)
-{
-    int64_t fan = 1;
-
-    for (int d = 1; d < w->meta->ndim; d++)
-        fan *= dim[d];
-    if (w->meta->ndim > 1)
-        return init_rule_init(INIT_RULE_PYTORCH, fan, dim[0]);
-    return (struct init){ends_with(w->name, "weight") ? INIT_CONSTANT : INIT_ZERO,
-                         ends_with(w->name, "weight") ? 1 : 0};
-}
-
-static bool is_head(const struct pt2_import *c, const char *value)
-{
-    return (c->head.weight && !strcmp(c->head.weight, value)) ||
-           (c->head.bias && !strcmp(c->head.bias, value));
-}
-
-static bool is_tied_to(const struct pt2_weight *w, const struct pt2_weight *first)
-{
-    return w->tied && !strcmp(w->tied, first->name);
-}
-
-/* True if a node reads the weight by one of its names. */
-static bool is_tied_read(const struct pt2_import *c, const struct pt2_weight *first)
-{
-    bool read = is_read(c, first->value);
-
-    for (int i = 0; i < c->p->nweight && !read; i++)
-        read = is_tied_to(&c->p->weight[i], first) && is_read(c, c->p->weight[i].value);
-    return read;
-}
-
-/* Gives the parameter of a weight the other names in the state dict. */
-static void name_tied(struct pt2_import *c, const struct pt2_weight *first,
-                      struct tensor *t)
-{
-    const char **also = NULL;
-
-    for (int i = 0; i < c->p->nweight; i++) {
-        if (!is_tied_to(&c->p->weight[i], first))
-            continue;
-        if (!also)
-            also = arena_new(&c->b->g->arena, (size_t)c->p->nweight * sizeof(*also));
-        also[t->nalso++] = c->p->weight[i].name;
-    }
-    t->also = also;
-}
-
-/* A weight that is an earlier one. */
-static void make_tied(struct pt2_import *c, const struct pt2_weight *w)
-{
-    for (int i = 0; i < c->p->nweight; i++) {
-        const struct pt2_value *v = strmap_get(&c->value, c->p->weight[i].value);
-
-        if (strcmp(c->p->weight[i].name, w->tied) != 0 || !v)
-            continue;
-        if (is_head(c, w->value) && c->classes != c->head.classes)
-            pt2_refuse(c, "its last layer shares its weights, so that its classes cannot "
-                          "be changed");
-        (void)keep(c, w->value, *v);
-        return;
-    }
-    pt2_refuse(c, "'%s' shares memory with '%s', which is no weight", w->name, w->tied);
-}
-
-static struct tensor *make_param(struct pt2_import *c, const struct pt2_weight *w,
-                                 const char *layer, const char *suffix,
-                                 const int64_t *dim)
-{
-    bool image = w->meta->ndim == 4 && is_kernel(c->p, w->value);
-    struct tensor *t =
-        graph_param(c->b, layer, suffix, image ? LAYOUT_IMAGE : LAYOUT_PLAIN,
-                    w->meta->ndim, dim, init_of(w, dim));
-
-    name_tied(c, w, t);
-    if (!w->meta->requires_grad || !is_tied_read(c, w)) {
-        t->frozen = true;
-        t->trainable = t->held = false;
-    }
-    return t;
-}
-
-/* Splits a name in the state dict into layer and suffix. */
-static const char *layer_of(struct pt2_import *c, const char *name, const char **suffix)
-{
-    const char *dot = strrchr(name, '.');
-
-    *suffix = dot ? dot + 1 : name;
-    return arena_printf(&c->b->g->arena, "%.*s", dot ? (int)(dot - name) : 0, name);
-}
-
-/* A tensor whose numbers are part of the program. One of the state dict is a buffer, too. */
-static void make_constant(struct pt2_import *c, const struct pt2_weight *w)
-{
-    const struct pt2_lifted *l = strmap_get(&c->p->lifted, w->value);
-    struct pt2_value v = pt2_host_new(c, w->meta->dtype, w->meta->ndim, w->meta->dim);
-    const char *suffix, *layer = layer_of(c, w->name, &suffix);
-
-    if (c->why->len || l->len != v.host->len)
-        return;
-    memcpy(v.host->data, l->data, (size_t)l->len * sizeof(*l->data));
-    if (w->kind == PT2_BUFFER && w->meta->ndim <= TENSOR_DIMS)
-        graph_buffer(c->b, layer, suffix, w->meta->ndim, w->meta->dim,
-                     (struct init){INIT_ZERO, 0})
-            ->integer = true;
-    (void)keep(c, w->value, v);
-}
-
-static void make_weight(struct pt2_import *c, const struct pt2_weight *w)
-{
-    const char *suffix, *layer = layer_of(c, w->name, &suffix);
-    bool counter = ends_with(w->name, "num_batches_tracked") && !w->meta->ndim;
-    int64_t dim[PT2_DIMS] = {1};
-    struct pt2_value v;
-
-    if (w->tied) {
-        make_tied(c, w);
-        return;
-    }
-    if (strmap_has(&c->p->lifted, w->value)) {
-        make_constant(c, w);
-        return;
-    }
-    pt2_dims(dim, w->meta->dim, w->meta->ndim);
-    if (is_head(c, w->value))
-        dim[0] = c->classes;
-    if (w->meta->ndim > TENSOR_DIMS)
-        pt2_refuse(c, "'%s' has %d dims", w->name, w->meta->ndim);
-    else if (w->meta->dtype != (counter ? PT2_I64 : PT2_F32))
-        pt2_refuse(c, "'%s' is not a tensor of floats, which is not supported yet",
-                   w->name);
-    for (int d = 0; d < w->meta->ndim; d++)
-        if (dim[d] < 1)
-            pt2_refuse(c, "'%s' is empty, or has no fixed dims", w->name);
-    if (c->why->len)
-        return;
-    v = pt2_value_of(
-        w->kind == PT2_PARAMETER
-            ? make_param(c, w, layer, suffix, dim)
-            : graph_buffer(c->b, layer, suffix, w->meta->ndim, dim,
-                           (struct init){ends_with(w->name, "running_var") ? INIT_CONSTANT
-                                                                           : INIT_ZERO,
-                                         1}));
-    v.memory = ++c->memories;
-    (void)keep(c, w->value, v);
-}
-
 /* ---- nodes ---- */
 
 static void check_arguments(struct pt2_import *c)
@@ -366,6 +192,13 @@ static void check_arguments(struct pt2_import *c)
     for (int i = 0; i < c->node->nin && !c->why->len; i++)
         if (!(c->used >> i & 1) && c->node->in[i].arg.kind != PT2_NONE)
             pt2_refuse(c, "the argument '%s' is not supported", c->node->in[i].name);
+}
+
+static bool ends_with(const char *s, const char *end)
+{
+    size_t n = strlen(s), m = strlen(end);
+
+    return n >= m && !strcmp(s + n - m, end);
 }
 
 /* The counter of a batch norm, which trainc counts itself. */
@@ -426,6 +259,9 @@ static bool start(struct pt2_import *c, struct tensor *x)
 {
     struct pt2_value v = pt2_value_of(x);
 
+    if (c->why->len)
+        return false;
+
     if (c->classes != c->head.classes && !c->head.weight)
         pt2_refuse(c,
                    "it computes %lld logits, and its last layer is no linear layer or "
@@ -435,7 +271,7 @@ static bool start(struct pt2_import *c, struct tensor *x)
         pt2_refuse(c, "its input is not of 32-bit floats");
     v.memory = ++c->memories;
     check_dims(c, c->p->input, &v);
-    (void)keep(c, c->p->input, v);
+    (void)pt2_keep(c, c->p->input, v);
     return !c->why->len;
 }
 
@@ -458,21 +294,24 @@ static struct tensor *logits(struct pt2_import *c)
     return c->why->len ? NULL : t;
 }
 
-struct tensor *pt2_import(struct builder *b, const struct pt2_program *p, int64_t classes,
+struct tensor *pt2_import(struct builder *b, const struct pt2_program *p,
+                          const struct pt2_program *training, int64_t classes,
                           struct tensor *x, struct tensor **features, struct strbuf *why)
 {
     struct strbuf reason = STRBUF_INIT;
-    struct pt2_import c = {
-        .b = b, .p = p, .head = pt2_head_of(p), .classes = classes, .why = &reason};
+    struct pt2_import c = {.b = b,
+                           .p = training,
+                           .head = pt2_head_of(training),
+                           .classes = classes,
+                           .why = &reason};
     struct tensor *y = NULL;
 
-    note_reads(&c);
-    for (int tied = 0; tied < 2; tied++) /* the first of tied weights before the others */
-        for (int i = 0; i < p->nweight && !reason.len; i++)
-            if (!p->weight[i].tied == !tied)
-                make_weight(&c, &p->weight[i]);
+    pt2_note_reads(&c);
+    pt2_weights_make(&c);
+    if (p != training)
+        pt2_weights_adopt(&c, p);
     c.weights = c.memories;
-    if (!reason.len && start(&c, x)) {
+    if (start(&c, x)) {
         for (c.at = 0; c.at < p->nnode && !reason.len; c.at++) {
             c.node = &p->node[c.at];
             map_node(&c);

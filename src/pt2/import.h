@@ -5,7 +5,7 @@
  * and the reason.
  *
  *   struct pt2_head head = pt2_head_of(p);
- *   logits = pt2_import(&b, p, 10, images, &why);       NULL: refused
+ *   logits = pt2_import(&b, p, p, 10, images, &features, &why);       NULL: refused
  *
  * Weights keep their names in the state dict. Those that no node reads are in the graph,
  * too, and are not trained.
@@ -29,12 +29,14 @@ struct pt2_head {
 struct pt2_head pt2_head_of(const struct pt2_program *p);
 
 /*
- * Adds the nodes of the program for images x. With another number of classes than the
+ * Adds the nodes of the program p for images x. `training`: the program whose weights the
+ * graph gets, p itself, or if p is an evaluation graph that of training (pt2/pair.h). With another number of classes than the
  * archive's, the weights of the head get that many rows. Returns the logits as [N,classes]
  * or as an image, or NULL with a reason. *features: the last image of more than one pixel
  * before them, or NULL.
  */
-struct tensor *pt2_import(struct builder *b, const struct pt2_program *p, int64_t classes,
+struct tensor *pt2_import(struct builder *b, const struct pt2_program *p,
+                          const struct pt2_program *training, int64_t classes,
                           struct tensor *x, struct tensor **features, struct strbuf *why);
 
 /* ---- for the mappings ---- */
@@ -44,6 +46,7 @@ struct pt2_import {
     const struct pt2_program *p;
     struct pt2_head head;
     int64_t classes;
+    bool evaluation;             /* p is the evaluation graph of another program */
     struct strmap value;         /* name -> struct pt2_value */
     struct strmap reads;         /* name -> index of the last node that reads it, int */
     struct strmap layers;        /* names of layers that exist */
@@ -55,6 +58,9 @@ struct pt2_import {
     struct tensor *features;     /* the last image of more than one pixel */
 };
 
+/* Notes which nodes of c->p read which values. True if any does. */
+void pt2_note_reads(struct pt2_import *c);
+bool pt2_is_read(const struct pt2_import *c, const char *value);
 /* True if a later node reads the value, or it is the output. */
 bool pt2_is_read_later(const struct pt2_import *c, const char *value);
 
@@ -108,6 +114,9 @@ void pt2_ignore(struct pt2_import *c, const char *name);
 bool pt2_has(const struct pt2_import *c, const char *name);
 /* Returns the dim that an index, which may be negative, means; refuses others. */
 int pt2_dim(struct pt2_import *c, int64_t dim, int ndim);
+
+/* Keeps a value under its name. Returns the copy that the import keeps. */
+struct pt2_value *pt2_keep(struct pt2_import *c, const char *name, struct pt2_value v);
 
 /* Sets the only result of the current node: v, which may share memory with `of`. */
 void pt2_result(struct pt2_import *c, struct pt2_value v);

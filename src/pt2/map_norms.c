@@ -127,7 +127,7 @@ void pt2_map_batch_norm(struct pt2_import *c)
     }
     read_buffers(c, &a, channels);
     pt2_ignore(c, "cudnn_enabled");
-    if (!pt2_flag(c, "training", false))
+    if (!pt2_flag(c, "training", false) && !c->evaluation)
         pt2_refuse(c, "a batch norm that is not trained: export the model in train mode");
     if (!weight || !bias)
         pt2_refuse(c, "a batch norm without weight and bias");

@@ -363,3 +363,15 @@ const struct pt2_meta *pt2_program_meta(const struct pt2_program *p, const char 
 {
     return strmap_get(&p->meta, value);
 }
+
+const struct pt2_weight *pt2_weight_named(const struct pt2_program *p, const char *name,
+                                          int near)
+{
+    for (int i = 0; i < p->nweight; i++) {
+        const struct pt2_weight *w = &p->weight[(near + i) % p->nweight];
+
+        if (w->kind != PT2_CONSTANT && !strcmp(w->name, name))
+            return w;
+    }
+    return NULL;
+}

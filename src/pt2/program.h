@@ -133,4 +133,9 @@ void pt2_program_free(struct pt2_program *p);
 /* Returns NULL if the program does not describe a value of that name. */
 const struct pt2_meta *pt2_program_meta(const struct pt2_program *p, const char *value);
 
+/* Returns the parameter or buffer of that name in the state dict, or NULL. `near`: about
+ * where it is in p->weight, from where it is searched. */
+const struct pt2_weight *pt2_weight_named(const struct pt2_program *p, const char *name,
+                                          int near);
+
 #endif

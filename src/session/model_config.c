@@ -202,7 +202,8 @@ static int custom_keys_set(const struct config *cfg, const struct model_family *
     return n;
 }
 
-const struct model *model_lookup(const struct config *cfg, struct strbuf *why)
+/* The model without its evaluation graph. */
+static const struct model *lookup_training(const struct config *cfg, struct strbuf *why)
 {
     const struct layers_source own = {
         .layers = cfg->model.layers,
@@ -214,6 +215,13 @@ const struct model *model_lookup(const struct config *cfg, struct strbuf *why)
     if (cfg->model.layers->list.n)
         return layers_model(&own, cfg->model.name, (int)cfg->model.in_chans);
     return model_find(cfg->model.type, cfg->model.name, why);
+}
+
+const struct model *model_lookup(const struct config *cfg, struct strbuf *why)
+{
+    const struct model *m = lookup_training(cfg, why);
+
+    return m && *cfg->model.eval ? model_pair(m, cfg->model.eval, why) : m;
 }
 
 /* Refuses a model by name next to a network of MODEL.LAYERS, and blocks without one. */
@@ -243,7 +251,7 @@ static const struct model *find(const struct config *cfg, struct strbuf *why)
     const struct model_family *f = model_family_find(cfg->model.type);
     int set;
 
-    if (m || !f || !f->custom_keys)
+    if (m || !f || !f->custom_keys || *cfg->model.eval)
         return m;
     set = custom_keys_set(cfg, f);
     if (set && !f->custom_keys[set])
@@ -277,16 +285,26 @@ enum model_task model_task_of_config(const struct config *cfg, const struct mode
     return m->family->task == MODEL_CLASSIFY ? task[cfg->model.task] : m->family->task;
 }
 
+/* Returns the keys to blame if there is no such model. */
+static const char *const *keys_of_model(const struct config *cfg)
+{
+    static const char *const eval[] = {"MODEL.EVAL", NULL},
+                             *const name[] = {"MODEL.NAME", "MODEL.TYPE", NULL},
+                             *const type[] = {"MODEL.TYPE", "MODEL.NAME", NULL};
+    struct strbuf unused = STRBUF_INIT;
+    bool trained = *cfg->model.eval && lookup_training(cfg, &unused);
+
+    strbuf_release(&unused);
+    return trained ? eval : model_family_find(cfg->model.type) ? name : type;
+}
+
 void model_check(const struct config *cfg, struct problems *p)
 {
-    const char *const *keys = model_family_find(cfg->model.type)
-                                  ? KEYS("MODEL.NAME", "MODEL.TYPE")
-                                  : KEYS("MODEL.TYPE", "MODEL.NAME");
     struct strbuf why = STRBUF_INIT;
     const struct model *m = find(cfg, &why);
 
     if (!m)
-        config_blame(cfg, p, keys, "%s", why.buf);
+        config_blame(cfg, p, keys_of_model(cfg), "%s", why.buf);
     else if (m->family->task == MODEL_SEGMENT)
         check_segment(cfg, p);
     else

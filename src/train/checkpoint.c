@@ -222,6 +222,9 @@ int checkpoint_store(const struct checkpoint *c, const char *path, struct strbuf
     safetensors_writer_meta(&out, "config", c->config);
     if (c->s->plan.model->graph)
         safetensors_writer_meta(&out, CHECKPOINT_GRAPH, c->s->plan.model->graph);
+    if (c->s->plan.model->graph_eval)
+        safetensors_writer_meta(&out, CHECKPOINT_GRAPH_EVAL,
+                                c->s->plan.model->graph_eval);
     w.packed = xmalloc(largest_tensor(f));
     w.piece = xcalloc((size_t)n * (size_t)f->nsegment, sizeof(*w.piece));
     for (int i = 0; i < n; i++)

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Trains a network that PyTorch exported (tests/golden/pt2/residual.pt2): with its own weights, with
-# another number of classes, and from a checkpoint without the archive, whose graph it carries.
+# another number of classes, and from a checkpoint without the archive, whose graph it carries. A
+# network with an evaluation graph of its own has two (branches.pt2, branches_eval.pt2).
 #
 #   tests/e2e/pt2.sh [TRAINC]
 . "$(dirname "$0")/lib.bash"
@@ -51,5 +52,35 @@ run export --weights $checkpoint --out weights.safetensors
 expect_line "wrote 8 tensors"
 head -c 100000 weights.safetensors | grep -aq '"index":{"dtype":"I64","shape":.16,16.' ||
   fail "the buffer 'index' is not among the weights"
+
+# A network with an evaluation graph of its own; only that graph has a max pool.
+cp "$golden/branches.pt2" net.pt2
+cp "$golden/branches_eval.pt2" eval.pt2
+cp "$golden/residual.pt2" other.pt2
+checkpoint=output/net/e/last.safetensors
+run train --model net.pt2 --model-eval eval.pt2 "${common[@]}" --tag e
+run summary --model net.pt2 --model-eval eval.pt2 --batch-size 8
+run bench --model net.pt2 --model-eval eval.pt2 --batch-size 8 --seconds 0.1
+run export --weights $checkpoint --onnx net.onnx
+grep -aq MaxPool net.onnx || fail "net.onnx is not the evaluation graph"
+wrong "^trainc: error: --model-eval: 'other.pt2' has no parameter 'gain', which 'net.pt2' has" \
+  --model-eval other.pt2
+wrong "^trainc: error: --model-eval: 'no.pt2': cannot open" --model-eval no.pt2
+wrong "^trainc: error: --model-eval: 'net.pt2' is MODEL.NAME itself" --model-eval net.pt2
+wrong "'eval.pt2': its last layer is not that of the training graph" --model-eval eval.pt2 \
+  --data-path three --num-classes 3
+net=resnet20 wrong "^trainc: error: --model-eval: MODEL.EVAL 'eval.pt2' is the .* resnet20 has its own" \
+  --model-eval eval.pt2
+net=eval.pt2 wrong "a batch norm that is not trained: export the model in train mode"
+
+rm net.pt2 eval.pt2
+run eval --resume $checkpoint --data-path photos
+expect_line "Acc@1"
+run export --weights $checkpoint --out weights.safetensors
+run export --weights weights.safetensors --onnx net.onnx
+grep -aq MaxPool net.onnx || fail "net.onnx of weights is not the evaluation graph"
+run predict --weights $checkpoint photos/val/circle/0001.jpg
+run train --cfg output/net/e/config.yaml --resume $checkpoint --epochs 2 --tag f
+expect_line "Train: .2/2"
 
 finish

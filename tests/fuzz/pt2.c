@@ -36,7 +36,7 @@ static void import(bool training)
     g = b.g = graph_new(&graph_ops_default, training);
     if (!setjmp(refused)) {
         x = graph_input(&b, "x", DTYPE_F32, LAYOUT_IMAGE, 4, dim);
-        if (!pt2_import(&b, p, pt2_head_of(p).classes, x, &features, &why))
+        if (!pt2_import(&b, p, p, pt2_head_of(p).classes, x, &features, &why))
             fuzz_expect(why.len > 0, "a refusal has a reason");
         strbuf_release(&why);
     }

@@ -5,6 +5,7 @@
 #include "ops/add.h"
 #include "ops/table.h"
 #include "pt2/import.h"
+#include "pt2/pair.h"
 #include "tests/test.h"
 
 /* ---- programs ---- */
@@ -53,7 +54,7 @@ static struct imported import(const char *text, int64_t classes)
     if (!i.p)
         return i;
     x = graph_input(&b, "x", DTYPE_F32, LAYOUT_IMAGE, 4, (const int64_t[]){3, 4, 2, 2});
-    i.y = pt2_import(&b, i.p, classes, x, &features, &i.why);
+    i.y = pt2_import(&b, i.p, i.p, classes, x, &features, &i.why);
     return i;
 }
 
@@ -197,13 +198,59 @@ static void test_order(void **state)
     assert_false(pt2_value_expand(&v, 5, (const int64_t[]){7, 2, 6, 3, 6}));
 }
 
+/* ---- pairs ---- */
+
+#define WEIGHTED(kind, name, dims, more)                                                 \
+    "{\"archive\":\"" name "\",\"schema_version\":{\"major\":8},\"graph_module\":{"      \
+    "\"graph\":{\"nodes\":[" MEAN(                                                       \
+        "x") "],\"tensor_values\":{\"x\":" IMAGES                                        \
+             ",\"w\":" TYPE(dims) ",\"y\":" LOGITS "}},\"signature\":{\"input_specs\":[" \
+                                  "{\"" kind "\":{\"arg\":{\"name\":\"w\"},\"" kind      \
+                                  "_name\":\"a.w\"" more "}},"                           \
+                                  "{\"user_input\":{\"arg\":{\"as_tensor\":{\"name\":"   \
+                                  "\"x\"}}}}],\"output_specs\":["                        \
+                                  "{\"user_output\":{\"arg\":{\"as_tensor\":{\"name\":"  \
+                                  "\"y\"}}}}]}}}"
+
+static void pair(const char *a, const char *b, const char *reason)
+{
+    struct strbuf why = STRBUF_INIT;
+    struct pt2_program *p = pt2_program_parse(a, strlen(a), &why),
+                       *q = pt2_program_parse(b, strlen(b), &why);
+
+    if (!p || !q)
+        fail_msg("%s", why.buf);
+    assert_int_equal(pt2_pair_check(p, q, &why), !reason);
+    if (reason && !strstr(why.buf, reason))
+        fail_msg("'%s' does not say '%s'", why.buf, reason);
+    pt2_program_free(p);
+    pt2_program_free(q);
+    strbuf_release(&why);
+}
+
+static void test_pair(void **state)
+{
+    static const char plain[] = PROGRAM(8, MEAN("x")),
+                      weight[] = WEIGHTED("parameter", "a.pt2", DIM(3), ""),
+                      other[] = WEIGHTED("parameter", "b.pt2", DIM(4), ""),
+                      buffer[] =
+                          WEIGHTED("buffer", "c.pt2", DIM(3), ",\"persistent\":true");
+
+    (void)state;
+    pair(weight, weight, NULL);
+    pair(weight, plain, "'test.pt2' has no parameter 'a.w', which 'a.pt2' has");
+    pair(plain, weight, "'test.pt2' has no parameter 'a.w', which 'a.pt2' has");
+    pair(weight, other, "the parameter 'a.w' is [3] in 'a.pt2' and [4] in 'b.pt2'");
+    pair(weight, buffer, "'c.pt2' has no parameter 'a.w', which 'a.pt2' has");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_import),  cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_classes), cmocka_unit_test(test_in_place),
         cmocka_unit_test(test_alias),   cmocka_unit_test(test_view),
-        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_order),   cmocka_unit_test(test_pair),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

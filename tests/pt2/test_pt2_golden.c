@@ -112,6 +112,21 @@ static void test_versions(void **state)
     check("tests/golden/pt2/versions_2.6.pt2", "tests/golden/pt2/versions.json");
 }
 
+/* Two archives of a network that computes something else in eval mode. */
+static void test_branches(void **state)
+{
+    struct strbuf why = STRBUF_INIT;
+    const struct model *m = model_find("pt2", "tests/golden/pt2/branches.pt2", &why);
+
+    (void)state;
+    if (m)
+        m = model_pair(m, "tests/golden/pt2/branches_eval.pt2", &why);
+    if (!m)
+        fail_msg("%s", why.buf);
+    strbuf_release(&why);
+    golden_train_archive(m, "tests/golden/pt2/branches.json");
+}
+
 static void test_given(void **state)
 {
     (void)state;
@@ -134,6 +149,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_norms),
         cmocka_unit_test(test_writes),
         cmocka_unit_test(test_versions),
+        cmocka_unit_test(test_branches),
     };
     const struct CMUnitTest others[] = {cmocka_unit_test(test_given)};
 
