@@ -18,6 +18,7 @@
 #include "io/weights_file.h"
 #include "session/losses.h"
 #include "train/checkpoint.h"
+#include "train/kept_meta.h"
 #include "train/weights_guess.h"
 
 static const char ema[] = "ema.", moments[] = "optimizer.";
@@ -161,8 +162,6 @@ static int export_weights(const struct cmdline *line)
     struct exporter e = {.raw = cmdline_has(line, "--raw"),
                          .aux = cmdline_has(line, "--aux")};
     struct strbuf why = STRBUF_INIT;
-    static const char *const kept[] = {"classes", "class_weights", CHECKPOINT_GRAPH,
-                                       CHECKPOINT_GRAPH_EVAL};
 
     open_checkpoint(&e, cmdline_value(line, "--weights"));
     if (renames(&e))
@@ -173,12 +172,7 @@ static int export_weights(const struct cmdline *line)
         safetensors_writer_meta(&e.out, RUN_CONFIG_META,
                                 weights_file_meta(&e.file, "config"));
     safetensors_writer_meta(&e.out, "format", "pt"); /* other programs look for it */
-    for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
-        const char *text = weights_file_meta(&e.file, kept[i]);
-
-        if (text)
-            safetensors_writer_meta(&e.out, kept[i], text);
-    }
+    kept_meta_copy(&e.out, &e.file);
     if (safetensors_writer_commit(&e.out, out, &why))
         die("--out: %s", why.buf);
     log_info("wrote %zu tensors%s%s%s to '%s'", e.out.n, e.ema ? " (EMA weights)" : "",

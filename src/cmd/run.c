@@ -21,6 +21,7 @@
 #include "train/checkpoint.h"
 #include "train/data_config.h"
 #include "train/hub_config.h"
+#include "train/kept_meta.h"
 #include "train/output.h"
 #include "train/result.h"
 #include "train/saves.h"
@@ -104,7 +105,7 @@ void run_check(const struct config *cfg, bool train, struct problems *p)
 /* Makes the models whose graphs a checkpoint carries. */
 static void use_graph(const struct weights_file *file)
 {
-    static const char *const key[] = {CHECKPOINT_GRAPH, CHECKPOINT_GRAPH_EVAL};
+    static const char *const key[] = {KEPT_META_GRAPH, KEPT_META_GRAPH_EVAL};
     struct strbuf why = STRBUF_INIT;
 
     for (int i = 0; i < 2; i++) {

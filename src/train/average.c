@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/half.h"
 #include "train/average_parts.h"
+#include "train/kept_meta.h"
 
 static double element(const char *data, int64_t i, enum safetensors_dtype dtype)
 {
@@ -136,7 +137,6 @@ bool average_replace(struct average *a, const char *name, const void *data,
  * and "trainc_config" in exported weights. */
 static void add_meta(const struct average *a, struct safetensors_writer *w)
 {
-    static const char *const kept[] = {"classes", "class_weights"};
     const struct weights_file *first = &a->file[0];
     const char *config =
         weights_file_meta(first, first->by_trainc ? "config" : "trainc_config");
@@ -145,9 +145,7 @@ static void add_meta(const struct average *a, struct safetensors_writer *w)
     if (config)
         safetensors_writer_meta(w, "trainc_config", config);
     safetensors_writer_meta(w, "format", "pt");
-    for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++)
-        if (weights_file_meta(first, kept[i]))
-            safetensors_writer_meta(w, kept[i], weights_file_meta(first, kept[i]));
+    kept_meta_copy(w, first);
     for (int i = 0; i < a->nchosen; i++)
         strbuf_addf(&names, "%s%s", i ? ", " : "",
                     path_basename(a->file[a->chosen[i]].path));

@@ -13,6 +13,7 @@
 #include "session/state.h"
 #include "train/checkpoint_state.h"
 #include "train/class_weights.h"
+#include "train/kept_meta.h"
 #include "train/multilabel.h"
 #include "train/statedict.h"
 
@@ -220,11 +221,7 @@ int checkpoint_store(const struct checkpoint *c, const char *path, struct strbuf
     if (c->thresholds.len)
         safetensors_writer_meta(&out, "thresholds", c->thresholds.buf);
     safetensors_writer_meta(&out, "config", c->config);
-    if (c->s->plan.model->graph)
-        safetensors_writer_meta(&out, CHECKPOINT_GRAPH, c->s->plan.model->graph);
-    if (c->s->plan.model->graph_eval)
-        safetensors_writer_meta(&out, CHECKPOINT_GRAPH_EVAL,
-                                c->s->plan.model->graph_eval);
+    kept_meta_add_graphs(&out, c->s->plan.model);
     w.packed = xmalloc(largest_tensor(f));
     w.piece = xcalloc((size_t)n * (size_t)f->nsegment, sizeof(*w.piece));
     for (int i = 0; i < n; i++)

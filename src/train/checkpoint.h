@@ -20,11 +20,6 @@
 #include "train/class_list.h"
 #include "train/run_state.h"
 
-/* Keys of the metadata with the graph, and evaluation graph, of a model that was read from a file
- * (models/table.h). */
-#define CHECKPOINT_GRAPH "graph"
-#define CHECKPOINT_GRAPH_EVAL "graph_eval"
-
 enum { CHECKPOINT_ARRAYS = 2 + OPTIMIZER_MOMENTS }; /* weights, EMA, moments */
 
 /*

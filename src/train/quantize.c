@@ -13,6 +13,7 @@
 #include "ops/qlayer.h"
 #include "ops/quantize_formula.h"
 #include "session/state.h"
+#include "train/kept_meta.h"
 #include "train/statedict.h"
 
 /* The flat weights of both nets, and a map from names to segments of the new net. */
@@ -142,6 +143,7 @@ int quantize_write(const struct session *s, const char *path, const char *config
     safetensors_writer_meta(&out, "format", "pt");
     if (classes)
         safetensors_writer_meta(&out, "classes", classes);
+    kept_meta_add_graphs(&out, s->plan.model);
     rc = safetensors_writer_commit(&out, path, why);
     safetensors_writer_release(&out);
     for (int i = 0; i < f->nsegment; i++)

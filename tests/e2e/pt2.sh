@@ -38,6 +38,11 @@ run eval --weights weights.safetensors --data-path photos
 run export --weights $checkpoint --onnx net.onnx
 [ -s net.onnx ] || fail "there is no net.onnx"
 run predict --weights $checkpoint --cam maps photos/val/circle/0001.jpg
+run average $checkpoint $checkpoint --out mean.safetensors
+run quantize --weights $checkpoint --out int8.safetensors --calib photos/val/circle
+for weights in mean.safetensors int8.safetensors; do
+  run eval --weights $weights --data-path photos
+done
 run train --cfg output/net/a/config.yaml --resume $checkpoint --epochs 2 --tag c
 expect_line "Train: .2/2"
 
@@ -80,6 +85,8 @@ run export --weights $checkpoint --out weights.safetensors
 run export --weights weights.safetensors --onnx net.onnx
 grep -aq MaxPool net.onnx || fail "net.onnx of weights is not the evaluation graph"
 run predict --weights $checkpoint photos/val/circle/0001.jpg
+run average $checkpoint $checkpoint --out mean.safetensors
+run eval --weights mean.safetensors --data-path photos
 run train --cfg output/net/e/config.yaml --resume $checkpoint --epochs 2 --tag f
 expect_line "Train: .2/2"
 
