@@ -11,7 +11,7 @@
 
 /* Keys with the graph, and evaluation graph, of a model that was read from a file
  * (models/table.h). */
-#define KEPT_META_GRAPH "graph"
+#define KEPT_META_GRAPH      "graph"
 #define KEPT_META_GRAPH_EVAL "graph_eval"
 
 /* Copies the class names, the class weights, and the graphs. */
