@@ -298,6 +298,25 @@ class Versions(nn.Module):
         return self.fc(x.mean(1))
 
 
+class Recurrent(nn.Module):
+    """LSTMs over the rows and columns of an image."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 6, 2, 2)
+        self.rows = nn.LSTM(6, 4, batch_first=True, bidirectional=True)
+        self.columns = nn.LSTM(8, 5, num_layers=2, bias=False)
+        self.fc = nn.Linear(5, 5)
+
+    def forward(self, x):
+        x = self.conv(x).permute(0, 2, 3, 1)  # [N, 4, 4, 6]
+        n, h, w, c = x.shape
+        y, _ = self.rows(x.reshape(-1, w, c))
+        y = y.view(n, h, w, 8) + x.mean(-1, keepdim=True)
+        z, _ = self.columns(y.mean(2).transpose(0, 1))  # [4, N, 5]
+        return self.fc(z.mean(0) + z[-1])
+
+
 class Branches(nn.Module):
     """Computes something else in eval mode, with layers that only one of the modes has."""
 
@@ -337,6 +356,7 @@ def small():
     yield "writes", Writes(), 8
     yield "versions", Versions(), 8
     yield "branches", Branches(), 8
+    yield "recurrent", Recurrent(), 8
 
 
 class Out(nn.Module):

@@ -47,4 +47,15 @@ struct pt2_value pt2_multiply(struct pt2_import *c, struct pt2_value a,
 struct pt2_value pt2_product(struct pt2_import *c, const struct pt2_value *x,
                              const struct pt2_value *matrix);
 
+/* ---- pt2/map_layers.c ---- */
+
+/* A linear layer: rows [...,K] times w [M,K], transposed, plus a bias [M] or NULL. */
+struct pt2_value pt2_affine(struct pt2_import *c, const struct pt2_value *x,
+                            const struct pt2_value *w, const struct pt2_value *bias);
+
+/* ---- pt2/map_join.c ---- */
+
+/* Joins n > 1 tensors along dim d. */
+struct pt2_value pt2_joined(struct pt2_import *c, struct pt2_value **v, int n, int d);
+
 #endif

@@ -113,10 +113,10 @@ static void result(struct pt2_import *c, struct pt2_value v)
         pt2_refuse(c, "its result is empty or too large");
         return;
     }
-    if (c->node->nout == 2 && out[1].kind == PT2_TENSOR &&
-        pt2_is_read_later(c, out[1].name))
-        pt2_refuse(c, "its second result, which is read, is not supported");
-    if (c->node->nout > 2 || (out->kind != PT2_TENSOR && out->kind != PT2_INT) ||
+    for (int k = 1; k < c->node->nout; k++)
+        if (out[k].kind != PT2_TENSOR || pt2_is_read_later(c, out[k].name))
+            pt2_refuse(c, "its result %d, which is read, is not supported", k + 1);
+    if (c->node->nout < 1 || (out->kind != PT2_TENSOR && out->kind != PT2_INT) ||
         !out->name) {
         pt2_refuse(c, "it has other results than one tensor");
         return;

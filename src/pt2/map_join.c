@@ -35,8 +35,7 @@ static void common_order(struct pt2_value **v, int n, int *order)
     (void)pt2_value_order(v[0], order);
 }
 
-/* Joins tensors along dim d, in an order of dims of which d is not the outermost. */
-static struct pt2_value joined(struct pt2_import *c, struct pt2_value **v, int n, int d)
+struct pt2_value pt2_joined(struct pt2_import *c, struct pt2_value **v, int n, int d)
 {
     struct tensor **in = arena_new(&c->b->g->arena, (size_t)n * sizeof(struct tensor *)),
                   *y;
@@ -76,7 +75,7 @@ static struct pt2_value joined(struct pt2_import *c, struct pt2_value **v, int n
 
 static void cat(struct pt2_import *c, struct pt2_value **v, int n, int d)
 {
-    struct pt2_value all = joined(c, v, n, d);
+    struct pt2_value all = pt2_joined(c, v, n, d);
 
     if (!c->why->len)
         pt2_result(c, all);
@@ -237,7 +236,7 @@ void pt2_map_roll(struct pt2_import *c)
             continue;
         part[0] = pt2_value_part(&x, d, len - by, by);
         part[1] = pt2_value_part(&x, d, 0, len - by);
-        x = joined(c, both, 2, d);
+        x = pt2_joined(c, both, 2, d);
     }
     if (!c->why->len)
         pt2_result(c, x);

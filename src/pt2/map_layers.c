@@ -204,38 +204,32 @@ void pt2_map_conv_transpose2d(struct pt2_import *c)
 }
 
 /* A linear layer whose weight is computed. */
-static void map_product(struct pt2_import *c, const struct pt2_value *x,
-                        const struct pt2_value *w, const struct pt2_value *bias)
+static struct pt2_value product(struct pt2_import *c, const struct pt2_value *x,
+                                const struct pt2_value *w, const struct pt2_value *bias)
 {
     struct pt2_value matrix = *w, y;
 
     pt2_value_permute(&matrix, (const int[]){1, 0});
     y = pt2_product(c, x, &matrix);
-    if (bias && !c->why->len)
-        y = pt2_sum(c, &y, bias);
-    if (!c->why->len)
-        pt2_result(c, y);
+    return bias && !c->why->len ? pt2_sum(c, &y, bias) : y;
 }
 
-void pt2_map_linear(struct pt2_import *c)
+struct pt2_value pt2_affine(struct pt2_import *c, const struct pt2_value *x,
+                            const struct pt2_value *w, const struct pt2_value *bias)
 {
-    const struct pt2_value *x = pt2_tensor(c, "input"), *w = pt2_tensor(c, "weight"),
-                           *bias = pt2_optional(c, "bias");
     struct linear_attrs a = {.bias = bias && is_weight(bias, 1)};
     struct tensor *in[3], *t;
     struct pt2_value y;
     int order[PT2_DIMS] = {0, 1};
 
     if (c->why->len)
-        return;
+        return *x;
     if (w->ndim != 2 || x->ndim < 1 || x->dim[x->ndim - 1] != w->dim[1]) {
         pt2_refuse(c, "its weight does not fit its operand");
-        return;
+        return *x;
     }
-    if (!is_weight(w, 2)) {
-        map_product(c, x, w, bias);
-        return;
-    }
+    if (!is_weight(w, 2))
+        return product(c, x, w, bias);
     if (x->ndim == 2 && x->t && tensor_is_image(x->t) && x->t->dim[IMAGE_H] == 1 &&
         x->t->dim[IMAGE_W] == 1 && tensor_channels(x->t) == w->dim[1] &&
         pt2_value_stored(x, order))
@@ -247,13 +241,19 @@ void pt2_map_linear(struct pt2_import *c)
     if (a.bias)
         in[LINEAR_BIAS] = pt2_vector(c, bias, a.out);
     if (c->why->len)
-        return;
+        return *x;
     a.image = tensor_is_image(in[LINEAR_X]);
     a.layer = pt2_layer_of(c, w->t);
     t = node(c->b, &op_linear, a.layer, &a, in, a.bias ? 3 : 2);
     y = pt2_rows_value(x, order, t);
-    if (bias && !a.bias)
-        y = pt2_sum(c, &y, bias);
+    return bias && !a.bias ? pt2_sum(c, &y, bias) : y;
+}
+
+void pt2_map_linear(struct pt2_import *c)
+{
+    const struct pt2_value *x = pt2_tensor(c, "input"), *w = pt2_tensor(c, "weight");
+    struct pt2_value y = pt2_affine(c, x, w, pt2_optional(c, "bias"));
+
     if (!c->why->len)
         pt2_result(c, y);
 }

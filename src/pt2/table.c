@@ -9,6 +9,7 @@ const struct pt2_row pt2_table[] = {
     {"aten.conv2d.padding", pt2_map_conv2d},
     {"aten.conv_transpose2d.input", pt2_map_conv_transpose2d},
     {"aten.linear.default", pt2_map_linear},
+    {"aten.lstm.input", pt2_map_lstm},
     {"aten.batch_norm.default", pt2_map_batch_norm},
     {"aten.layer_norm.default", pt2_map_layer_norm},
     {"aten.group_norm.default", pt2_map_group_norm},

@@ -24,6 +24,8 @@ const struct pt2_row *pt2_row_find(const char *target, bool *in_place);
 /* pt2/map_layers.c */
 pt2_map_fn pt2_map_conv1d, pt2_map_conv2d, pt2_map_conv_transpose2d, pt2_map_linear,
     pt2_map_dropout, pt2_map_feature_dropout;
+/* pt2/map_lstm.c */
+pt2_map_fn pt2_map_lstm;
 /* pt2/map_norms.c */
 pt2_map_fn pt2_map_batch_norm, pt2_map_layer_norm, pt2_map_group_norm, pt2_map_rms_norm;
 /* pt2/map_pool.c */

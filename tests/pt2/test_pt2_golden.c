@@ -103,6 +103,13 @@ static void test_writes(void **state)
     check("tests/golden/pt2/writes.pt2", "tests/golden/pt2/writes.json");
 }
 
+/* LSTMs: in both directions, two layers, with and without biases. */
+static void test_recurrent(void **state)
+{
+    (void)state;
+    check("tests/golden/pt2/recurrent.pt2", "tests/golden/pt2/recurrent.json");
+}
+
 /* One network, written by three versions of PyTorch, in three containers. */
 static void test_versions(void **state)
 {
@@ -150,6 +157,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_writes),
         cmocka_unit_test(test_versions),
         cmocka_unit_test(test_branches),
+        cmocka_unit_test(test_recurrent),
     };
     const struct CMUnitTest others[] = {cmocka_unit_test(test_given)};
 
