@@ -310,6 +310,11 @@ int dist_max(int x)
     return (int)all;
 }
 
+bool dist_by_device(void)
+{
+    return member_now() && member_now()->by_device;
+}
+
 void dist_barrier(void)
 {
     int64_t none = 0;

@@ -47,6 +47,8 @@ void dist_sum_counts(int64_t *x, int n);
 void dist_sum_doubles(double *x, int n);
 /* Maximum over all processes; each gets the result. */
 int dist_max(int x);
+/* True if each of these calls is an exchange between devices for which the host waits. */
+bool dist_by_device(void);
 /* Waits until all processes have called it. */
 void dist_barrier(void);
 

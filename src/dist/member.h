@@ -19,6 +19,7 @@ struct member {
     void (*reduce)(void *x, int64_t n, enum member_type type, bool largest);
     void (*broadcast)(void *x, int64_t n); /* broadcasts n bytes from rank 0 */
     void (*close)(void);              /* leaves the group */
+    bool by_device; /* reduce and broadcast wait for this process's device */
     struct collective collective;     /* of all members */
 };
 

@@ -88,6 +88,7 @@ bool dist_nccl_open(int world, int rank)
         .reduce = reduce,
         .broadcast = broadcast,
         .close = close_link,
+        .by_device = true,
         .collective = {.world = world,
                        .rank = rank,
                        .gather = member_gather,

@@ -8,6 +8,7 @@
 #include "ops/bucket.h"
 #include "ops/grads_accumulate.h"
 #include "ops/state.h"
+#include "session/vote.h"
 
 /* MAX_GRADS: inputs of one node; the reference kernel has room for this many. */
 enum { MAX_GRADS = GRADS_ACCUMULATE_SOME, FIRST_BYTES = 1 << 20 };
@@ -220,7 +221,7 @@ void buckets_add(struct graph *g, const struct bucket_options *o)
 {
     struct builder b = {.g = g};
     struct buckets l;
-    size_t room = 0;
+    size_t room = VOTE_BYTES;
     int old = g->nnode;
 
     buckets_find(&l, g, o->bytes);

@@ -31,6 +31,7 @@
 #include "session/buckets.h"
 #include "session/build_update.h"
 #include "session/shares.h"
+#include "session/vote.h"
 
 /* AUG.ON_DEVICE: the augmentations, in the loader's order. */
 static struct tensor *build_augment(struct build *t, struct builder *b,
@@ -446,6 +447,8 @@ void build_init(struct build *t, const struct plan *p, enum build_kind kind, boo
     graph_share_batch(t->graph, p->group, p->own_images);
     /* of the run: this program may not contain the update */
     t->graph->keeps_zeros = learns && optimizer_groups_adaptive(&p->groups);
+    if (learns && p->votes)
+        t->vote = vote_start(&b, p->group);
     build_forward(t, &b, p, kind, learns && mixes);
     if (learns) {
         t->folded = fold_norms(t->graph, p);
@@ -455,6 +458,8 @@ void build_init(struct build *t, const struct plan *p, enum build_kind kind, boo
             build_shard(t, p);
         build_update(t, &b, p, kind == BUILD_TRAIN);
     }
+    if (t->vote)
+        vote_join(&b, t->vote, p->group);
     build_rules(t, p);
     precision_by_rules(t->graph, p->level, p->half, &t->rules);
     if (p->group && kind == BUILD_TRAIN)

@@ -54,6 +54,7 @@ struct build {
                             * plan.resizes, else NULL */
     struct tensor *keys;   /* int32 [batch, AUGMENT_KEY_WORDS] in training with
                             * plan.augment, else NULL */
+    struct tensor *vote;   /* fp32 [1] in training with plan.votes, else NULL */
     struct tensor *shares; /* fp32 [SHARES] in training with plan.shares, else NULL */
     struct tensor
         *bytes; /* uint8 image [batch, channels, height, width] after augmentation */

@@ -31,11 +31,12 @@ size_t inflight_bytes(const struct backend *b, size_t slot_size)
 void inflight_init(struct inflight *q, const struct backend *b, struct device *dev,
                    size_t slot_size)
 {
-    size_t ring = INFLIGHT_RUNS * sizeof(*q->snapshot);
+    size_t ring = INFLIGHT_RUNS * (sizeof(*q->snapshot) + sizeof(*q->vote));
 
     *q = (struct inflight){
         .backend = b, .async = b->async, .device = dev, .slot_size = slot_size};
     q->snapshot = b->async ? b->async->host_alloc(dev, ring) : xcalloc(1, ring);
+    q->vote = (float *)(void *)(q->snapshot + INFLIGHT_RUNS);
     for (int i = 0; b->async && i < INFLIGHT_SLOTS; i++) {
         q->slot[i].memory = b->alloc(dev, slot_size);
         q->slot[i].began = b->async->event_new(dev);
@@ -123,6 +124,7 @@ void inflight_room(struct inflight *q)
 
 static const float ones[SHARES] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
 _Static_assert(SHARES == 9, "one for each share");
+static const float votes[] = {0, 1}; /* batch.stop as a float */
 
 /* Writes the addresses of a batch's arrays in host memory. */
 static void sources_of(const struct lent_batch *b, const size_t size[BATCH_ARRAYS],
@@ -135,6 +137,7 @@ static void sources_of(const struct lent_batch *b, const size_t size[BATCH_ARRAY
     from[BATCH_SHARES] = b->shares ? b->shares : ones;
     from[BATCH_TARGETS] = b->targets;
     from[BATCH_SEED] = b->seed;
+    from[BATCH_VOTE] = &votes[b->stop];
     for (int i = 0; i < BATCH_ARRAYS; i++)
         if (size[i] && !from[i])
             BUG("a batch without array %d, of %zu bytes", i, size[i]);
@@ -194,6 +197,32 @@ void inflight_input(struct inflight *q, const struct inflight_place *to,
     give_back(&lent, clock_now() - began);
 }
 
+void inflight_vote(struct inflight *q, const void *mean)
+{
+    int item = (int)(q->votes++ % INFLIGHT_RUNS);
+    float *vote = &q->vote[item];
+
+    q->voted[item] = q->runs;
+    if (q->async)
+        q->async->copy_out(q->device, LANE_RUN, vote, mean, sizeof(*vote));
+    else
+        q->backend->copy_out(q->device, vote, mean, sizeof(*vote));
+}
+
+bool inflight_stop(struct inflight *q)
+{
+    int item = (int)((q->votes - 2) % INFLIGHT_RUNS);
+    void *event;
+
+    if (q->votes < 2)
+        return false;
+    event = finished(q, q->voted[item]);
+    if (q->async && q->runs - q->voted[item] <= INFLIGHT_RUNS &&
+        !q->async->done(q->device, event))
+        q->async->await(q->device, event);
+    return !(q->vote[item] == 0); /* NaN is a vote, too */
+}
+
 void inflight_ran(struct inflight *q, const void *control, const void *metrics)
 {
     int at = (int)(q->runs % INFLIGHT_RUNS);
@@ -231,6 +260,17 @@ static void add_time(struct inflight *q, int64_t run)
     q->before = ended;
 }
 
+/* True if the snapshot of `run` may be read: in lockstep inflight_room() must have waited
+ * for it, which it does in all processes alike. */
+static bool is_ready(const struct inflight *q, int64_t run)
+{
+    if (!q->async)
+        return true;
+    if (q->lockstep && run >= q->drained && run > q->runs - 3)
+        return false;
+    return q->async->done(q->device, finished(q, run));
+}
+
 bool inflight_next(struct inflight *q, struct snapshot *to)
 {
     if (q->runs - q->seen > INFLIGHT_RUNS)
@@ -238,7 +278,7 @@ bool inflight_next(struct inflight *q, struct snapshot *to)
     while (q->seen < q->runs) {
         int at = (int)(q->seen % INFLIGHT_RUNS);
 
-        if (q->async && !q->async->done(q->device, finished(q, q->seen)))
+        if (!is_ready(q, q->seen))
             return false;
         add_time(q, q->seen++);
         if (!q->told[at])
@@ -256,6 +296,7 @@ void inflight_drain(struct inflight *q)
     if (!q->async)
         return;
     q->backend->sync(q->device);
+    q->drained = q->runs;
     for (int i = 0; i < INFLIGHT_SLOTS; i++)
         if (q->slot[i].lent.release)
             give_back_slot(q, &q->slot[i]);

@@ -17,6 +17,9 @@
  * 224x224: 0.02 ms of a step of 30 ms). One captured graph therefore serves both slots,
  * and no kernel needs to know which slot is active.
  *
+ * With several processes, whose hosts exchange what snapshots say, all must see a snapshot
+ * after the same run, however far their devices are (`lockstep`).
+ *
  * On a backend without lanes everything is synchronous, and the calls work unchanged.
  */
 #ifndef SESSION_INFLIGHT_H
@@ -41,6 +44,7 @@ struct lent_batch {
     const void *keys, *jobs; /* for programs that read them */
     const float *shares;     /* [SHARES], session/shares.h; NULL: all 1 */
     const float *seed;       /* [batch, classes] for SESSION_CAM */
+    bool stop;               /* the vote of this process: session/vote.h */
 };
 
 struct snapshot {
@@ -64,9 +68,13 @@ struct inflight {
     } slot[INFLIGHT_SLOTS];
     void *finished[INFLIGHT_RUNS + 1]; /* for these runs and the one before them */
     bool told[INFLIGHT_RUNS];          /* this run left a snapshot */
-    struct snapshot *snapshot;         /* [INFLIGHT_RUNS], pinned */
+    bool lockstep; /* snapshots of the last two runs are only seen after a drain */
+    struct snapshot *snapshot;    /* [INFLIGHT_RUNS], pinned */
+    float *vote;                  /* [INFLIGHT_RUNS], pinned: mean votes */
+    int64_t voted[INFLIGHT_RUNS]; /* the run of each */
     size_t slot_size;
-    int64_t batches, runs, seen;
+    int64_t batches, runs, seen, votes;
+    int64_t drained;                     /* runs at the last inflight_drain() */
     void *marked;                        /* event recorded by inflight_mark() */
     int64_t mark;                        /* the run that followed it */
     double ended[INFLIGHT_RUNS], before; /* without events: clock_now() after each run */
@@ -82,6 +90,7 @@ enum batch_array {
     BATCH_SHARES,
     BATCH_TARGETS,
     BATCH_SEED,
+    BATCH_VOTE,
     BATCH_ARRAYS
 };
 
@@ -109,6 +118,11 @@ void inflight_input(struct inflight *q, const struct inflight_place *to,
                     const struct lent_batch *b);
 /* `control` and `metrics` are on the device; NULL: this run leaves no snapshot. */
 void inflight_ran(struct inflight *q, const void *control, const void *metrics);
+
+/* Call before inflight_ran(): also reads the mean vote of this run from the device. */
+void inflight_vote(struct inflight *q, const void *mean);
+/* True if the votes of the last run with votes but one are not all 0; waits for that run. */
+bool inflight_stop(struct inflight *q);
 
 /*
  * Gets the next complete snapshot, each once and in the order of the runs; returns false

@@ -44,6 +44,7 @@ struct plan {
     int64_t batch, val_batch;       /* per process */
     int world;                      /* processes, each with its own batches */
     const struct collective *group; /* of all processes; NULL: single process */
+    bool votes; /* batches carry the votes to stop: session/vote.h */
     int64_t bucket_bytes;           /* bytes of gradients per all-reduce */
     bool half_gradients; /* gradients of weights used in 16 bits are sent in 16 bits */
     bool shard;          /* each process stores the moments of a share of the weights */

@@ -298,7 +298,7 @@ const struct tensor *session_batch_array(const struct build *b, enum batch_array
         [BATCH_PIXELS] = b->pixels, [BATCH_LABELS] = b->labels,
         [BATCH_KEYS] = b->keys,     [BATCH_JOBS] = b->jobs,
         [BATCH_SHARES] = b->shares, [BATCH_TARGETS] = b->targets,
-        [BATCH_SEED] = b->seed,
+        [BATCH_SEED] = b->seed,     [BATCH_VOTE] = b->vote,
     };
 
     return array[which];

@@ -107,6 +107,7 @@ void session_alloc(struct session *s)
             s->backend->alloc(s->device, session_bytes(s, MEMORY_METRICS));
     session_bind(s);
     inflight_init(&s->inflight, s->backend, s->device, session_slot_size(s));
+    s->inflight.lockstep = s->plan.world > 1;
     s->host = xcalloc((size_t)f->weights_len, sizeof(float));
     init_weights(f, (uint64_t)s->cfg->seed, s->host);
     if (session_ema_on_host(s))

@@ -157,6 +157,8 @@ bool session_step_lent(struct session *s, const struct lent_batch *b)
         take_batch(s, which, b);
         run(s, which);
     }
+    if (s->plan.votes)
+        inflight_vote(&s->inflight, s->base[MEMORY_TRAVELS]);
     inflight_ran(&s->inflight, last ? s->base[MEMORY_CONTROL] : NULL,
                  s->base[MEMORY_METRICS]);
     return last;
@@ -170,6 +172,11 @@ bool session_step(struct session *s, const void *pixels, const void *labels)
 bool session_next_snapshot(struct session *s, struct snapshot *to)
 {
     return inflight_next(&s->inflight, to);
+}
+
+bool session_voted_to_stop(struct session *s)
+{
+    return inflight_stop(&s->inflight);
 }
 
 void session_mark(struct session *s)

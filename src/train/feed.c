@@ -287,13 +287,23 @@ const char *feed_failure(const struct feed *f)
     return why || !f->other_failed ? why : "the data of another process cannot be read";
 }
 
+/* Why this process must stop, or 0. The maximum over all processes wins; these values
+ * exceed any signal number. */
+enum { FAILED = 1 << 16, DIVERGED = 1 << 17 };
+
+static int reason_to_stop(const struct feed *f, bool diverged)
+{
+    return diverged ? DIVERGED : feed_failure(f) ? FAILED : signals_pending();
+}
+
+bool feed_wants_stop(const struct feed *f, bool diverged)
+{
+    return reason_to_stop(f, diverged) != 0;
+}
+
 bool feed_agree(struct feed *f, bool *diverged)
 {
-    /* The maximum over all processes wins; both values exceed any signal number. */
-    enum { FAILED = 1 << 16, DIVERGED = 1 << 17 };
-    int all = dist_max(diverged && *diverged ? DIVERGED
-                       : feed_failure(f)     ? FAILED
-                                             : signals_pending());
+    int all = dist_max(reason_to_stop(f, diverged && *diverged));
 
     if (all == DIVERGED)
         *diverged = true;

@@ -74,6 +74,8 @@ const char *feed_failure(const struct feed *f);
  * same place.
  */
 bool feed_agree(struct feed *f, bool *diverged);
+/* True if this process alone must stop, for the same reasons. */
+bool feed_wants_stop(const struct feed *f, bool diverged);
 void feed_close(struct feed *f);
 
 #endif

@@ -43,6 +43,17 @@ static bool stopped(struct trainer *t)
     return trainer_asked_to_stop(t) || trainer_out_of_steps(t, t->step);
 }
 
+/* Same between the batches of an epoch. If the processes would have to wait for their
+ * devices, they only agree once one of them has voted (session/vote.h). */
+static bool stopped_in_epoch(struct trainer *t)
+{
+    if (t->session.plan.votes && !session_voted_to_stop(&t->session))
+        return trainer_out_of_steps(t, t->step);
+    if (t->session.plan.votes)
+        session_drain(&t->session);
+    return stopped(t);
+}
+
 /* Trains on one batch. Returns true if it completed a step; false also if the loader
  * failed. */
 static bool train_batch(struct trainer *t)
@@ -59,6 +70,7 @@ static bool train_batch(struct trainer *t)
     if (!taken)
         BUG("epoch %lld has no batch for update %lld", (long long)t->state.epoch,
             (long long)t->step);
+    lent.stop = feed_wants_stop(&t->feed, t->diverged != NULL);
     t->loading = -1;
     t->train_images += session_next_batch(&t->session) * t->session.plan.world;
     replayed = t->replay && !--t->replay;
@@ -89,7 +101,7 @@ static bool train_epoch(struct trainer *t)
         load_from(t, t->state.epoch, accumulation_micro(&p->accumulation, t->epoch_from));
     trainer_window_clock(t);
     t->epoch_loader = loader_stats(t->feed.train_loader);
-    while (t->step < t->epoch_end && !stopped(t)) {
+    while (t->step < t->epoch_end && !stopped_in_epoch(t)) {
         if (!train_batch(t))
             continue;
         t->step++;

@@ -44,7 +44,7 @@ torchrun() { # PORT OUT [FLAG...]: $world processes, or two
   run "$2" cuda "${@:3}"
   for ((rank = 0; rank < n; rank++)); do
     RANK=$rank WORLD_SIZE=$n LOCAL_RANK=$rank LOCAL_WORLD_SIZE=$n MASTER_ADDR=localhost MASTER_PORT=$port \
-      timeout 300 "$trainc" "${args[@]}" >"$2.$rank.log" 2>&1 &
+      EMULATOR_COUNTERS=$2.$rank.count timeout 300 "$trainc" "${args[@]}" >"$2.$rank.log" 2>&1 &
     pids+=($!)
   done
   for ((rank = 0; rank < n; rank++)); do wait "${pids[rank]}" || { cat "$2.$rank.log"; fail "$2: rank $rank"; }; done
@@ -70,6 +70,40 @@ agent=$!
 TORCHELASTIC_USE_AGENT_STORE=True torchrun $((port + 10)) agent
 kill $agent
 same threads agent
+# Four more steps in the same epoch need no more exchanges between the hosts, which wait for their
+# GPUs, with accumulation, too.
+for steps in 6 10; do
+  keys=(PRINT_FREQ=100)
+  torchrun $((port + 30 + steps)) quiet$steps --batch-size 2 --max-steps $steps
+  torchrun $((port + 50 + steps)) micro$steps --batch-size 2 --max-steps $((steps / 2)) --accumulation-steps 2
+done
+keys=()
+for run in quiet micro; do
+  for key in synchronisations captures; do
+    [ "$(value ${run}6.0.count $key)" -gt 0 ] && [ "$(value ${run}6.0.count $key)" = "$(value ${run}10.0.count $key)" ] ||
+      fail "$run: $(value ${run}6.0.count $key) $key in 6 steps, $(value ${run}10.0.count $key) in 10"
+  done
+done
+# A signal to either rank stops both after the same step of the first epoch's 120, with a checkpoint.
+"$trainc" synth shapes --out more --classes 4 --train 480 --val 22 --size 16 >/dev/null 2>&1
+for asked in 0 1; do
+  rm -rf stop
+  run stop cuda --batch-size 2 --max-steps 400 --data-path more
+  for rank in 0 1; do
+    RANK=$rank WORLD_SIZE=2 LOCAL_RANK=$rank LOCAL_WORLD_SIZE=2 MASTER_ADDR=localhost MASTER_PORT=$((port + 70 + asked)) \
+      timeout 200 "$trainc" "${args[@]}" TRAIN.EPOCHS=100 >stop.$rank.log 2>&1 &
+    pids[rank]=$!
+  done
+  while ! grep -q '"step":4,' stop/*/*/metrics.jsonl 2>/dev/null && kill -0 "${pids[0]}" 2>/dev/null; do sleep 0.05; done
+  pkill -TERM -P "${pids[asked]}"
+  for rank in 0 1; do
+    wait "${pids[rank]}"
+    [ $? = 143 ] || { tail -3 stop.$rank.log; fail "SIGTERM to rank $asked: rank $rank ends otherwise"; }
+  done
+  stopped=$(sed -n 's/.*stopping at step \([0-9]*\).*/\1/p' stop.0.log)
+  [ "${stopped:-0}" -ge 4 ] && [ "$stopped" -lt 120 ] || { tail -3 stop.0.log; fail "SIGTERM to rank $asked: not said"; }
+  [ -e stop/*/default/last.safetensors ] || fail "SIGTERM to rank $asked: no checkpoint"
+done
 threads eager --no-graph
 same threads eager
 for order in reverse shuffle:3; do

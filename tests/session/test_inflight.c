@@ -382,6 +382,82 @@ static void test_times(void **state)
     inflight_release(&q);
 }
 
+/* Runs leave snapshots on a device that is idle or late; `seen`: how many each run
+ * finds. */
+static void count_snapshots(bool idle, int seen[RUNS])
+{
+    struct device d = {0};
+    struct control now = {0};
+    struct metrics metrics = {0};
+    struct snapshot s;
+    struct inflight q;
+
+    inflight_init(&q, &mock, &d, 256);
+    q.lockstep = true;
+    for (int i = 0; i < RUNS; i++) {
+        seen[i] = 0;
+        inflight_room(&q);
+        inflight_ran(&q, i % 5 == 4 ? NULL : &now, &metrics);
+        if (idle)
+            m_sync(&d);
+        if (i % 7 == 6)
+            inflight_drain(&q);
+        while (inflight_next(&q, &s))
+            seen[i]++;
+    }
+    inflight_drain(&q);
+    inflight_release(&q);
+}
+
+static void test_lockstep(void **state)
+{
+    int early[RUNS], late[RUNS], sum = 0;
+
+    (void)state;
+    count_snapshots(true, early);
+    count_snapshots(false, late);
+    for (int i = 0; i < RUNS; i++) {
+        assert_int_equal(early[i], late[i]);
+        sum += early[i];
+    }
+    assert_in_range(sum, RUNS - RUNS / 5 - 3, RUNS - RUNS / 5);
+}
+
+/*
+ * A vote is seen two votes later, however many runs without votes (those of an evaluation,
+ * whose number differs between processes) lie between, and never before its run is done.
+ */
+static void test_votes(void **state)
+{
+    static const int between[] = {0, 1, 3, 9};
+    enum { VOTES = 8, STOPS = 4 };
+
+    (void)state;
+    for (size_t k = 0; k < sizeof(between) / sizeof(between[0]); k++) {
+        struct device d = {0};
+        float in_program = -1; /* where a batch puts its vote, and the program its mean */
+        struct inflight_place place = {.to = {[BATCH_VOTE] = &in_program},
+                                       .size = {[BATCH_VOTE] = sizeof(in_program)}};
+        struct inflight q;
+
+        inflight_init(&q, &mock, &d, inflight_slot_size(place.size));
+        for (int i = 0; i < VOTES; i++) {
+            struct lent_batch b = {.stop = i == STOPS};
+
+            assert_int_equal(inflight_stop(&q), i == STOPS + 2);
+            inflight_room(&q);
+            inflight_input(&q, &place, &b);
+            inflight_vote(&q, &in_program);
+            inflight_ran(&q, NULL, NULL);
+            for (int n = 0; i % 3 == 2 && n < between[k]; n++)
+                spend(&q, 1, NULL);
+        }
+        assert_int_equal(d.syncs, 0);
+        inflight_drain(&q);
+        inflight_release(&q);
+    }
+}
+
 static void m_copy_out(struct device *d, void *host, const void *src, size_t size)
 {
     (void)d;
@@ -423,7 +499,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lanes),         cmocka_unit_test(test_not_lent),
         cmocka_unit_test(test_unread),        cmocka_unit_test(test_times),
-        cmocka_unit_test(test_times_at_once),
+        cmocka_unit_test(test_times_at_once), cmocka_unit_test(test_votes),
+        cmocka_unit_test(test_lockstep),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
