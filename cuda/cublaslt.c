@@ -160,7 +160,7 @@ static void set_vector(struct device *dev, struct cublaslt_plan *p, void *vector
 static void describe(struct device *dev, struct cublaslt_plan *p,
                      const struct cublaslt_matmul *w)
 {
-    cublasComputeType_t compute = w->type == DTYPE_F32 && dev->options.tf32
+    cublasComputeType_t compute = w->type == DTYPE_F32 && dev->options.tf32 && !w->full
                                       ? CUBLAS_COMPUTE_32F_FAST_TF32
                                       : CUBLAS_COMPUTE_32F;
     cublasOperation_t first = w->transposed_b ? CUBLAS_OP_T : CUBLAS_OP_N;
@@ -240,6 +240,8 @@ static void matmul_text(const struct cublaslt_matmul *w, struct strbuf *s)
         strbuf_addf(s, " to %s", dtype_name(w->out));
     if (w->add)
         strbuf_addstr(s, " + result");
+    if (w->full)
+        strbuf_addstr(s, " without TF32");
     strbuf_addstr(s, vector_name[w->vector]);
 }
 

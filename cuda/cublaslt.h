@@ -40,6 +40,7 @@ struct cublaslt_matmul {
     enum dtype type, out; /* type: of A and B; out: of D */
     enum cublaslt_vector vector;
     bool add;    /* adds to the D in memory */
+    bool full;   /* no TF32, whatever the options */
     float alpha; /* 0: 1 */
 };
 

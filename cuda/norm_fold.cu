@@ -2,20 +2,23 @@
  * norm_fold and its gradient: kernels on matrices of C x C and K x C, fp32 with sums of
  * rows in fp64. Every sum has a fixed order.
  *
- *   forward   covariance; product = W covariance (tiles); a block per row of W
- *   gradient  a block per row of W; dgram = W^T diag(b/2) W (tiles); dsum
+ *   forward   covariance; product = W covariance; a block per row of W
+ *   gradient  a block per row of W; dgram = W^T (diag(b/2) W); dsum
  *
  * The covariance is subtracted in fp64 before it is rounded to fp32, so that the product
- * works on numbers of the variance's size. Bytes: each matrix a few times, from L2.
+ * works on numbers of the variance's size. The two products are cuBLASLt's, in fp32
+ * whatever CUDNN.ALLOW_TF32 says: a variance is a difference of their terms.
+ * Bytes: each matrix a few times, from L2.
  */
 #include "ops/norm_fold.h"
 
+#include "cuda/cublaslt.h"
 #include "cuda/kernels.h"
 #include "cuda/reduce.h"
-#include "cuda/tile_gemm.h"
+#include "cuda/vec.h"
 #include "ops/image.h"
 
-enum { ROW_THREADS = 128, TILE_LEN = 32, TILE_STRIDE = TILE_LEN + 4, SUM_COLUMNS = 32 };
+enum { ALIGN = 256, ROW_THREADS = 128, SUM_THREADS = 256, SUM_COLUMNS = 32 };
 
 struct fold_size {
     int out, in; /* K, C */
@@ -31,93 +34,44 @@ static fold_size size_of(const struct node *n)
     return {(int)w->dim[WEIGHT_O], (int)w->dim[WEIGHT_I], (double)a->count, a->norm.eps};
 }
 
-/* ---- products ---- */
-
-/* Operand rows [first, first + SIDE) of x [rows][len], columns from `at`; zeros beyond. */
-template <int SIDE>
-__device__ static inline void load_rows(float *to, const float *x, int first, int rows,
-                                        int at, int len)
+/* Bytes of a matrix in the workspace. */
+static size_t matrix_bytes(int rows, int columns)
 {
-    for (int i = (int)threadIdx.x; i < SIDE * TILE_LEN; i += TILE_GEMM_THREADS) {
-        int r = i / TILE_LEN, c = i % TILE_LEN;
-        bool in = first + r < rows && at + c < len;
+    size_t n = (size_t)rows * (size_t)columns * sizeof(float);
 
-        to[r * TILE_STRIDE + c] = in ? x[(int64_t)(first + r) * len + at + c] : 0;
-    }
+    return (n + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-/* The same of x^T, x [len][rows]; row l of x is multiplied by scale[l] if not NULL. */
-template <int SIDE>
-__device__ static inline void load_columns(float *to, const float *x, const float *scale,
-                                           int first, int rows, int at, int len)
-{
-    for (int i = (int)threadIdx.x; i < SIDE * TILE_LEN; i += TILE_GEMM_THREADS) {
-        int r = i % SIDE, c = i / SIDE;
-        bool in = first + r < rows && at + c < len;
-        float v = in ? x[(int64_t)(at + c) * rows + first + r] : 0;
+struct norm_fold_state {
+    struct cublaslt_plan *plan;
+};
 
-        to[r * TILE_STRIDE + c] = in && scale ? v * scale[at + c] : v;
-    }
+/* Plans m x n = (m x k) (k x n); returns NULL or why there is no plan. */
+static const char *plan_product(struct region *r, struct device *dev, int m, int n, int k,
+                                bool transposed_a)
+{
+    norm_fold_state *st = (norm_fold_state *)region_state(r);
+    struct cublaslt_matmul what = {};
+    const char *why;
+
+    what.m = m;
+    what.n = n;
+    what.k = k;
+    what.transposed_a = transposed_a;
+    what.type = what.out = DTYPE_F32;
+    what.full = true;
+    st->plan = cublaslt_plan_new(dev, &what, &why);
+    return why;
 }
 
-template <int EACH>
-__device__ static inline void store_tile(float *y, const float (&sum)[EACH][EACH], int row,
-                                         int column, int rows, int columns)
+static void fold_release(struct step *s)
 {
-    for (int a = 0; a < EACH; a++)
-        for (int b = 0; b < EACH; b++) {
-            int r = row + tile_gemm_row(a), c = column + tile_gemm_x() + 16 * b;
-
-            if (r < rows && c < columns)
-                y[(int64_t)r * columns + c] = sum[a][b];
-        }
+    cublaslt_plan_free(((const norm_fold_state *)s->state)->plan);
 }
 
-/* product [out][in] = w [out][in] cov [in][in], which is symmetric */
-template <int EACH>
-__global__ void __launch_bounds__(TILE_GEMM_THREADS)
-    fold_product(const float *w, const float *cov, float *product, fold_size s)
+static void fold_describe(const struct step *s, struct strbuf *text)
 {
-    constexpr int SIDE = TILE_GEMM_SIDE * EACH;
-    __shared__ __align__(16) float x[SIDE * TILE_STRIDE], y[SIDE * TILE_STRIDE];
-    int tiles = (s.in + SIDE - 1) / SIDE;
-    int row = (int)blockIdx.x / tiles * SIDE, column = (int)blockIdx.x % tiles * SIDE;
-    float sum[EACH][EACH] = {};
-
-    for (int at = 0; at < s.in; at += TILE_LEN) {
-        __syncthreads();
-        load_rows<SIDE>(x, w, row, s.out, at, s.in);
-        load_rows<SIDE>(y, cov, column, s.in, at, s.in);
-        __syncthreads();
-        tile_gemm_dot(sum, x, y, TILE_STRIDE, TILE_LEN);
-    }
-    store_tile<EACH>(product, sum, row, column, s.out, s.in);
-}
-
-/* dgram [in][in] = w^T diag(half_b) w */
-template <int EACH>
-__global__ void __launch_bounds__(TILE_GEMM_THREADS)
-    fold_dgram(const float *w, const float *half_b, float *dgram, fold_size s)
-{
-    constexpr int SIDE = TILE_GEMM_SIDE * EACH;
-    __shared__ __align__(16) float x[SIDE * TILE_STRIDE], y[SIDE * TILE_STRIDE];
-    int tiles = (s.in + SIDE - 1) / SIDE;
-    int row = (int)blockIdx.x / tiles * SIDE, column = (int)blockIdx.x % tiles * SIDE;
-    float sum[EACH][EACH] = {};
-
-    for (int at = 0; at < s.out; at += TILE_LEN) {
-        __syncthreads();
-        load_columns<SIDE>(x, w, half_b, row, s.in, at, s.out);
-        load_columns<SIDE>(y, w, nullptr, column, s.in, at, s.out);
-        __syncthreads();
-        tile_gemm_dot(sum, x, y, TILE_STRIDE, TILE_LEN);
-    }
-    store_tile<EACH>(dgram, sum, row, column, s.in, s.in);
-}
-
-static unsigned tiles_of(int rows, int columns, int side)
-{
-    return (unsigned)((rows + side - 1) / side) * (unsigned)((columns + side - 1) / side);
+    cublaslt_describe(((const norm_fold_state *)s->state)->plan, text);
 }
 
 /* ---- forward ---- */
@@ -170,21 +124,22 @@ __global__ void __launch_bounds__(ROW_THREADS)
         v.var[k] = (float)var;
 }
 
-static size_t square_bytes(const fold_size &s)
-{
-    return ((size_t)s.in * (size_t)s.in * sizeof(float) + 255) / 256 * 256;
-}
-
 static const char *fold_claim(struct region *r, struct graph *, struct node *n,
-                              struct device *)
+                              struct device *dev)
 {
+    const char *why;
     fold_size s;
 
     if (n->op != &op_norm_fold)
         return "no folded batch norm";
     s = size_of(n);
+    why = plan_product(r, dev, s.out, s.in, s.in, false);
+    if (why)
+        return why;
     region_claim_node(r, n);
-    region_workspace(r, square_bytes(s) + (size_t)s.out * (size_t)s.in * sizeof(float));
+    region_workspace(r,
+                     matrix_bytes(s.in, s.in) + matrix_bytes(s.out, s.in) +
+                         cublaslt_workspace(((norm_fold_state *)region_state(r))->plan));
     return nullptr;
 }
 
@@ -194,22 +149,17 @@ static void fold_run(struct step *step, struct device *dev)
     fold_size s = size_of(n);
     const float *const *in = (const float *const *)step->in;
     float *const *out = (float *const *)step->out;
-    float *cov = (float *)step->workspace;
+    char *cov = (char *)step->workspace, *spare = cov + matrix_bytes(s.in, s.in);
     /* unread results are written to the workspace */
-    float *spare = cov + square_bytes(s) / sizeof(float);
-    float *product = out[NORM_FOLD_PRODUCT] ? out[NORM_FOLD_PRODUCT] : spare;
-    fold_vectors v = {in[NORM_FOLD_W],    in[NORM_FOLD_WEIGHT], in[NORM_FOLD_BIAS],
-                      in[NORM_FOLD_SUM],  product,              out[NORM_FOLD_SHIFT],
-                      out[NORM_FOLD_MEAN], out[NORM_FOLD_VAR]};
+    float *product = out[NORM_FOLD_PRODUCT] ? out[NORM_FOLD_PRODUCT] : (float *)spare;
+    fold_vectors v = {
+        in[NORM_FOLD_W], in[NORM_FOLD_WEIGHT], in[NORM_FOLD_BIAS],  in[NORM_FOLD_SUM],
+        product,         out[NORM_FOLD_SHIFT], out[NORM_FOLD_MEAN], out[NORM_FOLD_VAR]};
 
     LAUNCH(dev, fold_covariance, (unsigned)s.in, ROW_THREADS, 0, in[NORM_FOLD_GRAM],
-           in[NORM_FOLD_SUM], cov, s);
-    if (s.in < 256)
-        LAUNCH(dev, fold_product<2>, tiles_of(s.out, s.in, 32), TILE_GEMM_THREADS, 0, v.w,
-               cov, product, s);
-    else
-        LAUNCH(dev, fold_product<4>, tiles_of(s.out, s.in, 64), TILE_GEMM_THREADS, 0, v.w,
-               cov, product, s);
+           in[NORM_FOLD_SUM], (float *)cov, s);
+    cublaslt_run(dev, ((const norm_fold_state *)step->state)->plan, v.w, cov, product,
+                 nullptr, spare + matrix_bytes(s.out, s.in));
     WITH_DTYPE(step->out_tensor[NORM_FOLD_FOLDED]->dtype, T,
                LAUNCH(dev, fold_rows<T>, (unsigned)s.out, ROW_THREADS, 0, v,
                       (T *)step->out[NORM_FOLD_FOLDED], s));
@@ -219,6 +169,9 @@ const struct kernel cuda_norm_fold = {
     .name = "cuda norm_fold",
     .claim = fold_claim,
     .run = fold_run,
+    .release = fold_release,
+    .state_size = sizeof(norm_fold_state),
+    .describe = fold_describe,
 };
 
 /* ---- gradient ---- */
@@ -226,7 +179,7 @@ const struct kernel cuda_norm_fold = {
 struct fold_grads {
     const float *w, *weight, *sum, *mean, *var, *product, *dfolded, *dshift;
     float *dw, *dweight, *dbias; /* each may be NULL */
-    float *half_b, *c;
+    float *scaled, *c;           /* scaled [K][C]: rows of W times b/2 */
 };
 
 /* A block per row k of W. */
@@ -245,25 +198,27 @@ __global__ void __launch_bounds__(ROW_THREADS) fold_grad_rows(fold_grads g, fold
 
     double b = -a * dot * rstd / s.count, all = -a * q / s.count;
 
-    for (int i = (int)threadIdx.x; g.dw && i < s.in; i += ROW_THREADS)
-        g.dw[(int64_t)k * s.in + i] =
-            (float)(a * dfolded[i] + b * s.count * product[i] + all * g.sum[i]);
+    for (int i = (int)threadIdx.x; i < s.in; i += ROW_THREADS) {
+        if (g.dw)
+            g.dw[(int64_t)k * s.in + i] =
+                (float)(a * dfolded[i] + b * s.count * product[i] + all * g.sum[i]);
+        g.scaled[(int64_t)k * s.in + i] = (float)(b / 2 * w[i]);
+    }
     if (threadIdx.x)
         return;
     if (g.dweight)
         g.dweight[k] = (float)dot;
     if (g.dbias)
         g.dbias[k] = (float)q;
-    g.half_b[k] = (float)(b / 2);
     g.c[k] = (float)(all - b * mean);
 }
 
 /* dsum[i] = sum of c[k] w[k][i]: a block for SUM_COLUMNS columns. */
-__global__ void __launch_bounds__(TILE_GEMM_THREADS)
+__global__ void __launch_bounds__(SUM_THREADS)
     fold_dsum(const float *w, const float *c, float *dsum, fold_size s)
 {
-    constexpr int PARTS = TILE_GEMM_THREADS / SUM_COLUMNS;
-    __shared__ double shared[TILE_GEMM_THREADS];
+    constexpr int PARTS = SUM_THREADS / SUM_COLUMNS;
+    __shared__ double shared[SUM_THREADS];
     int column = (int)threadIdx.x % SUM_COLUMNS, part = (int)threadIdx.x / SUM_COLUMNS;
     int i = (int)blockIdx.x * SUM_COLUMNS + column;
     double sum = 0;
@@ -280,12 +235,21 @@ __global__ void __launch_bounds__(TILE_GEMM_THREADS)
 }
 
 static const char *fold_grad_claim(struct region *r, struct graph *, struct node *n,
-                                   struct device *)
+                                   struct device *dev)
 {
+    const char *why;
+    fold_size s;
+
     if (n->op != &op_norm_fold_grad)
         return "not the gradient of a folded batch norm";
+    s = size_of(n);
+    why = plan_product(r, dev, s.in, s.in, s.out, true);
+    if (why)
+        return why;
     region_claim_node(r, n);
-    region_workspace(r, 2 * sizeof(float) * (size_t)size_of(n).out);
+    region_workspace(r,
+                     matrix_bytes(s.out, s.in) + matrix_bytes(s.out, 1) +
+                         cublaslt_workspace(((norm_fold_state *)region_state(r))->plan));
     return nullptr;
 }
 
@@ -294,7 +258,7 @@ static void fold_grad_run(struct step *step, struct device *dev)
     fold_size s = size_of(step->node);
     const float *const *in = (const float *const *)step->in;
     float *const *out = (float *const *)step->out;
-    float *half_b = (float *)step->workspace, *c = half_b + s.out;
+    char *scaled = (char *)step->workspace, *c = scaled + matrix_bytes(s.out, s.in);
     const float *w = in[NORM_FOLD_GRAD_W];
     float *dgram = out[NORM_FOLD_GRAD_DGRAM], *dsum = out[NORM_FOLD_GRAD_DSUM];
     fold_grads g = {w,
@@ -308,23 +272,23 @@ static void fold_grad_run(struct step *step, struct device *dev)
                     out[NORM_FOLD_GRAD_DW],
                     out[NORM_FOLD_GRAD_DWEIGHT],
                     out[NORM_FOLD_GRAD_DBIAS],
-                    half_b,
-                    c};
+                    (float *)scaled,
+                    (float *)c};
 
     LAUNCH(dev, fold_grad_rows, (unsigned)s.out, ROW_THREADS, 0, g, s);
-    if (dgram && s.in < 256)
-        LAUNCH(dev, fold_dgram<2>, tiles_of(s.in, s.in, 32), TILE_GEMM_THREADS, 0, w,
-               half_b, dgram, s);
-    else if (dgram)
-        LAUNCH(dev, fold_dgram<4>, tiles_of(s.in, s.in, 64), TILE_GEMM_THREADS, 0, w,
-               half_b, dgram, s);
+    if (dgram)
+        cublaslt_run(dev, ((const norm_fold_state *)step->state)->plan, w, scaled, dgram,
+                     nullptr, c + matrix_bytes(s.out, 1));
     if (dsum)
-        LAUNCH(dev, fold_dsum, cuda_blocks(s.in, SUM_COLUMNS, 1), TILE_GEMM_THREADS, 0, w,
-               c, dsum, s);
+        LAUNCH(dev, fold_dsum, cuda_blocks(s.in, SUM_COLUMNS, 1), SUM_THREADS, 0, w,
+               (float *)c, dsum, s);
 }
 
 const struct kernel cuda_norm_fold_grad = {
     .name = "cuda norm_fold_grad",
     .claim = fold_grad_claim,
     .run = fold_grad_run,
+    .release = fold_release,
+    .state_size = sizeof(norm_fold_state),
+    .describe = fold_describe,
 };

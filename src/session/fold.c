@@ -5,7 +5,7 @@
 /* Shares of the theoretical rates that kernels reach, and the seconds of the small ones. */
 #define BANDWIDTH_SHARE 0.88
 #define PRODUCT_SHARE   0.6
-#define FP32_SHARE      0.35
+#define FP32_SHARE      0.5
 #define SMALL_KERNELS   16e-6
 
 struct fold_choice fold_choice(const struct config *cfg, const struct backend *backend,
