@@ -8,6 +8,8 @@
  */
 #include "ops/bias_grad.h"
 
+#include "cuda/bias_grad.h"
+
 #include "cuda/batchnorm.h"
 #include "cuda/kernels.h"
 #include "cuda/pad.h"
@@ -38,6 +40,11 @@ static struct tensor *offset_of_dx(const struct tensor *dy, int64_t *from)
         *from = 0;
     return p && p->op == &op_batchnorm_grad_apply ? p->in[BATCHNORM_GRAD_APPLY_OFFSET]
                                                   : nullptr;
+}
+
+int bias_grad_chunks(const struct device *dev, const tile *t)
+{
+    return tile_chunks(*t, dev->what.multiprocessors * BLOCKS);
 }
 
 static const char *bias_grad_claim(struct region *r, struct graph *, struct node *n,
@@ -72,7 +79,7 @@ static const char *bias_grad_claim(struct region *r, struct graph *, struct node
     WITH_DTYPE(dy->dtype, T, {
         st->t = tile_of(rows, channels, channels % vec<T>::N ? 1 : vec<T>::N);
     });
-    st->chunks = tile_chunks(st->t, dev->what.multiprocessors * BLOCKS);
+    st->chunks = bias_grad_chunks(dev, &st->t);
     st->own = (int)tensor_len(n->out[0]);
     region_claim(r, n);
     if (joined)
@@ -144,6 +151,13 @@ __global__ void __launch_bounds__(COMBINE_THREADS)
         db[c] = (float)sum;
 }
 
+void bias_grad_combine(struct device *dev, const float *sums, float *db, int own,
+                       int channels, int chunks)
+{
+    LAUNCH(dev, sum_chunks, combine_blocks(channels), COMBINE_THREADS, 0, sums, db, own,
+           channels, chunks);
+}
+
 static void bias_grad_run(struct step *s, struct device *dev)
 {
     const bias_state *st = (const bias_state *)s->state;
@@ -165,8 +179,7 @@ static void bias_grad_run(struct step *s, struct device *dev)
                        (const T *)s->in[0], (const T *)nullptr, sums, st->t, st->chunks);
         });
     });
-    LAUNCH(dev, sum_chunks, combine_blocks(st->t.channels), COMBINE_THREADS, 0,
-           (const float *)sums, (float *)s->out[0], st->own, st->t.channels, st->chunks);
+    bias_grad_combine(dev, sums, (float *)s->out[0], st->own, st->t.channels, st->chunks);
 }
 
 extern const struct kernel cuda_bias_grad = {

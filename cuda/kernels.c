@@ -1,5 +1,7 @@
 #include "cuda/kernels.h"
 
+#include "cuda/residual.h"
+
 const struct kernel *const cuda_kernels[] = {
     &cuda_head,
     &cuda_head_grad,
@@ -22,6 +24,7 @@ const struct kernel *const cuda_kernels[] = {
     &cuda_batchnorm_fold,
     &cuda_batchnorm_grad_apply,
     &cuda_batchnorm_grad_stats,
+    &cuda_layer_scale_grad,
     &cuda_layer_scale,
     &cuda_groupnorm,
     &cuda_layernorm,
@@ -43,6 +46,7 @@ const struct kernel *const cuda_kernels[] = {
     &cuda_pointwise,
     &cuda_expr,
     &cuda_reduce_sum,
+    &cuda_residual_sum,
     &cuda_add,
     &cuda_dropout,
     &cuda_add_noise,

@@ -18,9 +18,7 @@ static bool is_sum(const struct node *add, enum phase phase)
            add->in[1]->dtype == add->out[0]->dtype;
 }
 
-/* Returns the rows of `channels` per sample of the drop; 0 if samples end within rows or
- * there are more rows than a divider (cuda/divide.h) supports. */
-static int64_t sample_rows(const struct node *drop, int64_t channels)
+int64_t residual_rows(const struct node *drop, int64_t channels)
 {
     const struct tensor *t = drop->out[0];
     int64_t sample = tensor_len(t) / t->dim[0];
@@ -42,7 +40,7 @@ bool residual_before(struct residual *f, const struct graph *g, struct node *nor
         .add = add, .norm = norm, .branch = add->in[0], .other = add->in[1]};
     for (int i = 0; i < 2 && !f->drop; i++) {
         struct node *drop = sole_producer(g, add->in[i], &op_drop_path);
-        int64_t rows = drop ? sample_rows(drop, tensor_channels(x)) : 0;
+        int64_t rows = drop ? residual_rows(drop, tensor_channels(x)) : 0;
 
         if (!rows || drop->phase != norm->phase ||
             drop->in[DROPOUT_X]->dtype != x->dtype ||
@@ -71,6 +69,6 @@ bool residual_after(struct residual *f, const struct graph *g, struct node *last
         f->other = add->in[1 - i];
     }
     if (f->norm && drop)
-        f->rows = sample_rows(drop, tensor_channels(f->norm->in[LAYERNORM_GRAD_X]));
+        f->rows = residual_rows(drop, tensor_channels(f->norm->in[LAYERNORM_GRAD_X]));
     return f->norm && (!drop || f->rows) && f->norm->phase == last->phase;
 }

@@ -25,6 +25,12 @@ struct residual {
     int64_t rows; /* per sample, with drop */
 };
 
+extern const struct kernel cuda_residual_sum, cuda_layer_scale_grad;
+
+/* Returns the rows of `channels` per sample of the drop; 0 if samples end within rows or
+ * there are more rows than a divider (cuda/divide.h) supports. */
+int64_t residual_rows(const struct node *drop, int64_t channels);
+
 /* Finds the sum that `norm` reads. Returns false if there is none or it cannot be fused. */
 bool residual_before(struct residual *f, const struct graph *g, struct node *norm,
                      const struct device *dev);

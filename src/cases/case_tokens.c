@@ -3,15 +3,15 @@
 
 #include "cases/case_build.h"
 
-#include "ops/matmul.h"
-#include "ops/softmax.h"
+#include "ops/activation.h"
 #include "ops/add.h"
 #include "ops/dropout.h"
-#include "ops/activation.h"
 #include "ops/image.h"
 #include "ops/layer_scale.h"
 #include "ops/layernorm.h"
 #include "ops/linear.h"
+#include "ops/matmul.h"
+#include "ops/softmax.h"
 #include "ops/view.h"
 
 struct tensor *case_plain(struct case_build *c, const char *name, const int64_t *dim,
@@ -174,6 +174,20 @@ void case_residual_view(struct case_build *c, const struct op_case *row,
     x = add(c->b, x, y, "add");
     y = view_image(c->b, layernorm(c->b, view_tokens(c->b, x, "view"), "norm"), "back");
     case_output(c, add(c->b, y, x, "add2"));
+}
+
+/* The end of ConvNeXt's block; `out` 0: without a layer scale. */
+void case_residual_sums(struct case_build *c, const struct op_case *row,
+                        const struct case_size *s)
+{
+    float rate = ((const struct dropout_attrs *)row->attrs)->rate;
+    struct tensor *x = case_image(c, "x", s->dim, CASE_SIGNED), *y;
+
+    y = view_tokens(c->b, gelu(c->b, x, "act"), "view");
+    if (s->out)
+        y = layer_scale(c->b, y, "ls");
+    y = drop_path(c->b, view_image(c->b, y, "back"), "drop", .rate = rate);
+    case_output(c, add(c->b, y, x, "add"));
 }
 
 /* dim: two dims of the batch, rows, and sums; `out` columns. Plain operands. */

@@ -9,6 +9,9 @@
 #define RESIDUAL(...)                                                                    \
     .build = case_residual_norms, .chain = true, ATTRS(dropout_attrs, __VA_ARGS__)
 
+#define RESIDUAL_SUMS(...)                                                               \
+    .build = case_residual_sums, .chain = true, ATTRS(dropout_attrs, __VA_ARGS__)
+
 /* Tokens of a Swin-T at batch 16: its first and its last stage. */
 #define TOKENS1 .bench = {.dim = {16, 56, 56, 96}, .out = 384}
 #define TOKENS4 .bench = {.dim = {16, 7, 7, 768}, .out = 3072}
@@ -238,5 +241,44 @@ const struct op_case rows_tokens[] = {
      STAGE1_WIDE,
      .chain = true,
      ATTRS(dropout_attrs, .rate = 0.4f)},
+    {.name = "residual sums",
+     .small = {.dim = {4, 16, 3, 2}, .out = 1},
+     STAGE1_WIDE,
+     RESIDUAL_SUMS(.rate = 0.4f)},
+    {.name = "residual sums, all kept",
+     .small = {.dim = {3, 8, 2, 3}, .out = 1},
+     STAGE1_WIDE,
+     RESIDUAL_SUMS(.rate = 0)},
+    {.name = "residual sums without scale",
+     .small = {.dim = {3, 8, 2, 3}},
+     STAGE1_WIDE,
+     RESIDUAL_SUMS(.rate = 0.4f)},
+    {.name = "residual sums, odd",
+     .small = {.dim = {5, 5, 2, 3}, .out = 1},
+     STAGE1_WIDE,
+     RESIDUAL_SUMS(.rate = 0.4f)},
+    {.name = "residual sums of a share",
+     .small = {.dim = {4, 12, 2, 2}, .out = 1},
+     STAGE1_WIDE,
+     .batch = &case_group_of_three,
+     .half = 2,
+     RESIDUAL_SUMS(.rate = 0.4f)},
+    {.name = "residual sums inference",
+     .small = {.dim = {2, 12, 3, 2}, .out = 1},
+     STAGE1_WIDE,
+     .inference = true,
+     .no_gradient = true,
+     RESIDUAL_SUMS(.rate = 0.4f)},
+    {.name = "residual sums 96",
+     WIDE,
+     .small = {.dim = {7, 96, 13, 5}, .out = 1},
+     STAGE1_WIDE,
+     RESIDUAL_SUMS(.rate = 0.4f)},
+    {.name = "residual sums many rows",
+     .slow = true,
+     WIDE,
+     .small = {.dim = {29, 35, 17, 3}, .out = 1},
+     STAGE1_WIDE,
+     RESIDUAL_SUMS(.rate = 0.4f)},
     {.name = NULL},
 };

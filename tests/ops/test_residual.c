@@ -1,7 +1,8 @@
 /*
- * Residual sums that the GPU's layer norms include (cuda/residual.h): they are fused
- * wherever the op table has them, and every result has the same bits as with separate
- * kernels (CUDNN.FUSE False).
+ * Residual sums that the GPU's layer norms include (cuda/residual.h), or that include a
+ * layer scale and a drop path (cuda/residual_sum.cu, cuda/layer_scale_grad.cu): they are
+ * fused wherever the op table has them, and every result has the same bits as with
+ * separate kernels (CUDNN.FUSE False).
  */
 #include <string.h>
 
@@ -10,7 +11,12 @@
 #include "tests/ops/backends.h"
 #include "tests/test.h"
 
-static const char prefix[] = "residual norms";
+static const char norms[] = "residual norms", sums[] = "residual sums";
+
+static bool begins(const struct op_case *row, const char *prefix)
+{
+    return !strncmp(row->name, prefix, strlen(prefix));
+}
 
 /* Returns the number of program steps that use this kernel. */
 static int steps_of(const struct case_run *r, const char *kernel)
@@ -31,8 +37,24 @@ static void run_row(const struct op_case *row, const struct backend *backend,
     case_fetch(r, v);
 }
 
+/* The sum takes everything before it, and gamma's gradient the drop_path's. */
+static void check_sums(const struct case_run *fused, const struct case_run *apart)
+{
+    bool training = !fused->row->inference, scales = fused->row->small.out > 0;
+    bool drops = training && steps_of(apart, "cuda dropout") > 0;
+
+    assert_int_equal(steps_of(fused, "cuda residual sum"), drops || scales);
+    assert_int_equal(steps_of(fused, "cuda add"),
+                     steps_of(apart, "cuda add") - (drops || scales));
+    assert_int_equal(steps_of(fused, "cuda layer_scale gradients"), training && scales);
+    assert_int_equal(steps_of(fused, "cuda layer_scale"), 0);
+    assert_int_equal(steps_of(apart, "cuda layer_scale"),
+                     scales ? (training ? 2 : 1) : 0);
+    assert_int_equal(steps_of(fused, "cuda dropout"), drops && !scales);
+}
+
 /* The last drop_path's gradient reads only the norm's dx, so it remains a step. */
-static void check_steps(const struct case_run *fused, const struct case_run *apart)
+static void check_norms(const struct case_run *fused, const struct case_run *apart)
 {
     bool training = !fused->row->inference;
     int drops = steps_of(apart, "cuda dropout");
@@ -52,7 +74,7 @@ static int compare_row(const struct op_case *row, const struct backend *backend,
 
     for (int i = 0; i < 2; i++)
         run_row(row, backend, dev[i], o, &run[i], &v[i]);
-    check_steps(&run[0], &run[1]);
+    (begins(row, norms) ? check_norms : check_sums)(&run[0], &run[1]);
     assert_int_equal(v[0].n, v[1].n);
     for (int i = 0; i < v[0].n; i++) {
         const struct case_value *a = &v[0].item[i], *b = &v[1].item[i];
@@ -92,14 +114,14 @@ static void test_bits(void **state)
     dev[1] = backend->open(&(const struct device_options){.apart = true});
     for (int i = 0; (row = op_case_at(i)); i++)
         for (int k = 0; k < 3 && row_wanted(row); k++)
-            if (!strncmp(row->name, prefix, strlen(prefix))) {
+            if (begins(row, norms) || begins(row, sums)) {
                 wrong += compare_row(row, backend, dev,
                                      &(const struct case_options){.dtype = dtypes[k]});
                 rows++;
             }
     backend->close(dev[0]);
     backend->close(dev[1]);
-    assert_enough(rows >= 24);
+    assert_enough(rows >= 48);
     assert_int_equal(wrong, 0);
 }
 
