@@ -11,6 +11,7 @@
  * Bytes: x once. The blocks' sums are 12 bytes per channel and block, in the workspace.
  */
 #include "cuda/batchnorm.h"
+#include "cuda/conv2d_stats.h"
 #include "cuda/kernels.h"
 #include "ops/batchnorm_formula.h"
 #include "ops/batchnorm_parts.h"
@@ -190,15 +191,18 @@ struct stats_state {
     int out_sum, out_finals;           /* indices of the first writes */
 };
 
-/* Returns the stats node of finalize f if f is the only reader of its sums. */
-static struct node *stats_before(const struct graph *g, const struct node *f)
+/* Returns the stats node of finalize f if f is the only reader of its sums, and its
+ * convolution does not compute them. */
+static struct node *stats_before(struct graph *g, const struct node *f,
+                                 struct device *dev)
 {
     const struct tensor *sum = f->in[BATCHNORM_FINALIZE_SUM];
     const struct tensor *squares = f->in[BATCHNORM_FINALIZE_SQUARES];
     struct node *s = sum->producer;
 
     return s && s == squares->producer && s->op == &op_batchnorm_stats && node_free(s) &&
-                   tensor_only_reader(g, sum) && tensor_only_reader(g, squares)
+                   tensor_only_reader(g, sum) && tensor_only_reader(g, squares) &&
+                   !cuda_conv2d_sums(g, s, dev)
                ? s
                : nullptr;
 }
@@ -230,7 +234,7 @@ static const char *stats_claim(struct region *r, struct graph *g, struct node *n
     if (!alone && n->op != &op_batchnorm_finalize)
         return "not the statistics of a batch norm";
     if (!alone)
-        s = stats_before(g, n);
+        s = stats_before(g, n, dev);
 
     st->out_sum = -1;
     if (s)

@@ -270,6 +270,26 @@ static cudnnBackendDescriptor_t build_reshape(struct cudnn_pool *p,
     return d;
 }
 
+static cudnnBackendDescriptor_t build_stats(struct cudnn_pool *p,
+                                            const struct cudnn_graph *g,
+                                            const struct cudnn_op *o,
+                                            const cudnnBackendDescriptor_t *tensor)
+{
+    cudnnBackendDescriptor_t d =
+        cudnn_new(p, CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR);
+    cudnnGenStatsMode_t mode = CUDNN_GENSTATS_SUM_SQSUM;
+
+    (void)g;
+    cudnn_set(p, d, CUDNN_ATTR_OPERATION_GENSTATS_MODE, CUDNN_TYPE_GENSTATS_MODE, 1,
+              &mode);
+    set_type(p, d, CUDNN_ATTR_OPERATION_GENSTATS_MATH_PREC, DTYPE_F32);
+    cudnn_set_desc(p, d, CUDNN_ATTR_OPERATION_GENSTATS_XDESC, tensor[o->in[0]]);
+    cudnn_set_desc(p, d, CUDNN_ATTR_OPERATION_GENSTATS_SUMDESC, tensor[o->out]);
+    cudnn_set_desc(p, d, CUDNN_ATTR_OPERATION_GENSTATS_SQSUMDESC, tensor[o->more[0]]);
+    (void)cudnn_finalize(p, d, "operation");
+    return d;
+}
+
 /* By kind; NULL: a pointwise operation. */
 static cudnnBackendDescriptor_t (*const builder[])(struct cudnn_pool *,
                                                    const struct cudnn_graph *,
@@ -278,7 +298,7 @@ static cudnnBackendDescriptor_t (*const builder[])(struct cudnn_pool *,
     [CUDNN_CONV] = build_conv,        [CUDNN_DATA_GRAD] = build_conv,
     [CUDNN_WEIGHT_GRAD] = build_conv, [CUDNN_MAX] = build_reduction,
     [CUDNN_SUM] = build_reduction,    [CUDNN_MATMUL] = build_matmul,
-    [CUDNN_RESHAPE] = build_reshape,
+    [CUDNN_RESHAPE] = build_reshape,  [CUDNN_STATS] = build_stats,
 };
 
 cudnnBackendDescriptor_t cudnn_build(struct cudnn_pool *p, const struct cudnn_graph *g)

@@ -3,11 +3,11 @@
 #include "base/error.h"
 #include "cuda/pad.h"
 #include "cuda/weights.h"
+#include "ops/activation.h"
 #include "ops/add.h"
 #include "ops/batchnorm_parts.h"
 #include "ops/cast.h"
 #include "ops/conv2d.h"
-#include "ops/activation.h"
 
 struct node *cudnn_fold_of(const struct node *apply)
 {
@@ -280,6 +280,21 @@ static void emit_cast(struct cudnn_claim *c, const struct node *n)
     c->value_of[value(c, n->in[CAST_X])] = n->out[0];
 }
 
+/* The convolution's result is stored as well. */
+static void emit_stats(struct cudnn_claim *c, const struct node *n)
+{
+    struct tensor *y = n->in[BATCHNORM_STATS_X];
+    struct tensor *squares = n->out[BATCHNORM_STATS_SQUARES];
+    int x = value(c, y), sum = output(c, n->out[BATCHNORM_STATS_SUM]);
+    int second = output(c, squares);
+
+    c->graph.tensor[x].real = c->graph.tensor[second].real = true;
+    c->graph.tensor[x].dtype = y->dtype;
+    c->operand[x] = (struct cudnn_operand){CUDNN_SOURCE_WRITE, y};
+    c->operand[second] = (struct cudnn_operand){CUDNN_SOURCE_WRITE, squares};
+    cudnn_graph_op(&c->graph, CUDNN_STATS, x, -1, sum)->more[0] = second;
+}
+
 static const struct emit {
     const struct op *op;
     void (*emit)(struct cudnn_claim *c, const struct node *n);
@@ -290,6 +305,7 @@ static const struct emit {
     {&op_add, emit_add},
     {&op_cast, emit_cast},
     {&op_batchnorm_apply, emit_apply},
+    {&op_batchnorm_stats, emit_stats},
 };
 
 static void emit_node(struct cudnn_claim *c, const struct node *n)

@@ -196,6 +196,7 @@ static const char *const kind_name[] = {
     [CUDNN_SUM] = "sum",
     [CUDNN_MATMUL] = "matmul",
     [CUDNN_RESHAPE] = "reshape",
+    [CUDNN_STATS] = "stats",
 };
 
 static void add_numbers(struct strbuf *s, const int64_t *v, int n)

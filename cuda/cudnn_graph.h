@@ -44,8 +44,10 @@ enum cudnn_op_kind {
     CUDNN_SELECT, /* in: a if more[0] is true, else b */
     CUDNN_MAX,    /* in: x; maximum over the dimensions that are 1 in the result */
     CUDNN_SUM,
-    CUDNN_MATMUL, /* in: a, b; more: lengths of rows, columns, products; or -1 */
-    CUDNN_RESHAPE /* in: x; same memory, other dimensions and strides */
+    CUDNN_MATMUL,  /* in: a, b; more: lengths of rows, columns, products; or -1 */
+    CUDNN_RESHAPE, /* in: x; same memory, other dimensions and strides */
+
+    CUDNN_STATS /* in: x; out, more[0]: sums of x and of x^2 per channel, fp32 */
 };
 
 struct cudnn_geometry {
@@ -55,7 +57,7 @@ struct cudnn_geometry {
 struct cudnn_tensor {
     enum dtype dtype;
     bool real;
-    bool boolean;  /* instead of dtype */
+    bool boolean; /* instead of dtype */
     /* one number on the host, the same for all runs: value; counts as real */
     bool by_value;
     bool filled; /* int32 in memory, all equal to `value` */
@@ -68,7 +70,7 @@ struct cudnn_op {
     int in[2], out; /* tensors; -1 if absent */
     struct cudnn_geometry conv;
     float limit;       /* CUDNN_RELU: upper bound; 0: none */
-    int axis, more[3]; /* for the attention kinds described above */
+    int axis, more[3]; /* for the last kinds described above */
 };
 
 struct cudnn_graph {

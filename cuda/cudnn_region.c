@@ -122,7 +122,7 @@ static void take_operand(const struct cudnn_claim *c, struct region *r, int i, i
     }
 }
 
-static void claim_nodes(struct cudnn_claim *c, struct region *r, struct cudnn_plan *plan)
+void cudnn_claim_take(struct cudnn_claim *c, struct region *r, struct cudnn_plan *plan)
 {
     struct cudnn_state *st = region_state(r);
     int n = 0;
@@ -144,7 +144,7 @@ static void claim_nodes(struct cudnn_claim *c, struct region *r, struct cudnn_pl
     region_workspace(r, plan->workspace);
 }
 
-static struct cudnn_plan *plan_of(struct cudnn_claim *c)
+struct cudnn_plan *cudnn_claim_plan(struct cudnn_claim *c)
 {
     cudnn_emit(c);
     cudnn_graph_undilate(&c->graph);
@@ -163,7 +163,7 @@ static struct cudnn_plan *retry_plan(struct cudnn_claim *c, bool bias_apart, boo
 
     memcpy(next.node, c->node, sizeof(next.node));
     *c = next;
-    return plan_of(c);
+    return cudnn_claim_plan(c);
 }
 
 /* True for a single layer whose bias no engine fuses: it is added after the plan. */
@@ -177,7 +177,7 @@ static bool bias_may_wait(const struct cudnn_claim *c)
 
 const char *cudnn_claim(struct cudnn_claim *c, struct region *r)
 {
-    struct cudnn_plan *plan = plan_of(c);
+    struct cudnn_plan *plan = cudnn_claim_plan(c);
 
     if (plan->why && cudnn_fills(c))
         return plan->why;
@@ -187,7 +187,7 @@ const char *cudnn_claim(struct cudnn_claim *c, struct region *r)
         plan = retry_plan(c, c->bias_apart, true);
     if (plan->why)
         return plan->why;
-    claim_nodes(c, r, plan);
+    cudnn_claim_take(c, r, plan);
     return NULL;
 }
 

@@ -75,6 +75,11 @@ bool cudnn_chain(struct cudnn_claim *c, struct graph *g, struct node *n,
 /* c->joined may be set for a convolution; the claim then fails rather than ignore it. */
 const char *cudnn_claim(struct cudnn_claim *c, struct region *r);
 
+/* The two halves of a claim, for other lists of nodes. The plan has `why` if there is no
+ * engine; otherwise cudnn_claim_take() takes the nodes. */
+struct cudnn_plan *cudnn_claim_plan(struct cudnn_claim *c);
+void cudnn_claim_take(struct cudnn_claim *c, struct region *r, struct cudnn_plan *plan);
+
 /* The state, run, and release of every kernel that claims this way. */
 struct cudnn_state {
     struct cudnn_plan *plan;

@@ -1,5 +1,6 @@
 #include "cuda/kernels.h"
 
+#include "cuda/conv2d_stats.h"
 #include "cuda/residual.h"
 
 const struct kernel *const cuda_kernels[] = {
@@ -13,6 +14,7 @@ const struct kernel *const cuda_kernels[] = {
     &cuda_gram_grad,
     &cuda_norm_fold,
     &cuda_norm_fold_grad,
+    &cuda_conv2d_stats,
     &cuda_conv2d,
     &cuda_conv2d_data_grad,
     &cuda_conv2d_weight_grad,

@@ -4,6 +4,7 @@
 
 #include "base/strbuf.h"
 #include "cuda/backend.h"
+#include "cuda/conv2d_stats.h"
 #include "cuda/kernels.h"
 #include "cuda/library.h"
 #include "ops/conv2d.h"
@@ -13,8 +14,13 @@
 
 /* The kernels under test; the reference claims everything else, as nothing is run. */
 static const struct kernel *const kernels[] = {
-    &cuda_conv2d, &cuda_conv2d_data_grad, &cuda_conv2d_weight_grad,
-    &cuda_qlayer, &kernel_reference,      NULL,
+    &cuda_conv2d_stats,
+    &cuda_conv2d,
+    &cuda_conv2d_data_grad,
+    &cuda_conv2d_weight_grad,
+    &cuda_qlayer,
+    &kernel_reference,
+    NULL,
 };
 
 struct device *ask_open(void)
@@ -65,6 +71,7 @@ struct asked ask_convs(const struct program *p, const char *what)
         }
         a.convs++;
         a.alone += n->region->nnode == 1;
+        a.summed += n->region->kernel == &cuda_conv2d_stats;
         if (n->region->workspace > a.workspace)
             a.workspace = n->region->workspace;
     }
@@ -79,8 +86,9 @@ struct asked ask_convs(const struct program *p, const char *what)
                       p->region[i]->anchor->op->name, p->region[i]->nnode, text.buf);
     }
     strbuf_release(&text);
-    print_message("%s: %d convolutions, %d alone, largest workspace %.1f MiB\n", what,
-                  a.convs, a.alone, (double)a.workspace / 1048576);
+    print_message("%s: %d convolutions, %d alone, %d with sums, largest workspace %.1f "
+                  "MiB\n",
+                  what, a.convs, a.alone, a.summed, (double)a.workspace / 1048576);
     return a;
 }
 

@@ -16,6 +16,7 @@ struct program *ask_compile(struct graph *g, struct device *dev);
 
 struct asked {
     int convs, alone; /* alone: nothing else in the region */
+    int summed;       /* with the sums for a batch norm */
     size_t workspace; /* largest workspace */
 };
 

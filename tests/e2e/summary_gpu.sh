@@ -44,6 +44,12 @@ assert 5000 < s["predicted_images_per_second"] < 12000, s["predicted_images_per_
 print("arena %.3f GiB, %.2f %% above its lower bound" % (arena / 2**30, 100 * arena / bound - 100))
 EOF
 
+# The statistics of batch norms come with the convolutions, except the stem's.
+[ "$(grep -c '^forward .* cuda conv2d statistics  *batchnorm_stats + conv2d' h200.txt)" = 52 ] ||
+  fail "statistics in convolutions: $(grep -c 'cuda conv2d statistics  *batchnorm_stats' h200.txt)"
+ask apart50.txt --device h200 --opts CUDNN.FUSE=False || fail "summary, apart"
+grep -q 'cuda conv2d statistics' apart50.txt && fail "CUDNN.FUSE False: statistics in convolutions"
+
 # The largest batch that fits; beyond 2672 a tensor would have 2^31 elements.
 ask huge.txt --device h200 --batch-size 4096 || fail "huge"
 grep -q "that fits is [0-9]*; beyond 2672 there are tensors of 2^31 elements" huge.txt ||
@@ -164,6 +170,32 @@ if [ -n "$stub" ] && [[ $trainc != *emulated ]]; then
   LD_PRELOAD=$stub ask stub.txt --device h200 --json stub.json || fail "stub"
   expect_line "runtime-compiled" stub.txt
   expect_line "^backward .* cuda conv2d_data_grad .*conv2d_data_grad + add\|add + conv2d_data_grad" stub.txt
+
+  # ResNet-50 with folded batch norms on an H100: bytes, arena, and predicted time of a step.
+  cat >h100.json <<'EOF'
+{"maxGridSize":[2147483647,65535,65535],"maxBlockSize":[1024,1024,64],"regsPerBlock":65536,
+"multiProcessorCount":132,"warpSize":32,"maxSharedMemoryPerBlock":49152,
+"maxSharedMemoryPerBlockOptin":232448,"reservedSharedMemoryPerBlock":1024,"maxRegistersPerSM":65536,
+"maxCtasPerSM":32,"maxThreadsPerBlock":1024,"maxThreadsPerSM":2048,"pciDeviceId":0,"isTccDriver":0,
+"supportCoopLaunch":1,"totalGlobalMem":85017493504,"smClockRateKHz":1980000,
+"memClockRateKHz":2619000,"memoryBusWidth":5120,"l2CacheSize":52428800,"cudaDeviceId":0,
+"deviceVer":900,"driverVer":13000,"deviceName":"NVIDIA H100 80GB HBM3"}
+EOF
+  for type in fp16 bf16; do
+    LD_PRELOAD=$stub "$trainc" summary --cfg "$here/configs/resnet50.yaml" --batch-size 256 --device h100.json \
+      --json folded.json "${opts[@]}" AMP.DTYPE=$type MODEL.FOLD_BN=auto >folded.txt 2>log || fail "folded, $type"
+    python3 - folded.json <<'EOF' || fail "folded, $type"
+import json, sys
+s = json.load(open(sys.argv[1]))
+moved = sum(c["bytes"] for c in s["claims"])
+folded = [c for c in s["claims"] if c["kernel"] == "cuda norm_fold"]
+assert len(folded) == 17 and all("without TF32" in c["detail"] for c in folded), len(folded)
+assert moved <= 68e9, moved
+assert s["arena_bytes"] <= 7.5 * 2**30, s["arena_bytes"]
+assert s["predicted_seconds"] <= 30e-3, s["predicted_seconds"]
+print("folded: %.1f GB, %.2f ms" % (moved / 1e9, 1e3 * s["predicted_seconds"]))
+EOF
+  done
 
   # cuDNN computes attention of ViT-S and ViT-B, forward and backward, in both 16-bit types; the
   # memory plan includes its workspace, such as the sums of dq.
