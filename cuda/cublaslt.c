@@ -1,6 +1,5 @@
 #include "cuda/cublaslt.h"
 
-#include <cublasLt.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -10,51 +9,8 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/strbuf.h"
+#include "cuda/cublaslt_lib.h"
 #include "cuda/library.h"
-
-#define CALLS(X)                                                                         \
-    X(Create)                                                                            \
-    X(Destroy)                                                                           \
-    X(GetStatusString)                                                                   \
-    X(MatmulDescCreate)                                                                  \
-    X(MatmulDescDestroy)                                                                 \
-    X(MatmulDescSetAttribute)                                                            \
-    X(MatrixLayoutCreate)                                                                \
-    X(MatrixLayoutDestroy)                                                               \
-    X(MatmulPreferenceCreate)                                                            \
-    X(MatmulPreferenceDestroy)                                                           \
-    X(MatmulPreferenceSetAttribute)                                                      \
-    X(MatmulAlgoGetHeuristic)                                                            \
-    X(MatmulAlgoCheck)                                                                   \
-    X(MatmulAlgoConfigGetAttribute)                                                      \
-    X(LoggerSetCallback)                                                                 \
-    X(LoggerSetLevel)                                                                    \
-    X(LoggerOpenFile)                                                                    \
-    X(Matmul)
-
-struct cublaslt {
-    const struct cuda_library *library;
-    cublasLtHandle_t handle;
-#define X(name) __typeof__(cublasLt##name) *name;
-    CALLS(X)
-#undef X
-};
-
-/* ALIGNMENT: guaranteed alignment of matrices and vectors in bytes. OFFERS: number of
- * algorithms to request. */
-enum { ALIGNMENT = 16, OFFERS = 8 };
-
-/* cuBLASLt is column-major: its A is our B, its B is our A, its D is our D transposed. */
-struct cublaslt_plan {
-    struct cublaslt *c;
-    cublasLtMatmulDesc_t desc;
-    cublasLtMatrixLayout_t a, b, d; /* in our names */
-    cublasLtMatmulAlgo_t algo;
-    size_t workspace;
-    void *vector; /* the one set in the description */
-    struct cublaslt_matmul what;
-    int number; /* the library's algorithm number; -1: unknown */
-};
 
 /* Message of the library's last error, which it may report on any thread. */
 static _Thread_local char last_message[240];
@@ -88,7 +44,7 @@ static void redirect_log(struct cublaslt *c)
 }
 
 /* `call`: source text of the call, such as "c->Matmul(c->handle, ...". */
-static void check(struct device *dev, cublasStatus_t status, const char *call)
+void cublaslt_check(struct device *dev, cublasStatus_t status, const char *call)
 {
     const char *hint = status == CUBLAS_STATUS_EXECUTION_FAILED ? cuda_hint_late
                        : status == CUBLAS_STATUS_ALLOC_FAILED   ? cuda_hint_memory
@@ -103,8 +59,6 @@ static void check(struct device *dev, cublasStatus_t status, const char *call)
     (void)snprintf(name, sizeof(name), "cublasLt%.*s", len - from, call + from);
     cuda_fail(dev, name, dev->cublaslt->GetStatusString(status), last_message, hint);
 }
-
-#define CHECK(dev, call) check((dev), (call), #call)
 
 static struct cublaslt *cublaslt_open(struct device *dev)
 {
@@ -121,11 +75,11 @@ static struct cublaslt *cublaslt_open(struct device *dev)
 #define X(name)                                                                          \
     at = cuda_library_symbol(c->library, "cublasLt" #name);                              \
     memcpy(&c->name, &at, sizeof(at));
-    CALLS(X)
+    CUBLASLT_CALLS(X)
 #undef X
     dev->cublaslt = c;
     redirect_log(c);
-    CHECK(dev, c->Create(&c->handle));
+    CUBLASLT_CHECK(dev, c->Create(&c->handle));
     return c;
 }
 
@@ -137,6 +91,9 @@ void cublaslt_close(struct device *dev)
         return;
     dev->cublaslt = NULL;
     (void)c->Destroy(c->handle);
+    for (size_t i = 0; i < c->choice.n; i++)
+        free(c->choice.entry[i].value);
+    strmap_release(&c->choice);
     free(c);
 }
 
@@ -148,7 +105,7 @@ static cudaDataType_t data_type(enum dtype d)
 static void set(struct device *dev, struct cublaslt_plan *p,
                 cublasLtMatmulDescAttributes_t name, const void *value, size_t size)
 {
-    CHECK(dev, p->c->MatmulDescSetAttribute(p->desc, name, value, size));
+    CUBLASLT_CHECK(dev, p->c->MatmulDescSetAttribute(p->desc, name, value, size));
 }
 
 static void set_vector(struct device *dev, struct cublaslt_plan *p, void *vector)
@@ -169,7 +126,7 @@ static void describe(struct device *dev, struct cublaslt_plan *p,
         w->vector == CUBLASLT_BIAS ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_BGRADB;
     cudaDataType_t out = data_type(w->out);
 
-    CHECK(dev, p->c->MatmulDescCreate(&p->desc, compute, CUDA_R_32F));
+    CUBLASLT_CHECK(dev, p->c->MatmulDescCreate(&p->desc, compute, CUDA_R_32F));
     set(dev, p, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof(first));
     set(dev, p, CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof(second));
     if (w->vector == CUBLASLT_NONE)
@@ -178,52 +135,15 @@ static void describe(struct device *dev, struct cublaslt_plan *p,
     set(dev, p, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &out, sizeof(out));
     /* There is no vector yet, but the heuristic and the algorithm check look at the
      * alignment of its address. */
-    set_vector(dev, p, (void *)(uintptr_t)ALIGNMENT);
+    set_vector(dev, p, (void *)(uintptr_t)CUBLASLT_ALIGNMENT);
 }
 
 /* Describes a row-major matrix of `rows` and `columns`. */
 static void layout(struct device *dev, struct cublaslt *c, cublasLtMatrixLayout_t *l,
                    enum dtype type, int64_t rows, int64_t columns)
 {
-    CHECK(dev, c->MatrixLayoutCreate(l, data_type(type), (uint64_t)columns,
-                                     (uint64_t)rows, columns));
-}
-
-static const char *find_algorithm(struct device *dev, struct cublaslt_plan *p)
-{
-    static const cublasLtMatmulPreferenceAttributes_t alignment[] = {
-        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
-        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
-        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
-        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES,
-    };
-    uint32_t scheme = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE, align = ALIGNMENT;
-    uint64_t workspace = CUBLASLT_WORKSPACE;
-    cublasLtMatmulHeuristicResult_t found[OFFERS];
-    cublasLtMatmulPreference_t pref;
-    cublasStatus_t status;
-    int n = 0;
-
-    CHECK(dev, p->c->MatmulPreferenceCreate(&pref));
-    CHECK(dev, p->c->MatmulPreferenceSetAttribute(
-                   pref, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace,
-                   sizeof(workspace)));
-    CHECK(dev,
-          p->c->MatmulPreferenceSetAttribute(
-              pref, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &scheme, sizeof(scheme)));
-    for (size_t i = 0; i < sizeof(alignment) / sizeof(alignment[0]); i++)
-        CHECK(dev, p->c->MatmulPreferenceSetAttribute(pref, alignment[i], &align,
-                                                      sizeof(align)));
-    status = p->c->MatmulAlgoGetHeuristic(p->c->handle, p->desc, p->b, p->a, p->d, p->d,
-                                          pref, OFFERS, found, &n);
-    CHECK(dev, p->c->MatmulPreferenceDestroy(pref));
-    for (int i = 0; !status && i < n && i < OFFERS; i++)
-        if (!found[i].state && found[i].workspaceSize <= CUBLASLT_WORKSPACE) {
-            p->algo = found[i].algo;
-            p->workspace = found[i].workspaceSize;
-            return NULL;
-        }
-    return "cuBLASLt has no algorithm for it";
+    CUBLASLT_CHECK(dev, c->MatrixLayoutCreate(l, data_type(type), (uint64_t)columns,
+                                              (uint64_t)rows, columns));
 }
 
 static const char *const vector_name[] = {
@@ -232,7 +152,7 @@ static const char *const vector_name[] = {
     [CUBLASLT_BIAS_GRAD] = " + gradient of the bias",
 };
 
-static void matmul_text(const struct cublaslt_matmul *w, struct strbuf *s)
+void cublaslt_matmul_text(const struct cublaslt_matmul *w, struct strbuf *s)
 {
     strbuf_addf(s, "%lldx%lldx%lld %s", (long long)w->m, (long long)w->n, (long long)w->k,
                 dtype_name(w->type));
@@ -245,50 +165,6 @@ static void matmul_text(const struct cublaslt_matmul *w, struct strbuf *s)
     strbuf_addstr(s, vector_name[w->vector]);
 }
 
-static char *make_key(const struct device *dev, const struct cublaslt_matmul *w)
-{
-    struct strbuf s = STRBUF_INIT;
-
-    strbuf_addf(&s, "cublaslt %d\n%s\ntf32 %d, transposed %d %d, ",
-                dev->cublaslt->library->version, dev->what.json, dev->options.tf32,
-                w->transposed_a, w->transposed_b);
-    matmul_text(w, &s);
-    return strbuf_detach(&s);
-}
-
-/* Loads the algorithm from the cache if the library still accepts it. */
-static bool restore(const struct device *dev, struct cublaslt_plan *p, const char *key)
-{
-    cublasLtMatmulHeuristicResult_t r;
-
-    if (!cublaslt_cache_load(dev, key, &p->algo, sizeof(p->algo)) ||
-        p->c->MatmulAlgoCheck(p->c->handle, p->desc, p->b, p->a, p->d, p->d, &p->algo,
-                              &r) ||
-        r.workspaceSize > CUBLASLT_WORKSPACE)
-        return false;
-    p->workspace = r.workspaceSize;
-    return true;
-}
-
-static const char *choose_algorithm(struct device *dev, struct cublaslt_plan *p)
-{
-    char *key = make_key(dev, &p->what);
-    const char *why = NULL;
-    int32_t number = -1;
-    size_t size;
-
-    if (!restore(dev, p, key)) {
-        why = find_algorithm(dev, p);
-        if (!why)
-            cublaslt_cache_store(dev, key, &p->algo, sizeof(p->algo));
-    }
-    if (!why && !p->c->MatmulAlgoConfigGetAttribute(&p->algo, CUBLASLT_ALGO_CONFIG_ID,
-                                                    &number, sizeof(number), &size))
-        p->number = number;
-    free(key);
-    return why;
-}
-
 struct cublaslt_plan *cublaslt_plan_new(struct device *dev,
                                         const struct cublaslt_matmul *w, const char **why)
 {
@@ -299,7 +175,7 @@ struct cublaslt_plan *cublaslt_plan_new(struct device *dev,
     p->what = *w;
     p->number = -1;
     if (dev->described) {
-        p->workspace = CUBLASLT_WORKSPACE;
+        p->choice.workspace = CUBLASLT_WORKSPACE;
         return p;
     }
     p->c = cublaslt_open(dev);
@@ -307,7 +183,7 @@ struct cublaslt_plan *cublaslt_plan_new(struct device *dev,
     layout(dev, p->c, &p->a, w->type, ta ? w->k : w->m, ta ? w->m : w->k);
     layout(dev, p->c, &p->b, w->type, tb ? w->n : w->k, tb ? w->k : w->n);
     layout(dev, p->c, &p->d, w->out, w->m, w->n);
-    *why = choose_algorithm(dev, p);
+    *why = cublaslt_choose(dev, p);
     if (!*why)
         return p;
     cublaslt_plan_free(p);
@@ -327,28 +203,39 @@ void cublaslt_plan_free(struct cublaslt_plan *p)
 
 void cublaslt_describe(const struct cublaslt_plan *p, struct strbuf *text)
 {
-    matmul_text(&p->what, text);
+    cublaslt_matmul_text(&p->what, text);
     if (p->number >= 0)
         strbuf_addf(text, ", algorithm %d", p->number);
-    strbuf_addf(text, ", %.1f MiB workspace%s", (double)p->workspace / 1048576,
+    strbuf_addf(text, ", %.1f MiB workspace%s", (double)p->choice.workspace / 1048576,
                 p->c ? "" : " at most, chosen on the GPU");
+    if (p->choice.microseconds > 0)
+        strbuf_addf(text, ", %.1f us", (double)p->choice.microseconds);
 }
 
 size_t cublaslt_workspace(const struct cublaslt_plan *p)
 {
-    return p->workspace;
+    return p->choice.workspace;
+}
+
+cublasStatus_t cublaslt_try(struct device *dev, struct cublaslt_plan *p,
+                            const struct cublaslt_choice *with, const void *a,
+                            const void *b, void *d, void *vector, void *workspace)
+{
+    bool was = alloc_forbid(false); /* the library allocates here */
+    float alpha = p->what.alpha == 0 ? 1 : p->what.alpha, beta = p->what.add;
+    cublasStatus_t status;
+
+    if (vector && vector != p->vector)
+        set_vector(dev, p, vector);
+    status = p->c->Matmul(p->c->handle, p->desc, &alpha, b, p->b, a, p->a, &beta, d, p->d,
+                          d, p->d, &with->algo, workspace, with->workspace, dev->stream);
+    (void)alloc_forbid(was);
+    return status;
 }
 
 void cublaslt_run(struct device *dev, struct cublaslt_plan *p, const void *a,
                   const void *b, void *d, void *vector, void *workspace)
 {
-    bool was = alloc_forbid(false); /* the library allocates here */
-    float alpha = p->what.alpha == 0 ? 1 : p->what.alpha, beta = p->what.add;
-
-    if (vector && vector != p->vector)
-        set_vector(dev, p, vector);
-    CHECK(dev,
-          p->c->Matmul(p->c->handle, p->desc, &alpha, b, p->b, a, p->a, &beta, d, p->d, d,
-                       p->d, &p->algo, workspace, p->workspace, dev->stream));
-    (void)alloc_forbid(was);
+    cublaslt_check(dev, cublaslt_try(dev, p, &p->choice, a, b, d, vector, workspace),
+                   "c->Matmul(");
 }

@@ -8,9 +8,9 @@
  *
  * Sums are always fp32; fp32 data only uses TF32 with options.tf32. A GEMM split along k
  * is summed in fp32 from the workspace, in a fixed order; reductions in place, which use
- * atomics, are refused. The algorithm is the heuristic's first that is valid for these
- * sizes. It is kept in options.cache, one file for each library version, device, options,
- * and GEMM.
+ * atomics, are refused. The algorithm is the fastest of the heuristic's offers, timed as
+ * convolutions are (options.benchmark), or else its first that is valid for these sizes. It
+ * is kept in options.cache, one file for each library version, device, options, and GEMM.
  *
  * A described device has no handle (the library needs a driver even for its heuristic):
  * GEMMs are assumed to exist, but not fused with a bias gradient.
@@ -58,11 +58,12 @@ void cublaslt_describe(const struct cublaslt_plan *p, struct strbuf *text);
 void cublaslt_run(struct device *dev, struct cublaslt_plan *p, const void *a,
                   const void *b, void *d, void *vector, void *workspace);
 
-/* cublaslt_cache.c: loads or stores n bytes of an algorithm under a key. load returns
- * false if there is none, or no folder. */
-bool cublaslt_cache_load(const struct device *dev, const char *key, void *algo, size_t n);
+/* cublaslt_cache.c: loads or stores n bytes of an algorithm and its time under a key. load
+ * returns false if there is none, or no folder. */
+bool cublaslt_cache_load(const struct device *dev, const char *key, void *algo, size_t n,
+                         float *microseconds);
 void cublaslt_cache_store(const struct device *dev, const char *key, const void *algo,
-                          size_t n);
+                          size_t n, float microseconds);
 
 /* call after freeing all plans; may be called twice */
 void cublaslt_close(struct device *dev);

@@ -23,7 +23,8 @@ static bool from_hex(const char *text, unsigned char *to, size_t n)
     return true;
 }
 
-bool cublaslt_cache_load(const struct device *dev, const char *key, void *algo, size_t n)
+bool cublaslt_cache_load(const struct device *dev, const char *key, void *algo, size_t n,
+                         float *microseconds)
 {
     char *path = plan_file_path(dev, "cublaslt", key);
     const char *why, *hex;
@@ -35,6 +36,7 @@ bool cublaslt_cache_load(const struct device *dev, const char *key, void *algo, 
         good = hex && from_hex(hex, algo, n);
         if (!good)
             why = "its algorithm has another size";
+        *microseconds = (float)json_number_value(json_object_get(o, "microseconds"));
     }
     if (why)
         log_info("ignoring %s: %s; choosing the algorithm again", path, why);
@@ -44,7 +46,7 @@ bool cublaslt_cache_load(const struct device *dev, const char *key, void *algo, 
 }
 
 void cublaslt_cache_store(const struct device *dev, const char *key, const void *algo,
-                          size_t n)
+                          size_t n, float microseconds)
 {
     char *path = plan_file_path(dev, "cublaslt", key);
     const unsigned char *from = algo;
@@ -52,7 +54,9 @@ void cublaslt_cache_store(const struct device *dev, const char *key, const void 
 
     for (size_t i = 0; i < n; i++)
         strbuf_addf(&hex, "%02x", from[i]);
-    plan_file_store(dev, path, key, json_pack("{s:s}", "algorithm", hex.buf));
+    plan_file_store(dev, path, key,
+                    json_pack("{s:s, s:f}", "algorithm", hex.buf, "microseconds",
+                              (double)microseconds));
     strbuf_release(&hex);
     free(path);
 }

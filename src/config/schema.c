@@ -232,7 +232,7 @@ const struct schema schema_table[] = {
     ROW("CUDA.GRAPH", cuda.graph, NEUTRAL, .def = "True", .flag = "--graph",
         .help = "replay the step as one CUDA graph; False: launch each kernel"),
     ROW("CUDNN.BENCHMARK", cudnn.benchmark, .def = "True",
-        .help = "time cuDNN's engines at the first start and keep the fastest"),
+        .help = "time the engines of cuDNN and cuBLASLt at the first start; keep the fastest"),
     ROW("CUDNN.DETERMINISTIC", cudnn.deterministic, .def = "False",
         .flag = "--deterministic",
         .help = "use only deterministic engines, chosen by rule instead of by time"),

@@ -68,6 +68,27 @@ plans second "${timed[@]}" CUDNN.CACHE=plans
 cmp -s <(sed 's/, cached//' first.txt) <(sed 's/, cached//' second.txt) ||
   fail "other plans than the first start's: $(diff first.txt second.txt | head -3)"
 
+# GEMMs: the heuristic's first without timing, the fastest with it; then loaded without timing. The
+# convolutions' plans are those from above.
+cp -r plans gemms
+cp -r plans passed
+gemms() { # NAME, then options: summary's algorithms of cuBLASLt to NAME.gemms
+  plans "$@" MODEL.NUM_CLASSES=8
+  grep -o 'fp16[^"]*, algorithm [^"]*' $1.json | sed 's/, [0-9.]* us//' >$1.gemms
+}
+gemms offered "${half[@]}" CUDNN.BENCHMARK=False
+[ "$(grep -c "algorithm 66," offered.gemms)" = 3 ] || fail "the heuristic's first: $(cat offered.gemms)"
+EMULATOR_SLOW_GEMM=66 gemms faster "${timed[@]}" CUDNN.CACHE=gemms
+[ "$(wc -l <faster.gemms)" = 3 ] && ! grep "algorithm 66," faster.gemms || fail "a slow algorithm is used: $(cat faster.gemms)"
+grep -q "algorithm [0-9]*, [0-9.]* MiB workspace, [0-9.]* us" faster.json || fail "no time of a GEMM"
+EMULATOR_SLOW_GEMM=0 gemms again "${timed[@]}" CUDNN.CACHE=gemms
+[ "$(count again.count launches)" = 0 ] || fail "GEMMs are timed again"
+cmp -s faster.gemms again.gemms || fail "other algorithms than the first start's: $(diff faster.gemms again.gemms)"
+EMULATOR_FAIL=cublaslt:1 gemms passed "${timed[@]}" CUDNN.CACHE=passed
+grep -q "cuBLASLt algorithm 66 is passed over: CUBLAS_STATUS_EXECUTION_FAILED" passed.log || fail "a failing algorithm: $(cat passed.log)"
+"$trainc" summary "${cfg[@]}" --device h200 --json described.json "${half[@]}" MODEL.NUM_CLASSES=8 >/dev/null 2>&1
+grep -q "fp16.* at most, chosen on the GPU" described.json || fail "a described device chooses algorithms"
+
 # Only a few compiled engines are timed, and none is compiled without being used.
 shapes=("${cfg[@]}") cfg=(--cfg "$here/configs/smoke/segment.yaml" --device cuda)
 export EMULATOR_COMPILED=$dir/compiled.list
