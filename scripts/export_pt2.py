@@ -11,10 +11,12 @@ NET is timm:NAME, tv:NAME (torchvision), tvseg:NAME (torchvision's segmentation)
 semantic segmentation), or FILE.py:CALLABLE, which returns a module; it is called with
 num_classes=N if --classes is given. Writes NAME.pt2, in train mode, for any batch; with --pair
 also NAME_eval.pt2, in eval mode, for networks that compute something else in it than dropout and
-batch norms account for.
+batch norms account for. With public weights, the archive also has their mean and standard deviation
+and the class names, where the library tells them.
 """
 import argparse
 import importlib.util
+import json
 import pathlib
 
 import torch
@@ -31,24 +33,48 @@ class Only(torch.nn.Module):
         return self.net(x)[self.output]
 
 
+def prepared(mean, std, crop_pct=None, interpolation=None):
+    """Returns the file "input": how images are prepared."""
+    every = dict(mean=mean, std=std, crop_pct=crop_pct, interpolation=interpolation)
+    return {k: list(v) if k in ("mean", "std") else v for k, v in every.items() if v is not None}
+
+
 def from_timm(name, args, classes):
     import timm
     net = timm.create_model(name, pretrained=args.pretrained, **classes)
-    return net, net.pretrained_cfg.get("input_size", (3, 224, 224))[-1]
+    cfg = timm.data.resolve_model_data_config(net)
+    extra = {"input": prepared(cfg["mean"], cfg["std"], cfg["crop_pct"], cfg["interpolation"])}
+    subset = timm.data.infer_imagenet_subset(net)
+    if args.pretrained and subset and not classes:
+        info = timm.data.ImageNetInfo(subset)
+        extra["classes"] = [info.index_to_description(i) for i in range(info.num_classes())]
+    return net, cfg["input_size"][-1], extra if args.pretrained else {}
+
+
+def of_weights(name, size):
+    """Returns the extra files of torchvision's weights."""
+    import torchvision
+    weights = torchvision.models.get_model_weights(name).DEFAULT
+    t = weights.transforms()
+    crop = getattr(t, "crop_size", [size])[0] / t.resize_size[0]
+    return {"input": prepared(t.mean, t.std, min(crop, 1), t.interpolation.value),
+            "classes": list(weights.meta["categories"])}
 
 
 def from_torchvision(name, args, classes):
     import torchvision
-    weights = "DEFAULT" if args.pretrained else None
-    if name in ("googlenet", "inception_v3"):  # their auxiliary outputs cannot be exported
-        net = torchvision.models.get_model(name, weights=weights, init_weights=weights is None,
-                                           **(classes if weights is None else {}))
+    size = 299 if name == "inception_v3" else 224
+    more = {"init_weights": False} if name in ("googlenet", "inception_v3") else {}
+    if args.pretrained:
+        net = torchvision.models.get_model(name, weights="DEFAULT")
+        if classes:
+            raise SystemExit("--classes: public weights of torchvision have their own classes; "
+                             "trainc train --num-classes N replaces the last layer")
+    else:
+        net = torchvision.models.get_model(name, weights=None, **more, **classes)
+    if more:  # their auxiliary outputs cannot be exported
         net.aux_logits, net.aux1, net.aux2, net.AuxLogits = False, None, None, None
-        if weights and classes:
-            net.fc = torch.nn.Linear(net.fc.in_features, args.classes)
-        return net, 299 if name == "inception_v3" else 224
-    net = torchvision.models.get_model(name, weights=weights, **({} if weights else classes))
-    return net, 224
+    return net, size, of_weights(name, size) if args.pretrained else {}
 
 
 def from_torchvision_segmentation(name, args, classes):
@@ -56,46 +82,56 @@ def from_torchvision_segmentation(name, args, classes):
     more = {"weights": "DEFAULT"} if args.pretrained else {"weights_backbone": None, **classes}
     net = torchvision.models.get_model(name, **more)
     net.aux_classifier = None
-    return Only(net, "out"), 224
+    return Only(net, "out"), 224, of_weights(name, 224) if args.pretrained else {}
 
 
 def from_smp(name, args, classes):
     import segmentation_models_pytorch as smp
     net = getattr(smp, name)(args.encoder, encoder_weights="imagenet" if args.pretrained else None,
                              **({"classes": args.classes} if classes else {}))
-    return net, 224
+    if not args.pretrained:
+        return net, 224, {}
+    p = smp.encoders.get_preprocessing_params(args.encoder, "imagenet")
+    return net, 224, {"input": prepared(p["mean"], p["std"])}
 
 
 def from_transformers(name, args, classes):
     import transformers
     config = transformers.AutoConfig.from_pretrained(name)
+    names = [config.id2label[i] for i in sorted(config.id2label)]
     if classes:
         config.num_labels = args.classes
     segment = any("Segmentation" in a for a in config.architectures or ())
     auto = (transformers.AutoModelForSemanticSegmentation if segment
             else transformers.AutoModelForImageClassification)
-    net = (auto.from_pretrained(name, config=config, ignore_mismatched_sizes=True)
-           if args.pretrained else auto.from_config(config))
     size = getattr(config, "image_size", 224)
-    return Only(net, "logits"), size if isinstance(size, int) else size[0]
+    size = size if isinstance(size, int) else size[0]
+    if not args.pretrained:
+        return Only(auto.from_config(config), "logits"), size, {}
+    net = auto.from_pretrained(name, config=config, ignore_mismatched_sizes=True)
+    p = transformers.AutoImageProcessor.from_pretrained(name)
+    extra = {"input": prepared(p.image_mean, p.image_std)}
+    if not classes:
+        extra["classes"] = names
+    return Only(net, "logits"), size, extra
 
 
 def from_file(path, name, classes):
     spec = importlib.util.spec_from_file_location("network", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return getattr(module, name)(**classes), 224
+    return getattr(module, name)(**classes), 224, {}
 
 
 KINDS = dict(timm=from_timm, tv=from_torchvision, tvseg=from_torchvision_segmentation,
              smp=from_smp, hf=from_transformers)
 
 
-def export(net, images, path):
+def export(net, images, path, extra):
     batch = torch.export.Dim("batch", max=1 << 20)
     with torch.no_grad():
         program = torch.export.export(net, (images,), strict=False, dynamic_shapes=({0: batch},))
-    torch.export.save(program, path)
+    torch.export.save(program, path, extra_files={k: json.dumps(v) for k, v in extra.items()})
     print("wrote", path)
 
 
@@ -115,18 +151,18 @@ def main():
     kind, _, name = args.net.rpartition(":") if args.net.count(":") else ("", "", args.net)
     classes = {"num_classes": args.classes} if args.classes else {}
     if kind in KINDS:
-        net, size = KINDS[kind](name, args, classes)
+        net, size, extra = KINDS[kind](name, args, classes)
     elif kind.endswith(".py"):
-        net, size = from_file(kind, name, classes)
+        net, size, extra = from_file(kind, name, classes)
     else:
         parser.error(f"'{args.net}' is none of {', '.join(k + ':NAME' for k in KINDS)}, "
                      "and FILE.py:CALLABLE")
     size = args.size or size
     out = pathlib.Path(args.out or name.split("/")[-1] + ".pt2")
     images = torch.randn(2, args.channels, size, size)
-    export(net.train(), images, out)
+    export(net.train(), images, out, extra)
     if args.pair:
-        export(net.eval(), images, out.with_name(out.stem + "_eval.pt2"))
+        export(net.eval(), images, out.with_name(out.stem + "_eval.pt2"), extra)
 
 
 if __name__ == "__main__":

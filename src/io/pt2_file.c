@@ -15,7 +15,8 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files are little-endi
 enum { TEXT_MAX = 256 << 20, TIMES = 16 };
 
 static const char mark[] = "archive_format";
-static const char flat[] = "serialized_exported_program.json"; /* of PyTorch 2.6 and 2.7 */
+static const char flat[] =
+    "serialized_exported_program.json"; /* of PyTorch 2.6 and 2.7 */
 
 /* ---- members ---- */
 
@@ -350,9 +351,27 @@ static int open_part(struct pt2_file *p, const char *path, const char *part,
     return rc;
 }
 
+int pt2_file_extra(const struct pt2_file *p, const char *name, struct strbuf *text,
+                   struct strbuf *why)
+{
+    char *member = xasprintf("%s/%s", *p->folder ? "extra" : "extra_files", name);
+    int rc = find_entry(p, member) < 0 ? 0 : pt2_file_text(p, member, text, why);
+
+    free(member);
+    return rc;
+}
+
 int pt2_file_open(struct pt2_file *p, const char *path, struct strbuf *why)
 {
-    return open_part(p, path, "weights", "serialized_state_dict.pt", why);
+    struct strbuf classes = STRBUF_INIT;
+    int rc = open_part(p, path, "weights", "serialized_state_dict.pt", why);
+
+    if (!rc)
+        rc = pt2_file_extra(p, "classes", &classes, why);
+    if (!rc && classes.len)
+        p->classes = xstrdup(classes.buf);
+    strbuf_release(&classes);
+    return rc;
 }
 
 int pt2_file_open_constants(struct pt2_file *p, const char *path, struct strbuf *why)
@@ -372,6 +391,7 @@ void pt2_file_close(struct pt2_file *p)
     free(p->tensor);
     free(p->view);
     free(p->folder);
+    free(p->classes);
     *p = (struct pt2_file){0};
 }
 

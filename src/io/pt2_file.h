@@ -39,8 +39,8 @@ struct zip;
 struct pt2_file {
     struct input in; /* owned by the archive */
     struct zip *zip;
-    char *folder;                      /* "NAME/"; "" for PyTorch 2.6 and 2.7 */
-    struct pth pth;                    /* the tensors, if they are in a file of torch.save */
+    char *folder;   /* "NAME/"; "" for PyTorch 2.6 and 2.7 */
+    struct pth pth; /* the tensors, if they are in a file of torch.save */
     struct safetensors_tensor *tensor; /* in the order of the state dict */
     size_t n;
     struct pt2_file_view {
@@ -48,6 +48,7 @@ struct pt2_file {
         int64_t offset, stride[SAFETENSORS_MAX_DIMS]; /* in elements */
     } * view;                                         /* per tensor */
     struct strmap index;                              /* name -> tensor */
+    char *classes; /* the extra file of that name, or NULL */
 };
 
 /* True if the file is a zip archive with a member NAME/archive_format, or one of PyTorch 2.6. */
@@ -70,6 +71,11 @@ const char *pt2_file_tied(const struct pt2_file *p, const struct safetensors_ten
 /* Appends the text of the member `name`, which is below the archive's folder. */
 int pt2_file_text(const struct pt2_file *p, const char *name, struct strbuf *text,
                   struct strbuf *why);
+
+/* Appends the text of a file of save(..., extra_files={NAME: ...}); nothing if there is none.
+ * scripts/export_pt2.py writes "classes" and "input". */
+int pt2_file_extra(const struct pt2_file *p, const char *name, struct strbuf *text,
+                   struct strbuf *why);
 
 /* Appends the exported program, as JSON. Infinities and NaNs, which PyTorch 2.6 writes as bare
  * words, become texts, as later versions write them. */

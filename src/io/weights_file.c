@@ -79,7 +79,9 @@ const struct safetensors_tensor *weights_file_find(const struct weights_file *f,
 
 const char *weights_file_meta(const struct weights_file *f, const char *key)
 {
-    return f->pt2 || f->torch ? NULL : safetensors_meta(&f->safetensors, key);
+    if (f->pt2)
+        return strcmp(key, "classes") != 0 ? NULL : f->archive.classes;
+    return f->torch ? NULL : safetensors_meta(&f->safetensors, key);
 }
 
 int weights_file_read(const struct weights_file *f, const struct safetensors_tensor *t,

@@ -39,7 +39,8 @@ void weights_file_close(struct weights_file *f);
  * has none, unless trainc wrote it. */
 int weights_file_verify(const struct weights_file *f, struct strbuf *why);
 
-/* Return NULL if there is no such tensor or key. PyTorch files have no keys. */
+/* Return NULL if there is no such tensor or key. PyTorch files have no keys, archives
+ * of torch.export.save at most "classes". */
 const struct safetensors_tensor *weights_file_find(const struct weights_file *f,
                                                    const char *name);
 const char *weights_file_meta(const struct weights_file *f, const char *key);

@@ -61,9 +61,6 @@ static const char *describe(struct imported *m)
     return NULL;
 }
 
-static const double imagenet_mean[] = {0.485, 0.456, 0.406},
-                    imagenet_std[] = {0.229, 0.224, 0.225};
-
 /* Registers a program under a name. Returns NULL with a reason if it is no model. */
 static const struct model *add(const char *name, struct pt2_program *p,
                                struct strbuf *why)
@@ -77,12 +74,13 @@ static const struct model *add(const char *name, struct pt2_program *p,
     m->model = (struct model){.name = m->name,
                               .family = &m->family,
                               .tags = "",
-                              .crop_pct = 0.875,
+                              .crop_pct = p->images.crop_pct,
+                              .bilinear = p->images.bilinear,
                               .graph = p->text,
                               .arch = m};
     for (int i = 0; i < 3; i++) {
-        m->model.mean[i] = imagenet_mean[i];
-        m->model.std[i] = imagenet_std[i];
+        m->model.mean[i] = p->images.mean[i];
+        m->model.std[i] = p->images.std[i];
     }
     wrong = describe(m);
     if (!wrong) {

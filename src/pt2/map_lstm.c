@@ -86,11 +86,11 @@ static struct pt2_value direction(struct pt2_import *c, const struct lstm *l,
     struct tensor *cell = NULL, *t;
 
     for (int64_t i = 0; i < steps && !c->why->len; i++) {
-        int64_t at = backwards ? steps - 1 - i : i;
+        int64_t pos = backwards ? steps - 1 - i : i;
 
-        z = step_of(&operands, at);
+        z = step_of(&operands, pos);
         if (i) {
-            y = *h[backwards ? at + 1 : at - 1];
+            y = *h[backwards ? pos + 1 : pos - 1];
             y.ndim = 2;
             y.dim[1] = y.dim[2];
             y.stride[1] = y.stride[2];
@@ -102,12 +102,12 @@ static struct pt2_value direction(struct pt2_import *c, const struct lstm *l,
         t = c->why->len ? NULL : gates(c, &z, &cell);
         if (!t)
             break;
-        h[at] = arena_new(mem, sizeof(*h[at]));
-        *h[at] = (struct pt2_value){.kind = PT2_VALUE_TENSOR,
-                                    .t = t,
-                                    .ndim = 3,
-                                    .dim = {t->dim[0], 1, t->dim[1]}};
-        pt2_value_store(h[at], (const int[]){0, 1, 2});
+        h[pos] = arena_new(mem, sizeof(*h[pos]));
+        *h[pos] = (struct pt2_value){.kind = PT2_VALUE_TENSOR,
+                                     .t = t,
+                                     .ndim = 3,
+                                     .dim = {t->dim[0], 1, t->dim[1]}};
+        pt2_value_store(h[pos], (const int[]){0, 1, 2});
     }
     if (c->why->len)
         return *x;
@@ -135,8 +135,8 @@ static void check_weights(struct pt2_import *c, const struct lstm *l, int64_t in
 
     for (int i = 0; i < l->layers * l->directions; i++) {
         struct pt2_value *const *w = l->weight + i * l->each;
-        int64_t of = i < l->directions ? inputs : hidden * l->directions;
-        bool ok = w[0]->ndim == 2 && w[1]->ndim == 2 && w[0]->dim[1] == of &&
+        int64_t width = i < l->directions ? inputs : hidden * l->directions;
+        bool ok = w[0]->ndim == 2 && w[1]->ndim == 2 && w[0]->dim[1] == width &&
                   w[1]->dim[1] == hidden;
 
         for (int k = 0; k < l->each; k++)

@@ -10,6 +10,7 @@
 #include "base/checked.h"
 #include "io/json.h"
 #include "io/pt2_file.h"
+#include "pt2/images.h"
 #include "pt2/inline.h"
 #include "pt2/lifted.h"
 
@@ -231,10 +232,12 @@ static bool check_version(struct pt2_parser *c, json_t *root)
                     (long long)major, c->p->torch, SCHEMA_MAJOR);
 }
 
-static bool parse_lifted(struct pt2_parser *c, json_t *root)
+static bool parse_additions(struct pt2_parser *c, json_t *root)
 {
     const char *wrong = pt2_lifted_parse(c->p, root);
 
+    if (!wrong)
+        wrong = pt2_images_parse(c->p, root);
     return !wrong || pt2_fail(c, "%s", wrong);
 }
 
@@ -246,7 +249,7 @@ static bool parse_root(struct pt2_parser *c, json_t *root)
     c->tied = json_object_get(root, TIED);
     return check_version(c, root) &&
            parse_values(c, json_object_get(graph, "tensor_values")) &&
-           parse_lifted(c, root) &&
+           parse_additions(c, root) &&
            parse_signature(c, json_object_get(module, "signature")) &&
            parse_nodes(c, json_object_get(graph, "nodes"));
 }
@@ -304,7 +307,8 @@ static struct pt2_program *parse(const struct pt2_file *file, const char *path,
     if (root && path)
         note_tied(root, file);
     if (root && path && !reason.len)
-        (void)pt2_lifted_embed(root, path, &reason);
+        (void)(pt2_images_embed(root, file, &reason) &&
+               pt2_lifted_embed(root, path, &reason));
     if (root && !reason.len && c.p->path && parse_root(&c, root))
         c.p->text = compact(c.p, root);
     else if (!reason.len)
@@ -331,8 +335,7 @@ struct pt2_program *pt2_program_read(const char *path, struct strbuf *why)
     struct pt2_program *p = NULL;
     struct pt2_file file;
 
-    if (!pt2_file_open(&file, path, why) &&
-        !pt2_file_program(&file, &text, why)) {
+    if (!pt2_file_open(&file, path, why) && !pt2_file_program(&file, &text, why)) {
         tied = pt2_file_shared(&file, &other);
         if (tied)
             strbuf_addf(&reason, "'%s' and '%s' share memory, which is not supported yet",
@@ -365,10 +368,10 @@ const struct pt2_meta *pt2_program_meta(const struct pt2_program *p, const char 
 }
 
 const struct pt2_weight *pt2_weight_named(const struct pt2_program *p, const char *name,
-                                          int near)
+                                          int hint)
 {
     for (int i = 0; i < p->nweight; i++) {
-        const struct pt2_weight *w = &p->weight[(near + i) % p->nweight];
+        const struct pt2_weight *w = &p->weight[(hint + i) % p->nweight];
 
         if (w->kind != PT2_CONSTANT && !strcmp(w->name, name))
             return w;

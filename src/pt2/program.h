@@ -109,6 +109,12 @@ struct pt2_lifted {
     double *data;
 };
 
+/* How its images are prepared: those of the archive (pt2/images.h), or timm's defaults. */
+struct pt2_images {
+    double mean[3], std[3], crop_pct;
+    bool bilinear; /* otherwise bicubic */
+};
+
 struct pt2_program {
     struct arena mem;
     const char *torch; /* version that wrote it */
@@ -117,6 +123,7 @@ struct pt2_program {
     int nweight;
     const char *input; /* the images */
     const struct pt2_meta *input_meta;
+    struct pt2_images images;
     const char *output; /* the logits */
     const struct pt2_meta *output_meta;
     struct pt2_node *node;
@@ -133,9 +140,9 @@ void pt2_program_free(struct pt2_program *p);
 /* Returns NULL if the program does not describe a value of that name. */
 const struct pt2_meta *pt2_program_meta(const struct pt2_program *p, const char *value);
 
-/* Returns the parameter or buffer of that name in the state dict, or NULL. `near`: about
+/* Returns the parameter or buffer of that name in the state dict, or NULL. `hint`: about
  * where it is in p->weight, from where it is searched. */
 const struct pt2_weight *pt2_weight_named(const struct pt2_program *p, const char *name,
-                                          int near);
+                                          int hint);
 
 #endif

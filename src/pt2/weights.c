@@ -214,8 +214,8 @@ void pt2_weights_adopt(struct pt2_import *c, const struct pt2_program *p)
     pt2_note_reads(c);
     for (int i = 0; i < p->nweight && !c->why->len; i++) {
         const struct pt2_weight *w = &p->weight[i],
-                                *of = pt2_weight_named(training, w->name, i);
-        const struct pt2_value *v = of ? strmap_get(&made, of->value) : NULL;
+                                *trained = pt2_weight_named(training, w->name, i);
+        const struct pt2_value *v = trained ? strmap_get(&made, trained->value) : NULL;
 
         if (strmap_has(&p->lifted, w->value))
             make_constant(c, w);

@@ -58,6 +58,18 @@ expect_line "wrote 8 tensors"
 head -c 100000 weights.safetensors | grep -aq '"index":{"dtype":"I64","shape":.16,16.' ||
   fail "the buffer 'index' is not among the weights"
 
+# Class names, mean, and deviation of an archive, and of a checkpoint.
+cp "$golden/recurrent.pt2" .
+run predict --model recurrent.pt2 --weights recurrent.pt2 photos/val/circle/0001.jpg
+expect_line "0001.jpg: .*triangle"
+run train --model recurrent.pt2 "${common[@]}" --tag g
+rm recurrent.pt2
+run export --weights output/recurrent/g/last.safetensors --onnx net.onnx
+run eval --resume output/recurrent/g/last.safetensors --data-path photos
+for line in "MEAN: .0.5, 0.25, 0.125." "STD: .0.5, 0.25, 0.2." "CROP_PCT: 1.0" "INTERPOLATION: bilinear"; do
+  grep -q "$line" output/recurrent/g/config.yaml || fail "config.yaml lacks $line"
+done
+
 # A network with an evaluation graph of its own; only that graph has a max pool.
 cp "$golden/branches.pt2" net.pt2
 cp "$golden/branches_eval.pt2" eval.pt2

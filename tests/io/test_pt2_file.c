@@ -36,6 +36,24 @@ static void test_weights(void **state)
     strbuf_release(&why);
 }
 
+/* Of the metadata of other weights, an archive has only class names. */
+static void test_classes(void **state)
+{
+    struct strbuf why = STRBUF_INIT;
+    struct weights_file f;
+
+    (void)state;
+    assert_int_equal(weights_file_open(&f, GOLDEN "recurrent.pt2", true, &why), 0);
+    assert_string_equal(weights_file_meta(&f, "classes"),
+                        "[\"circle\", \"ring\", \"square\", \"star\", \"triangle\"]");
+    assert_null(weights_file_meta(&f, "input"));
+    weights_file_close(&f);
+    assert_int_equal(weights_file_open(&f, GOLDEN "versions_2.6.pt2", true, &why), 0);
+    assert_null(weights_file_meta(&f, "classes"));
+    weights_file_close(&f);
+    strbuf_release(&why);
+}
+
 /* A transposed tensor is read row by row: element [1,0] is the second of the storage. */
 static void test_strides(void **state)
 {
@@ -63,7 +81,8 @@ static void test_strides(void **state)
 /* Files of torch.save in an archive have the weights and constants of the storages in one. */
 static void test_saved(void **state)
 {
-    static const char *const path[] = {GOLDEN "versions_2.8.pt2", GOLDEN "versions_2.6.pt2"};
+    static const char *const path[] = {GOLDEN "versions_2.8.pt2",
+                                       GOLDEN "versions_2.6.pt2"};
     struct strbuf why = STRBUF_INIT;
     const struct safetensors_tensor *t;
     struct pt2_file want, f;
@@ -178,11 +197,9 @@ static void test_damage(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_weights),
-        cmocka_unit_test(test_strides),
-        cmocka_unit_test(test_saved),
-        cmocka_unit_test(test_program),
-        cmocka_unit_test(test_other_files),
+        cmocka_unit_test(test_weights), cmocka_unit_test(test_strides),
+        cmocka_unit_test(test_classes), cmocka_unit_test(test_saved),
+        cmocka_unit_test(test_program), cmocka_unit_test(test_other_files),
         cmocka_unit_test(test_damage),
     };
 

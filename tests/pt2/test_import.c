@@ -1,6 +1,8 @@
 /* The import of exported programs: strides of values, writes in place, and refusals. */
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "models/table.h"
 #include "ops/add.h"
 #include "ops/table.h"
@@ -198,6 +200,51 @@ static void test_order(void **state)
     assert_false(pt2_value_expand(&v, 5, (const int64_t[]){7, 2, 6, 3, 6}));
 }
 
+/* ---- images ---- */
+
+static void images(const char *input, const char *reason)
+{
+    char *text = xasprintf("{\"input\":%s,%s", input, &PROGRAM(8, MEAN("x"))[1]);
+    struct strbuf why = STRBUF_INIT;
+    struct pt2_program *p = pt2_program_parse(text, strlen(text), &why);
+
+    assert_int_equal(!p, reason != NULL);
+    if (reason && !strstr(why.buf, reason))
+        fail_msg("'%s' does not say '%s'", why.buf, reason);
+    if (p)
+        assert_true(p->images.mean[0] == 0.485 && p->images.std[2] == 0.5 &&
+                    p->images.crop_pct == 1 && p->images.bilinear);
+    pt2_program_free(p);
+    strbuf_release(&why);
+    free(text);
+}
+
+/* What the archive says of its images, also after a checkpoint carried it. */
+static void test_images(void **state)
+{
+    struct strbuf why = STRBUF_INIT;
+    struct pt2_program *p = pt2_program_read("tests/golden/pt2/recurrent.pt2", &why),
+                       *q = p ? pt2_program_parse(p->text, strlen(p->text), &why) : NULL;
+
+    (void)state;
+    if (!q) {
+        fail_msg("%s", why.buf);
+        return;
+    }
+    assert_true(q->images.mean[2] == 0.125 && q->images.std[1] == 0.25 &&
+                q->images.crop_pct == 1 && q->images.bilinear);
+    assert_memory_equal(&p->images, &q->images, sizeof(p->images));
+    pt2_program_free(p);
+    pt2_program_free(q);
+    images("{\"std\":[1,1,0.5],\"crop_pct\":1,\"interpolation\":\"bilinear\"}", NULL);
+    images("3", "extra/input is no JSON object");
+    images("{\"mean\":[0,0]}", "no list of 3 numbers");
+    images("{\"std\":[1,1,0]}", "no list of 3 numbers");
+    images("{\"std\":[1,1,1,1]}", "no list of 3 numbers");
+    images("{\"crop_pct\":1.5}", "not between 0 and 1");
+    strbuf_release(&why);
+}
+
 /* ---- pairs ---- */
 
 #define WEIGHTED(kind, name, dims, more)                                                 \
@@ -251,6 +298,7 @@ int main(void)
         cmocka_unit_test(test_classes), cmocka_unit_test(test_in_place),
         cmocka_unit_test(test_alias),   cmocka_unit_test(test_view),
         cmocka_unit_test(test_order),   cmocka_unit_test(test_pair),
+        cmocka_unit_test(test_images),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
