@@ -51,13 +51,13 @@ def from_timm(name, args, classes):
     return net, cfg["input_size"][-1], extra if args.pretrained else {}
 
 
-def of_weights(name, size):
+def of_weights(name):
     """Returns the extra files of torchvision's weights."""
     import torchvision
     weights = torchvision.models.get_model_weights(name).DEFAULT
     t = weights.transforms()
-    crop = getattr(t, "crop_size", [size])[0] / t.resize_size[0]
-    return {"input": prepared(t.mean, t.std, min(crop, 1), t.interpolation.value),
+    crop = min(t.crop_size[0] / t.resize_size[0], 1) if hasattr(t, "crop_size") else None
+    return {"input": prepared(t.mean, t.std, crop, t.interpolation.value),
             "classes": list(weights.meta["categories"])}
 
 
@@ -74,7 +74,7 @@ def from_torchvision(name, args, classes):
         net = torchvision.models.get_model(name, weights=None, **more, **classes)
     if more:  # their auxiliary outputs cannot be exported
         net.aux_logits, net.aux1, net.aux2, net.AuxLogits = False, None, None, None
-    return net, size, of_weights(name, size) if args.pretrained else {}
+    return net, size, of_weights(name) if args.pretrained else {}
 
 
 def from_torchvision_segmentation(name, args, classes):
@@ -82,7 +82,7 @@ def from_torchvision_segmentation(name, args, classes):
     more = {"weights": "DEFAULT"} if args.pretrained else {"weights_backbone": None, **classes}
     net = torchvision.models.get_model(name, **more)
     net.aux_classifier = None
-    return Only(net, "out"), 224, of_weights(name, 224) if args.pretrained else {}
+    return Only(net, "out"), 224, of_weights(name) if args.pretrained else {}
 
 
 def from_smp(name, args, classes):
