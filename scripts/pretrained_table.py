@@ -23,7 +23,7 @@ from timm.models._registry import get_deprecated_models
 MODELS = pathlib.Path(__file__).parents[1] / "src" / "models"
 FAMILIES = ("resnet_models.c", "swin.c", "swinv2.c", "vit_models.c", "convnext.c", "regnet.c",
             "efficientnet.c", "mobilenetv2.c", "mobilenetv3.c", "mobilenetv4.c", "vgg.c",
-            "densenet.c", "inception.c", "resnetv2.c", "ghostnet.c", "mixer.c")
+            "densenet.c", "inception.c", "resnetv2.c", "ghostnet.c", "mixer.c", "beit.c")
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 OPENAI = ((0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711))
 HALF = ((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))

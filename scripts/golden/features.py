@@ -29,6 +29,7 @@ NETS = {
     "deit": ("deit_tiny_distilled_patch16_224", 20, VIT),
     "vit_reg": ("vit_tiny_patch16_224", 20, dict(VIT, class_token=False, global_pool="avg",
                 reg_tokens=3, no_embed_class=True, init_values=0.1)),
+    "beit": ("beit_base_patch16_224", 20, VIT),
     "mixer_s16_224": ("mixer_s16_224", 48, dict(img_size=48)),
     "regnet": ("regnetx_002", 48, dict(depth=7, w0=8, wa=10, wm=2, group_size=8)),
     "vgg11_bn": ("vgg11_bn", 37, {}),

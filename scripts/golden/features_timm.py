@@ -23,7 +23,8 @@ from PIL import Image
 
 MODELS = ("resnet18", "resnet50", "seresnet50", "resnet50d", "swin_tiny_patch4_window7_224",
           "swinv2_tiny_window8_256", "vit_tiny_patch16_224", "deit_tiny_distilled_patch16_224",
-          "test_vit2", "vit_xsmall_patch16_clip_224", "deit3_small_patch16_224", "mixer_s32_224", "gmixer_12_224", "resmlp_12_224", "gmlp_ti16_224",
+          "test_vit2", "vit_xsmall_patch16_clip_224", "deit3_small_patch16_224",
+          "vit_base_patch32_siglip_256", "beit_base_patch16_224", "mixer_s32_224", "gmixer_12_224", "resmlp_12_224", "gmlp_ti16_224",
           "convnext_tiny", "convnextv2_atto", "convnext_nano_ols",
           "vgg11", "vgg13_bn",
           "densenet121", "densenetblur121d", "inception_v3", "resnetv2_50", "resnetv2_50x1_bit", "resnetv2_18d", "ghostnet_100", "ghostnetv2_100", "regnety_002", "test_efficientnet", "efficientnet_b0", "tf_efficientnet_b1",

@@ -140,6 +140,8 @@ def open_clip():
     save("open_clip_tower", "convnext_tiny", 1024, tower)
     net = open_clip.timm_model.TimmModel("vit_tiny_patch16_224", 64, proj="linear", pretrained=False)
     save("open_clip_vit", "vit_tiny_patch16_224", 64, {"visual." + k: v for k, v in net.state_dict().items()})
+    net = open_clip.timm_model.TimmModel("vit_base_patch32_siglip_256", 0, pool="map", proj="none", pretrained=False)
+    save("open_clip_siglip", "vit_base_patch32_siglip_256", 0, {"visual." + k: v for k, v in net.state_dict().items()})
 
 
 def mmpretrain():

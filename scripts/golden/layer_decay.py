@@ -31,6 +31,8 @@ MODELS = [
     ("vit", "deit_tiny_distilled_patch16_224", {}),
     ("vit", "vit_xsmall_patch16_clip_224", {}),
     ("vit", "test_vit2", {}),
+    ("vit", "vit_base_patch32_siglip_256", dict(num_classes=10)),
+    ("beit", "beit_base_patch16_224", {}),
     ("mixer", "resmlp_12_224", {}),
     ("vgg", "vgg11_bn", {}),
     ("densenet", "densenetblur121d", dict(growth_rate=8)),

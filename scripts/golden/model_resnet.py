@@ -208,9 +208,9 @@ def train(model, x, y, optimizer, steps):
     return losses, first, grads
 
 
-def pixels(batch, side, number, channels=3):
-    flat = 2 * uniform(f"input{number}", batch * channels * side * side)
-    return torch.from_numpy(flat.reshape(batch, channels, side, side))
+def pixels(batch, side, number, channels=3, width=None):
+    shape = (batch, channels, side, width or side)
+    return torch.from_numpy((2 * uniform(f"input{number}", int(np.prod(shape)))).reshape(shape))
 
 
 def pool_gap(pool, x):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes the golden files of tests/models/test_transformer_golden.c: Swin v1, v2, and MLP,
-ViT, DeiT, ConvNeXt V1 and V2, and MLP-Mixer and its relatives in PyTorch, one JSON file per model.
+ViT, DeiT, BEiT, ConvNeXt V1 and V2, and MLP-Mixer and its relatives in PyTorch, one JSON file per model.
 
     python3 -m pip install torch timm numpy
     python3 scripts/golden/model_transformer.py tests/golden/models
@@ -23,6 +23,7 @@ from functools import partial
 import numpy as np
 import torch
 from timm.layers import GatedMlp, GluMlp, LayerNorm, SwiGLUPacked
+from timm.models.beit import Beit
 from timm.models.convnext import ConvNeXt
 from timm.models.deit import VisionTransformerDistilled
 from timm.models.mlp_mixer import Affine, MlpMixer, ResBlock, SpatialGatingBlock
@@ -44,6 +45,7 @@ DECAY = 5.0
 NO_DECAY = {
     "swin": ("absolute_pos_embed", "relative_position_bias_table", "cpb_mlp", "logit_scale"),
     "vit": ("pos_embed", "cls_token", "reg_token", "dist_token"),
+    "beit": ("cls_token", "relative_position_bias_table"),
     "convnext": (),
     "mixer": (),
 }
@@ -175,6 +177,10 @@ def nets():
     yield ("vit_clip", "vit", VisionTransformer(pre_norm=True, act_layer="quick_gelu",
            norm_layer=partial(LayerNorm, eps=1e-5), global_pool="avg", fc_norm=False,
            reg_tokens=1, **dict(vit, img_size=24)), 3, 24, 9)
+    yield ("vit_siglip", "vit", VisionTransformer(class_token=False, global_pool="map",
+           act_layer="gelu_tanh", **registers), 3, 20, 9)
+    yield ("beit", "beit", Beit(use_abs_pos_emb=False, use_rel_pos_bias=True, init_values=0.1,
+           **dict(vit, img_size=(20, 28))), 3, (20, 28), 9)
     mixer = dict(img_size=20, patch_size=4, embed_dim=24, num_blocks=2, num_classes=9)
     affine = dict(block_layer=partial(ResBlock, init_values=0.1), norm_layer=Affine)
     yield "mixer", "mixer", MlpMixer(**mixer), 3, 20, 9
@@ -198,9 +204,10 @@ def decays(name, p, family):
 
 
 def golden(family, model, batch, side, classes, dtype):
+    side, width = side if isinstance(side, tuple) else (side, side)
     model.to(dtype).train()
     channels = next(p for p in model.parameters() if p.ndim == 4).shape[1]
-    x = common.pixels(batch, side, 0, channels).to(dtype)
+    x = common.pixels(batch, side, 0, channels, width).to(dtype)
     y = torch.from_numpy((common.hash32(np.arange(batch)) % np.uint32(classes)).astype(np.int64))
     named = list(model.named_parameters())
     with torch.no_grad():
@@ -212,6 +219,7 @@ def golden(family, model, batch, side, classes, dtype):
         **ADAMW)
     losses, logits, grads = common.train(model, x, y, optimizer, STEPS)
     other = {} if channels == 3 else dict(channels=channels)
+    other.update({} if width == side else dict(width=width))
     return dict(batch=batch, side=side, **other, classes=classes, input=0, loss_adamw=losses,
                 logits=[float(f"{v:.8g}") for v in logits.flatten().tolist()],
                 grad={n: common.digest(n, g) for n, g in grads.items()},

@@ -38,11 +38,11 @@ for prefix, a, b in CASES:
         digest = [float(f"{v:.8g}") for v in y.flatten()[:: max(1, y.numel() // 50)].tolist()]
         out.append(dict(prefix=prefix, side=a, to=b, antialias=antialias,
                         sum=float(y.double().abs().sum()), every=max(1, y.numel() // 50), y=digest))
-for a, b in ((13, 15), (13, 23), (23, 13), (13, 11), (27, 47)):
-    x = values(a * a)[0]
-    y = resize_rel_pos_bias_table(x, (b // 2 + 1, b // 2 + 1), (b * b, CHANNELS))
+for a, b, tokens in ((13, 15, 0), (13, 23, 0), (23, 13, 0), (13, 11, 0), (27, 47, 0), (27, 47, 3), (47, 27, 3)):
+    x = values(a * a + tokens)[0]
+    y = resize_rel_pos_bias_table(x, (b // 2 + 1, b // 2 + 1), (b * b + tokens, CHANNELS))
     every = max(1, y.numel() // 50)
-    out.append(dict(prefix=0, side=a, to=b, geometric=True, every=every,
+    out.append(dict(prefix=tokens, side=a, to=b, geometric=True, suffix=tokens > 0, every=every,
                     sum=float(y.double().abs().sum()), y=[float(f"{v:.8g}") for v in y.flatten()[::every].tolist()]))
 with open(sys.argv[1], "w") as f:
     f.write(json.dumps(out, separators=(",", ":")).replace("},", "},\n") + "\n")

@@ -16,7 +16,7 @@
 
 /* timm's modules without a model here. */
 static const char *const elsewhere[] = {
-    "beit byoanet byobnet cait coat convit convmixer cpubone crossvit csatv2",
+    "byoanet byobnet cait coat convit convmixer cpubone crossvit csatv2",
     "cspnet cspnext davit deepseek_vit dla dpn edgenext efficientformer",
     "efficientformer_v2 efficientvim efficientvit_mit efficientvit_msra eva",
     "fasternet fastvit focalnet gcvit gemma4_vit hardcorenas hgnet hiera",

@@ -1,7 +1,6 @@
 #include "models/mit.h"
 
-#include <math.h>
-
+#include "models/attend.h"
 #include "models/blocks.h"
 #include "models/image_size.h"
 #include "models/rows.h"
@@ -13,9 +12,6 @@
 #include "ops/global_avgpool.h"
 #include "ops/layernorm.h"
 #include "ops/linear.h"
-#include "ops/matmul.h"
-#include "ops/softmax.h"
-#include "ops/strided_copy.h"
 #include "ops/view.h"
 
 static const int heads[MIT_STAGES] = {1, 2, 5, 8};
@@ -33,60 +29,25 @@ static struct tensor *dense(struct net *n, struct tensor *x, const char *name, i
                   .bias_init = INIT_RULE_ZERO);
 }
 
-/* Plain [N,H,W,C] to keys or values [N,H,W,C / 2] from channel `from` on. */
-static struct tensor *half(struct net *n, struct tensor *kv, const char *name, int from)
-{
-    const int64_t *d = kv->dim;
-
-    return strided_copy(n->b, kv, name, .n = 4, .len = {d[0], d[1], d[2], d[3] / 2},
-                        .stride = {d[1] * d[2] * d[3], d[2] * d[3], d[3], 1},
-                        .offset = from);
-}
-
 /* Section 3.1, equations 1 and 2; x is plain [N,H,W,C]. */
 static struct tensor *attention(struct net *n, struct tensor *x, const char *p, int stage)
 {
-    int64_t batch = x->dim[0], c = x->dim[3], rows = x->dim[1] * x->dim[2], d, columns;
-    struct tensor *q = dense(n, x, layer_name(n, p, "q"), (int)c), *k, *v, *y;
-    struct matmul_attrs m;
+    int c = (int)x->dim[3];
+    struct tensor *q = dense(n, x, layer_name(n, p, "q"), c), *k, *v, *y;
 
-    d = c / heads[stage];
     if (reductions[stage] > 1) {
         y = view_image(n->b, x, layer_name(n, p, "image"));
-        y = conv2d(n->b, y, layer_name(n, p, "sr"), .out = (int)c,
-                   .kernel = reductions[stage], .stride = reductions[stage], .bias = 1,
-                   .init = n->init, .bias_init = INIT_RULE_ZERO);
+        y = conv2d(n->b, y, layer_name(n, p, "sr"), .out = c, .kernel = reductions[stage],
+                   .stride = reductions[stage], .bias = 1, .init = n->init,
+                   .bias_init = INIT_RULE_ZERO);
         y = view_tokens(n->b, y, layer_name(n, p, "tokens"));
         x = layernorm(n->b, y, layer_name(n, p, "norm"));
     }
-    columns = x->dim[1] * x->dim[2];
-    y = dense(n, x, layer_name(n, p, "kv"), (int)(2 * c));
-    k = half(n, y, layer_name(n, p, "k"), 0);
-    v = half(n, y, layer_name(n, p, "v"), (int)c);
-
-    m = (struct matmul_attrs){.layer = layer_name(n, p, "scores"),
-                              .alpha = 1 / sqrtf((float)d),
-                              .batch = {batch, heads[stage]},
-                              .rows = rows,
-                              .columns = columns,
-                              .sums = d,
-                              .a = {rows * c, d, c, 1},
-                              .b = {columns * c, d, 1, c}};
-    matmul_order(m.y, (const int64_t[]){batch, heads[stage], rows, columns});
-    y = softmax(n->b, matmul(n->b, q, k, &m), layer_name(n, p, "softmax"));
-
-    m = (struct matmul_attrs){.layer = layer_name(n, p, "values"),
-                              .batch = {batch, heads[stage]},
-                              .rows = rows,
-                              .columns = d,
-                              .sums = columns,
-                              .b = {columns * c, d, c, 1},
-                              .y = {rows * c, d, c, 1},
-                              .layout = LAYOUT_PLAIN,
-                              .ndim = 4,
-                              .dim = {q->dim[0], q->dim[1], q->dim[2], c}};
-    matmul_order(m.a, (const int64_t[]){batch, heads[stage], rows, columns});
-    return dense(n, matmul(n->b, y, v, &m), layer_name(n, p, "proj"), (int)c);
+    y = dense(n, x, layer_name(n, p, "kv"), 2 * c);
+    k = attend_part(n->b, y, layer_name(n, p, "k"), 0, 2);
+    v = attend_part(n->b, y, layer_name(n, p, "v"), 1, 2);
+    y = attend(n->b, q, k, v, p, .heads = heads[stage]);
+    return dense(n, y, layer_name(n, p, "proj"), c);
 }
 
 /* Equation 3. */

@@ -65,8 +65,8 @@ const struct layer_rule swin_layers_simmim[] = {
 };
 
 const struct model_grid swin_grids[] = {
-    {"relative_position_bias_table", GRID_GEOMETRIC, GRID_BICUBIC},
-    {"absolute_pos_embed", GRID_BICUBIC, GRID_BICUBIC},
+    {"relative_position_bias_table", GRID_GEOMETRIC, GRID_BICUBIC, .suffix = false},
+    {"absolute_pos_embed", GRID_BICUBIC, GRID_BICUBIC, .suffix = false},
     {.end = NULL},
 };
 

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/suggest.h"
+#include "models/beit.h"
 #include "models/convnext.h"
 #include "models/deeplab.h"
 #include "models/densenet.h"
@@ -48,6 +49,7 @@ const struct model_family *const model_families[] = {
     &swin_mlp_family,
     &swin_moe_family,
     &vit_family,
+    &beit_family,
     &convnext_family,
     &mixer_family,
     &mit_family,

@@ -64,10 +64,12 @@ struct model {
 /* Resizes parameters on a grid to another grid: train/weight_grid.h. */
 enum grid_method { GRID_BICUBIC, GRID_ANTIALIAS, GRID_GEOMETRIC };
 
-/* Parameters on a square grid of positions; a file with another grid is resized. */
+/* Parameters on a square grid of positions; a file with another grid is resized. Rows of
+ * tokens without a position come before the grid. */
 struct model_grid {
     const char *end; /* suffixes of their names, ended by NULL */
     enum grid_method timm, microsoft;
+    bool suffix; /* those rows come after the grid */
 };
 
 struct model_family {

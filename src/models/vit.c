@@ -1,7 +1,9 @@
 #include "models/vit.h"
 
+#include <math.h>
 #include <string.h>
 
+#include "models/attend.h"
 #include "models/blocks.h"
 #include "models/image_size.h"
 #include "models/masking.h"
@@ -17,6 +19,7 @@
 #include "ops/layernorm.h"
 #include "ops/linear.h"
 #include "ops/position.h"
+#include "ops/strided_copy.h"
 #include "ops/tokens.h"
 #include "ops/view.h"
 #include "ops/window_attention.h"
@@ -204,15 +207,20 @@ static struct tensor *head(struct vit_net *v, struct tensor *x, int i, const cha
     return classify(v, select_token(v->b, x, i, layer_below(v->b, name, "token")), name);
 }
 
-/* Returns the tokens of the patches as an image. */
-static struct tensor *map_of(struct vit_net *v, struct tensor *x, int height, int width)
+/* Returns the tokens of the patches. */
+static struct tensor *patches_of(struct vit_net *v, struct tensor *x)
 {
     int first = front(v->arch);
+
+    return first ? slice_tokens(v->b, x, first, (int)x->dim[1] - first, "norm") : x;
+}
+
+/* The same as an image. */
+static struct tensor *map_of(struct vit_net *v, struct tensor *x, int height, int width)
+{
     int64_t dim[] = {x->dim[0], height, width, x->dim[2]};
 
-    if (first)
-        x = slice_tokens(v->b, x, first, (int)x->dim[1] - first, "norm");
-    return view_image(v->b, view_plain(v->b, x, "norm", 4, dim), "norm");
+    return view_image(v->b, view_plain(v->b, patches_of(v, x), "norm", 4, dim), "norm");
 }
 
 /* Classifies the mean of the patches. */
@@ -224,6 +232,25 @@ static struct tensor *mean_head(struct vit_net *v, struct tensor *x, int height,
     x = global_avgpool(v->b, map_of(v, x, height, width), "pool");
     x = view_plain(v->b, view_tokens(v->b, x, "pool"), "pool", 2, flat);
     return classify(v, x, "head");
+}
+
+/* Classifies what a query, the same for all images, reads from the tokens x. */
+static struct tensor *attend_head(struct vit_net *v, struct tensor *x)
+{
+    int64_t n = x->dim[0], c = x->dim[2], flat[] = {n, c};
+    struct tensor *q = token(v, "attn_pool.latent", 1, 1 / sqrtf((float)c)), *kv, *y;
+
+    q = dense(v, q, "attn_pool.q", (int)c, true);
+    q = strided_copy(v->b, q, "attn_pool.images", .n = 3, .len = {n, 1, c},
+                     .stride = {0, 0, 1});
+    kv = dense(v, x, "attn_pool.kv", (int)(2 * c), true);
+    x = attend(v->b, q, attend_part(v->b, kv, "attn_pool.k", 0, 2),
+               attend_part(v->b, kv, "attn_pool.v", 1, 2), "attn_pool",
+               .heads = v->arch->heads);
+    x = dense(v, x, "attn_pool.proj", (int)c, true);
+    y = mlp(v, norm(v, x, "attn_pool.norm"), "attn_pool");
+    x = add(v->b, y, x, "attn_pool.add");
+    return classify(v, view_plain(v->b, x, "attn_pool", 2, flat), "head");
 }
 
 static struct tensor *vit_build(struct builder *b, const void *arch,
@@ -250,6 +277,8 @@ static struct tensor *vit_build(struct builder *b, const void *arch,
         return map_of(&v, x, height, width);
     if (v.arch->mean)
         return mean_head(&v, x, height, width);
+    if (v.arch->attends)
+        return attend_head(&v, patches_of(&v, x));
     logits = head(&v, x, 0, "head");
     if (!v.arch->distilled)
         return logits;
@@ -271,8 +300,8 @@ static const char *const *check(const struct model *m, const struct model_option
 
 static const char *const no_decay[] = {"pos_embed",  "cls_token",  "reg_token",
                                        "dist_token", "mask_token", NULL};
-static const struct model_grid grids[] = {{"pos_embed", GRID_ANTIALIAS, GRID_ANTIALIAS},
-                                          {.end = NULL}};
+static const struct model_grid grids[] = {
+    {"pos_embed", GRID_ANTIALIAS, GRID_ANTIALIAS, .suffix = false}, {.end = NULL}};
 static const char *const heads[] = {"head", "head_dist", NULL};
 static const char *const reads[] = {"MODEL.NUM_CLASSES",
                                     "MODEL.DROP_RATE",

@@ -10,9 +10,11 @@
  *   DINOv2      layer scale and registers (Darcet et al. 2023, arXiv 2309.16588)
  *   CLIP        a layer norm before the blocks, patches without a bias, and eps 1e-5
  *   _gap        no class token: the classifier reads the mean of the patches
+ *   SigLIP      no class token: a learned query attends to the patches (Zhai et al. 2021,
+ *               arXiv 2106.04560, appendix C), and an MLP follows
  *
  * Parameters have timm's names and are created in the order of timm's state dict. Unlike
- * timm's, linear layers of SwiGLU start as all others do. MODEL.DROP_RATE applies to the
+ * timm's, linear layers of SwiGLU start as all others do, and the query untruncated. MODEL.DROP_RATE applies to the
  * dropout before the classifier. Every block is a checkpoint scope.
  */
 #ifndef MODELS_VIT_H
@@ -36,6 +38,7 @@ struct vit {
     int registers;       /* further tokens, which nothing reads after the blocks */
     bool patch_position; /* the position embedding is of the patches alone */
     bool mean;           /* classifies the mean of the patches, not the class token */
+    bool attends;        /* classifies what a query reads from the patches */
     bool pre_norm;       /* has a norm before the blocks; patches have no bias */
     bool no_qkv_bias;
     enum vit_norm norm;

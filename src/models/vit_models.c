@@ -1,6 +1,6 @@
 /* The models of timm's vision_transformer.py and deit.py that are one net (models/vit.h).
- * Left out are those with other blocks or pooling by attention: SigLIP as it was trained,
- * AIMv2, BEiT-3, parallel blocks, and RMS norms. */
+ * Left out are those with other blocks: AIMv2, BEiT-3, parallel and post-norm blocks,
+ * differential attention, and RMS norms. */
 #include "models/rows.h"
 #include "models/vit.h"
 
@@ -20,9 +20,12 @@
 #define SMALL_SCALE .layer_scale = 1e-6f
 #define DEIT3       SMALL_SCALE, .patch_position = true
 #define DINOV2_REG  SCALE, .registers = 4, .patch_position = true
+#define TIPSV2      .layer_scale = 1, .registers = 1, .patch_position = true
 #define GAP         .no_class = true, .mean = true
+#define SIGLIP      .no_class = true, .attends = true
+#define SIGLIP2     .act = "gelu_tanh", SIGLIP
 #define REG_GAP(n)  GAP, .norm = VIT_NORM_POOLED, .registers = (n), .patch_position = true
-#define SO150M      .width = 896, .depth = 18, .heads = 14, .hidden = 2304, GAP, .registers = 4
+#define SO150M      .width = 896, .depth = 18, .heads = 14, .hidden = 2304, .registers = 4
 #define SO150M2 \
     .width = 832, .depth = 21, .heads = 13, .hidden = 2176, GAP, .registers = 1, SCALE, .no_qkv_bias = true, \
     .norm = VIT_NORM_POOLED
@@ -83,6 +86,7 @@ const struct model vit_models[] = {
     {ROW(vit_base_patch8_224), VIT(8, BASE), HALF(224, 0.9),
      TAGS "augreg2_in21k_ft_in1k augreg_in21k_ft_in1k augreg_in21k dino"},
     {ROW(vit_base_patch14_dinov2), VIT(14, BASE, SCALE), IMAGENET(518, 1.0), TAGS "lvd142m"},
+    {ROW(vit_base_patch14_reg1_tipsv2), VIT(14, BASE, TIPSV2), UNIT(448, 1.0), TAGS "webli"},
     {ROW(vit_base_patch14_reg4_dinov2), VIT(14, BASE, DINOV2_REG), IMAGENET(518, 1.0),
      TAGS "lvd142m"},
     {ROW(vit_base_patch16_224), VIT(16, BASE), HALF(224, 0.9),
@@ -105,6 +109,10 @@ const struct model vit_models[] = {
     {ROW(vit_base_patch16_plus_clip_240), VIT(16, .width = 896, .depth = 12, .heads = 14, CLIP), OPENAI(240, 1.0),
      TAGS "laion400m_e32"},
     {ROW(vit_base_patch16_reg4_gap_256), VIT(16, BASE, REG_GAP(4)), HALF(256, 0.9), TAGS ""},
+    {ROW(vit_base_patch16_siglip_224), VIT(16, BASE, SIGLIP), HALF(224, 0.9), TAGS "v2_webli webli"},
+    {ROW(vit_base_patch16_siglip_256), VIT(16, BASE, SIGLIP), HALF(256, 0.9), TAGS "v2_webli webli webli_i18n"},
+    {ROW(vit_base_patch16_siglip_384), VIT(16, BASE, SIGLIP), HALF(384, 0.9), TAGS "v2_webli webli"},
+    {ROW(vit_base_patch16_siglip_512), VIT(16, BASE, SIGLIP), HALF(512, 0.9), TAGS "v2_webli webli"},
     {ROW(vit_base_patch16_siglip_gap_224), VIT(16, BASE, GAP), HALF(224, 0.9), TAGS "v2_webli webli"},
     {ROW(vit_base_patch16_siglip_gap_256), VIT(16, BASE, GAP), HALF(256, 0.9), TAGS "v2_webli webli webli_i18n"},
     {ROW(vit_base_patch16_siglip_gap_384), VIT(16, BASE, GAP), HALF(384, 0.9), TAGS "v2_webli webli"},
@@ -123,6 +131,7 @@ const struct model vit_models[] = {
      TAGS "laion400m_e32 metaclip_2pt5b metaclip_400m openai"},
     {ROW(vit_base_patch32_plus_256), VIT(32, .width = 896, .depth = 12, .heads = 14, SCALE), HALF(256, 0.95),
      TAGS ""},
+    {ROW(vit_base_patch32_siglip_256), VIT(32, BASE, SIGLIP2), HALF(256, 0.9), TAGS "v2_webli"},
     {ROW(vit_base_patch32_siglip_gap_256), VIT(32, BASE, .act = "gelu_tanh", GAP), HALF(256, 0.9), TAGS "v2_webli"},
     {ROW(vit_large_patch14_224), VIT(14, LARGE), HALF(224, 0.9), TAGS ""},
     {ROW(vit_large_patch14_clip_224), VIT(14, LARGE, CLIP), HALF(224, 1.0),
@@ -136,11 +145,15 @@ const struct model vit_models[] = {
     {ROW(vit_large_patch14_clip_quickgelu_336), VIT(14, LARGE, OPENAI_CLIP), OPENAI(336, 1.0),
      TAGS "openai"},
     {ROW(vit_large_patch14_dinov2), VIT(14, LARGE, SCALE), IMAGENET(518, 1.0), TAGS "lvd142m"},
+    {ROW(vit_large_patch14_reg1_tipsv2), VIT(14, LARGE, TIPSV2), UNIT(448, 1.0), TAGS "webli"},
     {ROW(vit_large_patch14_reg4_dinov2), VIT(14, LARGE, DINOV2_REG), IMAGENET(518, 1.0),
      TAGS "lvd142m"},
     {ROW(vit_large_patch16_224), VIT(16, LARGE), HALF(224, 0.9),
      TAGS "augreg_in21k_ft_in1k orig_in21k augreg_in21k mae"},
     {ROW(vit_large_patch16_384), VIT(16, LARGE), HALF(384, 1.0), TAGS "augreg_in21k_ft_in1k"},
+    {ROW(vit_large_patch16_siglip_256), VIT(16, LARGE, SIGLIP), HALF(256, 0.9), TAGS "v2_webli webli"},
+    {ROW(vit_large_patch16_siglip_384), VIT(16, LARGE, SIGLIP), HALF(384, 0.9), TAGS "v2_webli webli"},
+    {ROW(vit_large_patch16_siglip_512), VIT(16, LARGE, SIGLIP2), HALF(512, 0.9), TAGS "v2_webli"},
     {ROW(vit_large_patch16_siglip_gap_256), VIT(16, LARGE, GAP), HALF(256, 0.9), TAGS "v2_webli webli"},
     {ROW(vit_large_patch16_siglip_gap_384), VIT(16, LARGE, GAP), HALF(384, 0.9), TAGS "v2_webli webli"},
     {ROW(vit_large_patch16_siglip_gap_512), VIT(16, LARGE, .act = "gelu_tanh", GAP), HALF(512, 0.9), TAGS "v2_webli"},
@@ -152,10 +165,15 @@ const struct model vit_models[] = {
      TAGS "sbb_e200_in12k_ft_in1k"},
     {ROW(vit_so150m2_patch16_reg1_gap_448), VIT(16, SO150M2), HALF(448, 1.0),
      TAGS "sbb_e200_in12k_ft_in1k"},
-    {ROW(vit_so150m_patch16_reg4_gap_256), VIT(16, SO150M), HALF(256, 0.95),
+    {ROW(vit_so150m_patch16_reg4_gap_256), VIT(16, SO150M, GAP), HALF(256, 0.95),
      TAGS "sbb_e250_in12k_ft_in1k sbb_e250_in12k"},
-    {ROW(vit_so150m_patch16_reg4_gap_384), VIT(16, SO150M), HALF(384, 1.0),
+    {ROW(vit_so150m_patch16_reg4_gap_384), VIT(16, SO150M, GAP), HALF(384, 1.0),
      TAGS "sbb_e250_in12k_ft_in1k"},
+    {ROW(vit_so150m_patch16_reg4_map_256), VIT(16, SO150M, SIGLIP), HALF(256, 0.9), TAGS ""},
+    {ROW(vit_so400m_patch14_reg1_tipsv2), VIT(14, SO400M, TIPSV2), UNIT(448, 1.0), TAGS "webli"},
+    {ROW(vit_so400m_patch14_siglip_224), VIT(14, SO400M, SIGLIP), HALF(224, 0.9), TAGS "v2_webli webli"},
+    {ROW(vit_so400m_patch14_siglip_378), VIT(14, SO400M, SIGLIP), HALF(378, 0.9), TAGS "v2_webli webli webli_ft_in1k"},
+    {ROW(vit_so400m_patch14_siglip_384), VIT(14, SO400M, SIGLIP), HALF(384, 0.9), TAGS "webli"},
     {ROW(vit_so400m_patch14_siglip_gap_224), VIT(14, SO400M, GAP), HALF(224, 0.9),
      TAGS "v2_webli webli pali_mix pali_pt pali2_3b_pt pali2_10b_pt"},
     {ROW(vit_so400m_patch14_siglip_gap_378), VIT(14, SO400M, GAP), HALF(378, 0.9),
@@ -167,6 +185,9 @@ const struct model vit_models[] = {
      "pali2_10b_docci"},
     {ROW(vit_so400m_patch14_siglip_gap_896), VIT(14, SO400M, GAP), HALF(896, 1.0),
      TAGS "pali_pt pali_refcoco_seg pali_ocrvqa pali2_3b_pt pali2_10b_pt"},
+    {ROW(vit_so400m_patch16_siglip_256), VIT(16, SO400M, SIGLIP2), HALF(256, 0.9), TAGS "v2_webli webli_i18n"},
+    {ROW(vit_so400m_patch16_siglip_384), VIT(16, SO400M, SIGLIP2), HALF(384, 0.9), TAGS "v2_webli"},
+    {ROW(vit_so400m_patch16_siglip_512), VIT(16, SO400M, SIGLIP2), HALF(512, 0.9), TAGS "v2_webli"},
     {ROW(vit_so400m_patch16_siglip_gap_256), VIT(16, SO400M, .act = "gelu_tanh", GAP), HALF(256, 0.9),
      TAGS "v2_webli webli_i18n"},
     {ROW(vit_so400m_patch16_siglip_gap_384), VIT(16, SO400M, .act = "gelu_tanh", GAP), HALF(384, 0.9),
@@ -191,10 +212,13 @@ const struct model vit_models[] = {
      TAGS "laion2b"},
     {ROW(vit_giant_patch14_dinov2), VIT(14, DINOV2_GIANT, SCALE), IMAGENET(518, 1.0),
      TAGS "lvd142m"},
+    {ROW(vit_giant_patch14_reg1_tipsv2), VIT(14, DINOV2_GIANT, TIPSV2), UNIT(448, 1.0), TAGS "webli"},
     {ROW(vit_giant_patch14_reg4_dinov2), VIT(14, DINOV2_GIANT, DINOV2_REG), IMAGENET(518, 1.0),
      TAGS "lvd142m"},
     {ROW(vit_giant_patch16_gap_224), VIT(16, GIANT, GAP), IMAGENET(224, 0.9),
      TAGS ""},
+    {ROW(vit_giantopt_patch16_siglip_256), VIT(16, .width = 1536, .depth = 40, .heads = 16, SIGLIP2), HALF(256, 0.9), TAGS "v2_webli"},
+    {ROW(vit_giantopt_patch16_siglip_384), VIT(16, .width = 1536, .depth = 40, .heads = 16, SIGLIP2), HALF(384, 0.9), TAGS "v2_webli"},
     {ROW(vit_giantopt_patch16_siglip_gap_256), VIT(16, .width = 1536, .depth = 40, .heads = 16, .act = "gelu_tanh", GAP), HALF(256, 0.9),
      TAGS "v2_webli"},
     {ROW(vit_giantopt_patch16_siglip_gap_384), VIT(16, .width = 1536, .depth = 40, .heads = 16, .act = "gelu_tanh", GAP), HALF(384, 0.9),

@@ -38,16 +38,18 @@ static bool grid_takes(const struct model_family *f, bool head, const struct ten
             return false;
     from = weight_grid_of(file->dims[n - 2]);
     to = weight_grid_of(t->dim[n - 2]);
-    return from.prefix == to.prefix && from.side > 0;
+    return from.tokens == to.tokens && from.side > 0;
 }
 
 static void grid_make(const struct model_family *f, const struct tensor *t,
                       const float *src, const int64_t *dims, bool microsoft, float *dst)
 {
     const struct model_grid *g = grid_of(f, t->name);
+    struct weight_grid from = weight_grid_of(dims[t->ndim - 2]),
+                       to = weight_grid_of(t->dim[t->ndim - 2]);
 
-    weight_grid_resize(src, weight_grid_of(dims[t->ndim - 2]), dst,
-                       weight_grid_of(t->dim[t->ndim - 2]), t->dim[t->ndim - 1],
+    from.suffix = to.suffix = g->suffix;
+    weight_grid_resize(src, from, dst, to, t->dim[t->ndim - 1],
                        microsoft ? g->microsoft : g->timm);
 }
 

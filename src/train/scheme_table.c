@@ -350,10 +350,9 @@ const struct scheme schemes[] = {
             "added to it; timm's vit_*_reg4_dinov2 are the same weights"),
     {FOREIGN("DeiT III", "vit", "blocks.0.gamma_1", deit3)},
     REFUSED("vit", "attn.gamma1.weight", NO_LAYER_SCALE),
-    REFUSED(
-        "vit", "attn_pool.latent",
-        "it is SigLIP's vision tower, which has no class token and pools by attention; "
-        "no model here does"),
+    REFUSED_UNLESS("vit", "attn_pool.latent", "attn_pool.latent",
+                   "it is SigLIP's vision tower, which has no class token and pools by "
+                   "attention, as the models vit_*_siglip_* do"),
     REFUSED(
         "vit", "head.0.running_mean",
         "its classifier has a batch norm of its own (a linear probe of MAE), and none "
@@ -362,6 +361,9 @@ const struct scheme schemes[] = {
              torchvision_vit)},
     {FOREIGN("OpenMMLab", "vit", "backbone.patch_embed.projection.weight",
              mmpretrain_vit)},
+    {FOREIGN("open_clip", "vit", "visual.trunk.attn_pool.latent", open_clip_vit),
+     .only = "visual."},
+    {FOREIGN("open_clip", "vit", "trunk.attn_pool.latent", open_clip_vit)},
     {FOREIGN("open_clip", "vit", "visual.trunk.blocks.0.norm1.weight", open_clip_vit),
      .only = "visual.", .note = CLASS_TOKEN},
     {FOREIGN("open_clip", "vit", "trunk.blocks.0.norm1.weight", open_clip_vit),

@@ -20,7 +20,7 @@ struct weight_grid weight_grid_of(int64_t rows)
         side--;
     while ((side + 1) * (side + 1) <= rows)
         side++;
-    return (struct weight_grid){rows - side * side, side};
+    return (struct weight_grid){.tokens = rows - side * side, .side = side};
 }
 
 /* Keys 1981: the kernel of cubic convolution. */
@@ -132,10 +132,15 @@ void weight_grid_resize(const float *src, struct weight_grid from, float *dst,
                         struct weight_grid to, int64_t channels, enum grid_method method)
 {
     struct taps *taps = taps_new(from.side, to.side, method);
-    const float *grid = src + from.prefix * channels;
+    int64_t tokens = from.tokens * channels;
+    const float *grid = from.suffix ? src : src + tokens;
 
-    memcpy(dst, src, (size_t)(from.prefix * channels) * sizeof(*dst));
-    dst += to.prefix * channels;
+    if (from.suffix)
+        memcpy(dst + to.side * to.side * channels, src + from.side * from.side * channels,
+               (size_t)tokens * sizeof(*dst));
+    else
+        memcpy(dst, src, (size_t)tokens * sizeof(*dst));
+    dst += to.suffix ? 0 : tokens;
     for (int64_t i = 0; i < to.side * to.side * channels; i++) {
         const struct taps *v = &taps[i / channels / to.side];
         const struct taps *h = &taps[i / channels % to.side];

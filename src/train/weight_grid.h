@@ -14,21 +14,24 @@
 #ifndef TRAIN_WEIGHT_GRID_H
 #define TRAIN_WEIGHT_GRID_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "models/table.h"
 
 /*
- * The rows of a table [..., rows, channels]: `prefix` tokens, then a grid of `side` x
- * `side`. weight_grid_of() chooses the largest square that fits into `rows`.
+ * The rows of a table [..., rows, channels]: `tokens` rows, then a grid of `side` x `side`;
+ * with `suffix`, the grid comes first. weight_grid_of() chooses the largest square that fits
+ * into `rows`.
  */
 struct weight_grid {
-    int64_t prefix, side;
+    int64_t tokens, side;
+    bool suffix;
 };
 struct weight_grid weight_grid_of(int64_t rows);
 
-/* Resizes fp32 [prefix + side^2, channels] from grid `from` to grid `to`. Copies the
- * prefix, whose length must be the same. */
+/* Resizes fp32 [tokens + side^2, channels] from grid `from` to grid `to`. Copies the rows of
+ * tokens, whose number must be the same. */
 void weight_grid_resize(const float *src, struct weight_grid from, float *dst,
                         struct weight_grid to, int64_t channels, enum grid_method method);
 

@@ -167,10 +167,12 @@ static void build(struct trial *t, const struct run *r)
     struct builder b = {.g = graph_new(&graph_ops_default, !r->inference)};
     int64_t batch = golden_int(r->golden, "batch"), side = golden_int(r->golden, "side");
     int64_t channels = golden_int(r->golden, "channels");
+    int64_t width = golden_int(r->golden, "width"); /* 0: square */
 
     t->g = b.g;
-    t->x = graph_input(&b, "input", DTYPE_F32, LAYOUT_IMAGE, 4,
-                       (const int64_t[]){batch, channels ? channels : 3, side, side});
+    t->x = graph_input(
+        &b, "input", DTYPE_F32, LAYOUT_IMAGE, 4,
+        (const int64_t[]){batch, channels ? channels : 3, side, width ? width : side});
     if (json_object_get(r->golden, "cells"))
         build_masked(t, r, &b);
     else

@@ -82,6 +82,27 @@ static void test_init_mixers(void **state)
     net_release(&f);
 }
 
+/* timm's fix_init_weight and head_init_scale. */
+static void test_init_beit(void **state)
+{
+    struct net f = net_new("beit_base_patch16_224", (struct model_options){0}, 1);
+
+    (void)state;
+    check_spread(&f, "cls_token", 0.02, false);
+    check_spread(&f, "blocks.1.attn.qkv.weight", 0.02, false);
+    check_spread(&f, "blocks.0.attn.proj.weight", 0.02 / sqrt(2), false);
+    check_spread(&f, "blocks.2.mlp.fc2.weight", 0.02 / sqrt(6), false);
+    check_spread(&f, "head.weight", 2e-5, false);
+    check_constant(&f, "blocks.3.attn.relative_position_bias_table", 0);
+    assert_true(spread_of(&f, "blocks.0.gamma_2").largest == (double)0.1f);
+    net_release(&f);
+
+    f = net_new("vit_base_patch32_siglip_256", (struct model_options){0}, 1);
+    check_spread(&f, "attn_pool.latent", 1 / sqrt(768), false);
+    check_spread(&f, "attn_pool.kv.weight", 0.02, false);
+    net_release(&f);
+}
+
 static void test_init_resnets(void **state)
 {
     struct net f = net_new("resnext50_32x4d", (struct model_options){0}, 1);
@@ -316,6 +337,7 @@ int main(void)
         cmocka_unit_test(test_init_resnets),
         cmocka_unit_test(test_init_transformers),
         cmocka_unit_test(test_init_mixers),
+        cmocka_unit_test(test_init_beit),
         cmocka_unit_test(test_init_classic),
         cmocka_unit_test(test_init_by_key),
         cmocka_unit_test(test_init_is_a_function),

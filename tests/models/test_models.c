@@ -176,7 +176,7 @@ static void test_keys(void **state)
         free(keys);
         lines++;
     }
-    assert_int_equal(lines, 406);
+    assert_int_equal(lines, 434);
     free(text);
 }
 

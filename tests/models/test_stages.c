@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "models/beit.h"
 #include "models/convnext.h"
 #include "models/densenet.h"
 #include "models/efficientnet.h"
@@ -69,6 +70,9 @@ static struct model nets[] = {
                                  .mean = true,
                                  .patch_position = true,
                                  .layer_scale = 0.1f}},
+    {.name = "beit",
+     .family = &beit_family,
+     .arch = &(const struct beit){4, 24, 4, 3, 0.1f}},
     {.name = "mixer_s16_224", .family = &mixer_family},
     {.name = "regnet",
      .family = &regnet_family,

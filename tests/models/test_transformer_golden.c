@@ -1,9 +1,10 @@
 /*
- * Swin v1, v2, and MLP, ViT, DeiT, ConvNeXt V1 and V2, and MLP-Mixer against PyTorch; weights and input are an
+ * Swin v1, v2, and MLP, ViT, DeiT, BEiT, ConvNeXt V1 and V2, and MLP-Mixer against PyTorch; weights and input are an
  * integer hash that scripts/golden/model_transformer.py computes, too.
  */
 #include <stdlib.h>
 
+#include "models/beit.h"
 #include "models/convnext.h"
 #include "models/mixer.h"
 #include "models/swin.h"
@@ -101,6 +102,14 @@ static struct model nets[] = {
      .family = &vit_family,
      .arch = &(const struct vit){VIT, .registers = 1, .mean = true, .pre_norm = true,
                                  .eps = 1e-5f, .act = "quick_gelu"}},
+    {.name = "vit_siglip",
+     .family = &vit_family,
+     .arch = &(const struct vit){VIT, .no_class = true, .attends = true, .registers = 2,
+                                 .patch_position = true, .layer_scale = 0.1f,
+                                 .act = "gelu_tanh"}},
+    {.name = "beit",
+     .family = &beit_family,
+     .arch = &(const struct beit){4, 24, 2, 3, 0.1f}},
     {.name = "mixer",
      .family = &mixer_family,
      .arch = &(const struct mixer){MIXER, MIXER_MLP, 0}},

@@ -8,6 +8,7 @@
 #include "base/strbuf.h"
 #include "graph/flat.h"
 #include "graph/program.h"
+#include "models/beit.h"
 #include "models/convnext.h"
 #include "models/densenet.h"
 #include "models/efficientnet.h"
@@ -214,6 +215,22 @@ const struct onnx_net onnx_nets[] = {
                                      .eps = 1e-5f}),
      .height = 16,
      .width = 16},
+    {.name = "vit_siglip",
+     OWN(.name = "vit_siglip", .family = &vit_family,
+         .arch = &(const struct vit){.patch = 4,
+                                     .width = 24,
+                                     .depth = 1,
+                                     .heads = 3,
+                                     .no_class = true,
+                                     .attends = true,
+                                     .act = "gelu_tanh"}),
+     .height = 16,
+     .width = 24},
+    {.name = "beit",
+     OWN(.name = "beit", .family = &beit_family,
+         .arch = &(const struct beit){4, 24, 1, 3, 0.1f}),
+     .height = 16,
+     .width = 24},
     {.name = "mixer",
      OWN(.name = "mixer", .family = &mixer_family,
          .arch = &(const struct mixer){4, 16, 1, MIXER_GATE, 0}),
