@@ -72,7 +72,8 @@ def check(trainc, name, indices):
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
         torch.manual_seed(1)
-        model = timm.create_model(name, pretrained=False)
+        classes = timm.get_pretrained_cfg(name).num_classes or 1000  # SigLIP's weights have none
+        model = timm.create_model(name, num_classes=classes)
         cfg = model.pretrained_cfg
         names = images(folder, cfg["input_size"][-1])
         x = normalized(names, cfg)
