@@ -114,6 +114,33 @@ static void set_vector(struct device *dev, struct cublaslt_plan *p, void *vector
     set(dev, p, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &p->vector, sizeof(p->vector));
 }
 
+void cublaslt_set_gelu(struct device *dev, struct cublaslt_plan *p, void *z)
+{
+    if (z == p->z)
+        return;
+    p->z = z;
+    set(dev, p, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &p->z, sizeof(p->z));
+}
+
+static cublasLtEpilogue_t epilogue_of(const struct cublaslt_matmul *w)
+{
+    bool bias = w->vector == CUBLASLT_BIAS;
+
+    switch (w->gelu) {
+    case CUBLASLT_GELU:
+        return bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
+    case CUBLASLT_GELU_STORED:
+        return bias ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX;
+    case CUBLASLT_GELU_GRAD:
+        return CUBLASLT_EPILOGUE_DGELU;
+    case CUBLASLT_NO_GELU:
+        break;
+    }
+    return bias                              ? CUBLASLT_EPILOGUE_BIAS
+           : w->vector == CUBLASLT_BIAS_GRAD ? CUBLASLT_EPILOGUE_BGRADB
+                                             : CUBLASLT_EPILOGUE_DEFAULT;
+}
+
 static void describe(struct device *dev, struct cublaslt_plan *p,
                      const struct cublaslt_matmul *w)
 {
@@ -122,16 +149,20 @@ static void describe(struct device *dev, struct cublaslt_plan *p,
                                       : CUBLAS_COMPUTE_32F;
     cublasOperation_t first = w->transposed_b ? CUBLAS_OP_T : CUBLAS_OP_N;
     cublasOperation_t second = w->transposed_a ? CUBLAS_OP_T : CUBLAS_OP_N;
-    cublasLtEpilogue_t epilogue =
-        w->vector == CUBLASLT_BIAS ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_BGRADB;
+    cublasLtEpilogue_t epilogue = epilogue_of(w);
+    int64_t row = w->n;
     cudaDataType_t out = data_type(w->out);
 
     CUBLASLT_CHECK(dev, p->c->MatmulDescCreate(&p->desc, compute, CUDA_R_32F));
     set(dev, p, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof(first));
     set(dev, p, CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof(second));
+    set(dev, p, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof(epilogue));
+    if (w->gelu > CUBLASLT_GELU) {
+        set(dev, p, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &row, sizeof(row));
+        cublaslt_set_gelu(dev, p, (void *)(uintptr_t)CUBLASLT_ALIGNMENT);
+    }
     if (w->vector == CUBLASLT_NONE)
         return;
-    set(dev, p, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof(epilogue));
     set(dev, p, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &out, sizeof(out));
     /* There is no vector yet, but the heuristic and the algorithm check look at the
      * alignment of its address. */
@@ -152,6 +183,13 @@ static const char *const vector_name[] = {
     [CUBLASLT_BIAS_GRAD] = " + gradient of the bias",
 };
 
+static const char *const gelu_name[] = {
+    [CUBLASLT_NO_GELU] = "",
+    [CUBLASLT_GELU] = " + gelu",
+    [CUBLASLT_GELU_STORED] = " + gelu, its input stored",
+    [CUBLASLT_GELU_GRAD] = " + gradient of gelu",
+};
+
 void cublaslt_matmul_text(const struct cublaslt_matmul *w, struct strbuf *s)
 {
     strbuf_addf(s, "%lldx%lldx%lld %s", (long long)w->m, (long long)w->n, (long long)w->k,
@@ -163,6 +201,7 @@ void cublaslt_matmul_text(const struct cublaslt_matmul *w, struct strbuf *s)
     if (w->full)
         strbuf_addstr(s, " without TF32");
     strbuf_addstr(s, vector_name[w->vector]);
+    strbuf_addstr(s, gelu_name[w->gelu]);
 }
 
 struct cublaslt_plan *cublaslt_plan_new(struct device *dev,

@@ -34,14 +34,24 @@ enum cublaslt_vector {
     CUBLASLT_BIAS_GRAD /* output, of D's type: the sums of A over k; A is transposed */
 };
 
+/* Epilogues with GELU's tanh form, z being the GEMM's result with its bias: D = gelu(z),
+ * which may also store z; or D = z times the slope of gelu at a stored matrix. */
+enum cublaslt_gelu {
+    CUBLASLT_NO_GELU,
+    CUBLASLT_GELU,
+    CUBLASLT_GELU_STORED,
+    CUBLASLT_GELU_GRAD
+};
+
 struct cublaslt_matmul {
     int64_t m, n, k;
     bool transposed_a, transposed_b;
     enum dtype type, out; /* type: of A and B; out: of D */
     enum cublaslt_vector vector;
-    bool add;    /* adds to the D in memory */
-    bool full;   /* no TF32, whatever the options */
-    float alpha; /* 0: 1 */
+    enum cublaslt_gelu gelu; /* in 16 bits, n a multiple of 8 */
+    bool add;                /* adds to the D in memory */
+    bool full;               /* no TF32, whatever the options */
+    float alpha;             /* 0: 1 */
 };
 
 struct cublaslt_plan; /* owned by the caller of cublaslt_plan_new */
@@ -57,6 +67,9 @@ void cublaslt_describe(const struct cublaslt_plan *p, struct strbuf *text);
 /* Runs on dev->stream. `vector` may be NULL with CUBLASLT_NONE. */
 void cublaslt_run(struct device *dev, struct cublaslt_plan *p, const void *a,
                   const void *b, void *d, void *vector, void *workspace);
+/* Sets the matrix like D that CUBLASLT_GELU_STORED writes or CUBLASLT_GELU_GRAD reads;
+ * before each run. */
+void cublaslt_set_gelu(struct device *dev, struct cublaslt_plan *p, void *z);
 
 /* cublaslt_cache.c: loads or stores n bytes of an algorithm and its time under a key. load
  * returns false if there is none, or no folder. */

@@ -59,7 +59,7 @@ static int number_of(const struct cublaslt *c, const struct cublaslt_choice *k)
                : number;
 }
 
-enum part { PART_WORKSPACE, PART_A, PART_B, PART_D, PART_VECTOR, PARTS };
+enum part { PART_WORKSPACE, PART_A, PART_B, PART_D, PART_VECTOR, PART_Z, PARTS };
 
 /* One offer and the buffers that all share. */
 struct trial {
@@ -73,9 +73,12 @@ static const char *submit(void *arg)
 {
     const struct trial *t = arg;
     char *vector = t->p->what.vector == CUBLASLT_NONE ? NULL : t->part[PART_VECTOR];
-    cublasStatus_t status =
-        cublaslt_try(t->dev, t->p, t->offer, t->part[PART_A], t->part[PART_B],
-                     t->part[PART_D], vector, t->part[PART_WORKSPACE]);
+    cublasStatus_t status;
+
+    if (t->p->what.gelu > CUBLASLT_GELU)
+        cublaslt_set_gelu(t->dev, t->p, t->part[PART_Z]);
+    status = cublaslt_try(t->dev, t->p, t->offer, t->part[PART_A], t->part[PART_B],
+                          t->part[PART_D], vector, t->part[PART_WORKSPACE]);
 
     return status ? t->p->c->GetStatusString(status) : NULL;
 }
@@ -93,6 +96,7 @@ static char *trial_buffers(struct trial *t)
         [PART_B] = {w->k * w->n, w->type},
         [PART_D] = {w->m * w->n, w->out},
         [PART_VECTOR] = {w->m > w->n ? w->m : w->n, w->out},
+        [PART_Z] = {w->gelu > CUBLASLT_GELU ? w->m * w->n : 0, w->out},
     };
     size_t bytes[PARTS], sum = 0;
     char *memory, *end;

@@ -53,6 +53,7 @@ struct cublaslt_plan {
     cublasLtMatrixLayout_t a, b, d; /* in our names */
     struct cublaslt_choice choice;
     void *vector; /* the one set in the description */
+    void *z;      /* likewise, of gelu */
     struct cublaslt_matmul what;
     int number; /* the library's algorithm number; -1: unknown */
 };

@@ -1,11 +1,12 @@
 /*
  * Linear layers and their gradients by cuBLASLt, rows of x times the weights O x F:
  *
- *   y = x W^T [+ bias]      dx = dy W      dW = dy^T x [with db, the sums of dy]
+ *   y = x W^T [+ bias] [gelu]      dx = dy W [times the slope of gelu]
+ *   dW = dy^T x [with db, the sums of dy]
  *
  * Weight gradients are fp32, whatever the type of the data. relu is not fused, because
- * cuBLASLt does not document what its relu does to NaN. gelu is not fused, because
- * cuBLASLt's epilogue uses tanh and the models use erf. A computed bias is fp32; the
+ * cuBLASLt does not document what its relu does to NaN. gelu is fused in its tanh form
+ * (MODEL.GELU_TANH), which is the library's, in 16 bits. A computed bias is fp32; the
  * library wants the data's type, so the bias is first cast into the workspace.
  */
 #include "ops/linear.h"
@@ -15,7 +16,9 @@
 #include "cuda/kernels.h"
 #include "cuda/weights.h"
 #include "graph/kernel.h"
+#include "ops/activation.h"
 #include "ops/bias_grad.h"
+#include "ops/expr.h"
 #include "ops/image.h"
 
 enum { A, B, VECTOR, MATRICES };
@@ -28,6 +31,7 @@ struct linear_state {
         size_t offset; /* bytes */
     } from[MATRICES];
     int d, vector_out; /* indices of writes; vector_out may be -1 */
+    int z_in, z_out;   /* indices of gelu's input among reads or writes, or -1 */
     bool bias;
     size_t cast; /* bytes at the start of the workspace, for a bias of another type */
 };
@@ -65,14 +69,70 @@ static int64_t rows_of(const struct tensor *t)
     return tensor_len(t) / tensor_channels(t);
 }
 
+/* ---- gelu ---- */
+
+/* True if the GEMM that makes `from` may apply n, an op on it. */
+static bool may_fuse(const struct node *n, const struct tensor *from,
+                     const struct device *dev)
+{
+    return !dev->options.apart && dtype_is_half(from->dtype) &&
+           n->out[0]->dtype == from->dtype && tensor_channels(from) % 8 == 0 &&
+           from->memory == MEMORY_NONE &&
+           tensor_channels(n->out[0]) == tensor_channels(from);
+}
+
+/* If n is a gelu of a linear layer's result, returns that layer; or NULL. */
+static struct node *layer_of_gelu(const struct node *n, const struct device *dev)
+{
+    struct node *p = n->nin ? n->in[ACTIVATION_X]->producer : NULL;
+
+    return p && p->op == &op_linear && node_free(p) && p->phase == n->phase &&
+                   expr_is(n, EXPR_GELU_TANH) && may_fuse(n, p->out[0], dev)
+               ? p
+               : NULL;
+}
+
+/* If n is the gradient of a gelu and dy the data gradient of a linear layer that only n
+ * reads, returns that; or NULL. */
+static struct node *data_grad_before(const struct graph *g, const struct node *n,
+                                     const struct device *dev)
+{
+    struct node *p;
+
+    if (!expr_is(n, EXPR_GELU_TANH_GRAD))
+        return NULL;
+    p = sole_producer(g, n->in[ACTIVATION_GRAD_DY], &op_linear_data_grad);
+    return p && p->phase == n->phase && may_fuse(n, p->out[0], dev) &&
+                   n->in[ACTIVATION_GRAD_Y]->dtype == p->out[0]->dtype
+               ? p
+               : NULL;
+}
+
+/* True if anything but n needs t. */
+static bool has_other_reader(const struct graph *g, const struct tensor *t,
+                             const struct node *n)
+{
+    const struct node *r;
+
+    for (int i = 0; (r = tensor_reader(g, t, i)); i++)
+        if (r != n && !r->dead)
+            return true;
+    return t->root;
+}
+
 static const char *linear_claim(struct region *r, struct graph *g, struct node *n,
                                 struct device *dev)
 {
     struct linear_state *st = region_state(r);
+    struct node *gelu = NULL, *layer = layer_of_gelu(n, dev);
     struct cublaslt_matmul p;
     struct tensor *x;
     const char *why;
 
+    if (layer) {
+        gelu = n;
+        n = layer;
+    }
     if (n->op != &op_linear)
         return "not a linear layer";
     x = n->in[LINEAR_X];
@@ -89,17 +149,23 @@ static const char *linear_claim(struct region *r, struct graph *g, struct node *
         .out = x->dtype,
         .vector = st->bias ? CUBLASLT_BIAS : CUBLASLT_NONE,
     };
+    if (gelu)
+        p.gelu =
+            has_other_reader(g, n->out[0], gelu) ? CUBLASLT_GELU_STORED : CUBLASLT_GELU;
     st->plan = cublaslt_plan_new(dev, &p, &why);
     if (!st->plan)
         return why;
 
+    if (gelu)
+        region_claim(r, gelu);
     region_claim(r, n);
     st->from[A].index = region_read(r, x);
     read_matrix(r, g, dev, B, n->in[LINEAR_WEIGHT], x->dtype);
     if (st->bias)
         read_matrix(r, g, dev, VECTOR, n->in[LINEAR_BIAS], x->dtype);
-    st->d = region_write(r, n->out[0]);
-    st->vector_out = -1;
+    st->d = region_write(r, gelu ? gelu->out[0] : n->out[0]);
+    st->vector_out = st->z_in = -1;
+    st->z_out = p.gelu == CUBLASLT_GELU_STORED ? region_write(r, n->out[0]) : -1;
     region_workspace(r, st->cast + cublaslt_workspace(st->plan));
     return NULL;
 }
@@ -108,10 +174,15 @@ static const char *data_grad_claim(struct region *r, struct graph *g, struct nod
                                    struct device *dev)
 {
     struct linear_state *st = region_state(r);
+    struct node *gelu = NULL, *before = data_grad_before(g, n, dev);
     struct cublaslt_matmul p;
     struct tensor *dy, *w;
     const char *why;
 
+    if (before) {
+        gelu = n;
+        n = before;
+    }
     if (n->op != &op_linear_data_grad)
         return "not the data gradient of a linear layer";
     dy = n->in[LINEAR_DATA_GRAD_DY];
@@ -124,16 +195,20 @@ static const char *data_grad_claim(struct region *r, struct graph *g, struct nod
         .k = tensor_channels(dy),
         .type = dy->dtype,
         .out = dy->dtype,
+        .gelu = gelu ? CUBLASLT_GELU_GRAD : CUBLASLT_NO_GELU,
     };
     st->plan = cublaslt_plan_new(dev, &p, &why);
     if (!st->plan)
         return why;
 
+    if (gelu)
+        region_claim(r, gelu);
     region_claim(r, n);
     st->from[A].index = region_read(r, dy);
     read_matrix(r, g, dev, B, w, dy->dtype);
-    st->d = region_write(r, n->out[0]);
-    st->vector_out = -1;
+    st->d = region_write(r, gelu ? gelu->out[0] : n->out[0]);
+    st->vector_out = st->z_out = -1;
+    st->z_in = gelu ? region_read(r, gelu->in[ACTIVATION_GRAD_Y]) : -1;
     region_workspace(r, cublaslt_workspace(st->plan));
     return NULL;
 }
@@ -189,6 +264,7 @@ static const char *weight_grad_claim(struct region *r, struct graph *g, struct n
     st->from[B].index = region_read(r, x);
     st->d = region_write(r, w->out[0]);
     st->vector_out = bias ? region_write(r, bias->out[0]) : -1;
+    st->z_in = st->z_out = -1;
     region_workspace(r, cublaslt_workspace(st->plan));
     return NULL;
 }
@@ -214,6 +290,10 @@ static void linear_run(struct step *s, struct device *dev)
         cuda_cast(dev, s->workspace, y->dtype, vector, DTYPE_F32, tensor_channels(y));
         vector = s->workspace;
     }
+    if (st->z_in >= 0)
+        cublaslt_set_gelu(dev, st->plan, s->in[st->z_in]);
+    else if (st->z_out >= 0)
+        cublaslt_set_gelu(dev, st->plan, s->out[st->z_out]);
     cublaslt_run(dev, st->plan, matrix(s, A), matrix(s, B), s->out[st->d], vector,
                  (char *)s->workspace + st->cast);
 }

@@ -24,7 +24,7 @@ struct sum_nodes {
     int64_t rows; /* per sample */
 };
 
-/* Returns the producer of t with this op, directly or behind a view, if nothing else reads
+/* Returns the producer of t with this op, directly or through a view, if nothing else reads
  * either; or NULL. */
 static struct node *ends_with(const struct graph *g, struct tensor *t,
                               const struct op *op)

@@ -121,6 +121,7 @@ case_build_fn case_drop_path_tokens;
 case_build_fn case_layernorm_image;
 case_build_fn case_residual_norms;
 case_build_fn case_residual_view;
+case_build_fn case_mlp;
 case_build_fn case_residual_sums;
 case_build_fn case_qconv2d;
 case_build_fn case_qchain;

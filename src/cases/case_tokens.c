@@ -144,6 +144,18 @@ void case_drop_path_tokens(struct case_build *c, const struct op_case *row,
         c, drop_path(c->b, case_plain(c, "x", s->dim, CASE_STEPS), "drop", .rate = 0.4f));
 }
 
+/* A transformer's MLP; wide rows with an odd second dim: without biases. */
+void case_mlp(struct case_build *c, const struct op_case *row, const struct case_size *s)
+{
+    struct gelu_attrs gelu = gelu_attrs(row);
+    bool bias = !row->wide || s->dim[1] % 2 == 0;
+    struct tensor *x = case_plain(c, "x", s->dim, CASE_SIGNED), *y;
+
+    y = linear(c->b, x, "fc1", .out = s->out, .bias = bias);
+    y = gelu_(c->b, y, &gelu);
+    case_output(c, linear(c->b, y, "fc2", .out = (int)tensor_channels(x), .bias = bias));
+}
+
 /* Two transformer blocks, and the norm after the last one. */
 void case_residual_norms(struct case_build *c, const struct op_case *row,
                          const struct case_size *s)

@@ -12,6 +12,8 @@
 #define RESIDUAL_SUMS(...)                                                               \
     .build = case_residual_sums, .chain = true, ATTRS(dropout_attrs, __VA_ARGS__)
 
+#define MLP(...) .build = case_mlp, .chain = true, ATTRS(gelu_attrs, __VA_ARGS__)
+
 /* Tokens of a Swin-T at batch 16: its first and its last stage. */
 #define TOKENS1 .bench = {.dim = {16, 56, 56, 96}, .out = 384}
 #define TOKENS4 .bench = {.dim = {16, 7, 7, 768}, .out = 3072}
@@ -46,6 +48,28 @@ const struct op_case rows_tokens[] = {
      .build = case_linear,
      .small = {.dim = {3, 9, 2048}, .out = 64},
      .bench = {.dim = {16, 49, 2048}, .out = 1024}},
+    {.name = "mlp tanh", .small = {.dim = {2, 3, 8}, .out = 16}, TOKENS1, MLP(.tanh = 1)},
+    {.name = "mlp tanh odd",
+     .small = {.dim = {2, 3, 7}, .out = 11},
+     TOKENS1,
+     MLP(.tanh = 1)},
+    {.name = "mlp erf", .small = {.dim = {2, 3, 8}, .out = 16}, TOKENS1, MLP(.tanh = 0)},
+    {.name = "mlp tanh inference",
+     .small = {.dim = {2, 3, 8}, .out = 16},
+     TOKENS1,
+     .inference = true,
+     .no_gradient = true,
+     MLP(.tanh = 1)},
+    {.name = "mlp tanh wide",
+     WIDE,
+     .small = {.dim = {3, 26, 24}, .out = 96},
+     TOKENS1,
+     MLP(.tanh = 1)},
+    {.name = "mlp tanh without bias wide",
+     WIDE,
+     .small = {.dim = {3, 25, 24}, .out = 96},
+     TOKENS1,
+     MLP(.tanh = 1)},
     {.name = "linear_bias",
      .build = case_linear_bias,
      .small = {.dim = {2, 2, 3, 8}, .out = 24},

@@ -104,6 +104,7 @@ struct config_model {
     bool sync_bn;
     int64_t sync_bn_group;
     int fold_bn; /* FOLD_BN_* */
+    bool gelu_tanh;
     const char *init;
 };
 

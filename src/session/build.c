@@ -13,6 +13,7 @@
 #include "ops/confusion.h"
 #include "ops/conv2d.h"
 #include "ops/corn.h"
+#include "ops/gelu_tanh.h"
 #include "ops/global_avgpool.h"
 #include "ops/image.h"
 #include "ops/label_down.h"
@@ -321,6 +322,7 @@ static void build_net(struct build *t, struct builder *b, const struct plan *p,
         stages || p->model->family->aux || p->model->family->balances ? &t->heads : NULL;
     t->outputs = p->task == MODEL_SIMMIM ? build_masked(t, b, p, &o, x)
                                          : model_build(b, p->model, &o, x);
+    t->gelus = p->gelu_tanh ? gelu_use_tanh(b->g) : 0;
     build_answers(t, b, p->task);
     for (int i = 0; i < p->nloss; i++) {
         int stage = p->loss[i].stage;
@@ -354,6 +356,7 @@ static void build_stages(struct build *t, struct builder *b, const struct plan *
     t->stages = o.stages = arena_new(&b->g->arena, sizeof(*o.stages));
     t->stages->last = p->out[p->nout - 1];
     (void)model_build(b, p->model, &o, x);
+    t->gelus = p->gelu_tanh ? gelu_use_tanh(b->g) : 0;
 }
 
 /* Replaces the graph by its int8 version; t->floats keeps the float graph. */

@@ -82,6 +82,7 @@ struct build {
     struct tensor *aux[MODEL_STAGES]; /* logits of auxiliary classifiers */
     struct precision_rules rules;     /* AMP.FP32 and AMP.HALF, with match counts */
     int folded;                       /* batch norms folded into convolutions */
+    int gelus;                        /* in tanh form by MODEL.GELU_TANH */
     int recomputed;                   /* nodes that activation checkpointing recomputes */
     struct update_segment *segment;   /* what optimizers update, in the graph's arena:
                                        * sorted by optimizer, then by offset */

@@ -290,6 +290,7 @@ void plan_init(struct plan *p, const struct config *cfg, int64_t images,
     plan_amp(p, cfg, backend, dev);
     plan_scaler(p, cfg);
     p->fold = fold_choice(cfg, backend, dev);
+    p->gelu_tanh = cfg->model.gelu_tanh;
     if (p->model->family->balances && p->scaler.losses > 1)
         config_refuse(
             cfg, KEYS("AMP.NUM_LOSSES"),

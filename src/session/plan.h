@@ -88,6 +88,7 @@ struct plan {
     bool holds;              /* this program trains only the head */
     bool recompute;          /* activation checkpointing */
     struct fold_choice fold; /* batch norms folded into convolutions */
+    bool gelu_tanh;          /* GELU in its tanh form */
 
     bool shares; /* batches of an update may have different weights: session/shares.h */
     struct accumulation accumulation; /* .group is 1 without accumulation; <= .batches */

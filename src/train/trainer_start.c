@@ -90,6 +90,13 @@ static void log_fold(const struct trainer *t)
                                            : "no batch norm can be folded");
 }
 
+/* Says so if MODEL.GELU_TANH changes nothing. */
+static void log_gelu(const struct trainer *t)
+{
+    if (t->cfg->model.gelu_tanh && !t->session.build[SESSION_TRAIN].gelus)
+        log_info("MODEL.GELU_TANH has no effect: the model has no GELU with erf");
+}
+
 /* Logs over how many processes' batches batch norms compute their statistics. */
 static void log_norms(const struct trainer *t)
 {
@@ -158,6 +165,7 @@ static void log_start(const struct trainer *t)
     busy_note(s);
     log_norms(t);
     log_fold(t);
+    log_gelu(t);
     log_unshared(t);
     log_rest(t);
     log_info("writing to %s", t->output.dir);

@@ -92,6 +92,15 @@ for fuse in True False; do
   [ "$adds" = "$([ $fuse = True ] && echo 18 || echo 0)" ] || fail "ConvNeXt, fused $fuse: $adds adds go along"
 done
 
+# MODEL.GELU_TANH: linear layers include GELU, and their data gradients its slope.
+for fuse in True False; do
+  "$trainc" summary --cfg "$here/configs/vit_tiny.yaml" --device h200 --batch-size 8 "${opts[@]}" MODEL.GELU_TANH=True CUDNN.FUSE=$fuse >gelu.txt 2>log ||
+    fail "ViT with tanh"
+  n=$(grep -c '^forward .* cuda linear  *gelu_tanh + linear.* + gelu, its input stored,' gelu.txt)
+  grads=$(grep -c '^backward .* cuda linear_data_grad  *gelu_tanh_grad + linear_data_grad.* + gradient of gelu,' gelu.txt)
+  [ "$n $grads" = "$([ $fuse = True ] && echo 12 12 || echo 0 0)" ] || fail "GELU in linear layers, fused $fuse: $n forward, $grads backward"
+done
+
 # The table size limit does not apply to long sequences without a bias table in our kernels.
 "$trainc" summary --cfg "$here/configs/vit_tiny.yaml" --device h200 --batch-size 2 "${opts[@]}" DATA.IMG_SIZE=768 CUDNN.FUSE=False >long.txt 2>log ||
   fail "ViT at 768"
