@@ -253,13 +253,15 @@ static void print_declines(const struct program *p, bool all)
         const struct decline *d = &p->decline[i];
         int times = 0;
 
-        if (done[i] || (!all && !is_news(p, d)))
+        if (done[i])
             continue;
         for (int k = i; k < p->ndecline; k++)
             if (same_decline(d, &p->decline[k])) {
                 done[k] = 1;
                 times++;
             }
+        if (!all && !is_news(p, d))
+            continue;
         if (!title)
             say("\nrejected kernels: op, kernel, reason, count, first layer\n");
         title = true;
