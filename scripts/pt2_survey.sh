@@ -13,6 +13,8 @@
 #
 #   equal timm:resnet10t
 #   equal timm:resnet10t within PyTorch's rounding  with the tolerance of "noise" in the figures
+#   equal timm:resnet10t within its kinks          with that of "spread": PyTorch's figures in fp64
+#                                                  change in such steps if weights are rounded
 #   imports timm:resnet10t                         with IMPORT=1, or PyTorch took longer than LIMIT
 #   refused timm:sequencer2d_s node 'lstm' of 'stages.0...': aten.lstm.input: this operator is ...
 #   differs ...                                    the first figure that does
@@ -47,9 +49,9 @@ refusal() {
     sed 's/^--model: //; s/^[^:]*pt2'"'"': //' | head -n 1
 }
 
-# Asks PyTorch for the archive and the figures of a network, unless they exist; `noise`: for the
-# noise of the figures.
-export_net() { # NET [noise]
+# Asks PyTorch for the archive and the figures of a network, unless they exist; or for the noise of
+# the figures, or their spread.
+export_net() { # NET [noise|spread]
   local reply
   [ $# -eq 2 ] || [ ! -s "$folder/${1/:/_}.json" ] || return 0
   [ -n "${exporter_PID:-}" ] || coproc exporter {
@@ -80,6 +82,8 @@ judge() {
     verdict="imports $1 $(cat "$file.why" 2>/dev/null)"
   elif export_net "$1" noise && compare "$file"; then
     verdict="equal $1 within PyTorch's rounding"
+  elif export_net "$1" spread && compare "$file"; then
+    verdict="equal $1 within its kinks"
   else
     verdict="differs $1 $(grep -m 1 -E 'ERROR: |error' "$folder/text" || echo "it takes longer")"
   fi

@@ -14,7 +14,8 @@ exist are kept. ONLY=archives writes no figures, SUFFIX appends to the name of t
 write one with another version of PyTorch, whose figures are the same. Instead of names, "-" reads one name at a time from
 the standard input and answers with a line when its files are written; each network then has a
 process of its own, with MEMORY GiB at most. NAME.json then lacks "noise" until the line
-"NAME noise" adds it, because few comparisons need it, and fp64 takes the longest.
+"NAME noise" adds it, because few comparisons need it, and fp64 takes the longest; "NAME spread"
+adds what figures change if weights are rounded.
 
 For each network it writes NAME.pt2, an archive of torch.export.save in train mode with a
 symbolic batch, NAME_eval.pt2 of a network that computes something else in eval mode, and NAME.json: the losses of three updates of SGD, the logits of the first and
@@ -45,6 +46,7 @@ SGD = dict(lr=1e-4, momentum=0.9, nesterov=True)  # the test has the same
 DECAY = 0.05
 BATCH = int(os.environ.get("BATCH", 4))
 SMALL = (64, 96, 128)  # sizes that SIDE=0 tries
+DISTURBED = 8  # runs with "spread"
 AUXILIARY = ("googlenet", "inception_v3")  # PyTorch cannot save their outputs in train mode
 
 
@@ -532,13 +534,39 @@ def save(path, out):
     path.write_text(text.replace('],"', '],\n"') + "\n")
 
 
-def add_noise(path, model):
-    """Adds the noise to figures that lack it."""
+def disturbed(model, seed):
+    """Returns a copy whose weights are rounded, to 22 bits, in another way for each seed."""
+    model = copy.deepcopy(model)
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for p in model.parameters():
+            p *= 1 + (2 * torch.rand(p.shape, generator=generator, dtype=p.dtype) - 1) * 2**-22
+    return model
+
+
+def largest(a, b, factor):
+    """Returns the larger one of a and b times the factor, for each figure."""
+    return {k: [max(x, factor * y) for x, y in zip(a[k], b[k])] if k == "loss"
+            else max(a[k], factor * b[k]) for k in a}
+
+
+def add_noise(path, model, spread):
+    """Adds the noise to figures that lack it. The sign of a single operand of a ReLU changes
+    figures in steps, which the difference of two runs may lack. So for `spread`, runs in fp64
+    with disturbed weights follow; the test permits ten times the noise, and twice the spread."""
     out = json.loads(path.read_text())
     calm(model)
     model.train()
     sizes = sizes_of(model)
-    out["noise"] = noise(out, train(model.double(), out["side"]), sizes)
+    model = model.double()
+    exact = train(copy.deepcopy(model), out["side"])
+    out["noise"] = noise(out, exact, sizes)
+    for seed in range(DISTURBED if spread else 0):
+        try:
+            found = noise(train(disturbed(model, seed), out["side"]), exact, sizes)
+        except TimeoutError:
+            break
+        out["noise"] = largest(out["noise"], found, 0.2)
     save(path, out)
 
 
@@ -571,17 +599,19 @@ def late(*_):
 
 
 def attempt(folder, spec, what=None):
-    """Writes the files of one network, or NAME.why; what: only "noise" or only "figures"."""
+    """Writes the files of one network, or NAME.why; what: only "figures", or only their
+    "noise", or that with their "spread"."""
     torch.manual_seed(0)
     name = spec.replace("small:", "").replace(":", "_") + os.environ.get("SUFFIX", "")
     path = folder / f"{name}.json"
-    if path.exists() and what != "noise":
+    noisy = what in ("noise", "spread")
+    if path.exists() and not noisy:
         return
     signal.setitimer(signal.ITIMER_PROF, int(os.environ.get("LIMIT", 0)))
     try:
         model, side = named(spec)
-        if what == "noise":
-            add_noise(path, model)
+        if noisy:
+            add_noise(path, model, what == "spread")
         else:
             write(folder, name, model, side, what is None)
     except Exception as e:
