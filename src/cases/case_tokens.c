@@ -188,7 +188,8 @@ void case_residual_view(struct case_build *c, const struct op_case *row,
     case_output(c, add(c->b, y, x, "add2"));
 }
 
-/* The end of ConvNeXt's block; `out` 0: without a layer scale. */
+/* The end of ConvNeXt's block; `out` 0: without a layer scale; 2: something else
+ * reads the scaled branch, too. */
 void case_residual_sums(struct case_build *c, const struct op_case *row,
                         const struct case_size *s)
 {
@@ -198,7 +199,10 @@ void case_residual_sums(struct case_build *c, const struct op_case *row,
     y = view_tokens(c->b, gelu(c->b, x, "act"), "view");
     if (s->out)
         y = layer_scale(c->b, y, "ls");
-    y = drop_path(c->b, view_image(c->b, y, "back"), "drop", .rate = rate);
+    y = view_image(c->b, y, "back");
+    if (s->out == 2)
+        case_output(c, gelu(c->b, y, "other"));
+    y = drop_path(c->b, y, "drop", .rate = rate);
     case_output(c, add(c->b, y, x, "add"));
 }
 
