@@ -5,8 +5,9 @@
  *   conv2d + batchnorm_stats -> y, sum, squares
  *
  * cuDNN has precompiled engines for fp16 on Hopper, in channels that are multiples of 8,
- * and engines compiled at run time for other types. Its sums are about zero: the relative
- * error of a variance is that of fp32 times 1 + mean^2 / variance.
+ * and engines compiled at run time for bf16. Its sums are about zero: the relative error
+ * of a variance is that of fp32 times 1 + mean^2 / variance, which is small compared with
+ * the rounding of y in 16 bits, but not in fp32, whose statistics stay apart.
  *
  * On a GPU whose engines are timed, the plan must be faster than the convolution alone and
  * a pass over its result; otherwise it moves fewer bytes, and is taken.
@@ -30,7 +31,8 @@ static bool find_nodes(struct cudnn_claim *c, struct graph *g, struct node *n,
 
     *c = (struct cudnn_claim){.g = g, .dev = dev, .bias = -1};
     if (dev->options.apart || !conv || conv->op != &op_conv2d ||
-        conv->nin > CONV2D_BIAS || !node_free(conv) || y->memory != MEMORY_NONE)
+        conv->nin > CONV2D_BIAS || !node_free(conv) || y->memory != MEMORY_NONE ||
+        !dtype_is_half(y->dtype))
         return false;
     c->node[c->nnode++] = conv;
     c->node[c->nnode++] = n;
@@ -66,7 +68,7 @@ static const char *find_plan(struct cudnn_claim *c, struct graph *g, struct node
                              struct device *dev, struct cudnn_plan **plan)
 {
     if (!find_nodes(c, g, n, dev))
-        return "no convolution whose result is only summed here";
+        return "no convolution in 16 bits whose result is summed";
     *plan = cudnn_claim_plan(c);
     if ((*plan)->why)
         return (*plan)->why;

@@ -92,7 +92,7 @@ static struct asked check_net(const char *model, int64_t batch, int size, bool t
 }
 
 /* In fp16 all convolutions but the stem's have precompiled engines that sum their results
- * for the batch norm; in other types they are compiled, which needs a driver. */
+ * for the batch norm; in bf16 they are compiled, which needs a driver. */
 static void test_statistics(void **state)
 {
     struct asked half, brain;
