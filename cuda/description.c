@@ -7,22 +7,26 @@
 
 #include "base/error.h"
 
-/* The H200 with 141 GB; clocks in kHz, memory in bytes. */
-static const char h200[] =
-    "{\"maxGridSize\":[2147483647,65535,65535],\"maxBlockSize\":[1024,1024,64],"
-    "\"regsPerBlock\":65536,\"multiProcessorCount\":132,\"warpSize\":32,"
-    "\"maxSharedMemoryPerBlock\":49152,\"maxSharedMemoryPerBlockOptin\":232448,"
-    "\"reservedSharedMemoryPerBlock\":1024,\"maxRegistersPerSM\":65536,"
-    "\"maxCtasPerSM\":32,\"maxThreadsPerBlock\":1024,\"maxThreadsPerSM\":2048,"
-    "\"pciDeviceId\":0,\"isTccDriver\":0,\"supportCoopLaunch\":1,"
-    "\"totalGlobalMem\":150109880320,\"smClockRateKHz\":1980000,"
-    "\"memClockRateKHz\":3201000,\"memoryBusWidth\":6144,\"l2CacheSize\":62914560,"
-    "\"cudaDeviceId\":0,"
-    "\"deviceVer\":900,\"driverVer\":13000,\"deviceName\":\"NVIDIA H200\"}";
+/* A Hopper GPU with HBM and 132 multiprocessors; clocks in kHz, memory in bytes. */
+#define HOPPER(name, memory, clock, width, l2)                                           \
+    "{\"maxGridSize\":[2147483647,65535,65535],\"maxBlockSize\":[1024,1024,64],"         \
+    "\"regsPerBlock\":65536,\"multiProcessorCount\":132,\"warpSize\":32,"                \
+    "\"maxSharedMemoryPerBlock\":49152,\"maxSharedMemoryPerBlockOptin\":232448,"         \
+    "\"reservedSharedMemoryPerBlock\":1024,\"maxRegistersPerSM\":65536,"                 \
+    "\"maxCtasPerSM\":32,\"maxThreadsPerBlock\":1024,\"maxThreadsPerSM\":2048,"          \
+    "\"pciDeviceId\":0,\"isTccDriver\":0,\"supportCoopLaunch\":1,"                       \
+    "\"totalGlobalMem\":" memory ",\"smClockRateKHz\":1980000,"                          \
+    "\"memClockRateKHz\":" clock ",\"memoryBusWidth\":" width ",\"l2CacheSize\":" l2     \
+    ",\"cudaDeviceId\":0,"                                                               \
+    "\"deviceVer\":900,\"driverVer\":13000,\"deviceName\":\"" name "\"}"
 
 static const struct {
     const char *name, *json;
-} gpus[] = {{"h200", h200}};
+} gpus[] = {
+    {"h100",
+     HOPPER("NVIDIA H100 80GB HBM3", "85017493504", "2619000", "5120", "52428800")},
+    {"h200", HOPPER("NVIDIA H200", "150109880320", "3201000", "6144", "62914560")},
+};
 
 static size_t bytes(const json_t *o, const char *key, const char *source)
 {

@@ -478,8 +478,8 @@ const struct verb cmd_summary = {
     .help = "print layers, parameters, MACs, memory, and kernels of a training step",
     .about = "Compiles the training step without running it or allocating tensors. Needs "
              "no data set: trainc summary --opts MODEL.TYPE resnet MODEL.NAME resnet50. "
-             "Needs no GPU: --device h200 queries cuDNN for that GPU, and --device FILE "
-             "reads the output of trainc devices --json from another machine.",
+             "Needs no GPU: --device h100 or h200 queries cuDNN for that GPU, and --device "
+             "FILE reads the output of trainc devices --json from another machine.",
     .flags = summary_flags,
     .check = summary_check,
     .run = summary_run,

@@ -225,7 +225,7 @@ struct config {
     bool eval_mode, throughput_mode;
     int64_t local_rank;
     bool fused_window_process, fused_layernorm;
-    const char *device; /* auto, cpu, ref, cuda, cuda:N, h200 or FILE.json */
+    const char *device; /* auto, cpu, ref, cuda, cuda:N, h100, h200, or FILE.json */
     int64_t threads, version;
     int defaults;
 

@@ -28,7 +28,7 @@ void device_add_passed_over(struct strbuf *out);
 /*
  * Returns the backend that DEVICE names ("auto", "cpu", "ref", "cuda", "cuda:1",
  * "cuda:0,1") and sets o->index to the first number after the colon, or o->description to
- * "h200" or the JSON file of a device that is not installed here. Dies if this build does
+ * "h100", "h200", or the JSON file of a device that is not installed here. Dies if this build does
  * not have it.
  */
 const struct backend *device_find(const char *device, struct device_options *o);

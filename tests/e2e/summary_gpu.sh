@@ -181,17 +181,8 @@ if [ -n "$stub" ] && [[ $trainc != *emulated ]]; then
   expect_line "^backward .* cuda conv2d_data_grad .*conv2d_data_grad + add\|add + conv2d_data_grad" stub.txt
 
   # ResNet-50 with folded batch norms on an H100: bytes, arena, and predicted time of a step.
-  cat >h100.json <<'EOF'
-{"maxGridSize":[2147483647,65535,65535],"maxBlockSize":[1024,1024,64],"regsPerBlock":65536,
-"multiProcessorCount":132,"warpSize":32,"maxSharedMemoryPerBlock":49152,
-"maxSharedMemoryPerBlockOptin":232448,"reservedSharedMemoryPerBlock":1024,"maxRegistersPerSM":65536,
-"maxCtasPerSM":32,"maxThreadsPerBlock":1024,"maxThreadsPerSM":2048,"pciDeviceId":0,"isTccDriver":0,
-"supportCoopLaunch":1,"totalGlobalMem":85017493504,"smClockRateKHz":1980000,
-"memClockRateKHz":2619000,"memoryBusWidth":5120,"l2CacheSize":52428800,"cudaDeviceId":0,
-"deviceVer":900,"driverVer":13000,"deviceName":"NVIDIA H100 80GB HBM3"}
-EOF
   for type in fp16 bf16; do
-    LD_PRELOAD=$stub "$trainc" summary --cfg "$here/configs/resnet50.yaml" --batch-size 256 --device h100.json \
+    LD_PRELOAD=$stub "$trainc" summary --cfg "$here/configs/resnet50.yaml" --batch-size 256 --device h100 \
       --json folded.json "${opts[@]}" AMP.DTYPE=$type MODEL.FOLD_BN=auto >folded.txt 2>log || fail "folded, $type"
     python3 - folded.json <<'EOF' || fail "folded, $type"
 import json, sys
