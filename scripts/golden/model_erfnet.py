@@ -185,8 +185,9 @@ def golden(model, batch, height, width, number, dtype):
         optimizer.zero_grad()
         logits = model(x)
         heads = [(logits, 1)]
-        if isinstance(logits, dict):  # torchvision
-            heads = [(logits["out"], 1), (logits["aux"], 0.5)]
+        if isinstance(logits, dict):  # with auxiliary heads; torchvision's have one
+            aux = logits["aux"] if isinstance(logits["aux"], list) else [logits["aux"]]
+            heads = [(logits["out"], 1)] + [(z, logits.get("weight", 0.5)) for z in aux]
             logits = logits["out"]
         y = labels((batch, *logits.shape[2:]))
         loss = sum(factor * F.cross_entropy(z, y, weight=weight, ignore_index=IGNORE)

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/suggest.h"
 #include "models/beit.h"
+#include "models/bisenet.h"
 #include "models/convnext.h"
 #include "models/deeplab.h"
 #include "models/densenet.h"
@@ -57,6 +58,7 @@ const struct model_family *const model_families[] = {
     &unet_family,
     &deeplab_family,
     &pyramid_family,
+    &bisenet_family,
     &pt2_family,
     &layers_family,
     NULL,

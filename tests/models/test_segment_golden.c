@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "cpu/backend.h"
 #include "graph/autodiff.h"
+#include "models/bisenet.h"
 #include "models/deeplab.h"
 #include "models/erfnet.h"
 #include "models/pyramid.h"
@@ -269,6 +270,7 @@ static const struct model nets[] = {
     {.name = "erfnet_encoder",
      .family = &erfnet_family,
      .arch = &(const struct erfnet){.encoder_only = true}},
+    {.name = "bisenetv2", .family = &bisenet_family, .arch = &(const struct bisenet){0}},
     UNET("unet", false),
     UNET("unetplusplus", true),
     DEEPLAB("deeplabv3plus", DEEPLAB_V3PLUS, 16, "resnet18", "encoder."),
@@ -281,11 +283,11 @@ static const struct model nets[] = {
     PYRAMID("segformer_b0", PYRAMID_SEGFORMER, "mit_b0", 256),
 };
 
-/* The reference and the emulated GPU would take minutes for nets on a backbone, whose ops
+/* The reference and the emulated GPU would take minutes for larger nets, whose ops
  * test_ops tests one by one. */
 static bool is_small(const struct model *m)
 {
-    return !m->backbone;
+    return m->family == &erfnet_family;
 }
 
 static void test_nets(void **state)

@@ -9,6 +9,7 @@
 #include "graph/flat.h"
 #include "graph/program.h"
 #include "models/beit.h"
+#include "models/bisenet.h"
 #include "models/convnext.h"
 #include "models/densenet.h"
 #include "models/efficientnet.h"
@@ -158,6 +159,11 @@ const struct onnx_net onnx_nets[] = {
      OWN(.name = "erfnet", .family = &erfnet_family, .arch = &(const struct erfnet){0}),
      .height = 16,
      .width = 24},
+    {.name = "bisenetv2",
+     OWN(.name = "bisenetv2", .family = &bisenet_family,
+         .arch = &(const struct bisenet){0.1f}),
+     .height = 37,
+     .width = 48},
     {.name = "erfnet_fold",
      OWN(.name = "erfnet", .family = &erfnet_family, .arch = &(const struct erfnet){0}),
      .height = 16,
