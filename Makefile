@@ -155,8 +155,8 @@ test-long: ## after make test: processes that die or hang, random numbers of man
 	@$(MAKE) -s -j$(shell nproc) all
 	@scripts/tests.sh $(LONG)
 
-check-gpu: $(BIN) $(TEST) ## all that only a run on a GPU can show: scripts/check_gpu.sh
-	@TRAINC=$(BIN) TESTS=$B/tests scripts/check_gpu.sh $(ITEMS)
+check-gpu: $(BIN) $(TEST) $(CUDA_BENCH) ## all that only a run on a GPU can show: scripts/check_gpu.sh; QUICK=1: in 10 minutes
+	@TRAINC=$(BIN) TESTS=$B/tests QUICK=$(QUICK) scripts/check_gpu.sh $(ITEMS)
 
 test-onednn3: ## after make test: the CPU backend with oneDNN 3.2, which scripts/onednn3.sh downloads
 
@@ -223,4 +223,4 @@ help: ## list the targets
 
 .SECONDARY: # keep test objects
 .PHONY: all unit test test-long test-onednn3 test-aarch64 check-gpu demo headers tidy sizes format install deb wheel bundle site clean help FORCE
--include $(OBJ:.o=.d) $(TEST:=.d) $(HELP:.o=.d) $(CUDA_HELP:.o=.d) $(wildcard $B/tests/fuzz/*.d)
+-include $(OBJ:.o=.d) $(TEST:=.d) $(HELP:.o=.d) $(CUDA_HELP:.o=.d) $(CUDA_BENCH:=.d) $(wildcard $B/tests/fuzz/*.d)

@@ -18,8 +18,9 @@ endif
 CUDA_MAJOR := $(shell sed -n 's/^.define CUDART_VERSION *\([0-9]*\)[0-9][0-9][0-9]$$/\1/p' $(CUDA_HOME)/include/cuda_runtime_api.h)
 
 CUDA_TESTS := $(wildcard tests/cuda/test_*.c)
-CUDA_HELP  := $(patsubst %.c,$B/%.o,$(filter-out $(CUDA_TESTS),$(wildcard tests/cuda/*.c)))
-$(CUDA_HELP) $(CUDA_TESTS:%.c=$B/%.o): override CPPFLAGS += -isystem $(CUDA_HOME)/include -I.
+CUDA_BENCH := $B/tests/cuda/bench_nodes
+CUDA_HELP  := $(patsubst %.c,$B/%.o,$(filter-out $(CUDA_TESTS) %/bench_nodes.c,$(wildcard tests/cuda/*.c)))
+$(CUDA_HELP) $(CUDA_BENCH).o $(CUDA_TESTS:%.c=$B/%.o): override CPPFLAGS += -isystem $(CUDA_HOME)/include -I.
 
 # Machine code for Ampere and Hopper; newer chips compile the PTX at their first start. No kernel
 # needs more than Ampere has, so one PTX serves all, which saves half a minute of build time.

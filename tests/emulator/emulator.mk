@@ -31,7 +31,7 @@ EMU_BOTH := ops/test_ops ops/test_residual ops/test_share ops/test_optim ops/tes
             models/test_transformer_golden session/test_step session/test_accumulation \
             session/test_overflow session/test_segment session/test_segment_weights session/test_groups \
             session/test_fit session/test_half train/test_checkpoint train/test_saves train/test_pretrained
-EMU_TEST := $(EMU_BOTH:%=$E/tests/%) $(EMU_SELF)
+EMU_TEST := $(EMU_BOTH:%=$E/tests/%) $(EMU_SELF) $E/tests/cuda/bench_nodes
 EMU_RUN  := $(EMU_SELF) tests/emulator/table.sh tests/emulator/messages.sh
 EMU_LONG := $(addprefix tests/emulator/,swin.sh models.sh ops.sh train.sh trouble.sh options.sh amp.sh nvjpeg.sh gpus.sh check_gpu.sh)
 
