@@ -7,12 +7,15 @@
 #
 #   scripts/check_gpu.sh [ITEM...]       make check-gpu; all items if none is named
 #
+#   QUICK=1          what decides most, within 10 minutes: no fp32 rows, and neither descriptions,
+#                    unit tests of training, accuracy, nor the sanitizer; PyTorch compiles its
+#                    models while the kernels are checked
 #   TRAINC=FILE      the program (default: ./trainc, or bin/trainc in a bundle)
 #   TESTS=DIR        the unit tests (default: build/cc/tests, or bin)
-#   RESULT=FILE      the file to send back (default: check_gpu.json): result and output of
+#   RESULT=FILE      the file to send back (default: check_gpu.json, in OUT if that is set): result and output of
 #                    each item, the table of speeds, and the JSON files of trainc devices,
 #                    summary, and bench
-#   LIMIT=SECONDS    for all items (1500): later items do not start, and an interrupted one
+#   LIMIT=SECONDS    for all items (1500, or 570): later items do not start, and an interrupted one
 #                    counts as skipped
 #   ITEM_LIMIT=SECONDS   for each item (default: the table below)
 #   CIFAR10=DIR      CIFAR-10 as a folder with train/ and test/; default: generated shapes
@@ -44,6 +47,7 @@ fi
 trainc=$(realpath "$trainc")
 tests=$(realpath "$tests")
 emulated=${EMULATED:-}
+quick=${QUICK:-}
 export GOMP_SPINCOUNT="${GOMP_SPINCOUNT:-3000}"
 
 # Libraries from a Python installation, if the linker finds none. (trainc searches there itself;
@@ -83,20 +87,28 @@ if [ "${1:-}" = --item ]; then
   exit
 fi
 
+if [ "${1:-}" = --warm ]; then
+  python=${PYTHON:-python3}
+  warm_all
+  exit
+fi
+
 # name:seconds, most important first. Items with "measure:" report and never fail.
 table=(devices:60 descriptions:120 ops:300 ops_tf32:180 goldens:180
-  step_resnet50:180 step_swin_tiny:180 measure:speed:700
+  step_resnet50:180 step_swin_tiny:180 measure:nodes:90 measure:speed:700
   resume:120 overflow:60 steady_state:60 ema:60 gpus:120 captured_is_eager:60 deterministic:60
   memory:90 training_steps:300 accuracy:240 measure:start:60 measure:bandwidth:120
   memcheck:200 synccheck:200 initcheck:200 racecheck:200)
+[ -z "$quick" ] || table=(devices:30 goldens:100 ops:150 step_swin_tiny:80 measure:nodes:60 measure:speed:340
+  resume:60 overflow:20 steady_state:30 ema:20)
 wanted=("$@")
-result=$(realpath -m "${RESULT:-check_gpu.json}")
-limit=${LIMIT:-$([ -n "$emulated" ] && echo 999999 || echo 1500)}
+result=$(realpath -m "${RESULT:-${OUT:+$OUT/}check_gpu.json}")
+limit=${LIMIT:-$([ -n "$emulated" ] && echo 999999 || { [ -n "$quick" ] && echo 570 || echo 1500; })}
 export CHECK_DIR
 CHECK_DIR=$(mktemp -d "${TMPDIR:-/tmp}/trainc-check.XXXXXX")
 mkdir "$CHECK_DIR"/{keep,log}
 running=
-trap '[ -z "$running" ] || kill "$running"; rm -rf "$CHECK_DIR"' EXIT
+trap '[ -z "$running" ] || kill "$running"; [ -z "${warming:-}" ] || kill -- -$warming; rm -rf "$CHECK_DIR"' EXIT
 trap 'exit 130' INT TERM
 good=0 bad=0 skipped=0
 
@@ -111,12 +123,16 @@ record() { # NAME STATE SECONDS DETAIL
   write_result
 }
 
+is_wanted() { # NAME
+  [ ${#wanted[@]} = 0 ] || [[ " ${wanted[*]} " == *" $1 "* ]]
+}
+
 # 0: passed, 77: skipped, else failed; timeout itself returns 124 and 137.
 item() { # NAME SECONDS MEASURES
   local name=$1 most=${ITEM_LIMIT:-$2} measures=$3 began=$SECONDS rc state detail log cut=
   local left=$((limit - SECONDS))
 
-  [ ${#wanted[@]} = 0 ] || [[ " ${wanted[*]} " == *" $name "* ]] || return 0
+  is_wanted "$name" || return 0
   log=$CHECK_DIR/log/$name
   [ -n "$emulated" ] && [ -z "${ITEM_LIMIT:-}" ] && most=$limit
   [ "$left" -gt "$most" ] || { most=$left cut=1; }
@@ -151,12 +167,31 @@ sys.exit(not any(d["name"] == "cuda" and d["available"] for d in json.load(sys.s
 }
 usable && gpu=1 || gpu=
 
+# QUICK: PyTorch compiles until the first item that measures, or at most as long as items may take
+# that check.
+export TORCHINDUCTOR_CACHE_DIR="${TORCHINDUCTOR_CACHE_DIR:-$CHECK_DIR/inductor}"
+export TRITON_CACHE_DIR="${TRITON_CACHE_DIR:-$CHECK_DIR/triton}"
+warming=
+if [ -n "$quick" ] && [ -n "$gpu" ] && is_wanted speed; then
+  setsid "$script" --warm >"$CHECK_DIR/log/warm" 2>&1 &
+  warming=$!
+fi
+stop_warming() { # waits until second 190 of this script
+  [ -n "$warming" ] || return 0
+  while [ $SECONDS -lt ${WARM_LIMIT:-190} ] && kill -0 $warming 2>/dev/null; do sleep 0.2; done
+  kill -- -$warming 2>/dev/null
+  wait $warming
+  warming=
+}
+
 write_result
 for row in "${table[@]}"; do
   measures=
   [ "${row%%:*}" != measure ] || { measures=1 row=${row#*:}; }
+  [ -z "$measures" ] || stop_warming
   item "${row%:*}" "${row#*:}" "$measures"
 done
+stop_warming
 
 echo "$good passed, $bad failed, $skipped skipped; $result"
 [ $bad = 0 ] && [ $good -gt 0 ]

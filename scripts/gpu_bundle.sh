@@ -11,6 +11,7 @@
 # Its C library must be at least the version that this machine's binaries require; check_gpu.sh
 # reports if it is not.
 #
+#   WHEELS="FILE..."         wheels of pure Python packages, such as timm, for PyTorch's models
 #   TRAINC=FILE, TESTS=DIR   other binaries, for example of the emulated build
 #   PACK=COMMAND             another compressor; cat: none
 #   PTX=1                    allow kernels in PTX only, which the driver compiles there
@@ -29,11 +30,11 @@ mkdir -p "$to"/{bin,lib/cxx,scripts/bench,tests} "$(dirname "$out")"
 
 # Programs that check_gpu.sh runs.
 programs=("$trainc")
-for t in ops/test_ops models/test_{resnet,erfnet,transformer}_golden \
+for t in ops/test_{ops,residual} cuda/bench_nodes models/test_{resnet,segment,transformer}_golden \
   session/test_{step,accumulation,overflow,fit} train/test_checkpoint; do
-  [ ! -x "$tests/$t" ] || programs+=("$tests/$t")
+  [ -x "$tests/$t" ] || { echo "no $tests/$t: make the tests first" >&2; exit 1; }
+  programs+=("$tests/$t")
 done
-[ -x "$tests/ops/test_ops" ] || { echo "no tests in $tests: make them first" >&2; exit 1; }
 for p in "${programs[@]:1}"; do
   mkdir -p "$to/bin/$(basename "$(dirname "$p")")"
   strip --strip-debug -o "$to/bin/$(basename "$(dirname "$p")")/$(basename "$p")" "$p"
@@ -61,6 +62,9 @@ done
 cp -r configs "$to/"
 cp -r tests/golden "$to/tests/"
 cp -r scripts/check_gpu.sh scripts/gpu "$to/scripts/"
+for w in ${WHEELS:-}; do
+  python3 -m zipfile -e "$w" "$to/python" || exit 1
+done
 cp scripts/bench/pytorch_{train_step,resnet20,erfnet_step,erfnet}.py "$to/scripts/bench/"
 for f in "$to"/bin/trainc "$to"/bin/*/* "$to"/lib/*.so*; do
   objdump -T "$f"

@@ -6,12 +6,15 @@ Forward, loss, backward, and the optimizer (SGD with Nesterov momentum; AdamW fo
 models, whose attention is PyTorch's scaled_dot_product_attention, and for the U-Net on a
 ResNet-34 of segmentation_models_pytorch, at 256 pixels), channels_last for
 convolutional models, 16-bit types by autocast (fp16 with a gradient scaler); eager or
-compiled. Prints one line: images per second from the median step, and the peak memory of
-the process or of the GPU. Without timm, Swin-T is torchvision's. KIND:NAME is a network of
+compiled, by default or with mode="max-autotune". On a GPU the host does not wait between
+steps. Prints one line: images per second from the median step, and the peak memory of
+the process or of the GPU. With --seconds 0 it only compiles: the caches of Inductor and
+Triton (TORCHINDUCTOR_CACHE_DIR, TRITON_CACHE_DIR) then serve the next call. Without timm, Swin-T is torchvision's. KIND:NAME is a network of
 scripts/pt2_nets.txt, with 10 classes and images of the size for which it was trained.
 
     pytorch_train_step.py --model resnet50|resnet20|unet|TIMM_MODEL|KIND:NAME [--dtype fp32|bf16|fp16]
-                          [--batch N] [--mode eager|compiled] [--seconds 5] [--threads 2]
+                          [--batch N] [--mode eager|compiled|max-autotune] [--seconds 5]
+                          [--threads 2]
                           [--device cpu|cuda]
 """
 import argparse
@@ -41,11 +44,35 @@ def transformer(name):
         return swin_t()
 
 
+def times_on_cpu(step, seconds):
+    times, until = [], time.monotonic() + seconds
+    while len(times) < 5 or time.monotonic() < until:
+        began = time.monotonic()
+        step()
+        times.append(time.monotonic() - began)
+    return times
+
+
+def times_on_gpu(step, seconds):
+    """Events mark the steps, and the host waits once for each group of them."""
+    GROUP = 10
+    times, until = [], time.monotonic() + seconds
+    while not times or time.monotonic() < until:
+        marks = [torch.cuda.Event(enable_timing=True) for _ in range(GROUP + 1)]
+        marks[0].record()
+        for mark in marks[1:]:
+            step()
+            mark.record()
+        torch.cuda.synchronize()
+        times += [a.elapsed_time(b) / 1e3 for a, b in zip(marks, marks[1:])]
+    return times
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("--model", default="resnet50")
     p.add_argument("--dtype", choices=("fp32", "bf16", "fp16"), default="fp32")
-    p.add_argument("--mode", choices=("eager", "compiled"), default="eager")
+    p.add_argument("--mode", choices=("eager", "compiled", "max-autotune"), default="eager")
     p.add_argument("--batch", type=int, default=0)
     p.add_argument("--seconds", type=float, default=5)
     p.add_argument("--threads", type=int, default=0)
@@ -102,7 +129,8 @@ def main():
     std = torch.tensor([0.229, 0.224, 0.225]).view(1, 3, 1, 1).to(a.device) * 255
     half = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(a.dtype)
     scaler = torch.amp.GradScaler(a.device, enabled=a.dtype == "fp16")
-    net = torch.compile(model) if a.mode == "compiled" else model
+    net = {"eager": lambda: model, "compiled": lambda: torch.compile(model),
+           "max-autotune": lambda: torch.compile(model, mode="max-autotune")}[a.mode]()
 
     def step():
         x = ((pixels.permute(0, 3, 1, 2).float() - mean) / std).contiguous(
@@ -113,16 +141,15 @@ def main():
         scaler.scale(loss).backward()
         scaler.step(optimizer)
         scaler.update()
-        if cuda:
-            torch.cuda.synchronize()
 
-    for _ in range(10 if cuda else 3):
+    for _ in range(10 if cuda and a.seconds else 3):
         step()
-    times, until = [], time.monotonic() + a.seconds
-    while len(times) < 5 or time.monotonic() < until:
-        began = time.monotonic()
-        step()
-        times.append(time.monotonic() - began)
+    if cuda:
+        torch.cuda.synchronize()
+    if not a.seconds:
+        print(f"{a.model} {a.dtype} batch {batch} {a.mode}: compiled")
+        return
+    times = times_on_gpu(step, a.seconds) if cuda else times_on_cpu(step, a.seconds)
     median = statistics.median(times)
     peak = torch.cuda.max_memory_allocated() / 2**30 if cuda else \
         resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20

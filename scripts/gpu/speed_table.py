@@ -2,8 +2,8 @@
 """Prints the table of scripts/check_gpu.sh speed: speed_table.py FILE.jsonl.
 
 A row of the file is {"model", "batch", "dtype", "what", "images_per_second"} and, if there
-is no figure, "note". `what` is predicted, trainc, apart (with CUDNN.FUSE False), eager, or
-compiled.
+is no figure, "note". `what` is predicted, trainc, apart (with CUDNN.FUSE False),
+unfolded (with MODEL.FOLD_BN none), eager, or compiled (with max-autotune).
 """
 import json
 import sys
@@ -20,15 +20,15 @@ def main():
     table = {}
     for r in rows:
         table.setdefault((r["model"], r["batch"], r["dtype"]), {})[r["what"]] = r
-    form = "%-13s %6s %6s %11s %11s %11s %11s %11s %12s %12s"
-    print(form % ("img/s", "batch", "dtype", "predicted", "trainc", "apart", "eager", "compiled",
+    form = "%-13s %6s %6s %11s %11s %11s %11s %11s %11s %12s %12s"
+    print(form % ("img/s", "batch", "dtype", "predicted", "trainc", "apart", "unfolded", "eager", "compiled",
                   "of predicted", "of PyTorch's"))
     for (model, batch, dtype), cells in table.items():
         value = {w: c.get("images_per_second") for w, c in cells.items()}
         peer = max([value.get(w) or 0 for w in ("eager", "compiled")])
         ours, guess = value.get("trainc"), value.get("predicted")
         print(form % (model, batch, dtype, *(figure(cells.get(w)) for w in
-                                             ("predicted", "trainc", "apart", "eager", "compiled")),
+                                             ("predicted", "trainc", "apart", "unfolded", "eager", "compiled")),
                       "%.0f %%" % (100 * ours / guess) if ours and guess else "-",
                       "%.2f x" % (ours / peer) if ours and peer else "-"))
     for note in dict.fromkeys(r["note"] for r in rows if r.get("note")):

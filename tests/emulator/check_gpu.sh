@@ -32,7 +32,7 @@ cat >python <<'EOF'
 #!/bin/bash
 case $* in
   *"import torch"*) exit ;;
-  *compiled*) echo "RuntimeError: no compiler"; exit 1 ;;
+  *max-autotune*) echo "RuntimeError: no compiler"; exit 1 ;;
   *) echo "resnet20 fp16 batch 8 torch 0 eager: 100.0 img/s, 80.00 ms per step" ;;
 esac
 EOF
@@ -53,6 +53,37 @@ files = r["files"]
 assert files["devices.json"]["devices"] and files["bench_resnet20.json"]["step_ms_median"] > 0
 assert files["summary_cuda.json"]["claims"] and "per step" in files["bench_resnet20.txt"]
 assert all(i["log"] for i in r["items"])
+EOF
+# What decides most: the order of the items, nodes one by one, and PyTorch compiled before it is timed.
+cat >compiler <<'EOF'
+#!/bin/bash
+case $* in
+  *"import torch"*) exit ;;
+  *max-autotune*"--seconds 0"*) echo "resnet20: compiled" ;;
+  *max-autotune*) echo "resnet20 fp16 batch 8 torch 0 max-autotune: 120.0 img/s" ;;
+  *) echo "resnet20 fp16 batch 8 torch 0 eager: 100.0 img/s" ;;
+esac
+echo "$*" >>"$(dirname "$0")/calls"
+EOF
+chmod +x compiler
+mkdir out
+PYTHON=$dir/compiler QUICK=1 OUT=$dir/out RESULT='' check devices speed nodes overflow || { cat log; fail "quick: exit code $?"; }
+python3 - out/check_gpu.json calls <<'EOF' || fail "quick: $(cat log calls)"
+import json, sys
+r = json.load(open(sys.argv[1]))
+assert [(i["name"], i["state"]) for i in r["items"]] == \
+    [(n, "passed") for n in ("devices", "nodes", "speed", "overflow")], r["items"]
+rate = {row["what"]: row["images_per_second"] for row in r["speed"]}
+assert set(rate) == {"predicted", "trainc", "unfolded", "eager", "compiled"}, rate
+assert rate["unfolded"] > 0 and rate["compiled"] == 120, rate
+assert not any(row.get("note") for row in r["speed"]), r["speed"]
+calls = [line.split("--mode ")[1].split() for line in open(sys.argv[2])]
+assert [c[0] for c in calls] == ["max-autotune", "max-autotune", "eager"], calls
+assert [c[2] for c in calls] == ["0", "5", "5"], calls
+rows = r["files"]["nodes.json"]
+for part in "conv 1x1 + add", "data grad", "gram", "drelu + bias grad", "gelu", "folded", "fused":
+    assert any(part in row["node"] and row["us"] > 0 for row in rows), part
+assert all(row["plain_us"] > 0 for row in rows), rows
 EOF
 check gpus && fail "gpus passed with one"
 state gpus skipped
